@@ -1,0 +1,54 @@
+# PYTHON is the Python (3.11 or newer) that the virtual environment is made with.
+PYTHON ?= python3
+UV ?= uv
+BIN := .venv/bin
+STAMP := .venv/.installed
+
+.DEFAULT_GOAL := help
+.PHONY: help install demo test check-slow lint format bench lock clean
+
+help:  ## Print this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+install: $(STAMP)  ## Install Fairlead and everything it needs into .venv
+
+$(STAMP): requirements.lock pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+	  { echo "Fairlead needs Python 3.11 or newer; $(PYTHON) is $$($(PYTHON) --version 2>&1)." \
+	  "Name another one: make PYTHON=python3.12 $(MAKECMDGOALS)"; exit 1; }
+	$(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet -r requirements.lock
+	$(BIN)/python -m pip install --quiet --no-deps -e .
+	@touch $@
+
+demo: install  ## Route a year of real flights and name the report to open
+	$(BIN)/fairlead demo
+
+test: lint  ## Check the code and run the tests that are not slow
+	$(BIN)/python -m pytest -m "not slow"
+
+check-slow: install  ## Run the slow tests
+	$(BIN)/python -m pytest -m slow
+
+lint: install  ## Check format, rules, types and the borders between the rooms
+	$(BIN)/ruff format --check
+	$(BIN)/ruff check
+	$(BIN)/mypy
+	$(BIN)/lint-imports --no-logo
+
+format: install  ## Format the code and mend what can be mended
+	$(BIN)/ruff format
+	$(BIN)/ruff check --fix
+
+bench: install  ## Measure, beside what a user would pick instead
+	$(BIN)/python -m benchmarks
+
+lock:  ## Renew requirements.lock with the newest versions allowed (needs uv)
+	$(UV) pip compile --quiet --universal --upgrade --python-version 3.11 \
+	  --extra connect --extra demo --extra dev --extra java \
+	  --custom-compile-command "make lock" \
+	  --output-file requirements.lock pyproject.toml
+
+clean:  ## Remove the virtual environment and everything that was made
+	rm -rf .venv .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis dist build
+	find src tests -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,0 +1,100 @@
+"""A cluster as its file describes it: a name, a policy and the tables that the policy reads."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any
+
+import msgspec
+
+from fairlead.balance.change import EVERYBODY, RESET, Change
+from fairlead.balance.objects import hint
+from fairlead.balance.policies import POLICIES
+from fairlead.balance.policy import Effect, Policy, Tables
+from fairlead.errors import ChangeError, ConfigError
+
+
+@dataclass(frozen=True, slots=True)
+class Cluster:
+    """The destinations that one policy chooses among. Immutable; `start` gives it life."""
+
+    name: str
+    tables: Tables
+
+    @property
+    def policy(self) -> type[Policy[Any, Any]]:
+        """The policy's class."""
+        return POLICIES[self.tables.policy]
+
+    def start(self) -> Policy[Any, Any]:
+        """The cluster at its beginning: nothing changed, nobody served."""
+        return self.policy(self.tables)
+
+    @classmethod
+    def of(cls, policy: str, *, name: str = "", **tables: object) -> Cluster:
+        """A cluster from plain data, with the keys of a cluster file.
+
+        >>> cluster = Cluster.of("msmq", destination=[{"name": "A", "weight": 1}])
+        >>> cluster.start().members
+        ('A',)
+
+        Raises ConfigError naming the key, what was found and what is allowed.
+        """
+        return cls.from_plain({"policy": policy, "name": name, **tables}, default_name="default")
+
+    @classmethod
+    def from_plain(cls, plain: Mapping[str, Any], *, default_name: str) -> Cluster:
+        """A cluster from a parsed file of one cluster, or one `[[cluster]]` of several."""
+        policy = plain.get("policy")
+        if not isinstance(policy, str) or policy not in POLICIES:
+            raise ConfigError(
+                f"policy: found {policy!r}, allowed: {', '.join(POLICIES)}"
+                f"{hint(str(policy), POLICIES)}"
+            )
+        tables = msgspec.convert(plain, POLICIES[policy].Tables, dec_hook=_decimal)
+        found = cls(tables.name or default_name, tables)
+        found.start()
+        return found
+
+
+def _decimal(kind: type, value: object) -> object:
+    if kind is Decimal and isinstance(value, int | float):
+        return Decimal(str(value))
+    raise TypeError(f"cannot make a {kind.__name__} of {value!r}")
+
+
+def resolve(
+    states: Mapping[str, Policy[Any, Any]], changes: Sequence[Change]
+) -> list[tuple[int, str, list[Effect]]]:
+    """The changes as steps (time, cluster, effects), one for each time and cluster touched."""
+    steps: dict[tuple[int, str], list[Effect]] = {}
+    for change in sorted(changes, key=lambda change: change.time):
+        for name in _clusters(states, change):
+            steps.setdefault((change.time, name), []).append(states[name].resolve(change))
+    return [(time, name, effects) for (time, name), effects in steps.items()]
+
+
+def _clusters(states: Mapping[str, Policy[Any, Any]], change: Change) -> list[str]:
+    """The clusters that a change speaks of; refused if it could be several."""
+    if change.attribute == RESET:
+        if change.target == EVERYBODY:
+            return list(states)
+        if change.target in states:
+            return [change.target]
+        known = [EVERYBODY, *states]
+        raise ChangeError(
+            f"{change.where}: target of a reset: found {change.target!r}, "
+            f"allowed: {', '.join(known)}{hint(change.target, known)}"
+        )
+    holding = [name for name, state in states.items() if state.targets(change.target)]
+    target, _, owner = change.target.rpartition("@")
+    if not holding and owner in states and states[owner].targets(target):
+        return [owner]
+    if len(holding) > 1:
+        raise ChangeError(
+            f"{change.where}: target {change.target!r} is ambiguous, it stands in the clusters "
+            f"{', '.join(holding)}, allowed: {change.target}@CLUSTER"
+        )
+    return holding or list(states)[:1]

@@ -1,0 +1,151 @@
+"""The course of a cluster's choices between two changes, and any moment of it.
+
+Where all messages choose among the same members and the rule can skip steps, the choices are made
+ahead, a stretch at a time, and a stretch that is a whole number of periods is simply used again:
+a choice is then a look-up. Otherwise the rule is asked each time. Either way a past moment can be
+brought back from the stretch's beginning, so that a decision can explain itself later.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+import msgspec
+
+from fairlead.balance.elimination import Step
+from fairlead.balance.policy import Policy, Raw, Verdict
+from fairlead.balance.rules.rule import Rule
+
+LOOK_AHEAD: Final = 256
+LONGEST_PERIOD: Final = 4_096
+LOG: Final = 1_024
+
+AnyPolicy = Policy[Any, Any]
+
+
+class Frame:
+    """The cluster's objects at one version, shared by all moments of that version."""
+
+    __slots__ = ("members", "policy", "version")
+
+    def __init__(self, policy: AnyPolicy) -> None:
+        """Freeze the policy's objects as they are now."""
+        self.policy = policy.frozen()
+        self.version = policy.version
+        self.members = policy.members
+
+
+class Moment(msgspec.Struct, frozen=True, gc=False):
+    """The state of a cluster just before one choice."""
+
+    frame: Frame
+    start: Scheduled | Direct | None
+    """The stretch that the choice belongs to; None where the rule was not asked."""
+    place: int
+    """How many events of the stretch came before."""
+    bound_to: Raw = ()
+
+    @property
+    def version(self) -> int:
+        """The cluster's version."""
+        return self.frame.version
+
+    @property
+    def members(self) -> Sequence[str]:
+        """Destination names."""
+        return self.frame.members
+
+    def policy_stream(self, raw: Raw) -> Raw:
+        """What names the stream, apart from the cluster."""
+        return self.frame.policy.stream(raw)
+
+    def eliminate(self, raw: Raw) -> tuple[Verdict, list[Step]]:
+        """The steps for a class of messages."""
+        return self.frame.policy.eliminate(raw)
+
+    def rule(self) -> Rule:
+        """The rule as it stood."""
+        if self.start is None:
+            return self.frame.policy.rule
+        return self.start.rule_at(self.place)
+
+
+class Direct:
+    """A stretch in which the rule is asked for each choice; events are kept to go back."""
+
+    __slots__ = ("base", "log", "rule")
+
+    def __init__(self, rule: Rule) -> None:
+        """From the rule's state now."""
+        self.rule = rule
+        self.base = rule.copy()
+        self.log: list[int] = []
+
+    def choose(self, members: Sequence[int]) -> int:
+        """Ask the rule, and remember."""
+        found = self.rule.choose(members)
+        if found >= 0:
+            self.log.append(found)
+        return found
+
+    def completed(self, member: int) -> None:
+        """A member has finished a message."""
+        self.rule.completed(member)
+        self.log.append(~member)
+
+    def rule_at(self, place: int) -> Rule:
+        """The rule after so many events of this stretch."""
+        rule = self.base.copy()
+        for event in self.log[:place]:
+            if event >= 0:
+                rule.served(event)
+            else:
+                rule.completed(~event)
+        return rule
+
+
+class Scheduled:
+    """A stretch of choices among the same members, made ahead."""
+
+    __slots__ = ("base", "choices", "end", "members", "place", "turns")
+
+    def __init__(self, rule: Rule, members: tuple[int, ...], *, again: bool = False) -> None:
+        """From the rule's state now; the rule itself stays where it is.
+
+        `again`: a stretch among these members came before, so it pays to look for a period.
+        """
+        self.members = members
+        self.base = rule.copy()
+        self.place = 0
+        self.turns = 0
+        period = rule.period(members) if again and rule.settled(members) else LONGEST_PERIOD + 1
+        if period <= LONGEST_PERIOD and self._repeats(period):
+            self.choices = self.base.copy().upcoming(members, period * -(-LOOK_AHEAD // period))
+            self.end: Rule | None = None
+        else:
+            self.end = rule.copy()
+            self.choices = self.end.upcoming(members, LOOK_AHEAD)
+
+    def _repeats(self, period: int) -> bool:
+        """Whether one period from here is the next one too (recency may need one to settle)."""
+        trial = self.base.copy()
+        return trial.upcoming(self.members, period) == trial.upcoming(self.members, period)
+
+    def after(self) -> Scheduled:
+        """The stretch that follows; this very one, another turn, if it is a circle."""
+        if self.end is not None:
+            return Scheduled(self.end, self.members, again=True)
+        self.turns += 1
+        self.place = 0
+        return self
+
+    def rule_at(self, place: int) -> Rule:
+        """The rule after so many choices from the beginning of this stretch."""
+        rule = self.base.copy()
+        rule.advance(self.members, place)
+        return rule
+
+    def rule_now(self) -> Rule:
+        """The rule after the choices that were used."""
+        return self.rule_at(self.turns * len(self.choices) + self.place)

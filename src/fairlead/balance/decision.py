@@ -1,0 +1,110 @@
+"""A decision: where one message goes, and why."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import msgspec
+
+from fairlead.balance.course import Moment
+from fairlead.balance.elimination import Drop, Step
+from fairlead.balance.journal import JournalRow
+from fairlead.balance.policy import Raw
+
+
+class Explanation(NamedTuple):
+    """Why a message went where it went."""
+
+    steps: list[Step]
+    """The eliminations that dropped somebody, in order."""
+    ranks: list[tuple[str, str]]
+    """Who was left, in the order of the rule, with the value that it compared."""
+    decided: str
+    """The comparison that decided."""
+    deciding_step: str
+    runner_up: str | None
+    otherwise: str
+    """What would have made the runner-up win."""
+
+    def __str__(self) -> str:
+        lines: list[str] = []
+        for step in self.steps:
+            lines.append(f"{step.name}: {step.kept} left")
+            lines += [f"    dropped {drop.candidate}: {drop.because}" for drop in step.dropped]
+        lines += [f"  {place}. {name}: {value}" for place, (name, value) in enumerate(self.ranks, 1)]
+        lines += [line for line in (self.decided, self.otherwise) if line]
+        return "\n".join(lines)
+
+
+class Decision(msgspec.Struct, frozen=True, gc=False):
+    """Where one message goes.
+
+    `destination` is None unless `outcome` is "routed"; `sequence` is the message's place in its
+    stream, from 0 (None for a control message, which belongs to none).
+    """
+
+    destination: str | None
+    address: str | None
+    outcome: str
+    sequence: int | None
+    cluster: str
+    raw: Raw
+    moment: Moment | None
+
+    @property
+    def stream(self) -> str:
+        """The stream's name: the cluster, and the queue or subject where the policy has one."""
+        parts = (self.cluster, *(self.moment.policy_stream(self.raw) if self.moment else ()))
+        return "/".join(part for part in parts if part)
+
+    def explain(self) -> Explanation:
+        """Each step with whom it dropped and why, the comparison that decided, the runner-up."""
+        if self.moment is None:
+            return Explanation([], [], self.outcome, self.outcome, None, "")
+        return explain(self.moment, self.raw, self.destination)
+
+    def journal(self, position: int, message_id: str = "", time: int | None = None) -> JournalRow:
+        """The decision as a row of the journal."""
+        why = self.explain()
+        return JournalRow(
+            position,
+            time,
+            message_id,
+            self.cluster,
+            self.moment.version if self.moment else 0,
+            self.stream,
+            self.sequence,
+            self.destination,
+            self.outcome,
+            1,
+            why.deciding_step,
+            why.runner_up,
+        )
+
+
+def explain(moment: Moment, raw: Raw, destination: str | None) -> Explanation:
+    """Why, at this moment, a message of this class went to this destination."""
+    names = moment.members
+    if moment.bound_to:
+        told = f"bound: {' / '.join(part for part in moment.bound_to if part)}"
+        return Explanation([Step("bound", (), 1)], [(destination or "", told)], told, "bound", None, "")
+    verdict, steps = moment.eliminate(raw)
+    steps = [step for step in steps if step.dropped or step.name == "candidates"]
+    last = steps[-1].name if len(steps) > 1 else verdict.outcome
+    if not verdict.members:
+        return Explanation(steps, [], f"{verdict.outcome}: nobody is left", last, None, "")
+    if verdict.taken >= 0:
+        return Explanation(steps, [(names[verdict.taken], "chosen at once")], "", last, None, "")
+    rule = moment.rule()
+    compared = rule.compare(verdict.members, names)
+    if compared.passed_over:
+        passed = tuple(Drop(names[rank.member], rank.value) for rank in compared.passed_over)
+        steps = [*steps, Step(rule.name, passed, len(compared.ranks))]
+    ranks = [(names[rank.member], rank.value) for rank in compared.ranks]
+    if len(ranks) < 2:
+        decided = "the only one left" if ranks else "nobody can take a message now"
+        step = steps[-1].name if len(steps) > 1 else rule.name
+        return Explanation(steps, ranks, decided, step, None, "")
+    return Explanation(
+        steps, ranks, compared.decided, rule.name, ranks[1][0], compared.otherwise
+    )

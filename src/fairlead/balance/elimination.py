@@ -1,0 +1,91 @@
+"""Eliminations: named steps that each keep a part of the candidates.
+
+They look only at the message's routing attributes and at the candidates' attributes, so their
+result holds until the cluster changes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Generic, NamedTuple, TypeVar
+
+C = TypeVar("C")
+"""A policy's candidate."""
+K = TypeVar("K")
+"""What a policy has read from a message."""
+
+NOT_APPLICABLE = None
+
+
+class Drop(NamedTuple):
+    """Somebody who was dropped, and on what value."""
+
+    candidate: str
+    because: str
+
+
+class Step(NamedTuple):
+    """One step of a decision: its name, whom it dropped, how many it kept."""
+
+    name: str
+    dropped: tuple[Drop, ...]
+    kept: int
+
+
+@dataclass(frozen=True, slots=True)
+class Elimination(Generic[K, C]):
+    """A step that keeps some candidates; its name is the same in every engine and page."""
+
+    name: str
+    about: str
+    keep: Callable[[K, Sequence[C]], list[C]]
+    because: Callable[[K, C, Sequence[C]], str]
+    """Why a candidate was dropped, given those that were kept."""
+
+
+def drop_where(
+    name: str, about: str, dropped: Callable[[K, C], bool], because: Callable[[K, C], str]
+) -> Elimination[K, C]:
+    """Drop each candidate for which `dropped` holds."""
+    return Elimination(
+        name,
+        about,
+        lambda key, candidates: [c for c in candidates if not dropped(key, c)],
+        lambda key, c, _kept: because(key, c),
+    )
+
+
+def keep_highest(
+    name: str,
+    about: str,
+    value: Callable[[C], int | None],
+    *,
+    when: Callable[[K], bool] = lambda _key: True,
+    apart: Callable[[C], object] = lambda _c: None,
+    describe: Callable[[int], str] = str,
+) -> Elimination[K, C]:
+    """Keep the candidates with the highest value; those without one (None) are kept too.
+
+    `apart`: candidates are compared only with those that have the same value of this.
+    """
+
+    def best_of(candidates: Sequence[C]) -> dict[object, int]:
+        best: dict[object, int] = {}
+        for c in candidates:
+            found = value(c)
+            if found is not None:
+                best[apart(c)] = max(found, best.get(apart(c), found))
+        return best
+
+    def keep(key: K, candidates: Sequence[C]) -> list[C]:
+        if not when(key):
+            return list(candidates)
+        best = best_of(candidates)
+        return [c for c in candidates if value(c) is None or value(c) == best[apart(c)]]
+
+    def because(_key: K, c: C, kept: Sequence[C]) -> str:
+        found = value(c)
+        return f"{describe(found or 0)}, another has {describe(best_of(kept)[apart(c)])}"
+
+    return Elimination(name, about, keep, because)

@@ -1,0 +1,72 @@
+"""Messages as a policy sees them: routing attributes, each a text, a flag or one of a few words.
+
+An attribute that is missing, None or empty is "not given". Flags are true or false. The same
+definitions check a live message and write the checks that Spark runs on a table.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from fairlead.errors import MessageError
+
+Message = Mapping[str, object]
+
+FLAGS: Final = ("true", "false")
+ON_OPEN: Final = "on-open"
+NOT_FIXED: Final = "not-fixed"
+ON_GROUP: Final = "on-group"
+BINDS: Final = (ON_OPEN, NOT_FIXED, ON_GROUP)
+
+WORDS: Final[Mapping[str, tuple[str, ...]]] = {
+    "via_cluster_channel": FLAGS,
+    "pcf": FLAGS,
+    "bind": BINDS,
+}
+"""Attributes that take only these words; every other attribute is free text."""
+
+SET_PRIORITY: Final = "SetPriority"
+"""A message of this type is no work: it only raises its group. Nobody is chosen for it."""
+
+ROUTED: Final = "routed"
+NO_DESTINATION: Final = "no-destination"
+UNKNOWN_QUEUE: Final = "unknown-queue"
+PUT_INHIBITED: Final = "put-inhibited"
+CONTROL: Final = "control"
+OUTCOMES: Final = (ROUTED, NO_DESTINATION, UNKNOWN_QUEUE, PUT_INHIBITED, CONTROL)
+
+
+@dataclass(frozen=True, slots=True)
+class Contradiction:
+    """Attributes that exclude each other: a row with this flag must not have those."""
+
+    flag: str
+    excludes: tuple[str, ...]
+
+
+CONTRADICTIONS: Final = (Contradiction("pcf", ("queue", "queue_manager")),)
+
+
+def text(message: Message, name: str) -> str:
+    """The attribute as text, "" where it is not given; refused if not an allowed word."""
+    value = message.get(name)
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        value = "true" if value else "false"
+    found = value if isinstance(value, str) else str(value)
+    words = WORDS.get(name)
+    if words is not None and found and found not in words:
+        raise MessageError(f"message {name}: found {found!r}, allowed: {', '.join(words)}, empty")
+    return found
+
+
+def check(message: Message) -> None:
+    """Refuse attributes that exclude each other."""
+    for rule in CONTRADICTIONS:
+        if text(message, rule.flag) == "true":
+            for name in rule.excludes:
+                if text(message, name):
+                    raise MessageError(f"message {rule.flag}: a message with it has no {name}")

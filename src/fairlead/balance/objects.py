@@ -1,0 +1,153 @@
+"""What a cluster is made of: typed objects with attributes, and what each attribute allows.
+
+One definition serves the file, the changes, the live API and the error lines.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+from decimal import Decimal
+from typing import Annotated, Any, Final, Literal, NamedTuple, TypeAlias, get_args, get_type_hints
+
+import msgspec
+from msgspec import Meta
+
+from fairlead.errors import ConfigError
+
+MAX_WEIGHT: Final = 2**31 - 1
+"""Keeps every comparison of ratios exact in 64 bits for the first 2^32 choices; the engines
+change to unbounded integers before a product could pass 2^63."""
+
+Name: TypeAlias = Annotated[str, Meta(min_length=1)]
+Weight: TypeAlias = Annotated[int, Meta(ge=0, le=MAX_WEIGHT)]
+Readers: TypeAlias = Annotated[int, Meta(ge=0, le=1_000_000)]
+Capacity: TypeAlias = Annotated[int, Meta(ge=0, le=1_000_000_000)]
+Names: TypeAlias = list[Name]
+
+
+class Table(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A table of a cluster file; unknown keys are refused."""
+
+
+class Object(Table, frozen=True, kw_only=True):
+    """Something with a name that a change can be made to."""
+
+    name: Name
+    present: bool = True
+
+
+class Worker(Object, frozen=True, kw_only=True):
+    """An object that works on messages."""
+
+    readers: Readers = 1
+    speed: Decimal = Decimal(1)
+
+    def __post_init__(self) -> None:
+        speed = self.speed
+        if not (
+            speed.is_finite()
+            and Decimal("0.001") <= speed <= 1_000_000
+            and speed == round(speed, 3)
+        ):
+            raise ValueError(f"speed: found {speed}, {SPEEDS}")
+
+    @property
+    def speed_in_thousandths(self) -> int:
+        """The speed as a whole number."""
+        return int(self.speed * 1000)
+
+
+SPEEDS: Final = "allowed: a number from 0.001 to 1000000 with at most 3 decimals"
+
+
+class Order(Table, frozen=True, kw_only=True):
+    """How waiting work is ordered, for replay and stores."""
+
+    discipline: Literal["fifo", "priority"] = "fifo"
+    default_priority: Annotated[int, Meta(ge=0, le=255)] = 100
+    ageing: Decimal = Decimal(0)
+
+
+class Ref(NamedTuple):
+    """Which object: its kind, its name and whose it is ("" where it has no owner)."""
+
+    kind: str
+    name: str
+    owner: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.kind}:{self.name}" + (f"@{self.owner}" if self.owner else "")
+
+
+def hint(found: str, known: Iterable[str]) -> str:
+    """A "did you mean" for an unknown word, or nothing."""
+    close = difflib.get_close_matches(found, list(known), n=1)
+    return f"; did you mean {close[0]!r}?" if close else ""
+
+
+def listed(names: Iterable[str], most: int = 12) -> str:
+    """Names for an error line, cut short where there are many."""
+    every = list(names)
+    more = len(every) - most
+    return ", ".join(every[:most]) + (f", … ({more} more)" if more > 0 else "")
+
+
+def field_type(table: type[msgspec.Struct], attribute: str) -> Any:  # noqa: ANN401 - a type form
+    """The declared type of one attribute."""
+    return get_type_hints(table, include_extras=True)[attribute]
+
+
+def converted(table: type[msgspec.Struct], attribute: str, value: object) -> object:
+    """A value for an attribute, from typed data or from text; refused if not allowed."""
+    declared = field_type(table, attribute)
+    if value is None:
+        value = ""
+    if get_args(declared) and msgspec.inspect.type_info(declared).__class__ is (
+        msgspec.inspect.ListType
+    ):
+        value = [part for part in value.split(";") if part] if isinstance(value, str) else value
+    try:
+        found: object = msgspec.convert(value, declared, strict=False)
+    except msgspec.ValidationError:
+        raise ConfigError(f"found {shown(value)}, allowed: {allowed(declared)}") from None
+    return found
+
+
+def shown(value: object) -> str:
+    """A found value as an error line prints it."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, Decimal):
+        return str(value)
+    return "nothing" if value is None or value == "" else repr(value)
+
+
+def allowed(declared: Any) -> str:  # noqa: ANN401 - a type form
+    """What a type allows, in words."""
+    info = declared if isinstance(declared, msgspec.inspect.Type) else None
+    return _in_words(info or msgspec.inspect.type_info(declared))
+
+
+def _in_words(info: msgspec.inspect.Type) -> str:
+    match info:
+        case msgspec.inspect.IntType(ge=low, le=high) if low is not None:
+            return f"an integer from {low} to {high}"
+        case msgspec.inspect.IntType():
+            return "an integer"
+        case msgspec.inspect.BoolType():
+            return "true or false"
+        case msgspec.inspect.StrType(min_length=length):
+            return "a text that is not empty" if length else "a text"
+        case msgspec.inspect.LiteralType(values=values):
+            return ", ".join(str(value) for value in values)
+        case msgspec.inspect.DecimalType() | msgspec.inspect.FloatType():
+            return "a number"
+        case msgspec.inspect.ListType(item_type=item):
+            return f"a list, each {_in_words(item)}"
+        case msgspec.inspect.UnionType(types=types):
+            return " or ".join(_in_words(each) for each in types)
+        case msgspec.inspect.StructType():
+            return "a table"
+        case _:
+            return "nothing else"

@@ -1,0 +1,473 @@
+"""IBM MQ's cluster workload management algorithm, its twelve steps in order.
+
+Source: "The cluster workload management algorithm" of the IBM MQ documentation. A candidate is a
+pair of a queue instance or a queue manager alias and a channel; the rule's members are the
+channels, because sequence factor and number belong to the channel and are shared by all queues.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from msgspec import UNSET
+
+from fairlead.balance.elimination import Elimination, drop_where, keep_highest
+from fairlead.balance.message import NO_DESTINATION, PUT_INHIBITED, UNKNOWN_QUEUE
+from fairlead.balance.objects import Object, Ref, hint, listed
+from fairlead.balance.policies.ibm_mq_objects import (
+    LADDER,
+    LOCAL,
+    Alias,
+    Channel,
+    IbmMqTables,
+    LocalQueueManager,
+    Queue,
+    Remote,
+    workload,
+)
+from fairlead.balance.policy import Policy, Raw, Taken, Tables
+from fairlead.balance.rules import least_served
+from fairlead.balance.rules.least_served import LeastServed
+from fairlead.errors import ConfigError
+
+QUEUE_MANAGER, CHANNEL, QUEUE, ALIAS = "queue_manager", "channel", "queue", "alias"
+
+
+@dataclass(frozen=True, slots=True)
+class Put:
+    """What the algorithm reads of a message."""
+
+    queue: str
+    queue_manager: str
+    via_cluster_channel: bool
+    pcf: bool
+    already_sent: frozenset[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A destination and what the steps compare of it."""
+
+    member: int
+    channel: Channel
+    queue: Queue | None
+    alias: Alias | None
+    suspended: bool
+    is_local: bool
+    channel_shares_queue_cluster: bool
+    channel_shares_local_cluster: bool
+    instance_shares_local_cluster: bool
+
+    @property
+    def queue_manager(self) -> str:
+        """Where it leads to."""
+        return self.channel.queue_manager
+
+
+def _ladder(c: Candidate) -> int:
+    return -next(k for k, states in enumerate(LADDER) if c.channel.state in states)
+
+
+def _eliminations(*, literal_step_11: bool) -> tuple[Elimination[Put, Candidate], ...]:
+    def choosing_queue(put: Put) -> bool:
+        return not literal_step_11 or bool(put.queue)
+
+    def choosing_queue_manager(put: Put) -> bool:
+        return not literal_step_11 or not put.queue
+
+    return (
+        drop_where(
+            "put-disabled",
+            "1: queues that are not enabled for put are dropped",
+            lambda _, c: c.queue is not None and not c.queue.put_enabled,
+            lambda _, c: "put_enabled is false",
+        ),
+        drop_where(
+            "cluster-not-shared",
+            "1: remote instances in no cluster of the local queue manager are dropped",
+            lambda _, c: not c.instance_shares_local_cluster,
+            lambda _, c: "the queue is in none of the local queue manager's clusters",
+        ),
+        drop_where(
+            "channel-outside-queue-cluster",
+            "1: channels that are not in the queue's cluster are dropped",
+            lambda _, c: not c.channel_shares_queue_cluster,
+            lambda _, c: "the channel is in none of the queue's clusters",
+        ),
+        drop_where(
+            "alias-put-disabled",
+            "2: queue manager aliases that are not enabled for put are dropped",
+            lambda _, c: c.alias is not None and not c.alias.put_enabled,
+            lambda _, c: "put_enabled of the alias is false",
+        ),
+        drop_where(
+            "channel-outside-local-clusters",
+            "2: with a queue manager given, channels in no local cluster are dropped",
+            lambda put, c: bool(put.queue_manager) and not c.channel_shares_local_cluster,
+            lambda _, c: "the channel is in none of the local queue manager's clusters",
+        ),
+        drop_where(
+            "already-sent",
+            "4: queue managers that were already sent this publication are dropped",
+            lambda put, c: put.pcf and c.queue_manager in put.already_sent,
+            lambda _, c: f"already sent to {c.queue_manager}",
+        ),
+        keep_highest("lower-rank", "4a: channels of a lower rank", lambda c: c.channel.rank),
+        keep_highest(
+            "lower-alias-rank",
+            "4a: then aliases of a lower rank",
+            lambda c: c.alias.rank if c.alias else None,
+        ),
+        keep_highest(
+            "lower-queue-rank",
+            "4b: then queues of a lower rank",
+            lambda c: c.queue.rank if c.queue else None,
+        ),
+        keep_highest(
+            "suspended",
+            "5: suspended queue managers, unless all are",
+            lambda c: 0 if c.suspended else 1,
+            describe=lambda resumed: "resumed" if resumed else "suspended",
+        ),
+        keep_highest(
+            "worse-channel-state",
+            "6-9: channels in a worse class of states",
+            _ladder,
+            describe=lambda rung: " or ".join(LADDER[-rung]),
+        ),
+        keep_highest(
+            "not-manual",
+            "10: for a cluster PCF message, others than manual channels, if any is manual",
+            lambda c: int(c.channel.manual),
+            when=lambda put: put.pcf,
+            describe=lambda manual: "manual" if manual else "not manual",
+        ),
+        keep_highest(
+            "lower-network-priority",
+            "11: channels of a lower network priority to the same queue manager",
+            lambda c: c.channel.network_priority,
+            apart=lambda c: c.queue_manager,
+        ),
+        keep_highest(
+            "lower-priority",
+            "11a: channels of a lower priority",
+            lambda c: c.channel.priority,
+            when=choosing_queue_manager,
+        ),
+        keep_highest(
+            "lower-alias-priority",
+            "11a: then aliases of a lower priority",
+            lambda c: c.alias.priority if c.alias else None,
+            when=choosing_queue_manager,
+        ),
+        keep_highest(
+            "lower-queue-priority",
+            "11b: then queues of a lower priority",
+            lambda c: c.queue.priority if c.queue else None,
+            when=choosing_queue,
+        ),
+    )
+
+
+class IbmMq(Policy[Put, Candidate]):
+    """The least used channel of those that the steps leave."""
+
+    name = "ibm-mq"
+    about = "cluster workload management: ranks, channel states, priorities, then weights"
+    choose_when = "work is put to cluster queues, and ranks, states and priorities steer it"
+    choose_when_not = "a plain list of machines with weights is all there is"
+    Tables = IbmMqTables
+    kinds = {QUEUE_MANAGER: Remote, CHANNEL: Channel, QUEUE: Queue, ALIAS: Alias}
+    reads = ("queue", "queue_manager", "via_cluster_channel", "pcf", "already_sent")
+    streams = ("queue",)
+    binds = True
+
+    def __init__(self, tables: IbmMqTables) -> None:
+        """No channel has been used yet."""
+        self.local_name = tables.queue_manager.name
+        super().__init__(tables)
+        self._check(tables)
+        self._local = Ref(QUEUE_MANAGER, self.local_name)
+        channels = sorted(
+            (ref for ref in self.objects if ref.kind == CHANNEL), key=lambda ref: ref.name
+        )
+        self._local_channel = Channel(name=LOCAL, queue_manager=self.local_name)
+        self._index = {ref.name: i for i, ref in enumerate(channels)}
+        self._index[LOCAL] = len(channels)
+        self.members = (*(ref.name for ref in channels), LOCAL)
+        weights = [self.objects[ref].weight for ref in channels]
+        recent = tables.queue_manager.most_recently_used_channels
+        self.rule = LeastServed(
+            [*weights, self._local_channel.weight], recency=True, recent=recent
+        )
+        self._eliminations = _eliminations(literal_step_11=tables.options.literal_step_11)
+        self._only_queue = self._single_queue()
+
+    def _check(self, tables: IbmMqTables) -> None:
+        if not (tables.channel or tables.queue or tables.alias):
+            raise ConfigError("queue: found none, allowed: at least one [[queue]] or [[channel]]")
+        remotes = [each.name for each in tables.remote]
+        for k, channel in enumerate(tables.channel):
+            if channel.name == LOCAL:
+                raise ConfigError(
+                    f"channel[{k + 1}].name: found 'local', allowed: any other name; "
+                    "it stands for the local queue manager's own instance"
+                )
+            if channel.queue_manager not in remotes:
+                raise ConfigError(
+                    f"channel[{k + 1}].queue_manager: found {channel.queue_manager!r}, "
+                    f"allowed, a [[remote]]: {listed(remotes)}"
+                    f"{hint(channel.queue_manager, remotes)}"
+                )
+        for kind, objects in (("queue", tables.queue), ("alias", tables.alias)):
+            for k, each in enumerate(objects):
+                known = [self.local_name, *remotes]
+                if each.queue_manager not in known:
+                    raise ConfigError(
+                        f"{kind}[{k + 1}].queue_manager: found {each.queue_manager!r}, "
+                        f"allowed: {listed(known)}{hint(each.queue_manager, known)}"
+                    )
+
+    def _single_queue(self) -> str:
+        names = {ref.name for ref in self.objects if ref.kind == QUEUE}
+        return names.pop() if len(names) == 1 else ""
+
+    def listing(self, tables: Tables) -> Iterable[tuple[Ref, Object]]:
+        assert isinstance(tables, IbmMqTables)
+        yield Ref(QUEUE_MANAGER, tables.queue_manager.name), tables.queue_manager
+        for remote in tables.remote:
+            yield Ref(QUEUE_MANAGER, remote.name), remote
+        for channel in tables.channel:
+            yield Ref(CHANNEL, channel.name), channel
+        for queue in tables.queue:
+            yield Ref(QUEUE, queue.name, queue.queue_manager), queue
+        for alias in tables.alias:
+            yield Ref(ALIAS, alias.name, alias.queue_manager), alias
+
+    # messages
+
+    def normal(self, raw: Raw) -> Raw:
+        """The only queue, where there is one and a message names nothing."""
+        if self._only_queue and not raw[0] and not raw[1] and raw[3] != "true":
+            return (self._only_queue, *raw[1:])
+        return raw
+
+    def key(self, raw: Raw) -> Put:
+        queue, queue_manager, via_cluster_channel, pcf, already_sent = raw
+        sent = frozenset(part for part in already_sent.split(";") if part)
+        return Put(queue, queue_manager, via_cluster_channel == "true", pcf == "true", sent)
+
+    def bind_default(self, key: Put) -> str:
+        for ref, each in self.objects.items():
+            if ref.kind == QUEUE and ref.name == key.queue:
+                bind: str = each.bind
+                return bind
+        return "not-fixed"
+
+    # candidates
+
+    def candidates(self, key: Put) -> tuple[list[Candidate], str]:
+        if key.pcf:
+            local = self.objects[self._local]
+            every = [
+                self._remote(channel, None, None)
+                for channel in self._channels()
+                if _meet(self._clusters(channel), local.clusters)
+                and _meet(self._of(channel.queue_manager), local.clusters)
+            ]
+            return every, NO_DESTINATION
+        if key.queue:
+            return self._for_queue(key)
+        if key.queue_manager:
+            return self._for_queue_manager(key.queue_manager), NO_DESTINATION
+        return [], UNKNOWN_QUEUE
+
+    def _for_queue(self, key: Put) -> tuple[list[Candidate], str]:
+        instances = [
+            each
+            for ref, each in self.objects.items()
+            if ref.kind == QUEUE and ref.name == key.queue and self._there(each)
+        ]
+        if not instances:
+            return [], UNKNOWN_QUEUE
+        if not any(each.put_enabled for each in instances):
+            return [], PUT_INHIBITED
+        found: list[Candidate] = []
+        for queue in instances:
+            for alias in self._routes(key.queue_manager, queue.queue_manager):
+                found += self._ways(queue.queue_manager, queue, alias)
+        return found, NO_DESTINATION
+
+    def _routes(self, wanted: str, queue_manager: str) -> list[Alias | None]:
+        """How a queue manager name leads to this queue manager: as itself, by aliases."""
+        if not wanted:
+            return [None]
+        itself: list[Alias | None] = [None] if wanted == queue_manager else []
+        return itself + [each for each in self._aliases(wanted) if each.queue_manager == queue_manager]
+
+    def _for_queue_manager(self, name: str) -> list[Candidate]:
+        found = self._ways(name, None, None) if self._known(name) else []
+        for alias in self._aliases(name):
+            found += self._ways(alias.queue_manager, None, alias)
+        return found
+
+    def _ways(
+        self, queue_manager: str, queue: Queue | None, alias: Alias | None
+    ) -> list[Candidate]:
+        if queue_manager == self.local_name:
+            return [self._own(queue, alias)]
+        return [
+            self._remote(channel, queue, alias)
+            for channel in self._channels()
+            if channel.queue_manager == queue_manager
+        ]
+
+    def _own(self, queue: Queue | None, alias: Alias | None) -> Candidate:
+        suspended = self.objects[self._local].suspended
+        return Candidate(
+            self._index[LOCAL], self._local_channel, queue, alias, suspended, True, True, True, True
+        )
+
+    def _remote(self, channel: Channel, queue: Queue | None, alias: Alias | None) -> Candidate:
+        local = self.objects[self._local].clusters
+        ours = self._clusters(channel)
+        theirs = self._clusters(queue) if queue else None
+        suspended = self.objects[Ref(QUEUE_MANAGER, channel.queue_manager)].suspended
+        return Candidate(
+            self._index[channel.name],
+            channel,
+            queue,
+            alias,
+            suspended,
+            False,
+            theirs is None or _meet(ours, theirs),
+            _meet(ours, local),
+            theirs is None or _meet(theirs, local),
+        )
+
+    def _channels(self) -> list[Channel]:
+        return [
+            each
+            for ref, each in self.objects.items()
+            if ref.kind == CHANNEL and self._there(each)
+        ]
+
+    def _aliases(self, name: str) -> list[Alias]:
+        return [
+            each
+            for ref, each in self.objects.items()
+            if ref.kind == ALIAS and ref.name == name and self._there(each)
+        ]
+
+    def _known(self, queue_manager: str) -> bool:
+        found = self.objects.get(Ref(QUEUE_MANAGER, queue_manager))
+        return found is not None and found.present
+
+    def _there(self, each: Channel | Queue | Alias) -> bool:
+        return each.present and self._known(each.queue_manager)
+
+    def _of(self, queue_manager: str) -> list[str]:
+        found = self.objects[Ref(QUEUE_MANAGER, queue_manager)].clusters
+        clusters: list[str] = self.objects[self._local].clusters if found is UNSET else found
+        return clusters
+
+    def _clusters(self, each: Channel | Queue | Alias) -> list[str]:
+        return self._of(each.queue_manager) if each.clusters is UNSET else each.clusters
+
+    # steps
+
+    def eliminations(self) -> Sequence[Elimination[Put, Candidate]]:
+        return self._eliminations
+
+    def member(self, candidate: Candidate) -> int:
+        return candidate.member
+
+    def label(self, candidate: Candidate) -> str:
+        of = f" of {candidate.queue_manager}" if not candidate.is_local else ""
+        alias = f" by alias {candidate.alias.name}" if candidate.alias else ""
+        return f"{candidate.channel.name}{of}{alias}"
+
+    def take(self, key: Put, step: str, left: Sequence[Candidate]) -> Taken | None:
+        """Step 3: a local instance may end the algorithm."""
+        if step != "channel-outside-local-clusters":
+            return None
+        own = [c for c in left if c.is_local]
+        if not own:
+            return None
+        member = own[0].member
+        if key.via_cluster_channel:
+            return Taken(member, "local", "3: the message came in over a cluster channel")
+        if any(c.queue is None and c.alias is None for c in own):
+            return Taken(member, "local", "3: the queue manager given is the local one")
+        uses = {c.queue.use_queue for c in own if c.queue}
+        if LOCAL in uses:
+            return Taken(member, "local", "3: the queue's use_queue is local")
+        if "queue-manager" in uses and self.objects[self._local].use_queue == LOCAL:
+            return Taken(member, "local", "3: the queue manager's use_queue is local")
+        return None
+
+    # changes
+
+    def changed(self, ref: Ref, before: Any, after: Any) -> None:
+        state = self.rule.state
+        if ref.kind == CHANNEL and after.weight != before.weight:
+            least_served.reweigh_in_place(state, self._index[ref.name], after.weight)
+        if isinstance(after, LocalQueueManager):
+            state.setting[least_served.RECENT] = after.most_recently_used_channels
+
+    def stepped(self, before: Mapping[Ref, Any]) -> None:
+        """Set all factors to 0 where a workload attribute changed or something new is there."""
+        if any(self._altered(ref, old) for ref, old in before.items()) or self._newly_there(before):
+            self.reset()
+
+    def _altered(self, ref: Ref, old: Any) -> bool:
+        new = self.objects[ref]
+        return ref.kind == CHANNEL and not new.manual and workload(old) != workload(new)
+
+    def _newly_there(self, before: Mapping[Ref, Any]) -> bool:
+        """Whether a channel or queue instance is there that was not, itself or with its home."""
+        returned = {
+            ref.name
+            for ref, old in before.items()
+            if ref.kind == QUEUE_MANAGER and self.objects[ref].present and not old.present
+        }
+        touched = [ref for ref in before if ref.kind in {CHANNEL, QUEUE}]
+        if returned:
+            touched = [ref for ref in self.objects if ref.kind in {CHANNEL, QUEUE}]
+        for ref in touched:
+            new = self.objects[ref]
+            home = Ref(QUEUE_MANAGER, new.queue_manager)
+            home_before = before.get(home, self.objects[home])
+            was_there = before.get(ref, new).present and home_before.present
+            if self._there(new) and not was_there:
+                return True
+        return False
+
+    def reset(self) -> None:
+        least_served.reset(self.rule.state)
+
+    def refusal(self, attribute: str) -> str | None:
+        if attribute == "queue_manager":
+            return "it belongs to its queue manager for life; use `present`"
+        return None
+
+    def effective(self) -> list[str]:
+        steps = [f"{e.name}: {e.about}" for e in self._eliminations]
+        recent = self.objects[self._local].most_recently_used_channels
+        steps.insert(
+            5,
+            "local: 3: a local instance is chosen at once if use_queue says so, "
+            "or if the message came in over a cluster channel",
+        )
+        return [
+            *steps,
+            f"11c: only the {recent} most recently used channels are kept",
+            "choose least-served (12): the lowest sequence factor; ties to the least recently "
+            "used channel, then by name",
+        ]
+
+
+def _meet(one: Iterable[str], other: Iterable[str]) -> bool:
+    return not set(one).isdisjoint(other)

@@ -1,0 +1,110 @@
+"""The objects of an IBM MQ cluster and what their attributes allow.
+
+Channel attributes are those of the receiving end (CLUSRCVR).
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Final, Literal, TypeAlias
+
+from msgspec import UNSET, Meta, UnsetType
+
+from fairlead.balance.objects import Name, Names, Object, Table, Worker
+from fairlead.balance.policy import Tables
+
+LOCAL: Final = "local"
+
+Grade: TypeAlias = Annotated[int, Meta(ge=0, le=9)]
+ChannelState: TypeAlias = Literal[
+    "inactive",
+    "running",
+    "binding",
+    "initializing",
+    "starting",
+    "stopping",
+    "retrying",
+    "requesting",
+    "paused",
+    "stopped",
+]
+
+LADDER: Final[tuple[tuple[str, ...], ...]] = (
+    ("inactive", "running"),
+    ("binding", "initializing", "starting", "stopping"),
+    ("retrying",),
+    ("requesting", "paused", "stopped"),
+)
+"""Classes of channel states, the best first (steps 6 to 9)."""
+
+
+class LocalQueueManager(Worker, frozen=True, kw_only=True):
+    """The queue manager that messages are put to."""
+
+    clusters: Annotated[Names, Meta(min_length=1)]
+    use_queue: Literal["local", "any"] = "local"
+    most_recently_used_channels: Annotated[int, Meta(ge=1, le=999_999_999)] = 999_999_999
+    suspended: bool = False
+
+
+class Remote(Worker, frozen=True, kw_only=True):
+    """Another queue manager; its clusters, if not given, are the local one's."""
+
+    clusters: Names | UnsetType = UNSET
+    suspended: bool = False
+
+
+class Channel(Object, frozen=True, kw_only=True):
+    """A way to a remote queue manager; its clusters, if not given, are the queue manager's."""
+
+    queue_manager: Name
+    clusters: Names | UnsetType = UNSET
+    state: ChannelState = "running"
+    rank: Grade = 0
+    priority: Grade = 0
+    weight: Annotated[int, Meta(ge=1, le=99)] = 50
+    network_priority: Grade = 0
+    manual: bool = False
+
+
+class Queue(Object, frozen=True, kw_only=True):
+    """One instance of a queue."""
+
+    queue_manager: Name
+    clusters: Names | UnsetType = UNSET
+    put_enabled: bool = True
+    rank: Grade = 0
+    priority: Grade = 0
+    use_queue: Literal["local", "any", "queue-manager"] = "queue-manager"
+    bind: Literal["on-open", "not-fixed", "on-group"] = "on-open"
+
+
+class Alias(Object, frozen=True, kw_only=True):
+    """A queue manager alias on a queue manager."""
+
+    queue_manager: Name
+    clusters: Names | UnsetType = UNSET
+    put_enabled: bool = True
+    rank: Grade = 0
+    priority: Grade = 0
+
+
+class IbmMqOptions(Table, frozen=True, kw_only=True):
+    """`literal_step_11`: 11a only where a queue manager is chosen, 11b only where a queue is."""
+
+    literal_step_11: bool = False
+
+
+class IbmMqTables(Tables, frozen=True, kw_only=True):
+    """A cluster file with `policy = "ibm-mq"`."""
+
+    options: IbmMqOptions = IbmMqOptions()
+    queue_manager: LocalQueueManager
+    remote: list[Remote] = []
+    channel: list[Channel] = []
+    queue: list[Queue] = []
+    alias: list[Alias] = []
+
+
+def workload(channel: Channel) -> tuple[Any, ...]:
+    """The attributes whose change resets all factors."""
+    return (channel.rank, channel.priority, channel.weight, channel.network_priority)

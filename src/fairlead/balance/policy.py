@@ -1,0 +1,339 @@
+"""A policy: an ordered list of eliminations, then one choice rule.
+
+A `Policy` object is one cluster under its policy at one moment: its objects, its rule's state and
+its version. It is pure and not thread-safe; the live balancer, the compiled engine and Spark all
+drive this same object.
+"""
+
+from __future__ import annotations
+
+import copy
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, Generic, NamedTuple, Self, TypeVar
+
+import msgspec
+
+from fairlead.balance.change import EVERYBODY, FAILED, RESET, STATE, Change
+from fairlead.balance.elimination import Drop, Elimination, Step
+from fairlead.balance.message import NO_DESTINATION, ON_GROUP, ON_OPEN, ROUTED, Message, text
+from fairlead.balance.objects import Object, Order, Ref, Table, converted, hint, listed
+from fairlead.balance.rules.rule import Plain, Rule
+from fairlead.errors import ChangeError, ConfigError
+
+K = TypeVar("K")
+C = TypeVar("C")
+
+Raw = tuple[str, ...]
+"""The routing attributes that a policy reads, as text, in the order of `Policy.reads`."""
+
+NOT_TAKEN = -1
+
+
+class Tables(Table, frozen=True, kw_only=True):
+    """What every cluster file has."""
+
+    policy: str
+    name: str = ""
+    order: Order = Order()
+
+
+class Taken(NamedTuple):
+    """A candidate chosen at once, before the eliminations are through."""
+
+    member: int
+    step: str
+    because: str
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What the eliminations leave of a class of messages, for one version of the cluster."""
+
+    outcome: str
+    """`routed` where somebody is left."""
+    members: tuple[int, ...] = ()
+    """For the rule to choose among, ascending."""
+    taken: int = NOT_TAKEN
+    """Chosen at once, past the rule."""
+
+
+class Effect(NamedTuple):
+    """A change, resolved: to whom, which attribute, which value. `ref` None: the whole cluster."""
+
+    ref: Ref | None
+    attribute: str
+    value: object
+
+
+class Policy(ABC, Generic[K, C]):
+    """One cluster under its policy at one moment."""
+
+    name: ClassVar[str]
+    about: ClassVar[str]
+    """One line for `fairlead policies`."""
+    choose_when: ClassVar[str]
+    choose_when_not: ClassVar[str]
+    Tables: ClassVar[type[Tables]]
+    kinds: ClassVar[Mapping[str, type[Object]]]
+    """Kind of object (as in `kind:name@owner`) → its table."""
+    reads: ClassVar[tuple[str, ...]] = ()
+    """Routing attributes that decide who is a candidate."""
+    streams: ClassVar[tuple[str, ...]] = ()
+    """Attributes that, with the cluster, name the stream in which `sequence` counts."""
+    binds: ClassVar[bool] = False
+    """Whether messages can be bound to an earlier message's destination."""
+
+    objects: dict[Ref, Any]
+    members: tuple[str, ...]
+    """Destination names by the rule's index."""
+    rule: Rule
+    version: int
+
+    def __init__(self, tables: Tables) -> None:
+        """Check the tables against each other and start with nobody served."""
+        self.objects = {}
+        for ref, each in self.listing(tables):
+            if ref in self.objects:
+                raise ConfigError(f"{ref.kind} {ref.name!r}: found twice, allowed: once")
+            self.objects[ref] = each
+        self.version = 0
+        self._verdicts: dict[Raw, Verdict] = {}
+
+    # what a policy says of itself
+
+    @abstractmethod
+    def listing(self, tables: Tables) -> Iterable[tuple[Ref, Object]]:
+        """The file's objects, in the order of the file."""
+
+    @abstractmethod
+    def key(self, raw: Raw) -> K:
+        """What the policy reads in a message."""
+
+    @abstractmethod
+    def candidates(self, key: K) -> tuple[list[C], str]:
+        """All candidates for such a message, and the outcome if there are none."""
+
+    @abstractmethod
+    def eliminations(self) -> Sequence[Elimination[K, C]]:
+        """The steps in order."""
+
+    @abstractmethod
+    def member(self, candidate: C) -> int:
+        """The candidate's index in the rule."""
+
+    def label(self, candidate: C) -> str:
+        """The candidate's name in explanations."""
+        return self.members[self.member(candidate)]
+
+    def take(self, key: K, step: str, left: Sequence[C]) -> Taken | None:  # noqa: ARG002
+        """Whom to choose at once after this elimination, if anybody."""
+        return None
+
+    def outcome_after(self, step: str) -> str:  # noqa: ARG002
+        """The outcome of a message that loses its last candidate in this elimination."""
+        return NO_DESTINATION
+
+    def address(self, member: int) -> str | None:  # noqa: ARG002
+        """Where a destination is reached, if the policy's objects say."""
+        return None
+
+    def changed(self, ref: Ref, before: Any, after: Any) -> None:  # noqa: ANN401
+        """One attribute of one object has changed: let the rule know."""
+
+    def failed(self, ref: Ref) -> None:
+        """An object has failed and lost what it held."""
+
+    def stepped(self, before: Mapping[Ref, Any]) -> None:
+        """All changes of one time have been made; `before`: what was changed, as it was."""
+
+    def reset(self) -> None:
+        """Count everybody as not served."""
+        raise ChangeError(f"reset: the policy {self.name} counts nothing that could be reset")
+
+    def bind_default(self, key: K) -> str:  # noqa: ARG002
+        """How messages are bound that do not say it themselves."""
+        return ""
+
+    def weights(self) -> dict[str, int]:
+        """Weights of the destinations that can be chosen now; empty where weights do not decide."""
+        return {}
+
+    def refusal(self, attribute: str) -> str | None:  # noqa: ARG002
+        """Why this attribute cannot be changed, if it cannot."""
+        return None
+
+    def effective(self) -> list[str]:
+        """The effective policy in words, a line each."""
+        steps = [f"{e.name}: {e.about}" for e in self.eliminations()]
+        return [*steps, f"choose: {self.rule.name}"]
+
+    # what the engines ask
+
+    def raw(self, message: Message) -> Raw:
+        """The attributes that this policy reads of a message."""
+        return self.normal(tuple(text(message, name) for name in self.reads))
+
+    def normal(self, raw: Raw) -> Raw:
+        """The attributes with what the policy fills in."""
+        return raw
+
+    def stream(self, raw: Raw) -> Raw:
+        """What names the message's stream, apart from the cluster."""
+        return tuple(raw[self.reads.index(name)] for name in self.streams)
+
+    def binding(self, raw: Raw, bind: str, producer: str, group: str) -> Raw | None:
+        """What the message's destination is bound to, if to anything."""
+        kind = bind or self.bind_default(self.key(raw))
+        if kind == ON_OPEN:
+            return (kind, *raw[:2], producer)
+        if kind == ON_GROUP and group:
+            return (kind, *raw[:2], group)
+        return None
+
+    def verdict(self, raw: Raw) -> Verdict:
+        """The outcome of the eliminations for this class of messages, cached by version."""
+        found = self._verdicts.get(raw)
+        if found is None:
+            found = self._verdicts[raw] = self.eliminate(raw)[0]
+        return found
+
+    def eliminate(self, raw: Raw) -> tuple[Verdict, list[Step]]:
+        """Go through the steps, and tell whom each one dropped."""
+        key = self.key(raw)
+        left, outcome = self.candidates(key)
+        steps = [Step("candidates", (), len(left))]
+        if not left:
+            return Verdict(outcome), steps
+        for each in self.eliminations():
+            kept = each.keep(key, left)
+            if len(kept) < len(left):
+                gone = {id(c) for c in left} - {id(c) for c in kept}
+                dropped = tuple(
+                    Drop(self.label(c), each.because(key, c, kept)) for c in left if id(c) in gone
+                )
+                steps.append(Step(each.name, dropped, len(kept)))
+            left = kept
+            if not left:
+                return Verdict(self.outcome_after(each.name)), steps
+            taken = self.take(key, each.name, left)
+            if taken is not None:
+                others = [c for c in left if self.member(c) != taken.member]
+                dropped = tuple(Drop(self.label(c), taken.because) for c in others)
+                steps.append(Step(taken.step, dropped, 1))
+                return Verdict(ROUTED, (taken.member,), taken.member), steps
+        return Verdict(ROUTED, tuple(sorted({self.member(c) for c in left}))), steps
+
+    # changes
+
+    def resolve(self, change: Change) -> Effect:
+        """Whom and what a change means; refused if it can mean nothing, or two things."""
+        if change.attribute == RESET:
+            return Effect(None, RESET, None)
+        ref = self._target(change)
+        table = self.kinds[ref.kind]
+        if change.attribute == STATE and change.value == FAILED:
+            return Effect(ref, STATE, FAILED)
+        known = [name for name in table.__struct_fields__ if name != "name"]
+        if change.attribute not in known:
+            raise ChangeError(
+                f"{change.where}: attribute: found {change.attribute!r}, allowed for {ref}: "
+                f"{', '.join(known)}{hint(change.attribute, known)}"
+            )
+        refused = self.refusal(change.attribute)
+        if refused:
+            raise ChangeError(f"{change.where}: attribute {change.attribute}: {refused}")
+        try:
+            value = converted(table, change.attribute, change.value)
+            msgspec.structs.replace(self.objects[ref], **{change.attribute: value})
+        except (ConfigError, ValueError) as error:
+            raise ChangeError(f"{change.where}: {ref} {change.attribute}: {error}") from None
+        return Effect(ref, change.attribute, value)
+
+    def targets(self, target: str) -> list[Ref]:
+        """All objects that a target's text can mean: by name alone, else `kind:name@owner`."""
+        named = [ref for ref in self.objects if ref.name == target]
+        return named or [
+            ref for ref in self.objects if target in {str(ref), f"{ref.kind}:{ref.name}"}
+        ]
+
+    def _target(self, change: Change) -> Ref:
+        found = self.targets(change.target)
+        if len(found) == 1:
+            return found[0]
+        if found:
+            raise ChangeError(
+                f"{change.where}: target {change.target!r} is ambiguous, "
+                f"allowed: {listed(map(str, found))}"
+            )
+        if change.target == EVERYBODY:
+            raise ChangeError(
+                f"{change.where}: attribute: found {change.attribute!r}, "
+                f"allowed for {EVERYBODY!r}: {RESET}"
+            )
+        names = [ref.name for ref in self.objects]
+        raise ChangeError(
+            f"{change.where}: target: found {change.target!r}, "
+            f"allowed: {listed(dict.fromkeys(names))}{hint(change.target, names)}"
+        )
+
+    def apply(self, effects: Sequence[Effect]) -> None:
+        """Make all changes of one time, in order, as one step."""
+        before: dict[Ref, Any] = {}
+        for ref, attribute, value in effects:
+            if ref is None:
+                self.reset()
+            elif value == FAILED and attribute == STATE:
+                self.failed(ref)
+            else:
+                old = self.objects[ref]
+                before.setdefault(ref, old)
+                new = msgspec.structs.replace(old, **{attribute: value})
+                if new != old:
+                    self.objects[ref] = new
+                    self.changed(ref, old, new)
+        self.stepped(before)
+        self.version += 1
+        self._verdicts.clear()
+
+    def frozen(self) -> Self:
+        """The same cluster at this moment, untouched by what happens later."""
+        other = copy.copy(self)
+        other.objects = dict(self.objects)
+        other.rule = self.rule.copy()
+        other._verdicts = {}
+        return other
+
+    # state as plain data
+
+    def dump(self) -> dict[str, Any]:
+        """Version, attributes and rule as plain data."""
+        return {
+            "version": self.version,
+            "objects": [[list(ref), msgspec.to_builtins(o)] for ref, o in self.objects.items()],
+            "rule": self.dump_rule(),
+        }
+
+    def load(self, plain: Mapping[str, Any]) -> None:
+        """Take over what `dump` gave for a cluster with the same objects."""
+        refs = [Ref(*ref) for ref, _ in plain["objects"]]
+        if refs != list(self.objects):
+            raise ConfigError("snapshot: made for a cluster with other objects")
+        for ref, (_, attributes) in zip(refs, plain["objects"], strict=True):
+            self.objects[ref] = msgspec.convert(attributes, self.kinds_of(ref), strict=False)
+        self.load_rule(plain["rule"])
+        self.version = plain["version"]
+        self._verdicts.clear()
+
+    def kinds_of(self, ref: Ref) -> type[Object]:
+        """The table of an object."""
+        return type(self.objects[ref])
+
+    def dump_rule(self) -> Plain:
+        """The rule's state as plain data."""
+        return self.rule.dump()
+
+    def load_rule(self, plain: Plain) -> None:
+        """Take over a rule's state."""
+        self.rule.load(plain)

@@ -1,0 +1,342 @@
+"""Choose who was served least for its weight: the lowest count/weight.
+
+The rule of MSMQ's weighted round robin (ties: the heavier, then the name) and of IBM MQ's
+workload balancing (ties: the least recently used, then the name).
+
+`choose`, `run` and `run_one` are written once, in the part of Python that Numba compiles: over
+lists they are the live balancer, over int64 arrays the compiled engine. Ratios are compared by
+cross-multiplication, so nothing is ever rounded.
+
+A member is an index into the state's sequences; lists of members are in name order.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from fractions import Fraction
+from functools import cmp_to_key
+from math import gcd
+from typing import NamedTuple
+
+from fairlead.balance.rules.integers import INT64_END, Ints, copied
+from fairlead.balance.rules.rule import Comparison, Rank, Rule
+
+UNIT, TICK, RECENT = 0, 1, 2  # places in State.setting
+NO_TICK = -1
+
+
+class State(NamedTuple):
+    """What the rule remembers, one entry a member (`setting`: one for the whole rule)."""
+
+    count: Ints
+    """Choices since the last reset, in steps of `setting[UNIT]`."""
+    weight: Ints
+    tie: Ints
+    """Lower wins a tie: minus the weight, or the number of the member's latest choice."""
+    setting: Ints
+    """[step that one choice adds to a count; number of the latest choice, or NO_TICK where ties
+    go by weight; how many of the most recently used members may be chosen, 0 = all]"""
+
+
+def choose(s: State, members: Ints, start: int, stop: int) -> int:
+    """Choose among members[start:stop], at least one, and count the choice."""
+    recent = s.setting[RECENT]
+    limited = 0 < recent < stop - start
+    best = -1
+    for k in range(start, stop):
+        i = members[k]
+        if limited and not among_recent(s, members, start, stop, i):
+            continue
+        if best < 0 or before(s, i, best):
+            best = i
+    served(s, best)
+    return best
+
+
+def before(s: State, i: int, j: int) -> bool:
+    """Whether member i is chosen before member j."""
+    left = s.count[i] * s.weight[j]
+    right = s.count[j] * s.weight[i]
+    if left != right:
+        return left < right
+    if s.tie[i] != s.tie[j]:
+        return s.tie[i] < s.tie[j]
+    return i < j
+
+
+def among_recent(s: State, members: Ints, start: int, stop: int, i: int) -> bool:
+    """Whether member i is one of the `setting[RECENT]` most recently used (ties: by name)."""
+    ahead = 0
+    for k in range(start, stop):
+        j = members[k]
+        if s.tie[j] > s.tie[i] or (s.tie[j] == s.tie[i] and j < i):
+            ahead += 1
+    return ahead < s.setting[RECENT]
+
+
+def served(s: State, i: int) -> None:
+    """Count one choice of member i."""
+    s.count[i] += s.setting[UNIT]
+    if s.setting[TICK] != NO_TICK:
+        s.setting[TICK] += 1
+        s.tie[i] = s.setting[TICK]
+
+
+def run(s: State, starts: Ints, members: Ints, sets: Ints, out: Ints) -> None:
+    """Choose for each k among members[starts[sets[k]]:starts[sets[k] + 1]], into out[k]."""
+    for k in range(len(sets)):
+        out[k] = choose(s, members, starts[sets[k]], starts[sets[k] + 1])
+
+
+def run_one(s: State, heap: Ints, out: Ints) -> None:
+    """Choose len(out) times among the members in `heap` (reordered), in log(len(heap)) each."""
+    size = len(heap)
+    for k in range(size // 2 - 1, -1, -1):
+        sink(s, heap, k, size)
+    for k in range(len(out)):
+        out[k] = heap[0]
+        served(s, heap[0])
+        sink(s, heap, 0, size)
+
+
+def sink(s: State, heap: Ints, place: int, size: int) -> None:
+    """Move the member at `place` down until nobody below it comes before it."""
+    i = heap[place]
+    while True:
+        below = 2 * place + 1
+        if below >= size:
+            break
+        if below + 1 < size and before(s, heap[below + 1], heap[below]):
+            below += 1
+        if not before(s, heap[below], i):
+            break
+        heap[place] = heap[below]
+        place = below
+    heap[place] = i
+
+
+COMPILED = (before, among_recent, served, choose, run, sink, run_one)
+
+
+# What follows runs between choices, in plain Python over lists, in every engine.
+
+
+def new(weights: list[int], *, recency: bool = False, recent: int = 0) -> State:
+    """Nobody served yet. `recency`: ties go to the least recently used, else to the heaviest."""
+    ties = [0] * len(weights) if recency else [-w for w in weights]
+    return State([0] * len(weights), list(weights), ties, [1, 0 if recency else NO_TICK, recent])
+
+
+def fits_int64(s: State, choices: int) -> bool:
+    """Whether no product that compares ratios can pass 2^63 within so many more choices."""
+    top = max(s.count, default=0) + s.setting[UNIT] * (choices + 1)
+    low = min(min(s.count, default=0), -1)
+    heaviest = max(max(s.weight, default=1), 1)
+    return max(top, -low) * heaviest < INT64_END and s.setting[TICK] + choices + 1 < INT64_END
+
+
+def reweigh(s: State, i: int, weight: int) -> None:
+    """Give member i another weight; its count stays (so its ratio changes)."""
+    s.weight[i] = weight
+    if s.setting[TICK] == NO_TICK:
+        s.tie[i] = -weight
+
+
+def reweigh_in_place(s: State, i: int, weight: int) -> None:
+    """Give member i another weight; its ratio count/weight stays, exactly."""
+    if s.count[i]:
+        factor = s.weight[i] // gcd(s.count[i] * weight, s.weight[i])
+        for j in range(len(s.count)):
+            s.count[j] *= factor
+        s.setting[UNIT] *= factor
+        s.count[i] = s.count[i] * weight // s.weight[i]
+    reweigh(s, i, weight)
+
+
+def level(s: State, i: int, others: list[int]) -> None:
+    """Put member i at the lowest ratio of the others, rounded down, so that it gets no burst."""
+    lowest = min((Fraction(s.count[j], s.weight[j]) for j in others), default=Fraction(0))
+    s.count[i] = int(s.weight[i] * lowest)
+
+
+def reset(s: State) -> None:
+    """Nobody counts as served; who was used most recently is remembered."""
+    s.count[:] = [0] * len(s.count)
+    s.setting[UNIT] = 1
+
+
+def ratio(s: State, i: int) -> Fraction:
+    """Choices for each unit of weight, exactly."""
+    return Fraction(s.count[i], s.weight[i] * s.setting[UNIT])
+
+
+def advance(s: State, members: list[int], n: int) -> None:
+    """Choose n times among the same members, without the n steps.
+
+    All choices whose value (count + j)/weight lies below a bound come before all others; so the
+    highest bound with at most n of them is found by bisection, and only the few that are left
+    (fewer than two a member) are made one by one.
+    """
+    if 0 < s.setting[RECENT] < len(members):
+        step_by_step(s, members, n)
+        return
+    unit = s.setting[UNIT]
+    scale = max(s.weight[i] for i in members)
+
+    def below(bound: int) -> list[int]:
+        """How often each member is chosen with a value under bound/scale."""
+        return [
+            max(0, -((s.count[i] * scale - bound * unit * s.weight[i]) // (unit * scale)))
+            for i in members
+        ]
+
+    low = min(s.count[i] * scale // (unit * s.weight[i]) for i in members)
+    high = low + 1
+    while sum(below(high)) <= n:
+        high += high - low
+    while high - low > 1:
+        middle = (low + high) // 2
+        if sum(below(middle)) <= n:
+            low = middle
+        else:
+            high = middle
+    ahead = below(low)
+    jumped = sum(ahead)
+    if s.setting[TICK] != NO_TICK:
+        # Later ties are decided by the order of everybody's latest choice in what was jumped.
+        latest = sorted(
+            (k for k in range(len(members)) if ahead[k]),
+            key=lambda k: _turn(s, members[k], ahead[k] - 1),
+        )
+        for place, k in enumerate(latest):
+            s.tie[members[k]] = s.setting[TICK] + jumped - len(latest) + place + 1
+        s.setting[TICK] += jumped
+    for k, i in enumerate(members):
+        s.count[i] += ahead[k] * unit
+    step_by_step(s, members, n - jumped)
+
+
+def _turn(s: State, i: int, j: int) -> tuple[Fraction, int, int, int, int, int]:
+    """The place of member i's j-th next choice among all choices of a fixed set of members."""
+    value = Fraction(s.count[i] + j * s.setting[UNIT], s.weight[i])
+    if j == 0:
+        return (value, 0, s.tie[i], i, 0, 0)
+    return (value, 1, s.weight[i], j, s.tie[i], i)
+
+
+def step_by_step(s: State, members: list[int], n: int) -> None:
+    """Choose n times, one after another."""
+    if 0 < s.setting[RECENT] < len(members):
+        for _ in range(n):
+            choose(s, members, 0, len(members))
+    else:
+        run_one(s, list(members), [0] * n)
+
+
+def period(s: State, members: list[int]) -> int:
+    """After how many choices the sequence repeats, once everybody has caught up."""
+    weights = [s.weight[i] for i in members]
+    return sum(weights) // gcd(*weights)
+
+
+def settled(s: State, members: list[int]) -> bool:
+    """Whether nobody lags: each member's next choice comes after the latest of all others.
+
+    One period from here, and the sequence repeats for good.
+    """
+    if 0 < s.setting[RECENT] < len(members):
+        return False
+    highest = max(Fraction(s.count[i] - s.setting[UNIT], s.weight[i]) for i in members)
+    return all(Fraction(s.count[i], s.weight[i]) >= highest for i in members)
+
+
+def copy(s: State) -> State:
+    """The same state over lists of its own."""
+    return State(*copied(s))
+
+
+class LeastServed(Rule):
+    """The lowest count/weight; ties to the heaviest, or to the least recently used."""
+
+    name = "least-served"
+    module = sys.modules[__name__]
+
+    def __init__(self, weights: list[int], *, recency: bool = False, recent: int = 0) -> None:
+        """`recent`: only so many of the most recently used may be chosen; 0 = all."""
+        self.state = new(weights, recency=recency, recent=recent)
+
+    def choose(self, members: Sequence[int]) -> int:
+        return choose(self.state, members, 0, len(members))
+
+    def served(self, member: int) -> None:
+        served(self.state, member)
+
+    def scheduled(self, members: Sequence[int]) -> bool:
+        return not 0 < self.state.setting[RECENT] < len(members)
+
+    def advance(self, members: Sequence[int], n: int) -> None:
+        advance(self.state, list(members), n)
+
+    def period(self, members: Sequence[int]) -> int:
+        return period(self.state, list(members))
+
+    def settled(self, members: Sequence[int]) -> bool:
+        return settled(self.state, list(members))
+
+    def heap(self, members: Sequence[int]) -> list[int]:
+        return list(members)
+
+    def fits_int64(self, choices: int) -> bool:
+        return fits_int64(self.state, choices)
+
+    def compare(self, members: Sequence[int], names: Sequence[str]) -> Comparison:
+        s = self.state
+        limited = 0 < s.setting[RECENT] < len(members)
+        recent = [i for i in members if not limited or among_recent(s, members, 0, len(members), i)]
+        dropped = [
+            Rank(i, f"not among the {s.setting[RECENT]} most recently used (number {s.tie[i]})")
+            for i in members
+            if i not in set(recent)
+        ]
+        order = sorted(recent, key=cmp_to_key(lambda i, j: -1 if before(s, i, j) else 1))
+        ranks = [Rank(i, self._value(i)) for i in order]
+        if len(order) < 2:
+            return Comparison(ranks, dropped, "", "")
+        decided, otherwise = self._between(order[0], order[1], names)
+        return Comparison(ranks, dropped, decided, otherwise)
+
+    def _value(self, i: int) -> str:
+        s = self.state
+        choices = Fraction(s.count[i], s.setting[UNIT])
+        value = f"{choices} served / weight {s.weight[i]} = {ratio(s, i)}"
+        return value if s.setting[TICK] == NO_TICK else f"{value}, last number {s.tie[i]}"
+
+    def _between(self, first: int, second: int, names: Sequence[str]) -> tuple[str, str]:
+        s = self.state
+        a, b = names[first], names[second]
+        high, low = ratio(s, second), ratio(s, first)
+        if low < high:
+            decided = f"{a} was served less for its weight: {low} < {high}"
+            if low == 0:
+                return decided, f"{b} would have been chosen if {a} had been served before"
+            enough = int(high * s.weight[second] / low) + 1
+            return decided, f"{b} would have been chosen with a weight of {enough} or more"
+        if s.setting[TICK] != NO_TICK and s.tie[first] != s.tie[second]:
+            decided = (
+                f"equal at {low}; {a} was used less recently: "
+                f"number {s.tie[first]} < {s.tie[second]}"
+            )
+            return decided, f"{b} would have been chosen with any lower ratio"
+        if s.setting[TICK] == NO_TICK and s.weight[first] != s.weight[second]:
+            decided = f"equal at {low}; {a} is heavier: {s.weight[first]} > {s.weight[second]}"
+            return decided, f"{b} would have been chosen with a weight above {s.weight[first]}"
+        return (
+            f"equal at {low} in every respect; {a} comes first by name",
+            f"{b} would have been chosen with any lower ratio",
+        )
+
+    def copy(self) -> LeastServed:
+        other = object.__new__(LeastServed)
+        other.state = copy(self.state)
+        return other

@@ -1,0 +1,386 @@
+"""Choose in turn among the peers that are ready, in the best ring that has one.
+
+The rule of nanomsg's prioritised load balancing: a ring is a queue of ready peers. The head is
+chosen; it comes back at the tail at once, or, if this message made it busy, when it has completed
+one. So a ring is the order in which its peers became ready, and that is all that is kept: the
+number of the latest event that put a peer at a tail.
+
+`choose`, `completed`, `run` and `run_timed` are written once, in the part of Python that Numba
+compiles. A member is an index into the state's sequences.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from fairlead.balance.rules.integers import INT64_END, Ints, copied
+from fairlead.balance.rules.rule import Comparison, Rank, Rule
+
+NOBODY = -1
+OUT = 0  # State.ready of a peer that stands in no ring
+HALF_AWAY = 2  # completion times are rounded to the nearest microsecond, halves up
+MILLI = 1000
+
+
+class State(NamedTuple):
+    """What the rule remembers, one entry a peer (`tick`: one for the whole rule)."""
+
+    ring: Ints
+    """The peer's priority, 1 (best) to 16."""
+    ready: Ints
+    """Number of the event that put the peer at the tail of its ring; 0: it is in no ring."""
+    held: Ints
+    """Messages handed over and not completed."""
+    capacity: Ints
+    """How many it may hold before it is busy; 0: no limit."""
+    connected: Ints
+    """1 or 0."""
+    speed: Ints
+    """Thousandths of the nominal speed."""
+    tick: Ints
+    """[number of the latest event]"""
+
+
+def choose(s: State, members: Ints, start: int, stop: int) -> int:
+    """Choose among members[start:stop] and hand over one message; NOBODY if none is ready."""
+    best = NOBODY
+    for k in range(start, stop):
+        i = members[k]
+        if s.ready[i] == OUT:
+            continue
+        if best == NOBODY or before(s, i, best):
+            best = i
+    if best != NOBODY:
+        served(s, best)
+    return best
+
+
+def before(s: State, i: int, j: int) -> bool:
+    """Whether ready peer i is chosen before ready peer j."""
+    if s.ring[i] != s.ring[j]:
+        return s.ring[i] < s.ring[j]
+    return s.ready[i] < s.ready[j]
+
+
+def served(s: State, i: int) -> None:
+    """Hand one message over to peer i: to the tail of its ring, or out of it if now busy."""
+    s.held[i] += 1
+    if s.capacity[i] > 0 and s.held[i] >= s.capacity[i]:
+        s.ready[i] = OUT
+    else:
+        to_tail(s, i)
+
+
+def to_tail(s: State, i: int) -> None:
+    """Put peer i at the tail of its ring."""
+    s.tick[0] += 1
+    s.ready[i] = s.tick[0]
+
+
+def completed(s: State, i: int) -> None:
+    """Peer i has finished one of its messages; if it was busy, it is ready again."""
+    if s.held[i] > 0:
+        s.held[i] -= 1
+    settle(s, i)
+
+
+def settle(s: State, i: int) -> None:
+    """Bring peer i into its ring, or out of it, as its connection and load ask for."""
+    free = s.capacity[i] == 0 or s.held[i] < s.capacity[i]
+    if s.connected[i] == 1 and free:
+        if s.ready[i] == OUT:
+            to_tail(s, i)
+    else:
+        s.ready[i] = OUT
+
+
+def run(s: State, starts: Ints, members: Ints, sets: Ints, out: Ints) -> None:
+    """Choose for each k among members[starts[sets[k]]:starts[sets[k] + 1]], into out[k]."""
+    for k in range(len(sets)):
+        out[k] = choose(s, members, starts[sets[k]], starts[sets[k] + 1])
+
+
+def run_one(s: State, heap: Ints, out: Ints) -> None:
+    """Choose len(out) times among the peers in `heap`, which must have no limit."""
+    size = len(heap)
+    for k in range(size // 2 - 1, -1, -1):
+        sink(s, heap, k, size)
+    for k in range(len(out)):
+        out[k] = heap[0]
+        served(s, heap[0])
+        sink(s, heap, 0, size)
+
+
+def sink(s: State, heap: Ints, place: int, size: int) -> None:
+    """Move the peer at `place` down until nobody below it comes before it."""
+    i = heap[place]
+    while True:
+        below = 2 * place + 1
+        if below >= size:
+            break
+        if below + 1 < size and before(s, heap[below + 1], heap[below]):
+            below += 1
+        if not before(s, heap[below], i):
+            break
+        heap[place] = heap[below]
+        place = below
+    heap[place] = i
+
+
+class Due(NamedTuple):
+    """Completions to come: a heap on (at, order), the first `size[0]` entries of each sequence."""
+
+    at: Ints
+    """Microseconds."""
+    order: Ints
+    """Number of the sending; completions of one instant happen in this order."""
+    who: Ints
+    size: Ints
+    """[entries in use, number of the latest sending]"""
+
+
+def run_timed(
+    s: State,
+    due: Due,
+    starts: Ints,
+    members: Ints,
+    sets: Ints,
+    times: Ints,
+    services: Ints,
+    out: Ints,
+) -> None:
+    """As `run`, where message k comes at times[k] and needs services[k] (microseconds).
+
+    `due` must have room for len(sets) entries more.
+    """
+    for k in range(len(sets)):
+        finish_until(s, due, times[k])
+        i = choose(s, members, starts[sets[k]], starts[sets[k] + 1])
+        out[k] = i
+        if i != NOBODY:
+            work = HALF_AWAY * services[k] * MILLI + s.speed[i]
+            push(due, times[k] + work // (HALF_AWAY * s.speed[i]), i)
+
+
+def finish_until(s: State, due: Due, time: int) -> None:
+    """Let all completions up to and at this time happen."""
+    while due.size[0] > 0 and due.at[0] <= time:
+        i = due.who[0]
+        pop(due)
+        completed(s, i)
+
+
+def push(due: Due, at: int, who: int) -> None:
+    """Add one completion."""
+    due.size[1] += 1
+    order = due.size[1]
+    place = due.size[0]
+    due.size[0] += 1
+    while place > 0:
+        above = (place - 1) // 2
+        if due.at[above] <= at:
+            break
+        move(due, above, place)
+        place = above
+    due.at[place] = at
+    due.order[place] = order
+    due.who[place] = who
+
+
+def pop(due: Due) -> None:
+    """Take the first completion away."""
+    due.size[0] -= 1
+    size = due.size[0]
+    at, order, who = due.at[size], due.order[size], due.who[size]
+    place = 0
+    while True:
+        below = 2 * place + 1
+        if below >= size:
+            break
+        if below + 1 < size and earlier(due, below + 1, due.at[below], due.order[below]):
+            below += 1
+        if not earlier(due, below, at, order):
+            break
+        move(due, below, place)
+        place = below
+    due.at[place] = at
+    due.order[place] = order
+    due.who[place] = who
+
+
+def earlier(due: Due, place: int, at: int, order: int) -> bool:
+    """Whether the completion at this place comes before (at, order)."""
+    if due.at[place] != at:
+        return due.at[place] < at
+    return due.order[place] < order
+
+
+def move(due: Due, source: int, target: int) -> None:
+    """Copy one entry to another place."""
+    due.at[target] = due.at[source]
+    due.order[target] = due.order[source]
+    due.who[target] = due.who[source]
+
+
+COMPILED = (
+    before,
+    to_tail,
+    settle,
+    served,
+    completed,
+    choose,
+    run,
+    sink,
+    run_one,
+    move,
+    earlier,
+    push,
+    pop,
+    finish_until,
+    run_timed,
+)
+
+
+# What follows runs between choices, in plain Python over lists, in every engine.
+
+
+def new(rings: list[int], capacities: list[int], speeds: list[int]) -> State:
+    """Nobody connected yet."""
+    n = len(rings)
+    return State(list(rings), [0] * n, [0] * n, list(capacities), [0] * n, list(speeds), [0])
+
+
+def connect(s: State, i: int) -> None:
+    """Peer i is there: to the tail of its ring, unless it still holds all it can."""
+    s.connected[i] = 1
+    settle(s, i)
+
+
+def disconnect(s: State, i: int) -> None:
+    """Peer i is gone; what was handed over stays with it."""
+    s.connected[i] = 0
+    settle(s, i)
+
+
+def limit(s: State, i: int, capacity: int) -> None:
+    """Give peer i another capacity."""
+    s.capacity[i] = capacity
+    settle(s, i)
+
+
+def nothing_due() -> Due:
+    """No completion to come."""
+    return Due([], [], [], [0, 0])
+
+
+def forget(s: State, due: Due, i: int) -> Due:
+    """Peer i has lost what it held: its completions will not happen."""
+    s.held[i] = 0
+    rest = [
+        (due.at[k], due.order[k], due.who[k]) for k in range(due.size[0]) if due.who[k] != i
+    ]
+    rest.sort()
+    at, order, who = (list(column) for column in zip(*rest, strict=True)) if rest else ([], [], [])
+    return Due(at, order, who, [len(rest), due.size[1]])
+
+
+def ready_now(s: State, members: list[int]) -> list[int]:
+    """The ready peers of the best ring that has one, the head first."""
+    ready = [i for i in members if s.ready[i] != OUT]
+    best = min((s.ring[i] for i in ready), default=0)
+    return sorted((i for i in ready if s.ring[i] == best), key=lambda i: s.ready[i])
+
+
+def unlimited(s: State, members: list[int]) -> bool:
+    """Whether no peer of these can become busy, so that the choices go round in a circle."""
+    return all(s.capacity[i] == 0 for i in members)
+
+
+def advance(s: State, members: list[int], n: int) -> None:
+    """Choose n times among the same unlimited peers, without the n steps."""
+    ring = ready_now(s, members)
+    for place, i in enumerate(ring):
+        times = max(0, -((place - n) // len(ring)))
+        if times:
+            s.held[i] += times
+            s.ready[i] = s.tick[0] + place + (times - 1) * len(ring) + 1
+    s.tick[0] += n if ring else 0
+
+
+def copy(s: State) -> State:
+    """The same state over lists of its own."""
+    return State(*copied(s))
+
+
+class ReadyRing(Rule):
+    """In turn among the ready peers of the best ring that has one."""
+
+    name = "ready-ring"
+    module = sys.modules[__name__]
+
+    def __init__(self, rings: list[int], capacities: list[int], speeds: list[int]) -> None:
+        """`speeds` in thousandths of the nominal speed."""
+        self.state = new(rings, capacities, speeds)
+
+    def choose(self, members: Sequence[int]) -> int:
+        return choose(self.state, members, 0, len(members))
+
+    def served(self, member: int) -> None:
+        served(self.state, member)
+
+    def completed(self, member: int) -> None:
+        completed(self.state, member)
+
+    def scheduled(self, members: Sequence[int]) -> bool:
+        return unlimited(self.state, list(members))
+
+    def advance(self, members: Sequence[int], n: int) -> None:
+        advance(self.state, list(members), n)
+
+    def period(self, members: Sequence[int]) -> int:
+        return max(1, len(ready_now(self.state, list(members))))
+
+    def settled(self, members: Sequence[int]) -> bool:
+        return self.scheduled(members)
+
+    def heap(self, members: Sequence[int]) -> list[int]:
+        return ready_now(self.state, list(members))
+
+    def fits_int64(self, choices: int) -> bool:
+        return int(self.state.tick[0]) + 2 * choices < INT64_END
+
+    def compare(self, members: Sequence[int], names: Sequence[str]) -> Comparison:
+        s = self.state
+        ready = [i for i in members if s.ready[i] != OUT]
+        busy = [
+            Rank(i, f"busy: holds {s.held[i]} of {s.capacity[i]}")
+            for i in members
+            if s.ready[i] == OUT
+        ]
+        best = min((s.ring[i] for i in ready), default=0)
+        worse = [
+            Rank(i, f"worse-ring: {s.ring[i]}, a peer of ring {best} is ready")
+            for i in ready
+            if s.ring[i] != best
+        ]
+        order = sorted(ready, key=lambda i: (s.ring[i], s.ready[i]))
+        ranks = [Rank(i, f"ring {s.ring[i]}, ready since event {s.ready[i]}") for i in order]
+        if len(order) < 2:
+            return Comparison(ranks, busy + worse, "", "")
+        a, b = order[0], order[1]
+        if s.ring[a] != s.ring[b]:
+            decided = f"{names[a]} is in a better ring: {s.ring[a]} < {s.ring[b]}"
+        else:
+            decided = (
+                f"{names[a]} stands before {names[b]} in ring {best}: "
+                f"ready since event {s.ready[a]} < {s.ready[b]}"
+            )
+        otherwise = f"{names[b]} would have been chosen if {names[a]} had been busy or gone"
+        return Comparison(ranks, busy + worse, decided, otherwise)
+
+    def copy(self) -> ReadyRing:
+        other = object.__new__(ReadyRing)
+        other.state = copy(self.state)
+        return other

@@ -1,0 +1,107 @@
+"""What a choice rule offers to the engines: its compiled part, its state and its arithmetic."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from types import ModuleType
+from typing import Any, ClassVar, NamedTuple, Self
+
+from fairlead.balance.rules.integers import Ints
+
+Plain = dict[str, list[int]]
+"""A rule's state as plain data, for snapshots."""
+
+
+class Rank(NamedTuple):
+    """One member's place in a comparison, and the value that gave it."""
+
+    member: int
+    value: str
+
+
+class Comparison(NamedTuple):
+    """How a rule weighs its candidates at one moment."""
+
+    ranks: list[Rank]
+    """In the order in which they would be chosen; the first is the choice."""
+    passed_over: list[Rank]
+    """Candidates that the rule itself leaves out, and why."""
+    decided: str
+    """Why the first came before the second; empty where there is no second."""
+    otherwise: str
+    """What would have made the second win."""
+
+
+class Rule(ABC):
+    """A choice rule with its state; members are indexes 0, 1, … of the policy's members."""
+
+    name: ClassVar[str]
+    module: ClassVar[ModuleType]
+    """Holds `run`, `run_one` and their helpers, in the part of Python that Numba compiles."""
+    state: Any
+    """A NamedTuple of integer sequences."""
+
+    @abstractmethod
+    def choose(self, members: Sequence[int]) -> int:
+        """Choose among the members and count it; -1 where nobody can take a message."""
+
+    @abstractmethod
+    def served(self, member: int) -> None:
+        """Count a choice that was made elsewhere."""
+
+    def completed(self, member: int) -> None:  # noqa: B027 - most rules do not look at it
+        """A member has finished one message."""
+
+    @abstractmethod
+    def scheduled(self, members: Sequence[int]) -> bool:
+        """Whether `advance` can skip steps among these members."""
+
+    @abstractmethod
+    def advance(self, members: Sequence[int], n: int) -> None:
+        """Choose n times among the same members, without the n steps."""
+
+    @abstractmethod
+    def period(self, members: Sequence[int]) -> int:
+        """After how many choices the sequence repeats, once nobody lags."""
+
+    @abstractmethod
+    def settled(self, members: Sequence[int]) -> bool:
+        """Whether nobody lags."""
+
+    @abstractmethod
+    def heap(self, members: Sequence[int]) -> list[int]:
+        """The members that `run_one` may choose among for as long as nothing else happens."""
+
+    @abstractmethod
+    def fits_int64(self, choices: int) -> bool:
+        """Whether the compiled rule stays exact for so many choices more."""
+
+    @abstractmethod
+    def compare(self, members: Sequence[int], names: Sequence[str]) -> Comparison:
+        """Order the members as the rule sees them now; changes nothing."""
+
+    @abstractmethod
+    def copy(self) -> Self:
+        """The same rule in the same state, independent of this one."""
+
+    def upcoming(self, members: Sequence[int], n: int) -> list[int]:
+        """Make the next n choices among the same members, and return them."""
+        out = [0] * n
+        self.module.run_one(self.state, self.heap(members), out)
+        return out
+
+    def dump(self) -> Plain:
+        """The state as plain data."""
+        return {
+            name: [int(value) for value in field]
+            for name, field in zip(self.state._fields, self.state, strict=True)
+        }
+
+    def load(self, plain: Plain) -> None:
+        """Take over a state that `dump` gave."""
+        self.state = type(self.state)(*(list(plain[name]) for name in self.state._fields))
+
+    def adopt(self, fields: Sequence[Ints]) -> None:
+        """Take over the state in which the compiled rule left its arrays."""
+        self.state = type(self.state)(*([int(value) for value in field] for field in fields))

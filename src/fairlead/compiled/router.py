@@ -1,0 +1,221 @@
+"""All clusters' messages in order: a plan that says what there is, and the router that runs it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from fairlead.balance.change import Change
+from fairlead.balance.cluster import Cluster, resolve
+from fairlead.balance.message import CONTROL, NO_DESTINATION, OUTCOMES
+from fairlead.balance.policies.nanomsg import Nanomsg
+from fairlead.balance.policy import Effect, Raw
+from fairlead.compiled.bindings import Bindings
+from fairlead.compiled.kernels import Int32s, Int64s, number
+from fairlead.compiled.labels import Codes
+from fairlead.compiled.run import ClusterRun
+from fairlead.errors import ConfigError
+
+CONTROL_CLASS = "control"
+NO_STREAM = -1
+NO_CLUSTER = -1
+EARLIEST = -(1 << 62)
+
+
+class MessageClass(NamedTuple):
+    """Messages that every policy treats alike: the same cluster and routing attributes."""
+
+    cluster: str
+    """"" where the message names none and there are several."""
+    raw: Raw
+    control: bool = False
+
+
+@dataclass
+class Plan:
+    """What is known before the first message: plain data, sent to whoever routes a block."""
+
+    clusters: Sequence[Cluster]
+    changes: Sequence[Change]
+    classes: Sequence[MessageClass] = ()
+    steps: Mapping[str, list[tuple[int, list[Effect]]]] = field(init=False)
+    streams: list[tuple[str, ...]] = field(init=False)
+    stream_of: list[int] = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Resolve the changes; every bad one is refused here. Raises ChangeError."""
+        states = {cluster.name: cluster.start() for cluster in self.clusters}
+        if len(states) < len(self.clusters):
+            names = [cluster.name for cluster in self.clusters]
+            twice = next(name for name in names if names.count(name) > 1)
+            raise ConfigError(f"cluster {twice!r}: found twice, allowed: once")
+        self.steps = {cluster.name: [] for cluster in self.clusters}
+        for time, name, effects in resolve(states, self.changes):
+            self.steps[name].append((time, effects))
+        self.policies = {name: state for name, state in states.items()}
+        self.reads = tuple(
+            dict.fromkeys(name for state in states.values() for name in state.reads)
+        )
+        self.set_classes(self.classes)
+
+    def __reduce__(self) -> tuple[type[Plan], tuple[object, ...]]:
+        """Travel as what it was made from; everything else is worked out again."""
+        return (Plan, (self.clusters, self.changes, self.classes))
+
+    @property
+    def binds(self) -> bool:
+        """Whether any message can be bound to an earlier one's destination."""
+        return any(policy.binds for policy in self.policies.values())
+
+    @property
+    def timed(self) -> dict[str, bool]:
+        """By cluster: whether completions decide who is busy."""
+        return {cluster.name: _limited(cluster, self.steps[cluster.name]) for cluster in self.clusters}
+
+    @property
+    def times(self) -> list[int]:
+        """When anything changes, ascending."""
+        return sorted({time for steps in self.steps.values() for time, _ in steps})
+
+    def set_classes(self, classes: Sequence[MessageClass]) -> None:
+        """The classes of messages that occur, by code."""
+        self.classes = classes
+        streams: dict[tuple[str, ...], int] = {}
+        self.stream_of = []
+        for each in classes:
+            if each.control:
+                self.stream_of.append(NO_STREAM)
+                continue
+            policy = self.policies.get(each.cluster)
+            own = policy.stream(each.raw) if policy else ()
+            self.stream_of.append(streams.setdefault((each.cluster, *own), len(streams)))
+        self.streams = list(streams)
+
+    def message_class(self, cluster: str, attributes: Mapping[str, str], *, control: bool) -> MessageClass:
+        """The class of messages with these routing attributes ("" where not given)."""
+        if control:
+            return MessageClass(cluster, (), control=True)
+        if not cluster and len(self.clusters) == 1:
+            cluster = self.clusters[0].name
+        policy = self.policies.get(cluster)
+        if policy is None:
+            return MessageClass(cluster, ())
+        return MessageClass(
+            cluster, policy.normal(tuple(attributes.get(name, "") for name in policy.reads))
+        )
+
+
+def _limited(cluster: Cluster, steps: Sequence[tuple[int, list[Effect]]]) -> bool:
+    """Whether any destination is ever busy."""
+    if cluster.policy is not Nanomsg:
+        return False
+    if any(peer.capacity for peer in cluster.start().objects.values()):
+        return True
+    return any(e.attribute == "capacity" and e.value for _, effects in steps for e in effects)
+
+
+class Router:
+    """Routes blocks of messages in order; its state can be taken and given at any block."""
+
+    def __init__(self, plan: Plan) -> None:
+        """At the beginning of all clusters."""
+        self.plan = plan
+        self.codes = Codes()
+        self.upcoming = np.zeros(len(plan.streams), np.int64)
+        self.latest = EARLIEST
+        timed = plan.timed
+        self.runs: list[ClusterRun] = []
+        classes = plan.classes
+        self._cluster_of = np.full(len(classes), NO_CLUSTER, np.int32)
+        self._own_code = np.zeros(len(classes), np.int32)
+        self._stream_of = np.array(plan.stream_of, np.int32)
+        self._fixed = np.array(
+            [OUTCOMES.index(CONTROL if each.control else NO_DESTINATION) for each in classes],
+            np.int32,
+        )
+        for place, cluster in enumerate(plan.clusters):
+            own = [
+                code
+                for code, each in enumerate(classes)
+                if each.cluster == cluster.name and not each.control
+            ]
+            self._cluster_of[own] = place
+            self._own_code[own] = np.arange(len(own))
+            policy = cluster.start()
+            steps = plan.steps[cluster.name]
+            labels = self.codes.labels(policy, [effects for _, effects in steps])
+            raws = [classes[code].raw for code in own]
+            self.runs.append(
+                ClusterRun(policy, steps, raws, labels, timed=timed[cluster.name])
+            )
+
+    def feed(
+        self,
+        codes: Int32s,
+        times: Int64s | None = None,
+        services: Int64s | None = None,
+        bindings: Bindings | None = None,
+    ) -> Int32s:
+        """Route a block; returns the label code (see `codes`) of each message.
+
+        `codes`: class codes. `times`, `services` in microseconds, where there are changes or
+        completions. `bindings`: where messages can be bound to earlier ones.
+        """
+        if times is not None and len(times):
+            # Where messages are ordered by position, a change once made stays made.
+            times = np.maximum(np.maximum.accumulate(times), self.latest)
+            self.latest = int(times[-1])
+        clusters = self._cluster_of[codes]
+        out = self._fixed[codes]
+        present = np.unique(clusters)
+        for place in present[present >= 0]:
+            mine: Any = slice(None) if len(present) == 1 else np.flatnonzero(clusters == place)
+            out[mine] = self.runs[place].feed(
+                self._own_code[codes[mine]],
+                None if times is None else times[mine],
+                None if services is None else services[mine],
+                None if bindings is None else bindings.at(mine),
+            )
+        return out
+
+    def sequence(self, codes: Int32s) -> Int64s:
+        """The place of each message in its stream; -1 for one that belongs to none."""
+        found = np.empty(len(codes), np.int64)
+        number(self._stream_of[codes], self.upcoming, found)
+        return found
+
+    def skip(self, counts: Mapping[int, int]) -> None:
+        """Go past so many messages of each class in their streams."""
+        for code, n in counts.items():
+            if self._stream_of[code] >= 0:
+                self.upcoming[self._stream_of[code]] += n
+
+    def advance(self, time: int | None, counts: Mapping[int, int]) -> bool:
+        """Go past so many messages of each class that all come at or after `time`.
+
+        False where that depends on their order; the router's state is then undefined.
+        """
+        by_cluster: dict[int, dict[int, int]] = {}
+        for code, n in counts.items():
+            place = int(self._cluster_of[code])
+            if place >= 0:
+                by_cluster.setdefault(place, {})[int(self._own_code[code])] = n
+        return all(self.runs[place].advance(time, own) for place, own in by_cluster.items())
+
+    def dump(self) -> dict[str, Any]:
+        """Where all clusters and streams stand, as plain data."""
+        return {
+            "runs": [run.dump() for run in self.runs],
+            "upcoming": self.upcoming.tolist(),
+            "latest": self.latest,
+        }
+
+    def load(self, plain: Mapping[str, Any]) -> None:
+        """Go to where `dump` was taken; only forwards."""
+        for run, each in zip(self.runs, plain["runs"], strict=True):
+            run.load(each)
+        self.upcoming = np.array(plain["upcoming"], np.int64)
+        self.latest = plain["latest"]

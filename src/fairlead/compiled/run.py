@@ -1,0 +1,248 @@
+"""One cluster's messages in order, through its changes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from fairlead.balance.message import NO_DESTINATION, OUTCOMES, ROUTED
+from fairlead.balance.policies.nanomsg import Nanomsg
+from fairlead.balance.policy import Effect, Policy, Raw
+from fairlead.balance.rules import ready_ring
+from fairlead.compiled.bindings import UNBOUND, Bindings
+from fairlead.compiled.choices import choose_among_one, choose_among_sets, flat
+from fairlead.compiled.kernels import Int32s, Int64s, as_arrays, kernels
+from fairlead.compiled.labels import Labels
+
+Step = tuple[int, Sequence[Effect]]
+NO_SET = -1
+
+
+class ClusterRun:
+    """Routes blocks of one cluster's messages, one after another."""
+
+    def __init__(
+        self,
+        policy: Policy[Any, Any],
+        steps: Sequence[Step],
+        classes: Sequence[Raw],
+        labels: Labels,
+        *,
+        timed: bool,
+    ) -> None:
+        """`steps` in order of time; `classes` by the codes that `feed` gets.
+
+        `timed`: completions decide who is busy, so times and services matter.
+        """
+        self.policy = policy
+        self.steps = steps
+        self.classes = classes
+        self.labels = labels
+        self.timed = timed
+        self.done = 0
+        self._fresh = True
+        self._label()
+
+    def feed(
+        self,
+        codes: Int32s,
+        times: Int64s | None,
+        services: Int64s | None = None,
+        bindings: Bindings | None = None,
+    ) -> Int32s:
+        """Route a block; returns a label code for each message.
+
+        `times` (microseconds, never falling) are needed where there are steps or completions,
+        `services` (microseconds) where there are completions.
+        """
+        out = np.empty(len(codes), np.int32)
+        start = 0
+        while start < len(codes):
+            stop = len(codes)
+            if times is not None and self.done < len(self.steps):
+                time, effects = self.steps[self.done]
+                stop = int(np.searchsorted(times, time, "left"))
+                if stop <= start:
+                    self._apply(time, effects)
+                    continue
+            part = slice(start, stop)
+            out[part] = self._segment(
+                codes[part],
+                None if times is None else times[part],
+                None if services is None else services[part],
+                None if bindings is None else bindings.at(part),
+            )
+            start = stop
+        return out
+
+    def advance(self, time: int | None, counts: Mapping[int, int]) -> bool:
+        """Make the steps up to `time`, then the choices of so many messages of each class.
+
+        Returns False, having done nothing of the choices, where only their order could tell.
+        """
+        if time is not None:
+            self.catch_up(time)
+        sets = {self.policy.verdict(self.classes[code]) for code, n in counts.items() if n}
+        chosen_from = {verdict.members for verdict in sets if verdict.members and verdict.taken < 0}
+        if not chosen_from:
+            return True
+        members = next(iter(chosen_from))
+        if len(chosen_from) > 1 or self.timed or not self.policy.rule.scheduled(members):
+            return False
+        n = sum(
+            count
+            for code, count in counts.items()
+            if self.policy.verdict(self.classes[code]).members == members
+            and self.policy.verdict(self.classes[code]).taken < 0
+        )
+        self.policy.rule.advance(members, n)
+        return True
+
+    def catch_up(self, time: int) -> None:
+        """Make all steps up to and at this time."""
+        while self.done < len(self.steps) and self.steps[self.done][0] <= time:
+            self._apply(*self.steps[self.done])
+
+    def _apply(self, time: int, effects: Sequence[Effect]) -> None:
+        if self.timed:
+            assert isinstance(self.policy, Nanomsg)
+            ready_ring.finish_until(self.policy.rule.state, self.policy.due, time)
+        self.policy.apply(effects)
+        self.done += 1
+        self._fresh = True
+        if any(attribute == "address" for _, attribute, _ in effects):
+            self._label()
+
+    def _label(self) -> None:
+        policy = self.policy
+        self._now = np.array(
+            [self.labels.code(i, policy.address(i)) for i in range(len(policy.members))], np.int32
+        )
+
+    def _prepare(self) -> None:
+        """What holds for the cluster as it is now: whom each class may go to."""
+        policy = self.policy
+        verdicts = [policy.verdict(raw) for raw in self.classes]
+        sets: dict[tuple[int, ...], int] = {}
+        self._which = np.full(len(verdicts), NO_SET, np.int32)
+        self._fixed = np.zeros(len(verdicts), np.int32)
+        for code, verdict in enumerate(verdicts):
+            if verdict.taken >= 0:
+                self._fixed[code] = self._now[verdict.taken]
+            elif verdict.members:
+                self._which[code] = sets.setdefault(verdict.members, len(sets))
+            else:
+                self._fixed[code] = OUTCOMES.index(verdict.outcome)
+        self._bind = np.array(
+            [Bindings.code(policy.bind_default(policy.key(raw))) for raw in self.classes], np.int8
+        )
+        self._ok = np.array([verdict.outcome == ROUTED for verdict in verdicts], np.bool_)
+        self._sets = list(sets)
+        self._fresh = False
+
+    def _segment(
+        self,
+        codes: Int32s,
+        times: Int64s | None,
+        services: Int64s | None,
+        bindings: Bindings | None,
+    ) -> Int32s:
+        """Route messages between two steps."""
+        if self._fresh:
+            self._prepare()
+        keys = None if bindings is None else bindings.keys(self._bind[codes])
+        if bindings is None or keys is None or not (keys >= 0).any():
+            return self._free(codes, times, services)
+        bound = bindings.bound
+        firsts = self._first_of_each(codes, keys, bound)
+        # Whom a key binds from which place on: nobody yet, since before, or from its first on.
+        keyed = np.maximum(keys, 0)
+        binder = np.zeros(len(bound), np.int64)
+        binder[keyed] = np.where(bound[keyed] == UNBOUND, len(codes), -1)
+        binder[keys[firsts]] = np.flatnonzero(firsts)
+        free = (keys < 0) | (np.arange(len(codes)) <= binder[keyed])
+        out = np.empty(len(codes), np.int32)
+        out[free] = self._free(codes[free], None, None)
+        bound[keys[firsts]] = out[firsts]
+        out[~free] = bound[keys[~free]]
+        return out
+
+    def _first_of_each(self, codes: Int32s, keys: Int64s, bound: Int64s) -> Any:  # noqa: ANN401
+        """Which messages are the first of an unbound key that find somebody."""
+        open_ = np.flatnonzero((keys >= 0) & (bound[np.maximum(keys, 0)] == UNBOUND))
+        open_ = open_[self._ok[codes[open_]]]
+        _, places = np.unique(keys[open_], return_index=True)
+        firsts = np.zeros(len(keys), np.bool_)
+        firsts[open_[places]] = True
+        return firsts
+
+    def _free(self, codes: Int32s, times: Int64s | None, services: Int64s | None) -> Int32s:
+        """Route messages that are bound to nothing."""
+        which = self._which[codes]
+        asks = which >= 0
+        if asks.all():
+            return self._labelled(self._choose(which, times, services))
+        out = self._fixed[codes]
+        if asks.any():
+            chosen = self._choose(
+                which[asks],
+                None if times is None else times[asks],
+                None if services is None else services[asks],
+            )
+            out[asks] = self._labelled(chosen)
+        return out
+
+    def _labelled(self, chosen: Int64s) -> Int32s:
+        found: Int32s = self._now[chosen]
+        found[chosen < 0] = OUTCOMES.index(NO_DESTINATION)
+        return found
+
+    def _choose(self, which: Int32s, times: Int64s | None, services: Int64s | None) -> Int64s:
+        if not len(which):
+            return np.empty(0, np.int64)
+        if self.timed and times is not None and services is not None:
+            return self._choose_timed(which, times, services)
+        used = np.unique(which) if len(self._sets) > 1 else np.array([0])
+        if len(used) == 1:
+            return choose_among_one(self.policy.rule, self._sets[int(used[0])], len(which))
+        return choose_among_sets(self.policy.rule, self._sets, which)
+
+    def _choose_timed(self, which: Int32s, times: Int64s, services: Int64s) -> Int64s:
+        policy = self.policy
+        assert isinstance(policy, Nanomsg)
+        starts, members = flat(self._sets)
+        state = as_arrays(policy.rule.state)
+        old = policy.due
+        room = np.zeros(old.size[0] + len(which), np.int64)
+        due = ready_ring.Due(room, room.copy(), room.copy(), np.array(old.size, np.int64))
+        for field, source in zip(due[:3], old[:3], strict=True):
+            field[: old.size[0]] = source[: old.size[0]]
+        found = np.empty(len(which), np.int64)
+        kernels(policy.rule.module).run_timed(
+            state, due, starts, members, which, times, services, found
+        )
+        policy.rule.adopt(state)
+        size = int(due.size[0])
+        kept = (field[:size].tolist() for field in due[:3])
+        policy.due = ready_ring.Due(*kept, due.size.tolist())
+        return found
+
+    def dump(self) -> dict[str, Any]:
+        """Where the cluster stands, as plain data."""
+        plain: dict[str, Any] = {"done": self.done, "rule": self.policy.rule.dump()}
+        if isinstance(self.policy, Nanomsg):
+            plain["due"] = [list(field) for field in self.policy.due]
+        return plain
+
+    def load(self, plain: Mapping[str, Any]) -> None:
+        """Go to where `dump` was taken; only forwards."""
+        while self.done < plain["done"]:
+            self.policy.apply(self.steps[self.done][1])
+            self.done += 1
+        self.policy.rule.load(plain["rule"])
+        if isinstance(self.policy, Nanomsg):
+            self.policy.due = ready_ring.Due(*(list(field) for field in plain["due"]))
+        self._fresh = True
+        self._label()

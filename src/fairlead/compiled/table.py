@@ -1,0 +1,216 @@
+"""Route a table in memory, without Spark."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from fairlead.balance.change import Change
+from fairlead.balance.cluster import Cluster
+from fairlead.balance.message import CONTRADICTIONS, SET_PRIORITY, WORDS
+from fairlead.compiled.kernels import Int32s, Int64s
+from fairlead.compiled.bindings import NO_KEY, UNBOUND, Bindings
+from fairlead.compiled.router import MessageClass, Plan, Router
+from fairlead.errors import MessageError
+
+MICROS = 1_000_000
+LONGEST_SERVICE = 4_000_000_000
+DENSE = 1 << 20
+
+
+def route(
+    messages: pa.Table, clusters: Cluster | Iterable[Cluster], changes: Sequence[Change] = ()
+) -> pa.Table:
+    """Decide where each message of a table goes.
+
+    `messages`: columns `id` and `time` (a timestamp, or a number of seconds), and any of the
+    routing attributes; other columns are carried through. The rows may be in any order; they are
+    decided in the order of (`position` or `time`, `id`).
+
+    Returns the rows in that order with `destination`, `address`, `outcome` and `sequence` added,
+    the same values that the live balancer and Spark give. Raises MessageError for rows that Spark
+    would put into `rejected/`: here the table is the caller's own, so it is refused as a whole.
+    """
+    plan = Plan([clusters] if isinstance(clusters, Cluster) else list(clusters), list(changes))
+    _check(messages)
+    times = _times(messages)
+    order = _order(messages, times)
+    if order is not None:
+        messages = messages.take(pa.array(order))
+        times = times[order]
+    codes = _classes(messages, plan)
+    router = Router(plan)
+    services = _services(messages, plan)
+    label = router.feed(codes, times, services, _bindings(messages, plan, codes))
+    sequence = router.sequence(codes)
+    names = router.codes
+    found = pa.array(label)
+    return (
+        messages.append_column("destination", _spelled(names.destination, found))
+        .append_column("address", _spelled(names.address, found))
+        .append_column("outcome", _spelled(names.outcome, found))
+        .append_column("sequence", pa.array(sequence, mask=sequence < 0))
+    )
+
+
+def _spelled(words: Sequence[str | None], codes: pa.Array) -> pa.Array:
+    """Codes as a dictionary-encoded column of words."""
+    distinct = list(dict.fromkeys(word for word in words if word is not None))
+    place = {word: k for k, word in enumerate(distinct)}
+    at = pa.array([None if word is None else place[word] for word in words], pa.int32())
+    return pa.DictionaryArray.from_arrays(at.take(codes), pa.array(distinct, pa.string()))
+
+
+def _check(messages: pa.Table) -> None:
+    for name in ("id", "time"):
+        if name not in messages.column_names:
+            raise MessageError(
+                f"messages: no column {name!r}, found: {', '.join(messages.column_names)}"
+            )
+    if messages.column("id").null_count:
+        raise MessageError("messages: id: found nothing in a row, allowed: a text")
+    if pc.count_distinct(messages.column("id")).as_py() != len(messages):
+        raise MessageError("messages: id: found one twice, allowed: once")
+    for name, words in WORDS.items():
+        if name in messages.column_names:
+            known = pc.unique(_text(messages, name))
+            for value in known.to_pylist():
+                if value and value not in words:
+                    raise MessageError(
+                        f"messages: {name}: found {value!r}, allowed: {', '.join(words)}, empty"
+                    )
+    for rule in CONTRADICTIONS:
+        if rule.flag in messages.column_names:
+            flagged = pc.equal(_text(messages, rule.flag), "true")
+            for name in rule.excludes:
+                if name in messages.column_names:
+                    both = pc.and_(flagged, pc.not_equal(_text(messages, name), ""))
+                    if pc.any(both).as_py():
+                        raise MessageError(f"messages: {rule.flag}: a message with it has no {name}")
+
+
+def _text(messages: pa.Table, name: str) -> pa.ChunkedArray:
+    """A column as text, "" where it is not given or the table has none."""
+    if name not in messages.column_names:
+        return pa.chunked_array([pa.repeat("", len(messages))])
+    return pc.fill_null(messages.column(name).cast(pa.string()), "")
+
+
+def _times(messages: pa.Table) -> Int64s:
+    column = messages.column("time")
+    if column.null_count:
+        raise MessageError("messages: time: found nothing in a row")
+    if pa.types.is_timestamp(column.type):
+        found = column.cast(pa.timestamp("us", column.type.tz), safe=False).cast(pa.int64())
+        return np.asarray(found.to_numpy())
+    return _micros(messages, "time")
+
+
+def _micros(messages: pa.Table, name: str) -> Int64s:
+    """A number of seconds as whole microseconds."""
+    column = messages.column(name)
+    if pa.types.is_integer(column.type):
+        return np.asarray(column.cast(pa.int64()).to_numpy()) * MICROS
+    seconds = np.asarray(pc.fill_null(column, float("nan")).cast(pa.float64()).to_numpy())
+    if not np.isfinite(seconds).all():
+        raise MessageError(f"messages: {name}: found something that is no number")
+    return np.rint(seconds * MICROS).astype(np.int64)
+
+
+def _order(messages: pa.Table, times: Int64s) -> Int64s | None:
+    """The rows in order, or None where they are already."""
+    keys = times
+    if "position" in messages.column_names:
+        keys = np.asarray(messages.column("position").cast(pa.int64()).to_numpy())
+    if len(keys) and (np.diff(keys) > 0).all():
+        return None
+    table = pa.table({"key": keys, "id": messages.column("id").cast(pa.binary())})
+    order = pc.sort_indices(table, [("key", "ascending"), ("id", "ascending")])
+    return np.asarray(order.to_numpy()).astype(np.int64)
+
+
+def _coded(messages: pa.Table, name: str) -> tuple[Int64s, list[str]]:
+    """A column as codes, and the words they stand for."""
+    column = _text(messages, name).combine_chunks().dictionary_encode()
+    return np.asarray(column.indices).astype(np.int64), column.dictionary.to_pylist()
+
+
+def _classes(messages: pa.Table, plan: Plan) -> Int32s:
+    """The class code of each row; sets the plan's classes."""
+    names = [name for name in ("cluster", *plan.reads, "type") if name in messages.column_names]
+    code = np.zeros(len(messages), np.int64)
+    given: list[dict[str, str]] = [{}]
+    for name in names:
+        indices, words = _coded(messages, name)
+        if name == "type":
+            words, indices = _only_control(words, indices)
+        distinct, code = _compressed(code * len(words) + indices)
+        given = [
+            {**given[c // len(words)], name: words[c % len(words)]} for c in distinct.tolist()
+        ]
+    classes: dict[MessageClass, int] = {}
+    recoded = []
+    for each in given:
+        control = each.pop("type", "") == SET_PRIORITY
+        found = plan.message_class(each.get("cluster", ""), each, control=control)
+        recoded.append(classes.setdefault(found, len(classes)))
+    plan.set_classes(list(classes))
+    return np.array(recoded, np.int32)[code]
+
+
+def _only_control(words: list[str], indices: Int64s) -> tuple[list[str], Int64s]:
+    """Of all types only the one of control messages matters."""
+    control = np.array([word == SET_PRIORITY for word in words], np.int64)
+    return ["", SET_PRIORITY], control[indices] if len(words) else indices
+
+
+def _compressed(codes: Int64s) -> tuple[Int64s, Int64s]:
+    """The distinct codes, and the codes as places among them."""
+    top = int(codes.max()) + 1 if len(codes) else 0
+    if top > DENSE:
+        distinct, places = np.unique(codes, return_inverse=True)
+        return distinct, places
+    distinct = np.flatnonzero(np.bincount(codes, minlength=top))
+    place = np.zeros(top, np.int64)
+    place[distinct] = np.arange(len(distinct))
+    return distinct, place[codes]
+
+
+def _services(messages: pa.Table, plan: Plan) -> Int64s | None:
+    if not any(plan.timed.values()):
+        return None
+    if "service_time" not in messages.column_names:
+        raise MessageError("messages: no column 'service_time'; a capacity needs it")
+    found = _micros(messages, "service_time")
+    if len(found) and not 0 <= found.min() <= found.max() <= LONGEST_SERVICE * MICROS:
+        raise MessageError(
+            f"messages: service_time: found {found.min() / MICROS} to {found.max() / MICROS}, "
+            f"allowed: 0 to {LONGEST_SERVICE} seconds"
+        )
+    return found
+
+
+def _bindings(messages: pa.Table, plan: Plan, codes: Int32s) -> Bindings | None:
+    """What each row may be bound by."""
+    if not plan.binds or not len(messages):
+        return None
+    whose = {}
+    places = [
+        whose.setdefault((each.cluster, each.raw[:2]), len(whose)) for each in plan.classes
+    ]
+    home = np.array(places, np.int64)[codes]
+    bind, words = _coded(messages, "bind")
+    said = np.array([Bindings.code(word) for word in words], np.int8)[bind]
+    keys = []
+    for name in ("producer", "group"):
+        indices, words = _coded(messages, name)
+        _, key = _compressed(home * len(words) + indices)
+        key += sum(int(each.max()) + 1 for each in keys)
+        if name == "group":
+            key = np.where(np.array([word == "" for word in words])[indices], NO_KEY, key)
+        keys.append(key)
+    size = max(int(each.max()) for each in keys) + 1
+    return Bindings(said, keys[0], keys[1], np.full(size, UNBOUND, np.int64))

@@ -1,0 +1,32 @@
+"""The errors that Fairlead raises on purpose, with one base.
+
+A message says what was found, what is allowed and what to do.
+"""
+
+
+class FairleadError(Exception):
+    """Anything that Fairlead refuses or cannot do."""
+
+
+class UserError(FairleadError):
+    """The request cannot be carried out as it was given; the command line exits with status 2."""
+
+
+class ConfigError(UserError):
+    """A cluster file says something that it may not say."""
+
+
+class ChangeError(UserError):
+    """A change of the cluster cannot be applied."""
+
+
+class MessageError(UserError):
+    """A message, or a whole table of them, cannot be read as it was given."""
+
+
+class OutputError(UserError):
+    """The results cannot be written where they were asked for."""
+
+
+class EnvironmentProblem(UserError):  # noqa: N818  (EnvironmentError is Python's own)
+    """Something that the work needs (Java, an extra, a Spark server) is missing on this machine."""

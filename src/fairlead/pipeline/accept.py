@@ -1,0 +1,101 @@
+"""Accept: which rows are messages, and why the others are not.
+
+Adds the order key, the id as text, times in whole microseconds, and the reason of a rejection.
+"""
+
+from __future__ import annotations
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+from pyspark.sql.types import DataType, NumericType, TimestampNTZType, TimestampType
+
+from fairlead.balance.message import CONTRADICTIONS, WORDS
+from fairlead.compiled.table import LONGEST_SERVICE, MICROS
+from fairlead.pipeline.columns import ID, KEY, REASON, SERVICE, TIME
+
+LONGEST_SHOWN = 60
+SECONDS = "decimal(28,9)"
+
+
+def accept(messages: DataFrame, *, needs_service: bool) -> DataFrame:
+    """The same rows with KEY, ID, TIME, SERVICE and REASON (null for a good row).
+
+    `needs_service`: a message without service time is rejected.
+    """
+    kinds = {field.name: field.dataType for field in messages.schema.fields}
+    time = _time(kinds["time"])
+    reasons: list[Column] = [
+        _when(_text("id") == "", F.lit("id: found nothing, allowed: a text")),
+        _when(time.isNull(), _found("time", "a timestamp, or a number of seconds")),
+    ]
+    key = time
+    if "position" in kinds:
+        key = F.expr("try_cast(position as bigint)")
+        reasons.append(_when(key.isNull(), _found("position", "an integer")))
+    service: Column = F.lit(None).cast("long")
+    if "service_time" in kinds:
+        seconds = F.expr(f"try_cast(service_time as {SECONDS})")
+        service = _micros(seconds)
+        bad = (_text("service_time") != "") & (
+            seconds.isNull() | (seconds < 0) | (seconds > LONGEST_SERVICE)
+        )
+        allowed = f"a number of seconds from 0 to {LONGEST_SERVICE}, or empty"
+        reasons.append(_when(bad, _found("service_time", allowed)))
+        if needs_service:
+            missing = F.lit("service_time: found nothing, allowed: a number; a capacity needs it")
+            reasons.append(_when(_text("service_time") == "", missing))
+    for name, words in WORDS.items():
+        if name in kinds:
+            bad = ~_text(name).isin("", *words)
+            reasons.append(_when(bad, _found(name, f"{', '.join(words)}, or empty")))
+    for rule in CONTRADICTIONS:
+        for name in rule.excludes:
+            if rule.flag in kinds and name in kinds:
+                both = (_text(rule.flag) == "true") & (_text(name) != "")
+                reasons.append(_when(both, F.lit(f"{rule.flag}: a message with it has no {name}")))
+    return messages.select(
+        "*",
+        key.alias(KEY),
+        F.col("id").cast("string").alias(ID),
+        time.alias(TIME),
+        service.alias(SERVICE),
+        F.coalesce(*reasons, F.lit(None).cast("string")).alias(REASON),
+    )
+
+
+def _text(name: str) -> Column:
+    return F.coalesce(F.col(name).cast("string"), F.lit(""))
+
+
+def text(messages: DataFrame, name: str) -> Column:
+    """A column as text, "" where it is not given or there is none."""
+    return _text(name) if name in messages.columns else F.lit("")
+
+
+def _when(condition: Column, reason: Column) -> Column:
+    return F.when(condition, reason)
+
+
+def _found(name: str, allowed: str) -> Column:
+    found = F.when(_text(name) == "", F.lit("nothing")).otherwise(
+        F.concat(F.lit("'"), F.substring(_text(name), 1, LONGEST_SHOWN), F.lit("'"))
+    )
+    return F.concat(F.lit(f"{name}: found "), found, F.lit(f", allowed: {allowed}"))
+
+
+def _time(kind: DataType) -> Column:
+    """Whole microseconds since the epoch, or since 0 for a plain number of seconds."""
+    if isinstance(kind, TimestampType):
+        return F.unix_micros("time")
+    if isinstance(kind, TimestampNTZType):
+        return F.unix_micros(F.col("time").cast("timestamp"))
+    if isinstance(kind, NumericType):
+        return _micros(F.expr(f"try_cast(time as {SECONDS})"))
+    return F.coalesce(
+        _micros(F.expr(f"try_cast(time as {SECONDS})")),
+        F.unix_micros(F.expr("try_cast(time as timestamp)")),
+    )
+
+
+def _micros(seconds: Column) -> Column:
+    return F.round(seconds * MICROS).cast("long")

@@ -1,0 +1,28 @@
+"""Names of the columns that the stages add and drop again; a user's own must not begin so."""
+
+from typing import Final
+
+PREFIX: Final = "__fairlead_"
+KEY: Final = PREFIX + "key"
+"""What orders the messages, then `ID`: the position, or the time."""
+ID: Final = PREFIX + "id"
+TIME: Final = PREFIX + "time"
+"""Whole microseconds."""
+SERVICE: Final = PREFIX + "service"
+"""Whole microseconds."""
+REASON: Final = PREFIX + "reason"
+"""Why a row is rejected; null: it is not."""
+BLOCK: Final = PREFIX + "block"
+VERSION: Final = PREFIX + "version"
+"""How many of the times at which anything changes have come."""
+CLASS: Final = PREFIX + "class"
+FREE: Final = PREFIX + "free"
+"""Whether the message is not bound to an earlier one's destination."""
+BOUND: Final = PREFIX + "bound"
+"""The label of the destination that a message is bound to."""
+PACKED: Final = PREFIX + "packed"
+"""Sequence and label in one number."""
+CONTROL: Final = PREFIX + "control"
+
+DECISION: Final = ("destination", "address", "outcome", "sequence")
+"""What a decision adds to the message's own columns."""

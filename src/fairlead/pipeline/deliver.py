@@ -1,0 +1,120 @@
+"""Deliver: write the results so that a folder with the final name is always whole."""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+import shutil
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Final
+from urllib.parse import unquote, urlparse
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+from pyspark.sql.types import ArrayType, MapType, StructType
+
+from fairlead.errors import OutputError
+
+FORMATS: Final = ("parquet", "csv", "json")
+OPTIONS: Final[Mapping[str, Mapping[str, str]]] = {
+    "parquet": {},
+    "csv": {
+        "header": "true",
+        "escape": '"',
+        "ignoreLeadingWhiteSpace": "false",
+        "ignoreTrailingWhiteSpace": "false",
+    },
+    "json": {"ignoreNullFields": "false"},
+}
+
+
+class Delivery:
+    """A folder in the making beside its final place; `finish` puts it there in one step.
+
+    Used as a context: on an error, or when nobody finishes it, the folder in the making is
+    removed. A killed process leaves only a folder whose name begins with a dot.
+    """
+
+    def __init__(self, out: str, *, overwrite: bool) -> None:
+        """Refuse a place that is taken, or not on a file system of this machine."""
+        url = urlparse(out)
+        if url.scheme not in {"", "file"}:
+            raise OutputError(
+                f"{out}: found a place of kind {url.scheme!r}, allowed: a folder that this machine "
+                "and all executors see under the same path"
+            )
+        self.final = Path(unquote(url.path) if url.scheme else out).absolute()
+        if self.final.exists() and not overwrite:
+            raise OutputError(f"{out}: exists; name another folder, or use --overwrite")
+        if self.final.exists() and not self.final.is_dir():
+            raise OutputError(f"{out}: exists and is not a folder")
+        if self.final.is_dir() and any(self.final.iterdir()) and not _ours(self.final):
+            raise OutputError(
+                f"{out}: --overwrite replaces only a folder that an earlier run wrote "
+                "(this one has no summary.json)"
+            )
+        if not self.final.parent.is_dir():
+            raise OutputError(f"{out}: the folder {self.final.parent} does not exist")
+        self.making = self.final.parent / f".{self.final.name}.{secrets.token_hex(4)}"
+
+    def __enter__(self) -> Delivery:
+        try:
+            self.making.mkdir()
+        except OSError as error:
+            raise OutputError(f"{self.final}: cannot write there: {error.strerror}") from None
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        shutil.rmtree(self.making, ignore_errors=True)
+
+    def path(self, name: str) -> str:
+        """Where a part of the delivery is written."""
+        return str(self.making / name)
+
+    def write(self, table: DataFrame, name: str, file_format: str) -> None:
+        """Write a table in files of this format, in the order of its partitions."""
+        flat = table.select(*(_flat(table, field.name) for field in table.schema.fields))
+        shown = table if file_format != "csv" else flat
+        writer = shown.write.format(file_format).options(**OPTIONS[file_format])
+        writer.save(self.path(name))
+
+    def write_json(self, name: str, content: Mapping[str, Any]) -> None:
+        """Write a small file of JSON."""
+        text = json.dumps(content, indent=2, ensure_ascii=False) + "\n"
+        (self.making / name).write_text(text, encoding="utf-8")
+
+    def finish(self) -> None:
+        """Put the folder into its place; what stood there before goes at the same moment."""
+        for file in self.making.rglob("*"):
+            if file.is_file():
+                _sync(file)
+        if self.final.exists():
+            old = self.final.parent / f".{self.final.name}.{secrets.token_hex(4)}"
+            self.final.rename(old)
+            self.making.rename(self.final)
+            shutil.rmtree(old, ignore_errors=True)
+        else:
+            self.making.rename(self.final)
+        _sync(self.final.parent)
+
+
+def _ours(folder: Path) -> bool:
+    return (folder / "summary.json").is_file()
+
+
+def _flat(table: DataFrame, name: str) -> Column:
+    """A column that fits into a text file: nested ones as JSON."""
+    column = F.col("`" + name.replace("`", "``") + "`")
+    if isinstance(table.schema[name].dataType, ArrayType | MapType | StructType):
+        return F.to_json(column).alias(name)
+    return column
+
+
+def _sync(path: Path) -> None:
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)

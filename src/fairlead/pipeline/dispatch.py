@@ -1,0 +1,276 @@
+"""Dispatch: route a whole table of messages and deliver it. The whole flow stands in this file.
+
+    read → accept → unique → cut into blocks → survey → states → route → deliver → measure
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import asdict, dataclass, field
+from typing import Any, Final
+
+from pyspark.sql import DataFrame, Observation, SparkSession
+from pyspark.sql import functions as F
+
+from fairlead.balance.change import Change
+from fairlead.balance.cluster import Cluster
+from fairlead.compiled.router import Plan
+from fairlead.errors import MessageError
+from fairlead.pipeline import bind, keep
+from fairlead.pipeline.accept import accept, text
+from fairlead.pipeline.blocks import ROWS_A_BLOCK, Blocks, cut, version
+from fairlead.pipeline.columns import BLOCK, FREE, REASON, TIME
+from fairlead.pipeline.deliver import Delivery
+from fairlead.pipeline.measure import (
+    Phase,
+    check_nothing_lost,
+    digest,
+    digest_of,
+    phases,
+)
+from fairlead.pipeline.read import checked
+from fairlead.pipeline.route import States, in_blocks, route, spelled
+from fairlead.pipeline.sequential import states_in_order
+from fairlead.pipeline.survey import Survey, placed, recount, states, survey
+from fairlead.pipeline.unique import unique
+
+log = logging.getLogger("fairlead")
+
+STAGES: Final = ("check ids", "cut into blocks", "survey", "route and write", "measure")
+Progress = Callable[[str], AbstractContextManager[object]]
+
+
+@dataclass
+class Routed:
+    """A table that is ready to be routed, and what was learnt of it on the way."""
+
+    plan: Plan
+    survey: Survey
+    rows: DataFrame
+    columns: list[str]
+    states: States
+    every_state: States
+
+    @property
+    def decisions(self) -> DataFrame:
+        """The accepted rows, in order, with destination, address, outcome and sequence."""
+        blocks = in_blocks(self.rows, len(self.survey.blocks))
+        return spelled(route(blocks, self.plan, self.every_state), self.plan, self.columns)
+
+
+@dataclass
+class Summary:
+    """What a dispatch did."""
+
+    read: int
+    rejected: int
+    outcomes: dict[str, int]
+    digest: str
+    phases: list[Phase] = field(default_factory=list)
+    rejections: dict[str, int] = field(default_factory=dict)
+    seconds: float = 0.0
+    blocks: int = 1
+    in_order_pass: bool = False
+    """Whether choices of different classes were entangled, so that one pass had to go in order."""
+
+    def as_plain(self) -> dict[str, Any]:
+        """For summary.json."""
+        return asdict(self)
+
+
+def _quiet(_: str) -> AbstractContextManager[object]:
+    return nullcontext()
+
+
+def dispatch(
+    messages: DataFrame,
+    clusters: Cluster | Iterable[Cluster],
+    changes: Iterable[Change] = (),
+    *,
+    trust_ids: bool = False,
+) -> DataFrame:
+    """Decide where each message of a DataFrame goes: the rows that are messages, with decisions.
+
+    `messages`: columns `id` and `time`, and any routing attributes; others are carried through.
+    Adds `destination`, `address`, `outcome` and `sequence`. Rows that are no messages are left
+    out; `rejected` returns those. For `df.transform(dispatch, clusters)`.
+
+    Runs a few small jobs at once (to learn how many messages of each class there are); the
+    routing itself is lazy. Raises MessageError, ConfigError, ChangeError.
+    """
+    return prepare(
+        messages, clusters, changes, trust_ids=trust_ids, where="messages"
+    )[0].decisions
+
+
+def rejected(
+    messages: DataFrame, clusters: Cluster | Iterable[Cluster], *, trust_ids: bool = False
+) -> DataFrame:
+    """The rows that `dispatch` leaves out, each with its `reason`."""
+    plan = Plan([clusters] if isinstance(clusters, Cluster) else list(clusters), [])
+    rows = accept(checked(messages, "messages"), needs_service=any(plan.timed.values()))
+    return _rejected(rows if trust_ids else unique(rows), messages.columns)
+
+
+def _rejected(rows: DataFrame, columns: Sequence[str]) -> DataFrame:
+    names = ["`" + name.replace("`", "``") + "`" for name in columns]
+    return rows.where(F.col(REASON).isNotNull()).select(*names, F.col(REASON).alias("reason"))
+
+
+def prepare(
+    messages: DataFrame,
+    clusters: Cluster | Iterable[Cluster],
+    changes: Iterable[Change] = (),
+    *,
+    trust_ids: bool = False,
+    where: str = "messages",
+    rows_a_block: int = ROWS_A_BLOCK,
+    progress: Progress = _quiet,
+) -> tuple[Routed, DataFrame]:
+    """Learn what is needed to route a table; returns it and all rows with their REASON."""
+    plan = Plan([clusters] if isinstance(clusters, Cluster) else list(clusters), list(changes))
+    columns = checked(messages, where).columns
+    _check_against(plan, columns, where)
+    rows = accept(messages, needs_service=any(plan.timed.values()))
+    if not trust_ids:
+        with progress("check ids"):
+            rows = unique(rows)
+    good = rows.where(F.col(REASON).isNull())
+    with progress("cut into blocks"):
+        blocks = cut(good, rows_a_block=rows_a_block)
+    with progress("survey"):
+        found = survey(placed(rows, blocks, plan), blocks, plan)
+        classified = found.classified(placed(good, blocks, plan))
+        bound = bind.can_bind(plan, columns)
+        free = found.counts
+        if bound:
+            classified = bind.keyed(classified, plan)
+            free = recount(classified.where(FREE))
+        jumbled = "position" in columns and bool(plan.times)
+        begin = None if jumbled else states(plan, found.counts, free, len(blocks))
+    if begin is None:
+        with progress("route in order"):
+            chosen_for = classified.where(FREE) if bound else classified
+            in_order = states_in_order(plan, chosen_for, len(blocks))
+            begin = _with_streams(plan, found, in_order)
+    if bound:
+        classified = bind.bound(classified, plan, begin, len(blocks))
+    return Routed(plan, found, classified, columns, begin, begin), rows
+
+
+def _with_streams(plan: Plan, found: Survey, in_order: States) -> States:
+    """States of the choices, with the streams counted."""
+    from fairlead.compiled.router import Router
+
+    router = Router(plan)
+    whole = []
+    for block, state in enumerate(in_order):
+        whole.append({**state, "upcoming": router.upcoming.tolist()})
+        for counts in found.counts.get(block, {}).values():
+            router.skip(counts)
+    return whole
+
+
+def _check_against(plan: Plan, columns: Sequence[str], where: str) -> None:
+    limited = [name for name, timed in plan.timed.items() if timed]
+    if limited and "service_time" not in columns:
+        raise MessageError(
+            f"{where}: cluster {limited[0]}: a capacity needs the column service_time, which says "
+            "when a destination is free again; map one with --column service_time=…, "
+            "or take the capacity out"
+        )
+
+
+def run(
+    spark: SparkSession,
+    messages: DataFrame,
+    clusters: Sequence[Cluster],
+    changes: Sequence[Change],
+    delivery: Delivery,
+    *,
+    where: str,
+    file_format: str = "parquet",
+    trust_ids: bool = False,
+    rows_a_block: int = ROWS_A_BLOCK,
+    progress: Progress = _quiet,
+) -> Summary:
+    """Dispatch a table into a delivery, which the caller finishes."""
+    began = time.monotonic()
+    ready, rows = prepare(
+        messages,
+        clusters,
+        changes,
+        trust_ids=trust_ids,
+        where=where,
+        rows_a_block=rows_a_block,
+        progress=progress,
+    )
+    plan = ready.plan
+    seen = Observation()
+    with progress("route and write"):
+        decisions = ready.decisions
+        delivery.write(decisions.observe(seen, *digest_of(decisions)), "decisions", file_format)
+        bad = _rejected(rows, ready.columns)
+        if not ready.survey.rejected:
+            bad = bad.limit(0)
+        delivery.write(bad, "rejected", file_format)
+    with progress("measure"):
+        written = keep.load(spark, delivery.path("decisions"), file_format, decisions.schema)
+        reasons = keep.load(spark, delivery.path("rejected"), file_format, bad.schema)
+        outcomes, counts = _counted(written, plan)
+        rejections = _rejections(reasons) if ready.survey.rejected else {}
+    total = ready.survey.accepted + ready.survey.rejected
+    check_nothing_lost(total, outcomes, sum(rejections.values()))
+    summary = Summary(
+        read=total,
+        rejected=ready.survey.rejected,
+        outcomes=outcomes,
+        digest=digest(seen.get),
+        phases=phases(plan, counts),
+        rejections=rejections,
+        seconds=round(time.monotonic() - began, 3),
+        blocks=len(ready.survey.blocks),
+    )
+    keep.journal(delivery, ready, file_format)
+    log.info("dispatched", extra={"read": total, "outcomes": outcomes})
+    return summary
+
+
+def _counted(
+    written: DataFrame, plan: Plan
+) -> tuple[dict[str, int], list[tuple[int, str, str | None, int]]]:
+    """Messages by outcome; and by version, cluster and destination."""
+    timed = accept(written, needs_service=False)
+    only = plan.clusters[0].name if len(plan.clusters) == 1 else ""
+    cluster = text(written, "cluster")
+    rows = (
+        timed.groupBy(
+            version(plan.times, TIME).alias("version"),
+            F.when(cluster == "", F.lit(only)).otherwise(cluster).alias("cluster"),
+            "destination",
+            "outcome",
+        )
+        .agg(F.count(F.lit(1)).alias("n"))
+        .collect()
+    )
+    outcomes: dict[str, int] = {}
+    counts: list[tuple[int, str, str | None, int]] = []
+    for row in rows:
+        outcomes[row["outcome"]] = outcomes.get(row["outcome"], 0) + row["n"]
+        counts.append((row["version"], row["cluster"], row["destination"], row["n"]))
+    return dict(sorted(outcomes.items())), counts
+
+
+def _rejections(rejected: DataFrame) -> dict[str, int]:
+    """Rejected rows by what was wrong: the reason up to what was found."""
+    kind = F.split(F.col("reason"), ": found|: a message", 2)[0]
+    rows = rejected.groupBy(kind.alias("kind")).agg(F.count(F.lit(1)).alias("n")).collect()
+    return {row["kind"]: row["n"] for row in sorted(rows, key=lambda row: str(row["kind"]))}
+
+
+def blocks_of(ready: Routed) -> Blocks:
+    """The blocks of a table that is ready."""
+    return ready.survey.blocks

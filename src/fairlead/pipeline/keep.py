@@ -1,0 +1,52 @@
+"""Keep: what a later question about a delivery needs, and reading a delivery again."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.types import StringType, StructField, StructType, ArrayType, MapType
+
+from fairlead.pipeline.deliver import OPTIONS, Delivery
+
+if TYPE_CHECKING:
+    from fairlead.pipeline.dispatch import Routed
+
+JOURNAL = "journal.json"
+
+
+def load(spark: SparkSession, path: str, file_format: str, schema: StructType) -> DataFrame:
+    """A written table, with the columns that it was written with."""
+    nested = ArrayType | MapType | StructType
+    flat = StructType(
+        [
+            StructField(each.name, StringType())
+            if file_format == "csv" and isinstance(each.dataType, nested)
+            else each
+            for each in schema.fields
+        ]
+    )
+    options: Mapping[str, str] = OPTIONS[file_format]
+    if file_format == "csv":
+        options = {**options, "multiLine": "true"}
+    return spark.read.schema(flat).format(file_format).options(**options).load(path)
+
+
+def journal(delivery: Delivery, ready: Routed, file_format: str) -> None:
+    """Write what `explain` needs to bring any moment of the run back."""
+    plan = ready.plan
+    content: dict[str, Any] = {
+        "format": 1,
+        "file_format": file_format,
+        "clusters": [
+            {"name": cluster.name, "tables": msgspec.to_builtins(cluster.tables)}
+            for cluster in plan.clusters
+        ],
+        "changes": [change._asdict() for change in plan.changes],
+        "classes": [list(each) for each in plan.classes],
+        "blocks": [list(start) for start in ready.survey.blocks.starts],
+        "states": list(ready.states),
+    }
+    delivery.write_json(JOURNAL, content)

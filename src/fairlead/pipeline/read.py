@@ -1,0 +1,212 @@
+"""Read: a table of messages from files, its columns mapped by Spark SQL expressions."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from urllib.parse import unquote, urlparse
+
+from pyspark.errors import AnalysisException, ParseException
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from fairlead.balance.objects import hint, listed
+from fairlead.errors import MessageError, UserError
+from fairlead.pipeline.columns import DECISION, PREFIX
+
+FORMATS = {
+    ".csv": "csv",
+    ".json": "json",
+    ".jsonl": "json",
+    ".ndjson": "json",
+    ".parquet": "parquet",
+    ".txt": "text",
+    ".log": "text",
+}
+COMPRESSIONS = (".gz", ".bz2", ".zst", ".lz4", ".snappy")
+OPTIONS: Mapping[str, Mapping[str, str]] = {
+    # Every value stays the text that it is: ids such as 01 and 1.0, names with blanks.
+    "csv": {
+        "header": "true",
+        "escape": '"',
+        "ignoreLeadingWhiteSpace": "false",
+        "ignoreTrailingWhiteSpace": "false",
+    },
+    "json": {"primitivesAsString": "true"},
+    "parquet": {},
+    "text": {},
+}
+ROW_DIGITS = 10
+"""Row numbers are padded, so that ids of one file sort in the file's order."""
+IDENTITY = "id"
+
+
+def read(
+    spark: SparkSession,
+    path: str,
+    *,
+    input_format: str | None = None,
+    columns: Mapping[str, str] | None = None,
+    drop: Sequence[str] = (),
+    number_rows: bool = False,
+    options: Mapping[str, str] | None = None,
+) -> DataFrame:
+    """The messages in a file or a folder of files, as a DataFrame.
+
+    `columns`: name → Spark SQL expression over the file's columns. `drop`: columns to leave out.
+    `number_rows`: `id` is the file's name (below the folder) and the row's number in it, from 1.
+    Raises UserError naming the file and what is wrong with it.
+    """
+    found_format = input_format or _format_of(path)
+    reader = spark.read.format(found_format).options(**OPTIONS.get(found_format, {}))
+    try:
+        table = reader.options(**(options or {})).load(path)
+        names = table.columns
+    except AnalysisException as error:
+        raise UserError(f"{path}: not a table of format {found_format}: {_first(error)}") from None
+    if not names:
+        raise UserError(f"{path}: not a table: found no columns")
+    numbered = _numbered(spark, table, path) if number_rows else None
+    mapped = dict(columns or {})
+    if number_rows and IDENTITY in mapped:
+        raise UserError("--number-rows makes the column id; --column id=… would be ignored")
+    table = table if numbered is None else numbered
+    for name in drop:
+        if name not in names:
+            raise UserError(
+                f"{path}: --drop: found {name!r}, allowed: {listed(names)}{hint(name, names)}"
+            )
+    return _mapped(table, path, mapped, drop)
+
+
+def _mapped(
+    table: DataFrame, path: str, columns: Mapping[str, str], drop: Sequence[str]
+) -> DataFrame:
+    kept = [_named(name) for name in table.columns if name not in columns and name not in drop]
+    try:
+        mapped = [F.expr(expression).alias(name) for name, expression in columns.items()]
+        found = table.select(*kept, *mapped)
+        return found if found.columns else table
+    except (AnalysisException, ParseException) as error:
+        spelled = ", ".join(f"{name}={expression}" for name, expression in columns.items())
+        raise UserError(
+            f"{path}: --column {spelled}: {_first(error)}; "
+            f"the table has: {listed(table.columns)}"
+        ) from None
+
+
+def checked(messages: DataFrame, where: str) -> DataFrame:
+    """Refuse a table without id or time, or with columns that the decisions need."""
+    names = messages.columns
+    for name in ("id", "time"):
+        if name not in names:
+            way = "map one with --column id=…, or use --number-rows" if name == "id" else (
+                "map one with --column time=…"
+            )
+            raise MessageError(
+                f"{where}: no column {name!r}, found: {listed(names)}{hint(name, names)}; {way}"
+            )
+    for name in names:
+        if name in DECISION or name.startswith(PREFIX):
+            raise MessageError(
+                f"{where}: column {name!r} is what the decisions add; rename it with "
+                f"--column new_{name}={name} --drop {name}"
+            )
+    return messages
+
+
+def _named(name: str) -> Column:
+    return F.col("`" + name.replace("`", "``") + "`")
+
+
+def _format_of(path: str) -> str:
+    """The format by the file's ending, or by that of the files in the folder."""
+    place = Path(path)
+    if urlparse(path).scheme in {"", "file"} and not any(c in path for c in "*?["):
+        place = Path(unquote(urlparse(path).path))
+        if not place.exists():
+            raise UserError(f"{path}: no such file or folder")
+    names = [place.name]
+    if place.is_dir():
+        names = [
+            name
+            for _, _, files in os.walk(place)
+            for name in files
+            if not name.startswith(("_", "."))
+        ]
+        if not names:
+            raise UserError(f"{path}: found an empty folder, allowed: a table's file or files")
+    elif place.is_file() and place.stat().st_size == 0:
+        raise UserError(f"{path}: not a table: the file is empty")
+    found = {FORMATS.get(_ending(name), "") for name in names}
+    if len(found) == 1 and "" not in found:
+        return found.pop()
+    raise UserError(
+        f"{path}: found {listed(sorted({_ending(name) or 'no ending' for name in names}))}, "
+        f"allowed: {', '.join(FORMATS)}; or say --input-format csv, json, parquet or text"
+    )
+
+
+def _ending(name: str) -> str:
+    stem = name.lower()
+    for compression in COMPRESSIONS:
+        stem = stem.removesuffix(compression)
+    return Path(stem).suffix
+
+
+def _numbered(spark: SparkSession, table: DataFrame, path: str) -> DataFrame:
+    """The table with `id` from each row's file and its number there.
+
+    Rows of one piece of a file come in the file's order, so a row's number is that of the piece's
+    first row plus its distance from it; the pieces' sizes are counted once.
+    """
+    place = [
+        F.col("_metadata.file_path").alias(PREFIX + "file"),
+        F.col("_metadata.file_block_start").alias(PREFIX + "piece"),
+        F.monotonically_increasing_id().alias(PREFIX + "row"),
+    ]
+    placed = table.select("*", *place)
+    pieces = (
+        placed.groupBy(PREFIX + "file", PREFIX + "piece")
+        .agg(F.min(PREFIX + "row").alias("first"), F.count(F.lit(1)).alias("n"))
+        .orderBy(PREFIX + "file", PREFIX + "piece")
+        .collect()
+    )
+    names = _relative([row[0] for row in pieces], path)
+    rows = []
+    before: dict[str, int] = {}
+    for name, row in zip(names, pieces, strict=True):
+        start = before.get(name, 0)
+        before[name] = start + row["n"]
+        rows.append((row[0], row[1], name, start + 1 - row["first"]))
+    if not rows:
+        return table.select("*", F.lit("").alias(IDENTITY))
+    offsets = spark.createDataFrame(
+        rows, f"{PREFIX}file string, {PREFIX}piece long, {PREFIX}name string, {PREFIX}shift long"
+    )
+    number = F.lpad(
+        (F.col(PREFIX + "row") + F.col(PREFIX + "shift")).cast("string"), ROW_DIGITS, "0"
+    )
+    joined = placed.join(F.broadcast(offsets), [PREFIX + "file", PREFIX + "piece"])
+    own = [_named(name) for name in table.columns if name != IDENTITY]
+    return joined.select(
+        F.concat(F.col(PREFIX + "name"), F.lit(":"), number).alias(IDENTITY), *own
+    )
+
+
+def _relative(files: Sequence[str], path: str) -> list[str]:
+    """Each file's name below the folder that was read."""
+    root = Path(unquote(urlparse(path).path)).resolve()
+    found = []
+    for file in files:
+        place = Path(unquote(urlparse(file).path))
+        inside = root.is_dir() and place.is_relative_to(root)
+        found.append(str(place.relative_to(root)) if inside else place.name)
+    return found
+
+
+def _first(error: Exception) -> str:
+    """The first line of a long error, without its class in brackets."""
+    line = str(error).strip().splitlines()[0]
+    return line.split("] ", 1)[-1].split(" SQLSTATE")[0].rstrip(". ")

@@ -1,0 +1,120 @@
+"""Route: each block's messages, in order, from the state at the block's start.
+
+Only a class code and, where it matters, times go to Python; one number comes back. What it stands
+for is looked up in the JVM, where the messages' own columns stay.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from fairlead.compiled.kernels import Int64s
+from fairlead.compiled.router import Plan, Router
+from fairlead.pipeline.columns import (
+    BLOCK,
+    BOUND,
+    CLASS,
+    FREE,
+    ID,
+    KEY,
+    PACKED,
+    SERVICE,
+    TIME,
+)
+
+States = Sequence[Mapping[str, object]]
+
+
+def in_blocks(rows: DataFrame, blocks: int) -> DataFrame:
+    """The rows with each block in a partition of its own, in order."""
+    return rows.repartitionById(blocks, BLOCK).sortWithinPartitions(BLOCK, KEY, ID)
+
+
+def route(rows: DataFrame, plan: Plan, states: States) -> DataFrame:
+    """The rows with PACKED: sequence and label in one number.
+
+    `rows`: in blocks (see `in_blocks`), with BLOCK, CLASS and, where a message can be bound, FREE.
+    """
+    timed = any(plan.timed.values())
+    dated = timed or bool(plan.times)
+    code: Column = F.col(CLASS)
+    if FREE in rows.columns:
+        code = F.when(F.col(FREE), code).otherwise(-1 - code)
+    narrow = [F.col(BLOCK), code]
+    narrow += [F.col(TIME)] if dated else []
+    narrow += [F.coalesce(F.col(SERVICE), F.lit(0))] if timed else []
+    return rows.withColumn(PACKED, _router(plan, states)(*narrow))
+
+
+def _router(plan: Plan, states: States) -> Any:  # noqa: ANN401 - a Spark UDF
+    labels = len(Router(plan).codes.outcome)
+
+    def run(batches: Iterator[tuple[pa.Array, ...]]) -> Iterator[pa.Array]:
+        router, current = Router(plan), -1
+        for batch in batches:
+            block, *columns = (np.asarray(column) for column in batch)
+            out = np.empty(len(block), np.int64)
+            edges = [0, *(np.flatnonzero(np.diff(block)) + 1).tolist(), len(block)]
+            for start, stop in zip(edges, edges[1:], strict=False):
+                if stop == start:
+                    continue
+                if block[start] != current:
+                    current = int(block[start])
+                    router = Router(plan)
+                    router.load(states[current])
+                part = [column[start:stop] for column in columns]
+                out[start:stop] = _packed(router, labels, *part)
+            yield pa.array(out)
+
+    # Spark takes the kind of a function from the types that it names.
+    run.__annotations__ = {
+        "batches": Iterator[tuple[pa.Array, ...]],
+        "return": Iterator[pa.Array],
+    }
+    # It goes on from row to row, so it must see each row once and in order.
+    return F.arrow_udf(run, "long").asNondeterministic()
+
+
+def _packed(
+    router: Router, labels: int, codes: Any, times: Any = None, services: Any = None  # noqa: ANN401
+) -> Int64s:
+    free = codes >= 0
+    if free.all():
+        label = router.feed(codes, times, services)
+        return router.sequence(codes) * labels + label
+    some = [None if column is None else column[free] for column in (times, services)]
+    label = np.zeros(len(codes), np.int32)
+    label[free] = router.feed(codes[free], *some)
+    return router.sequence(np.where(free, codes, -1 - codes)) * labels + label
+
+
+def spelled(routed: DataFrame, plan: Plan, columns: Sequence[str]) -> DataFrame:
+    """The given columns and the decision: destination, address, outcome, sequence."""
+    codes = Router(plan).codes
+    labels = len(codes.outcome)
+    label: Column = F.pmod(F.col(PACKED), F.lit(labels)).cast("int")
+    if BOUND in routed.columns:
+        label = F.when(F.col(FREE), label).otherwise(F.col(BOUND))
+    place = label + 1
+    sequence = F.expr(f"(`{PACKED}` - pmod(`{PACKED}`, {labels})) div {labels}")
+    own = [F.col("`" + name.replace("`", "``") + "`") for name in columns]
+    return routed.select(
+        *own,
+        _looked_up(codes.destination, place).alias("destination"),
+        _looked_up(codes.address, place).alias("address"),
+        _looked_up(codes.outcome, place).alias("outcome"),
+        F.when(sequence >= 0, sequence).alias("sequence"),
+    )
+
+
+def _looked_up(words: Sequence[str | None], place: Column) -> Column:
+    """words[place - 1], the words standing as one literal however many they are."""
+    array = F.from_json(F.lit(json.dumps(words)), "array<string>")
+    return F.element_at(array, place)

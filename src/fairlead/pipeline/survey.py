@@ -1,0 +1,145 @@
+"""Survey: which classes of messages there are, and how many of each in every block and version."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from fairlead.balance.message import SET_PRIORITY
+from fairlead.compiled.router import MessageClass, Plan, Router
+from fairlead.pipeline.accept import text
+from fairlead.pipeline.blocks import Blocks, version
+from fairlead.pipeline.columns import BLOCK, CLASS, CONTROL, PREFIX, REASON, TIME, VERSION
+
+COUNT = PREFIX + "n"
+Counts = dict[int, dict[int, dict[int, int]]]
+"""block → version → class code → messages."""
+
+
+@dataclass
+class Survey:
+    """What is known of a table before it is routed."""
+
+    blocks: Blocks
+    attributes: tuple[str, ...]
+    """Columns that tell classes apart, of those that the table has."""
+    codes: dict[tuple[str, ...], int] = field(default_factory=dict)
+    """Values of the attributes → class code."""
+    counts: Counts = field(default_factory=dict)
+    accepted: int = 0
+    rejected: int = 0
+
+    def classified(self, accepted: DataFrame) -> DataFrame:
+        """The rows with their class code."""
+        if len(set(self.codes.values())) <= 1:
+            return accepted.withColumn(CLASS, F.lit(0))
+        spark = accepted.sparkSession
+        names = [PREFIX + "attribute_" + str(k) for k in range(len(self.attributes))]
+        rows = [(*values, code) for values, code in self.codes.items()]
+        fields = ", ".join(f"{name} string" for name in names)
+        classes = spark.createDataFrame(rows, f"{fields}, {CLASS} int")
+        for name, attribute in zip(names, self.attributes, strict=True):
+            accepted = accepted.withColumn(name, attribute_of(accepted, attribute))
+        return accepted.join(F.broadcast(classes), names).drop(*names)
+
+
+def attribute_of(messages: DataFrame, name: str) -> Column:
+    """An attribute that tells classes apart, as text."""
+    if name == CONTROL:
+        return F.when(text(messages, "type") == SET_PRIORITY, F.lit("true")).otherwise(F.lit(""))
+    return text(messages, name)
+
+
+def placed(accepted: DataFrame, blocks: Blocks, plan: Plan) -> DataFrame:
+    """The rows with their block and version."""
+    return accepted.select(
+        "*", blocks.column().alias(BLOCK), version(plan.times, TIME).alias(VERSION)
+    )
+
+
+def survey(accepted: DataFrame, blocks: Blocks, plan: Plan) -> Survey:
+    """Count the rows by block, version and class; sets the plan's classes.
+
+    `accepted`: rows with BLOCK and VERSION, rejected ones among them.
+    """
+    wanted = ("cluster", *plan.reads)
+    attributes = tuple(name for name in wanted if name in accepted.columns)
+    if "type" in accepted.columns:
+        attributes = (*attributes, CONTROL)
+    found = Survey(blocks, attributes)
+    good = F.col(REASON).isNull()
+    columns = [F.when(good, attribute_of(accepted, name)).alias(name) for name in attributes]
+    rows = (
+        accepted.groupBy(good.alias(REASON), BLOCK, VERSION, *columns)
+        .agg(F.count(F.lit(1)).alias(COUNT))
+        .collect()
+    )
+    classes: dict[MessageClass, int] = {}
+    for row in rows:
+        if not row[REASON]:
+            found.rejected += row[COUNT]
+            continue
+        values = tuple(row[name] for name in attributes)
+        given = dict(zip(attributes, values, strict=True))
+        control = bool(given.pop(CONTROL, ""))
+        each = plan.message_class(given.get("cluster", ""), given, control=control)
+        code = classes.setdefault(each, len(classes))
+        found.codes[values] = code
+        found.accepted += row[COUNT]
+        _add(found.counts, row[BLOCK], row[VERSION], code, row[COUNT])
+    plan.set_classes(list(classes))
+    return found
+
+
+def _add(counts: Counts, block: int, at: int, code: int, n: int) -> None:
+    versions = counts.setdefault(block, {}).setdefault(at, {})
+    versions[code] = versions.get(code, 0) + n
+
+
+def recount(free: DataFrame) -> Counts:
+    """Count the rows that have a class code by block, version and class."""
+    counts: Counts = {}
+    rows = free.groupBy(BLOCK, VERSION, CLASS).agg(F.count(F.lit(1)).alias(COUNT)).collect()
+    for row in rows:
+        _add(counts, row[BLOCK], row[VERSION], row[CLASS], row[COUNT])
+    return counts
+
+
+def states(plan: Plan, every: Counts, free: Counts, blocks: int) -> list[Mapping[str, object]] | None:
+    """The router's state at the start of each block, by arithmetic alone.
+
+    `every` counts all messages, for their places in the streams; `free` those that are chosen
+    for. None where the order of messages of different classes matters.
+    """
+    router = Router(plan)
+    found: list[Mapping[str, object]] = []
+    for block in range(blocks):
+        found.append(router.dump())
+        for at, counts in sorted(free.get(block, {}).items()):
+            if not router.advance(plan.times[at - 1] if at else None, counts):
+                return None
+        for counts in every.get(block, {}).values():
+            router.skip(counts)
+    return found
+
+
+def verdicts(plan: Plan) -> Iterable[Sequence[object]]:
+    """For each version and class: whether a message finds somebody, and how it is bound."""
+    policies = {cluster.name: cluster.start() for cluster in plan.clusters}
+    for at in range(len(plan.times) + 1):
+        if at:
+            for name, steps in plan.steps.items():
+                for time, effects in steps:
+                    if time == plan.times[at - 1]:
+                        policies[name].apply(effects)
+        for code, each in enumerate(plan.classes):
+            policy = policies.get(each.cluster)
+            if policy is None or each.control or not policy.binds:
+                yield (at, code, False, "")
+            else:
+                verdict = policy.verdict(each.raw)
+                bind = policy.bind_default(policy.key(each.raw))
+                yield (at, code, bool(verdict.members), bind)

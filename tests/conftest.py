@@ -1,0 +1,65 @@
+"""What all tests share: one Spark session, one Spark Connect server, Hypothesis profiles."""
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+
+import pytest
+from hypothesis import settings
+from pyspark.sql import SparkSession
+
+from fairlead.pipeline.session import session
+
+settings.register_profile("default", deadline=None)
+settings.register_profile("ci", deadline=None, derandomize=True, print_blob=True)
+settings.load_profile("ci" if os.environ.get("CI") else "default")
+
+CONNECT_SERVER = """
+from fairlead.pipeline.session import session
+
+spark = session(
+    "local[2]",
+    **{
+        "spark.plugins": "org.apache.spark.sql.connect.SparkConnectPlugin",
+        "spark.connect.grpc.binding.port": 0,
+    },
+)
+service = getattr(spark._jvm, "org.apache.spark.sql.connect.service.SparkConnectService$")
+print(getattr(service, "MODULE$").localPort(), flush=True)
+input()
+"""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark what starts Spark."""
+    for item in items:
+        if {"spark", "connect"} & set(getattr(item, "fixturenames", ())):
+            item.add_marker(pytest.mark.spark)
+
+
+@pytest.fixture(scope="session")
+def spark() -> Iterator[SparkSession]:
+    """The one Spark session of this test process."""
+    running = session("local[2]")
+    yield running
+    running.stop()
+
+
+@pytest.fixture(scope="session")
+def connect() -> Iterator[str]:
+    """The address of a Spark Connect server, for scripts that run in processes of their own.
+
+    (A process cannot use both Spark Connect and a Spark session of its own.)
+    """
+    with subprocess.Popen(
+        [sys.executable, "-c", CONNECT_SERVER],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as server:
+        assert server.stdout is not None
+        port = server.stdout.readline().strip()
+        assert port.isdigit(), "the Spark Connect server did not start"
+        yield f"sc://127.0.0.1:{port}"
+        server.communicate("\n")

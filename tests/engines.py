@@ -1,0 +1,132 @@
+"""The engines behind one function each: (clusters, messages, changes) -> decisions in order.
+
+A decision is (destination or None, outcome, sequence). Messages are dicts with `id`, `time` in
+seconds and routing attributes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from decimal import Decimal
+from fractions import Fraction
+from typing import Any
+
+import pyarrow as pa
+
+from fairlead import Balancer, Change, Cluster, route
+
+Row = dict[str, Any]
+Decided = list[tuple[str | None, str, int | None]]
+Engine = Callable[[dict[str, Any], list[Row], list[Row]], Decided]
+
+
+def micros(seconds: float | Decimal | Fraction) -> int:
+    """Whole microseconds."""
+    return round(Fraction(str(seconds)) * 1_000_000)
+
+
+def cluster_of(plain: dict[str, Any]) -> Cluster:
+    return Cluster.from_plain(plain, default_name="cluster")
+
+
+def changes_of(changes: list[Row]) -> list[Change]:
+    return [
+        Change(c["target"], c["attribute"], c.get("value"), micros(c["time"]), f"change {k}")
+        for k, c in enumerate(changes, 1)
+    ]
+
+
+def in_order(messages: list[Row]) -> list[Row]:
+    return sorted(messages, key=lambda m: (micros(m["time"]), str(m["id"]).encode()))
+
+
+def live(cluster: dict[str, Any], messages: list[Row], changes: list[Row]) -> Decided:
+    """The balancer, fed with messages and changes in the order of time."""
+    start = cluster_of(cluster)
+    balancer = Balancer(start)
+    waiting = sorted(changes_of(changes), key=lambda change: change.time)
+    speeds = {d["name"]: Fraction(str(d.get("speed", 1))) for d in cluster.get("destination", [])}
+    due: list[tuple[int, int, Any]] = []
+    found: Decided = []
+
+    def settle(until: int) -> None:
+        while due and due[0][0] <= until:
+            _, _, decision = due.pop(0)
+            if decision is not None:
+                balancer.completed(decision)
+
+    def step(group: list[Change]) -> None:
+        settle(group[0].time)
+        balancer.apply(group)
+        for change in group:
+            if change.attribute == "speed":
+                speeds[change.target] = Fraction(str(change.value))
+            if change.attribute == "state" and change.value == "failed":
+                name = change.target.removeprefix("destination:")
+                due[:] = [each for each in due if each[2].destination != name]
+
+    for k, message in enumerate(in_order(messages)):
+        now = micros(message["time"])
+        while waiting and waiting[0].time <= now:
+            at = waiting[0].time
+            step([change for change in waiting if change.time == at])
+            waiting = [change for change in waiting if change.time != at]
+        settle(now)
+        decision = balancer.choose(message)
+        found.append((decision.destination, decision.outcome, decision.sequence))
+        if decision.destination is not None and message.get("service_time") is not None:
+            work = Fraction(micros(message["service_time"])) / speeds[decision.destination]
+            due.append((now + int(work + Fraction(1, 2)), k, decision))
+            due.sort(key=lambda each: each[:2])
+    return found
+
+
+def table(messages: list[Row]) -> pa.Table:
+    """The messages as a table, in the order given."""
+    names = list(dict.fromkeys(name for m in messages for name in m))
+    columns: dict[str, Any] = {}
+    for name in names:
+        values = [m.get(name) for m in messages]
+        if name == "time":
+            columns[name] = pa.array([micros(v) for v in values], pa.timestamp("us"))
+        elif name == "service_time":
+            columns[name] = pa.array([None if v is None else float(v) for v in values])
+        else:
+            columns[name] = pa.array([_text(v) for v in values], pa.string())
+    return pa.table(columns)
+
+
+def _text(value: Any) -> str | None:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return None if value is None else str(value)
+
+
+def compiled(cluster: dict[str, Any], messages: list[Row], changes: list[Row]) -> Decided:
+    """The compiled engine on a table in memory."""
+    if not messages:
+        return []
+    found = route(table(messages), cluster_of(cluster), changes_of(changes))
+    return [
+        (row["destination"], row["outcome"], row["sequence"])
+        for row in found.select(["destination", "outcome", "sequence"]).to_pylist()
+    ]
+
+
+def on_spark(spark: Any, *, partitions: int = 3, rows_a_block: int = 4_000) -> Engine:
+    """The pipeline, on a table that lies in no particular order."""
+    from fairlead.pipeline.dispatch import prepare
+
+    def run(cluster: dict[str, Any], messages: list[Row], changes: list[Row]) -> Decided:
+        if not messages:
+            return []
+        frame = spark.createDataFrame(table(messages[::-1])).repartition(partitions)
+        ready, _ = prepare(
+            frame, cluster_of(cluster), changes_of(changes), rows_a_block=rows_a_block
+        )
+        rows = ready.decisions.select("id", "destination", "outcome", "sequence").collect()
+        found = {row["id"]: (row["destination"], row["outcome"], row["sequence"]) for row in rows}
+        assert len(found) == len(messages)
+        return [found[str(message["id"])] for message in in_order(messages)]
+
+    return run
