@@ -4,6 +4,9 @@ A message says what was found, what is allowed and what to do.
 """
 
 
+from collections.abc import Sequence
+
+
 class FairleadError(Exception):
     """Anything that Fairlead refuses or cannot do."""
 
@@ -14,6 +17,11 @@ class UserError(FairleadError):
 
 class ConfigError(UserError):
     """A cluster file says something that it may not say."""
+
+    def __init__(self, line: str, place: Sequence[str | int] = ()) -> None:
+        """`place`: where in the file, as keys and list indexes."""
+        super().__init__(line)
+        self.place = place
 
 
 class ChangeError(UserError):

@@ -13,6 +13,7 @@ from fairlead.balance.change import EVERYBODY, RESET, Change
 from fairlead.balance.objects import hint
 from fairlead.balance.policies import POLICIES
 from fairlead.balance.policy import Effect, Policy, Tables
+from fairlead.balance.refusal import refusal
 from fairlead.errors import ChangeError, ConfigError
 
 
@@ -53,10 +54,28 @@ class Cluster:
                 f"policy: found {policy!r}, allowed: {', '.join(POLICIES)}"
                 f"{hint(str(policy), POLICIES)}"
             )
-        tables = msgspec.convert(plain, POLICIES[policy].Tables, dec_hook=_decimal)
+        kind = POLICIES[policy].Tables
+        try:
+            tables = msgspec.convert(plain, kind, dec_hook=_decimal)
+        except msgspec.ValidationError as error:
+            line, place = refusal(error, plain, kind, _keys_elsewhere(policy))
+            raise ConfigError(line, place) from None
         found = cls(tables.name or default_name, tables)
         found.start()
         return found
+
+
+def _keys_elsewhere(policy: str) -> dict[str, set[str]]:
+    """Policy → keys of its objects and options that this policy's have not."""
+    own = _keys(policy)
+    return {name: _keys(name) - own for name in POLICIES if name != policy}
+
+
+def _keys(policy: str) -> set[str]:
+    chosen = POLICIES[policy]
+    tables = [*chosen.kinds.values(), chosen.Tables]
+    options = [field.type for field in msgspec.structs.fields(chosen.Tables) if field.name == "options"]
+    return {name for table in (*tables, *options) for name in table.__struct_fields__}
 
 
 def _decimal(kind: type, value: object) -> object:

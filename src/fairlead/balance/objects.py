@@ -131,6 +131,8 @@ def allowed(declared: Any) -> str:  # noqa: ANN401 - a type form
 
 def _in_words(info: msgspec.inspect.Type) -> str:
     match info:
+        case msgspec.inspect.IntType(ge=low, le=high) if low is not None and low == high:
+            return f"only {low} (this policy would ignore anything else)"
         case msgspec.inspect.IntType(ge=low, le=high) if low is not None:
             return f"an integer from {low} to {high}"
         case msgspec.inspect.IntType():

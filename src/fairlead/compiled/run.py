@@ -105,6 +105,15 @@ class ClusterRun:
         while self.done < len(self.steps) and self.steps[self.done][0] <= time:
             self._apply(*self.steps[self.done])
 
+    def reach(self, time: int | None) -> None:
+        """Let everything happen that comes before a message at this time."""
+        if time is None:
+            return
+        self.catch_up(time)
+        if self.timed:
+            assert isinstance(self.policy, Nanomsg)
+            ready_ring.finish_until(self.policy.rule.state, self.policy.due, time)
+
     def _apply(self, time: int, effects: Sequence[Effect]) -> None:
         if self.timed:
             assert isinstance(self.policy, Nanomsg)

@@ -41,10 +41,10 @@ def route(
     if order is not None:
         messages = messages.take(pa.array(order))
         times = times[order]
-    codes = _classes(messages, plan)
+    codes = classes(messages, plan)
     router = Router(plan)
     services = _services(messages, plan)
-    label = router.feed(codes, times, services, _bindings(messages, plan, codes))
+    label = router.feed(codes, times, services, bindings(messages, plan, codes))
     sequence = router.sequence(codes)
     names = router.codes
     found = pa.array(label)
@@ -138,7 +138,7 @@ def _coded(messages: pa.Table, name: str) -> tuple[Int64s, list[str]]:
     return np.asarray(column.indices).astype(np.int64), column.dictionary.to_pylist()
 
 
-def _classes(messages: pa.Table, plan: Plan) -> Int32s:
+def classes(messages: pa.Table, plan: Plan) -> Int32s:
     """The class code of each row; sets the plan's classes."""
     names = [name for name in ("cluster", *plan.reads, "type") if name in messages.column_names]
     code = np.zeros(len(messages), np.int64)
@@ -151,13 +151,13 @@ def _classes(messages: pa.Table, plan: Plan) -> Int32s:
         given = [
             {**given[c // len(words)], name: words[c % len(words)]} for c in distinct.tolist()
         ]
-    classes: dict[MessageClass, int] = {}
+    known: dict[MessageClass, int] = {}
     recoded = []
     for each in given:
         control = each.pop("type", "") == SET_PRIORITY
         found = plan.message_class(each.get("cluster", ""), each, control=control)
-        recoded.append(classes.setdefault(found, len(classes)))
-    plan.set_classes(list(classes))
+        recoded.append(known.setdefault(found, len(known)))
+    plan.set_classes(list(known))
     return np.array(recoded, np.int32)[code]
 
 
@@ -193,7 +193,7 @@ def _services(messages: pa.Table, plan: Plan) -> Int64s | None:
     return found
 
 
-def _bindings(messages: pa.Table, plan: Plan, codes: Int32s) -> Bindings | None:
+def bindings(messages: pa.Table, plan: Plan, codes: Int32s) -> Bindings | None:
     """What each row may be bound by."""
     if not plan.binds or not len(messages):
         return None

@@ -235,6 +235,7 @@ def run(
         blocks=len(ready.survey.blocks),
     )
     keep.journal(delivery, ready, file_format)
+    delivery.write_json("summary.json", summary.as_plain())
     log.info("dispatched", extra={"read": total, "outcomes": outcomes})
     return summary
 

@@ -120,13 +120,21 @@ def _named(name: str) -> Column:
     return F.col("`" + name.replace("`", "``") + "`")
 
 
-def _format_of(path: str) -> str:
-    """The format by the file's ending, or by that of the files in the folder."""
-    place = Path(path)
+def readable(path: str, input_format: str | None) -> None:
+    """Refuse early what is clearly no table: no such file, an empty one, an unknown ending."""
     if urlparse(path).scheme in {"", "file"} and not any(c in path for c in "*?["):
-        place = Path(unquote(urlparse(path).path))
+        place = Path(unquote(urlparse(path).path)) if urlparse(path).scheme else Path(path)
         if not place.exists():
             raise UserError(f"{path}: no such file or folder")
+        if place.is_file() and place.stat().st_size == 0:
+            raise UserError(f"{path}: not a table: the file is empty")
+    if input_format is None:
+        _format_of(path)
+
+
+def _format_of(path: str) -> str:
+    """The format by the file's ending, or by that of the files in the folder."""
+    place = Path(unquote(urlparse(path).path)) if urlparse(path).scheme else Path(path)
     names = [place.name]
     if place.is_dir():
         names = [
@@ -137,8 +145,6 @@ def _format_of(path: str) -> str:
         ]
         if not names:
             raise UserError(f"{path}: found an empty folder, allowed: a table's file or files")
-    elif place.is_file() and place.stat().st_size == 0:
-        raise UserError(f"{path}: not a table: the file is empty")
     found = {FORMATS.get(_ending(name), "") for name in names}
     if len(found) == 1 and "" not in found:
         return found.pop()

@@ -218,7 +218,7 @@ class IbmMq(Policy[Put, Candidate]):
             if channel.queue_manager not in remotes:
                 raise ConfigError(
                     f"channel[{k + 1}].queue_manager: found {channel.queue_manager!r}, "
-                    f"allowed, a [[remote]]: {listed(remotes)}"
+                    f"allowed: the name of a [[remote]] ({listed(remotes) or 'there is none'})"
                     f"{hint(channel.queue_manager, remotes)}"
                 )
         for kind, objects in (("queue", tables.queue), ("alias", tables.alias)):

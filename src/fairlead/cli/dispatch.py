@@ -1,0 +1,149 @@
+"""The command `dispatch`: read what was said, run, print the summary."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from fairlead.balance.change import Change
+from fairlead.cli.options import pairs
+from fairlead.cli.progress import Stages
+from fairlead.cli.show import console, printable, table
+from fairlead.config.changes import load_changes
+from fairlead.config.clusters import load_clusters
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from fairlead.pipeline.dispatch import Summary
+    from fairlead.pipeline.measure import Phase
+
+MOST_PHASES = 12
+MOST_SHARES = 20
+
+
+def run_dispatch(
+    messages: str,
+    cluster: Path,
+    out: str,
+    *,
+    changes: Path | None,
+    columns: Sequence[str],
+    drop: Sequence[str],
+    number_rows: bool,
+    input_format: str | None,
+    read_options: Sequence[str],
+    file_format: str,
+    trust_ids: bool,
+    overwrite: bool,
+    master: str | None,
+) -> None:
+    """Everything that can be refused is refused before Spark is started."""
+    clusters = load_clusters(cluster)
+    mapped = pairs("--column", columns)
+    options = pairs("--read-option", read_options)
+    happened = changes_from(changes)
+    from fairlead.compiled.router import Plan
+    from fairlead.pipeline.deliver import Delivery
+    from fairlead.pipeline.read import read, readable
+
+    Plan(clusters, happened)
+    readable(messages, input_format)
+    with Delivery(out, overwrite=overwrite) as delivery, Stages(6) as stages:
+        with stages("start Spark"):
+            from fairlead.pipeline import dispatch as pipeline
+            from fairlead.pipeline.session import session
+
+            spark = session(master)
+        rows = read(
+            spark,
+            messages,
+            input_format=input_format,
+            columns=mapped,
+            drop=drop,
+            number_rows=number_rows,
+            options=options,
+        )
+        summary = pipeline.run(
+            spark,
+            rows,
+            clusters,
+            happened,
+            delivery,
+            where=messages,
+            file_format=file_format,
+            trust_ids=trust_ids,
+            progress=stages,
+        )
+        delivery.finish()
+    print_summary(summary, out)
+
+
+def changes_from(path: Path | None) -> list[Change]:
+    """The changes of a file of any kind that is allowed."""
+    if path is None:
+        return []
+    if path.suffix.lower() == ".parquet" and path.exists():
+        from fairlead.pipeline.changes import load_parquet
+
+        return load_parquet(path)
+    return load_changes(path)
+
+
+def print_summary(summary: Summary, out: str) -> None:
+    """What happened, and where the results are."""
+    to = console()
+    for outcome, n in summary.outcomes.items():
+        to.print(f"{outcome}: {n:,}", markup=False)
+    for reason, n in summary.rejections.items():
+        to.print(f"rejected, {reason}: {n:,}", markup=False)
+    print_phases(to, summary.phases)
+    to.print(
+        f"in {summary.read:,} = decided {sum(summary.outcomes.values()):,} "
+        f"+ rejected {summary.rejected:,}; digest {summary.digest}",
+        markup=False,
+    )
+    to.print(f"results: {out}", markup=False)
+
+
+def print_phases(to: Console, phases: Sequence[Phase]) -> None:
+    """Shares against weights, between each two changes."""
+    shown = [phase for phase in phases if phase.messages]
+    for phase in shown[:MOST_PHASES]:
+        since = "from the beginning" if phase.since is None else f"since {moment(phase.since)}"
+        listing = table(
+            "cluster",
+            "destination",
+            "messages",
+            "share",
+            "by weight",
+            title=f"{since}: {phase.messages:,} messages",
+            right=("messages", "share", "by weight"),
+        )
+        for share in sorted(phase.shares, key=lambda s: -s.messages)[:MOST_SHARES]:
+            listing.add_row(
+                printable(share.cluster),
+                printable(share.destination),
+                f"{share.messages:,}",
+                f"{share.share:.2%}",
+                "" if share.expected is None else f"{share.expected:.2%}",
+            )
+        to.print(listing)
+        if len(phase.shares) > MOST_SHARES:
+            to.print(f"… {len(phase.shares) - MOST_SHARES} more destinations in summary.json")
+    if len(shown) > MOST_PHASES:
+        to.print(f"… {len(shown) - MOST_PHASES} more phases in summary.json")
+
+
+def moment(micros: int) -> str:
+    """A time as people read it: a date from 1971 on, else seconds."""
+    from datetime import UTC, datetime, timedelta
+
+    seconds = micros / 1_000_000
+    if abs(seconds) < 365 * 86_400:
+        return f"{seconds:g} s"
+    try:
+        return str(datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=micros))
+    except OverflowError:
+        return f"{seconds:g} s"

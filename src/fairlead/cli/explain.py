@@ -1,0 +1,67 @@
+"""Explain decisions: of invented messages, and of a run that was made."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+
+from fairlead.balance.balancer import Balancer
+from fairlead.balance.message import WORDS
+from fairlead.balance.objects import hint, listed
+from fairlead.cli.options import pairs
+from fairlead.cli.show import console, printable, table
+from fairlead.config.clusters import load_clusters
+from fairlead.errors import UserError
+
+MOST_LISTED = 100
+
+
+def explain_invented(path: Path, given: Sequence[str], count: int) -> None:
+    """Send some equal messages to a cluster at its beginning, and explain the last choice."""
+    clusters = load_clusters(path)
+    message = pairs("--message", given)
+    read = {"cluster", "type", *WORDS}
+    for cluster in clusters:
+        read |= set(cluster.policy.reads)
+        if cluster.policy.binds:
+            read |= {"bind", "producer", "group"}
+    for name in message:
+        if name not in read:
+            raise UserError(
+                f"--message {name}: the policy of {path} does not read it, "
+                f"allowed: {listed(sorted(read))}{hint(name, read)}"
+            )
+    balancer = Balancer(clusters)
+    decisions = [balancer.choose(message) for _ in range(count)]
+    out = console()
+    last = decisions[-1]
+    name = last.destination
+    head = f"-> {name}" if name is not None else f"-> nobody ({last.outcome})"
+    out.print(f"message {count} of {count} {head}" if count > 1 else head, markup=False)
+    out.print(str(last.explain()), markup=False)
+    if count == 1:
+        return
+    names = [d.destination if d.destination is not None else f"({d.outcome})" for d in decisions]
+    more = f" … ({count - MOST_LISTED} more)" if count > MOST_LISTED else ""
+    out.print(f"choices: {' '.join(names[:MOST_LISTED])}{more}", markup=False)
+    totals = table("destination", "messages", "share", right=("messages", "share"))
+    for each, n in sorted(Counter(names).items()):
+        totals.add_row(printable(each), str(n), f"{n / count:.2%}")
+    out.print(totals)
+
+
+def explain_made(folder: Path, message_id: str) -> None:
+    """Explain one decision of a run."""
+    from fairlead.pipeline.why import why
+
+    out = console()
+    found = why(folder, message_id)
+    goes = found.destination if found.destination is not None else f"nobody ({found.outcome})"
+    out.print(f"{message_id} -> {goes}", markup=False)
+    out.print(
+        f"cluster {found.cluster}, version {found.version}, stream {found.stream}, "
+        f"sequence {found.sequence}",
+        markup=False,
+    )
+    out.print(str(found.explanation), markup=False)

@@ -1,0 +1,59 @@
+"""What a command's end means to the shell: 0 done, 1 a fault of ours, 2 the user's mistake."""
+
+from __future__ import annotations
+
+import os
+import sys
+import traceback
+from collections.abc import Callable
+
+import typer
+
+from fairlead.errors import FairleadError, UserError
+
+DONE, FAULT, MISTAKE, STOPPED = 0, 1, 2, 130
+
+
+def guarded(command: Callable[[], object]) -> int:
+    """Run a command; every error becomes one clear line on stderr."""
+    try:
+        status = command()
+    except UserError as error:
+        return _say(str(error), MISTAKE)
+    except FairleadError as error:
+        return _say(f"a fault of ours: {error}", FAULT)
+    except typer.Exit as stop:
+        return stop.exit_code
+    except (KeyboardInterrupt, typer.Abort):
+        return _say("stopped; nothing was delivered", STOPPED)
+    except typer.TyperException as error:
+        return _say(error.format_message(), MISTAKE)
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return DONE
+    except Exception as error:  # noqa: BLE001 - the last line of defence
+        line = sparks_line(error)
+        if line is not None:
+            return _say(line, MISTAKE)
+        traceback.print_exc()
+        return _say(f"a fault of ours: {type(error).__name__}: {error}", FAULT)
+    return status if isinstance(status, int) else DONE
+
+
+def sparks_line(error: Exception) -> str | None:
+    """What Spark says of a mistake in the user's data or expressions; None for anything else."""
+    if "pyspark" not in sys.modules:
+        return None
+    from pyspark.errors import PySparkException
+
+    if not isinstance(error, PySparkException):
+        return None
+    condition = error.getCondition() or ""
+    ours = condition in {"", "INTERNAL_ERROR"} or "PYTHON" in condition
+    first = str(error).strip().splitlines()[0]
+    return None if ours else f"Spark: {first}"
+
+
+def _say(line: str, status: int) -> int:
+    typer.echo("fairlead: " + " ".join(line.split("\n")), err=True)
+    return status

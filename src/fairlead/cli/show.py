@@ -1,0 +1,72 @@
+"""Print clusters, policies and tables."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from rich.console import Console
+from rich.table import Table
+
+from fairlead.balance.policies import POLICIES
+from fairlead.config.clusters import load_clusters
+
+PLAIN_WIDTH = 200
+"""Piped output is not folded to a terminal's width."""
+
+
+def console() -> Console:
+    """Where results are printed: pretty on a terminal, plain lines when piped."""
+    found = Console(highlight=False, soft_wrap=False)
+    if not found.is_terminal:
+        found = Console(highlight=False, width=PLAIN_WIDTH, no_color=True)
+    return found
+
+
+def table(*columns: str, title: str | None = None, right: tuple[str, ...] = ()) -> Table:
+    """An empty table in the style of all ours."""
+    found = Table(title=title, title_justify="left", box=None, pad_edge=False)
+    for column in columns:
+        found.add_column(
+            column, justify="right" if column in right else "left", overflow="fold"
+        )
+    return found
+
+
+def show_policies() -> None:
+    """Each policy, when to choose it and when not."""
+    out = console()
+    for name, policy in POLICIES.items():
+        out.print(f"[bold]{name}[/bold]  {policy.about}")
+        out.print(f"    choose it when {policy.choose_when}")
+        out.print(f"    not when {policy.choose_when_not}")
+
+
+def show_cluster(path: Path) -> None:
+    """The effective policy of each cluster of a file, in words."""
+    out = console()
+    for cluster in load_clusters(path):
+        state = cluster.start()
+        weights = state.weights()
+        total = sum(weights.values())
+        out.print(f"[bold]{cluster.name}[/bold]: {state.name}, {state.about}", markup=True)
+        for k, line in enumerate(state.effective(), 1):
+            out.print(f"  {k:2}. {line}", markup=False)
+        listing = table("destination", "address", "weight", "share", right=("weight", "share"))
+        for member, name in enumerate(state.members):
+            weight = weights.get(name)
+            listing.add_row(
+                printable(name),
+                printable(state.address(member) or ""),
+                "" if weight is None else str(weight),
+                "" if weight is None else f"{weight / total:.2%}",
+            )
+        out.print(listing)
+    out.print("ok")
+
+
+def printable(text: str) -> str:
+    """A name as it can stand in a line: what is not printable is escaped."""
+    from rich.markup import escape
+
+    shown = "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+    return escape(shown)

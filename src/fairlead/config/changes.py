@@ -1,0 +1,128 @@
+"""Changes files: what happened to the cluster and when, as CSV or JSON lines."""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime
+from decimal import Decimal, InvalidOperation
+from pathlib import Path
+from typing import Any, Final
+
+from fairlead.balance.change import Change
+from fairlead.balance.objects import hint, listed
+from fairlead.errors import ChangeError
+
+COLUMNS: Final = ("time", "target", "attribute", "value")
+NEEDED: Final = ("time", "target", "attribute")
+MICROS: Final = 1_000_000
+TIMES: Final = "a timestamp, or a number of seconds"
+EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+def load_changes(path: str | Path) -> list[Change]:
+    """The changes of a CSV file (with a header) or a file of JSON lines, in the file's order.
+
+    Raises ChangeError with one line that names file, row, what was found and what is allowed.
+    """
+    place = Path(path)
+    readers = {".csv": _csv, ".json": _json, ".jsonl": _json, ".ndjson": _json}
+    reader = readers.get(place.suffix.lower())
+    if not place.is_file():
+        raise ChangeError(f"{path}: no such file")
+    if reader is None:
+        raise ChangeError(
+            f"{path}: found {place.suffix or 'no ending'}, allowed: {', '.join(readers)}, .parquet"
+        )
+    try:
+        rows = reader(place.read_text(encoding="utf-8-sig"), str(path))
+    except UnicodeDecodeError as error:
+        raise ChangeError(f"{path}: not a text in UTF-8: {error.reason}") from None
+    return changes_of(rows, str(path))
+
+
+def changes_of(rows: Iterable[tuple[int, Mapping[str, Any]]], path: str) -> list[Change]:
+    """Changes from (row number, row) pairs."""
+    return [_change(row, f"{path}:{number}") for number, row in rows]
+
+
+def _csv(text: str, path: str) -> list[tuple[int, Mapping[str, Any]]]:
+    reader = csv.DictReader(text.splitlines(), strict=True)
+    found = reader.fieldnames
+    if not found:
+        raise ChangeError(f"{path}: the file is empty, allowed: a header with {', '.join(COLUMNS)}")
+    _check(found, f"{path}:1")
+    try:
+        return [(reader.line_num, row) for row in reader]
+    except csv.Error as error:
+        raise ChangeError(f"{path}:{reader.line_num}: not CSV: {error}") from None
+
+
+def _json(text: str, path: str) -> list[tuple[int, Mapping[str, Any]]]:
+    rows = []
+    for number, line in enumerate(text.splitlines(), 1):
+        if not line.strip():
+            continue
+        try:
+            row = json.loads(line, parse_float=Decimal)
+        except json.JSONDecodeError as error:
+            raise ChangeError(f"{path}:{number}: not JSON: {error.msg}") from None
+        if not isinstance(row, dict):
+            raise ChangeError(f"{path}:{number}: found {line.strip()[:40]}, allowed: an object")
+        _check(row, f"{path}:{number}")
+        rows.append((number, row))
+    return rows
+
+
+def _check(names: Iterable[str], where: str) -> None:
+    found = list(names)
+    for name in found:
+        if name not in COLUMNS:
+            raise ChangeError(
+                f"{where}: column: found {name!r}, allowed: {', '.join(COLUMNS)}"
+                f"{hint(str(name), COLUMNS)}"
+            )
+    for name in NEEDED:
+        if name not in found:
+            raise ChangeError(f"{where}: no column {name!r}, found: {listed(found)}")
+
+
+def _change(row: Mapping[str, Any], where: str) -> Change:
+    if None in row:
+        raise ChangeError(f"{where}: found more values than columns")
+    for name in ("target", "attribute"):
+        if not isinstance(row.get(name), str) or not row[name]:
+            raise ChangeError(f"{where}: {name}: found nothing, allowed: a text")
+    time = micros(row.get("time"))
+    if time is None:
+        raise ChangeError(f"{where}: time: found {row.get('time')!r}, allowed: {TIMES}")
+    return Change(row["target"], row["attribute"], row.get("value"), time, where)
+
+
+def micros(value: object) -> int | None:
+    """A time in whole microseconds: a number of seconds, or a timestamp (UTC if it has no zone)."""
+    if isinstance(value, bool) or value is None:
+        return None
+    if isinstance(value, datetime):
+        return _since_epoch(value)
+    try:
+        seconds = Decimal(str(value))
+    except InvalidOperation:
+        return _timestamp(str(value))
+    if not seconds.is_finite():
+        return None
+    return int((seconds * MICROS).to_integral_value(rounding="ROUND_HALF_UP"))
+
+
+def _timestamp(text: str) -> int | None:
+    try:
+        return _since_epoch(datetime.fromisoformat(text.strip()))
+    except ValueError:
+        return None
+
+
+def _since_epoch(moment: datetime) -> int:
+    known = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+    delta = known - EPOCH
+    return (delta.days * 86_400 + delta.seconds) * MICROS + delta.microseconds

@@ -1,0 +1,101 @@
+"""Cluster files: TOML → clusters; every error names file, line and key."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Mapping, Sequence
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+from fairlead.balance.cluster import Cluster
+from fairlead.errors import ConfigError
+
+SEVERAL = "cluster"
+
+
+def load_clusters(path: str | Path) -> list[Cluster]:
+    """The clusters of one file: one in the short form, or each `[[cluster]]`.
+
+    A cluster without a name is called after the file. Raises ConfigError with one line that names
+    file, line, key, what was found and what is allowed.
+    """
+    place = Path(path)
+    try:
+        text = place.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        raise ConfigError(f"{path}: no such file") from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{path}: cannot be read: {error}") from None
+    try:
+        plain = tomllib.loads(text, parse_float=Decimal)
+    except tomllib.TOMLDecodeError as error:
+        raise ConfigError(f"{path}: not TOML: {error}") from None
+    if SEVERAL not in plain:
+        return [_cluster(path, text, plain, (), place.stem)]
+    tables = plain[SEVERAL]
+    others = [key for key in plain if key != SEVERAL]
+    if others or not isinstance(tables, list):
+        raise ConfigError(
+            f"{path}: found {', '.join(others) or 'cluster'} beside [[cluster]], allowed: "
+            "[[cluster]] tables only, or the keys of one cluster"
+        )
+    for k, table in enumerate(tables):
+        if not table.get("name"):
+            raise ConfigError(f"{path}: cluster[{k + 1}].name: found nothing, allowed: a text")
+    names = [table["name"] for table in tables]
+    for name in names:
+        if names.count(name) > 1:
+            raise ConfigError(f"{path}: cluster {name!r}: found twice, allowed: once")
+    return [
+        _cluster(path, text, table, (SEVERAL, k), table["name"]) for k, table in enumerate(tables)
+    ]
+
+
+def _cluster(
+    path: str | Path, text: str, plain: Mapping[str, Any], at: Sequence[str | int], name: str
+) -> Cluster:
+    try:
+        return Cluster.from_plain(plain, default_name=name)
+    except ConfigError as error:
+        line = line_of(text, [*at, *error.place]) if error.place else None
+        where = f"{path}:{line}" if line else f"{path}"
+        which = f"cluster {name!r}: " if at else ""
+        raise ConfigError(f"{where}: {which}{error}") from None
+
+
+def line_of(text: str, place: Sequence[str | int]) -> int | None:
+    """The line of a key, found by its table's header and its name; None where it is not there."""
+    lines = text.splitlines()
+    start, header, k = 0, "", 0
+    while k < len(place):
+        part = place[k]
+        index = place[k + 1] if k + 1 < len(place) else None
+        name = re.escape(f"{header}.{part}" if header else str(part))
+        if isinstance(index, int):
+            found = _nth(lines, rf"\s*\[\[\s*{name}\s*\]\]", index, start)
+            k += 1
+        else:
+            found = _nth(lines, rf"\s*\[\s*{name}\s*\]", 0, start)
+            if found is None:
+                key = rf"""\s*["']?{re.escape(str(part))}["']?\s*="""
+                found = _nth(lines[: _end(lines, start)], key, 0, start)
+        if found is None:
+            return start or None
+        header = f"{header}.{part}" if header else str(part)
+        start = found
+        k += 1
+    return start or None
+
+
+def _end(lines: Sequence[str], start: int) -> int:
+    """Where the table that begins before line `start` ends: at the next header."""
+    headers = (k for k, line in enumerate(lines) if k >= start and line.lstrip().startswith("["))
+    return next(headers, len(lines))
+
+
+def _nth(lines: Sequence[str], pattern: str, n: int, start: int) -> int | None:
+    """The number (from 1) of the line after `start` that is the n-th to match."""
+    matching = [k + 1 for k, line in enumerate(lines) if k >= start and re.match(pattern, line)]
+    return matching[n] if n < len(matching) else None

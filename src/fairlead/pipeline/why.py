@@ -1,0 +1,186 @@
+"""Why: bring the moment of one decision of a run back, and explain it.
+
+The run's journal holds the state at the start of each block; the block's messages up to the one
+asked for are routed again by the compiled engine, without Spark. Where messages are bound to
+earlier ones, those may lie anywhere before, so everything before is routed again.
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.csv
+import pyarrow.json
+import pyarrow.parquet as pq
+
+from fairlead.balance.change import Change
+from fairlead.balance.cluster import Cluster
+from fairlead.balance.course import Frame, Moment
+from fairlead.balance.decision import Explanation, explain
+from fairlead.balance.message import CONTROL, ROUTED
+from fairlead.compiled.bindings import NO_KEY
+from fairlead.compiled.router import MessageClass, Plan, Router
+from fairlead.compiled.table import bindings, classes
+from fairlead.config.changes import micros
+from fairlead.errors import FairleadError, UserError
+from fairlead.pipeline.keep import JOURNAL
+
+
+@dataclass(frozen=True)
+class Why:
+    """One decision of a run, and its explanation."""
+
+    destination: str | None
+    outcome: str
+    cluster: str
+    version: int
+    stream: str
+    sequence: int | None
+    explanation: Explanation
+
+
+def why(folder: Path, message_id: str) -> Why:
+    """Explain the decision on one message of a run.
+
+    Raises UserError where the folder is no run's, or has no such message.
+    """
+    journal = _journal(folder)
+    plan = Plan(
+        [Cluster.from_plain(each["tables"], default_name=each["name"]) for each in journal["clusters"]],
+        [Change(**each) for each in journal["changes"]],
+        [MessageClass(each[0], tuple(each[1]), each[2]) for each in journal["classes"]],
+    )
+    files = sorted((folder / "decisions").glob("part-*"))
+    file_format = journal["file_format"]
+    for number, file in enumerate(files):
+        found = pc.index(_read(file, file_format, ["id"])["id"].cast(pa.string()), message_id).as_py()
+        if found >= 0:
+            return _explain(plan, journal, files[: number + 1], found)
+    rejected = _rejection(folder, file_format, message_id)
+    raise UserError(
+        f"{folder}: found no decision on {message_id!r}; " + (rejected or "no message has this id")
+    )
+
+
+def _journal(folder: Path) -> dict[str, Any]:
+    try:
+        journal: dict[str, Any] = json.loads((folder / JOURNAL).read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise UserError(f"{folder}: not a folder that dispatch wrote (it has no {JOURNAL})") from None
+    return journal
+
+
+def _rejection(folder: Path, file_format: str, message_id: str) -> str:
+    for file in sorted((folder / "rejected").glob("part-*")):
+        rows = _read(file, file_format, ["id", "reason"])
+        place = pc.index(rows["id"].cast(pa.string()), message_id).as_py()
+        if place >= 0:
+            return f"it was rejected: {rows['reason'][place].as_py()}"
+    return ""
+
+
+def _read(file: Path, file_format: str, columns: list[str] | None) -> pa.Table:
+    """Some columns of a file of decisions."""
+    if file_format == "parquet":
+        names = pq.read_schema(file).names
+        kept = None if columns is None else [name for name in columns if name in names]
+        return pq.read_table(file, columns=kept)
+    if file_format == "csv":
+        header = file.open(encoding="utf-8", newline="").readline()
+        names = next(csv.reader([header]))
+        options = pyarrow.csv.ConvertOptions(
+            column_types=dict.fromkeys(names, pa.string()),
+            strings_can_be_null=True,
+            quoted_strings_can_be_null=False,
+            null_values=[""],
+        )
+        parse = pyarrow.csv.ParseOptions(newlines_in_values=True)
+        return pyarrow.csv.read_csv(file, convert_options=options, parse_options=parse)
+    return pyarrow.json.read_json(file)
+
+
+def _explain(plan: Plan, journal: dict[str, Any], files: list[Path], row: int) -> Why:
+    file_format = journal["file_format"]
+    names = ["id", "time", "service_time", "cluster", "type", "bind", "producer", "group"]
+    names += [*plan.reads, "destination", "outcome", "sequence"]
+    used = files if plan.binds else files[-1:]
+    parts = [_read(file, file_format, names) for file in used]
+    parts[-1] = parts[-1].slice(0, row + 1)
+    rows = pa.concat_tables(parts, promote_options="permissive")
+    asked = {name: rows[name][-1].as_py() for name in rows.column_names}
+    if asked["outcome"] == CONTROL:
+        line = "a SetPriority message is no work: nobody is chosen for it"
+        return Why(None, CONTROL, asked.get("cluster") or "", 0, "", None,
+                   Explanation([], [], line, CONTROL, None, ""))
+    codes = classes(rows, plan)
+    keys = bindings(rows, plan, codes)
+    router = Router(plan)
+    if not plan.binds:
+        block = int(files[-1].name.split("-")[1])
+        router.load({**journal["states"][block], "upcoming": router.upcoming.tolist()})
+    times, services = _times(rows, plan)
+    last = len(rows) - 1
+    before = slice(0, last)
+    router.feed(
+        codes[before],
+        None if times is None else times[before],
+        None if services is None else services[before],
+        None if keys is None else keys.at(before),
+    )
+    each = plan.classes[codes[last]]
+    place = [cluster.name for cluster in plan.clusters].index(each.cluster) if (
+        each.cluster in plan.policies
+    ) else None
+    sequence = None if asked["sequence"] is None else int(asked["sequence"])
+    stream = "/".join(part for part in plan.streams[plan.stream_of[codes[last]]] if part)
+    if place is None:
+        line = f"there is no cluster {each.cluster!r}"
+        return Why(None, asked["outcome"], each.cluster, 0, stream, sequence,
+                   Explanation([], [], line, "unknown-cluster", None, ""))
+    run = router.runs[place]
+    run.reach(None if times is None else int(times[last]))
+    bound: tuple[str, ...] = ()
+    if keys is not None:
+        default = plan_bind(run.policy, each)
+        key = keys.at(slice(last, last + 1)).keys(np.array([default], np.int8))[0]
+        if key != NO_KEY and keys.bound[key] >= 0:
+            bound = (str(asked.get("group") or asked.get("producer") or "the opener"),)
+    moment = Moment(Frame(run.policy), None, 0, bound)
+    explanation = explain(moment, each.raw, asked["destination"])
+    _agree(explanation, asked["destination"], asked["outcome"])
+    return Why(
+        asked["destination"], asked["outcome"], each.cluster, run.policy.version, stream, sequence,
+        explanation,
+    )
+
+
+def plan_bind(policy: Any, each: MessageClass) -> int:  # noqa: ANN401
+    """How the class is bound if its messages do not say."""
+    from fairlead.compiled.bindings import Bindings
+
+    return Bindings.code(policy.bind_default(policy.key(each.raw)))
+
+
+def _times(rows: pa.Table, plan: Plan) -> tuple[Any, Any]:
+    timed = any(plan.timed.values())
+    if not plan.times and not timed:
+        return None, None
+    times = np.array([micros(value) for value in rows["time"].to_pylist()], np.int64)
+    if not timed:
+        return times, None
+    services = [micros(value) or 0 for value in rows["service_time"].to_pylist()]
+    return times, np.array(services, np.int64)
+
+
+def _agree(explanation: Explanation, destination: str | None, outcome: str) -> None:
+    """What is explained must be what was decided; anything else is a fault of ours."""
+    first = explanation.ranks[0][0] if explanation.ranks else None
+    if first != destination and outcome == ROUTED:
+        raise FairleadError(f"the journal leads to {first!r}, decided was {destination!r}")
