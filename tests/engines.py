@@ -6,7 +6,7 @@ seconds and routing attributes.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any
@@ -113,20 +113,39 @@ def compiled(cluster: dict[str, Any], messages: list[Row], changes: list[Row]) -
     ]
 
 
-def on_spark(spark: Any, *, partitions: int = 3, rows_a_block: int = 4_000) -> Engine:
-    """The pipeline, on a table that lies in no particular order."""
+Scenario = tuple[dict[str, Any], list[Row], list[Row]]
+
+
+def together(scenarios: Sequence[Scenario]) -> tuple[list[Cluster], list[Row], list[Change]]:
+    """Many scenarios as one table: each a cluster of its own, its ids and times its own."""
+    clusters, rows, changes = [], [], []
+    for k, (plain, messages, happened) in enumerate(scenarios):
+        own = f"case-{k}"
+        named = {plain.get("name", "cluster"), "", None}
+        clusters.append(Cluster.from_plain({**plain, "name": own}, default_name=own))
+        for message in messages:
+            given = message.get("cluster")
+            elsewhere = own if given in named else f"{own} {given}"
+            rows.append({**message, "id": f"{message['id']}@{k}", "cluster": elsewhere})
+        for change in changes_of(happened):
+            target = own if change.attribute == "reset" else f"{change.target}@{own}"
+            changes.append(change._replace(target=target))
+    return clusters, rows, changes
+
+
+def on_spark(
+    spark: Any, scenarios: Sequence[Scenario], *, partitions: int = 3, rows_a_block: int = 4_000
+) -> list[Decided]:
+    """The pipeline, on one table that lies in no particular order."""
     from fairlead.pipeline.dispatch import prepare
 
-    def run(cluster: dict[str, Any], messages: list[Row], changes: list[Row]) -> Decided:
-        if not messages:
-            return []
-        frame = spark.createDataFrame(table(messages[::-1])).repartition(partitions)
-        ready, _ = prepare(
-            frame, cluster_of(cluster), changes_of(changes), rows_a_block=rows_a_block
-        )
-        rows = ready.decisions.select("id", "destination", "outcome", "sequence").collect()
-        found = {row["id"]: (row["destination"], row["outcome"], row["sequence"]) for row in rows}
-        assert len(found) == len(messages)
-        return [found[str(message["id"])] for message in in_order(messages)]
-
-    return run
+    clusters, rows, changes = together(scenarios)
+    frame = spark.createDataFrame(table(rows[::-1])).repartition(partitions)
+    ready, _ = prepare(frame, clusters, changes, rows_a_block=rows_a_block)
+    decided = ready.decisions.select("id", "destination", "outcome", "sequence").collect()
+    found = {row["id"]: (row["destination"], row["outcome"], row["sequence"]) for row in decided}
+    assert len(found) == len(decided) == len(rows)
+    return [
+        [found[f"{message['id']}@{k}"] for message in in_order(messages)]
+        for k, (_, messages, _) in enumerate(scenarios)
+    ]

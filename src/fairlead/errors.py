@@ -3,7 +3,6 @@
 A message says what was found, what is allowed and what to do.
 """
 
-
 from collections.abc import Sequence
 
 

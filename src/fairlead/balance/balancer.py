@@ -172,7 +172,10 @@ class Balancer:
                 raise ConfigError(f"cluster {cluster.name!r}: found twice, allowed: once")
             self._desks[cluster.name] = Desk(cluster.name, cluster.start())
         self._only = next(iter(self._desks.values())) if len(self._desks) == 1 else None
-        self._elsewhere: dict[str, int] = {}
+        self._elsewhere: dict[Raw, int] = {}
+        self._streamed = tuple(
+            dict.fromkeys(name for desk in self._desks.values() for name in desk.policy.streams)
+        )
         self._journal = journal
         self._position = 0
         self._lock = Lock()
@@ -200,8 +203,9 @@ class Balancer:
         desk = self._desks.get(cluster) if cluster else self._only
         if desk is not None:
             return desk.choose(message)
-        sequence = self._elsewhere.get(cluster, 0)
-        self._elsewhere[cluster] = sequence + 1
+        stream = (cluster, *(text(message, name) for name in self._streamed))
+        sequence = self._elsewhere.get(stream, 0)
+        self._elsewhere[stream] = sequence + 1
         return Decision(None, None, NO_DESTINATION, sequence, cluster, (), None)
 
     def _record(self, message: Message, decision: Decision) -> None:
@@ -235,7 +239,7 @@ class Balancer:
             return {
                 "format": FORMAT,
                 "position": self._position,
-                "elsewhere": dict(self._elsewhere),
+                "elsewhere": [[list(stream), n] for stream, n in self._elsewhere.items()],
                 "clusters": {name: desk.dump() for name, desk in self._desks.items()},
             }
 
@@ -251,5 +255,5 @@ class Balancer:
         with self._lock:
             for name, plain in snapshot["clusters"].items():
                 self._desks[name].load(plain)
-            self._elsewhere = dict(snapshot["elsewhere"])
+            self._elsewhere = {tuple(stream): n for stream, n in snapshot["elsewhere"]}
             self._position = snapshot["position"]

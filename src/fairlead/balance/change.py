@@ -8,6 +8,7 @@ RESET = "reset"
 PRESENT = "present"
 STATE = "state"
 FAILED = "failed"
+UP = ("up",)
 EVERYBODY = "*"
 
 

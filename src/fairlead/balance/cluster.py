@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 
 from fairlead.balance.change import EVERYBODY, RESET, Change
-from fairlead.balance.objects import hint
+from fairlead.balance.objects import hint, listed
 from fairlead.balance.policies import POLICIES
 from fairlead.balance.policy import Effect, Policy, Tables
 from fairlead.balance.refusal import refusal
@@ -90,30 +90,40 @@ def resolve(
     """The changes as steps (time, cluster, effects), one for each time and cluster touched."""
     steps: dict[tuple[int, str], list[Effect]] = {}
     for change in sorted(changes, key=lambda change: change.time):
-        for name in _clusters(states, change):
-            steps.setdefault((change.time, name), []).append(states[name].resolve(change))
+        for name, own in _addressed(states, change):
+            steps.setdefault((change.time, name), []).append(states[name].resolve(own))
     return [(time, name, effects) for (time, name), effects in steps.items()]
 
 
-def _clusters(states: Mapping[str, Policy[Any, Any]], change: Change) -> list[str]:
-    """The clusters that a change speaks of; refused if it could be several."""
+def _addressed(
+    states: Mapping[str, Policy[Any, Any]], change: Change
+) -> list[tuple[str, Change]]:
+    """The clusters that a change speaks of, each with the change as that cluster knows it.
+
+    Of several clusters that have a target, `target@CLUSTER` names one. Refused if it could mean
+    more than one.
+    """
     if change.attribute == RESET:
-        if change.target == EVERYBODY:
-            return list(states)
-        if change.target in states:
-            return [change.target]
-        known = [EVERYBODY, *states]
-        raise ChangeError(
-            f"{change.where}: target of a reset: found {change.target!r}, "
-            f"allowed: {', '.join(known)}{hint(change.target, known)}"
-        )
+        return [(name, change) for name in _reset(states, change)]
     holding = [name for name, state in states.items() if state.targets(change.target)]
     target, _, owner = change.target.rpartition("@")
     if not holding and owner in states and states[owner].targets(target):
-        return [owner]
+        return [(owner, change._replace(target=target))]
     if len(holding) > 1:
         raise ChangeError(
             f"{change.where}: target {change.target!r} is ambiguous, it stands in the clusters "
-            f"{', '.join(holding)}, allowed: {change.target}@CLUSTER"
+            f"{listed(holding)}, allowed: {change.target}@CLUSTER"
         )
-    return holding or list(states)[:1]
+    return [(name, change) for name in holding or list(states)[:1]]
+
+
+def _reset(states: Mapping[str, Policy[Any, Any]], change: Change) -> list[str]:
+    if change.target == EVERYBODY:
+        return list(states)
+    if change.target in states:
+        return [change.target]
+    known = [EVERYBODY, *states]
+    raise ChangeError(
+        f"{change.where}: target of a reset: found {change.target!r}, "
+        f"allowed: {listed(known)}{hint(change.target, known)}"
+    )

@@ -15,9 +15,9 @@ from msgspec import Meta
 
 from fairlead.errors import ConfigError
 
-MAX_WEIGHT: Final = 2**31 - 1
-"""Keeps every comparison of ratios exact in 64 bits for the first 2^32 choices; the engines
-change to unbounded integers before a product could pass 2^63."""
+MAX_WEIGHT: Final = 2**63 - 1
+"""Ratios stay exact: an engine that computes in 64 bits changes to unbounded integers before a
+product could pass 2^63."""
 
 Name: TypeAlias = Annotated[str, Meta(min_length=1)]
 Weight: TypeAlias = Annotated[int, Meta(ge=0, le=MAX_WEIGHT)]

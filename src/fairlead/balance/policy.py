@@ -15,7 +15,7 @@ from typing import Any, ClassVar, Generic, NamedTuple, Self, TypeVar
 
 import msgspec
 
-from fairlead.balance.change import EVERYBODY, FAILED, RESET, STATE, Change
+from fairlead.balance.change import EVERYBODY, FAILED, RESET, STATE, UP, Change
 from fairlead.balance.elimination import Drop, Elimination, Step
 from fairlead.balance.message import NO_DESTINATION, ON_GROUP, ON_OPEN, ROUTED, Message, text
 from fairlead.balance.objects import Object, Order, Ref, Table, converted, hint, listed
@@ -232,9 +232,10 @@ class Policy(ABC, Generic[K, C]):
         if change.attribute == RESET:
             return Effect(None, RESET, None)
         ref = self._target(change)
-        table = self.kinds[ref.kind]
-        if change.attribute == STATE and change.value == FAILED:
-            return Effect(ref, STATE, FAILED)
+        table = type(self.objects[ref])
+        stateless = STATE not in table.__struct_fields__
+        if change.attribute == STATE and change.value in (FAILED, *(UP if stateless else ())):
+            return Effect(ref, STATE, change.value)
         known = [name for name in table.__struct_fields__ if name != "name"]
         if change.attribute not in known:
             raise ChangeError(
@@ -286,6 +287,8 @@ class Policy(ABC, Generic[K, C]):
                 self.reset()
             elif value == FAILED and attribute == STATE:
                 self.failed(ref)
+            elif attribute not in self.objects[ref].__struct_fields__:
+                continue  # it is up again, under a policy that never asked
             else:
                 old = self.objects[ref]
                 before.setdefault(ref, old)
@@ -321,14 +324,10 @@ class Policy(ABC, Generic[K, C]):
         if refs != list(self.objects):
             raise ConfigError("snapshot: made for a cluster with other objects")
         for ref, (_, attributes) in zip(refs, plain["objects"], strict=True):
-            self.objects[ref] = msgspec.convert(attributes, self.kinds_of(ref), strict=False)
+            self.objects[ref] = msgspec.convert(attributes, type(self.objects[ref]), strict=False)
         self.load_rule(plain["rule"])
         self.version = plain["version"]
         self._verdicts.clear()
-
-    def kinds_of(self, ref: Ref) -> type[Object]:
-        """The table of an object."""
-        return type(self.objects[ref])
 
     def dump_rule(self) -> Plain:
         """The rule's state as plain data."""

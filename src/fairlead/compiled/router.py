@@ -55,9 +55,12 @@ class Plan:
         self.steps = {cluster.name: [] for cluster in self.clusters}
         for time, name, effects in resolve(states, self.changes):
             self.steps[name].append((time, effects))
-        self.policies = {name: state for name, state in states.items()}
+        self.policies = states
         self.reads = tuple(
             dict.fromkeys(name for state in states.values() for name in state.reads)
+        )
+        self.streamed = tuple(
+            dict.fromkeys(name for state in states.values() for name in state.streams)
         )
         self.set_classes(self.classes)
 
@@ -90,7 +93,7 @@ class Plan:
                 self.stream_of.append(NO_STREAM)
                 continue
             policy = self.policies.get(each.cluster)
-            own = policy.stream(each.raw) if policy else ()
+            own = policy.stream(each.raw) if policy else each.raw
             self.stream_of.append(streams.setdefault((each.cluster, *own), len(streams)))
         self.streams = list(streams)
 
@@ -102,7 +105,8 @@ class Plan:
             cluster = self.clusters[0].name
         policy = self.policies.get(cluster)
         if policy is None:
-            return MessageClass(cluster, ())
+            # Nobody knows the cluster, but its streams are told apart like everybody's.
+            return MessageClass(cluster, tuple(attributes.get(name, "") for name in self.streamed))
         return MessageClass(
             cluster, policy.normal(tuple(attributes.get(name, "") for name in policy.reads))
         )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import tomllib
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from decimal import Decimal
 from pathlib import Path
@@ -44,9 +45,8 @@ def load_clusters(path: str | Path) -> list[Cluster]:
     for k, table in enumerate(tables):
         if not table.get("name"):
             raise ConfigError(f"{path}: cluster[{k + 1}].name: found nothing, allowed: a text")
-    names = [table["name"] for table in tables]
-    for name in names:
-        if names.count(name) > 1:
+    for name, times in Counter(table["name"] for table in tables).items():
+        if times > 1:
             raise ConfigError(f"{path}: cluster {name!r}: found twice, allowed: once")
     return [
         _cluster(path, text, table, (SEVERAL, k), table["name"]) for k, table in enumerate(tables)

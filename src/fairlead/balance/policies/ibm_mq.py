@@ -209,13 +209,18 @@ class IbmMq(Policy[Put, Candidate]):
         if not (tables.channel or tables.queue or tables.alias):
             raise ConfigError("queue: found none, allowed: at least one [[queue]] or [[channel]]")
         remotes = [each.name for each in tables.remote]
+        known_remotes = set(remotes)
+        seen: set[str] = set()
         for k, channel in enumerate(tables.channel):
+            if channel.name in seen:
+                raise ConfigError(f"channel {channel.name!r}: found twice, allowed: once")
             if channel.name == LOCAL:
                 raise ConfigError(
                     f"channel[{k + 1}].name: found 'local', allowed: any other name; "
                     "it stands for the local queue manager's own instance"
                 )
-            if channel.queue_manager not in remotes:
+            seen.add(channel.name)
+            if channel.queue_manager not in known_remotes:
                 raise ConfigError(
                     f"channel[{k + 1}].queue_manager: found {channel.queue_manager!r}, "
                     f"allowed: the name of a [[remote]] ({listed(remotes) or 'there is none'})"
@@ -240,7 +245,7 @@ class IbmMq(Policy[Put, Candidate]):
         for remote in tables.remote:
             yield Ref(QUEUE_MANAGER, remote.name), remote
         for channel in tables.channel:
-            yield Ref(CHANNEL, channel.name), channel
+            yield Ref(CHANNEL, channel.name, channel.queue_manager), channel
         for queue in tables.queue:
             yield Ref(QUEUE, queue.name, queue.queue_manager), queue
         for alias in tables.alias:

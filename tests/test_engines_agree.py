@@ -1,0 +1,48 @@
+"""Live = compiled = Spark = the plainest oracle, on random clusters, changes and messages."""
+
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
+from pyspark.sql import SparkSession
+
+from tests import engines, oracle
+from tests.golden_cases import SYSTEMS
+from tests.strategies import scenarios
+
+SLOW = [HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.function_scoped_fixture]
+ONE_BY_ONE = settings(max_examples=50, suppress_health_check=SLOW)
+# One example is a whole batch on Spark; shrinking it would take an hour and show no more.
+BATCHES = settings(max_examples=2, phases=[Phase.generate], suppress_health_check=SLOW)
+
+
+def expected(scenario: engines.Scenario) -> engines.Decided:
+    return [(d.destination, d.outcome, d.sequence) for d in oracle.route(*scenario)]
+
+
+@pytest.mark.parametrize("system", SYSTEMS)
+@given(data=st.data())
+@ONE_BY_ONE
+def test_live(system: str, data: Any) -> None:
+    scenario = data.draw(scenarios(system))
+    assert engines.live(*scenario) == expected(scenario)
+
+
+@pytest.mark.parametrize("system", SYSTEMS)
+@given(data=st.data())
+@ONE_BY_ONE
+def test_compiled(system: str, data: Any) -> None:
+    scenario = data.draw(scenarios(system))
+    assert engines.compiled(*scenario) == expected(scenario)
+
+
+@pytest.mark.parametrize("system", SYSTEMS)
+@given(data=st.data())
+@BATCHES
+def test_spark(system: str, spark: SparkSession, data: Any) -> None:
+    batch = data.draw(st.lists(scenarios(system), min_size=20, max_size=20))
+    partitions = data.draw(st.integers(1, 9))
+    found = engines.on_spark(spark, batch, partitions=partitions, rows_a_block=60)
+    for scenario, decided in zip(batch, found, strict=True):
+        assert decided == expected(scenario)

@@ -1,0 +1,27 @@
+"""Every golden case in every engine."""
+
+import pytest
+from pyspark.sql import SparkSession
+
+from tests import engines
+from tests.golden_cases import SYSTEMS, Case, cases, check
+
+ALL = [pytest.param(case, id=f"{system}-{case}") for system in SYSTEMS for case in cases(system)]
+
+
+@pytest.mark.parametrize("case", ALL)
+def test_live(case: Case) -> None:
+    check(case, engines.live(case.cluster, case.messages, case.changes))
+
+
+@pytest.mark.parametrize("case", ALL)
+def test_compiled(case: Case) -> None:
+    check(case, engines.compiled(case.cluster, case.messages, case.changes))
+
+
+@pytest.mark.parametrize("system", SYSTEMS)
+def test_spark(system: str, spark: SparkSession) -> None:
+    every = cases(system)
+    scenarios = [(case.cluster, case.messages, case.changes) for case in every]
+    for case, decided in zip(every, engines.on_spark(spark, scenarios), strict=True):
+        check(case, decided)
