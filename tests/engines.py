@@ -126,7 +126,7 @@ def together(scenarios: Sequence[Scenario]) -> tuple[list[Cluster], list[Row], l
         for message in messages:
             given = message.get("cluster")
             elsewhere = own if given in named else f"{own} {given}"
-            rows.append({**message, "id": f"{message['id']}@{k}", "cluster": elsewhere})
+            rows.append({**message, "id": f"{k:04d}/{message['id']}", "cluster": elsewhere})
         for change in changes_of(happened):
             target = own if change.attribute == "reset" else f"{change.target}@{own}"
             changes.append(change._replace(target=target))
@@ -146,6 +146,6 @@ def on_spark(
     found = {row["id"]: (row["destination"], row["outcome"], row["sequence"]) for row in decided}
     assert len(found) == len(decided) == len(rows)
     return [
-        [found[f"{message['id']}@{k}"] for message in in_order(messages)]
+        [found[f"{k:04d}/{message['id']}"] for message in in_order(messages)]
         for k, (_, messages, _) in enumerate(scenarios)
     ]

@@ -81,8 +81,9 @@ def some_names(draw: st.DrawFn, size: int, forbidden: str = "") -> list[str]:
 
 
 def in_play(draw: st.DrawFn, attributes: list[str]) -> set[str]:
-    """What this scenario is about."""
-    return {attribute for attribute in attributes if draw(yes_or_no)}
+    """What this scenario is about: few things, or many."""
+    chance = draw(st.sampled_from([[True, False, False, False], [True, False]]))
+    return {attribute for attribute in attributes if draw(st.sampled_from(chance))}
 
 
 def maybe(draw: st.DrawFn, row: Row, key: str, values: st.SearchStrategy[Any]) -> None:
@@ -91,25 +92,32 @@ def maybe(draw: st.DrawFn, row: Row, key: str, values: st.SearchStrategy[Any]) -
         row[key] = draw(values)
 
 
-def with_ids_and_times(draw: st.DrawFn, rows: list[Row]) -> list[Row]:
+def some_messages(draw: st.DrawFn, cluster: Row, kinds: list[Row]) -> list[Row]:
+    """Messages of these few kinds, at few times."""
+    if draw(rarely):
+        # Only a cluster with a name can be meant, or not be meant.
+        cluster["name"] = draw(cluster_names)
+        given_names = st.sampled_from(["", cluster["name"], "?"])
+        kinds = kinds + [{**kind, "cluster": draw(given_names)} for kind in kinds]
+    moments = draw(st.lists(times, min_size=1, max_size=8))
     first, stride = draw(st.integers(0, len(IDS) - 1)), draw(st.integers(1, len(IDS) - 1))
     return [
-        {"id": IDS[(first + n * stride) % len(IDS)], "time": draw(times), **row}
-        for n, row in enumerate(rows)
+        {
+            "id": IDS[(first + n * stride) % len(IDS)],
+            "time": draw(st.sampled_from(moments)),
+            **draw(st.sampled_from(kinds)),
+        }
+        for n in range(draw(message_counts))
     ]
 
 
-def for_some_cluster(draw: st.DrawFn, cluster: Row, messages: list[Row]) -> None:
-    """Some messages name their cluster, right or wrong; only a cluster with a name can be meant."""
-    if draw(rarely):
-        cluster["name"] = draw(cluster_names)
-        given_names = st.sampled_from(["", cluster["name"], cluster["name"], "?"])
-        for message in messages:
-            maybe(draw, message, "cluster", given_names)
-
-
-def some_changes(draw: st.DrawFn, cluster: Row, targets: list[tuple[str, Values]]) -> list[Row]:
+def some_changes(
+    draw: st.DrawFn, cluster: Row, messages: list[Row], targets: list[tuple[str, Values]]
+) -> list[Row]:
     """Changes of anything that can be changed; where counts are kept, also resets."""
+    moments = change_times
+    if messages:
+        moments = st.sampled_from(sorted({message["time"] for message in messages})) | change_times
     targets = [(target, values) for target, values in targets if values]
     reset = {"reset": st.just(True)}
     changes = []
@@ -123,7 +131,7 @@ def some_changes(draw: st.DrawFn, cluster: Row, targets: list[tuple[str, Values]
         attribute = draw(st.sampled_from(sorted(values)))
         changes.append(
             {
-                "time": draw(change_times),
+                "time": draw(moments),
                 "target": target,
                 "attribute": attribute,
                 "value": draw(values[attribute]),
@@ -160,9 +168,7 @@ def msmq(draw: st.DrawFn) -> Scenario:
             machine["speed"] = draw(speeds)
         cluster["destination"].append(machine)
 
-    messages = with_ids_and_times(draw, [{} for _ in range(draw(message_counts))])
-    for_some_cluster(draw, cluster, messages)
-
+    messages = some_messages(draw, cluster, [{}])
     values = {
         "enabled": yes_or_no,
         "present": yes_or_no,
@@ -171,7 +177,7 @@ def msmq(draw: st.DrawFn) -> Scenario:
     }
     values = {attribute: values[attribute] for attribute in values if attribute in play}
     targets = [(machine["name"], values) for machine in cluster["destination"]]
-    return cluster, messages, some_changes(draw, cluster, targets)
+    return cluster, messages, some_changes(draw, cluster, messages, targets)
 
 
 # --- nanomsg ---------------------------------------------------------------------------------
@@ -204,22 +210,18 @@ def nanomsg(draw: st.DrawFn) -> Scenario:
             peer["readers"] = draw(st.integers(1, 4))
         cluster["destination"].append(peer)
 
-    rows: list[Row] = []
-    for _ in range(draw(message_counts)):
-        row: Row = {}
-        if "capacity" in play:
-            row["service_time"] = draw(service_times)
-        else:
-            maybe(draw, row, "service_time", service_times)
-        rows.append(row)
-    messages = with_ids_and_times(draw, rows)
-    for_some_cluster(draw, cluster, messages)
+    kinds: list[Row] = [
+        {"service_time": value} for value in draw(st.lists(service_times, min_size=1, max_size=4))
+    ]
+    if "capacity" not in play:
+        kinds.append({})
+    messages = some_messages(draw, cluster, kinds)
 
     values["present"] = yes_or_no
     values["state"] = st.sampled_from(["up", "up", "down", "failed"])
     values = {attribute: values[attribute] for attribute in play - {"priority"}}
     targets = [(peer["name"], values) for peer in cluster["destination"]]
-    return cluster, messages, some_changes(draw, cluster, targets)
+    return cluster, messages, some_changes(draw, cluster, messages, targets)
 
 
 # --- ibm-mq ----------------------------------------------------------------------------------
@@ -345,9 +347,8 @@ def ibm_mq(draw: st.DrawFn) -> Scenario:
     maybe(draw, cluster, "options", st.sampled_from([{"literal_step_11": True}, {}]))
 
     puts = ibm_puts(managers, queue_names, alias_names, bind="bind" in play)
-    messages = with_ids_and_times(draw, [draw(puts) for _ in range(draw(message_counts))])
-    for_some_cluster(draw, cluster, messages)
-    return cluster, messages, some_changes(draw, cluster, ibm_targets(cluster, play))
+    messages = some_messages(draw, cluster, draw(st.lists(puts, min_size=1, max_size=5)))
+    return cluster, messages, some_changes(draw, cluster, messages, ibm_targets(cluster, play))
 
 
 @st.composite

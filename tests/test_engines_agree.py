@@ -13,10 +13,6 @@ from tests.strategies import scenarios
 
 SLOW = [HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.function_scoped_fixture]
 ONE_BY_ONE = settings(max_examples=50, suppress_health_check=SLOW)
-# One example is a whole batch on Spark; shrinking it would take an hour and show no more.
-BATCHES = settings(max_examples=2, phases=[Phase.generate], suppress_health_check=SLOW)
-
-
 def expected(scenario: engines.Scenario) -> engines.Decided:
     return [(d.destination, d.outcome, d.sequence) for d in oracle.route(*scenario)]
 
@@ -37,12 +33,22 @@ def test_compiled(system: str, data: Any) -> None:
     assert engines.compiled(*scenario) == expected(scenario)
 
 
+def drawn(system: str, n: int) -> list[engines.Scenario]:
+    """Some random scenarios, to be routed together: one job on Spark instead of many."""
+    found: list[engines.Scenario] = []
+
+    @settings(max_examples=n, phases=[Phase.generate], suppress_health_check=SLOW, database=None)
+    @given(scenario=scenarios(system))
+    def collect(scenario: engines.Scenario) -> None:
+        found.append(scenario)
+
+    collect()
+    return found
+
+
 @pytest.mark.parametrize("system", SYSTEMS)
-@given(data=st.data())
-@BATCHES
-def test_spark(system: str, spark: SparkSession, data: Any) -> None:
-    batch = data.draw(st.lists(scenarios(system), min_size=20, max_size=20))
-    partitions = data.draw(st.integers(1, 9))
-    found = engines.on_spark(spark, batch, partitions=partitions, rows_a_block=60)
+def test_spark(system: str, spark: SparkSession) -> None:
+    batch = drawn(system, 40)
+    found = engines.on_spark(spark, batch, partitions=5, rows_a_block=60)
     for scenario, decided in zip(batch, found, strict=True):
-        assert decided == expected(scenario)
+        assert decided == expected(scenario), scenario

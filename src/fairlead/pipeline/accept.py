@@ -10,6 +10,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import DataType, NumericType, TimestampNTZType, TimestampType
 
 from fairlead.balance.message import CONTRADICTIONS, WORDS
+from fairlead.compiled.router import Plan
 from fairlead.compiled.table import LONGEST_SERVICE, MICROS
 from fairlead.pipeline.columns import ID, KEY, REASON, SERVICE, TIME
 
@@ -17,10 +18,10 @@ LONGEST_SHOWN = 60
 SECONDS = "decimal(28,9)"
 
 
-def accept(messages: DataFrame, *, needs_service: bool) -> DataFrame:
+def accept(messages: DataFrame, plan: Plan) -> DataFrame:
     """The same rows with KEY, ID, TIME, SERVICE and REASON (null for a good row).
 
-    `needs_service`: a message without service time is rejected.
+    A message for a cluster where completions decide who is busy needs a service time.
     """
     kinds = {field.name: field.dataType for field in messages.schema.fields}
     time = _time(kinds["time"])
@@ -41,9 +42,12 @@ def accept(messages: DataFrame, *, needs_service: bool) -> DataFrame:
         )
         allowed = f"a number of seconds from 0 to {LONGEST_SERVICE}, or empty"
         reasons.append(_when(bad, _found("service_time", allowed)))
-        if needs_service:
+        limited = [name for name, timed in plan.timed.items() if timed]
+        if limited:
+            meant = ["", *limited] if len(plan.clusters) == 1 else limited
             missing = F.lit("service_time: found nothing, allowed: a number; a capacity needs it")
-            reasons.append(_when(_text("service_time") == "", missing))
+            served = text(messages, "cluster").isin(meant)
+            reasons.append(_when((_text("service_time") == "") & served, missing))
     for name, words in WORDS.items():
         if name in kinds:
             bad = ~_text(name).isin("", *words)

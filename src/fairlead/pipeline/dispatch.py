@@ -111,7 +111,7 @@ def rejected(
 ) -> DataFrame:
     """The rows that `dispatch` leaves out, each with its `reason`."""
     plan = Plan([clusters] if isinstance(clusters, Cluster) else list(clusters), [])
-    rows = accept(checked(messages, "messages"), needs_service=any(plan.timed.values()))
+    rows = accept(checked(messages, "messages"), plan)
     return _rejected(rows if trust_ids else unique(rows), messages.columns)
 
 
@@ -134,7 +134,7 @@ def prepare(
     plan = Plan([clusters] if isinstance(clusters, Cluster) else list(clusters), list(changes))
     columns = checked(messages, where).columns
     _check_against(plan, columns, where)
-    rows = accept(messages, needs_service=any(plan.timed.values()))
+    rows = accept(messages, plan)
     if not trust_ids:
         with progress("check ids"):
             rows = unique(rows)
@@ -244,7 +244,7 @@ def _counted(
     written: DataFrame, plan: Plan
 ) -> tuple[dict[str, int], list[tuple[int, str, str | None, int]]]:
     """Messages by outcome; and by version, cluster and destination."""
-    timed = accept(written, needs_service=False)
+    timed = accept(written, plan)
     only = plan.clusters[0].name if len(plan.clusters) == 1 else ""
     cluster = text(written, "cluster")
     rows = (
