@@ -13,7 +13,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from fairlead import Balancer, Change, Cluster, route
+from fairlead import Balancer, Change, Cluster, Decision, route
 
 Row = dict[str, Any]
 Decided = list[tuple[str | None, str, int | None]]
@@ -40,44 +40,56 @@ def in_order(messages: list[Row]) -> list[Row]:
     return sorted(messages, key=lambda m: (micros(m["time"]), str(m["id"]).encode()))
 
 
+class Deliveries:
+    """Completions to come, for a balancer that has no clock of its own."""
+
+    def __init__(self, balancer: Balancer, cluster: dict[str, Any]) -> None:
+        self.balancer = balancer
+        self.speeds = {
+            d["name"]: Fraction(str(d.get("speed", 1))) for d in cluster.get("destination", [])
+        }
+        self.due: list[tuple[int, int, Decision]] = []
+        self.sent = 0
+
+    def settle(self, until: int) -> None:
+        while self.due and self.due[0][0] <= until:
+            self.balancer.completed(self.due.pop(0)[2])
+
+    def send(self, decision: Decision, now: int, service_time: Any) -> None:
+        if decision.destination is None or service_time is None:
+            return
+        work = Fraction(micros(service_time)) / self.speeds[decision.destination]
+        self.sent += 1
+        self.due.append((now + int(work + Fraction(1, 2)), self.sent, decision))
+        self.due.sort(key=lambda each: each[:2])
+
+    def apply(self, step: list[Change]) -> None:
+        self.settle(step[0].time)
+        self.balancer.apply(step)
+        for change in step:
+            name = change.target.removeprefix("destination:")
+            if change.attribute == "speed":
+                self.speeds[name] = Fraction(str(change.value))
+            if change.attribute == "state" and change.value == "failed":
+                self.due = [each for each in self.due if each[2].destination != name]
+
+
 def live(cluster: dict[str, Any], messages: list[Row], changes: list[Row]) -> Decided:
     """The balancer, fed with messages and changes in the order of time."""
-    start = cluster_of(cluster)
-    balancer = Balancer(start)
+    balancer = Balancer(cluster_of(cluster))
+    deliveries = Deliveries(balancer, cluster)
     waiting = sorted(changes_of(changes), key=lambda change: change.time)
-    speeds = {d["name"]: Fraction(str(d.get("speed", 1))) for d in cluster.get("destination", [])}
-    due: list[tuple[int, int, Any]] = []
     found: Decided = []
-
-    def settle(until: int) -> None:
-        while due and due[0][0] <= until:
-            _, _, decision = due.pop(0)
-            if decision is not None:
-                balancer.completed(decision)
-
-    def step(group: list[Change]) -> None:
-        settle(group[0].time)
-        balancer.apply(group)
-        for change in group:
-            if change.attribute == "speed":
-                speeds[change.target] = Fraction(str(change.value))
-            if change.attribute == "state" and change.value == "failed":
-                name = change.target.removeprefix("destination:")
-                due[:] = [each for each in due if each[2].destination != name]
-
-    for k, message in enumerate(in_order(messages)):
+    for message in in_order(messages):
         now = micros(message["time"])
         while waiting and waiting[0].time <= now:
             at = waiting[0].time
-            step([change for change in waiting if change.time == at])
+            deliveries.apply([change for change in waiting if change.time == at])
             waiting = [change for change in waiting if change.time != at]
-        settle(now)
+        deliveries.settle(now)
         decision = balancer.choose(message)
         found.append((decision.destination, decision.outcome, decision.sequence))
-        if decision.destination is not None and message.get("service_time") is not None:
-            work = Fraction(micros(message["service_time"])) / speeds[decision.destination]
-            due.append((now + int(work + Fraction(1, 2)), k, decision))
-            due.sort(key=lambda each: each[:2])
+        deliveries.send(decision, now, message.get("service_time"))
     return found
 
 

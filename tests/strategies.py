@@ -1,22 +1,27 @@
 """Random scenarios: a cluster as its file says it, messages, and changes to the cluster.
 
-`scenarios(policy)` draws (cluster, messages, changes), small enough to be read when they fail, and
-crowded: few times, so that messages and changes meet in one instant; names that differ only in
-case, look like numbers or paths, or leave ASCII. Every scenario first draws which attributes are
-in play at all: where everything varies, the first step decides and the others are never seen.
+A scenario is (cluster, messages, changes), small enough to be read when it fails, and crowded: few
+times, so that messages and changes meet in one instant; names that differ only in case, look like
+numbers or paths, or leave ASCII. Every scenario first settles which attributes are in play at all:
+where everything varies, the first step decides and the others are never seen.
+
+`random_scenario(policy, random)` makes one from a seeded `random.Random`: for long runs.
+`scenarios(policy)` is the same as a Hypothesis strategy. It draws the seed, and then which
+messages, changes and attributes stay; so a failure shrinks to what matters in it.
 
 Times are fractions of seconds in whole microseconds. Neither the messages nor the changes are in
 the order of time. A change's target is unambiguous, as the file format asks for.
 """
 
-import itertools
+from collections.abc import Callable, Iterator
 from fractions import Fraction
+from random import Random
 from typing import Any
 
 from hypothesis import strategies as st
 
 Row = dict[str, Any]
-Values = dict[str, st.SearchStrategy[Any]]
+Values = dict[str, Callable[[Random], Any]]
 Scenario = tuple[Row, list[Row], list[Row]]
 
 # Neighbours are easily confused.
@@ -43,185 +48,242 @@ AWKWARD_NAMES = [
     "\U0001f600",
 ]
 # Nothing that means something in a target (kind:name@owner, *) or a list of names (;).
-LETTERS = st.sampled_from("aAbB019._-/éñ名\uff21\U0001f600")
-names = st.sampled_from(AWKWARD_NAMES) | st.text(LETTERS, min_size=1, max_size=3)
-# As many as the messages of the largest scenario; 41 is a prime.
+LETTERS = "aAbB019._-/éñ名\uff21\U0001f600"
+# As many as the messages of the largest scenario.
 IDS = [*AWKWARD_NAMES, "m9", "m10", "M1", "m01", "m1", "10", "9", "09", "Z", "z", "Aa", "AB"]
 IDS += ["a/b", "~", "_", "-", "-1", "ÿ", "ü", "\u00a0x", "\uffee"]
-cluster_names = st.sampled_from(["Bangkok", "cluster 2", "Köln"])
-
-whole_seconds = st.integers(0, 6).map(Fraction)
-times = (
-    whole_seconds
-    | st.sampled_from([Fraction(1, 2), Fraction(5, 2), Fraction(7, 2)])
-    | st.integers(0, 4).map(lambda us: Fraction(us, 1_000_000))
-    | st.integers(0, 6_000_000).map(lambda us: Fraction(us, 1_000_000))
-)
-# Also before the first message and after the last one.
-change_times = whole_seconds | times | st.sampled_from([Fraction(7), Fraction(100)])
-mostly = st.sampled_from([True] * 6 + [False])
-rarely = st.sampled_from([False] * 6 + [True])
-yes_or_no = st.booleans()
-message_counts = st.integers(0, 30) | st.integers(12, 40)
-change_counts = st.integers(0, 4) | st.integers(3, 12)
+CLUSTER_NAMES = ["Bangkok", "cluster 2", "Köln"]
 
 
-def scenarios(policy: str) -> st.SearchStrategy[Scenario]:
+def random_scenario(policy: str, random: Random) -> Scenario:
+    """One scenario of one of the documented systems."""
+    return {"msmq": msmq, "ibm-mq": ibm_mq, "nanomsg": nanomsg}[policy](random)
+
+
+@st.composite
+def scenarios(draw: st.DrawFn, policy: str) -> Scenario:
     """Scenarios of one of the documented systems."""
-    return {"msmq": msmq(), "ibm-mq": ibm_mq(), "nanomsg": nanomsg()}[policy]
+    seed = draw(st.integers(0, 2**32 - 1))
+    cluster, messages, changes = random_scenario(policy, Random(seed))  # noqa: S311
+
+    def stays() -> bool:
+        return draw(st.integers(0, 19)) > 0
+
+    messages = [message for message in messages if stays()]
+    changes = [change for change in changes if stays()]
+    for row, attribute in list(optional_attributes(cluster)):
+        if not stays():
+            del row[attribute]
+    return cluster, messages, changes
 
 
-def some_names(draw: st.DrawFn, size: int, forbidden: str = "") -> list[str]:
+def optional_attributes(cluster: Row) -> Iterator[tuple[Row, str]]:
+    """What may also be left to its default."""
+    needed = {"name", "queue_manager"}
+    if cluster["policy"] == "msmq":
+        needed |= {"weight"}
+    for table in ("destination", "remote", "channel", "queue", "alias"):
+        for row in cluster.get(table, []):
+            for attribute in row:
+                if attribute not in needed:
+                    yield row, attribute
+    for table, own in (("options", set[str]()), ("queue_manager", {"name", "clusters"})):
+        for attribute in cluster.get(table, {}):
+            if attribute not in own:
+                yield cluster[table], attribute
+
+
+# --- what all have in common -------------------------------------------------------------------
+
+
+def one_of(*values: Any) -> Callable[[Random], Any]:
+    return lambda random: random.choice(values)
+
+
+def rarely(random: Random) -> bool:
+    return random.random() < 1 / 7
+
+
+def often(random: Random) -> bool:
+    return random.random() < 6 / 7
+
+
+yes_or_no = one_of(True, False)
+
+
+def some_names(random: Random, size: int) -> list[str]:
     """So many different names, as a rule such as are easily confused."""
-    if draw(yes_or_no):
-        start = draw(st.integers(0, len(AWKWARD_NAMES) - size))
-        return draw(st.permutations(AWKWARD_NAMES[start : start + size]))
-    own_names = names.filter(lambda name: name != forbidden)
-    return draw(st.lists(own_names, min_size=size, max_size=size, unique=True))
+    if random.random() < 1 / 2:
+        start = random.randint(0, len(AWKWARD_NAMES) - size)
+        return random.sample(AWKWARD_NAMES[start : start + size], size)
+    found: list[str] = []
+    while len(found) < size:
+        name = random.choice(AWKWARD_NAMES)
+        if random.random() < 1 / 2:
+            name = "".join(random.choices(LETTERS, k=random.randint(1, 3)))
+        if name not in found:
+            found.append(name)
+    return found
 
 
-def in_play(draw: st.DrawFn, attributes: list[str]) -> set[str]:
+def in_play(random: Random, attributes: list[str]) -> set[str]:
     """What this scenario is about: few things, or many."""
-    chance = draw(st.sampled_from([[True, False, False, False], [True, False]]))
-    return {attribute for attribute in attributes if draw(st.sampled_from(chance))}
+    share = random.choice([1 / 5, 1 / 2])
+    return {attribute for attribute in attributes if random.random() < share}
 
 
-def maybe(draw: st.DrawFn, row: Row, key: str, values: st.SearchStrategy[Any]) -> None:
+def maybe(random: Random, row: Row, attribute: str, values: Callable[[Random], Any]) -> None:
     """Give the row this attribute, or leave it to its default."""
-    if draw(yes_or_no):
-        row[key] = draw(values)
+    if random.random() < 1 / 2:
+        row[attribute] = values(random)
 
 
-def some_messages(draw: st.DrawFn, cluster: Row, kinds: list[Row]) -> list[Row]:
+def seconds(random: Random) -> Fraction:
+    """A time; most are whole seconds, none is negative."""
+    kind = random.random()
+    if kind < 1 / 2:
+        return Fraction(random.randint(0, 6))
+    if kind < 3 / 4:
+        return Fraction(random.randint(0, 13), 2)
+    return Fraction(random.randint(0, 6_000_000), 1_000_000)
+
+
+def tiny_seconds(random: Random) -> Fraction:
+    """A time as under a microscope: everything happens within a few microseconds."""
+    return Fraction(random.randint(0, 9), 1_000_000)
+
+
+def some_messages(
+    random: Random,
+    cluster: Row,
+    kinds: list[Row],
+    times: Callable[[Random], Fraction] = seconds,
+) -> list[Row]:
     """Messages of these few kinds, at few times."""
-    if draw(rarely):
+    if rarely(random):
         # Only a cluster with a name can be meant, or not be meant.
-        cluster["name"] = draw(cluster_names)
-        given_names = st.sampled_from(["", cluster["name"], "?"])
-        kinds = kinds + [{**kind, "cluster": draw(given_names)} for kind in kinds]
-    moments = draw(st.lists(times, min_size=1, max_size=8))
-    first, stride = draw(st.integers(0, len(IDS) - 1)), draw(st.integers(1, len(IDS) - 1))
+        cluster["name"] = random.choice(CLUSTER_NAMES)
+        given_names = ["", cluster["name"], "?"]
+        kinds = kinds + [{**kind, "cluster": random.choice(given_names)} for kind in kinds]
+    moments = [times(random) for _ in range(random.randint(1, 10))]
+    count = random.choice([random.randint(0, 12), random.randint(12, len(IDS))])
     return [
-        {
-            "id": IDS[(first + n * stride) % len(IDS)],
-            "time": draw(st.sampled_from(moments)),
-            **draw(st.sampled_from(kinds)),
-        }
-        for n in range(draw(message_counts))
+        {"id": name, "time": random.choice(moments), **random.choice(kinds)}
+        for name in random.sample(IDS, count)
     ]
 
 
 def some_changes(
-    draw: st.DrawFn, cluster: Row, messages: list[Row], targets: list[tuple[str, Values]]
+    random: Random, cluster: Row, messages: list[Row], targets: list[tuple[str, Values]]
 ) -> list[Row]:
-    """Changes of anything that can be changed; where counts are kept, also resets."""
-    moments = change_times
-    if messages:
-        moments = st.sampled_from(sorted({message["time"] for message in messages})) | change_times
+    """Changes of anything that can be changed, often there and back again; where counts are kept,
+    also resets. Some come before the first message, and some after the last."""
+    moments = [message["time"] for message in messages] or [Fraction(0)]
+    moments += [Fraction(0), max(moments) + 1, (min(moments) + max(moments)) / 2, seconds(random)]
+    moments = [Fraction(round(moment * 1_000_000), 1_000_000) for moment in moments]
     targets = [(target, values) for target, values in targets if values]
-    reset = {"reset": st.just(True)}
     changes = []
-    for _ in range(draw(change_counts)):
-        if cluster["policy"] != "nanomsg" and (draw(rarely) or not targets):
-            target, values = draw(st.sampled_from(["*", cluster.get("name", "*")])), reset
+    for _ in range(random.randint(0, 7)):
+        if cluster["policy"] != "nanomsg" and (rarely(random) or not targets):
+            target, values = random.choice(["*", cluster.get("name", "*")]), {"reset": one_of(True)}
         elif targets:
-            target, values = draw(st.sampled_from(targets))
+            target, values = random.choice(targets)
         else:
             break
-        attribute = draw(st.sampled_from(sorted(values)))
-        changes.append(
-            {
-                "time": draw(moments),
-                "target": target,
-                "attribute": attribute,
-                "value": draw(values[attribute]),
-            }
-        )
+        attribute = random.choice(sorted(values))
+        for _ in range(random.choice([1, 2, 2, 3])):
+            change = {"time": random.choice(moments), "target": target, "attribute": attribute}
+            changes.append({**change, "value": values[attribute](random)})
+    random.shuffle(changes)
     return changes
 
 
 # --- msmq ------------------------------------------------------------------------------------
 
-newcomers = st.sampled_from([{"newcomer": "catch-up"}, {"newcomer": "level"}, {}])
-weights = st.integers(0, 4) | st.sampled_from([50, 100, 200]) | st.integers(0, 1000)
-speeds = st.sampled_from([0.5, 1.0, 2.0, 3.0, 0.8, 1.6]) | st.integers(1, 5000).map(
-    lambda n: n / 1000
-)
-destination_counts = st.sampled_from([1, 2, 2, 3, 3, 4, 5])
+
+def a_weight(random: Random) -> int:
+    return random.choice([random.randint(0, 4), random.randint(0, 1000), 50, 100, 200])
 
 
-@st.composite
-def msmq(draw: st.DrawFn) -> Scenario:
-    play = in_play(draw, ["enabled", "present", "state", "weight"])
-    some_weights = st.sampled_from(draw(st.lists(weights, min_size=1, max_size=3)))
+def a_speed(random: Random) -> float:
+    return random.choice([0.5, 1.0, 2.0, 3.0, 0.8, 1.6, random.randint(1, 5000) / 1000])
+
+
+def destination_count(random: Random) -> int:
+    return random.choice([1, 2, 2, 3, 3, 4, 5])
+
+
+def msmq(random: Random) -> Scenario:
+    play = in_play(random, ["enabled", "present", "state", "weight"])
+    few_weights = one_of(*[a_weight(random) for _ in range(random.randint(1, 3))])
     cluster: Row = {"policy": "msmq"}
-    maybe(draw, cluster, "options", newcomers)
+    options = [{"newcomer": "catch-up"}, {"newcomer": "level"}, {"newcomer": "level"}, {}]
+    maybe(random, cluster, "options", one_of(*options))
     cluster["destination"] = []
-    for name in some_names(draw, draw(destination_counts)):
-        machine: Row = {"name": name, "weight": draw(some_weights)}
-        for attribute in ("enabled", "present"):
-            if attribute in play:
-                maybe(draw, machine, attribute, mostly)
-        if draw(rarely):
+    for name in some_names(random, destination_count(random)):
+        machine: Row = {"name": name, "weight": few_weights(random)}
+        for attribute in sorted(play & {"enabled", "present"}):
+            maybe(random, machine, attribute, often)
+        if rarely(random):
             machine["address"] = "DIRECT=OS:" + name
-            machine["readers"] = draw(st.integers(1, 4))
-            machine["speed"] = draw(speeds)
+            machine["readers"] = random.randint(1, 4)
+            machine["speed"] = a_speed(random)
         cluster["destination"].append(machine)
+    messages = some_messages(random, cluster, [{}])
 
-    messages = some_messages(draw, cluster, [{}])
-    values = {
+    values: Values = {
         "enabled": yes_or_no,
         "present": yes_or_no,
-        "state": st.sampled_from(["failed", "up"]),
-        "weight": some_weights | weights,
+        "state": one_of("failed", "up"),
+        "weight": lambda random: random.choice([few_weights, a_weight])(random),
     }
-    values = {attribute: values[attribute] for attribute in values if attribute in play}
+    values = {attribute: values[attribute] for attribute in play}
     targets = [(machine["name"], values) for machine in cluster["destination"]]
-    return cluster, messages, some_changes(draw, cluster, messages, targets)
+    return cluster, messages, some_changes(random, cluster, messages, targets)
 
 
 # --- nanomsg ---------------------------------------------------------------------------------
 
-# Mostly such that work ends together with something else, or a microsecond beside it.
-service_times = (
-    st.sampled_from([0, 0.5, 1, 1.0, 1.5, 2, 3, 4.0])
-    | st.sampled_from([1, 2, 3, 4.0])
-    | st.integers(0, 5_000_000).map(lambda us: us / 1_000_000)
-    | st.integers(0, 9).map(lambda us: us / 1_000_000)
-)
+
+def a_service_time(random: Random) -> float:
+    """Mostly such that work ends together with something else."""
+    return random.choice([1, 2, 3, 0.5, 1.0, 1.5, 4.0, 0, random.randint(0, 5_000_000) / 1_000_000])
 
 
-@st.composite
-def nanomsg(draw: st.DrawFn) -> Scenario:
-    play = in_play(draw, ["capacity", "present", "priority", "speed", "state"])
+def a_tiny_service_time(random: Random) -> float:
+    return random.randint(0, 9) / 1_000_000
+
+
+def nanomsg(random: Random) -> Scenario:
+    play = in_play(random, ["capacity", "capacity", "present", "priority", "speed", "state"])
     values: Values = {
-        "capacity": st.sampled_from([1, 1, 2, 3, 0]),
-        "present": mostly,
-        "priority": st.sampled_from([8] * 6 + [7, 7, 7, 9, 1, 16]),
-        "speed": speeds,
-        "state": st.sampled_from(["up", "up", "up", "up", "down"]),
+        "capacity": one_of(1, 1, 2, 3, 0),
+        "present": often,
+        "priority": one_of(8, 8, 8, 8, 7, 7, 9, 1, 16),
+        "speed": a_speed,
+        "state": one_of("up", "up", "up", "up", "down"),
     }
     cluster: Row = {"policy": "nanomsg", "destination": []}
-    for name in some_names(draw, draw(destination_counts)):
+    for name in some_names(random, destination_count(random)):
         peer: Row = {"name": name}
         for attribute in sorted(play):
-            maybe(draw, peer, attribute, values[attribute])
-        if draw(rarely):
-            peer["readers"] = draw(st.integers(1, 4))
+            maybe(random, peer, attribute, values[attribute])
+        if rarely(random):
+            peer["readers"] = random.randint(1, 4)
         cluster["destination"].append(peer)
 
-    kinds: list[Row] = [
-        {"service_time": value} for value in draw(st.lists(service_times, min_size=1, max_size=4))
-    ]
+    tiny = random.random() < 1 / 3
+    works = a_tiny_service_time if tiny else a_service_time
+    kinds: list[Row] = [{"service_time": works(random)} for _ in range(random.randint(1, 4))]
     if "capacity" not in play:
         kinds.append({})
-    messages = some_messages(draw, cluster, kinds)
+    messages = some_messages(random, cluster, kinds, tiny_seconds if tiny else seconds)
 
     values["present"] = yes_or_no
-    values["state"] = st.sampled_from(["up", "up", "down", "failed"])
+    values["state"] = one_of("up", "up", "down", "failed")
     values = {attribute: values[attribute] for attribute in play - {"priority"}}
     targets = [(peer["name"], values) for peer in cluster["destination"]]
-    return cluster, messages, some_changes(draw, cluster, messages, targets)
+    return cluster, messages, some_changes(random, cluster, messages, targets)
 
 
 # --- ibm-mq ----------------------------------------------------------------------------------
@@ -238,147 +300,151 @@ CHANNEL_STATES = [
     "paused",
     "stopped",
 ]
-levels = st.sampled_from([0, 0, 0, 1, 9])
-channel_weights = st.sampled_from([50, 25, 99, 1]) | st.integers(1, 99)
-binds = st.sampled_from(["not-fixed", "on-open", "on-group"])
-some_clusters = st.sampled_from([["C1"], ["C1", "C2"], ["C2"]])
+SOME_CLUSTERS = [["C1"], ["C1", "C2"], ["C2"]]
+
+
+def a_level(random: Random) -> int:
+    return random.choice([0, 0, 0, 1, 9])
+
+
+def a_channel_weight(random: Random) -> int:
+    return random.choice([50, 25, 99, 1, random.randint(1, 99)])
+
+
+a_binding = one_of("not-fixed", "on-open", "on-group")
 IBM_ATTRIBUTES: Values = {
-    "bind": binds,
-    "clusters": some_clusters,
+    "bind": a_binding,
+    "clusters": lambda random: list(random.choice(SOME_CLUSTERS)),
     "manual": yes_or_no,
-    "most_recently_used_channels": st.sampled_from([1, 2, 3, 999_999_999]),
-    "network_priority": levels,
+    "most_recently_used_channels": one_of(1, 2, 3, 999_999_999),
+    "network_priority": a_level,
     "present": yes_or_no,
-    "priority": levels,
+    "priority": a_level,
     "put_enabled": yes_or_no,
-    "rank": levels,
-    "state": st.sampled_from(["running"] * 4 + CHANNEL_STATES),
+    "rank": a_level,
+    "state": one_of("running", "running", "running", *CHANNEL_STATES),
     "suspended": yes_or_no,
-    "weight": channel_weights,
+    "weight": a_channel_weight,
 }
-USE_QUEUES = {
-    "queue_manager": st.sampled_from(["any", "local"]),
-    "queue": st.sampled_from(["queue-manager", "any", "any", "local"]),
-}
-OF_CHANNEL = {
-    "clusters",
-    "manual",
-    "network_priority",
-    "present",
-    "priority",
-    "rank",
-    "state",
-    "weight",
-}
+MANAGER_USE_QUEUE = one_of("any", "local")
+USE_QUEUE = one_of("queue-manager", "any", "any", "local")
 OF_ALIAS = {"clusters", "present", "priority", "put_enabled", "rank"}
+OF_CHANNEL = {"clusters", "manual", "network_priority", "present", "priority", "rank"}
+OF_CHANNEL |= {"state", "weight"}
+OF_LOCAL = {"most_recently_used_channels", "suspended"}
 OF_QUEUE = OF_ALIAS | {"bind"}
 OF_REMOTE = {"clusters", "present", "suspended"}
-OF_LOCAL = {"most_recently_used_channels", "suspended"}
-# What a change does not change: the clusters (a list), and what a channel is.
+# What no change changes: the clusters (a list), and what a channel is.
 UNCHANGED = {"clusters", "manual"}
 
 
-def give(draw: st.DrawFn, row: Row, attributes: set[str]) -> None:
+def give(random: Random, row: Row, attributes: set[str]) -> None:
     """Some of these attributes; whoever is there and enabled is so more often than not."""
     for attribute in sorted(attributes):
         values = IBM_ATTRIBUTES[attribute]
         if attribute in ("present", "put_enabled"):
-            values = mostly
+            values = often
         if attribute in ("manual", "suspended"):
             values = rarely
-        maybe(draw, row, attribute, values)
+        maybe(random, row, attribute, values)
 
 
-def ibm_channels(draw: st.DrawFn, managers: list[str], play: set[str]) -> list[Row]:
-    channel_counts = st.sampled_from([1, 1, 1, 2, 3, 0])
-    owners = [name for name in managers for _ in range(draw(channel_counts))]
+def ibm_channels(random: Random, managers: list[str], play: set[str]) -> list[Row]:
+    owners = [name for name in managers for _ in range(random.choice([1, 1, 1, 1, 2, 2, 3, 0]))]
     channels = []
-    for name, owner in zip(some_names(draw, len(owners), "local"), owners, strict=True):
+    for name, owner in zip(some_names(random, len(owners)), owners, strict=True):
         channel: Row = {"name": name, "queue_manager": owner}
-        give(draw, channel, OF_CHANNEL & play)
+        give(random, channel, OF_CHANNEL & play)
         channels.append(channel)
     return channels
 
 
 def ibm_instances(
-    draw: st.DrawFn, own_names: list[str], managers: list[str], attributes: set[str]
+    random: Random, own_names: list[str], managers: list[str], attributes: set[str]
 ) -> list[Row]:
     """Queues or aliases, each name on some queue managers, the first of which is the local one."""
     instances = []
     for name in own_names:
-        owners = [owner for owner in managers[1:] if draw(st.sampled_from([True, True, False]))]
-        if draw(rarely) or draw(rarely) or not owners:
+        owners = [owner for owner in managers[1:] if random.random() < 3 / 4]
+        if random.random() < 1 / 3 or not owners:
             owners.append(managers[0])
         for owner in owners:
             instance: Row = {"name": name, "queue_manager": owner}
-            give(draw, instance, attributes)
+            give(random, instance, attributes)
             instances.append(instance)
-    return draw(st.permutations(instances))
+    random.shuffle(instances)
+    return instances
 
 
-@st.composite
-def ibm_mq(draw: st.DrawFn) -> Scenario:
-    managers = some_names(draw, draw(st.sampled_from([2, 3, 3, 4, 5])))
-    queue_names = some_names(draw, draw(st.sampled_from([1, 2, 3])))
-    alias_names = draw(st.lists(st.sampled_from(managers) | names, max_size=2, unique=True))
-    play = in_play(draw, sorted(IBM_ATTRIBUTES))
+def ibm_mq(random: Random) -> Scenario:
+    managers = some_names(random, random.choice([2, 3, 4, 4, 5]))
+    queue_names = some_names(random, random.choice([1, 2, 3]))
+    alias_names = some_names(random, random.choice([0, 1, 1, 2]))
+    if alias_names and random.random() < 1 / 2:
+        alias_names = list({random.choice(managers): None, alias_names[-1]: None})
+    play = in_play(random, sorted(IBM_ATTRIBUTES))
 
     local: Row = {"name": managers[0], "clusters": ["C1"]}
     if "clusters" in play:
-        local["clusters"] = draw(some_clusters)
-    maybe(draw, local, "use_queue", USE_QUEUES["queue_manager"])
-    give(draw, local, OF_LOCAL & play)
+        local["clusters"] = list(random.choice(SOME_CLUSTERS))
+    maybe(random, local, "use_queue", MANAGER_USE_QUEUE)
+    give(random, local, OF_LOCAL & play)
     remotes: list[Row] = [{"name": name} for name in managers[1:]]
     for remote in remotes:
-        give(draw, remote, OF_REMOTE & play)
-    queues = ibm_instances(draw, queue_names, managers, OF_QUEUE & play)
+        give(random, remote, OF_REMOTE & play)
+    queues = ibm_instances(random, queue_names, managers, OF_QUEUE & play)
     for queue in queues:
         if "bind" not in play:
             queue["bind"] = "not-fixed"
         if queue["queue_manager"] == managers[0]:
-            maybe(draw, queue, "use_queue", USE_QUEUES["queue"])
+            maybe(random, queue, "use_queue", USE_QUEUE)
     cluster: Row = {"policy": "ibm-mq", "queue_manager": local, "remote": remotes}
     tables = {
-        "channel": ibm_channels(draw, managers[1:], play),
+        "channel": ibm_channels(random, managers[1:], play),
         "queue": queues,
-        "alias": ibm_instances(draw, alias_names, managers, OF_ALIAS & play),
+        "alias": ibm_instances(random, alias_names, managers, OF_ALIAS & play),
     }
     cluster.update({kind: rows for kind, rows in tables.items() if rows})
-    maybe(draw, cluster, "options", st.sampled_from([{"literal_step_11": True}, {}]))
+    maybe(random, cluster, "options", one_of({"literal_step_11": True}, {}))
 
-    puts = ibm_puts(managers, queue_names, alias_names, bind="bind" in play)
-    messages = some_messages(draw, cluster, draw(st.lists(puts, min_size=1, max_size=5)))
-    return cluster, messages, some_changes(draw, cluster, messages, ibm_targets(cluster, play))
+    kinds: list[Row] = [
+        {"queue": queue_names[0]},
+        *(
+            ibm_put(random, managers, queue_names, alias_names, "bind" in play)
+            for _ in range(random.randint(0, 5))
+        ),
+    ]
+    messages = some_messages(random, cluster, kinds)
+    targets = ibm_targets(cluster, play)
+    return cluster, messages, some_changes(random, cluster, messages, targets)
 
 
-@st.composite
-def ibm_puts(
-    draw: st.DrawFn, managers: list[str], queues: list[str], aliases: list[str], bind: bool
+def ibm_put(
+    random: Random, managers: list[str], queues: list[str], aliases: list[str], bind: bool
 ) -> Row:
     """The attributes of one message."""
-    some_queue = st.sampled_from([*queues * 6, "unknown queue"])
-    some_manager = st.sampled_from([*managers * 2, *aliases * 5, "unknown queue manager"])
-    kinds = ["queue"] * 9 + ["manager", "manager", "manager", "both", "both", "pcf", "pcf", ""]
-    kind = draw(st.sampled_from(kinds))
+    kinds = ["queue"] * 6 + ["manager", "manager", "manager", "both", "both", "pcf", "pcf", ""]
+    kind = random.choice(kinds)
     message: Row = {}
     if kind in ("queue", "both"):
-        message["queue"] = draw(some_queue)
+        message["queue"] = random.choice([*queues * 6, "unknown queue"])
     if kind in ("manager", "both"):
-        message["queue_manager"] = draw(some_manager)
+        some_managers = [*managers * 2, *aliases * 5, "unknown queue manager"]
+        message["queue_manager"] = random.choice(some_managers)
     if kind == "pcf":
         message["pcf"] = True
-        sent_to = draw(st.lists(st.sampled_from(managers), max_size=3, unique=True))
+        sent_to = random.sample(managers, random.choice([0, 0, 1, 2]))
         if sent_to:
             message["already_sent"] = ";".join(sent_to)
-    elif draw(rarely):
+    elif rarely(random):
         message["pcf"] = False
-    if draw(rarely):
-        message["via_cluster_channel"] = draw(yes_or_no)
+    if rarely(random):
+        message["via_cluster_channel"] = yes_or_no(random)
     if bind:
-        maybe(draw, message, "producer", st.sampled_from(["p1", "p2", ""]))
-        maybe(draw, message, "group", st.sampled_from(["g1", "p1", ""]))
-        if draw(rarely):
-            message["bind"] = draw(binds | st.just(""))
+        maybe(random, message, "producer", one_of("p1", "p2", ""))
+        maybe(random, message, "group", one_of("g1", "p1", ""))
+        if rarely(random):
+            message["bind"] = random.choice([a_binding(random), ""])
     return message
 
 
@@ -387,17 +453,16 @@ def ibm_targets(cluster: Row, play: set[str]) -> list[tuple[str, Values]]:
     local = cluster["queue_manager"]
     objects = [("queue_manager", local, OF_LOCAL)]
     objects += [("remote", row, OF_REMOTE) for row in cluster["remote"]]
-    kinds = {"channel": OF_CHANNEL, "queue": OF_QUEUE, "alias": OF_ALIAS}
-    objects += itertools.chain.from_iterable(
-        [(kind, row, attributes) for row in cluster.get(kind, [])]
-        for kind, attributes in kinds.items()
-    )
+    for kind, attributes in {"channel": OF_CHANNEL, "queue": OF_QUEUE, "alias": OF_ALIAS}.items():
+        objects += [(kind, row, attributes) for row in cluster.get(kind, [])]
     all_names = [row["name"] for _, row, _ in objects]
     targets = []
     for kind, row, attributes in objects:
         values = {name: IBM_ATTRIBUTES[name] for name in (attributes & play) - UNCHANGED}
-        if kind in USE_QUEUES and local["name"] in (row["name"], row.get("queue_manager")):
-            values["use_queue"] = USE_QUEUES[kind]
+        if row is local:
+            values["use_queue"] = MANAGER_USE_QUEUE
+        if kind == "queue" and row["queue_manager"] == local["name"]:
+            values["use_queue"] = USE_QUEUE
         # A queue manager whose name something else has, too, is left alone.
         if all_names.count(row["name"]) == 1:
             targets.append((row["name"], values))

@@ -13,6 +13,8 @@ from tests.strategies import scenarios
 
 SLOW = [HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.function_scoped_fixture]
 ONE_BY_ONE = settings(max_examples=50, suppress_health_check=SLOW)
+
+
 def expected(scenario: engines.Scenario) -> engines.Decided:
     return [(d.destination, d.outcome, d.sequence) for d in oracle.route(*scenario)]
 

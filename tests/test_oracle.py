@@ -10,14 +10,16 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from golden_cases import SYSTEMS, Case, cases, check
-from oracle import Decision, ibm_mq, messages_in_order, microseconds, nanomsg, route
-from strategies import Row, Scenario, channel_weights, names, scenarios
+from tests.golden_cases import SYSTEMS, Case, cases, check
+from tests.oracle import Decision, ibm_mq, messages_in_order, microseconds, nanomsg, route
+from tests.strategies import AWKWARD_NAMES, LETTERS, Row, Scenario, scenarios
 
 POLICIES = list(SYSTEMS)
 GOLDEN = [
     pytest.param(case, id=f"{system}: {case.name}") for system in SYSTEMS for case in cases(system)
 ]
+names = st.sampled_from(AWKWARD_NAMES) | st.text(LETTERS, min_size=1, max_size=3)
+channel_weights = st.sampled_from([50, 25, 99, 1]) | st.integers(1, 99)
 many = settings(
     max_examples=200,
     deadline=None,

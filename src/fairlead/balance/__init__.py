@@ -1,0 +1,1 @@
+"""WHO gets a message: pure, no I/O, no clock, nothing heavy."""

@@ -25,11 +25,11 @@ class Cluster:
     tables: Tables
 
     @property
-    def policy(self) -> type[Policy[Any, Any]]:
+    def policy(self) -> type[Policy[Any, Any, Any]]:
         """The policy's class."""
         return POLICIES[self.tables.policy]
 
-    def start(self) -> Policy[Any, Any]:
+    def start(self) -> Policy[Any, Any, Any]:
         """The cluster at its beginning: nothing changed, nobody served."""
         return self.policy(self.tables)
 
@@ -54,7 +54,7 @@ class Cluster:
                 f"policy: found {policy!r}, allowed: {', '.join(POLICIES)}"
                 f"{hint(str(policy), POLICIES)}"
             )
-        kind = POLICIES[policy].Tables
+        kind = POLICIES[policy].tables
         try:
             tables = msgspec.convert(plain, kind, dec_hook=_decimal)
         except msgspec.ValidationError as error:
@@ -73,8 +73,10 @@ def _keys_elsewhere(policy: str) -> dict[str, set[str]]:
 
 def _keys(policy: str) -> set[str]:
     chosen = POLICIES[policy]
-    tables = [*chosen.kinds.values(), chosen.Tables]
-    options = [field.type for field in msgspec.structs.fields(chosen.Tables) if field.name == "options"]
+    tables = [*chosen.kinds.values(), chosen.tables]
+    options = [
+        field.type for field in msgspec.structs.fields(chosen.tables) if field.name == "options"
+    ]
     return {name for table in (*tables, *options) for name in table.__struct_fields__}
 
 
@@ -85,7 +87,7 @@ def _decimal(kind: type, value: object) -> object:
 
 
 def resolve(
-    states: Mapping[str, Policy[Any, Any]], changes: Sequence[Change]
+    states: Mapping[str, Policy[Any, Any, Any]], changes: Sequence[Change]
 ) -> list[tuple[int, str, list[Effect]]]:
     """The changes as steps (time, cluster, effects), one for each time and cluster touched."""
     steps: dict[tuple[int, str], list[Effect]] = {}
@@ -96,7 +98,7 @@ def resolve(
 
 
 def _addressed(
-    states: Mapping[str, Policy[Any, Any]], change: Change
+    states: Mapping[str, Policy[Any, Any, Any]], change: Change
 ) -> list[tuple[str, Change]]:
     """The clusters that a change speaks of, each with the change as that cluster knows it.
 
@@ -117,7 +119,7 @@ def _addressed(
     return [(name, change) for name in holding or list(states)[:1]]
 
 
-def _reset(states: Mapping[str, Policy[Any, Any]], change: Change) -> list[str]:
+def _reset(states: Mapping[str, Policy[Any, Any, Any]], change: Change) -> list[str]:
     if change.target == EVERYBODY:
         return list(states)
     if change.target in states:

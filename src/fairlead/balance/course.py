@@ -21,7 +21,7 @@ LOOK_AHEAD: Final = 256
 LONGEST_PERIOD: Final = 4_096
 LOG: Final = 1_024
 
-AnyPolicy = Policy[Any, Any]
+AnyPolicy = Policy[Any, Any, Any]
 
 
 class Frame:

@@ -31,7 +31,9 @@ class Explanation(NamedTuple):
         for step in self.steps:
             lines.append(f"{step.name}: {step.kept} left")
             lines += [f"    dropped {drop.candidate}: {drop.because}" for drop in step.dropped]
-        lines += [f"  {place}. {name}: {value}" for place, (name, value) in enumerate(self.ranks, 1)]
+        lines += [
+            f"  {place}. {name}: {value}" for place, (name, value) in enumerate(self.ranks, 1)
+        ]
         lines += [line for line in (self.decided, self.otherwise) if line]
         return "\n".join(lines)
 
@@ -87,7 +89,9 @@ def explain(moment: Moment, raw: Raw, destination: str | None) -> Explanation:
     names = moment.members
     if moment.bound_to:
         told = f"bound: {' / '.join(part for part in moment.bound_to if part)}"
-        return Explanation([Step("bound", (), 1)], [(destination or "", told)], told, "bound", None, "")
+        return Explanation(
+            [Step("bound", (), 1)], [(destination or "", told)], told, "bound", None, ""
+        )
     verdict, steps = moment.eliminate(raw)
     steps = [step for step in steps if step.dropped or step.name == "candidates"]
     last = steps[-1].name if len(steps) > 1 else verdict.outcome
@@ -105,6 +109,4 @@ def explain(moment: Moment, raw: Raw, destination: str | None) -> Explanation:
         decided = "the only one left" if ranks else "nobody can take a message now"
         step = steps[-1].name if len(steps) > 1 else rule.name
         return Explanation(steps, ranks, decided, step, None, "")
-    return Explanation(
-        steps, ranks, compared.decided, rule.name, ranks[1][0], compared.otherwise
-    )
+    return Explanation(steps, ranks, compared.decided, rule.name, ranks[1][0], compared.otherwise)

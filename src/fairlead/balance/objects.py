@@ -130,26 +130,28 @@ def allowed(declared: Any) -> str:  # noqa: ANN401 - a type form
 
 
 def _in_words(info: msgspec.inspect.Type) -> str:
-    match info:
-        case msgspec.inspect.IntType(ge=low, le=high) if low is not None and low == high:
-            return f"only {low} (this policy would ignore anything else)"
-        case msgspec.inspect.IntType(ge=low, le=high) if low is not None:
-            return f"an integer from {low} to {high}"
-        case msgspec.inspect.IntType():
-            return "an integer"
-        case msgspec.inspect.BoolType():
-            return "true or false"
-        case msgspec.inspect.StrType(min_length=length):
-            return "a text that is not empty" if length else "a text"
-        case msgspec.inspect.LiteralType(values=values):
-            return ", ".join(str(value) for value in values)
-        case msgspec.inspect.DecimalType() | msgspec.inspect.FloatType():
-            return "a number"
-        case msgspec.inspect.ListType(item_type=item):
-            return f"a list, each {_in_words(item)}"
-        case msgspec.inspect.UnionType(types=types):
-            return " or ".join(_in_words(each) for each in types)
-        case msgspec.inspect.StructType():
-            return "a table"
-        case _:
-            return "nothing else"
+    if isinstance(info, msgspec.inspect.IntType):
+        return _integers(info.ge, info.le)
+    if isinstance(info, msgspec.inspect.StrType):
+        return "a text that is not empty" if info.min_length else "a text"
+    if isinstance(info, msgspec.inspect.LiteralType):
+        return ", ".join(str(value) for value in info.values)
+    if isinstance(info, msgspec.inspect.ListType):
+        return f"a list, each {_in_words(info.item_type)}"
+    if isinstance(info, msgspec.inspect.UnionType):
+        return " or ".join(_in_words(each) for each in info.types)
+    return IN_WORDS.get(type(info), "nothing else")
+
+
+IN_WORDS: Final[dict[type, str]] = {
+    msgspec.inspect.BoolType: "true or false",
+    msgspec.inspect.DecimalType: "a number",
+    msgspec.inspect.FloatType: "a number",
+    msgspec.inspect.StructType: "a table",
+}
+
+
+def _integers(low: int | None, high: int | None) -> str:
+    if low == high:
+        return f"only {low} (this policy would ignore anything else)"
+    return f"an integer from {low} to {high}"

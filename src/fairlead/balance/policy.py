@@ -22,6 +22,7 @@ from fairlead.balance.objects import Object, Order, Ref, Table, converted, hint,
 from fairlead.balance.rules.rule import Plain, Rule
 from fairlead.errors import ChangeError, ConfigError
 
+T = TypeVar("T", bound="Tables")
 K = TypeVar("K")
 C = TypeVar("C")
 
@@ -67,7 +68,7 @@ class Effect(NamedTuple):
     value: object
 
 
-class Policy(ABC, Generic[K, C]):
+class Policy(ABC, Generic[T, K, C]):
     """One cluster under its policy at one moment."""
 
     name: ClassVar[str]
@@ -75,7 +76,8 @@ class Policy(ABC, Generic[K, C]):
     """One line for `fairlead policies`."""
     choose_when: ClassVar[str]
     choose_when_not: ClassVar[str]
-    Tables: ClassVar[type[Tables]]
+    tables: ClassVar[type[Tables]]
+    """What a cluster file of this policy holds."""
     kinds: ClassVar[Mapping[str, type[Object]]]
     """Kind of object (as in `kind:name@owner`) → its table."""
     reads: ClassVar[tuple[str, ...]] = ()
@@ -91,7 +93,7 @@ class Policy(ABC, Generic[K, C]):
     rule: Rule
     version: int
 
-    def __init__(self, tables: Tables) -> None:
+    def __init__(self, tables: T) -> None:
         """Check the tables against each other and start with nobody served."""
         self.objects = {}
         for ref, each in self.listing(tables):
@@ -104,7 +106,7 @@ class Policy(ABC, Generic[K, C]):
     # what a policy says of itself
 
     @abstractmethod
-    def listing(self, tables: Tables) -> Iterable[tuple[Ref, Object]]:
+    def listing(self, tables: T) -> Iterable[tuple[Ref, Object]]:
         """The file's objects, in the order of the file."""
 
     @abstractmethod
@@ -127,15 +129,15 @@ class Policy(ABC, Generic[K, C]):
         """The candidate's name in explanations."""
         return self.members[self.member(candidate)]
 
-    def take(self, key: K, step: str, left: Sequence[C]) -> Taken | None:  # noqa: ARG002
+    def take(self, key: K, step: str, left: Sequence[C]) -> Taken | None:
         """Whom to choose at once after this elimination, if anybody."""
         return None
 
-    def outcome_after(self, step: str) -> str:  # noqa: ARG002
+    def outcome_after(self, step: str) -> str:
         """The outcome of a message that loses its last candidate in this elimination."""
         return NO_DESTINATION
 
-    def address(self, member: int) -> str | None:  # noqa: ARG002
+    def address(self, member: int) -> str | None:
         """Where a destination is reached, if the policy's objects say."""
         return None
 
@@ -152,7 +154,11 @@ class Policy(ABC, Generic[K, C]):
         """Count everybody as not served."""
         raise ChangeError(f"reset: the policy {self.name} counts nothing that could be reset")
 
-    def bind_default(self, key: K) -> str:  # noqa: ARG002
+    def timed(self, effects: Iterable[Effect]) -> bool:
+        """Whether completions decide who is busy, now or after any of these effects."""
+        return False
+
+    def bind_default(self, key: K) -> str:
         """How messages are bound that do not say it themselves."""
         return ""
 
@@ -160,7 +166,7 @@ class Policy(ABC, Generic[K, C]):
         """Weights of the destinations that can be chosen now; empty where weights do not decide."""
         return {}
 
-    def refusal(self, attribute: str) -> str | None:  # noqa: ARG002
+    def refusal(self, attribute: str) -> str | None:
         """Why this attribute cannot be changed, if it cannot."""
         return None
 
@@ -305,7 +311,7 @@ class Policy(ABC, Generic[K, C]):
         other = copy.copy(self)
         other.objects = dict(self.objects)
         other.rule = self.rule.copy()
-        other._verdicts = {}
+        other._verdicts = {}  # noqa: SLF001 - it is one of us
         return other
 
     # state as plain data

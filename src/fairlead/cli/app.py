@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from enum import Enum
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
@@ -22,7 +22,7 @@ app = typer.Typer(
 )
 
 
-class Written(str, Enum):
+class Written(StrEnum):
     """Formats of results."""
 
     parquet = "parquet"
@@ -30,7 +30,7 @@ class Written(str, Enum):
     json = "json"
 
 
-class Read(str, Enum):
+class Read(StrEnum):
     """Formats of messages."""
 
     csv = "csv"
@@ -85,7 +85,9 @@ def dispatch(
     ],
     changes: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="What happened to the cluster: time,target,attribute,value."),
+        typer.Option(
+            metavar="FILE", help="What happened to the cluster: time,target,attribute,value."
+        ),
     ] = None,
     column: Annotated[
         list[str] | None,
@@ -185,7 +187,9 @@ def explain(
         explain_made(out, id)
         return
     if id is not None:
-        raise UserError("explain --id needs the folder that dispatch wrote: fairlead explain OUT --id ID")
+        raise UserError(
+            "explain --id needs the folder that dispatch wrote: fairlead explain OUT --id ID"
+        )
     if cluster is None:
         raise UserError("explain needs --cluster FILE (an invented message) or OUT --id ID")
     explain_invented(cluster, message or [], count)

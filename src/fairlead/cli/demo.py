@@ -73,7 +73,7 @@ def run_demo(out: Path, master: str | None) -> None:
 
 
 def _source() -> Path:
-    """The zipped table inside the package. (The package itself cannot be imported everywhere.)"""
+    """The zipped table inside the package (which itself cannot be imported everywhere)."""
     found = importlib.util.find_spec(PACKAGE)
     places = found.submodule_search_locations if found else None
     if not places:
@@ -97,9 +97,9 @@ def _prepare(out: Path, source: Path) -> None:
         shutil.copyfile(FILES / name, out / name)
     if not (out / TABLE).exists():
         unpacked = out / f".{TABLE}"
-        with zipfile.ZipFile(source) as archive, archive.open(TABLE) as packed:
-            with unpacked.open("wb") as file:
-                shutil.copyfileobj(packed, file)
+        archived = zipfile.ZipFile(source)
+        with archived as archive, archive.open(TABLE) as packed, unpacked.open("wb") as file:
+            shutil.copyfileobj(packed, file)
         unpacked.rename(out / TABLE)
 
 

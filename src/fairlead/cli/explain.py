@@ -36,8 +36,8 @@ def explain_invented(path: Path, given: Sequence[str], count: int) -> None:
     decisions = [balancer.choose(message) for _ in range(count)]
     out = console()
     last = decisions[-1]
-    name = last.destination
-    head = f"-> {name}" if name is not None else f"-> nobody ({last.outcome})"
+    told = last.destination
+    head = f"-> {told}" if told is not None else f"-> nobody ({last.outcome})"
     out.print(f"message {count} of {count} {head}" if count > 1 else head, markup=False)
     out.print(str(last.explain()), markup=False)
     if count == 1:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Self
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
@@ -19,7 +20,7 @@ class Stages:
         self.bar: Progress | None = None
         self.stages = stages
 
-    def __enter__(self) -> Stages:
+    def __enter__(self) -> Self:
         if self.console.is_terminal:
             self.bar = Progress(
                 SpinnerColumn(),

@@ -26,9 +26,7 @@ def table(*columns: str, title: str | None = None, right: tuple[str, ...] = ()) 
     """An empty table in the style of all ours."""
     found = Table(title=title, title_justify="left", box=None, pad_edge=False)
     for column in columns:
-        found.add_column(
-            column, justify="right" if column in right else "left", overflow="fold"
-        )
+        found.add_column(column, justify="right" if column in right else "left", overflow="fold")
     return found
 
 

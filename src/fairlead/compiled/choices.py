@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from fairlead.balance.rules.ready_ring import Due, ReadyRing
 from fairlead.balance.rules.rule import Rule
 from fairlead.compiled.kernels import Int32s, Int64s, as_arrays, kernels
 
@@ -57,6 +58,26 @@ def choose_among_sets(rule: Rule, sets: Sequence[Sequence[int]], which: Int32s) 
     state = as_arrays(rule.state)
     kernels(rule.module).run(state, starts, members, which, found)
     rule.adopt(state)
+    return found
+
+
+def choose_in_time(
+    rule: Rule, sets: Sequence[Sequence[int]], which: Int32s, times: Int64s, services: Int64s
+) -> Int64s:
+    """As `choose_among_sets`, where completions decide who is busy (times in microseconds)."""
+    assert isinstance(rule, ReadyRing)  # noqa: S101 - no other rule has completions
+    starts, members = flat(sets)
+    state = as_arrays(rule.state)
+    waiting = [np.array(list(field), np.int64) for field in rule.due[:3]]
+    more = np.zeros(len(which), np.int64)
+    at, order, who = (np.concatenate([field, more]) for field in waiting)
+    size = np.array(list(rule.due.size), np.int64)
+    found = np.empty(len(which), np.int64)
+    run_timed = kernels(rule.module).run_timed
+    run_timed(state, Due(at, order, who, size), starts, members, which, times, services, found)
+    rule.adopt(state)
+    left = int(size[0])
+    rule.due = Due(at[:left].tolist(), order[:left].tolist(), who[:left].tolist(), size.tolist())
     return found
 
 

@@ -31,7 +31,7 @@ def kernels(module: ModuleType) -> SimpleNamespace:
     return SimpleNamespace(**found)
 
 
-@numba.njit(cache=True)  # type: ignore[untyped-decorator]
+@numba.njit(cache=True)
 def number(streams: Int32s, upcoming: Int64s, out: Int64s) -> None:
     """Number the messages of each stream: out[k] = place of message k in streams[k], or -1."""
     for k in range(len(streams)):

@@ -18,7 +18,7 @@ class Codes:
         self.address: list[str | None] = [None] * len(OUTCOMES)
         self.outcome: list[str] = list(OUTCOMES)
 
-    def labels(self, policy: Policy[Any, Any], steps: Iterable[Sequence[Effect]]) -> Labels:
+    def labels(self, policy: Policy[Any, Any, Any], steps: Iterable[Sequence[Effect]]) -> Labels:
         """Add a cluster: its destinations, with each address that they ever have."""
         found = Labels()
         for member, name in enumerate(policy.members):

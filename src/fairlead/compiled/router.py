@@ -11,7 +11,6 @@ import numpy as np
 from fairlead.balance.change import Change
 from fairlead.balance.cluster import Cluster, resolve
 from fairlead.balance.message import CONTROL, NO_DESTINATION, OUTCOMES
-from fairlead.balance.policies.nanomsg import Nanomsg
 from fairlead.balance.policy import Effect, Raw
 from fairlead.compiled.bindings import Bindings
 from fairlead.compiled.kernels import Int32s, Int64s, number
@@ -56,9 +55,7 @@ class Plan:
         for time, name, effects in resolve(states, self.changes):
             self.steps[name].append((time, effects))
         self.policies = states
-        self.reads = tuple(
-            dict.fromkeys(name for state in states.values() for name in state.reads)
-        )
+        self.reads = tuple(dict.fromkeys(name for state in states.values() for name in state.reads))
         self.streamed = tuple(
             dict.fromkeys(name for state in states.values() for name in state.streams)
         )
@@ -76,7 +73,10 @@ class Plan:
     @property
     def timed(self) -> dict[str, bool]:
         """By cluster: whether completions decide who is busy."""
-        return {cluster.name: _limited(cluster, self.steps[cluster.name]) for cluster in self.clusters}
+        return {
+            name: policy.timed(e for _, effects in self.steps[name] for e in effects)
+            for name, policy in self.policies.items()
+        }
 
     @property
     def times(self) -> list[int]:
@@ -97,7 +97,9 @@ class Plan:
             self.stream_of.append(streams.setdefault((each.cluster, *own), len(streams)))
         self.streams = list(streams)
 
-    def message_class(self, cluster: str, attributes: Mapping[str, str], *, control: bool) -> MessageClass:
+    def message_class(
+        self, cluster: str, attributes: Mapping[str, str], *, control: bool
+    ) -> MessageClass:
         """The class of messages with these routing attributes ("" where not given)."""
         if control:
             return MessageClass(cluster, (), control=True)
@@ -110,15 +112,6 @@ class Plan:
         return MessageClass(
             cluster, policy.normal(tuple(attributes.get(name, "") for name in policy.reads))
         )
-
-
-def _limited(cluster: Cluster, steps: Sequence[tuple[int, list[Effect]]]) -> bool:
-    """Whether any destination is ever busy."""
-    if cluster.policy is not Nanomsg:
-        return False
-    if any(peer.capacity for peer in cluster.start().objects.values()):
-        return True
-    return any(e.attribute == "capacity" and e.value for _, effects in steps for e in effects)
 
 
 class Router:
@@ -152,9 +145,7 @@ class Router:
             steps = plan.steps[cluster.name]
             labels = self.codes.labels(policy, [effects for _, effects in steps])
             raws = [classes[code].raw for code in own]
-            self.runs.append(
-                ClusterRun(policy, steps, raws, labels, timed=timed[cluster.name])
-            )
+            self.runs.append(ClusterRun(policy, steps, raws, labels, timed=timed[cluster.name]))
 
     def feed(
         self,

@@ -8,12 +8,10 @@ from typing import Any
 import numpy as np
 
 from fairlead.balance.message import NO_DESTINATION, OUTCOMES, ROUTED
-from fairlead.balance.policies.nanomsg import Nanomsg
 from fairlead.balance.policy import Effect, Policy, Raw
-from fairlead.balance.rules import ready_ring
 from fairlead.compiled.bindings import UNBOUND, Bindings
-from fairlead.compiled.choices import choose_among_one, choose_among_sets, flat
-from fairlead.compiled.kernels import Int32s, Int64s, as_arrays, kernels
+from fairlead.compiled.choices import choose_among_one, choose_among_sets, choose_in_time
+from fairlead.compiled.kernels import Int32s, Int64s
 from fairlead.compiled.labels import Labels
 
 Step = tuple[int, Sequence[Effect]]
@@ -25,7 +23,7 @@ class ClusterRun:
 
     def __init__(
         self,
-        policy: Policy[Any, Any],
+        policy: Policy[Any, Any, Any],
         steps: Sequence[Step],
         classes: Sequence[Raw],
         labels: Labels,
@@ -111,13 +109,11 @@ class ClusterRun:
             return
         self.catch_up(time)
         if self.timed:
-            assert isinstance(self.policy, Nanomsg)
-            ready_ring.finish_until(self.policy.rule.state, self.policy.due, time)
+            self.policy.rule.finish_until(time)
 
     def _apply(self, time: int, effects: Sequence[Effect]) -> None:
         if self.timed:
-            assert isinstance(self.policy, Nanomsg)
-            ready_ring.finish_until(self.policy.rule.state, self.policy.due, time)
+            self.policy.rule.finish_until(time)
         self.policy.apply(effects)
         self.done += 1
         self._fresh = True
@@ -212,38 +208,15 @@ class ClusterRun:
         if not len(which):
             return np.empty(0, np.int64)
         if self.timed and times is not None and services is not None:
-            return self._choose_timed(which, times, services)
+            return choose_in_time(self.policy.rule, self._sets, which, times, services)
         used = np.unique(which) if len(self._sets) > 1 else np.array([0])
         if len(used) == 1:
             return choose_among_one(self.policy.rule, self._sets[int(used[0])], len(which))
         return choose_among_sets(self.policy.rule, self._sets, which)
 
-    def _choose_timed(self, which: Int32s, times: Int64s, services: Int64s) -> Int64s:
-        policy = self.policy
-        assert isinstance(policy, Nanomsg)
-        starts, members = flat(self._sets)
-        state = as_arrays(policy.rule.state)
-        old = policy.due
-        room = np.zeros(old.size[0] + len(which), np.int64)
-        due = ready_ring.Due(room, room.copy(), room.copy(), np.array(old.size, np.int64))
-        for field, source in zip(due[:3], old[:3], strict=True):
-            field[: old.size[0]] = source[: old.size[0]]
-        found = np.empty(len(which), np.int64)
-        kernels(policy.rule.module).run_timed(
-            state, due, starts, members, which, times, services, found
-        )
-        policy.rule.adopt(state)
-        size = int(due.size[0])
-        kept = (field[:size].tolist() for field in due[:3])
-        policy.due = ready_ring.Due(*kept, due.size.tolist())
-        return found
-
     def dump(self) -> dict[str, Any]:
         """Where the cluster stands, as plain data."""
-        plain: dict[str, Any] = {"done": self.done, "rule": self.policy.rule.dump()}
-        if isinstance(self.policy, Nanomsg):
-            plain["due"] = [list(field) for field in self.policy.due]
-        return plain
+        return {"done": self.done, "rule": self.policy.rule.dump()}
 
     def load(self, plain: Mapping[str, Any]) -> None:
         """Go to where `dump` was taken; only forwards."""
@@ -251,7 +224,5 @@ class ClusterRun:
             self.policy.apply(self.steps[self.done][1])
             self.done += 1
         self.policy.rule.load(plain["rule"])
-        if isinstance(self.policy, Nanomsg):
-            self.policy.due = ready_ring.Due(*(list(field) for field in plain["due"]))
         self._fresh = True
         self._label()

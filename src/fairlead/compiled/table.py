@@ -11,8 +11,9 @@ import pyarrow.compute as pc
 from fairlead.balance.change import Change
 from fairlead.balance.cluster import Cluster
 from fairlead.balance.message import CONTRADICTIONS, SET_PRIORITY, WORDS
-from fairlead.compiled.kernels import Int32s, Int64s
+from fairlead.balance.policy import Raw
 from fairlead.compiled.bindings import NO_KEY, UNBOUND, Bindings
+from fairlead.compiled.kernels import Int32s, Int64s
 from fairlead.compiled.router import MessageClass, Plan, Router
 from fairlead.errors import MessageError
 
@@ -74,22 +75,24 @@ def _check(messages: pa.Table) -> None:
         raise MessageError("messages: id: found nothing in a row, allowed: a text")
     if pc.count_distinct(messages.column("id")).as_py() != len(messages):
         raise MessageError("messages: id: found one twice, allowed: once")
+    _check_words(messages)
+
+
+def _check_words(messages: pa.Table) -> None:
     for name, words in WORDS.items():
-        if name in messages.column_names:
-            known = pc.unique(_text(messages, name))
-            for value in known.to_pylist():
-                if value and value not in words:
-                    raise MessageError(
-                        f"messages: {name}: found {value!r}, allowed: {', '.join(words)}, empty"
-                    )
+        if name not in messages.column_names:
+            continue
+        for value in pc.unique(_text(messages, name)).to_pylist():
+            if value and value not in words:
+                raise MessageError(
+                    f"messages: {name}: found {value!r}, allowed: {', '.join(words)}, empty"
+                )
     for rule in CONTRADICTIONS:
-        if rule.flag in messages.column_names:
-            flagged = pc.equal(_text(messages, rule.flag), "true")
-            for name in rule.excludes:
-                if name in messages.column_names:
-                    both = pc.and_(flagged, pc.not_equal(_text(messages, name), ""))
-                    if pc.any(both).as_py():
-                        raise MessageError(f"messages: {rule.flag}: a message with it has no {name}")
+        flagged = pc.equal(_text(messages, rule.flag), "true")
+        for name in rule.excludes:
+            both = pc.and_(flagged, pc.not_equal(_text(messages, name), ""))
+            if pc.any(both).as_py():
+                raise MessageError(f"messages: {rule.flag}: a message with it has no {name}")
 
 
 def _text(messages: pa.Table, name: str) -> pa.ChunkedArray:
@@ -105,7 +108,7 @@ def _times(messages: pa.Table) -> Int64s:
         raise MessageError("messages: time: found nothing in a row")
     if pa.types.is_timestamp(column.type):
         found = column.cast(pa.timestamp("us", column.type.tz), safe=False).cast(pa.int64())
-        return np.asarray(found.to_numpy())
+        return np.asarray(found.to_numpy(), np.int64)
     return _micros(messages, "time")
 
 
@@ -113,7 +116,7 @@ def _micros(messages: pa.Table, name: str) -> Int64s:
     """A number of seconds as whole microseconds."""
     column = messages.column(name)
     if pa.types.is_integer(column.type):
-        return np.asarray(column.cast(pa.int64()).to_numpy()) * MICROS
+        return np.asarray(column.cast(pa.int64()).to_numpy(), np.int64) * MICROS
     seconds = np.asarray(pc.fill_null(column, float("nan")).cast(pa.float64()).to_numpy())
     if not np.isfinite(seconds).all():
         raise MessageError(f"messages: {name}: found something that is no number")
@@ -148,9 +151,7 @@ def classes(messages: pa.Table, plan: Plan) -> Int32s:
         if name == "type":
             words, indices = _only_control(words, indices)
         distinct, code = _compressed(code * len(words) + indices)
-        given = [
-            {**given[c // len(words)], name: words[c % len(words)]} for c in distinct.tolist()
-        ]
+        given = [{**given[c // len(words)], name: words[c % len(words)]} for c in distinct.tolist()]
     known: dict[MessageClass, int] = {}
     recoded = []
     for each in given:
@@ -197,20 +198,18 @@ def bindings(messages: pa.Table, plan: Plan, codes: Int32s) -> Bindings | None:
     """What each row may be bound by."""
     if not plan.binds or not len(messages):
         return None
-    whose = {}
-    places = [
-        whose.setdefault((each.cluster, each.raw[:2]), len(whose)) for each in plan.classes
-    ]
+    whose: dict[tuple[str, Raw], int] = {}
+    places = [whose.setdefault((each.cluster, each.raw[:2]), len(whose)) for each in plan.classes]
     home = np.array(places, np.int64)[codes]
     bind, words = _coded(messages, "bind")
     said = np.array([Bindings.code(word) for word in words], np.int8)[bind]
-    keys = []
+    keys: list[Int64s] = []
     for name in ("producer", "group"):
         indices, words = _coded(messages, name)
         _, key = _compressed(home * len(words) + indices)
         key += sum(int(each.max()) + 1 for each in keys)
         if name == "group":
-            key = np.where(np.array([word == "" for word in words])[indices], NO_KEY, key)
+            key = np.where(np.array([not word for word in words], np.bool_)[indices], NO_KEY, key)
         keys.append(key)
     size = max(int(each.max()) for each in keys) + 1
     return Bindings(said, keys[0], keys[1], np.full(size, UNBOUND, np.int64))

@@ -60,7 +60,7 @@ def _csv(text: str, path: str) -> list[tuple[int, Mapping[str, Any]]]:
 
 
 def _json(text: str, path: str) -> list[tuple[int, Mapping[str, Any]]]:
-    rows = []
+    rows: list[tuple[int, Mapping[str, Any]]] = []
     for number, line in enumerate(text.splitlines(), 1):
         if not line.strip():
             continue

@@ -52,9 +52,7 @@ def _search(starts: Sequence[Place], low: int, high: int) -> Column:
     middle = (low + high) // 2
     key, id_ = starts[middle]
     before = (F.col(KEY) < key) | ((F.col(KEY) == key) & (F.col(ID) < F.lit(id_)))
-    return F.when(before, _search(starts, low, middle)).otherwise(
-        _search(starts, middle + 1, high)
-    )
+    return F.when(before, _search(starts, low, middle)).otherwise(_search(starts, middle + 1, high))
 
 
 def cut(accepted: DataFrame, *, rows_a_block: int = ROWS_A_BLOCK) -> Blocks:

@@ -8,7 +8,7 @@ import secrets
 import shutil
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Self
 from urllib.parse import unquote, urlparse
 
 from pyspark.sql import Column, DataFrame
@@ -59,7 +59,7 @@ class Delivery:
             raise OutputError(f"{out}: the folder {self.final.parent} does not exist")
         self.making = self.final.parent / f".{self.final.name}.{secrets.token_hex(4)}"
 
-    def __enter__(self) -> Delivery:
+    def __enter__(self) -> Self:
         try:
             self.making.mkdir()
         except OSError as error:

@@ -1,28 +1,28 @@
 """Dispatch: route a whole table of messages and deliver it. The whole flow stands in this file.
 
-    read → accept → unique → cut into blocks → survey → states → route → deliver → measure
+read → accept → unique → cut into blocks → survey → states → route → deliver → measure
 """
 
 from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict, dataclass, field
-from typing import Any, Final
+from typing import Any
 
 from pyspark.sql import DataFrame, Observation, SparkSession
 from pyspark.sql import functions as F
 
 from fairlead.balance.change import Change
 from fairlead.balance.cluster import Cluster
-from fairlead.compiled.router import Plan
+from fairlead.compiled.router import Plan, Router
 from fairlead.errors import MessageError
 from fairlead.pipeline import bind, keep
 from fairlead.pipeline.accept import accept, text
-from fairlead.pipeline.blocks import ROWS_A_BLOCK, Blocks, cut, version
-from fairlead.pipeline.columns import BLOCK, FREE, REASON, TIME
+from fairlead.pipeline.blocks import ROWS_A_BLOCK, cut, version
+from fairlead.pipeline.columns import FREE, REASON, TIME
 from fairlead.pipeline.deliver import Delivery
 from fairlead.pipeline.measure import (
     Phase,
@@ -39,7 +39,6 @@ from fairlead.pipeline.unique import unique
 
 log = logging.getLogger("fairlead")
 
-STAGES: Final = ("check ids", "cut into blocks", "survey", "route and write", "measure")
 Progress = Callable[[str], AbstractContextManager[object]]
 
 
@@ -52,13 +51,13 @@ class Routed:
     rows: DataFrame
     columns: list[str]
     states: States
-    every_state: States
+    """The router's state at the start of each block."""
 
     @property
     def decisions(self) -> DataFrame:
         """The accepted rows, in order, with destination, address, outcome and sequence."""
         blocks = in_blocks(self.rows, len(self.survey.blocks))
-        return spelled(route(blocks, self.plan, self.every_state), self.plan, self.columns)
+        return spelled(route(blocks, self.plan, self.states), self.plan, self.columns)
 
 
 @dataclass
@@ -73,8 +72,6 @@ class Summary:
     rejections: dict[str, int] = field(default_factory=dict)
     seconds: float = 0.0
     blocks: int = 1
-    in_order_pass: bool = False
-    """Whether choices of different classes were entangled, so that one pass had to go in order."""
 
     def as_plain(self) -> dict[str, Any]:
         """For summary.json."""
@@ -101,9 +98,7 @@ def dispatch(
     Runs a few small jobs at once (to learn how many messages of each class there are); the
     routing itself is lazy. Raises MessageError, ConfigError, ChangeError.
     """
-    return prepare(
-        messages, clusters, changes, trust_ids=trust_ids, where="messages"
-    )[0].decisions
+    return prepare(messages, clusters, changes, trust_ids=trust_ids, where="messages")[0].decisions
 
 
 def rejected(
@@ -150,21 +145,21 @@ def prepare(
             classified = bind.keyed(classified, plan)
             free = recount(classified.where(FREE))
         jumbled = "position" in columns and bool(plan.times)
-        begin = None if jumbled else states(plan, found.counts, free, len(blocks))
-    if begin is None:
+        known = None if jumbled else states(plan, found.counts, free, len(blocks))
+    if known is not None:
+        begin: States = known
+    else:
         with progress("route in order"):
             chosen_for = classified.where(FREE) if bound else classified
             in_order = states_in_order(plan, chosen_for, len(blocks))
             begin = _with_streams(plan, found, in_order)
     if bound:
         classified = bind.bound(classified, plan, begin, len(blocks))
-    return Routed(plan, found, classified, columns, begin, begin), rows
+    return Routed(plan, found, classified, columns, begin), rows
 
 
 def _with_streams(plan: Plan, found: Survey, in_order: States) -> States:
     """States of the choices, with the streams counted."""
-    from fairlead.compiled.router import Router
-
     router = Router(plan)
     whole = []
     for block, state in enumerate(in_order):
@@ -212,7 +207,7 @@ def run(
     seen = Observation()
     with progress("route and write"):
         decisions = ready.decisions
-        delivery.write(decisions.observe(seen, *digest_of(decisions)), "decisions", file_format)
+        delivery.write(decisions.observe(seen, *digest_of()), "decisions", file_format)
         bad = _rejected(rows, ready.columns)
         if not ready.survey.rejected:
             bad = bad.limit(0)
@@ -270,8 +265,3 @@ def _rejections(rejected: DataFrame) -> dict[str, int]:
     kind = F.split(F.col("reason"), ": found|: a message", 2)[0]
     rows = rejected.groupBy(kind.alias("kind")).agg(F.count(F.lit(1)).alias("n")).collect()
     return {row["kind"]: row["n"] for row in sorted(rows, key=lambda row: str(row["kind"]))}
-
-
-def blocks_of(ready: Routed) -> Blocks:
-    """The blocks of a table that is ready."""
-    return ready.survey.blocks

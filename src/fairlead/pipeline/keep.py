@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.types import StringType, StructField, StructType, ArrayType, MapType
+from pyspark.sql.types import ArrayType, MapType, StringType, StructField, StructType
 
 from fairlead.pipeline.deliver import OPTIONS, Delivery
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import Column
 from pyspark.sql import functions as F
 
 from fairlead.balance.message import ROUTED
@@ -15,7 +15,7 @@ from fairlead.compiled.router import Plan
 from fairlead.errors import FairleadError
 
 
-def digest_of(decisions: DataFrame) -> list[Column]:
+def digest_of() -> list[Column]:
     """Aggregates that tell two tables of decisions apart, whatever the order of their rows."""
     words = [F.coalesce(F.col(name).cast("string"), F.lit("\0")) for name in DIGESTED]
     one = F.xxhash64(*words)
@@ -82,7 +82,9 @@ def phases(plan: Plan, counts: Sequence[tuple[int, str, str | None, int]]) -> li
     return found
 
 
-def _shares(cluster: str, policy: Policy[Any, Any], counts: Mapping[str | None, int]) -> list[Share]:
+def _shares(
+    cluster: str, policy: Policy[Any, Any, Any], counts: Mapping[str | None, int]
+) -> list[Share]:
     weights = policy.weights()
     total = sum(weights.values())
     routed = sum(n for destination, n in counts.items() if destination is not None)

@@ -91,8 +91,7 @@ def _mapped(
     except (AnalysisException, ParseException) as error:
         spelled = ", ".join(f"{name}={expression}" for name, expression in columns.items())
         raise UserError(
-            f"{path}: --column {spelled}: {_first(error)}; "
-            f"the table has: {listed(table.columns)}"
+            f"{path}: --column {spelled}: {_first(error)}; the table has: {listed(table.columns)}"
         ) from None
 
 
@@ -101,8 +100,10 @@ def checked(messages: DataFrame, where: str) -> DataFrame:
     names = messages.columns
     for name in ("id", "time"):
         if name not in names:
-            way = "map one with --column id=…, or use --number-rows" if name == "id" else (
-                "map one with --column time=…"
+            way = (
+                "map one with --column id=…, or use --number-rows"
+                if name == "id"
+                else ("map one with --column time=…")
             )
             raise MessageError(
                 f"{where}: no column {name!r}, found: {listed(names)}{hint(name, names)}; {way}"
@@ -196,9 +197,7 @@ def _numbered(spark: SparkSession, table: DataFrame, path: str) -> DataFrame:
     )
     joined = placed.join(F.broadcast(offsets), [PREFIX + "file", PREFIX + "piece"])
     own = [_named(name) for name in table.columns if name != IDENTITY]
-    return joined.select(
-        F.concat(F.col(PREFIX + "name"), F.lit(":"), number).alias(IDENTITY), *own
-    )
+    return joined.select(F.concat(F.col(PREFIX + "name"), F.lit(":"), number).alias(IDENTITY), *own)
 
 
 def _relative(files: Sequence[str], path: str) -> list[str]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,7 @@ import pyarrow as pa
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from fairlead.compiled.kernels import Int64s
+from fairlead.compiled.kernels import Int32s, Int64s
 from fairlead.compiled.router import Plan, Router
 from fairlead.pipeline.columns import (
     BLOCK,
@@ -37,13 +38,18 @@ def in_blocks(rows: DataFrame, blocks: int) -> DataFrame:
     return rows.repartitionById(blocks, BLOCK).sortWithinPartitions(BLOCK, KEY, ID)
 
 
+def needed(plan: Plan) -> tuple[bool, bool]:
+    """Whether service times matter, and whether times do."""
+    timed = any(plan.timed.values())
+    return timed, timed or bool(plan.times)
+
+
 def route(rows: DataFrame, plan: Plan, states: States) -> DataFrame:
     """The rows with PACKED: sequence and label in one number.
 
     `rows`: in blocks (see `in_blocks`), with BLOCK, CLASS and, where a message can be bound, FREE.
     """
-    timed = any(plan.timed.values())
-    dated = timed or bool(plan.times)
+    timed, dated = needed(plan)
     code: Column = F.col(CLASS)
     if FREE in rows.columns:
         code = F.when(F.col(FREE), code).otherwise(-1 - code)
@@ -62,7 +68,7 @@ def _router(plan: Plan, states: States) -> Any:  # noqa: ANN401 - a Spark UDF
             block, *columns = (np.asarray(column) for column in batch)
             out = np.empty(len(block), np.int64)
             edges = [0, *(np.flatnonzero(np.diff(block)) + 1).tolist(), len(block)]
-            for start, stop in zip(edges, edges[1:], strict=False):
+            for start, stop in pairwise(edges):
                 if stop == start:
                     continue
                 if block[start] != current:
@@ -79,11 +85,15 @@ def _router(plan: Plan, states: States) -> Any:  # noqa: ANN401 - a Spark UDF
         "return": Iterator[pa.Array],
     }
     # It goes on from row to row, so it must see each row once and in order.
-    return F.arrow_udf(run, "long").asNondeterministic()
+    return F.arrow_udf(run, "long").asNondeterministic()  # type: ignore[attr-defined]
 
 
 def _packed(
-    router: Router, labels: int, codes: Any, times: Any = None, services: Any = None  # noqa: ANN401
+    router: Router,
+    labels: int,
+    codes: Int32s,
+    times: Int64s | None = None,
+    services: Int64s | None = None,
 ) -> Int64s:
     free = codes >= 0
     if free.all():

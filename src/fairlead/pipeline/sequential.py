@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
+from itertools import pairwise
 from typing import Final
 
 import numpy as np
@@ -17,21 +18,19 @@ from pyspark.sql import DataFrame
 
 from fairlead.compiled.router import Plan, Router
 from fairlead.pipeline.columns import BLOCK, CLASS, ID, KEY, SERVICE, TIME
+from fairlead.pipeline.route import needed
 
 PACK_BYTES: Final = 1 << 14
 PACKED_SCHEMA: Final = "block int, part int, codes binary, times binary, services binary"
 STATE_SCHEMA: Final = "block int, state string"
 
 
-def states_in_order(
-    plan: Plan, free: DataFrame, blocks: int
-) -> list[Mapping[str, object]]:
+def states_in_order(plan: Plan, free: DataFrame, blocks: int) -> list[Mapping[str, object]]:
     """The router's state at the start of each block, choices only (streams are not counted).
 
     `free`: rows with BLOCK, CLASS, KEY, ID, TIME, SERVICE that are chosen for.
     """
-    timed = any(plan.timed.values())
-    dated = timed or bool(plan.times)
+    timed, dated = needed(plan)
     narrow = free.select(
         BLOCK, CLASS, KEY, ID, *([TIME] if dated else []), *([SERVICE] if timed else [])
     )
@@ -60,7 +59,7 @@ def _packer(*, timed: bool, dated: bool):  # type: ignore[no-untyped-def]  # noq
             columns = [np.asarray(column) for column in batch.columns]
             edges = [0, *(np.flatnonzero(np.diff(columns[0])) + 1).tolist(), batch.num_rows]
             out: list[tuple[object, ...]] = []
-            for start, stop in zip(edges, edges[1:], strict=False):
+            for start, stop in pairwise(edges):
                 for low in range(start, stop, rows):
                     piece = [c[low : min(low + rows, stop)] for c in columns]
                     times = piece[2].tobytes() if dated else b""

@@ -12,6 +12,7 @@ import re
 import shutil
 import sys
 import tempfile
+import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -79,7 +80,9 @@ def session(master: str | None = None, **config: Setting) -> SparkSession:
     if master.startswith("local"):
         environment |= {"PYSPARK_PYTHON": sys.executable, "SPARK_LOCAL_IP": "127.0.0.1"}
         settings |= _local_settings(master)
-    with _environment(environment):
+    with _environment(environment), warnings.catch_warnings():
+        # PySpark's own Connect server takes all settings, then its client offers them once more.
+        warnings.filterwarnings("ignore", "Failed to set spark", UserWarning)
         return _started({**settings, **config})
 
 

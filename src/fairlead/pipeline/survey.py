@@ -108,7 +108,9 @@ def recount(free: DataFrame) -> Counts:
     return counts
 
 
-def states(plan: Plan, every: Counts, free: Counts, blocks: int) -> list[Mapping[str, object]] | None:
+def states(
+    plan: Plan, every: Counts, free: Counts, blocks: int
+) -> list[Mapping[str, object]] | None:
     """The router's state at the start of each block, by arithmetic alone.
 
     `every` counts all messages, for their places in the streams; `free` those that are chosen

@@ -53,14 +53,19 @@ def why(folder: Path, message_id: str) -> Why:
     """
     journal = _journal(folder)
     plan = Plan(
-        [Cluster.from_plain(each["tables"], default_name=each["name"]) for each in journal["clusters"]],
+        [
+            Cluster.from_plain(each["tables"], default_name=each["name"])
+            for each in journal["clusters"]
+        ],
         [Change(**each) for each in journal["changes"]],
         [MessageClass(each[0], tuple(each[1]), each[2]) for each in journal["classes"]],
     )
     files = sorted((folder / "decisions").glob("part-*"))
     file_format = journal["file_format"]
     for number, file in enumerate(files):
-        found = pc.index(_read(file, file_format, ["id"])["id"].cast(pa.string()), message_id).as_py()
+        found = pc.index(
+            _read(file, file_format, ["id"])["id"].cast(pa.string()), message_id
+        ).as_py()
         if found >= 0:
             return _explain(plan, journal, files[: number + 1], found)
     rejected = _rejection(folder, file_format, message_id)
@@ -73,7 +78,9 @@ def _journal(folder: Path) -> dict[str, Any]:
     try:
         journal: dict[str, Any] = json.loads((folder / JOURNAL).read_text(encoding="utf-8"))
     except FileNotFoundError:
-        raise UserError(f"{folder}: not a folder that dispatch wrote (it has no {JOURNAL})") from None
+        raise UserError(
+            f"{folder}: not a folder that dispatch wrote (it has no {JOURNAL})"
+        ) from None
     return journal
 
 
@@ -117,8 +124,15 @@ def _explain(plan: Plan, journal: dict[str, Any], files: list[Path], row: int) -
     asked = {name: rows[name][-1].as_py() for name in rows.column_names}
     if asked["outcome"] == CONTROL:
         line = "a SetPriority message is no work: nobody is chosen for it"
-        return Why(None, CONTROL, asked.get("cluster") or "", 0, "", None,
-                   Explanation([], [], line, CONTROL, None, ""))
+        return Why(
+            None,
+            CONTROL,
+            asked.get("cluster") or "",
+            0,
+            "",
+            None,
+            Explanation([], [], line, CONTROL, None, ""),
+        )
     codes = classes(rows, plan)
     keys = bindings(rows, plan, codes)
     router = Router(plan)
@@ -135,15 +149,24 @@ def _explain(plan: Plan, journal: dict[str, Any], files: list[Path], row: int) -
         None if keys is None else keys.at(before),
     )
     each = plan.classes[codes[last]]
-    place = [cluster.name for cluster in plan.clusters].index(each.cluster) if (
-        each.cluster in plan.policies
-    ) else None
+    place = (
+        [cluster.name for cluster in plan.clusters].index(each.cluster)
+        if (each.cluster in plan.policies)
+        else None
+    )
     sequence = None if asked["sequence"] is None else int(asked["sequence"])
     stream = "/".join(part for part in plan.streams[plan.stream_of[codes[last]]] if part)
     if place is None:
         line = f"there is no cluster {each.cluster!r}"
-        return Why(None, asked["outcome"], each.cluster, 0, stream, sequence,
-                   Explanation([], [], line, "unknown-cluster", None, ""))
+        return Why(
+            None,
+            asked["outcome"],
+            each.cluster,
+            0,
+            stream,
+            sequence,
+            Explanation([], [], line, "unknown-cluster", None, ""),
+        )
     run = router.runs[place]
     run.reach(None if times is None else int(times[last]))
     bound: tuple[str, ...] = ()
@@ -156,7 +179,12 @@ def _explain(plan: Plan, journal: dict[str, Any], files: list[Path], row: int) -
     explanation = explain(moment, each.raw, asked["destination"])
     _agree(explanation, asked["destination"], asked["outcome"])
     return Why(
-        asked["destination"], asked["outcome"], each.cluster, run.policy.version, stream, sequence,
+        asked["destination"],
+        asked["outcome"],
+        each.cluster,
+        run.policy.version,
+        stream,
+        sequence,
         explanation,
     )
 

@@ -9,6 +9,6 @@ from fairlead.balance.policies.msmq import Msmq
 from fairlead.balance.policies.nanomsg import Nanomsg
 from fairlead.balance.policy import Policy
 
-POLICIES: Final[dict[str, type[Policy[Any, Any]]]] = {
+POLICIES: Final[dict[str, type[Policy[Any, Any, Any]]]] = {
     policy.name: policy for policy in (Msmq, IbmMq, Nanomsg)
 }

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 from msgspec import UNSET
 
@@ -27,11 +27,12 @@ from fairlead.balance.policies.ibm_mq_objects import (
     Remote,
     workload,
 )
-from fairlead.balance.policy import Policy, Raw, Taken, Tables
+from fairlead.balance.policy import Policy, Raw, Taken
 from fairlead.balance.rules import least_served
 from fairlead.balance.rules.least_served import LeastServed
 from fairlead.errors import ConfigError
 
+STEPS_1_AND_2 = 5
 QUEUE_MANAGER, CHANNEL, QUEUE, ALIAS = "queue_manager", "channel", "queue", "alias"
 
 
@@ -171,15 +172,15 @@ def _eliminations(*, literal_step_11: bool) -> tuple[Elimination[Put, Candidate]
     )
 
 
-class IbmMq(Policy[Put, Candidate]):
+class IbmMq(Policy[IbmMqTables, Put, Candidate]):
     """The least used channel of those that the steps leave."""
 
     name = "ibm-mq"
     about = "cluster workload management: ranks, channel states, priorities, then weights"
     choose_when = "work is put to cluster queues, and ranks, states and priorities steer it"
     choose_when_not = "a plain list of machines with weights is all there is"
-    Tables = IbmMqTables
-    kinds = {QUEUE_MANAGER: Remote, CHANNEL: Channel, QUEUE: Queue, ALIAS: Alias}
+    tables = IbmMqTables
+    kinds: ClassVar = {QUEUE_MANAGER: Remote, CHANNEL: Channel, QUEUE: Queue, ALIAS: Alias}
     reads = ("queue", "queue_manager", "via_cluster_channel", "pcf", "already_sent")
     streams = ("queue",)
     binds = True
@@ -199,9 +200,7 @@ class IbmMq(Policy[Put, Candidate]):
         self.members = (*(ref.name for ref in channels), LOCAL)
         weights = [self.objects[ref].weight for ref in channels]
         recent = tables.queue_manager.most_recently_used_channels
-        self.rule = LeastServed(
-            [*weights, self._local_channel.weight], recency=True, recent=recent
-        )
+        self.rule = LeastServed([*weights, self._local_channel.weight], recency=True, recent=recent)
         self._eliminations = _eliminations(literal_step_11=tables.options.literal_step_11)
         self._only_queue = self._single_queue()
 
@@ -226,7 +225,8 @@ class IbmMq(Policy[Put, Candidate]):
                     f"allowed: the name of a [[remote]] ({listed(remotes) or 'there is none'})"
                     f"{hint(channel.queue_manager, remotes)}"
                 )
-        for kind, objects in (("queue", tables.queue), ("alias", tables.alias)):
+        placed: dict[str, Sequence[Queue | Alias]] = {"queue": tables.queue, "alias": tables.alias}
+        for kind, objects in placed.items():
             for k, each in enumerate(objects):
                 known = [self.local_name, *remotes]
                 if each.queue_manager not in known:
@@ -239,8 +239,7 @@ class IbmMq(Policy[Put, Candidate]):
         names = {ref.name for ref in self.objects if ref.kind == QUEUE}
         return names.pop() if len(names) == 1 else ""
 
-    def listing(self, tables: Tables) -> Iterable[tuple[Ref, Object]]:
-        assert isinstance(tables, IbmMqTables)
+    def listing(self, tables: IbmMqTables) -> Iterable[tuple[Ref, Object]]:
         yield Ref(QUEUE_MANAGER, tables.queue_manager.name), tables.queue_manager
         for remote in tables.remote:
             yield Ref(QUEUE_MANAGER, remote.name), remote
@@ -310,7 +309,9 @@ class IbmMq(Policy[Put, Candidate]):
         if not wanted:
             return [None]
         itself: list[Alias | None] = [None] if wanted == queue_manager else []
-        return itself + [each for each in self._aliases(wanted) if each.queue_manager == queue_manager]
+        return itself + [
+            each for each in self._aliases(wanted) if each.queue_manager == queue_manager
+        ]
 
     def _for_queue_manager(self, name: str) -> list[Candidate]:
         found = self._ways(name, None, None) if self._known(name) else []
@@ -354,9 +355,7 @@ class IbmMq(Policy[Put, Candidate]):
 
     def _channels(self) -> list[Channel]:
         return [
-            each
-            for ref, each in self.objects.items()
-            if ref.kind == CHANNEL and self._there(each)
+            each for ref, each in self.objects.items() if ref.kind == CHANNEL and self._there(each)
         ]
 
     def _aliases(self, name: str) -> list[Alias]:
@@ -415,7 +414,7 @@ class IbmMq(Policy[Put, Candidate]):
 
     # changes
 
-    def changed(self, ref: Ref, before: Any, after: Any) -> None:
+    def changed(self, ref: Ref, before: Any, after: Any) -> None:  # noqa: ANN401
         state = self.rule.state
         if ref.kind == CHANNEL and after.weight != before.weight:
             least_served.reweigh_in_place(state, self._index[ref.name], after.weight)
@@ -427,7 +426,7 @@ class IbmMq(Policy[Put, Candidate]):
         if any(self._altered(ref, old) for ref, old in before.items()) or self._newly_there(before):
             self.reset()
 
-    def _altered(self, ref: Ref, old: Any) -> bool:
+    def _altered(self, ref: Ref, old: Any) -> bool:  # noqa: ANN401
         new = self.objects[ref]
         return ref.kind == CHANNEL and not new.manual and workload(old) != workload(new)
 
@@ -461,17 +460,16 @@ class IbmMq(Policy[Put, Candidate]):
     def effective(self) -> list[str]:
         steps = [f"{e.name}: {e.about}" for e in self._eliminations]
         recent = self.objects[self._local].most_recently_used_channels
-        steps.insert(
-            5,
+        local = (
             "local: 3: a local instance is chosen at once if use_queue says so, "
-            "or if the message came in over a cluster channel",
+            "or if the message came in over a cluster channel"
         )
-        return [
-            *steps,
-            f"11c: only the {recent} most recently used channels are kept",
+        rule = (
             "choose least-served (12): the lowest sequence factor; ties to the least recently "
-            "used channel, then by name",
-        ]
+            "used channel, then by name"
+        )
+        limit = f"11c: only the {recent} most recently used channels are kept"
+        return [*steps[:STEPS_1_AND_2], local, *steps[STEPS_1_AND_2:], limit, rule]
 
 
 def _meet(one: Iterable[str], other: Iterable[str]) -> bool:

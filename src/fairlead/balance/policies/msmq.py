@@ -8,7 +8,7 @@ wins. Choosing and counting are one step here, which in the procedure are two.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from msgspec import Meta
 
@@ -71,15 +71,15 @@ ELIMINATIONS: tuple[Elimination[None, Machine], ...] = (
 )
 
 
-class Msmq(Policy[None, Machine]):
+class Msmq(Policy[MsmqTables, None, Machine]):
     """Lowest sent/weight; ties to the heavier, then by name."""
 
     name = "msmq"
     about = "weighted round robin: the machine with the lowest sent/weight"
     choose_when = "shares must follow the weights at every moment, not only on average"
     choose_when_not = "machines fail without being disabled, or are busy for unequal times"
-    Tables = MsmqTables
-    kinds = {"destination": Machine}
+    tables = MsmqTables
+    kinds: ClassVar = {"destination": Machine}
 
     def __init__(self, tables: MsmqTables) -> None:
         """Nobody has been sent anything yet."""
@@ -92,8 +92,7 @@ class Msmq(Policy[None, Machine]):
         self.members = tuple(ref.name for ref in self._refs)
         self.rule = LeastServed([self.objects[ref].weight for ref in self._refs])
 
-    def listing(self, tables: Tables) -> Iterable[tuple[Ref, Object]]:
-        assert isinstance(tables, MsmqTables)
+    def listing(self, tables: MsmqTables) -> Iterable[tuple[Ref, Object]]:
         return ((Ref("destination", each.name), each) for each in tables.destination)
 
     def key(self, raw: Raw) -> None:
@@ -112,7 +111,7 @@ class Msmq(Policy[None, Machine]):
         address: str = self.objects[self._refs[member]].address
         return address or None
 
-    def changed(self, ref: Ref, before: Any, after: Any) -> None:
+    def changed(self, ref: Ref, before: Any, after: Any) -> None:  # noqa: ANN401
         i = self._index[ref]
         state = self.rule.state
         if after.weight != before.weight:

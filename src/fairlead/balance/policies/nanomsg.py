@@ -7,16 +7,17 @@ behaviour: every sending releases the peer, which comes back at the tail.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
+import msgspec
 from msgspec import Meta
 
 from fairlead.balance.elimination import Elimination, drop_where
 from fairlead.balance.message import NO_DESTINATION
 from fairlead.balance.objects import Capacity, Object, Ref, Table, Worker
-from fairlead.balance.policy import Policy, Raw, Tables
+from fairlead.balance.policy import Effect, Policy, Raw, Tables
 from fairlead.balance.rules import ready_ring
-from fairlead.balance.rules.ready_ring import Due, ReadyRing
+from fairlead.balance.rules.ready_ring import ReadyRing
 from fairlead.errors import ConfigError
 
 
@@ -61,15 +62,15 @@ ELIMINATIONS: tuple[Elimination[None, Peer], ...] = (
 )
 
 
-class Nanomsg(Policy[None, Peer]):
+class Nanomsg(Policy[NanomsgTables, None, Peer]):
     """The head of the best ring that has a ready peer."""
 
     name = "nanomsg"
     about = "priorities 1 to 16: in turn among the ready peers of the best priority"
     choose_when = "one site is preferred and another takes over only when nobody there is ready"
     choose_when_not = "peers of one priority should get unequal shares"
-    Tables = NanomsgTables
-    kinds = {"destination": Peer}
+    tables = NanomsgTables
+    kinds: ClassVar = {"destination": Peer}
 
     def __init__(self, tables: NanomsgTables) -> None:
         """The peers that are up stand in their rings in the order of the file."""
@@ -85,13 +86,11 @@ class Nanomsg(Policy[None, Peer]):
             [peer.capacity for peer in peers],
             [peer.speed_in_thousandths for peer in peers],
         )
-        self.due: Due = ready_ring.nothing_due()
         for i, peer in enumerate(peers):
             if connected(peer):
                 ready_ring.connect(self.rule.state, i)
 
-    def listing(self, tables: Tables) -> Iterable[tuple[Ref, Object]]:
-        assert isinstance(tables, NanomsgTables)
+    def listing(self, tables: NanomsgTables) -> Iterable[tuple[Ref, Object]]:
         return ((Ref("destination", each.name), each) for each in tables.destination)
 
     def key(self, raw: Raw) -> None:
@@ -110,7 +109,7 @@ class Nanomsg(Policy[None, Peer]):
         address: str = self.objects[self._refs[member]].address
         return address or None
 
-    def changed(self, ref: Ref, before: Any, after: Any) -> None:
+    def changed(self, ref: Ref, before: Any, after: Any) -> None:  # noqa: ANN401
         i = self._index[ref]
         state = self.rule.state
         if after.capacity != before.capacity:
@@ -123,13 +122,15 @@ class Nanomsg(Policy[None, Peer]):
 
     def failed(self, ref: Ref) -> None:
         """The peer is down, and what it held will never be completed."""
-        import msgspec
-
         before = self.objects[ref]
         after = msgspec.structs.replace(before, state="down")
         self.objects[ref] = after
         self.changed(ref, before, after)
-        self.due = ready_ring.forget(self.rule.state, self.due, self._index[ref])
+        self.rule.forgotten(self._index[ref])
+
+    def timed(self, effects: Iterable[Effect]) -> bool:
+        limits = (peer.capacity for peer in self.objects.values())
+        return any(limits) or any(e.attribute == "capacity" and e.value for e in effects)
 
     def refusal(self, attribute: str) -> str | None:
         if attribute == "priority":
@@ -137,9 +138,12 @@ class Nanomsg(Policy[None, Peer]):
         return None
 
     def effective(self) -> list[str]:
+        rule = (
+            "choose ready-ring: the best priority that has a ready peer; there the one that has "
+            "been ready longest, which then goes to the tail"
+        )
         return [
             *(f"{e.name}: {e.about}" for e in ELIMINATIONS),
-            "choose ready-ring: the best priority that has a ready peer; there the one that has "
-            "been ready longest, which then goes to the tail",
+            rule,
             "a peer with a capacity is busy while it holds that many messages",
         ]

@@ -1,0 +1,1 @@
+"""Choice rules: small state machines over sequences of integers."""

@@ -2,16 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Any, TypeAlias
-
-Ints: TypeAlias = Any
-"""A list of int, or a NumPy array of int64; rules use only indexing and len() on it."""
-
+from collections.abc import Iterable, Iterator
+from typing import Protocol
 
 INT64_END = 1 << 63
 
 
-def copied(fields: Iterable[Ints]) -> list[list[int]]:
+class Indexes(Protocol):
+    """Integers that are only read."""
+
+    def __getitem__(self, place: int, /) -> int: ...
+
+    def __len__(self) -> int: ...
+
+    def __iter__(self) -> Iterator[int]: ...
+
+
+class Ints(Indexes, Protocol):
+    """Integers that may be written: a list, or an array of int64."""
+
+    def __setitem__(self, place: int, value: int, /) -> None: ...
+
+
+def copied(fields: Iterable[Indexes]) -> list[list[int]]:
     """Each sequence as a list of its own, of Python integers."""
     return [[int(value) for value in field] for field in fields]

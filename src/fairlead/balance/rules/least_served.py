@@ -13,13 +13,13 @@ A member is an index into the state's sequences; lists of members are in name or
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from fractions import Fraction
 from functools import cmp_to_key
 from math import gcd
 from typing import NamedTuple
 
-from fairlead.balance.rules.integers import INT64_END, Ints, copied
+from fairlead.balance.rules.integers import INT64_END, Indexes, Ints, copied
 from fairlead.balance.rules.rule import Comparison, Rank, Rule
 
 UNIT, TICK, RECENT = 0, 1, 2  # places in State.setting
@@ -29,7 +29,7 @@ NO_TICK = -1
 class State(NamedTuple):
     """What the rule remembers, one entry a member (`setting`: one for the whole rule)."""
 
-    count: Ints
+    count: Ints  # type: ignore[assignment]  # a tuple's method of this name is not missed
     """Choices since the last reset, in steps of `setting[UNIT]`."""
     weight: Ints
     tie: Ints
@@ -39,7 +39,7 @@ class State(NamedTuple):
     go by weight; how many of the most recently used members may be chosen, 0 = all]"""
 
 
-def choose(s: State, members: Ints, start: int, stop: int) -> int:
+def choose(s: State, members: Indexes, start: int, stop: int) -> int:
     """Choose among members[start:stop], at least one, and count the choice."""
     recent = s.setting[RECENT]
     limited = 0 < recent < stop - start
@@ -65,7 +65,7 @@ def before(s: State, i: int, j: int) -> bool:
     return i < j
 
 
-def among_recent(s: State, members: Ints, start: int, stop: int, i: int) -> bool:
+def among_recent(s: State, members: Indexes, start: int, stop: int, i: int) -> bool:
     """Whether member i is one of the `setting[RECENT]` most recently used (ties: by name)."""
     ahead = 0
     for k in range(start, stop):
@@ -83,7 +83,7 @@ def served(s: State, i: int) -> None:
         s.tie[i] = s.setting[TICK]
 
 
-def run(s: State, starts: Ints, members: Ints, sets: Ints, out: Ints) -> None:
+def run(s: State, starts: Indexes, members: Indexes, sets: Indexes, out: Ints) -> None:
     """Choose for each k among members[starts[sets[k]]:starts[sets[k] + 1]], into out[k]."""
     for k in range(len(sets)):
         out[k] = choose(s, members, starts[sets[k]], starts[sets[k] + 1])
@@ -162,7 +162,8 @@ def level(s: State, i: int, others: list[int]) -> None:
 
 def reset(s: State) -> None:
     """Nobody counts as served; who was used most recently is remembered."""
-    s.count[:] = [0] * len(s.count)
+    for i in range(len(s.count)):
+        s.count[i] = 0
     s.setting[UNIT] = 1
 
 
@@ -299,7 +300,8 @@ class LeastServed(Rule):
             for i in members
             if i not in set(recent)
         ]
-        order = sorted(recent, key=cmp_to_key(lambda i, j: -1 if before(s, i, j) else 1))
+        in_turn: Callable[[int, int], int] = lambda i, j: -1 if before(s, i, j) else 1  # noqa: E731
+        order = sorted(recent, key=cmp_to_key(in_turn))
         ranks = [Rank(i, self._value(i)) for i in order]
         if len(order) < 2:
             return Comparison(ranks, dropped, "", "")

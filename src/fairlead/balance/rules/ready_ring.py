@@ -15,13 +15,14 @@ import sys
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from fairlead.balance.rules.integers import INT64_END, Ints, copied
-from fairlead.balance.rules.rule import Comparison, Rank, Rule
+from fairlead.balance.rules.integers import INT64_END, Indexes, Ints, copied
+from fairlead.balance.rules.rule import Comparison, Plain, Rank, Rule
 
 NOBODY = -1
 OUT = 0  # State.ready of a peer that stands in no ring
 HALF_AWAY = 2  # completion times are rounded to the nearest microsecond, halves up
 MILLI = 1000
+DUE = ("due_at", "due_order", "due_who", "due_size")
 
 
 class State(NamedTuple):
@@ -43,7 +44,7 @@ class State(NamedTuple):
     """[number of the latest event]"""
 
 
-def choose(s: State, members: Ints, start: int, stop: int) -> int:
+def choose(s: State, members: Indexes, start: int, stop: int) -> int:
     """Choose among members[start:stop] and hand over one message; NOBODY if none is ready."""
     best = NOBODY
     for k in range(start, stop):
@@ -96,7 +97,7 @@ def settle(s: State, i: int) -> None:
         s.ready[i] = OUT
 
 
-def run(s: State, starts: Ints, members: Ints, sets: Ints, out: Ints) -> None:
+def run(s: State, starts: Indexes, members: Indexes, sets: Indexes, out: Ints) -> None:
     """Choose for each k among members[starts[sets[k]]:starts[sets[k] + 1]], into out[k]."""
     for k in range(len(sets)):
         out[k] = choose(s, members, starts[sets[k]], starts[sets[k] + 1])
@@ -144,11 +145,11 @@ class Due(NamedTuple):
 def run_timed(
     s: State,
     due: Due,
-    starts: Ints,
-    members: Ints,
-    sets: Ints,
-    times: Ints,
-    services: Ints,
+    starts: Indexes,
+    members: Indexes,
+    sets: Indexes,
+    times: Indexes,
+    services: Indexes,
     out: Ints,
 ) -> None:
     """As `run`, where message k comes at times[k] and needs services[k] (microseconds).
@@ -278,9 +279,7 @@ def nothing_due() -> Due:
 def forget(s: State, due: Due, i: int) -> Due:
     """Peer i has lost what it held: its completions will not happen."""
     s.held[i] = 0
-    rest = [
-        (due.at[k], due.order[k], due.who[k]) for k in range(due.size[0]) if due.who[k] != i
-    ]
+    rest = [(due.at[k], due.order[k], due.who[k]) for k in range(due.size[0]) if due.who[k] != i]
     rest.sort()
     at, order, who = (list(column) for column in zip(*rest, strict=True)) if rest else ([], [], [])
     return Due(at, order, who, [len(rest), due.size[1]])
@@ -323,6 +322,7 @@ class ReadyRing(Rule):
     def __init__(self, rings: list[int], capacities: list[int], speeds: list[int]) -> None:
         """`speeds` in thousandths of the nominal speed."""
         self.state = new(rings, capacities, speeds)
+        self.due = nothing_due()
 
     def choose(self, members: Sequence[int]) -> int:
         return choose(self.state, members, 0, len(members))
@@ -383,4 +383,21 @@ class ReadyRing(Rule):
     def copy(self) -> ReadyRing:
         other = object.__new__(ReadyRing)
         other.state = copy(self.state)
+        other.due = Due(*copied(self.due))
         return other
+
+    def forgotten(self, member: int) -> None:
+        """A peer has lost what it held: its completions will not happen."""
+        self.due = forget(self.state, self.due, member)
+
+    def finish_until(self, time: int) -> None:
+        """Let all completions up to and at this time happen."""
+        finish_until(self.state, self.due, time)
+
+    def dump(self) -> Plain:
+        due = {name: list(field) for name, field in zip(DUE, self.due, strict=True)}
+        return {**super().dump(), **due}
+
+    def load(self, plain: Plain) -> None:
+        super().load(plain)
+        self.due = Due(*(list(plain[name]) for name in DUE))

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from types import ModuleType
 from typing import Any, ClassVar, NamedTuple, Self
 
-from fairlead.balance.rules.integers import Ints
+from fairlead.balance.rules.integers import Indexes
 
 Plain = dict[str, list[int]]
 """A rule's state as plain data, for snapshots."""
@@ -52,6 +52,12 @@ class Rule(ABC):
 
     def completed(self, member: int) -> None:  # noqa: B027 - most rules do not look at it
         """A member has finished one message."""
+
+    def finish_until(self, time: int) -> None:  # noqa: B027 - most rules know no completions
+        """Let all completions that are due up to and at this time happen."""
+
+    def forgotten(self, member: int) -> None:  # noqa: B027 - most rules know no completions
+        """A member has lost what it held: its completions will not happen."""
 
     @abstractmethod
     def scheduled(self, members: Sequence[int]) -> bool:
@@ -102,6 +108,6 @@ class Rule(ABC):
         """Take over a state that `dump` gave."""
         self.state = type(self.state)(*(list(plain[name]) for name in self.state._fields))
 
-    def adopt(self, fields: Sequence[Ints]) -> None:
+    def adopt(self, fields: Iterable[Indexes]) -> None:
         """Take over the state in which the compiled rule left its arrays."""
         self.state = type(self.state)(*([int(value) for value in field] for field in fields))
