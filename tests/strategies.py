@@ -126,9 +126,9 @@ def some_names(random: Random, size: int) -> list[str]:
     return found
 
 
-def in_play(random: Random, attributes: list[str]) -> set[str]:
-    """What this scenario is about: few things, or many."""
-    share = random.choice([1 / 5, 1 / 2])
+def in_play(random: Random, attributes: list[str], *shares: float) -> set[str]:
+    """What this scenario is about: few things, or many. What is listed twice is so more often."""
+    share = random.choice(shares)
     return {attribute for attribute in attributes if random.random() < share}
 
 
@@ -214,7 +214,7 @@ def destination_count(random: Random) -> int:
 
 
 def msmq(random: Random) -> Scenario:
-    play = in_play(random, ["enabled", "present", "state", "weight"])
+    play = in_play(random, ["enabled", "present", "state", "weight"], 1 / 4, 3 / 4)
     few_weights = one_of(*[a_weight(random) for _ in range(random.randint(1, 3))])
     cluster: Row = {"policy": "msmq"}
     options = [{"newcomer": "catch-up"}, {"newcomer": "level"}, {"newcomer": "level"}, {}]
@@ -247,7 +247,8 @@ def msmq(random: Random) -> Scenario:
 
 def a_service_time(random: Random) -> float:
     """Mostly such that work ends together with something else."""
-    return random.choice([1, 2, 3, 0.5, 1.0, 1.5, 4.0, 0, random.randint(0, 5_000_000) / 1_000_000])
+    exact_times = [1, 2, 3, 0.5, 1.0, 1.5, 4.0, 100, 0]
+    return random.choice([*exact_times, random.randint(0, 5_000_000) / 1_000_000])
 
 
 def a_tiny_service_time(random: Random) -> float:
@@ -255,7 +256,9 @@ def a_tiny_service_time(random: Random) -> float:
 
 
 def nanomsg(random: Random) -> Scenario:
-    play = in_play(random, ["capacity", "capacity", "present", "priority", "speed", "state"])
+    play = in_play(
+        random, ["capacity", "capacity", "present", "priority", "speed", "state"], 1 / 4, 3 / 4
+    )
     values: Values = {
         "capacity": one_of(1, 1, 2, 3, 0),
         "present": often,
@@ -280,7 +283,7 @@ def nanomsg(random: Random) -> Scenario:
     messages = some_messages(random, cluster, kinds, tiny_seconds if tiny else seconds)
 
     values["present"] = yes_or_no
-    values["state"] = one_of("up", "up", "down", "failed")
+    values["state"] = one_of("up", "up", "up", "down", "failed", "failed")
     values = {attribute: values[attribute] for attribute in play - {"priority"}}
     targets = [(peer["name"], values) for peer in cluster["destination"]]
     return cluster, messages, some_changes(random, cluster, messages, targets)
@@ -382,7 +385,7 @@ def ibm_mq(random: Random) -> Scenario:
     alias_names = some_names(random, random.choice([0, 1, 1, 2]))
     if alias_names and random.random() < 1 / 2:
         alias_names = list({random.choice(managers): None, alias_names[-1]: None})
-    play = in_play(random, sorted(IBM_ATTRIBUTES))
+    play = in_play(random, [*sorted(IBM_ATTRIBUTES), "present", "weight"], 1 / 5, 1 / 2)
 
     local: Row = {"name": managers[0], "clusters": ["C1"]}
     if "clusters" in play:

@@ -120,7 +120,8 @@ def _micros(messages: pa.Table, name: str) -> Int64s:
     seconds = np.asarray(pc.fill_null(column, float("nan")).cast(pa.float64()).to_numpy())
     if not np.isfinite(seconds).all():
         raise MessageError(f"messages: {name}: found something that is no number")
-    return np.rint(seconds * MICROS).astype(np.int64)
+    found: Int64s = np.rint(seconds * MICROS).astype(np.int64)
+    return found
 
 
 def _order(messages: pa.Table, times: Int64s) -> Int64s | None:

@@ -77,8 +77,9 @@ def keyed(rows: DataFrame, plan: Plan) -> DataFrame:
 
 def bound(rows: DataFrame, plan: Plan, states: States, blocks: int) -> DataFrame:
     """The rows with BOUND: the label that an earlier message's choice gives those not free."""
+    own = [name for name in ("id", "position") if name in rows.columns]
     narrow = rows.where(FREE).select(
-        BLOCK, CLASS, KEY, ID, TIME, SERVICE, BIND, WHOSE, WORD, FIRST, FREE
+        *own, BLOCK, CLASS, KEY, ID, TIME, SERVICE, BIND, WHOSE, WORD, FIRST, FREE
     )
     routed = route(in_blocks(narrow, blocks), plan, states)
     labels = len(Router(plan).codes.outcome)

@@ -17,7 +17,7 @@ from pyspark.sql import functions as F
 from fairlead.pipeline.columns import ID, KEY
 
 SAMPLE: Final = 8_000
-ROWS_A_BLOCK: Final = 1_000_000
+ROWS_A_BLOCK: Final = 500_000
 MOST_BLOCKS: Final = 4_000
 HASHES: Final = 1 << 64
 

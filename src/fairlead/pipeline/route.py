@@ -15,6 +15,7 @@ import numpy as np
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
+from pyspark.sql.types import StringType
 
 from fairlead.compiled.kernels import Int32s, Int64s
 from fairlead.compiled.router import Plan, Router
@@ -34,8 +35,17 @@ States = Sequence[Mapping[str, object]]
 
 
 def in_blocks(rows: DataFrame, blocks: int) -> DataFrame:
-    """The rows with each block in a partition of its own, in order."""
-    return rows.repartitionById(blocks, BLOCK).sortWithinPartitions(BLOCK, KEY, ID)
+    """The rows with each block in a partition of its own, in order.
+
+    What stands in two columns crosses the shuffle once.
+    """
+    again: dict[str, Column] = {}
+    if "id" in rows.columns and isinstance(rows.schema["id"].dataType, StringType):
+        again[ID] = F.col("id")
+    if "position" not in rows.columns and TIME in rows.columns:
+        again[TIME] = F.col(KEY)
+    shuffled = rows.drop(*again).repartitionById(blocks, BLOCK)
+    return shuffled.withColumns(again).sortWithinPartitions(KEY, ID)
 
 
 def needed(plan: Plan) -> tuple[bool, bool]:

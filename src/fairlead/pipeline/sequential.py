@@ -32,10 +32,11 @@ def states_in_order(plan: Plan, free: DataFrame, blocks: int) -> list[Mapping[st
     """
     timed, dated = needed(plan)
     narrow = free.select(
+        *[name for name in ("id", "position") if name in free.columns],
         BLOCK, CLASS, KEY, ID, *([TIME] if dated else []), *([SERVICE] if timed else [])
     )
     kept = [BLOCK, CLASS, *([TIME] if dated else []), *([SERVICE] if timed else [])]
-    sorted_ = narrow.repartitionById(blocks, BLOCK).sortWithinPartitions(BLOCK, KEY, ID)
+    sorted_ = narrow.repartitionById(blocks, BLOCK).sortWithinPartitions(KEY, ID)
     packed = sorted_.select(*kept).mapInArrow(_packer(timed=timed, dated=dated), PACKED_SCHEMA)
     in_order = packed.repartition(1).sortWithinPartitions("block", "part")
     rows = in_order.mapInArrow(_runner(plan), STATE_SCHEMA).collect()
