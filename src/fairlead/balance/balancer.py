@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import count, repeat
 from threading import Lock
 from typing import Any, Final
 
 from fairlead.balance.change import Change
 from fairlead.balance.cluster import Cluster, resolve
-from fairlead.balance.course import LOG, AnyPolicy, Direct, Frame, Moment, Scheduled
+from fairlead.balance.course import LOG, AnyPolicy, Direct, Frame, Scheduled
 from fairlead.balance.decision import Decision
 from fairlead.balance.journal import JournalRow
 from fairlead.balance.message import (
+    CONTRADICTIONS,
     CONTROL,
     NO_DESTINATION,
     ROUTED,
@@ -25,6 +28,10 @@ from fairlead.errors import ConfigError, MessageError
 
 NOTHING: Final[Message] = {}
 FORMAT: Final = 1
+TELLING: Final = frozenset(("cluster", "type", *(rule.flag for rule in CONTRADICTIONS)))
+"""Attributes that matter even under a policy that reads none."""
+NEAREST, FARTHEST = 8, 256
+"""How many decisions are made ahead, at first and at most."""
 
 
 class Desk:
@@ -55,58 +62,108 @@ class Desk:
         raw = policy.raw(message) if policy.reads else ()
         stream = policy.stream(raw) if policy.streams else ()
         verdict = policy.verdict(raw)
-        key = None
+        key: Raw | None = None
         if policy.binds:
             key = policy.binding(
                 raw, text(message, "bind"), text(message, "producer"), text(message, "group")
             )
             bound = self.bindings.get(key) if key else None
             if bound is not None:
-                moment = Moment(self.frame, None, 0, key or ())
-                return self._decision(bound, ROUTED, stream, raw, moment)
-        moment, member = self._choose(verdict)
+                return self._decision(bound, ROUTED, stream, raw, None, 0, key or ())
+        start, place, member = self._choose(verdict)
         if key and member >= 0:
             self.bindings[key] = member
         outcome = verdict.outcome if member >= 0 or verdict.outcome != ROUTED else NO_DESTINATION
-        return self._decision(member, outcome, stream, raw, moment)
+        return self._decision(member, outcome, stream, raw, start, place)
 
-    def _choose(self, verdict: Verdict) -> tuple[Moment, int]:
+    def _choose(self, verdict: Verdict) -> tuple[Scheduled | Direct | None, int, int]:
+        """The stretch, the place in it and the member chosen (-1: nobody)."""
         members = verdict.members
-        course = self.course
         if not members:
-            return Moment(self.frame, None, 0), -1
+            return None, 0, -1
         if verdict.taken >= 0:
-            return Moment(self.frame, None, 0), verdict.taken
-        if type(course) is Scheduled and course.members == members:
-            place = course.place
-            if place == len(course.choices):
-                self.course = course = course.after()
-                place = 0
-            course.place = place + 1
-            moment = Moment(self.frame, course, course.turns * len(course.choices) + place)
-            return moment, course.choices[place]
-        return self._choose_otherwise(members)
+            return None, 0, verdict.taken
+        scheduled = self._scheduled(members)
+        if scheduled is not None:
+            at = scheduled.turns * len(scheduled.choices) + scheduled.place
+            scheduled.place += 1
+            return scheduled, at, scheduled.choices[scheduled.place - 1]
+        direct = self._direct()
+        return direct, len(direct.log), direct.choose(members)
 
-    def _choose_otherwise(self, members: tuple[int, ...]) -> tuple[Moment, int]:
+    def _scheduled(self, members: tuple[int, ...]) -> Scheduled | None:
+        """The stretch among just these members, with a choice left; None where they differ."""
         course = self.course
         if course is None and self.policy.rule.scheduled(members):
-            self.course = Scheduled(self.policy.rule, members)
-            return self._choose(Verdict(ROUTED, members))
-        if not isinstance(course, Direct) or len(course.log) >= LOG:
+            course = self.course = Scheduled(self.policy.rule, members)
+        if not isinstance(course, Scheduled) or course.members != members:
+            return None
+        if course.place == len(course.choices):
+            course = self.course = course.after()
+        return course
+
+    def _direct(self) -> Direct:
+        """A stretch in which the rule is asked each time."""
+        if not isinstance(self.course, Direct) or len(self.course.log) >= LOG:
             self._settle()
-            self.course = course = Direct(self.policy.rule)
-        moment = Moment(self.frame, course, len(course.log))
-        return moment, course.choose(members)
+            self.course = Direct(self.policy.rule)
+        return self.course
 
     def _decision(
-        self, member: int, outcome: str, stream: Raw, raw: Raw, moment: Moment
+        self,
+        member: int,
+        outcome: str,
+        stream: Raw,
+        raw: Raw,
+        start: Scheduled | Direct | None,
+        place: int,
+        bound_to: Raw = (),
     ) -> Decision:
         sequence = self.sequences.get(stream, 0)
         self.sequences[stream] = sequence + 1
-        if member < 0:
-            return Decision(None, None, outcome, sequence, self.name, raw, moment)
-        name = self.policy.members[member]
-        return Decision(name, self.addresses[member], outcome, sequence, self.name, raw, moment)
+        name = self.policy.members[member] if member >= 0 else None
+        address = self.addresses[member] if member >= 0 else None
+        return Decision(
+            name, address, outcome, sequence, self.name, raw, self.frame, start, place, bound_to
+        )
+
+    def ahead(self, most: int) -> list[Decision]:
+        """The next decisions on messages that say nothing, made ahead; none where that cannot be.
+
+        They count as made; `take_back` says how many of them were not used after all.
+        """
+        policy = self.policy
+        if policy.reads:
+            return []
+        members = policy.verdict(()).members
+        course = self._scheduled(members) if members else None
+        if course is None:
+            return []
+        chosen = course.choices[course.place : course.place + most]
+        first = course.turns * len(course.choices) + course.place
+        sequence = self.sequences.get((), 0)
+        course.place += len(chosen)
+        self.sequences[()] = sequence + len(chosen)
+        return list(
+            map(
+                Decision,
+                map(policy.members.__getitem__, chosen),
+                map(self.addresses.__getitem__, chosen),
+                repeat(ROUTED),
+                count(sequence),
+                repeat(self.name),
+                repeat(()),
+                repeat(self.frame),
+                repeat(course),
+                count(first),
+            )
+        )
+
+    def take_back(self, unused: int) -> None:
+        """So many of the decisions that were made ahead last have not been used."""
+        if unused and isinstance(self.course, Scheduled):
+            self.course.place -= unused
+            self.sequences[()] -= unused
 
     def completed(self, destination: str) -> None:
         """A destination has finished one message."""
@@ -117,10 +174,7 @@ class Desk:
                 f"completed: found destination {destination!r}, "
                 f"allowed: a destination of {self.name}"
             ) from None
-        if not isinstance(self.course, Direct):
-            self._settle()
-            self.course = Direct(self.policy.rule)
-        self.course.completed(member)
+        self._direct().completed(member)
 
     def apply(self, effects: Sequence[Effect]) -> None:
         """Make the changes of one step."""
@@ -179,6 +233,8 @@ class Balancer:
         self._journal = journal
         self._position = 0
         self._lock = Lock()
+        self._reach: int = NEAREST
+        self._renew()
 
     def choose(self, message: Message = NOTHING) -> Decision:
         """Decide where a message goes, and count the choice.
@@ -186,14 +242,50 @@ class Balancer:
         `message`: routing attributes by name (`cluster`, `queue`, `group`, …); all are optional.
         Raises MessageError for an attribute value that is not allowed; nothing is counted then.
         """
+        if not message or message.keys().isdisjoint(TELLING):
+            try:
+                return self._take()
+            except IndexError:
+                pass
         with self._lock:
-            if not message and self._only is not None:
-                decision = self._only.choose(message)
-            else:
-                decision = self._choose(message)
-            if self._journal is not None:
-                self._record(message, decision)
-            return decision
+            return self._choose_and_record(message)
+
+    def _choose_and_record(self, message: Message) -> Decision:
+        quiet = not message or message.keys().isdisjoint(TELLING)
+        if quiet and self._only is not None and self._journal is None:
+            if not self._ahead:  # else another thread has just filled it
+                self._ahead.extend(self._only.ahead(self._reach))
+                self._reach = min(2 * self._reach, FARTHEST)
+            if self._ahead:
+                return self._take()
+            decision = self._only.choose(message)
+        else:
+            self._withdraw()
+            decision = self._choose(message)
+        if self._journal is not None:
+            self._record(message, decision)
+        return decision
+
+    def _renew(self) -> None:
+        """Start with no decisions made ahead."""
+        self._ahead: deque[Decision] = deque()
+        # Threads take decisions from the left without the lock: popleft is one atomic step.
+        self._take = self._ahead.popleft
+        self._reach = NEAREST
+
+    def _withdraw(self) -> None:
+        """Take back what was made ahead and nobody has taken yet."""
+        if self._only is None or not self._ahead:
+            return
+        unused, old = 0, self._ahead
+        self._renew()
+        while True:
+            try:
+                old.pop()
+            except IndexError:
+                break
+            unused += 1
+        self._only.take_back(unused)
 
     def _choose(self, message: Message) -> Decision:
         check(message)
@@ -220,6 +312,7 @@ class Balancer:
         if decision.destination is None:
             raise MessageError(f"completed: the decision's outcome is {decision.outcome}")
         with self._lock:
+            self._withdraw()
             self._desks[decision.cluster].completed(decision.destination)
 
     def apply(self, changes: Change | Iterable[Change]) -> None:
@@ -229,6 +322,7 @@ class Balancer:
         """
         several = [changes] if isinstance(changes, Change) else list(changes)
         with self._lock:
+            self._withdraw()
             states = {name: desk.policy for name, desk in self._desks.items()}
             for _, name, effects in resolve(states, several):
                 self._desks[name].apply(effects)
@@ -236,6 +330,7 @@ class Balancer:
     def snapshot(self) -> dict[str, Any]:
         """All state as plain data (JSON would do): restoring it changes no later decision."""
         with self._lock:
+            self._withdraw()
             return {
                 "format": FORMAT,
                 "position": self._position,
@@ -253,6 +348,7 @@ class Balancer:
                 f"allowed: {', '.join(self._desks)}"
             )
         with self._lock:
+            self._withdraw()
             for name, plain in snapshot["clusters"].items():
                 self._desks[name].load(plain)
             self._elsewhere = {tuple(stream): n for stream, n in snapshot["elsewhere"]}

@@ -56,10 +56,6 @@ class Moment(msgspec.Struct, frozen=True, gc=False):
         """Destination names."""
         return self.frame.members
 
-    def policy_stream(self, raw: Raw) -> Raw:
-        """What names the stream, apart from the cluster."""
-        return self.frame.policy.stream(raw)
-
     def eliminate(self, raw: Raw) -> tuple[Verdict, list[Step]]:
         """The steps for a class of messages."""
         return self.frame.policy.eliminate(raw)
@@ -125,7 +121,7 @@ class Scheduled:
             self.end: Rule | None = None
         else:
             self.end = rule.copy()
-            self.choices = self.end.upcoming(members, LOOK_AHEAD)
+            self.choices = self.end.upcoming(members, max(LOOK_AHEAD, len(members)))
 
     def _repeats(self, period: int) -> bool:
         """Whether one period from here is the next one too (recency may need one to settle)."""

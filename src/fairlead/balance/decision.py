@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from fairlead.balance.course import Moment
+from fairlead.balance.course import Direct, Frame, Moment, Scheduled
 from fairlead.balance.elimination import Drop, Step
 from fairlead.balance.journal import JournalRow
 from fairlead.balance.policy import Raw
@@ -51,19 +51,30 @@ class Decision(msgspec.Struct, frozen=True, gc=False):
     sequence: int | None
     cluster: str
     raw: Raw
-    moment: Moment | None
+    frame: Frame | None = None
+    start: Scheduled | Direct | None = None
+    place: int = 0
+    bound_to: Raw = ()
+
+    @property
+    def moment(self) -> Moment | None:
+        """The state of the cluster just before this choice; None where no cluster was asked."""
+        if self.frame is None:
+            return None
+        return Moment(self.frame, self.start, self.place, self.bound_to)
 
     @property
     def stream(self) -> str:
         """The stream's name: the cluster, and the queue or subject where the policy has one."""
-        parts = (self.cluster, *(self.moment.policy_stream(self.raw) if self.moment else ()))
+        parts = (self.cluster, *(self.frame.policy.stream(self.raw) if self.frame else ()))
         return "/".join(part for part in parts if part)
 
     def explain(self) -> Explanation:
         """Each step with whom it dropped and why, the comparison that decided, the runner-up."""
-        if self.moment is None:
+        moment = self.moment
+        if moment is None:
             return Explanation([], [], self.outcome, self.outcome, None, "")
-        return explain(self.moment, self.raw, self.destination)
+        return explain(moment, self.raw, self.destination)
 
     def journal(self, position: int, message_id: str = "", time: int | None = None) -> JournalRow:
         """The decision as a row of the journal."""
@@ -73,7 +84,7 @@ class Decision(msgspec.Struct, frozen=True, gc=False):
             time,
             message_id,
             self.cluster,
-            self.moment.version if self.moment else 0,
+            self.frame.version if self.frame else 0,
             self.stream,
             self.sequence,
             self.destination,

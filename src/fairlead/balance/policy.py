@@ -80,6 +80,8 @@ class Policy(ABC, Generic[T, K, C]):
     """What a cluster file of this policy holds."""
     kinds: ClassVar[Mapping[str, type[Object]]]
     """Kind of object (as in `kind:name@owner`) → its table."""
+    also_called: ClassVar[Mapping[str, str]] = {}
+    """Other words for a kind, as the file's tables have them."""
     reads: ClassVar[tuple[str, ...]] = ()
     """Routing attributes that decide who is a candidate."""
     streams: ClassVar[tuple[str, ...]] = ()
@@ -261,9 +263,11 @@ class Policy(ABC, Generic[T, K, C]):
     def targets(self, target: str) -> list[Ref]:
         """All objects that a target's text can mean: by name alone, else `kind:name@owner`."""
         named = [ref for ref in self.objects if ref.name == target]
-        return named or [
-            ref for ref in self.objects if target in {str(ref), f"{ref.kind}:{ref.name}"}
-        ]
+        if named or ":" not in target:
+            return named
+        kind, _, name = target.partition(":")
+        spelled = f"{self.also_called.get(kind, kind)}:{name}"
+        return [ref for ref in self.objects if spelled in {str(ref), f"{ref.kind}:{ref.name}"}]
 
     def _target(self, change: Change) -> Ref:
         found = self.targets(change.target)

@@ -6,6 +6,7 @@ they call each other are bound to the compiled ones. So there is no second imple
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cache
 from types import FunctionType, ModuleType, SimpleNamespace
 from typing import Any
@@ -27,12 +28,19 @@ def kernels(module: ModuleType) -> SimpleNamespace:
         bound = FunctionType(function.__code__, names, function.__name__)
         bound.__module__ = module.__name__
         bound.__qualname__ = function.__qualname__
-        names[function.__name__] = found[function.__name__] = numba.njit(cache=True)(bound)
+        names[function.__name__] = found[function.__name__] = _compiled(bound)
     return SimpleNamespace(**found)
 
 
-@numba.njit(cache=True)
-def number(streams: Int32s, upcoming: Int64s, out: Int64s) -> None:
+def _compiled(function: Callable[..., Any]) -> Any:  # noqa: ANN401 - Numba's dispatcher
+    """The function compiled, from disk where it was before and there is a disk to write to."""
+    try:
+        return numba.njit(cache=True)(function)
+    except (RuntimeError, OSError):
+        return numba.njit(function)
+
+
+def _number(streams: Int32s, upcoming: Int64s, out: Int64s) -> None:
     """Number the messages of each stream: out[k] = place of message k in streams[k], or -1."""
     for k in range(len(streams)):
         stream = streams[k]
@@ -41,6 +49,9 @@ def number(streams: Int32s, upcoming: Int64s, out: Int64s) -> None:
         else:
             out[k] = upcoming[stream]
             upcoming[stream] += 1
+
+
+number = _compiled(_number)
 
 
 def as_arrays(state: Any) -> Any:  # noqa: ANN401 - a NamedTuple of the rule's own

@@ -109,9 +109,12 @@ def _packed(
     if free.all():
         label = router.feed(codes, times, services)
         return router.sequence(codes) * labels + label
-    some = [None if column is None else column[free] for column in (times, services)]
     label = np.zeros(len(codes), np.int32)
-    label[free] = router.feed(codes[free], *some)
+    label[free] = router.feed(
+        codes[free],
+        None if times is None else times[free],
+        None if services is None else services[free],
+    )
     return router.sequence(np.where(free, codes, -1 - codes)) * labels + label
 
 

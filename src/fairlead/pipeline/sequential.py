@@ -33,7 +33,12 @@ def states_in_order(plan: Plan, free: DataFrame, blocks: int) -> list[Mapping[st
     timed, dated = needed(plan)
     narrow = free.select(
         *[name for name in ("id", "position") if name in free.columns],
-        BLOCK, CLASS, KEY, ID, *([TIME] if dated else []), *([SERVICE] if timed else [])
+        BLOCK,
+        CLASS,
+        KEY,
+        ID,
+        *([TIME] if dated else []),
+        *([SERVICE] if timed else []),
     )
     kept = [BLOCK, CLASS, *([TIME] if dated else []), *([SERVICE] if timed else [])]
     sorted_ = narrow.repartitionById(blocks, BLOCK).sortWithinPartitions(KEY, ID)

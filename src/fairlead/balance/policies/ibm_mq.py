@@ -181,6 +181,7 @@ class IbmMq(Policy[IbmMqTables, Put, Candidate]):
     choose_when_not = "a plain list of machines with weights is all there is"
     tables = IbmMqTables
     kinds: ClassVar = {QUEUE_MANAGER: Remote, CHANNEL: Channel, QUEUE: Queue, ALIAS: Alias}
+    also_called: ClassVar = {"remote": QUEUE_MANAGER}
     reads = ("queue", "queue_manager", "via_cluster_channel", "pcf", "already_sent")
     streams = ("queue",)
     binds = True
