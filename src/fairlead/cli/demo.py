@@ -61,6 +61,7 @@ def run_demo(out: Path, master: str | None) -> None:
                 load_changes(out / STORM),
                 delivery,
                 where=str(out / TABLE),
+                as_in_files=True,
                 progress=stages,
             )
             delivery.finish()

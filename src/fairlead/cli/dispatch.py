@@ -74,6 +74,7 @@ def run_dispatch(
             where=messages,
             file_format=file_format,
             trust_ids=trust_ids,
+            as_in_files=not number_rows,
             progress=stages,
         )
         delivery.finish()

@@ -7,12 +7,15 @@ messages can be bound pay for it.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from fairlead.balance.message import ON_GROUP, ON_OPEN
 from fairlead.compiled.router import Plan, Router
 from fairlead.pipeline.accept import text
+from fairlead.pipeline.blocks import Blocks
 from fairlead.pipeline.columns import (
     BLOCK,
     BOUND,
@@ -75,13 +78,18 @@ def keyed(rows: DataFrame, plan: Plan) -> DataFrame:
     return found.withColumn(FREE, free)
 
 
-def bound(rows: DataFrame, plan: Plan, states: States, blocks: int) -> DataFrame:
-    """The rows with BOUND: the label that an earlier message's choice gives those not free."""
+def bound(
+    rows: DataFrame, plan: Plan, states: States, blocks: Blocks, sizes: Sequence[int]
+) -> DataFrame:
+    """The rows with BOUND: the label that an earlier message's choice gives those not free.
+
+    `sizes`: how many free rows each block has.
+    """
     own = [name for name in ("id", "position") if name in rows.columns]
     narrow = rows.where(FREE).select(
         *own, BLOCK, CLASS, KEY, ID, TIME, SERVICE, BIND, WHOSE, WORD, FIRST, FREE
     )
-    routed = route(in_blocks(narrow, blocks), plan, states)
+    routed = route(in_blocks(narrow, blocks), plan, states, sizes)
     labels = len(Router(plan).codes.outcome)
     firsts = routed.where(F.struct(KEY, ID) == F.col(FIRST)).select(
         BIND, WHOSE, WORD, F.pmod(F.col(PACKED), F.lit(labels)).cast("int").alias(BOUND)

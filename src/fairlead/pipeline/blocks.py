@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Final
 
 from pyspark.sql import Column, DataFrame
@@ -19,6 +20,9 @@ from fairlead.pipeline.columns import ID, KEY
 SAMPLE: Final = 8_000
 ROWS_A_BLOCK: Final = 500_000
 MOST_BLOCKS: Final = 4_000
+FEWEST_PIECES: Final = 2
+LARGEST_PIECE: Final = 4
+"""In blocks; larger pieces are better cut and sent to more executors."""
 HASHES: Final = 1 << 64
 
 Place = tuple[int, str]
@@ -30,6 +34,8 @@ class Blocks:
     """The places at which blocks 1, 2, … begin; block 0 begins before everything."""
 
     starts: tuple[Place, ...] = ()
+    in_place: bool = False
+    """Whether each block is a piece of a file, so that nothing has to be moved."""
 
     def __len__(self) -> int:
         """How many blocks there are."""
@@ -71,6 +77,29 @@ def cut(accepted: DataFrame, *, rows_a_block: int = ROWS_A_BLOCK) -> Blocks:
     places = sorted(((row[KEY], row[ID]) for row in sample), key=lambda p: (p[0], p[1].encode()))
     chosen = [places[len(places) * k // n] for k in range(1, n)]
     return Blocks(tuple(dict.fromkeys(chosen)))
+
+
+def pieces(accepted: DataFrame, *, rows_a_block: int = ROWS_A_BLOCK) -> Blocks | None:
+    """The pieces in which Spark reads Parquet files as blocks, where they follow one another.
+
+    None where they overlap, or are too large; nothing is believed: every key is looked at. Inside
+    a piece the rows may stand in any order.
+    """
+    if not all(name.endswith(".parquet") for name in accepted.inputFiles() or [""]):
+        return None
+    found = (
+        accepted.groupBy("_metadata.file_path", "_metadata.file_block_start")
+        .agg(F.min(KEY).alias("first"), F.max(KEY).alias("last"), F.count(F.lit(1)).alias("n"))
+        .orderBy("first")
+        .select("first", "last", "n")
+        .collect()
+    )
+    apart = all(one["last"] < other["first"] for one, other in pairwise(found))
+    if len(found) < FEWEST_PIECES or not apart:
+        return None
+    if max(row["n"] for row in found) > LARGEST_PIECE * rows_a_block:
+        return None
+    return Blocks(tuple((row["first"], "") for row in found[1:]), in_place=True)
 
 
 def version(times: Sequence[int], time: str) -> Column:

@@ -21,7 +21,7 @@ from fairlead.compiled.router import Plan, Router
 from fairlead.errors import MessageError
 from fairlead.pipeline import bind, keep
 from fairlead.pipeline.accept import accept, text
-from fairlead.pipeline.blocks import ROWS_A_BLOCK, cut, version
+from fairlead.pipeline.blocks import ROWS_A_BLOCK, cut, pieces, version
 from fairlead.pipeline.columns import FREE, REASON, TIME
 from fairlead.pipeline.deliver import Delivery
 from fairlead.pipeline.measure import (
@@ -34,7 +34,7 @@ from fairlead.pipeline.measure import (
 from fairlead.pipeline.read import checked
 from fairlead.pipeline.route import States, in_blocks, route, spelled
 from fairlead.pipeline.sequential import states_in_order
-from fairlead.pipeline.survey import Survey, placed, recount, states, survey
+from fairlead.pipeline.survey import Survey, placed, recount, sizes, states, survey
 from fairlead.pipeline.unique import unique
 
 log = logging.getLogger("fairlead")
@@ -56,8 +56,10 @@ class Routed:
     @property
     def decisions(self) -> DataFrame:
         """The accepted rows, in order, with destination, address, outcome and sequence."""
-        blocks = in_blocks(self.rows, len(self.survey.blocks))
-        return spelled(route(blocks, self.plan, self.states), self.plan, self.columns)
+        found = self.survey
+        ordered = in_blocks(self.rows, found.blocks)
+        routed = route(ordered, self.plan, self.states, found.sizes)
+        return spelled(routed, self.plan, self.columns)
 
 
 @dataclass
@@ -123,19 +125,26 @@ def prepare(
     trust_ids: bool = False,
     where: str = "messages",
     rows_a_block: int = ROWS_A_BLOCK,
+    as_in_files: bool = False,
     progress: Progress = _quiet,
 ) -> tuple[Routed, DataFrame]:
-    """Learn what is needed to route a table; returns it and all rows with their REASON."""
+    """Learn what is needed to route a table; returns it and all rows with their REASON.
+
+    `as_in_files`: the table comes straight from files, so rows lie together as they do there.
+    """
     plan = Plan([clusters] if isinstance(clusters, Cluster) else list(clusters), list(changes))
     columns = checked(messages, where).columns
     _check_against(plan, columns, where)
-    rows = accept(messages, plan)
+    rows = accepted = accept(messages, plan)
     if not trust_ids:
         with progress("check ids"):
             rows = unique(rows)
     good = rows.where(F.col(REASON).isNull())
     with progress("cut into blocks"):
-        blocks = cut(good, rows_a_block=rows_a_block)
+        # Joins, of duplicates or for bindings, would take the files' pieces apart.
+        stays = as_in_files and rows is accepted and not plan.binds
+        in_place = pieces(good, rows_a_block=rows_a_block) if stays else None
+        blocks = in_place or cut(good, rows_a_block=rows_a_block)
     with progress("survey"):
         found = survey(placed(rows, blocks, plan), blocks, plan)
         classified = found.classified(placed(good, blocks, plan))
@@ -151,10 +160,10 @@ def prepare(
     else:
         with progress("route in order"):
             chosen_for = classified.where(FREE) if bound else classified
-            in_order = states_in_order(plan, chosen_for, len(blocks))
+            in_order = states_in_order(plan, chosen_for, blocks)
             begin = _with_streams(plan, found, in_order)
     if bound:
-        classified = bind.bound(classified, plan, begin, len(blocks))
+        classified = bind.bound(classified, plan, begin, blocks, sizes(free, len(blocks)))
     return Routed(plan, found, classified, columns, begin), rows
 
 
@@ -190,6 +199,7 @@ def run(
     file_format: str = "parquet",
     trust_ids: bool = False,
     rows_a_block: int = ROWS_A_BLOCK,
+    as_in_files: bool = False,
     progress: Progress = _quiet,
 ) -> Summary:
     """Dispatch a table into a delivery, which the caller finishes."""
@@ -201,6 +211,7 @@ def run(
         trust_ids=trust_ids,
         where=where,
         rows_a_block=rows_a_block,
+        as_in_files=as_in_files,
         progress=progress,
     )
     plan = ready.plan

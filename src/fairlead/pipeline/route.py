@@ -19,6 +19,7 @@ from pyspark.sql.types import StringType
 
 from fairlead.compiled.kernels import Int32s, Int64s
 from fairlead.compiled.router import Plan, Router
+from fairlead.pipeline.blocks import Blocks
 from fairlead.pipeline.columns import (
     BLOCK,
     BOUND,
@@ -31,20 +32,23 @@ from fairlead.pipeline.columns import (
     TIME,
 )
 
+NO_BLOCK = -1
 States = Sequence[Mapping[str, object]]
 
 
-def in_blocks(rows: DataFrame, blocks: int) -> DataFrame:
-    """The rows with each block in a partition of its own, in order.
+def in_blocks(rows: DataFrame, blocks: Blocks) -> DataFrame:
+    """The rows with each block whole in one partition, in order.
 
     What stands in two columns crosses the shuffle once.
     """
+    if blocks.in_place:
+        return rows.sortWithinPartitions(KEY, ID)
     again: dict[str, Column] = {}
     if "id" in rows.columns and isinstance(rows.schema["id"].dataType, StringType):
         again[ID] = F.col("id")
     if "position" not in rows.columns and TIME in rows.columns:
         again[TIME] = F.col(KEY)
-    shuffled = rows.drop(*again).repartitionById(blocks, BLOCK)
+    shuffled = rows.drop(*again).repartitionById(len(blocks), BLOCK)
     return shuffled.withColumns(again).sortWithinPartitions(KEY, ID)
 
 
@@ -54,10 +58,11 @@ def needed(plan: Plan) -> tuple[bool, bool]:
     return timed, timed or bool(plan.times)
 
 
-def route(rows: DataFrame, plan: Plan, states: States) -> DataFrame:
+def route(rows: DataFrame, plan: Plan, states: States, sizes: Sequence[int]) -> DataFrame:
     """The rows with PACKED: sequence and label in one number.
 
     `rows`: in blocks (see `in_blocks`), with BLOCK, CLASS and, where a message can be bound, FREE.
+    `sizes`: how many rows each block has; a block that comes otherwise stops the job.
     """
     timed, dated = needed(plan)
     code: Column = F.col(CLASS)
@@ -66,14 +71,14 @@ def route(rows: DataFrame, plan: Plan, states: States) -> DataFrame:
     narrow = [F.col(BLOCK), code]
     narrow += [F.col(TIME)] if dated else []
     narrow += [F.coalesce(F.col(SERVICE), F.lit(0))] if timed else []
-    return rows.withColumn(PACKED, _router(plan, states)(*narrow))
+    return rows.withColumn(PACKED, _router(plan, states, sizes)(*narrow))
 
 
-def _router(plan: Plan, states: States) -> Any:  # noqa: ANN401 - a Spark UDF
+def _router(plan: Plan, states: States, sizes: Sequence[int]) -> Any:  # noqa: ANN401 - Spark's
     labels = len(Router(plan).codes.outcome)
 
     def run(batches: Iterator[tuple[pa.Array, ...]]) -> Iterator[pa.Array]:
-        router, current = Router(plan), -1
+        router, current, seen = Router(plan), NO_BLOCK, 0
         for batch in batches:
             block, *columns = (np.asarray(column) for column in batch)
             out = np.empty(len(block), np.int64)
@@ -82,12 +87,15 @@ def _router(plan: Plan, states: States) -> Any:  # noqa: ANN401 - a Spark UDF
                 if stop == start:
                     continue
                 if block[start] != current:
-                    current = int(block[start])
+                    _check_whole(current, seen, sizes)
+                    current, seen = int(block[start]), 0
                     router = Router(plan)
                     router.load(states[current])
                 part = [column[start:stop] for column in columns]
                 out[start:stop] = _packed(router, labels, *part)
+                seen += stop - start
             yield pa.array(out)
+        _check_whole(current, seen, sizes)
 
     # Spark takes the kind of a function from the types that it names.
     run.__annotations__ = {
@@ -96,6 +104,15 @@ def _router(plan: Plan, states: States) -> Any:  # noqa: ANN401 - a Spark UDF
     }
     # It goes on from row to row, so it must see each row once and in order.
     return F.arrow_udf(run, "long").asNondeterministic()  # type: ignore[attr-defined]
+
+
+def _check_whole(block: int, seen: int, sizes: Sequence[int]) -> None:
+    """A block that is not whole, because the table changed or was cut otherwise, stops the job."""
+    if block != NO_BLOCK and seen != sizes[block]:
+        raise RuntimeError(
+            f"block {block} has {seen} rows, counted were {sizes[block]}: "
+            "the input changed while it was read"
+        )
 
 
 def _packed(

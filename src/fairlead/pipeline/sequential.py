@@ -17,15 +17,16 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 
 from fairlead.compiled.router import Plan, Router
+from fairlead.pipeline.blocks import Blocks
 from fairlead.pipeline.columns import BLOCK, CLASS, ID, KEY, SERVICE, TIME
-from fairlead.pipeline.route import needed
+from fairlead.pipeline.route import in_blocks, needed
 
 PACK_BYTES: Final = 1 << 14
 PACKED_SCHEMA: Final = "block int, part int, codes binary, times binary, services binary"
 STATE_SCHEMA: Final = "block int, state string"
 
 
-def states_in_order(plan: Plan, free: DataFrame, blocks: int) -> list[Mapping[str, object]]:
+def states_in_order(plan: Plan, free: DataFrame, blocks: Blocks) -> list[Mapping[str, object]]:
     """The router's state at the start of each block, choices only (streams are not counted).
 
     `free`: rows with BLOCK, CLASS, KEY, ID, TIME, SERVICE that are chosen for.
@@ -41,7 +42,7 @@ def states_in_order(plan: Plan, free: DataFrame, blocks: int) -> list[Mapping[st
         *([SERVICE] if timed else []),
     )
     kept = [BLOCK, CLASS, *([TIME] if dated else []), *([SERVICE] if timed else [])]
-    sorted_ = narrow.repartitionById(blocks, BLOCK).sortWithinPartitions(KEY, ID)
+    sorted_ = in_blocks(narrow, blocks)
     packed = sorted_.select(*kept).mapInArrow(_packer(timed=timed, dated=dated), PACKED_SCHEMA)
     in_order = packed.repartition(1).sortWithinPartitions("block", "part")
     rows = in_order.mapInArrow(_runner(plan), STATE_SCHEMA).collect()
@@ -49,7 +50,7 @@ def states_in_order(plan: Plan, free: DataFrame, blocks: int) -> list[Mapping[st
     # A block without such messages starts, harmlessly, where the one before it did.
     state: Mapping[str, object] = Router(plan).dump()
     found = []
-    for block in range(blocks):
+    for block in range(len(blocks)):
         state = known.get(block, state)
         found.append(state)
     return found

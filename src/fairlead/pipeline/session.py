@@ -34,6 +34,8 @@ GIB = 1 << 30
 
 QUERY: Mapping[str, Setting] = {
     "spark.sql.session.timeZone": "UTC",
+    # A value that cannot be read is one row's fault, not the whole job's.
+    "spark.sql.ansi.enabled": False,
     "spark.sql.execution.arrow.pyspark.enabled": True,
     "spark.sql.execution.arrow.maxRecordsPerBatch": 1 << 16,
 }

@@ -32,6 +32,11 @@ class Survey:
     accepted: int = 0
     rejected: int = 0
 
+    @property
+    def sizes(self) -> list[int]:
+        """How many accepted rows each block has."""
+        return sizes(self.counts, len(self.blocks))
+
     def classified(self, accepted: DataFrame) -> DataFrame:
         """The rows with their class code."""
         if len(set(self.codes.values())) <= 1:
@@ -92,6 +97,14 @@ def survey(accepted: DataFrame, blocks: Blocks, plan: Plan) -> Survey:
         _add(found.counts, row[BLOCK], row[VERSION], code, row[COUNT])
     plan.set_classes(list(classes))
     return found
+
+
+def sizes(counts: Counts, blocks: int) -> list[int]:
+    """How many rows were counted in each block."""
+    return [
+        sum(n for codes in counts.get(block, {}).values() for n in codes.values())
+        for block in range(blocks)
+    ]
 
 
 def _add(counts: Counts, block: int, at: int, code: int, n: int) -> None:

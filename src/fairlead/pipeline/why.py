@@ -30,6 +30,7 @@ from fairlead.compiled.router import MessageClass, Plan, Router
 from fairlead.compiled.table import bindings, classes
 from fairlead.config.changes import micros
 from fairlead.errors import FairleadError, UserError
+from fairlead.pipeline.blocks import Blocks, Place
 from fairlead.pipeline.keep import JOURNAL
 
 
@@ -115,7 +116,17 @@ def _read(file: Path, file_format: str, columns: list[str] | None) -> pa.Table:
 
 def _explain(plan: Plan, journal: dict[str, Any], files: list[Path], row: int) -> Why:
     file_format = journal["file_format"]
-    names = ["id", "time", "service_time", "cluster", "type", "bind", "producer", "group"]
+    names = [
+        "id",
+        "time",
+        "position",
+        "service_time",
+        "cluster",
+        "type",
+        "bind",
+        "producer",
+        "group",
+    ]
     names += [*plan.reads, "destination", "outcome", "sequence"]
     used = files if plan.binds else files[-1:]
     parts = [_read(file, file_format, names) for file in used]
@@ -133,11 +144,14 @@ def _explain(plan: Plan, journal: dict[str, Any], files: list[Path], row: int) -
             None,
             Explanation([], [], line, CONTROL, None, ""),
         )
+    blocks = Blocks(tuple((key, id_) for key, id_ in journal["blocks"]))
+    block = blocks.of(_place(rows, len(rows) - 1))
+    if not plan.binds:
+        rows = rows.slice(_first_of(block, blocks, rows))
     codes = classes(rows, plan)
     keys = bindings(rows, plan, codes)
     router = Router(plan)
     if not plan.binds:
-        block = int(files[-1].name.split("-")[1])
         router.load({**journal["states"][block], "upcoming": router.upcoming.tolist()})
     times, services = _times(rows, plan)
     last = len(rows) - 1
@@ -205,6 +219,30 @@ def _times(rows: pa.Table, plan: Plan) -> tuple[Any, Any]:
         return times, None
     services = [micros(value) or 0 for value in rows["service_time"].to_pylist()]
     return times, np.array(services, np.int64)
+
+
+def _place(rows: pa.Table, row: int) -> Place:
+    """A row's place in the order."""
+    if "position" in rows.column_names:
+        return int(rows["position"][row].as_py()), str(rows["id"][row].as_py())
+    return micros(rows["time"][row].as_py()) or 0, str(rows["id"][row].as_py())
+
+
+def _first_of(block: int, blocks: Blocks, rows: pa.Table) -> int:
+    """Where a block begins among rows that stand in order, by bisection."""
+    if block == 0:
+        return 0
+    key, id_ = blocks.starts[block - 1]
+    start = (key, id_.encode())
+    low, high = 0, len(rows)
+    while low < high:
+        middle = (low + high) // 2
+        at, name = _place(rows, middle)
+        if (at, name.encode()) < start:
+            low = middle + 1
+        else:
+            high = middle
+    return low
 
 
 def _agree(explanation: Explanation, destination: str | None, outcome: str) -> None:

@@ -1,0 +1,1 @@
+cat routed/decisions/*.csv

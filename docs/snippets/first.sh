@@ -1,0 +1,1 @@
+fairlead dispatch calls.csv --cluster pool.toml --out routed --format csv

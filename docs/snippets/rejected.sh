@@ -1,0 +1,1 @@
+tail -qn +2 routed/rejected/*.csv

@@ -1,0 +1,1 @@
+fairlead explain --cluster pool.toml --count 7

@@ -1,0 +1,1 @@
+fairlead explain outage --id c09

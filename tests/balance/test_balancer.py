@@ -1,0 +1,484 @@
+"""The live balancer: threads, snapshots, explanations, changes, the journal."""
+
+import json
+import re
+from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
+from random import Random
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from fairlead import Balancer, Change, Cluster, Decision
+from fairlead.balance.balancer import NOTHING
+from fairlead.balance.journal import JournalRow
+from fairlead.errors import ChangeError, ConfigError, MessageError
+from tests.engines import Deliveries, Scenario, changes_of, cluster_of, in_order, micros
+from tests.golden_cases import SYSTEMS
+from tests.strategies import random_scenario, scenarios
+
+SLOW = [HealthCheck.too_slow, HealthCheck.data_too_large]
+SEVERAL = settings(max_examples=60, suppress_health_check=SLOW)
+
+CHANNELS = {"TO.A": 50, "TO.B": 25, "TO.C": 7}
+CLUSTERS = {
+    "msmq": Cluster.of(
+        "msmq",
+        destination=[
+            {"name": "DEV1", "weight": 100, "address": "first"},
+            {"name": "DEV2", "weight": 200},
+            {"name": "DEV3", "weight": 37},
+        ],
+    ),
+    "ibm-mq": Cluster.of(
+        "ibm-mq",
+        queue_manager={"name": "HUB", "clusters": ["C1"]},
+        remote=[{"name": name[3:]} for name in CHANNELS],
+        channel=[
+            {"name": name, "queue_manager": name[3:], "weight": weight}
+            for name, weight in CHANNELS.items()
+        ],
+        queue=[
+            {"name": "ORDERS", "queue_manager": name[3:], "bind": "not-fixed"} for name in CHANNELS
+        ],
+    ),
+    "nanomsg": Cluster.of(
+        "nanomsg",
+        destination=[
+            {"name": "A", "priority": 1},
+            {"name": "B", "priority": 1},
+            {"name": "C", "priority": 2},
+        ],
+    ),
+}
+MESSAGES: dict[str, dict[str, object]] = {"msmq": {}, "ibm-mq": {"queue": "ORDERS"}, "nanomsg": {}}
+
+
+def names(decisions: list[Decision]) -> list[str | None]:
+    return [decision.destination for decision in decisions]
+
+
+# --- threads ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("system", SYSTEMS)
+@pytest.mark.parametrize("each_time", [True, False])
+def test_threads_get_the_totals_of_one_caller(system: str, each_time: bool) -> None:
+    threads, calls = 8, 250
+    message = MESSAGES[system] if each_time else {**MESSAGES[system], "id": "x"}
+    shared = Balancer(CLUSTERS[system])
+
+    def work(_: int) -> list[Decision]:
+        found = []
+        for _ in range(calls):
+            found.append(shared.choose(message))
+            if system == "nanomsg" and each_time:
+                shared.completed(found[-1])
+        return found
+
+    with ThreadPoolExecutor(threads) as pool:
+        decisions = [decision for part in pool.map(work, range(threads)) for decision in part]
+    alone = Balancer(CLUSTERS[system])
+    expected = [alone.choose(message) for _ in range(threads * calls)]
+    assert Counter(names(decisions)) == Counter(names(expected))
+    assert sorted(d.sequence or 0 for d in decisions) == list(range(threads * calls))
+    by_sequence = sorted(decisions, key=lambda d: d.sequence or 0)
+    assert names(by_sequence) == names(expected)
+
+
+def test_threads_that_explain_see_their_own_moment() -> None:
+    balancer = Balancer(CLUSTERS["msmq"])
+
+    def work(_: int) -> list[tuple[Decision, str]]:
+        return [(d, str(d.explain())) for d in (balancer.choose() for _ in range(50))]
+
+    with ThreadPoolExecutor(4) as pool:
+        told = [each for part in pool.map(work, range(4)) for each in part]
+    alone = Balancer(CLUSTERS["msmq"])
+    for decision, text in sorted(told, key=lambda pair: pair[0].sequence or 0):
+        expected = alone.choose()
+        assert (decision.destination, text) == (expected.destination, str(expected.explain()))
+
+
+# --- snapshots -------------------------------------------------------------------------------
+
+
+def events(scenario: Scenario) -> list[tuple[str, Any]]:
+    """Messages, and the steps of changes before them, in the order of time."""
+    _, messages, changes = scenario
+    found: list[tuple[str, Any]] = []
+    waiting = sorted(changes_of(changes), key=lambda change: change.time)
+    for message in in_order(messages):
+        while waiting and waiting[0].time <= micros(message["time"]):
+            at = waiting[0].time
+            found.append(("step", [change for change in waiting if change.time == at]))
+            waiting = [change for change in waiting if change.time != at]
+        found.append(("message", message))
+    return found
+
+
+class Feed:
+    """A balancer whose deliveries complete in time."""
+
+    def __init__(self, plain: dict[str, Any]) -> None:
+        self.plain = plain
+        self.deliveries = Deliveries(Balancer(cluster_of(plain)), plain)
+
+    def go(self, happened: list[tuple[str, Any]]) -> list[tuple[str | None, str, int | None]]:
+        found = []
+        for kind, what in happened:
+            if kind == "step":
+                self.deliveries.apply(what)
+                continue
+            now = micros(what["time"])
+            self.deliveries.settle(now)
+            decision = self.deliveries.balancer.choose(what)
+            found.append((decision.destination, decision.outcome, decision.sequence))
+            self.deliveries.send(decision, now, what.get("service_time"))
+        return found
+
+    def change_over(self) -> None:
+        """Go on with a new balancer that takes over a snapshot, by way of JSON."""
+        plain = json.loads(json.dumps(self.deliveries.balancer.snapshot()))
+        self.deliveries.balancer = Balancer(cluster_of(self.plain))
+        self.deliveries.balancer.restore(plain)
+
+
+@pytest.mark.parametrize("system", SYSTEMS)
+@given(data=st.data())
+@SEVERAL
+def test_a_snapshot_changes_no_later_decision(system: str, data: Any) -> None:
+    scenario = data.draw(scenarios(system))
+    happened = events(scenario)
+    middle = data.draw(st.integers(0, len(happened)))
+    undisturbed = Feed(scenario[0]).go(happened)
+    feed = Feed(scenario[0])
+    before = feed.go(happened[:middle])
+    feed.change_over()
+    assert before + feed.go(happened[middle:]) == undisturbed
+
+
+@pytest.mark.parametrize("system", SYSTEMS)
+def test_a_snapshot_after_each_event_changes_nothing(system: str) -> None:
+    for seed in range(25):
+        scenario = random_scenario(system, Random(seed))  # noqa: S311
+        happened = events(scenario)
+        feed = Feed(scenario[0])
+        found = []
+        for event in happened:
+            found += feed.go([event])
+            feed.change_over()
+        assert found == Feed(scenario[0]).go(happened), seed
+
+
+@pytest.mark.parametrize("system", SYSTEMS)
+@pytest.mark.parametrize("n", [0, 1, 255, 256, 257, 1000])
+def test_taking_a_snapshot_disturbs_nothing(system: str, n: int) -> None:
+    message = MESSAGES[system]
+    watched, alone = Balancer(CLUSTERS[system]), Balancer(CLUSTERS[system])
+    for _ in range(n):
+        watched.choose(message)
+        alone.choose(message)
+    assert watched.snapshot() == alone.snapshot()
+    assert names([watched.choose(message) for _ in range(600)]) == names(
+        [alone.choose(message) for _ in range(600)]
+    )
+
+
+def test_a_snapshot_changes_no_later_explanation() -> None:
+    message = MESSAGES["ibm-mq"]
+    alone, other = Balancer(CLUSTERS["ibm-mq"]), Balancer(CLUSTERS["ibm-mq"])
+    for _ in range(60):
+        expected = str(alone.choose(message).explain())
+        assert str(other.choose(message).explain()) == expected
+        snapshot = other.snapshot()
+        other = Balancer(CLUSTERS["ibm-mq"])
+        other.restore(snapshot)
+
+
+def test_a_snapshot_of_other_clusters_is_refused() -> None:
+    snapshot = Balancer(CLUSTERS["msmq"]).snapshot()
+    with pytest.raises(ConfigError, match="other objects"):
+        Balancer(Cluster.of("msmq", destination=[{"name": "X", "weight": 1}])).restore(snapshot)
+    with pytest.raises(ConfigError, match="allowed: elsewhere"):
+        named = Cluster.of("msmq", name="elsewhere", destination=[{"name": "X", "weight": 1}])
+        Balancer(named).restore(snapshot)
+    with pytest.raises(ConfigError, match="found format 2, allowed: 1"):
+        Balancer(CLUSTERS["msmq"]).restore({**snapshot, "format": 2})
+
+
+# --- explanations ----------------------------------------------------------------------------
+
+
+def test_a_decision_explains_itself() -> None:
+    cluster = Cluster.of(
+        "msmq",
+        destination=[
+            {"name": "A", "weight": 100},
+            {"name": "B", "weight": 200},
+            {"name": "C", "weight": 5, "enabled": False},
+            {"name": "D", "weight": 0},
+        ],
+    )
+    why = Balancer(cluster).choose().explain()
+    assert [(step.name, step.kept) for step in why.steps] == [
+        ("candidates", 4),
+        ("disabled", 3),
+        ("weight-zero", 2),
+    ]
+    dropped = [(drop.candidate, drop.because) for step in why.steps for drop in step.dropped]
+    assert dropped == [("C", "enabled is false"), ("D", "weight is 0")]
+    assert [name for name, _ in why.ranks] == ["B", "A"]
+    assert why.decided == "equal at 0; B is heavier: 200 > 100"
+    assert (why.deciding_step, why.runner_up) == ("least-served", "A")
+    assert why.otherwise == "A would have been chosen with a weight above 200"
+
+
+def test_nobody_left_is_explained() -> None:
+    cluster = Cluster.of("nanomsg", destination=[{"name": "A", "state": "down"}])
+    decision = Balancer(cluster).choose()
+    why = decision.explain()
+    assert (decision.destination, decision.outcome) == (None, "no-destination")
+    assert why.ranks == []
+    assert why.runner_up is None
+    assert why.deciding_step == "not-connected"
+    assert "dropped A: state is down" in str(why)
+
+
+@pytest.mark.parametrize("system", SYSTEMS)
+def test_an_explanation_stays_the_same_whatever_happens_later(system: str) -> None:
+    message = MESSAGES[system]
+    balancer = Balancer(CLUSTERS[system])
+    decisions = [balancer.choose(message) for _ in range(300)]
+    told = [str(decision.explain()) for decision in decisions]
+    first = str(decisions[0].destination)
+    balancer.apply(Change(first, "present", False))
+    later = [balancer.choose(message) for _ in range(1_500)]
+    told_later = [str(decision.explain()) for decision in later[:20]]
+    balancer.apply(Change(first, "present", True))
+    for _ in range(500):
+        balancer.choose(message)
+    balancer.restore(Balancer(CLUSTERS[system]).snapshot())
+    assert [str(decision.explain()) for decision in decisions] == told
+    assert [str(decision.explain()) for decision in later[:20]] == told_later
+    if system != "ibm-mq":  # there nobody sees a channel that is not in the cluster
+        assert all(f"dropped {first}: present is false" in text for text in told_later)
+
+
+@pytest.mark.parametrize("system", SYSTEMS)
+@given(data=st.data())
+@SEVERAL
+def test_the_first_in_an_explanation_is_who_was_chosen(system: str, data: Any) -> None:
+    scenario = data.draw(scenarios(system))
+    balancer = Balancer(cluster_of(scenario[0]))
+    for kind, what in events(scenario):
+        if kind == "step":
+            balancer.apply(what)
+            continue
+        decision = balancer.choose(what)
+        why = decision.explain()
+        assert why.deciding_step
+        if decision.destination is not None:
+            assert why.ranks[0][0] == decision.destination
+        if len(why.ranks) > 1:
+            assert why.runner_up == why.ranks[1][0]
+            assert why.decided
+            assert why.otherwise
+        dropped = {drop.candidate for step in why.steps for drop in step.dropped}
+        if system != "ibm-mq":  # there a channel can be a candidate for several queues
+            assert dropped.isdisjoint(name for name, _ in why.ranks)
+
+
+@given(
+    weights=st.lists(st.integers(1, 40), min_size=2, max_size=5),
+    before=st.integers(0, 60),
+)
+@SEVERAL
+def test_what_would_have_made_it_win_is_true(weights: list[int], before: int) -> None:
+    cluster = Cluster.of(
+        "msmq", destination=[{"name": f"D{i}", "weight": w} for i, w in enumerate(weights)]
+    )
+    balancer = Balancer(cluster)
+    for _ in range(before):
+        balancer.choose()
+    why = balancer.choose().explain()
+    enough = re.search(r"with a weight of (\d+) or more", why.otherwise)
+    above = re.search(r"with a weight above (\d+)", why.otherwise)
+    if not enough and not above:
+        return
+    needed = int(enough[1]) if enough else int(above[1]) + 1 if above else 0
+    assert won_by(cluster, before, why.runner_up, needed) == why.runner_up
+    # One less is not enough, unless the tie would be won anyhow.
+    if enough and needed > 1:
+        less = won_by(cluster, before, why.runner_up, needed - 1)
+        assert less != why.runner_up or won_a_tie(cluster, before, why.runner_up, needed - 1)
+
+
+def won_by(cluster: Cluster, before: int, who: str | None, weight: int) -> str | None:
+    fresh = Balancer(cluster)
+    for _ in range(before):
+        fresh.choose()
+    fresh.apply(Change(str(who), "weight", weight))
+    return fresh.choose().destination
+
+
+def won_a_tie(cluster: Cluster, before: int, who: str | None, weight: int) -> bool:
+    fresh = Balancer(cluster)
+    for _ in range(before):
+        fresh.choose()
+    fresh.apply(Change(str(who), "weight", weight))
+    return fresh.choose().explain().decided.startswith("equal")
+
+
+def test_being_served_before_would_have_helped_only_where_it_is_said() -> None:
+    """What the hint on an unserved winner says must be enough for the runner-up to win."""
+    cluster = Cluster.of(
+        "msmq", destination=[{"name": "A", "weight": 1000}, {"name": "B", "weight": 1}]
+    )
+    balancer = Balancer(cluster)
+    balancer.apply(Change("A", "enabled", False))
+    for _ in range(5):
+        balancer.choose()
+    balancer.apply(Change("A", "enabled", True))
+    why = balancer.choose().explain()
+    assert (why.ranks[0][0], why.runner_up) == ("A", "B")
+    served_once_more = balancer.choose()  # A has been served before, and wins again
+    assert served_once_more.destination == "A"
+    assert why.otherwise != "B would have been chosen if A had been served before"
+
+
+# --- changes ---------------------------------------------------------------------------------
+
+
+def several() -> Balancer:
+    return Balancer(
+        [
+            Cluster.of(
+                "msmq", name="m", destination=[{"name": "A", "weight": 1}, {"name": "B", "weight": 2}]
+            ),
+            Cluster.of("nanomsg", name="n", destination=[{"name": "X"}, {"name": "Y"}]),
+        ]
+    )
+
+
+@pytest.mark.parametrize(
+    "bad",
+    [
+        Change("A", "weight", -1),
+        Change("A", "wait", 1),
+        Change("Z", "weight", 1),
+        Change("X", "priority", 3),
+        Change("X", "state", "sideways"),
+        Change("nobody", "reset"),
+        Change("n", "reset"),
+        Change("*", "reset"),
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize("place", [0, 1, 2])
+def test_changes_are_made_all_or_none(bad: Change, place: int) -> None:
+    balancer = several()
+    for cluster in "mmmnn":
+        balancer.choose({"cluster": cluster})
+    before = balancer.snapshot()
+    changes = [Change("A", "enabled", False), Change("X", "state", "down")]
+    changes.insert(place, bad)
+    with pytest.raises(ChangeError):
+        balancer.apply(changes)
+    assert balancer.snapshot() == before
+
+
+def test_changes_of_one_time_are_one_step() -> None:
+    balancer = several()
+    balancer.apply([Change("A", "weight", 5, 1), Change("B", "weight", 5, 1)])
+    assert balancer.snapshot()["clusters"]["m"]["policy"]["version"] == 1
+    balancer.apply([Change("A", "weight", 6, 3), Change("B", "weight", 6, 2)])
+    assert balancer.snapshot()["clusters"]["m"]["policy"]["version"] == 3
+    assert balancer.snapshot()["clusters"]["n"]["policy"]["version"] == 0
+
+
+# --- the journal -----------------------------------------------------------------------------
+
+
+def test_the_journal_has_a_row_for_each_decision() -> None:
+    rows: list[JournalRow] = []
+    balancer = Balancer(CLUSTERS["ibm-mq"], journal=rows.append)
+    balancer.choose({"id": "m1", "time": 17, "queue": "ORDERS"})
+    balancer.apply(Change("TO.A", "weight", 99))
+    balancer.choose({"id": "m2", "queue": "ORDERS"})
+    balancer.choose({"id": "m3", "queue": "NONE"})
+    balancer.choose({"type": "SetPriority"})
+    assert rows[0] == JournalRow(
+        position=0,
+        time=17,
+        id="m1",
+        cluster="default",
+        version=0,
+        stream="default/ORDERS",
+        sequence=0,
+        destination="TO.A",
+        outcome="routed",
+        attempt=1,
+        step=rows[0].step,
+        runner_up="TO.B",
+    )
+    assert [row.position for row in rows] == [0, 1, 2, 3]
+    assert [row.version for row in rows[:3]] == [0, 1, 1]
+    assert [row.sequence for row in rows] == [0, 1, 0, None]
+    assert [row.outcome for row in rows] == ["routed", "routed", "unknown-queue", "control"]
+    assert [row.time for row in rows] == [17, None, None, None]
+    assert rows[0].step
+
+
+def test_journal_positions_go_on_after_a_snapshot() -> None:
+    rows: list[JournalRow] = []
+    balancer = Balancer(CLUSTERS["msmq"], journal=rows.append)
+    balancer.choose()
+    other = Balancer(CLUSTERS["msmq"], journal=rows.append)
+    other.restore(balancer.snapshot())
+    other.choose()
+    assert [(row.position, row.sequence) for row in rows] == [(0, 0), (1, 1)]
+
+
+# --- messages that are refused ---------------------------------------------------------------
+
+
+@pytest.mark.parametrize("system", SYSTEMS)
+@pytest.mark.parametrize(
+    "bad",
+    [
+        {"bind": "sometimes"},
+        {"pcf": "maybe"},
+        {"via_cluster_channel": "1"},
+        {"pcf": True, "queue": "ORDERS"},
+        {"pcf": "true", "queue_manager": "A"},
+    ],
+    ids=str,
+)
+def test_a_bad_attribute_is_refused_and_nothing_is_counted(
+    system: str, bad: dict[str, object]
+) -> None:
+    rows: list[JournalRow] = []
+    balancer = Balancer(CLUSTERS[system], journal=rows.append)
+    balancer.choose(MESSAGES[system])
+    before = balancer.snapshot()
+    message = {**MESSAGES[system], **bad}
+    if bad.get("pcf") == "true":
+        message.pop("queue", None)
+    with pytest.raises(MessageError, match="^message "):
+        balancer.choose(message)
+    assert balancer.snapshot() == before
+    assert len(rows) == 1
+
+
+def test_completed_needs_a_destination() -> None:
+    balancer = Balancer(Cluster.of("nanomsg", destination=[{"name": "A", "state": "down"}]))
+    with pytest.raises(MessageError, match="no-destination"):
+        balancer.completed(balancer.choose(NOTHING))
+
+
+def test_two_clusters_of_one_name_are_refused() -> None:
+    with pytest.raises(ConfigError, match="found twice, allowed: once"):
+        Balancer([CLUSTERS["msmq"], CLUSTERS["msmq"]])

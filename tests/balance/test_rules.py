@@ -1,0 +1,313 @@
+"""The choice rules: schedules against single steps, and arithmetic at the edge of 64 bits."""
+
+from fractions import Fraction
+from random import Random
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+from fairlead import Balancer, Change, Cluster
+from fairlead.balance.rules import least_served, ready_ring
+from fairlead.balance.rules.least_served import NO_TICK, RECENT, TICK, UNIT, LeastServed
+from fairlead.balance.rules.ready_ring import ReadyRing
+from fairlead.compiled.choices import choose_among_one, choose_among_sets
+from tests.engines import compiled, live
+
+SEVERAL = settings(max_examples=150)
+TOP = 2**63 - 1
+EDGE = st.one_of(
+    st.integers(1, 5),
+    st.integers(TOP - 5, TOP),
+    st.integers(2**31 - 2, 2**31 + 2),
+    st.integers(2**32 - 2, 2**32 + 2),
+    st.integers(1, TOP),
+)
+
+
+# --- least-served ----------------------------------------------------------------------------
+
+
+@st.composite
+def arbitrary(draw: st.DrawFn, weights: st.SearchStrategy[int] | None = None) -> LeastServed:
+    """A rule in any state that it could have come to, lagging members and all."""
+    each = draw(st.lists(weights or st.integers(1, 12), min_size=1, max_size=5))
+    recency = draw(st.booleans())
+    rule = LeastServed(each, recency=recency)
+    state = rule.state
+    unit = draw(st.sampled_from([1, 1, 1, 2, 3, 12]))
+    state.setting[UNIT] = unit
+    for i in range(len(each)):
+        state.count[i] = draw(st.integers(0, 60)) * draw(st.sampled_from([1, unit]))
+    if recency:
+        numbers = draw(st.lists(st.integers(0, 50), min_size=len(each), max_size=len(each)))
+        state.tie[:] = numbers
+        state.setting[TICK] = 50
+    return rule
+
+
+def members_of(rule: Any, draw: Any) -> list[int]:
+    n = len(rule.state[0])
+    return sorted(draw(st.sets(st.integers(0, n - 1), min_size=1, max_size=n)))
+
+
+def one_by_one(rule: Any, members: list[int], n: int) -> list[int]:
+    return [rule.choose(members) for _ in range(n)]
+
+
+@given(rule=arbitrary(), data=st.data(), n=st.integers(0, 120))
+@SEVERAL
+def test_advance_is_so_many_choices(rule: LeastServed, data: Any, n: int) -> None:
+    members = members_of(rule, data.draw)
+    stepped, skipped = rule.copy(), rule.copy()
+    one_by_one(stepped, members, n)
+    skipped.advance(members, n)
+    assert skipped.state.count == stepped.state.count
+    assert skipped.state.setting == stepped.state.setting
+    # What comes next is the same, among whomever.
+    others = members_of(rule, data.draw)
+    assert one_by_one(skipped, others, 60) == one_by_one(stepped, others, 60)
+
+
+@given(rule=arbitrary(), data=st.data(), n=st.integers(0, 120), recent=st.integers(1, 4))
+@SEVERAL
+def test_advance_among_the_most_recently_used(
+    rule: LeastServed, data: Any, n: int, recent: int
+) -> None:
+    assume(rule.state.setting[TICK] != NO_TICK)
+    rule.state.setting[RECENT] = recent
+    members = members_of(rule, data.draw)
+    assert rule.scheduled(members) == (recent >= len(members))
+    stepped, skipped = rule.copy(), rule.copy()
+    expected = one_by_one(stepped, members, n)
+    assert set(expected) <= set(members)
+    skipped.advance(members, n)
+    assert one_by_one(skipped, members, 60) == one_by_one(stepped, members, 60)
+
+
+@given(rule=arbitrary(), data=st.data(), parts=st.lists(st.integers(0, 40), max_size=5))
+@SEVERAL
+def test_advance_in_parts_is_advance_at_once(
+    rule: LeastServed, data: Any, parts: list[int]
+) -> None:
+    members = members_of(rule, data.draw)
+    whole, pieces = rule.copy(), rule.copy()
+    whole.advance(members, sum(parts))
+    for n in parts:
+        pieces.advance(members, n)
+    assert one_by_one(pieces, members, 60) == one_by_one(whole, members, 60)
+
+
+@given(rule=arbitrary(), data=st.data(), n=st.integers(0, 120))
+@SEVERAL
+def test_upcoming_is_so_many_choices(rule: LeastServed, data: Any, n: int) -> None:
+    members = members_of(rule, data.draw)
+    stepped, ahead = rule.copy(), rule.copy()
+    assert ahead.upcoming(members, n) == one_by_one(stepped, members, n)
+    assert ahead.dump() == stepped.dump()
+
+
+@given(rule=arbitrary(), data=st.data())
+@SEVERAL
+def test_a_settled_rule_repeats_after_a_period(rule: LeastServed, data: Any) -> None:
+    members = members_of(rule, data.draw)
+    period = rule.period(members)
+    rule.advance(members, 200)  # nobody can lag longer
+    if not rule.settled(members):
+        rule.advance(members, 2_000)
+    assume(rule.settled(members))
+    one_by_one(rule, members, period)
+    assert one_by_one(rule, members, period) == one_by_one(rule, members, period)
+
+
+@given(rule=arbitrary(), data=st.data(), n=st.integers(0, 400))
+@SEVERAL
+def test_compiled_choices_are_live_choices(rule: LeastServed, data: Any, n: int) -> None:
+    members = members_of(rule, data.draw)
+    plain, fast = rule.copy(), rule.copy()
+    assert choose_among_one(fast, members, n).tolist() == one_by_one(plain, members, n)
+    assert one_by_one(fast, members, 60) == one_by_one(plain, members, 60)
+
+
+def test_many_members_are_chosen_from_a_heap() -> None:
+    random = Random(5)  # noqa: S311
+    rule = LeastServed([random.randint(1, 50) for _ in range(300)], recency=True)
+    members = list(range(0, 300, 2))
+    plain, fast = rule.copy(), rule.copy()
+    assert choose_among_one(fast, members, 2_000).tolist() == one_by_one(plain, members, 2_000)
+    assert fast.dump() == plain.dump()
+
+
+# --- the edge of 64 bits ---------------------------------------------------------------------
+
+
+def exactly(rule: LeastServed, members: list[int], n: int) -> list[int]:
+    """The choices as fractions say them."""
+    s = rule.state
+    count = {i: Fraction(s.count[i], s.setting[UNIT]) for i in members}
+    tie, tick, found = {i: s.tie[i] for i in members}, s.setting[TICK], []
+    for _ in range(n):
+        best = min(members, key=lambda i: (count[i] / s.weight[i], tie[i], i))
+        count[best] += 1
+        if tick != NO_TICK:
+            tick += 1
+            tie[best] = tick
+        found.append(best)
+    return found
+
+
+@given(rule=arbitrary(weights=EDGE), data=st.data(), n=st.integers(0, 40))
+@SEVERAL
+def test_weights_up_to_the_edge_stay_exact(rule: LeastServed, data: Any, n: int) -> None:
+    members = members_of(rule, data.draw)
+    for i in members:
+        if data.draw(st.booleans()):
+            rule.state.count[i] = data.draw(EDGE)
+    expected = exactly(rule, members, n)
+    which = np.zeros(n, np.int32)
+    assert one_by_one(rule.copy(), members, n) == expected
+    assert rule.copy().upcoming(members, n) == expected
+    assert choose_among_one(rule.copy(), members, n).tolist() == expected
+    assert choose_among_sets(rule.copy(), [members], which).tolist() == expected
+    skipped = rule.copy()
+    skipped.advance(members, n // 2)
+    assert one_by_one(skipped, members, n - n // 2) == expected[n // 2 :]
+
+
+@pytest.mark.parametrize("weight", [2**31, 2**62 - 1, 2**62, TOP])
+def test_arithmetic_changes_over_before_a_product_passes_the_edge(weight: int) -> None:
+    rule = LeastServed([weight, weight, 1])
+    most = TOP // weight  # a product of a count and a weight may be as large as this
+    assert rule.fits_int64(most - 1)
+    assert not rule.fits_int64(most)
+    rule.state.count[0] = most
+    assert not rule.fits_int64(0)
+
+
+@pytest.mark.parametrize("n", [1, 7, 300, 1_000])
+@pytest.mark.parametrize("weights", [(TOP, TOP - 1), (TOP, 1), (TOP, TOP, 3), (2**62, 2**61, 5)])
+def test_engines_agree_at_the_edge(weights: tuple[int, ...], n: int) -> None:
+    cluster = {
+        "policy": "msmq",
+        "destination": [{"name": f"D{i}", "weight": w} for i, w in enumerate(weights)],
+    }
+    messages = [{"id": f"{k:05}", "time": k} for k in range(n)]
+    changes = [{"target": "D0", "attribute": "weight", "value": TOP // 3, "time": n / 2}]
+    found = live(cluster, messages, changes)
+    assert compiled(cluster, messages, changes) == found
+    early = exactly(LeastServed(list(weights)), list(range(len(weights))), (n + 1) // 2)
+    assert [f"D{i}" for i in early] == [name for name, _, _ in found[: len(early)]]
+
+
+@pytest.mark.parametrize("weight", [TOP + 1, -1])
+def test_weights_beyond_the_edge_are_refused(weight: int) -> None:
+    with pytest.raises(ValueError, match=f"found {weight}"):
+        try:
+            Cluster.of("msmq", destination=[{"name": "A", "weight": weight}])
+        except Exception as error:
+            raise ValueError(str(error)) from error
+
+
+def test_a_live_balancer_passes_the_edge() -> None:
+    destinations = [{"name": "A", "weight": TOP}, {"name": "B", "weight": TOP - 1}]
+    cluster = Cluster.of("msmq", destination=destinations)
+    balancer = Balancer(cluster)
+    found = [balancer.choose().destination for _ in range(1_000)]
+    assert found == ["A", "B"] * 500
+    balancer.apply(Change("B", "weight", 1))
+    assert [balancer.choose().destination for _ in range(600)] == ["A"] * 600
+
+
+# --- other weights ---------------------------------------------------------------------------
+
+
+@given(rule=arbitrary(), data=st.data(), weights=st.lists(st.integers(1, 60), max_size=6))
+@SEVERAL
+def test_reweighing_in_place_keeps_every_ratio(
+    rule: LeastServed, data: Any, weights: list[int]
+) -> None:
+    for weight in weights:
+        s = rule.state
+        i = data.draw(st.integers(0, len(s.weight) - 1))
+        before = [least_served.ratio(s, j) for j in range(len(s.weight))]
+        least_served.reweigh_in_place(s, i, weight)
+        assert [least_served.ratio(s, j) for j in range(len(s.weight))] == before
+        assert s.weight[i] == weight
+    members = list(range(len(rule.state.weight)))
+    expected = exactly(rule, members, 60)
+    assert choose_among_one(rule.copy(), members, 60).tolist() == expected
+    assert one_by_one(rule, members, 60) == expected
+
+
+@given(rule=arbitrary(weights=st.integers(1, 10**6)), data=st.data())
+@SEVERAL
+def test_level_is_the_lowest_ratio_rounded_down(rule: LeastServed, data: Any) -> None:
+    s = rule.state
+    i = data.draw(st.integers(0, len(s.weight) - 1))
+    others = [j for j in range(len(s.weight)) if j != i]
+    least_served.level(s, i, others)
+    lowest = min((least_served.ratio(s, j) for j in others), default=Fraction(0))
+    assert least_served.ratio(s, i) <= lowest
+    assert least_served.ratio(s, i) + Fraction(1, s.weight[i]) > lowest
+
+
+# --- ready-ring ------------------------------------------------------------------------------
+
+
+@st.composite
+def rings(draw: st.DrawFn, *, capacities: bool) -> ReadyRing:
+    """Peers that have been served, disconnected and connected in some order."""
+    n = draw(st.integers(1, 6))
+    sizes = st.sampled_from([0, 1, 2, 3]) if capacities else st.just(0)
+    rule = ReadyRing(
+        draw(st.lists(st.integers(1, 3), min_size=n, max_size=n)),
+        draw(st.lists(sizes, min_size=n, max_size=n)),
+        [1000] * n,
+    )
+    for i in draw(st.permutations(range(n))):
+        ready_ring.connect(rule.state, i)
+    for i in draw(st.lists(st.integers(0, n - 1), max_size=8)):
+        if rule.state.connected[i]:
+            ready_ring.disconnect(rule.state, i)
+        else:
+            ready_ring.connect(rule.state, i)
+    return rule
+
+
+@given(rule=rings(capacities=False), data=st.data(), n=st.integers(0, 60))
+@SEVERAL
+def test_a_ring_without_limits_is_a_schedule(rule: ReadyRing, data: Any, n: int) -> None:
+    members = [i for i in members_of(rule, data.draw) if rule.state.connected[i]]
+    assume(members)
+    assert rule.scheduled(members)
+    stepped, skipped, ahead = rule.copy(), rule.copy(), rule.copy()
+    expected = one_by_one(stepped, members, n)
+    skipped.advance(members, n)
+    assert ahead.upcoming(members, n) == expected
+    assert choose_among_one(rule.copy(), members, n).tolist() == expected
+    after = one_by_one(stepped, members, 30)
+    assert one_by_one(skipped, members, 30) == after
+    period = rule.period(members)
+    assert after[period:] == after[: 30 - period]
+
+
+@given(rule=rings(capacities=True), data=st.data(), n=st.integers(0, 30))
+@SEVERAL
+def test_a_ring_takes_no_more_than_it_may_hold(rule: ReadyRing, data: Any, n: int) -> None:
+    members = [i for i in members_of(rule, data.draw) if rule.state.connected[i]]
+    assume(members)
+    held = dict.fromkeys(members, 0)
+    plain = rule.copy()
+    for _ in range(n):
+        found = plain.choose(members)
+        if found < 0:
+            assert all(0 < rule.state.capacity[i] <= held[i] for i in members)
+            busy = data.draw(st.sampled_from(members))
+            plain.completed(busy)
+            held[busy] -= 1
+        else:
+            held[found] += 1
+            assert rule.state.capacity[found] == 0 or held[found] <= rule.state.capacity[found]
+    assert choose_among_one(rule.copy(), members, n).tolist() == one_by_one(rule, members, n)

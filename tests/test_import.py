@@ -1,0 +1,44 @@
+"""`import fairlead` costs next to nothing, and what is light stays light."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+HEAVY = {"msgspec", "numba", "numpy", "pandas", "pyarrow", "pyspark", "rich", "typer"}
+
+
+def loaded(code: str) -> set[str]:
+    """The top-level packages in memory after some code, in a process of its own."""
+    script = f"{code}\nimport json, sys\nprint(json.dumps(sorted(sys.modules)))"
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, check=True)
+    return {name.partition(".")[0] for name in json.loads(done.stdout)}
+
+
+def test_import_loads_nothing_heavy() -> None:
+    assert not loaded("import fairlead") & HEAVY
+
+
+@pytest.mark.parametrize("name", ["Balancer", "Change", "Cluster", "Decision", "load_clusters"])
+def test_the_core_loads_only_msgspec(name: str) -> None:
+    assert loaded(f"from fairlead import {name}") & HEAVY <= {"msgspec"}
+
+
+def test_a_live_balancer_loads_only_msgspec() -> None:
+    code = (
+        "from fairlead import Balancer, Change, Cluster\n"
+        "cluster = Cluster.of('msmq', destination=[{'name': 'A', 'weight': 1}])\n"
+        "balancer = Balancer(cluster)\n"
+        "balancer.apply(Change('A', 'weight', 2))\n"
+        "balancer.choose().explain()"
+    )
+    assert loaded(code) & HEAVY <= {"msgspec"}
+
+
+def test_every_public_name_is_there() -> None:
+    import fairlead
+
+    assert [name for name in fairlead.__all__ if not callable(getattr(fairlead, name))] == []
+    with pytest.raises(AttributeError, match="no attribute 'dispatcher'"):
+        _ = fairlead.dispatcher
