@@ -12,7 +12,7 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from pyspark.sql import DataFrame, Observation, SparkSession
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from fairlead.balance.change import Change
@@ -25,10 +25,12 @@ from fairlead.pipeline.blocks import ROWS_A_BLOCK, cut, pieces, version
 from fairlead.pipeline.columns import FREE, REASON, TIME
 from fairlead.pipeline.deliver import Delivery
 from fairlead.pipeline.measure import (
+    Counted,
     Phase,
     check_nothing_lost,
+    counted,
     digest,
-    digest_of,
+    outcomes,
     phases,
 )
 from fairlead.pipeline.read import checked
@@ -215,10 +217,9 @@ def run(
         progress=progress,
     )
     plan = ready.plan
-    seen = Observation()
     with progress("route and write"):
         decisions = ready.decisions
-        delivery.write(decisions.observe(seen, *digest_of()), "decisions", file_format)
+        delivery.write(decisions, "decisions", file_format)
         bad = _rejected(rows, ready.columns)
         if not ready.survey.rejected:
             bad = bad.limit(0)
@@ -226,15 +227,16 @@ def run(
     with progress("measure"):
         written = keep.load(spark, delivery.path("decisions"), file_format, decisions.schema)
         reasons = keep.load(spark, delivery.path("rejected"), file_format, bad.schema)
-        outcomes, counts = _counted(written, plan)
+        counts = _counted(written, plan)
         rejections = _rejections(reasons) if ready.survey.rejected else {}
     total = ready.survey.accepted + ready.survey.rejected
-    check_nothing_lost(total, outcomes, sum(rejections.values()))
+    told = outcomes(counts)
+    check_nothing_lost(total, sum(told.values()), sum(rejections.values()))
     summary = Summary(
         read=total,
         rejected=ready.survey.rejected,
-        outcomes=outcomes,
-        digest=digest(seen.get),
+        outcomes=told,
+        digest=digest(counts),
         phases=phases(plan, counts),
         rejections=rejections,
         seconds=round(time.monotonic() - began, 3),
@@ -242,33 +244,16 @@ def run(
     )
     keep.journal(delivery, ready, file_format)
     delivery.write_json("summary.json", summary.as_plain())
-    log.info("dispatched", extra={"read": total, "outcomes": outcomes})
+    log.info("dispatched", extra={"read": total, "outcomes": told})
     return summary
 
 
-def _counted(
-    written: DataFrame, plan: Plan
-) -> tuple[dict[str, int], list[tuple[int, str, str | None, int]]]:
-    """Messages by outcome; and by version, cluster and destination."""
-    timed = accept(written, plan)
+def _counted(written: DataFrame, plan: Plan) -> list[Counted]:
+    """The decisions that were written, counted."""
     only = plan.clusters[0].name if len(plan.clusters) == 1 else ""
-    cluster = text(written, "cluster")
-    rows = (
-        timed.groupBy(
-            version(plan.times, TIME).alias("version"),
-            F.when(cluster == "", F.lit(only)).otherwise(cluster).alias("cluster"),
-            "destination",
-            "outcome",
-        )
-        .agg(F.count(F.lit(1)).alias("n"))
-        .collect()
-    )
-    outcomes: dict[str, int] = {}
-    counts: list[tuple[int, str, str | None, int]] = []
-    for row in rows:
-        outcomes[row["outcome"]] = outcomes.get(row["outcome"], 0) + row["n"]
-        counts.append((row["version"], row["cluster"], row["destination"], row["n"]))
-    return dict(sorted(outcomes.items())), counts
+    named = text(written, "cluster")
+    cluster = F.when(named == "", F.lit(only)).otherwise(named)
+    return counted(accept(written, plan), cluster, version(plan.times, TIME))
 
 
 def _rejections(rejected: DataFrame) -> dict[str, int]:

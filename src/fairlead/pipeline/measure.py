@@ -2,38 +2,65 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Final
 
-from pyspark.sql import Column
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from fairlead.balance.message import ROUTED
 from fairlead.balance.policy import Policy
 from fairlead.compiled.router import Plan
 from fairlead.errors import FairleadError
 
-
-def digest_of() -> list[Column]:
-    """Aggregates that tell two tables of decisions apart, whatever the order of their rows."""
-    words = [F.coalesce(F.col(name).cast("string"), F.lit("\0")) for name in DIGESTED]
-    one = F.xxhash64(*words)
-    other = F.xxhash64(F.lit("fairlead"), *words)
-    return [
-        F.count(F.lit(1)).alias("rows"),
-        F.coalesce(F.bit_xor(one), F.lit(0)).alias("one"),
-        F.coalesce(F.bit_xor(other), F.lit(0)).alias("other"),
-    ]
+DIGESTED: Final = ("id", "destination", "address", "outcome", "sequence")
+MASK: Final = (1 << 64) - 1
 
 
-DIGESTED = ("id", "destination", "address", "outcome", "sequence")
+@dataclass(frozen=True)
+class Counted:
+    """Decisions of one outcome on one destination, between two changes."""
+
+    version: int
+    cluster: str
+    destination: str | None
+    outcome: str
+    messages: int
+    xor: int
+    sum: int
+    """`xor` and `sum` of the rows' hashes, whatever their order."""
 
 
-def digest(found: Mapping[str, int]) -> str:
-    """The aggregates of `digest_of` as one word."""
-    mask = (1 << 64) - 1
-    return f"{found['one'] & mask:016x}{found['other'] & mask:016x}"
+def counted(written: DataFrame, cluster: Column, at: Column) -> list[Counted]:
+    """Count decisions as they were written. `cluster`, `at`: name and version of each."""
+    row = F.xxhash64(*DIGESTED)
+    rows = (
+        written.groupBy(at.alias("version"), cluster.alias("cluster"), "destination", "outcome")
+        .agg(
+            F.count(F.lit(1)).alias("messages"),
+            F.bit_xor(row).alias("xor"),
+            F.sum(F.shiftrightunsigned(row, 33)).alias("sum"),
+        )
+        .collect()
+    )
+    return [Counted(**row.asDict()) for row in rows]
+
+
+def digest(counts: Iterable[Counted]) -> str:
+    """One word for the decisions, the same however they were partitioned."""
+    xor = total = 0
+    for each in counts:
+        xor ^= each.xor
+        total += each.sum
+    return f"{xor & MASK:016x}{total & MASK:016x}"
+
+
+def outcomes(counts: Iterable[Counted]) -> dict[str, int]:
+    """Messages by outcome."""
+    found: dict[str, int] = {}
+    for each in sorted(counts, key=lambda each: each.outcome):
+        found[each.outcome] = found.get(each.outcome, 0) + each.messages
+    return found
 
 
 @dataclass
@@ -59,8 +86,8 @@ class Phase:
     shares: list[Share] = field(default_factory=list)
 
 
-def phases(plan: Plan, counts: Sequence[tuple[int, str, str | None, int]]) -> list[Phase]:
-    """Shares by phase, from counts of (version, cluster, destination or None, messages)."""
+def phases(plan: Plan, counts: Sequence[Counted]) -> list[Phase]:
+    """Shares between each two changes."""
     policies = {cluster.name: cluster.start() for cluster in plan.clusters}
     found = []
     for at in range(len(plan.times) + 1):
@@ -71,11 +98,10 @@ def phases(plan: Plan, counts: Sequence[tuple[int, str, str | None, int]]) -> li
                         policies[name].apply(effects)
         phase = Phase(plan.times[at - 1] if at else None)
         for name, policy in policies.items():
-            here = {
-                destination: n
-                for version, cluster, destination, n in counts
-                if version == at and cluster == name
-            }
+            here: dict[str | None, int] = {}
+            for each in counts:
+                if each.version == at and each.cluster == name:
+                    here[each.destination] = here.get(each.destination, 0) + each.messages
             phase.messages += sum(here.values())
             phase.shares += _shares(name, policy, here)
         found.append(phase)
@@ -99,15 +125,9 @@ def _shares(
     return shares
 
 
-def check_nothing_lost(read: int, outcomes: Mapping[str, int], rejected: int) -> None:
+def check_nothing_lost(read: int, decided: int, rejected: int) -> None:
     """Every row that came in went out once. Raises FairleadError, which is a fault of ours."""
-    decided = sum(outcomes.values())
     if read != decided + rejected:
         raise FairleadError(
             f"rows in: {read}, but decided: {decided}, rejected: {rejected}; nothing was delivered"
         )
-
-
-def routed(outcomes: Mapping[str, int]) -> int:
-    """How many messages found a destination."""
-    return outcomes.get(ROUTED, 0)

@@ -1,0 +1,1 @@
+fairlead explain --cluster plant.toml --message quue=ORDERS

@@ -1,0 +1,520 @@
+"""The command line, in process: what it writes, its exit status, and its one line on stderr."""
+
+import csv
+import json
+import re
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from pyspark.sql import SparkSession
+
+from fairlead.cli.app import run
+
+Row = dict[str, Any]
+PROGRESS = re.compile(r"[A-Za-z ]+: \d+\.\d s")
+AWKWARD = ["/a", "/A", "01", "1.0", "a\nb", 'ü"q', "a,b", "a\\b", " a ", "名", "null", "#x", "'"]
+
+
+def toml_text(value: str) -> str:
+    """A TOML basic string; JSON's escapes are TOML's."""
+    return json.dumps(value, ensure_ascii=False)
+
+
+def msmq(weights: dict[str, int]) -> str:
+    return 'policy = "msmq"\n' + "".join(
+        f"[[destination]]\nname = {toml_text(name)}\nweight = {weight}\n"
+        for name, weight in weights.items()
+    )
+
+
+class Desk:
+    """A folder to work in, and what the last command said."""
+
+    def __init__(self, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        self.folder = folder
+        self.capsys = capsys
+        self.out = self.err = ""
+        self.write("two.toml", msmq({"A": 1, "B": 2}))
+
+    def __truediv__(self, name: str) -> str:
+        return str(self.folder / name)
+
+    def write(self, name: str, content: str | bytes) -> str:
+        place = self.folder / name
+        place.parent.mkdir(parents=True, exist_ok=True)
+        place.write_bytes(content.encode() if isinstance(content, str) else content)
+        return str(place)
+
+    def run(self, *arguments: str) -> int:
+        self.capsys.readouterr()
+        status = run(arguments)
+        self.out, self.err = self.capsys.readouterr()
+        return status
+
+    def dispatch(self, messages: str, *more: str, cluster: str = "two.toml", to: str = "o") -> int:
+        return self.run("dispatch", messages, "-c", self / cluster, "-o", self / to, *more)
+
+    def refused(self, *arguments: str) -> str:
+        """The one line on stderr of a command that the user got wrong."""
+        assert self.run(*arguments) == 2, self.err
+        return self.line()
+
+    def line(self) -> str:
+        lines = [each for each in self.err.splitlines() if not PROGRESS.fullmatch(each)]
+        assert len(lines) == 1, self.err
+        assert lines[0].startswith("fairlead: ")
+        assert "Traceback" not in self.err
+        return lines[0]
+
+    def not_dispatched(self, messages: str, *more: str, cluster: str = "two.toml") -> str:
+        """The same of a dispatch, which then leaves nothing behind."""
+        before = sorted(self.folder.iterdir())
+        assert self.dispatch(messages, *more, cluster=cluster, to="never") == 2, self.err
+        assert sorted(self.folder.iterdir()) == before
+        return self.line()
+
+    def rows(self, part: str = "decisions", to: str = "o") -> list[Row]:
+        return table(self.folder / to / part)
+
+    def summary(self, to: str = "o") -> Row:
+        found: Row = json.loads((self.folder / to / "summary.json").read_text(encoding="utf-8"))
+        assert found["read"] == sum(found["outcomes"].values()) + found["rejected"]
+        return found
+
+
+@pytest.fixture
+def desk(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Desk:
+    return Desk(tmp_path, capsys)
+
+
+def table(folder: Path) -> list[Row]:
+    """The rows of a part of a delivery, in order; an empty CSV text is None."""
+    rows: list[Row] = []
+    for file in sorted(folder.glob("part-*")):
+        if file.suffix == ".parquet":
+            rows += pq.read_table(file).to_pylist()
+        elif file.suffix == ".json":
+            rows += [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
+        else:
+            with file.open(encoding="utf-8", newline="") as lines:
+                rows += [
+                    {k: None if v == "" else v for k, v in row.items()}
+                    for row in csv.DictReader(lines)
+                ]
+    return rows
+
+
+def messages(n: int, extra: str = "") -> str:
+    return "id,time\n" + "".join(f"m{k:05},{k}\n" for k in range(n)) + extra
+
+
+# --- refused before Spark is asked -----------------------------------------------------------
+
+
+def test_no_such_file(desk: Desk) -> None:
+    assert "no such file or folder" in desk.not_dispatched(desk / "none.csv")
+    good = desk.write("m.csv", messages(1))
+    assert "none.toml: no such file" in desk.not_dispatched(good, cluster="none.toml")
+    assert "no such file" in desk.not_dispatched(good, "--changes", desk / "none.csv")
+
+
+def test_not_a_table(desk: Desk) -> None:
+    empty = desk.write("empty.csv", "")
+    assert "the file is empty" in desk.not_dispatched(empty)
+    told = desk.not_dispatched(desk / "two.toml")
+    assert "found .toml, allowed: .csv, .json" in told
+    (desk.folder / "folder").mkdir()
+    assert "empty folder" in desk.not_dispatched(desk / "folder")
+
+
+def test_out_must_be_a_place_of_ours(desk: Desk) -> None:
+    given = desk.write("m.csv", messages(1))
+    desk.write("foreign/notes.txt", "keep me")
+    for more in ([], ["--overwrite"]):
+        assert desk.dispatch(given, *more, to="foreign") == 2
+        assert ("--overwrite" if not more else "summary.json") in desk.line()
+    assert desk.dispatch(given, "--overwrite", to="m.csv") == 2
+    assert "not a folder" in desk.line()
+    assert desk.dispatch(given, to="no/such/parent") == 2
+    assert "does not exist" in desk.line()
+    assert desk.run("dispatch", given, "-c", desk / "two.toml", "-o", "s3://bucket/x") == 2
+    assert "found a place of kind 's3'" in desk.line()
+    assert (desk.folder / "foreign/notes.txt").read_text() == "keep me"
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        (["--column", "time"], "--column: found 'time', allowed: NAME=VALUE"),
+        (["--column", "a=1", "--column", "a=2"], "--column a: found twice, allowed: once"),
+        (["--format", "xml"], "xml"),
+        (["--no-such-option"], "no-such-option"),
+    ],
+    ids=str,
+)
+def test_options_that_mean_nothing(desk: Desk, options: list[str], told: str) -> None:
+    assert told in desk.not_dispatched(desk.write("m.csv", messages(1)), *options)
+
+
+@pytest.fixture
+def on_spark(desk: Desk, spark: SparkSession) -> Desk:
+    """The same where a Spark session runs already."""
+    return desk
+
+
+@pytest.mark.parametrize(
+    ("policy", "row", "told"),
+    [
+        ("msmq", "3,Z,weight,5", "target: found 'Z', allowed: A, B"),
+        ("msmq", "3,A,weight,-5", "found '-5', allowed: an integer from 0"),
+        ("msmq", "1e300,A,weight,5", "time"),
+        ("nanomsg", "3,A,priority,2", "keeps the priority"),
+        ("nanomsg", "3,*,reset,", "counts nothing that could be reset"),
+    ],
+    ids=str,
+)
+def test_bad_changes(on_spark: Desk, policy: str, row: str, told: str) -> None:
+    desk = on_spark
+    given = desk.write("m.csv", messages(5))
+    changes = desk.write("x.csv", f"time,target,attribute,value\n{row}\n")
+    desk.write("nanomsg.toml", 'policy = "nanomsg"\n[[destination]]\nname = "A"\n')
+    name = "two.toml" if policy == "msmq" else "nanomsg.toml"
+    line = desk.not_dispatched(given, "--changes", changes, cluster=name)
+    assert told in line
+    assert f"{changes}:2" in line
+
+
+# --- other commands --------------------------------------------------------------------------
+
+
+def test_version(desk: Desk) -> None:
+    assert desk.run("--version") == 0
+    assert re.fullmatch(r"fairlead \d+\.\d+.*\n", desk.out)
+    assert desk.run("dispatch", "--help") == 0
+    assert "--number-rows" in desk.out
+
+
+def test_policies(desk: Desk) -> None:
+    assert desk.run("policies") == 0
+    for name in ("msmq", "ibm-mq", "nanomsg"):
+        assert re.search(rf"^{name}  ", desk.out, re.MULTILINE)
+    assert desk.out.count("choose it when") == desk.out.count("not when") >= 3
+
+
+def test_check(desk: Desk) -> None:
+    assert desk.run("check", desk / "two.toml") == 0
+    assert "66.67%" in desk.out
+    assert desk.out.endswith("ok\n")
+    bad = desk.write("bad.toml", msmq({"A": 1}).replace("weight", "wieght"))
+    line = desk.refused("check", bad)
+    assert f"{bad}:4: destination[1] 'A'.wieght" in line
+    assert "did you mean 'weight'?" in line
+    assert "no such file" in desk.refused("check", desk / "none.toml")
+
+
+def test_check_of_awkward_names(desk: Desk) -> None:
+    names = [*AWKWARD, "[bold]", "[/x]", "\x1b[31m"]
+    assert desk.run("check", desk.write("odd [b].toml", msmq(dict.fromkeys(names, 1)))) == 0
+    assert "\x1b" not in desk.out
+    assert "[bold]" in desk.out
+    assert "a\\nb" in desk.out
+
+
+@pytest.mark.parametrize(
+    "weights", [{"A": 0, "B": 0}, {"A": 2**63 - 1, "B": 2**63 - 1}], ids=["zero", "edge"]
+)
+def test_check_of_extreme_weights(desk: Desk, weights: dict[str, int]) -> None:
+    assert desk.run("check", desk.write("c.toml", msmq(weights))) == 0
+
+
+def test_explain_count(desk: Desk) -> None:
+    assert desk.run("explain", "-c", desk / "two.toml", "--count", "7") == 0
+    assert "choices: B A B B A B B\n" in desk.out
+    assert "message 7 of 7 -> B" in desk.out
+    assert "would have been chosen" in desk.out
+    assert "Counter" not in desk.out
+    assert desk.run("explain", "-c", desk / "two.toml") == 0
+    assert desk.out.startswith("-> B\n")
+
+
+def test_explain_refuses_what_would_have_no_effect(desk: Desk) -> None:
+    cluster = desk / "two.toml"
+    alone = "takes --id and nothing else"
+    assert alone in desk.refused("explain", desk / "o", "--message", "a=b", "--id", "x")
+    assert alone in desk.refused("explain", desk / "o", "--id", "x", "--count", "3")
+    assert alone in desk.refused("explain", desk / "o", "--id", "x", "-c", cluster)
+    assert alone in desk.refused("explain", desk / "o")
+    assert "--id needs the folder" in desk.refused("explain", "--id", "x", "-c", cluster)
+    assert "needs --cluster" in desk.refused("explain")
+    line = desk.refused("explain", "-c", cluster, "-m", "queue=ORDERS")
+    assert "does not read it" in line
+    assert "found 'bad'" in desk.refused("explain", "-c", cluster, "-m", "pcf=bad")
+    assert "not a folder that dispatch wrote" in desk.refused("explain", desk / "o", "--id", "x")
+
+
+# --- dispatch on Spark -----------------------------------------------------------------------
+
+
+def test_tables_that_spark_cannot_read(on_spark: Desk) -> None:
+    desk = on_spark
+    binary = desk.write("m.parquet", bytes(range(256)) * 4)
+    assert f"{binary}: not a table of format parquet" in desk.not_dispatched(binary)
+    no_time = desk.write("a.csv", "id,tiem\n1,2\n")
+    line = desk.not_dispatched(no_time)
+    assert "no column 'time', found: id, tiem; did you mean 'tiem'?; map one with" in line
+    no_id = desk.write("b.csv", "ID,time\n1,2\n")
+    assert "no column 'id', found: ID, time" in desk.not_dispatched(no_id)
+    taken = desk.write("c.csv", "id,time,outcome\n1,2,x\n")
+    assert "column 'outcome' is what the decisions add" in desk.not_dispatched(taken)
+    taken = desk.write("d.csv", "id,time,Outcome\n1,2,x\n")
+    assert "column 'Outcome' is what the decisions add" in desk.not_dispatched(taken)
+
+
+def test_expressions_that_spark_refuses(on_spark: Desk) -> None:
+    desk = on_spark
+    given = desk.write("m.csv", messages(2))
+    for expression in ("time=", "time=nothing_like_it", "time=((", "time=time +", "x=no_fn(id)"):
+        line = desk.not_dispatched(given, "--column", expression)
+        assert f"--column {expression}: " in line
+        assert "the table has: id, time" in line
+    line = desk.not_dispatched(given, "--drop", "tme")
+    assert "--drop: found 'tme', allowed: id, time; did you mean 'time'?" in line
+    line = desk.not_dispatched(given, "--number-rows", "--column", "id=time")
+    assert "would be ignored" in line
+
+
+def test_capacity_needs_service_times(on_spark: Desk) -> None:
+    desk = on_spark
+    desk.write("n.toml", 'policy = "nanomsg"\n[[destination]]\nname = "A"\ncapacity = 3\n')
+    line = desk.not_dispatched(desk.write("m.csv", messages(2)), cluster="n.toml")
+    assert "a capacity needs the column service_time" in line
+
+
+BAD_ROWS = """id,time,service_time,note
+b,1,1,later of two
+a,0,,good
+b,0.5,0,first of two
+,2,1,no id
+c,soon,1,no time
+d,,1,no time
+e,3,-1,no service
+f,4,x,no service
+g,2024-01-01 00:00:00,1,good
+a,9,1,again
+h,nan,1,no time
+01,5,1,good
+1.0,5,1,good
+1,5,1,good
+"""
+
+
+def test_bad_rows_are_rejected_with_reasons(on_spark: Desk) -> None:
+    desk = on_spark
+    assert desk.dispatch(desk.write("m.csv", BAD_ROWS), "--format", "csv") == 0, desk.err
+    summary = desk.summary()
+    assert (summary["read"], summary["rejected"]) == (14, 8)
+    assert summary["outcomes"] == {"routed": 6}
+    assert [row["id"] for row in desk.rows()] == ["a", "b", "01", "1", "1.0", "g"]
+    assert [row["note"] for row in desk.rows()][1] == "first of two"
+    reasons = sorted((str(row["id"]), row["reason"]) for row in desk.rows("rejected"))
+    seconds = "allowed: a timestamp, or a number of seconds"
+    service = "allowed: a number of seconds from 0 to 4000000000, or empty"
+    assert reasons == [
+        ("None", "id: found nothing, allowed: a text"),
+        ("a", "id: found 'a' again, allowed: once"),
+        ("b", "id: found 'b' again, allowed: once"),
+        ("c", f"time: found 'soon', {seconds}"),
+        ("d", f"time: found nothing, {seconds}"),
+        ("e", f"service_time: found '-1', {service}"),
+        ("f", f"service_time: found 'x', {service}"),
+        ("h", f"time: found 'nan', {seconds}"),
+    ]
+    assert "in 14 = decided 6 + rejected 8" in desk.out
+    assert "it was rejected: time: found 'soon'" in desk.refused("explain", desk / "o", "--id", "c")
+    assert "no message has this id" in desk.refused("explain", desk / "o", "--id", "zz")
+    assert desk.run("explain", desk / "o", "--id", "1.0") == 0
+    # A second run into the same place.
+    before = (desk.folder / "o" / "summary.json").read_text()
+    assert desk.dispatch(desk / "m.csv") == 2
+    assert "exists" in desk.line()
+    assert (desk.folder / "o" / "summary.json").read_text() == before
+    assert desk.dispatch(desk / "m.csv", "--overwrite", "--drop", "note", "--format", "json") == 0
+    assert desk.summary()["digest"] == json.loads(before)["digest"]
+    assert [set(row) for row in desk.rows()] == [
+        {"id", "time", "service_time", "destination", "address", "outcome", "sequence"}
+    ] * 6
+    assert not list(desk.folder.glob(".*"))
+
+
+def test_a_table_without_messages(on_spark: Desk) -> None:
+    desk = on_spark
+    assert desk.dispatch(desk.write("m.csv", "id,time\n"), "--format", "csv") == 0
+    assert desk.summary()["read"] == 0
+    assert desk.rows() == []
+    assert "in 0 = decided 0 + rejected 0" in desk.out
+    assert "no message has this id" in desk.refused("explain", desk / "o", "--id", "m1")
+
+
+def test_numbered_rows(on_spark: Desk, spark: SparkSession) -> None:
+    desk = on_spark
+    for folder in ("a", "b", "a/c"):
+        rows = "".join(f"{k},{folder}\n" for k in range(3))
+        desk.write(f"in/{folder}/m.csv", "time,whence\n" + rows)
+    options = ("--number-rows", "--read-option", "recursiveFileLookup=true")
+    assert desk.dispatch(desk / "in", *options, to="one") == 0, desk.err
+    rows = desk.rows(to="one")
+    assert {row["id"]: (row["time"], row["whence"]) for row in rows} == {
+        f"{folder}/m.csv:{k + 1:010}": (str(k), folder)
+        for folder in ("a", "b", "a/c")
+        for k in range(3)
+    }
+    size = "spark.sql.files.maxPartitionBytes"
+    spark.conf.set(size, "8")  # each file in several pieces
+    try:
+        assert desk.dispatch(desk / "in", *options, to="two") == 0, desk.err
+    finally:
+        spark.conf.unset(size)
+    assert desk.rows(to="two") == rows
+    assert desk.summary("one")["digest"] == desk.summary("two")["digest"]
+
+
+def test_files_in_folders_are_read_or_refused(on_spark: Desk) -> None:
+    desk = on_spark
+    desk.write("in/m.csv", messages(2))
+    desk.write("in/more/m.csv", "id,time\nx,1\n")
+    if desk.dispatch(desk / "in") == 0:
+        assert desk.summary()["read"] == 3
+    else:
+        assert "more" in desk.line()
+
+
+@pytest.mark.parametrize("file_format", ["parquet", "csv", "json"])
+def test_names_survive_to_the_byte(on_spark: Desk, file_format: str) -> None:
+    desk = on_spark
+    desk.write("odd.toml", msmq(dict.fromkeys(AWKWARD, 1)))
+    ids = [*AWKWARD, "2013-02-09T17:00:00Z", "2013-02-09", "1e5", "true"]
+    frame = pa.table({"id": ids, "time": pa.array(range(len(ids)), pa.int64())})
+    pq.write_table(frame, desk.folder / "m.parquet")
+    given = desk / "m.parquet"
+    assert desk.dispatch(given, "--format", file_format, cluster="odd.toml") == 0, desk.err
+    rows = desk.rows()
+    assert [row["id"] for row in rows] == ids
+    assert {row["destination"] for row in rows} == set(AWKWARD)
+    found = Counter(share["destination"] for share in desk.summary()["phases"][0]["shares"])
+    assert found == Counter(AWKWARD)
+    for place, asked in enumerate(ids):
+        assert desk.run("explain", desk / "o", "--id", asked) == 0, (asked, desk.err)
+        assert f" -> {rows[place]['destination']}\n" in desk.out
+
+
+@pytest.mark.parametrize("file_format", ["csv", "json"])
+def test_times_survive_to_the_microsecond(on_spark: Desk, file_format: str) -> None:
+    desk = on_spark
+    moments = pa.array([1_700_000_000_000_000 + 400 * k for k in range(4)], pa.timestamp("us"))
+    pq.write_table(pa.table({"id": list("abcd"), "time": moments}), desk.folder / "m.parquet")
+    change = "time,target,attribute,value\n2023-11-14T22:13:20.000500,A,enabled,false\n"
+    options = ("--format", file_format, "--changes", desk.write("x.csv", change))
+    assert desk.dispatch(desk / "m.parquet", *options) == 0, desk.err
+    rows = desk.rows()
+    assert [row["destination"] for row in rows] == ["B", "A", "B", "B"]
+    assert [phase["messages"] for phase in desk.summary()["phases"]] == [2, 2]
+    assert "000400" in str(rows[1]["time"])
+    for row, version in zip(rows, [0, 0, 1, 1], strict=True):
+        assert desk.run("explain", desk / "o", "--id", row["id"]) == 0, desk.err
+        assert f"version {version}," in desk.out
+
+
+def test_ten_thousand_destinations(on_spark: Desk) -> None:
+    desk = on_spark
+    desk.write("many.toml", msmq({f"D{k:05}": 1 + k % 3 for k in range(10_000)}))
+    given = desk.write("m.csv", messages(12_000))
+    assert desk.dispatch(given, cluster="many.toml") == 0, desk.err
+    rows = desk.rows()
+    assert len({row["destination"] for row in rows}) >= 6_000
+    assert rows[0]["destination"] == "D00002"
+    assert desk.run("explain", desk / "o", "--id", "m11999") == 0
+    assert f"m11999 -> {rows[-1]['destination']}" in desk.out
+
+
+def test_explain_a_run_with_changes(on_spark: Desk) -> None:
+    desk = on_spark
+    change = "time,target,attribute,value\n6,A,weight,100\n9,B,enabled,false\n"
+    options = ("--changes", desk.write("x.csv", change))
+    assert desk.dispatch(desk.write("m.csv", messages(12)), *options) == 0, desk.err
+    assert [row["destination"] for row in desk.rows()][6:] == ["A"] * 6
+    assert desk.run("explain", desk / "o", "--id", "m00007") == 0
+    assert "version 1" in desk.out
+    assert "A was served less for its weight" in desk.out
+    assert desk.run("explain", desk / "o", "--id", "m00010") == 0
+    assert "version 2" in desk.out
+    assert "dropped B: enabled is false" in desk.out
+
+
+IBM = """policy = "ibm-mq"
+[queue_manager]
+name = "HUB"
+clusters = ["C1"]
+[[remote]]
+name = "A"
+[[remote]]
+name = "B"
+[[channel]]
+name = "TO.A"
+queue_manager = "A"
+[[channel]]
+name = "TO.B"
+queue_manager = "B"
+[[queue]]
+name = "ORDERS"
+queue_manager = "A"
+[[queue]]
+name = "ORDERS"
+queue_manager = "B"
+"""
+
+
+def test_explain_a_run_with_bound_messages(on_spark: Desk) -> None:
+    desk = on_spark
+    desk.write("mq.toml", IBM)
+    rows = ["p1", "p2", "p1", "p3", "p2", "p1"]
+    body = "id,time,queue,producer,bind\n" + "".join(
+        f"m{k},{k},ORDERS,{who},\n" for k, who in enumerate(rows)
+    )
+    body += "free,9,ORDERS,p1,not-fixed\nlost,10,NONE,,\ncontrol,11,,,sometimes\n"
+    assert desk.dispatch(desk.write("m.csv", body), cluster="mq.toml") == 0, desk.err
+    found = {row["id"]: row["destination"] for row in desk.rows()}
+    assert found["m0"] == found["m2"] == found["m5"] != found["m1"] == found["m4"]
+    assert desk.summary()["outcomes"] == {"routed": 7, "unknown-queue": 1}
+    assert "bind: found 'sometimes'" in desk.rows("rejected")[0]["reason"]
+    for asked, told in {
+        "m0": "1. TO.A",
+        "m2": "bound: p1",
+        "m4": "bound: p2",
+        "free": "would have been chosen",
+        "lost": "nobody (unknown-queue)",
+    }.items():
+        assert desk.run("explain", desk / "o", "--id", asked) == 0, desk.err
+        assert told in desk.out
+
+
+@pytest.mark.parametrize("file_format", ["parquet", "csv", "json"])
+def test_explain_a_run_with_capacities(on_spark: Desk, file_format: str) -> None:
+    desk = on_spark
+    peers = "".join(f'[[destination]]\nname = "{name}"\ncapacity = 1\n' for name in "AB")
+    desk.write("n.toml", 'policy = "nanomsg"\n' + peers)
+    body = "id,time,service_time,type\nm0,0,10,\nm1,1,1.5,\nm2,2,1,\nm3,2.5,1,\nm4,11,1,\n"
+    given = desk.write("m.csv", body + "c,3,0,SetPriority\n")
+    assert desk.dispatch(given, "--format", file_format, cluster="n.toml") == 0, desk.err
+    found = [(row["id"], row["destination"]) for row in desk.rows()]
+    assert found == [("m0", "A"), ("m1", "B"), ("m2", None), ("m3", "B"), ("c", None), ("m4", "B")]
+    assert desk.summary()["outcomes"] == {"control": 1, "no-destination": 1, "routed": 4}
+    assert desk.run("explain", desk / "o", "--id", "m2") == 0, desk.err
+    assert "busy: holds 1 of 1" in desk.out
+    assert desk.run("explain", desk / "o", "--id", "m4") == 0, desk.err
+    assert "m4 -> B" in desk.out
+    assert desk.run("explain", desk / "o", "--id", "c") == 0, desk.err
+    assert "SetPriority" in desk.out

@@ -1,0 +1,291 @@
+"""Cluster files: every bad one gives one line that says where, what was found, what is allowed."""
+
+from pathlib import Path
+
+import pytest
+
+from fairlead import Balancer, load_clusters
+from fairlead.errors import ConfigError
+
+MSMQ = """policy = "msmq"
+[[destination]]
+name = "A"
+weight = 1
+
+[[destination]]
+name = "B"
+{line}
+"""
+NANOMSG = """policy = "nanomsg"
+[[destination]]
+name = "A"
+{line}
+"""
+IBM = """policy = "ibm-mq"
+[queue_manager]
+name = "HUB"
+clusters = ["C1"]
+[[remote]]
+name = "A"
+[[channel]]
+name = "{channel}"
+queue_manager = "{manager}"
+{line}
+[[queue]]
+name = "ORDERS"
+queue_manager = "A"
+"""
+WEIGHT = "allowed: an integer from 0 to 9223372036854775807"
+
+
+def error(tmp_path: Path, text: str) -> str:
+    """What a file is refused with, without the folder's name."""
+    file = tmp_path / "pool.toml"
+    file.write_text(text, encoding="utf-8")
+    with pytest.raises(ConfigError) as caught:
+        load_clusters(file)
+    line = str(caught.value)
+    assert "\n" not in line
+    assert line.startswith(f"{file}:"), line
+    return line.removeprefix(str(tmp_path)).removeprefix("/")
+
+
+@pytest.mark.parametrize(
+    ("line", "found"),
+    [
+        ("weight = -1", "found -1"),
+        ("weight = nan", "found NaN"),
+        ("weight = inf", "found Infinity"),
+        ("weight = 1.5", "found 1.5"),
+        ("weight = 1e300", "found 1E+300"),
+        ("weight = 9223372036854775808", "found 9223372036854775808"),
+        ('weight = "x"', "found 'x'"),
+        ('weight = "1"', "found '1'"),
+        ("weight = true", "found true"),
+        ("weight = []", "found []"),
+    ],
+)
+def test_weights(tmp_path: Path, line: str, found: str) -> None:
+    told = error(tmp_path, MSMQ.format(line=line))
+    assert told == f"pool.toml:8: destination[2] 'B'.weight: {found}, {WEIGHT}"
+
+
+def test_a_weight_is_needed(tmp_path: Path) -> None:
+    told = error(tmp_path, MSMQ.format(line=""))
+    assert told == f"pool.toml:6: destination[2] 'B'.weight: found nothing, {WEIGHT}"
+
+
+@pytest.mark.parametrize(
+    ("line", "told"),
+    [
+        (
+            "wieght = 1",
+            "8: destination[2] 'B'.wieght: found a key that is not known, allowed: name,",
+        ),
+        (
+            "priority = 1",
+            "8: destination[2] 'B'.priority: found a key that is not known (a key of ",
+        ),
+        ("priority = 1", "here it would be ignored"),
+        ("weight = 1\ncapacity = 3", "9: destination[2] 'B'.capacity: found 3, allowed: only 0"),
+        (
+            "weight = 1\nspeed = 0",
+            "destination[2] 'B'.speed: found 0, allowed: a number from 0.001",
+        ),
+        ("weight = 1\nspeed = nan", "destination[2] 'B'.speed: found NaN, allowed: a number from"),
+        ('weight = 1\nspeed = "x"', "9: destination[2] 'B'.speed: found 'x', allowed: a number"),
+        ("weight = 1\nspeed = 1.2345", "destination[2] 'B'.speed: found 1.2345, allowed:"),
+        (
+            "weight = 1\nreaders = -1",
+            "9: destination[2] 'B'.readers: found -1, allowed: an integer",
+        ),
+        (
+            'weight = 1\nenabled = "yes"',
+            "9: destination[2] 'B'.enabled: found 'yes', allowed: true",
+        ),
+        (
+            "weight = 1\nenabled = 1",
+            "9: destination[2] 'B'.enabled: found 1, allowed: true or false",
+        ),
+        ("weight = 1\naddress = 5", "9: destination[2] 'B'.address: found 5, allowed: a text"),
+        ('weight = 1\n[options]\nnewcomer = "lvl"', "10: options.newcomer: found 'lvl', allowed: "),
+        ("weight = 1\n[options]\nnew = 1", "10: options.new: found a key that is not known"),
+        ("weight = 1\n[order]\nageing = 'x'", "10: order.ageing: found 'x', allowed: a number"),
+        ("weight = 1\n[surprise]\nx = 1", "9: surprise: found a key that is not known"),
+        (
+            'weight = 1\n[[channel]]\nname = "C"',
+            "9: channel: found a key that is not known (a key ",
+        ),
+        (
+            'weight = 1\n[[destination]]\nname = ""\nweight = 1',
+            "10: destination[3] ''.name: found ",
+        ),
+        ("weight = 1\n[[destination]]\nname = 7\nweight = 1", "10: destination[3].name: found 7"),
+        ("weight = 1\n[[destination]]\nweight = 1", "9: destination[3].name: found nothing"),
+    ],
+)
+def test_msmq(tmp_path: Path, line: str, told: str) -> None:
+    assert told in error(tmp_path, MSMQ.format(line=line))
+
+
+def test_did_you_mean(tmp_path: Path) -> None:
+    assert error(tmp_path, MSMQ.format(line="wieght = 1")).endswith("; did you mean 'weight'?")
+    text = MSMQ.format(line='weight = 1\n[options]\nnewcomer = "levl"')
+    assert error(tmp_path, text).endswith("; did you mean 'level'?")
+
+
+@pytest.mark.parametrize(
+    ("line", "told"),
+    [
+        (
+            "priority = 0",
+            "4: destination[1] 'A'.priority: found 0, allowed: an integer from 1 to 16",
+        ),
+        (
+            "priority = 17",
+            "4: destination[1] 'A'.priority: found 17, allowed: an integer from 1 to",
+        ),
+        (
+            "weight = 3",
+            "4: destination[1] 'A'.weight: found a key that is not known (a key of msmq",
+        ),
+        ('state = "failed"', "4: destination[1] 'A'.state: found 'failed', allowed: "),
+        ("capacity = -1", "4: destination[1] 'A'.capacity: found -1, allowed: an integer from 0"),
+        (
+            '[options]\nnewcomer = "level"',
+            "5: options.newcomer: found a key that is not known (a key",
+        ),
+    ],
+)
+def test_nanomsg(tmp_path: Path, line: str, told: str) -> None:
+    assert told in error(tmp_path, NANOMSG.format(line=line))
+
+
+@pytest.mark.parametrize(
+    ("channel", "manager", "line", "told"),
+    [
+        (
+            "TO.A",
+            "A",
+            "weight = 0",
+            "10: channel[1] 'TO.A'.weight: found 0, allowed: an integer from",
+        ),
+        (
+            "TO.A",
+            "A",
+            "weight = 100",
+            "10: channel[1] 'TO.A'.weight: found 100, allowed: an integer",
+        ),
+        (
+            "TO.A",
+            "A",
+            "rank = 10",
+            "10: channel[1] 'TO.A'.rank: found 10, allowed: an integer from 0",
+        ),
+        ("TO.A", "A", 'state = "runing"', "10: channel[1] 'TO.A'.state: found 'runing', allowed: "),
+        ("TO.A", "A", 'state = "runing"', "did you mean 'running'?"),
+        ("TO.A", "Z", "", "'Z'"),
+        ("TO.A", "Z", "", "allowed: "),
+        ("local", "A", "", "local"),
+        ("TO.A", "HUB", "", "HUB"),
+    ],
+)
+def test_ibm_mq(tmp_path: Path, channel: str, manager: str, line: str, told: str) -> None:
+    assert told in error(tmp_path, IBM.format(channel=channel, manager=manager, line=line))
+
+
+def test_names_stand_once(tmp_path: Path) -> None:
+    told = error(tmp_path, MSMQ.format(line="weight = 1").replace('"B"', '"A"'))
+    assert "destination 'A': found twice, allowed: once" in told
+    told = error(tmp_path, NANOMSG.format(line='[[destination]]\nname = "A"'))
+    assert "destination 'A': found twice, allowed: once" in told
+    text = IBM.format(channel="TO.A", manager="A", line="")
+    told = error(tmp_path, text + '[[channel]]\nname = "TO.A"\nqueue_manager = "A"\n')
+    assert "'TO.A': found twice, allowed: once" in told
+    told = error(tmp_path, text + '[[queue]]\nname = "ORDERS"\nqueue_manager = "A"\n')
+    assert "found twice, allowed: once" in told
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("", "policy: found None, allowed: "),
+        ('policy = "msmk"', "policy: found 'msmk', allowed: "),
+        ('policy = "msmk"', "did you mean 'msmq'?"),
+        ('policy = ["msmq"]', "policy: found ['msmq'], allowed: "),
+        ('policy = "msmq"', "destination: found none, allowed: at least one [[destination]]"),
+        ('policy = "nanomsg"\ndestination = []', "destination: found none, allowed: at least one"),
+        ('policy = "ibm-mq"', "queue_manager: found nothing, allowed: a table"),
+        (
+            'policy = "msmq"\ndestination = 1',
+            "2: destination: found 1, allowed: a list, each a table",
+        ),
+        ('policy = "msmq"\nname = 5\n', "2: name: found 5, allowed: a text"),
+        ("policy = ", "not TOML: "),
+        ('policy = "msmq"\npolicy = "msmq"', "not TOML: "),
+        ("[cluster]\nname = 'x'", "allowed: [[cluster]] tables only"),
+        ("cluster = 1", "allowed: [[cluster]] tables only"),
+        ("cluster = [1]", "allowed: "),
+        ("[[cluster]]\npolicy = 'msmq'", "cluster[1].name: found nothing, allowed: a text"),
+        ("[[cluster]]\nname = ['x']\npolicy = 'msmq'", "name: found ['x'], allowed: a text"),
+        ("[[cluster]]\nname = 3\npolicy = 'msmq'", "name: found 3, allowed: a text"),
+        ("policy = 'msmq'\n[[cluster]]\nname = 'x'", "found policy beside [[cluster]]"),
+        ("[[cluster]]\nname = 'x'\n[[cluster]]\nname = 'x'\n", "'x': found twice, allowed: once"),
+        ("cluster = []", "allowed: "),
+    ],
+)
+def test_whole_files(tmp_path: Path, text: str, told: str) -> None:
+    assert told in error(tmp_path, text)
+
+
+def test_the_line_is_that_of_the_right_cluster(tmp_path: Path) -> None:
+    good = '[[cluster]]\nname = "{0}"\npolicy = "msmq"\n[[cluster.destination]]\nname = "A"\n'
+    text = good.format("x") + "weight = 1\n" + good.format("y") + "weight = -1\n"
+    told = error(tmp_path, text)
+    assert told.startswith("pool.toml:12: cluster 'y': destination[1] 'A'.weight: found -1, ")
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        ('policy = "msmk"\n', 1),
+        ('# mine\npolicy = "msmk"\n', 2),
+        ('policy = "msmq"\ndestination = [\n  { name = "A", weight = -1 },\n]\n', 2),
+        ('policy = "nanomsg"\n[[destination]]\nname = "A"\n[[destination]]\nname = "A"\n', 4),
+        ('policy = "nanomsg"\noptions.x = 1\n[[destination]]\nname = "A"\n', 2),
+    ],
+)
+def test_an_error_names_its_line(tmp_path: Path, text: str, line: int) -> None:
+    assert error(tmp_path, text).startswith(f"pool.toml:{line}")
+
+
+def test_not_a_text(tmp_path: Path) -> None:
+    file = tmp_path / "pool.toml"
+    with pytest.raises(ConfigError, match=r"no such file$"):
+        load_clusters(file)
+    file.write_bytes(b"\xff\xfe\x00")
+    with pytest.raises(ConfigError, match="cannot be read"):
+        load_clusters(file)
+    with pytest.raises(ConfigError, match="cannot be read"):
+        load_clusters(tmp_path)
+
+
+def test_good_files(tmp_path: Path) -> None:
+    file = tmp_path / "pool.toml"
+    file.write_text(MSMQ.format(line="weight = 9_223_372_036_854_775_807"), encoding="utf-8")
+    (cluster,) = load_clusters(file)
+    assert cluster.name == "pool"
+    assert Balancer(cluster).choose().destination == "B"
+    table = '[[cluster]]\nname = "{0}"\npolicy = "nanomsg"\n[[cluster.destination]]\nname = "{0}"\n'
+    file.write_text(table.format("x") + table.format("y"), encoding="utf-8")
+    clusters = load_clusters(file)
+    assert [cluster.name for cluster in clusters] == ["x", "y"]
+    balancer = Balancer(clusters)
+    assert balancer.choose({"cluster": "y"}).destination == "y"
+    assert balancer.choose({}).outcome == "no-destination"
+
+
+def test_a_byte_order_mark_is_no_mistake(tmp_path: Path) -> None:
+    file = tmp_path / "pool.toml"
+    file.write_text(MSMQ.format(line="weight = 1"), encoding="utf-8-sig")
+    assert len(load_clusters(file)) == 1

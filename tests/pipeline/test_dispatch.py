@@ -1,0 +1,391 @@
+"""The pipeline: the same rows whatever the partitioning, nothing lost, nothing half done."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet as pq
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+from tests.engines import live
+
+from fairlead import Change, Cluster, dispatch, route
+from fairlead.errors import MessageError
+from fairlead.pipeline.deliver import Delivery
+from fairlead.pipeline.dispatch import Summary, prepare, rejected, run
+from fairlead.pipeline.read import read
+
+SHOP = Cluster.of(
+    "msmq",
+    name="shop",
+    destination=[
+        {"name": "A", "weight": 3},
+        {"name": "B", "weight": 2},
+        {"name": "é", "weight": 1},
+    ],
+)
+LAB = Cluster.of(
+    "nanomsg",
+    name="lab",
+    destination=[{"name": "X", "priority": 1}, {"name": "Y", "priority": 1}, {"name": "Z"}],
+)
+CHANGES = [
+    Change("A", "weight", 1, 400_000_000),
+    Change("B", "enabled", False, 900_000_000),
+    Change("X", "state", "down", 900_000_000),
+    Change("Y", "state", "down", 950_000_000),
+    Change("B", "enabled", True, 1_300_000_000),
+]
+DECIDED = ("id", "destination", "address", "outcome", "sequence")
+
+
+def shuffled(n: int, seed: int = 1) -> pa.Table:
+    """Messages for two clusters and for none, in no order, several at one time."""
+    random = Random(seed)  # noqa: S311
+    rows = [
+        {
+            "id": f"{random.choice('zZaAé')}{k}",
+            "time": datetime(1970, 1, 1) + timedelta(seconds=random.randint(0, 3 * n // 4)),  # noqa: DTZ001
+            "cluster": random.choice(["shop", "shop", "lab", "", "nowhere"]),
+            "type": random.choice(["", "", "", "", "SetPriority", "other"]),
+            "note": random.choice([None, "x,y", 'a "b"']),
+        }
+        for k in range(n)
+    ]
+    random.shuffle(rows)
+    return pa.Table.from_pylist(rows).cast(
+        pa.schema(
+            [
+                ("id", pa.string()),
+                ("time", pa.timestamp("us")),
+                ("cluster", pa.string()),
+                ("type", pa.string()),
+                ("note", pa.string()),
+            ]
+        )
+    )
+
+
+def expected(table: pa.Table) -> list[tuple[Any, ...]]:
+    """What the compiled engine decides, in order."""
+    found = route(table, [SHOP, LAB], CHANGES).select(list(DECIDED))
+    return [tuple(row.values()) for row in found.to_pylist()]
+
+
+def write(table: pa.Table, folder: Path, files: int, kind: str, seed: int) -> str:
+    """The table in so many files, whose names say nothing about the order."""
+    folder.mkdir()
+    names = [f"{k:03}" for k in range(files)]
+    Random(seed).shuffle(names)  # noqa: S311
+    size = -(-len(table) // files)
+    for k, name in enumerate(names):
+        part = table.slice(k * size, size)
+        if kind == "parquet":
+            pq.write_table(part, folder / f"{name}.parquet")
+        else:
+            pyarrow.csv.write_csv(part, folder / f"{name}.csv")
+    return str(folder)
+
+
+def deliver(
+    spark: SparkSession, frame: DataFrame, out: Path, clusters: Sequence[Cluster], **more: Any
+) -> tuple[list[tuple[Any, ...]], Summary]:
+    """Run a dispatch; returns what was written, in the order of the files, and the summary."""
+    changes = more.pop("changes", CHANGES)
+    with Delivery(str(out), overwrite=False) as delivery:
+        summary = run(spark, frame, clusters, changes, delivery, where="messages", **more)
+        delivery.finish()
+    rows: list[tuple[Any, ...]] = []
+    for file in sorted((out / "decisions").glob("part-*")):
+        rows += [tuple(r.values()) for r in pq.read_table(file, columns=list(DECIDED)).to_pylist()]
+    written = json.loads((out / "summary.json").read_text(encoding="utf-8"))
+    assert written["digest"] == summary.digest
+    return rows, summary
+
+
+# --- the same rows whatever happens ----------------------------------------------------------
+
+
+def test_files_and_partitions_do_not_matter(spark: SparkSession, tmp_path: Path) -> None:
+    table = shuffled(600)
+    wanted = expected(table)
+    digests = set()
+    ways = [("parquet", 1, 1, 500_000), ("parquet", 7, 11, 200), ("csv", 4, 3, 77)]
+    for place, (kind, files, partitions, size) in enumerate(ways):
+        mixed = table.take(pa.array(Random(place).sample(range(len(table)), len(table))))  # noqa: S311
+        folder = write(mixed, tmp_path / f"in{place}", files, kind, place)
+        frame = read(spark, folder).repartition(partitions)
+        out = tmp_path / f"out{place}"
+        found, summary = deliver(spark, frame, out, [SHOP, LAB], rows_a_block=size)
+        assert found == wanted
+        digests.add(summary.digest)
+        assert summary.read == len(table)
+        assert sum(summary.outcomes.values()) == len(table)
+    assert len(digests) == 1
+
+
+def test_many_blocks_are_one_order(spark: SparkSession) -> None:
+    """Blocks are cut only where there are enough messages to sample."""
+    table = shuffled(9_000, seed=4)
+    frame = spark.createDataFrame(table).repartition(5)
+    ready, _ = prepare(frame, [SHOP, LAB], CHANGES, rows_a_block=1_000)
+    assert len(ready.survey.blocks) > 4
+    assert [tuple(row) for row in ready.decisions.select(*DECIDED).collect()] == expected(table)
+
+
+def test_position_is_the_order_where_there_is_one(spark: SparkSession) -> None:
+    random = Random(3)  # noqa: S311
+    rows = [
+        {"id": f"m{k}", "time": random.randint(0, 1_500), "position": (k * 37) % 200 // 2}
+        for k in range(200)
+    ]
+    table = pa.Table.from_pylist(rows)
+    destinations = [{"name": "A", "weight": 3}, {"name": "B", "weight": 2}]
+    clusters = [Cluster.of("msmq", name="shop", destination=destinations)]
+    changes = [each for each in CHANGES if each.target in "AB"]
+    frame = spark.createDataFrame(table).repartition(4)
+    found = dispatch(frame, clusters, changes).select("position", *DECIDED).collect()
+    order = sorted(rows, key=lambda row: (row["position"], str(row["id"]).encode()))
+    assert [row["id"] for row in found] == [row["id"] for row in order]
+    wanted = route(table, clusters, changes).select(list(DECIDED)).to_pylist()
+    assert [row.asDict() for row in found] == [
+        {"position": row["position"], **decided} for row, decided in zip(order, wanted, strict=True)
+    ]
+
+
+def test_changes_hold_for_messages_of_their_time(spark: SparkSession) -> None:
+    plain = {
+        "policy": "msmq",
+        "destination": [{"name": "A", "weight": 1}, {"name": "B", "weight": 1}],
+    }
+    messages = [{"id": f"m{k}", "time": k // 4} for k in range(40)]
+    changes = [
+        {"time": at, "target": "A", "attribute": "enabled", "value": at % 2 == 0}
+        for at in (0, 1, 2, 3, 5, 9, 10)
+    ]
+    frame = spark.createDataFrame([(row["id"], row["time"]) for row in messages], ["id", "time"])
+    happened = [
+        Change(str(c["target"]), str(c["attribute"]), c["value"], int(c["time"]) * 1_000_000)
+        for c in changes
+    ]
+    cluster = Cluster.from_plain(plain, default_name="c")
+    found = dispatch(frame, cluster, happened).collect()
+    assert [(r["destination"], r["outcome"], r["sequence"]) for r in found] == live(
+        plain, messages, changes
+    )
+
+
+def test_several_clusters_keep_apart(spark: SparkSession) -> None:
+    names = ["shop", "lab", "", "elsewhere", "shop", "lab", "shop"]
+    rows = [(k, k, name) for k, name in enumerate(names)]
+    frame = spark.createDataFrame(rows, "id int, time int, cluster string")
+    found = dispatch(frame, [SHOP, LAB]).collect()
+    assert [(row["destination"], row["outcome"], row["sequence"]) for row in found] == [
+        ("A", "routed", 0),
+        ("X", "routed", 0),
+        (None, "no-destination", 0),
+        (None, "no-destination", 0),
+        ("B", "routed", 1),
+        ("Y", "routed", 1),
+        ("é", "routed", 2),
+    ]
+
+
+# --- a stage like any other ------------------------------------------------------------------
+
+
+def test_dispatch_is_a_transformation(spark: SparkSession) -> None:
+    frame = spark.sql(
+        "select cast(id as string) as id, id as time, named_struct('a', id, 'b', array(id)) as s,"
+        " map('k', id) as m, cast('x' as binary) as raw, id as `a.b`, id as `we``ird name`"
+        " from range(6)"
+    )
+    found = frame.transform(dispatch, SHOP)
+    assert found.columns == [*frame.columns, "destination", "address", "outcome", "sequence"]
+    rows = found.where("destination = 'A'").collect()
+    assert [row["id"] for row in rows] == ["0", "3", "5"]
+    assert rows[1]["s"].asDict() == {"a": 3, "b": [3]}
+    assert rows[1]["m"] == {"k": 3}
+    assert bytes(rows[1]["raw"]) == b"x"
+    assert (rows[1]["a.b"], rows[1]["we`ird name"]) == (3, 3)
+
+
+def test_duplicates_among_awkward_columns(spark: SparkSession) -> None:
+    frame = spark.sql(
+        "select 'x' as id, id as time, map('k', id) as m, id as `a.b`, id as `we``ird name`,"
+        " named_struct('a', id) as s from range(3)"
+    )
+    assert [row["time"] for row in dispatch(frame, SHOP).collect()] == [0]
+    bad = rejected(frame, SHOP).orderBy("time").collect()
+    assert [(row["time"], row["reason"]) for row in bad] == [
+        (k, "id: found 'x' again, allowed: once") for k in (1, 2)
+    ]
+    assert [row["time"] for row in dispatch(frame, SHOP, trust_ids=True).collect()] == [0, 1, 2]
+
+
+def test_set_priority_is_control(spark: SparkSession) -> None:
+    rows = [("a", 0, "SetPriority"), ("b", 1, "work"), ("c", 2, None), ("d", 3, "setpriority")]
+    found = dispatch(spark.createDataFrame(rows, "id string, time int, type string"), SHOP)
+    assert [
+        (r["destination"], r["outcome"], r["sequence"], r["type"]) for r in found.collect()
+    ] == [
+        (None, "control", None, "SetPriority"),
+        ("A", "routed", 0, "work"),
+        ("B", "routed", 1, None),
+        ("é", "routed", 2, "setpriority"),
+    ]
+
+
+@pytest.mark.parametrize(
+    "name", ["destination", "outcome", "Outcome", "SEQUENCE", "__fairlead_key"], ids=str
+)
+def test_columns_that_the_decisions_add_are_refused(spark: SparkSession, name: str) -> None:
+    frame = spark.sql(f"select 'a' as id, 1 as time, 2 as `{name}`")
+    with pytest.raises(MessageError, match=f"column '{name}'"):
+        dispatch(frame, SHOP)
+
+
+def test_times_of_every_type_are_one_order(spark: SparkSession) -> None:
+    moments = [datetime(2024, 1, 1, tzinfo=UTC) + timedelta(microseconds=k) for k in (5, 3, 4, 1)]
+    frame = spark.createDataFrame(list(zip("abcd", moments, strict=True)), "id string, t timestamp")
+    kinds = {
+        "zoneless": F.col("t").cast("timestamp_ntz"),
+        "decimal": F.expr("cast(unix_micros(t) as decimal(20, 0)) / 1000000"),
+        "text": F.col("t").cast("string"),
+    }
+    tables = [
+        frame.select(F.concat(F.lit(k), "id").alias("id"), kind.alias("time"))
+        for k, kind in enumerate(kinds.values())
+    ]
+    orders = [[row["id"][1:] for row in dispatch(each, SHOP).collect()] for each in tables]
+    assert orders == [list("dbca")] * len(kinds)
+
+
+# --- the compiled engine on the same table ---------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "column",
+    [
+        {"id": ["", "b"]},
+        {"id": ["a", None]},
+        {"id": ["a", "a"]},
+        {"time": [1, None]},
+        {"service_time": [-1.0, 1.0]},
+        {"service_time": [1.0, 1e10]},
+        {"bind": ["sometimes", ""]},
+        {"via_cluster_channel": ["yes", ""]},
+    ],
+    ids=str,
+)
+def test_the_compiled_engine_refuses_what_spark_rejects(column: dict[str, list[Any]]) -> None:
+    table = pa.table({"id": ["a", "b"], "time": [1, 2], **column})
+    with pytest.raises(MessageError):
+        route(table, SHOP)
+
+
+@pytest.mark.parametrize("kind", ["number", "decimal"])
+def test_the_compiled_engine_takes_what_spark_takes(spark: SparkSession, kind: str) -> None:
+    ids: Any = pa.array([10, 9, 1]) if kind == "number" else pa.array(["10", "9", "1"])
+    times: Any = {
+        "number": pa.array([1, 1, 1]),
+        "text": pa.array(["1", "1.0", "1e0"]),
+        "decimal": pa.array([1, 1, 1], pa.decimal128(10, 2)),
+    }[kind]
+    table = pa.table({"id": ids, "time": times})
+    found = dispatch(spark.createDataFrame(table), SHOP).collect()
+    assert [str(row["id"]) for row in found] == ["1", "10", "9"]
+    wanted = route(table, SHOP).select(list(DECIDED)).to_pylist()
+    assert [{name: row[name] for name in DECIDED} for row in found] == wanted
+
+
+# --- a process that is killed ----------------------------------------------------------------
+
+KILLED = """
+import sys
+from fairlead.cli.app import run
+sys.exit(run(sys.argv[1:]))
+"""
+
+
+def test_a_killed_process_leaves_nothing_that_looks_done(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    table = shuffled(2_000)
+    pq.write_table(table, tmp_path / "m.parquet")
+    (tmp_path / "c.toml").write_text(
+        'policy = "msmq"\nname = "shop"\n[[destination]]\nname = "A"\nweight = 1\n'
+    )
+    place, out = str(tmp_path / "m.parquet"), tmp_path / "out"
+    arguments = ["dispatch", place, "-c", str(tmp_path / "c.toml"), "-o", str(out)]
+    with subprocess.Popen(
+        [sys.executable, "-c", KILLED, *arguments, "--master", "local[1]"],
+        start_new_session=True,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    ) as process:
+        try:
+            deadline = time.monotonic() + 120
+            while not list(tmp_path.glob(".out.*/decisions")) and time.monotonic() < deadline:
+                assert process.poll() is None, "it was over before it could be killed"
+                time.sleep(0.02)
+            assert list(tmp_path.glob(".out.*/decisions"))
+        finally:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+    assert not out.exists()
+    only = Cluster.of("msmq", name="shop", destination=[{"name": "A", "weight": 1}])
+    found, summary = deliver(spark, read(spark, place), out, [only], changes=[])
+    assert summary.read == len(found) == len(table)
+
+
+def test_a_run_that_fails_leaves_nothing(spark: SparkSession, tmp_path: Path) -> None:
+    frame = spark.sql("select 'a' as id, 1 as time, raise_error('no') as note")
+    with pytest.raises(Exception, match="no"):
+        deliver(spark, frame, tmp_path / "out", [SHOP], changes=[])
+    assert list(tmp_path.iterdir()) == []
+
+
+# --- a table that is large enough to be partitioned differently each time --------------------
+
+
+@pytest.mark.slow
+def test_two_runs_over_millions_agree(spark: SparkSession, tmp_path: Path) -> None:
+    rows = 2_200_000
+    frame = spark.range(rows).select(
+        F.concat(F.lit("m"), F.xxhash64("id").cast("string")).alias("id"),
+        F.pmod(F.xxhash64("id", F.lit(7)), F.lit(900_000)).alias("time"),
+        F.element_at(
+            F.array(*map(F.lit, ["shop", "lab", "shop"])), F.pmod("id", F.lit(3)).cast("int") + 1
+        ).alias("cluster"),
+    )
+    changes = [each._replace(time=each.time * 500) for each in CHANGES]
+    frame.write.parquet(str(tmp_path / "in"))
+    digests = []
+    for partitions in (3, 17):
+        out = tmp_path / f"out{partitions}"
+        source = spark.read.parquet(str(tmp_path / "in")).repartition(partitions)
+        with Delivery(str(out), overwrite=False) as delivery:
+            summary = run(spark, source, [SHOP, LAB], changes, delivery, where="m")
+            delivery.finish()
+        assert summary.blocks > 1
+        assert summary.read == sum(summary.outcomes.values()) == rows
+        digests.append(summary.digest)
+    assert digests[0] == digests[1]
+    wanted = route(pq.read_table(tmp_path / "in"), [SHOP, LAB], changes).select(list(DECIDED))
+    parts = sorted((tmp_path / "out17" / "decisions").glob("part-*"))
+    found = pa.concat_tables(pq.read_table(part, columns=list(DECIDED)) for part in parts)
+    for name in DECIDED:
+        kind = found.schema.field(name).type
+        assert wanted[name].cast(kind).combine_chunks() == found[name].combine_chunks(), name
