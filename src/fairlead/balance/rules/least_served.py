@@ -17,13 +17,15 @@ from collections.abc import Callable, Sequence
 from fractions import Fraction
 from functools import cmp_to_key
 from math import gcd
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 from fairlead.balance.rules.integers import INT64_END, Indexes, Ints, copied
 from fairlead.balance.rules.rule import Comparison, Rank, Rule
 
 UNIT, TICK, RECENT = 0, 1, 2  # places in State.setting
 NO_TICK = -1
+MOST_NUMBERED = 256
+Turn: TypeAlias = tuple[Fraction, int, int, int, int, int]
 
 
 class State(NamedTuple):
@@ -205,20 +207,44 @@ def advance(s: State, members: list[int], n: int) -> None:
     ahead = below(low)
     jumped = sum(ahead)
     if s.setting[TICK] != NO_TICK:
-        # Later ties are decided by the order of everybody's latest choice in what was jumped.
-        latest = sorted(
-            (k for k in range(len(members)) if ahead[k]),
-            key=lambda k: _turn(s, members[k], ahead[k] - 1),
-        )
-        for place, k in enumerate(latest):
-            s.tie[members[k]] = s.setting[TICK] + jumped - len(latest) + place + 1
+        # Later ties are decided by the number of everybody's latest choice in what was jumped.
+        for i, number in _latest_numbers(s, members, ahead).items():
+            s.tie[i] = number
         s.setting[TICK] += jumped
     for k, i in enumerate(members):
         s.count[i] += ahead[k] * unit
     step_by_step(s, members, n - jumped)
 
 
-def _turn(s: State, i: int, j: int) -> tuple[Fraction, int, int, int, int, int]:
+def _latest_numbers(s: State, members: list[int], ahead: list[int]) -> dict[int, int]:
+    """The number of each member's latest choice after the next ahead[k] choices of members[k].
+
+    Among very many members the numbers only keep their order, which is all that ties ask for.
+    """
+    chosen = [(i, n) for i, n in zip(members, ahead, strict=True) if n]
+    latest = sorted(chosen, key=lambda each: _turn(s, each[0], each[1] - 1))
+    end = s.setting[TICK] + sum(ahead)
+    if len(latest) > MOST_NUMBERED:
+        return {i: end - len(latest) + place + 1 for place, (i, _) in enumerate(latest)}
+    numbers = {}
+    for i, n in latest:
+        turn = _turn(s, i, n - 1)
+        later = sum(m - _turns_until(s, j, m, turn) for j, m in chosen)
+        numbers[i] = end - later
+    return numbers
+
+
+def _turns_until(s: State, i: int, n: int, turn: Turn) -> int:
+    """How many of member i's next n choices come up to and at this turn."""
+    value, unit = turn[0], s.setting[UNIT]
+    before_it = -((s.count[i] - value * s.weight[i]) // unit)
+    found = min(n, max(0, int(before_it)))
+    if found < n and _turn(s, i, found) <= turn:
+        found += 1
+    return found
+
+
+def _turn(s: State, i: int, j: int) -> Turn:
     """The place of member i's j-th next choice among all choices of a fixed set of members."""
     value = Fraction(s.count[i] + j * s.setting[UNIT], s.weight[i])
     if j == 0:
