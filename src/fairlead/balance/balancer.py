@@ -14,11 +14,11 @@ from fairlead.balance.course import LOG, AnyPolicy, Direct, Frame, Scheduled
 from fairlead.balance.decision import Decision
 from fairlead.balance.journal import JournalRow
 from fairlead.balance.message import (
-    CONTRADICTIONS,
     CONTROL,
     NO_DESTINATION,
     ROUTED,
     SET_PRIORITY,
+    WORDS,
     Message,
     check,
     text,
@@ -28,7 +28,7 @@ from fairlead.errors import ConfigError, MessageError
 
 NOTHING: Final[Message] = {}
 FORMAT: Final = 1
-TELLING: Final = frozenset(("cluster", "type", *(rule.flag for rule in CONTRADICTIONS)))
+TELLING: Final = frozenset(("cluster", "type", *WORDS))
 """Attributes that matter even under a policy that reads none."""
 NEAREST, FARTHEST = 8, 256
 """How many decisions are made ahead, at first and at most."""

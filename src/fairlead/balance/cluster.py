@@ -52,7 +52,8 @@ class Cluster:
         if not isinstance(policy, str) or policy not in POLICIES:
             raise ConfigError(
                 f"policy: found {policy!r}, allowed: {', '.join(POLICIES)}"
-                f"{hint(str(policy), POLICIES)}"
+                f"{hint(str(policy), POLICIES)}",
+                ["policy"],
             )
         kind = POLICIES[policy].tables
         try:

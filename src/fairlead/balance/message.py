@@ -64,7 +64,9 @@ def text(message: Message, name: str) -> str:
 
 
 def check(message: Message) -> None:
-    """Refuse attributes that exclude each other."""
+    """Refuse words that are not allowed, and attributes that exclude each other."""
+    for name in WORDS:
+        text(message, name)
     for rule in CONTRADICTIONS:
         if text(message, rule.flag) == "true":
             for name in rule.excludes:

@@ -86,6 +86,8 @@ class Policy(ABC, Generic[T, K, C]):
     """Routing attributes that decide who is a candidate."""
     streams: ClassVar[tuple[str, ...]] = ()
     """Attributes that, with the cluster, name the stream in which `sequence` counts."""
+    counts: ClassVar[bool] = True
+    """Whether there are counts that a reset could set to 0."""
     binds: ClassVar[bool] = False
     """Whether messages can be bound to an earlier message's destination."""
 
@@ -100,7 +102,10 @@ class Policy(ABC, Generic[T, K, C]):
         self.objects = {}
         for ref, each in self.listing(tables):
             if ref in self.objects:
-                raise ConfigError(f"{ref.kind} {ref.name!r}: found twice, allowed: once")
+                nth = sum(1 for each in self.objects if each.kind == ref.kind)
+                raise ConfigError(
+                    f"{ref.kind} {ref.name!r}: found twice, allowed: once", [ref.kind, nth]
+                )
             self.objects[ref] = each
         self.version = 0
         self._verdicts: dict[Raw, Verdict] = {}
@@ -154,7 +159,6 @@ class Policy(ABC, Generic[T, K, C]):
 
     def reset(self) -> None:
         """Count everybody as not served."""
-        raise ChangeError(f"reset: the policy {self.name} counts nothing that could be reset")
 
     def timed(self, effects: Iterable[Effect]) -> bool:
         """Whether completions decide who is busy, now or after any of these effects."""
@@ -238,6 +242,11 @@ class Policy(ABC, Generic[T, K, C]):
     def resolve(self, change: Change) -> Effect:
         """Whom and what a change means; refused if it can mean nothing, or two things."""
         if change.attribute == RESET:
+            if not self.counts:
+                raise ChangeError(
+                    f"{change.where}: reset: the policy {self.name} counts nothing "
+                    "that could be reset"
+                )
             return Effect(None, RESET, None)
         ref = self._target(change)
         table = type(self.objects[ref])

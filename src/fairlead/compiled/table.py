@@ -71,9 +71,10 @@ def _check(messages: pa.Table) -> None:
             raise MessageError(
                 f"messages: no column {name!r}, found: {', '.join(messages.column_names)}"
             )
-    if messages.column("id").null_count:
+    ids = _text(messages, "id")
+    if pc.any(pc.equal(ids, "")).as_py():
         raise MessageError("messages: id: found nothing in a row, allowed: a text")
-    if pc.count_distinct(messages.column("id")).as_py() != len(messages):
+    if pc.count_distinct(ids).as_py() != len(messages):
         raise MessageError("messages: id: found one twice, allowed: once")
     _check_words(messages)
 
@@ -117,10 +118,17 @@ def _micros(messages: pa.Table, name: str) -> Int64s:
     column = messages.column(name)
     if pa.types.is_integer(column.type):
         return np.asarray(column.cast(pa.int64()).to_numpy(), np.int64) * MICROS
-    seconds = np.asarray(pc.fill_null(column, float("nan")).cast(pa.float64()).to_numpy())
+    try:
+        numbers = pc.fill_null(column.cast(pa.float64()), float("nan"))
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
+        raise MessageError(
+            f"messages: {name}: found {column.type}, allowed: a timestamp, or a number of seconds "
+            f"({error})"
+        ) from None
+    seconds = np.asarray(numbers.to_numpy())
     if not np.isfinite(seconds).all():
         raise MessageError(f"messages: {name}: found something that is no number")
-    found: Int64s = np.rint(seconds * MICROS).astype(np.int64)
+    found: Int64s = np.floor(seconds * MICROS + 0.5).astype(np.int64)
     return found
 
 
@@ -131,7 +139,7 @@ def _order(messages: pa.Table, times: Int64s) -> Int64s | None:
         keys = np.asarray(messages.column("position").cast(pa.int64()).to_numpy())
     if len(keys) and (np.diff(keys) > 0).all():
         return None
-    table = pa.table({"key": keys, "id": messages.column("id").cast(pa.binary())})
+    table = pa.table({"key": keys, "id": _text(messages, "id").cast(pa.binary())})
     order = pc.sort_indices(table, [("key", "ascending"), ("id", "ascending")])
     return np.asarray(order.to_numpy()).astype(np.int64)
 
@@ -182,17 +190,22 @@ def _compressed(codes: Int64s) -> tuple[Int64s, Int64s]:
 
 
 def _services(messages: pa.Table, plan: Plan) -> Int64s | None:
-    if not any(plan.timed.values()):
-        return None
+    timed = any(plan.timed.values())
     if "service_time" not in messages.column_names:
-        raise MessageError("messages: no column 'service_time'; a capacity needs it")
+        if timed:
+            raise MessageError("messages: no column 'service_time'; a capacity needs it")
+        return None
+    column = messages.column("service_time")
+    if not timed:
+        # Not given is allowed where nobody asks; what is given must still be sensible.
+        messages = messages.filter(pc.is_valid(column))
     found = _micros(messages, "service_time")
     if len(found) and not 0 <= found.min() <= found.max() <= LONGEST_SERVICE * MICROS:
         raise MessageError(
             f"messages: service_time: found {found.min() / MICROS} to {found.max() / MICROS}, "
             f"allowed: 0 to {LONGEST_SERVICE} seconds"
         )
-    return found
+    return found if timed else None
 
 
 def bindings(messages: pa.Table, plan: Plan, codes: Int32s) -> Bindings | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import io
 import json
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
@@ -11,13 +12,15 @@ from pathlib import Path
 from typing import Any, Final
 
 from fairlead.balance.change import Change
-from fairlead.balance.objects import hint, listed
+from fairlead.balance.objects import hint, listed, shown
 from fairlead.errors import ChangeError
 
 COLUMNS: Final = ("time", "target", "attribute", "value")
 NEEDED: Final = ("time", "target", "attribute")
 MICROS: Final = 1_000_000
 TIMES: Final = "a timestamp, or a number of seconds"
+LATEST: Final = 9_000_000_000_000
+"""Seconds; microseconds of it still fit into 64 bits."""
 EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -48,7 +51,7 @@ def changes_of(rows: Iterable[tuple[int, Mapping[str, Any]]], path: str) -> list
 
 
 def _csv(text: str, path: str) -> list[tuple[int, Mapping[str, Any]]]:
-    reader = csv.DictReader(text.splitlines(), strict=True)
+    reader = csv.DictReader(io.StringIO(text, newline=""), strict=True)
     found = reader.fieldnames
     if not found:
         raise ChangeError(f"{path}: the file is empty, allowed: a header with {', '.join(COLUMNS)}")
@@ -61,7 +64,7 @@ def _csv(text: str, path: str) -> list[tuple[int, Mapping[str, Any]]]:
 
 def _json(text: str, path: str) -> list[tuple[int, Mapping[str, Any]]]:
     rows: list[tuple[int, Mapping[str, Any]]] = []
-    for number, line in enumerate(text.splitlines(), 1):
+    for number, line in enumerate(text.split("\n"), 1):
         if not line.strip():
             continue
         try:
@@ -93,7 +96,7 @@ def _change(row: Mapping[str, Any], where: str) -> Change:
         raise ChangeError(f"{where}: found more values than columns")
     for name in ("target", "attribute"):
         if not isinstance(row.get(name), str) or not row[name]:
-            raise ChangeError(f"{where}: {name}: found nothing, allowed: a text")
+            raise ChangeError(f"{where}: {name}: found {shown(row.get(name))}, allowed: a text")
     time = micros(row.get("time"))
     if time is None:
         raise ChangeError(f"{where}: time: found {row.get('time')!r}, allowed: {TIMES}")
@@ -110,7 +113,7 @@ def micros(value: object) -> int | None:
         seconds = Decimal(str(value))
     except InvalidOperation:
         return _timestamp(str(value))
-    if not seconds.is_finite():
+    if not seconds.is_finite() or abs(seconds) > LATEST:
         return None
     return int((seconds * MICROS).to_integral_value(rounding="ROUND_HALF_UP"))
 

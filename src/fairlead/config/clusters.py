@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from fairlead.balance.cluster import Cluster
+from fairlead.balance.objects import shown
 from fairlead.errors import ConfigError
 
 SEVERAL = "cluster"
@@ -24,7 +25,7 @@ def load_clusters(path: str | Path) -> list[Cluster]:
     """
     place = Path(path)
     try:
-        text = place.read_text(encoding="utf-8")
+        text = place.read_text(encoding="utf-8-sig")
     except FileNotFoundError:
         raise ConfigError(f"{path}: no such file") from None
     except (OSError, UnicodeDecodeError) as error:
@@ -37,14 +38,18 @@ def load_clusters(path: str | Path) -> list[Cluster]:
         return [_cluster(path, text, plain, (), place.stem)]
     tables = plain[SEVERAL]
     others = [key for key in plain if key != SEVERAL]
-    if others or not isinstance(tables, list):
+    several = isinstance(tables, list) and tables and all(isinstance(t, dict) for t in tables)
+    if others or not several:
         raise ConfigError(
             f"{path}: found {', '.join(others) or 'cluster'} beside [[cluster]], allowed: "
             "[[cluster]] tables only, or the keys of one cluster"
         )
     for k, table in enumerate(tables):
-        if not table.get("name"):
-            raise ConfigError(f"{path}: cluster[{k + 1}].name: found nothing, allowed: a text")
+        name = table.get("name")
+        if not isinstance(name, str) or not name:
+            raise ConfigError(
+                f"{path}: cluster[{k + 1}].name: found {shown(name)}, allowed: a text"
+            )
     for name, times in Counter(table["name"] for table in tables).items():
         if times > 1:
             raise ConfigError(f"{path}: cluster {name!r}: found twice, allowed: once")
@@ -66,26 +71,23 @@ def _cluster(
 
 
 def line_of(text: str, place: Sequence[str | int]) -> int | None:
-    """The line of a key, found by its table's header and its name; None where it is not there."""
+    """The line of a key, as near as its table's header and its name lead; None where nowhere."""
     lines = text.splitlines()
-    start, header, k = 0, "", 0
-    while k < len(place):
-        part = place[k]
-        index = place[k + 1] if k + 1 < len(place) else None
-        name = re.escape(f"{header}.{part}" if header else str(part))
-        if isinstance(index, int):
-            found = _nth(lines, rf"\s*\[\[\s*{name}\s*\]\]", index, start)
-            k += 1
-        else:
-            found = _nth(lines, rf"\s*\[\s*{name}\s*\]", 0, start)
-            if found is None:
-                key = rf"""\s*["']?{re.escape(str(part))}["']?\s*="""
-                found = _nth(lines[: _end(lines, start)], key, 0, start)
-        if found is None:
-            return start or None
+    start, header = 0, ""
+    for k, part in enumerate(place):
+        if isinstance(part, int):
+            continue
+        following = place[k + 1] if k + 1 < len(place) else None
+        own = re.escape(str(part))
         header = f"{header}.{part}" if header else str(part)
+        nth = following if isinstance(following, int) else 0
+        found = _nth(lines, rf"\s*\[\[?\s*{re.escape(header)}\s*\]", nth, start)
+        if found is None:
+            key = rf"""\s*["']?{own}["']?\s*[.=]"""
+            found = _nth(lines[: _end(lines, start)], key, 0, start)
+        if found is None:
+            break
         start = found
-        k += 1
     return start or None
 
 

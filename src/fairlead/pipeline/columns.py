@@ -2,6 +2,9 @@
 
 from typing import Final
 
+from pyspark.sql import Column
+from pyspark.sql import functions as F
+
 PREFIX: Final = "__fairlead_"
 KEY: Final = PREFIX + "key"
 """What orders the messages, then `ID`: the position, or the time."""
@@ -26,3 +29,8 @@ CONTROL: Final = PREFIX + "control"
 
 DECISION: Final = ("destination", "address", "outcome", "sequence")
 """What a decision adds to the message's own columns."""
+
+
+def quoted(name: str) -> Column:
+    """A user's column, whatever its name."""
+    return F.col("`" + name.replace("`", "``") + "`")

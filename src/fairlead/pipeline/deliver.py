@@ -16,8 +16,14 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import ArrayType, MapType, StructType
 
 from fairlead.errors import OutputError
+from fairlead.pipeline.columns import quoted
 
 FORMATS: Final = ("parquet", "csv", "json")
+TIMES: Final = {
+    # Spark would cut times to milliseconds.
+    "timestampFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSSXXX",
+    "timestampNTZFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSS",
+}
 OPTIONS: Final[Mapping[str, Mapping[str, str]]] = {
     "parquet": {},
     "csv": {
@@ -25,8 +31,9 @@ OPTIONS: Final[Mapping[str, Mapping[str, str]]] = {
         "escape": '"',
         "ignoreLeadingWhiteSpace": "false",
         "ignoreTrailingWhiteSpace": "false",
+        **TIMES,
     },
-    "json": {"ignoreNullFields": "false"},
+    "json": {"ignoreNullFields": "false", **TIMES},
 }
 
 
@@ -106,7 +113,7 @@ def _ours(folder: Path) -> bool:
 
 def _flat(table: DataFrame, name: str) -> Column:
     """A column that fits into a text file: nested ones as JSON."""
-    column = F.col("`" + name.replace("`", "``") + "`")
+    column = quoted(name)
     if isinstance(table.schema[name].dataType, ArrayType | MapType | StructType):
         return F.to_json(column).alias(name)
     return column

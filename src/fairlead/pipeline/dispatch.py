@@ -22,7 +22,7 @@ from fairlead.errors import MessageError
 from fairlead.pipeline import bind, keep
 from fairlead.pipeline.accept import accept, text
 from fairlead.pipeline.blocks import ROWS_A_BLOCK, cut, pieces, version
-from fairlead.pipeline.columns import FREE, REASON, TIME
+from fairlead.pipeline.columns import FREE, REASON, TIME, quoted
 from fairlead.pipeline.deliver import Delivery
 from fairlead.pipeline.measure import (
     Counted,
@@ -115,8 +115,8 @@ def rejected(
 
 
 def _rejected(rows: DataFrame, columns: Sequence[str]) -> DataFrame:
-    names = ["`" + name.replace("`", "``") + "`" for name in columns]
-    return rows.where(F.col(REASON).isNotNull()).select(*names, F.col(REASON).alias("reason"))
+    own = [quoted(name) for name in columns]
+    return rows.where(F.col(REASON).isNotNull()).select(*own, F.col(REASON).alias("reason"))
 
 
 def prepare(

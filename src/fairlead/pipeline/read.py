@@ -7,13 +7,14 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from urllib.parse import unquote, urlparse
 
-from pyspark.errors import AnalysisException, ParseException
-from pyspark.sql import Column, DataFrame, SparkSession
+from py4j.protocol import Py4JJavaError
+from pyspark.errors import AnalysisException, ParseException, PySparkException
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from fairlead.balance.objects import hint, listed
 from fairlead.errors import MessageError, UserError
-from fairlead.pipeline.columns import DECISION, PREFIX
+from fairlead.pipeline.columns import DECISION, PREFIX, quoted
 
 FORMATS = {
     ".csv": "csv",
@@ -60,10 +61,12 @@ def read(
     """
     found_format = input_format or _format_of(path)
     reader = spark.read.format(found_format).options(**OPTIONS.get(found_format, {}))
+    if _has_plain_folders(path):
+        reader = reader.option("recursiveFileLookup", "true")
     try:
         table = reader.options(**(options or {})).load(path)
         names = table.columns
-    except AnalysisException as error:
+    except (PySparkException, Py4JJavaError) as error:
         raise UserError(f"{path}: not a table of format {found_format}: {_first(error)}") from None
     if not names:
         raise UserError(f"{path}: not a table: found no columns")
@@ -83,7 +86,7 @@ def read(
 def _mapped(
     table: DataFrame, path: str, columns: Mapping[str, str], drop: Sequence[str]
 ) -> DataFrame:
-    kept = [_named(name) for name in table.columns if name not in columns and name not in drop]
+    kept = [quoted(name) for name in table.columns if name not in columns and name not in drop]
     try:
         mapped = [F.expr(expression).alias(name) for name, expression in columns.items()]
         found = table.select(*kept, *mapped)
@@ -109,16 +112,13 @@ def checked(messages: DataFrame, where: str) -> DataFrame:
                 f"{where}: no column {name!r}, found: {listed(names)}{hint(name, names)}; {way}"
             )
     for name in names:
-        if name in DECISION or name.startswith(PREFIX):
+        # Spark does not tell upper from lower case in names.
+        if name.lower() in DECISION or name.lower().startswith(PREFIX):
             raise MessageError(
                 f"{where}: column {name!r} is what the decisions add; rename it with "
                 f"--column new_{name}={name} --drop {name}"
             )
     return messages
-
-
-def _named(name: str) -> Column:
-    return F.col("`" + name.replace("`", "``") + "`")
 
 
 def readable(path: str, input_format: str | None) -> None:
@@ -138,12 +138,10 @@ def _format_of(path: str) -> str:
     place = Path(unquote(urlparse(path).path)) if urlparse(path).scheme else Path(path)
     names = [place.name]
     if place.is_dir():
-        names = [
-            name
-            for _, _, files in os.walk(place)
-            for name in files
-            if not name.startswith(("_", "."))
+        folders = [
+            (folder, files) for folder, _, files in os.walk(place) if _visible(folder, place)
         ]
+        names = [name for _, files in folders for name in files if not name.startswith(("_", "."))]
         if not names:
             raise UserError(f"{path}: found an empty folder, allowed: a table's file or files")
     found = {FORMATS.get(_ending(name), "") for name in names}
@@ -153,6 +151,20 @@ def _format_of(path: str) -> str:
         f"{path}: found {listed(sorted({_ending(name) or 'no ending' for name in names}))}, "
         f"allowed: {', '.join(FORMATS)}; or say --input-format csv, json, parquet or text"
     )
+
+
+def _visible(folder: str, root: Path) -> bool:
+    """Whether Spark looks into a folder below the one that is read."""
+    return not any(part.startswith(("_", ".")) for part in Path(folder).relative_to(root).parts)
+
+
+def _has_plain_folders(path: str) -> bool:
+    """Whether there are folders inside that are not partitions (name=value)."""
+    root = Path(unquote(urlparse(path).path)) if urlparse(path).scheme else Path(path)
+    if not root.is_dir():
+        return False
+    inside = [each.name for each in root.iterdir() if each.is_dir()]
+    return any("=" not in name and not name.startswith(("_", ".")) for name in inside)
 
 
 def _ending(name: str) -> str:
@@ -196,7 +208,7 @@ def _numbered(spark: SparkSession, table: DataFrame, path: str) -> DataFrame:
         (F.col(PREFIX + "row") + F.col(PREFIX + "shift")).cast("string"), ROW_DIGITS, "0"
     )
     joined = placed.join(F.broadcast(offsets), [PREFIX + "file", PREFIX + "piece"])
-    own = [_named(name) for name in table.columns if name != IDENTITY]
+    own = [quoted(name) for name in table.columns if name != IDENTITY]
     return joined.select(F.concat(F.col(PREFIX + "name"), F.lit(":"), number).alias(IDENTITY), *own)
 
 

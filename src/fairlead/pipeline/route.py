@@ -30,6 +30,7 @@ from fairlead.pipeline.columns import (
     PACKED,
     SERVICE,
     TIME,
+    quoted,
 )
 
 NO_BLOCK = -1
@@ -144,7 +145,7 @@ def spelled(routed: DataFrame, plan: Plan, columns: Sequence[str]) -> DataFrame:
         label = F.when(F.col(FREE), label).otherwise(F.col(BOUND))
     place = label + 1
     sequence = F.expr(f"(`{PACKED}` - pmod(`{PACKED}`, {labels})) div {labels}")
-    own = [F.col("`" + name.replace("`", "``") + "`") for name in columns]
+    own = [quoted(name) for name in columns]
     return routed.select(
         *own,
         _looked_up(codes.destination, place).alias("destination"),

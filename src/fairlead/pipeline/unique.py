@@ -5,7 +5,7 @@ from __future__ import annotations
 from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 
-from fairlead.pipeline.columns import ID, KEY, PREFIX, REASON
+from fairlead.pipeline.columns import ID, KEY, PREFIX, REASON, quoted
 
 HASH = PREFIX + "hash"
 RANK = PREFIX + "rank"
@@ -34,7 +34,7 @@ def unique(accepted: DataFrame) -> DataFrame:
     several = marked.where(suspect).drop(RANK)
     # Equal in key and id, and yet two rows: any of them may stay, but it must be the same one in
     # every action, so all of its columns take part in the order.
-    whole = F.xxhash64(*(F.col(f"`{name}`").cast("string") for name in accepted.columns))
+    whole = F.xxhash64(*(quoted(name).cast("string") for name in accepted.columns))
     order = Window.partitionBy(ID).orderBy(KEY, whole)
     ranked = several.withColumn(RANK, F.row_number().over(order))
     found = F.concat(F.lit("id: found '"), F.col(ID), F.lit("' again, allowed: once"))

@@ -101,8 +101,8 @@ def _read(file: Path, file_format: str, columns: list[str] | None) -> pa.Table:
         kept = None if columns is None else [name for name in columns if name in names]
         return pq.read_table(file, columns=kept)
     if file_format == "csv":
-        header = file.open(encoding="utf-8", newline="").readline()
-        names = next(csv.reader([header]))
+        with file.open(encoding="utf-8", newline="") as lines:
+            names = next(csv.reader(lines))
         options = pyarrow.csv.ConvertOptions(
             column_types=dict.fromkeys(names, pa.string()),
             strings_can_be_null=True,

@@ -70,6 +70,7 @@ class Nanomsg(Policy[NanomsgTables, None, Peer]):
     choose_when = "one site is preferred and another takes over only when nobody there is ready"
     choose_when_not = "peers of one priority should get unequal shares"
     tables = NanomsgTables
+    counts = False
     kinds: ClassVar = {"destination": Peer}
 
     def __init__(self, tables: NanomsgTables) -> None:

@@ -347,7 +347,8 @@ class LeastServed(Rule):
         if low < high:
             decided = f"{a} was served less for its weight: {low} < {high}"
             if low == 0:
-                return decided, f"{b} would have been chosen if {a} had been served before"
+                enough = int(high * s.weight[first]) + 1
+                return decided, f"{b} would have been chosen if {a} had been served {enough} times"
             enough = int(high * s.weight[second] / low) + 1
             return decided, f"{b} would have been chosen with a weight of {enough} or more"
         if s.setting[TICK] != NO_TICK and s.tie[first] != s.tie[second]:

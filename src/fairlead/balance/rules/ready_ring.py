@@ -360,15 +360,10 @@ class ReadyRing(Rule):
             if s.ready[i] == OUT
         ]
         best = min((s.ring[i] for i in ready), default=0)
-        worse = [
-            Rank(i, f"worse-ring: {s.ring[i]}, a peer of ring {best} is ready")
-            for i in ready
-            if s.ring[i] != best
-        ]
         order = sorted(ready, key=lambda i: (s.ring[i], s.ready[i]))
         ranks = [Rank(i, f"ring {s.ring[i]}, ready since event {s.ready[i]}") for i in order]
         if len(order) < 2:
-            return Comparison(ranks, busy + worse, "", "")
+            return Comparison(ranks, busy, "", "")
         a, b = order[0], order[1]
         if s.ring[a] != s.ring[b]:
             decided = f"{names[a]} is in a better ring: {s.ring[a]} < {s.ring[b]}"
@@ -378,7 +373,7 @@ class ReadyRing(Rule):
                 f"ready since event {s.ready[a]} < {s.ready[b]}"
             )
         otherwise = f"{names[b]} would have been chosen if {names[a]} had been busy or gone"
-        return Comparison(ranks, busy + worse, decided, otherwise)
+        return Comparison(ranks, busy, decided, otherwise)
 
     def copy(self) -> ReadyRing:
         other = object.__new__(ReadyRing)
