@@ -21,7 +21,7 @@ $(STAMP): requirements.lock pyproject.toml
 	$(BIN)/python -m pip install --quiet --no-deps -e .
 	@touch $@
 
-demo: install  ## Route a year of real flights and name the report to open
+demo: install  ## Dispatch a year of real departures through a storm, under two policies
 	$(BIN)/fairlead demo
 
 test: lint  ## Check the code and run the tests that are not slow
@@ -41,6 +41,7 @@ format: install  ## Format the code and mend what can be mended
 	$(BIN)/ruff check --fix
 
 bench: install  ## Measure, beside what a user would pick instead
+	$(BIN)/python -m pip install --quiet -r benchmarks/requirements.lock
 	$(BIN)/python -m benchmarks
 
 lock:  ## Renew requirements.lock with the newest versions allowed (needs uv)
@@ -48,6 +49,9 @@ lock:  ## Renew requirements.lock with the newest versions allowed (needs uv)
 	  --extra connect --extra demo --extra dev --extra java \
 	  --custom-compile-command "make lock" \
 	  --output-file requirements.lock pyproject.toml
+	$(UV) pip compile --quiet --universal --upgrade --python-version 3.11 \
+	  --constraint requirements.lock --custom-compile-command "make lock" \
+	  --output-file benchmarks/requirements.lock benchmarks/requirements.in
 
 clean:  ## Remove the virtual environment and everything that was made
 	rm -rf .venv .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis dist build
