@@ -233,7 +233,7 @@ def test_a_decision_explains_itself() -> None:
     assert [name for name, _ in why.ranks] == ["B", "A"]
     assert why.decided == "equal at 0; B is heavier: 200 > 100"
     assert (why.deciding_step, why.runner_up) == ("least-served", "A")
-    assert why.otherwise == "A would have been chosen with a weight above 200"
+    assert why.otherwise == "A would have been chosen with a weight of 200 or more"
 
 
 def test_nobody_left_is_explained() -> None:

@@ -9,6 +9,7 @@ import msgspec
 from fairlead.balance.course import Direct, Frame, Moment, Scheduled
 from fairlead.balance.elimination import Drop, Step
 from fairlead.balance.journal import JournalRow
+from fairlead.balance.message import CONTROL
 from fairlead.balance.policy import Raw
 
 
@@ -73,7 +74,12 @@ class Decision(msgspec.Struct, frozen=True, gc=False):
         """Each step with whom it dropped and why, the comparison that decided, the runner-up."""
         moment = self.moment
         if moment is None:
-            return Explanation([], [], self.outcome, self.outcome, None, "")
+            named = (
+                f"there is no cluster {self.cluster!r}" if self.cluster else "no cluster is named"
+            )
+            control = "a SetPriority message is no work: nobody is chosen for it"
+            line = control if self.outcome == CONTROL else named
+            return Explanation([], [], line, self.outcome, None, "")
         return explain(moment, self.raw, self.destination)
 
     def journal(self, position: int, message_id: str = "", time: int | None = None) -> JournalRow:

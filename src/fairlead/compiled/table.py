@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from numpy.typing import NDArray
 
 from fairlead.balance.change import Change
 from fairlead.balance.cluster import Cluster
@@ -15,11 +17,13 @@ from fairlead.balance.policy import Raw
 from fairlead.compiled.bindings import NO_KEY, UNBOUND, Bindings
 from fairlead.compiled.kernels import Int32s, Int64s
 from fairlead.compiled.router import MessageClass, Plan, Router
+from fairlead.config.changes import LATEST
 from fairlead.errors import MessageError
 
 MICROS = 1_000_000
 LONGEST_SERVICE = 4_000_000_000
 DENSE = 1 << 20
+ADDED = ("destination", "address", "outcome", "sequence")
 
 
 def route(
@@ -75,6 +79,9 @@ def _check(messages: pa.Table, *, trust_ids: bool) -> None:
             raise MessageError(
                 f"messages: no column {name!r}, found: {', '.join(messages.column_names)}"
             )
+    for name in ADDED:
+        if name in messages.column_names:
+            raise MessageError(f"messages: column {name!r} is what the decisions add; rename it")
     ids = _text(messages, "id")
     if pc.any(pc.equal(ids, "")).as_py():
         raise MessageError("messages: id: found nothing in a row, allowed: a text")
@@ -121,7 +128,9 @@ def _micros(messages: pa.Table, name: str) -> Int64s:
     """A number of seconds as whole microseconds."""
     column = messages.column(name)
     if pa.types.is_integer(column.type):
-        return np.asarray(column.cast(pa.int64()).to_numpy(), np.int64) * MICROS
+        whole = np.asarray(column.cast(pa.int64()).to_numpy(), np.int64)
+        _check_range(name, whole)
+        return whole * MICROS
     try:
         numbers = pc.fill_null(column.cast(pa.float64()), float("nan"))
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
@@ -132,8 +141,17 @@ def _micros(messages: pa.Table, name: str) -> Int64s:
     seconds = np.asarray(numbers.to_numpy())
     if not np.isfinite(seconds).all():
         raise MessageError(f"messages: {name}: found something that is no number")
+    _check_range(name, seconds)
     found: Int64s = np.floor(seconds * MICROS + 0.5).astype(np.int64)
     return found
+
+
+def _check_range(name: str, seconds: NDArray[Any]) -> None:
+    """Refuse what 64 bits of microseconds do not hold: nanoseconds since the epoch, mostly."""
+    if len(seconds) and np.abs(seconds).max() > LATEST:
+        raise MessageError(
+            f"messages: {name}: found {np.abs(seconds).max()}, allowed: at most {LATEST} seconds"
+        )
 
 
 def _order(messages: pa.Table, times: Int64s) -> Int64s | None:

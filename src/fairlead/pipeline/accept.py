@@ -7,11 +7,20 @@ from __future__ import annotations
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
-from pyspark.sql.types import DataType, NumericType, TimestampNTZType, TimestampType
+from pyspark.sql.types import (
+    DataType,
+    DateType,
+    NumericType,
+    StringType,
+    TimestampNTZType,
+    TimestampType,
+)
 
 from fairlead.balance.message import CONTRADICTIONS, WORDS
 from fairlead.compiled.router import Plan
 from fairlead.compiled.table import LONGEST_SERVICE, MICROS
+from fairlead.config.changes import LATEST
+from fairlead.errors import MessageError
 from fairlead.pipeline.columns import ID, KEY, REASON, SERVICE, TIME
 
 LONGEST_SHOWN = 60
@@ -93,6 +102,13 @@ def _time(kind: DataType) -> Column:
         return F.unix_micros("time")
     if isinstance(kind, TimestampNTZType):
         return F.unix_micros(F.col("time").cast("timestamp"))
+    if isinstance(kind, DateType):
+        return F.unix_micros(F.col("time").cast("timestamp"))
+    if not isinstance(kind, NumericType | StringType):
+        raise MessageError(
+            f"messages: time: found a column of type {kind.simpleString()}, "
+            "allowed: a timestamp, a number of seconds, or text"
+        )
     if isinstance(kind, NumericType):
         return _micros(F.expr(f"try_cast(time as {SECONDS})"))
     return F.coalesce(
@@ -102,4 +118,5 @@ def _time(kind: DataType) -> Column:
 
 
 def _micros(seconds: Column) -> Column:
-    return F.round(seconds * MICROS).cast("long")
+    """Whole microseconds; null where 64 bits would not hold them."""
+    return F.when(F.abs(seconds) <= LATEST, F.round(seconds * MICROS).cast("long"))

@@ -29,6 +29,8 @@ CONTROL: Final = PREFIX + "control"
 
 DECISION: Final = ("destination", "address", "outcome", "sequence")
 """What a decision adds to the message's own columns."""
+RESERVED: Final = (*DECISION, "reason")
+"""Columns that a table of messages must not have."""
 
 
 def quoted(name: str) -> Column:

@@ -33,7 +33,7 @@ class Counted:
 
 def counted(written: DataFrame, cluster: Column, at: Column) -> list[Counted]:
     """Count decisions as they were written. `cluster`, `at`: name and version of each."""
-    row = F.xxhash64(*DIGESTED)
+    row = F.xxhash64(*(F.col(name).cast("string") for name in DIGESTED))
     rows = (
         written.groupBy(at.alias("version"), cluster.alias("cluster"), "destination", "outcome")
         .agg(

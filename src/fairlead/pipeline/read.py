@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from urllib.parse import unquote, urlparse
@@ -14,7 +15,7 @@ from pyspark.sql import functions as F
 
 from fairlead.balance.objects import hint, listed
 from fairlead.errors import MessageError, UserError
-from fairlead.pipeline.columns import DECISION, PREFIX, quoted
+from fairlead.pipeline.columns import PREFIX, RESERVED, quoted
 
 FORMATS = {
     ".csv": "csv",
@@ -111,9 +112,15 @@ def checked(messages: DataFrame, where: str) -> DataFrame:
             raise MessageError(
                 f"{where}: no column {name!r}, found: {listed(names)}{hint(name, names)}; {way}"
             )
+    folded = Counter(name.lower() for name in names)
     for name in names:
+        if folded[name.lower()] > 1:
+            raise MessageError(
+                f"{where}: column {name!r}: found another that differs only in upper and lower "
+                "case, allowed: one; --drop the other"
+            )
         # Spark does not tell upper from lower case in names.
-        if name.lower() in DECISION or name.lower().startswith(PREFIX):
+        if name.lower() in RESERVED or name.lower().startswith(PREFIX):
             raise MessageError(
                 f"{where}: column {name!r} is what the decisions add; rename it with "
                 f"--column new_{name}={name} --drop {name}"

@@ -78,7 +78,7 @@ def why(folder: Path, message_id: str) -> Why:
 def _journal(folder: Path) -> dict[str, Any]:
     try:
         journal: dict[str, Any] = json.loads((folder / JOURNAL).read_text(encoding="utf-8"))
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         raise UserError(
             f"{folder}: not a folder that dispatch wrote (it has no {JOURNAL})"
         ) from None

@@ -349,21 +349,31 @@ class LeastServed(Rule):
             if low == 0:
                 enough = int(high * s.weight[first]) + 1
                 return decided, f"{b} would have been chosen if {a} had been served {enough} times"
-            enough = int(high * s.weight[second] / low) + 1
-            return decided, f"{b} would have been chosen with a weight of {enough} or more"
+            enough = int(high * s.weight[second] / low)
+            return decided, self._heavier(first, second, (enough, enough + 1), names)
         if s.setting[TICK] != NO_TICK and s.tie[first] != s.tie[second]:
             decided = (
                 f"equal at {low}; {a} was used less recently: "
                 f"number {s.tie[first]} < {s.tie[second]}"
             )
-            return decided, f"{b} would have been chosen with any lower ratio"
+            return decided, self._heavier(first, second, (s.weight[second] + 1,), names)
+        guesses = (s.weight[second] + 1, s.weight[first], s.weight[first] + 1)
         if s.setting[TICK] == NO_TICK and s.weight[first] != s.weight[second]:
             decided = f"equal at {low}; {a} is heavier: {s.weight[first]} > {s.weight[second]}"
-            return decided, f"{b} would have been chosen with a weight above {s.weight[first]}"
-        return (
-            f"equal at {low} in every respect; {a} comes first by name",
-            f"{b} would have been chosen with any lower ratio",
-        )
+        else:
+            decided = f"equal at {low} in every respect; {a} comes first by name"
+        return decided, self._heavier(first, second, guesses, names)
+
+    def _heavier(
+        self, first: int, second: int, guesses: Sequence[int], names: Sequence[str]
+    ) -> str:
+        """With which of these weights the second would have come before the first."""
+        for weight in guesses:
+            trial = copy(self.state)
+            reweigh(trial, second, weight)
+            if before(trial, second, first):
+                return f"{names[second]} would have been chosen with a weight of {weight} or more"
+        return f"no weight would have brought {names[second]} before {names[first]}"
 
     def copy(self) -> LeastServed:
         other = object.__new__(LeastServed)
