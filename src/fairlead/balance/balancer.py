@@ -256,9 +256,10 @@ class Balancer:
             if not self._ahead:  # else another thread has just filled it
                 self._ahead.extend(self._only.ahead(self._reach))
                 self._reach = min(2 * self._reach, FARTHEST)
-            if self._ahead:
+            try:
                 return self._take()
-            decision = self._only.choose(message)
+            except IndexError:  # none can be made ahead, or other threads were faster
+                decision = self._only.choose(message)
         else:
             self._withdraw()
             decision = self._choose(message)
