@@ -69,10 +69,9 @@ def cut(accepted: DataFrame, *, rows_a_block: int = ROWS_A_BLOCK) -> Blocks:
     """
     hashed = accepted.select(KEY, ID, F.xxhash64(ID).alias("hash"))
     sample = hashed.orderBy("hash", ID).limit(SAMPLE).collect()
-    if len(sample) < SAMPLE:
-        return Blocks()
-    share = (sample[-1]["hash"] + HASHES // 2 + 1) / HASHES
-    rows = SAMPLE / share
+    rows = float(len(sample))
+    if len(sample) == SAMPLE:
+        rows /= (sample[-1]["hash"] + HASHES // 2 + 1) / HASHES
     n = min(MOST_BLOCKS, max(1, round(rows / rows_a_block)))
     places = sorted(((row[KEY], row[ID]) for row in sample), key=lambda p: (p[0], p[1].encode()))
     chosen = [places[len(places) * k // n] for k in range(1, n)]

@@ -15,6 +15,7 @@ from typing import Final
 import numpy as np
 import pyarrow as pa
 from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
 
 from fairlead.compiled.router import Plan, Router
 from fairlead.pipeline.blocks import Blocks
@@ -39,7 +40,8 @@ def states_in_order(plan: Plan, free: DataFrame, blocks: Blocks) -> list[Mapping
         KEY,
         ID,
         *([TIME] if dated else []),
-        *([SERVICE] if timed else []),
+        # Clusters where nobody is ever busy need no service times; Arrow would make nulls floats.
+        *([F.coalesce(SERVICE, F.lit(0)).alias(SERVICE)] if timed else []),
     )
     kept = [BLOCK, CLASS, *([TIME] if dated else []), *([SERVICE] if timed else [])]
     sorted_ = in_blocks(narrow, blocks)
