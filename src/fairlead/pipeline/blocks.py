@@ -18,11 +18,14 @@ from pyspark.sql import functions as F
 from fairlead.pipeline.columns import ID, KEY
 
 SAMPLE: Final = 8_000
+SPARSE: Final = 1_024
+"""Of a large table only every so many-th row is a candidate for the sample."""
+ENOUGH: Final = 1_000
+"""Candidates; a table that has fewer is small, so all its rows are candidates."""
 ROWS_A_BLOCK: Final = 500_000
 MOST_BLOCKS: Final = 4_000
 FEWEST_PIECES: Final = 2
-LARGEST_PIECE: Final = 4
-"""In blocks; larger pieces are better cut and sent to more executors."""
+PIECE: Final = ("_metadata.file_path", "_metadata.file_block_start")
 HASHES: Final = 1 << 64
 
 Place = tuple[int, str]
@@ -61,44 +64,56 @@ def _search(starts: Sequence[Place], low: int, high: int) -> Column:
     return F.when(before, _search(starts, low, middle)).otherwise(_search(starts, middle + 1, high))
 
 
-def cut(accepted: DataFrame, *, rows_a_block: int = ROWS_A_BLOCK) -> Blocks:
-    """Blocks of about equal size, from a small sample that only the data decides.
+@dataclass(frozen=True)
+class Sample:
+    """A few of a table's messages, which only the data decides."""
 
-    The rows with the smallest hashes of their ids are the sample; how small the largest of these
-    hashes is also tells about how many rows there are.
+    places: Sequence[Place]
+    """In order."""
+    rows: float
+    """About how many messages the table has."""
+    pieces: Sequence[tuple[Place, Place]] = ()
+    """The first and the last of each file's piece."""
+
+    @property
+    def apart(self) -> bool:
+        """Whether the files' pieces may follow one another; only a look at all rows can tell."""
+        ends = sorted((first[0], last[0]) for first, last in self.pieces)
+        return len(ends) >= FEWEST_PIECES and all(a[1] <= b[0] for a, b in pairwise(ends))
+
+
+def sample(accepted: DataFrame, *, in_files: bool) -> Sample:
+    """The messages with the smallest hashes of their ids.
+
+    How small the largest of these hashes is also tells about how many messages there are.
+    `in_files`: look also at the pieces in which Spark reads Parquet files.
     """
-    hashed = accepted.select(KEY, ID, F.xxhash64(ID).alias("hash"))
-    sample = hashed.orderBy("hash", ID).limit(SAMPLE).collect()
-    rows = float(len(sample))
-    if len(sample) == SAMPLE:
-        rows /= (sample[-1]["hash"] + HASHES // 2 + 1) / HASHES
-    n = min(MOST_BLOCKS, max(1, round(rows / rows_a_block)))
-    places = sorted(((row[KEY], row[ID]) for row in sample), key=lambda p: (p[0], p[1].encode()))
+    parquet = in_files and all(n.endswith(".parquet") for n in accepted.inputFiles() or [""])
+    piece = F.struct(*PIECE) if parquet else F.lit(None)
+    hashed = accepted.select(KEY, ID, F.xxhash64(ID).alias("hash"), piece.alias("piece"))
+    smallest = hashed.where(F.pmod("hash", F.lit(SPARSE)) == 0).orderBy("hash", ID).limit(SAMPLE)
+    found, each = smallest.collect(), SPARSE
+    if len(found) < ENOUGH:
+        found, each = hashed.orderBy("hash", ID).limit(SAMPLE).collect(), 1
+    rows = float(len(found) * each)
+    if len(found) == SAMPLE:
+        rows /= (found[-1]["hash"] + HASHES // 2 + 1) / HASHES
+    found.sort(key=lambda row: (row[KEY], row[ID].encode()))
+    places = [(row[KEY], row[ID]) for row in found]
+    if not parquet:
+        return Sample(places, rows)
+    ends: dict[object, tuple[Place, Place]] = {}
+    for row, place in zip(found, places, strict=True):
+        ends[row["piece"]] = (ends.get(row["piece"], (place, place))[0], place)
+    return Sample(places, rows, list(ends.values()))
+
+
+def cut(sample: Sample, *, rows_a_block: int = ROWS_A_BLOCK) -> Blocks:
+    """Blocks of about equal size."""
+    places = sample.places
+    n = min(MOST_BLOCKS, max(1, round(sample.rows / rows_a_block)))
     chosen = [places[len(places) * k // n] for k in range(1, n)]
     return Blocks(tuple(dict.fromkeys(chosen)))
-
-
-def pieces(accepted: DataFrame, *, rows_a_block: int = ROWS_A_BLOCK) -> Blocks | None:
-    """The pieces in which Spark reads Parquet files as blocks, where they follow one another.
-
-    None where they overlap, or are too large; nothing is believed: every key is looked at. Inside
-    a piece the rows may stand in any order.
-    """
-    if not all(name.endswith(".parquet") for name in accepted.inputFiles() or [""]):
-        return None
-    found = (
-        accepted.groupBy("_metadata.file_path", "_metadata.file_block_start")
-        .agg(F.min(KEY).alias("first"), F.max(KEY).alias("last"), F.count(F.lit(1)).alias("n"))
-        .orderBy("first")
-        .select("first", "last", "n")
-        .collect()
-    )
-    apart = all(one["last"] < other["first"] for one, other in pairwise(found))
-    if len(found) < FEWEST_PIECES or not apart:
-        return None
-    if max(row["n"] for row in found) > LARGEST_PIECE * rows_a_block:
-        return None
-    return Blocks(tuple((row["first"], "") for row in found[1:]), in_place=True)
 
 
 def version(times: Sequence[int], time: str) -> Column:

@@ -21,7 +21,7 @@ from fairlead.compiled.router import Plan, Router
 from fairlead.errors import MessageError
 from fairlead.pipeline import bind, keep
 from fairlead.pipeline.accept import accept, text
-from fairlead.pipeline.blocks import ROWS_A_BLOCK, cut, pieces, version
+from fairlead.pipeline.blocks import ROWS_A_BLOCK, cut, sample, version
 from fairlead.pipeline.columns import FREE, REASON, TIME, quoted
 from fairlead.pipeline.deliver import Delivery
 from fairlead.pipeline.measure import (
@@ -36,7 +36,15 @@ from fairlead.pipeline.measure import (
 from fairlead.pipeline.read import checked
 from fairlead.pipeline.route import States, in_blocks, route, spelled
 from fairlead.pipeline.sequential import states_in_order
-from fairlead.pipeline.survey import Survey, placed, recount, sizes, states, survey
+from fairlead.pipeline.survey import (
+    Survey,
+    placed,
+    recount,
+    sizes,
+    states,
+    survey,
+    survey_in_place,
+)
 from fairlead.pipeline.unique import unique
 
 log = logging.getLogger("fairlead")
@@ -145,10 +153,11 @@ def prepare(
     with progress("cut into blocks"):
         # Joins, of duplicates or for bindings, would take the files' pieces apart.
         stays = as_in_files and rows is accepted and not plan.binds
-        in_place = pieces(good, rows_a_block=rows_a_block) if stays else None
-        blocks = in_place or cut(good, rows_a_block=rows_a_block)
+        few = sample(good, in_files=stays)
     with progress("survey"):
-        found = survey(placed(rows, blocks, plan), blocks, plan)
+        in_place = survey_in_place(rows, plan, rows_a_block) if few.apart else None
+        blocks = in_place.blocks if in_place else cut(few, rows_a_block=rows_a_block)
+        found = in_place or survey(placed(rows, blocks, plan), blocks, plan)
         classified = found.classified(placed(good, blocks, plan))
         bound = bind.can_bind(plan, columns)
         free = found.counts

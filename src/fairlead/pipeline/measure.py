@@ -12,8 +12,8 @@ from pyspark.sql import functions as F
 from fairlead.balance.policy import Policy
 from fairlead.compiled.router import Plan
 from fairlead.errors import FairleadError
+from fairlead.pipeline.columns import DECISION
 
-DIGESTED: Final = ("id", "destination", "address", "outcome", "sequence")
 MASK: Final = (1 << 64) - 1
 
 
@@ -33,7 +33,7 @@ class Counted:
 
 def counted(written: DataFrame, cluster: Column, at: Column) -> list[Counted]:
     """Count decisions as they were written. `cluster`, `at`: name and version of each."""
-    row = F.xxhash64(*(F.col(name).cast("string") for name in DIGESTED))
+    row = F.xxhash64(F.col("id").cast("string"), *DECISION)
     rows = (
         written.groupBy(at.alias("version"), cluster.alias("cluster"), "destination", "outcome")
         .agg(

@@ -4,17 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import Final
 
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import Column, DataFrame, Row
 from pyspark.sql import functions as F
 
 from fairlead.balance.message import SET_PRIORITY
 from fairlead.compiled.router import MessageClass, Plan, Router
 from fairlead.pipeline.accept import text
-from fairlead.pipeline.blocks import Blocks, version
-from fairlead.pipeline.columns import BLOCK, CLASS, CONTROL, PREFIX, REASON, TIME, VERSION
+from fairlead.pipeline.blocks import PIECE, Blocks, version
+from fairlead.pipeline.columns import BLOCK, CLASS, CONTROL, KEY, PREFIX, REASON, TIME, VERSION
 
-COUNT = PREFIX + "n"
+COUNT: Final = PREFIX + "n"
+LARGEST_PIECE: Final = 4
+"""In blocks; larger pieces are better cut and sent to more executors."""
 Counts = dict[int, dict[int, dict[int, int]]]
 """block → version → class code → messages."""
 
@@ -70,20 +74,58 @@ def survey(accepted: DataFrame, blocks: Blocks, plan: Plan) -> Survey:
 
     `accepted`: rows with BLOCK and VERSION, rejected ones among them.
     """
+    attributes = _attributes(accepted, plan)
+    rows = _tally(accepted, attributes, BLOCK)
+    return _found(blocks, attributes, ((row[BLOCK], row) for row in rows), plan)
+
+
+def survey_in_place(accepted: DataFrame, plan: Plan, rows_a_block: int) -> Survey | None:
+    """The same, the pieces in which Spark reads Parquet files being the blocks.
+
+    None where they overlap, or are too large; nothing is believed: every key is looked at. Inside
+    a piece the rows may stand in any order.
+    """
+    attributes = _attributes(accepted, plan)
+    dated = accepted.withColumn(VERSION, version(plan.times, TIME))
+    rows = _tally(dated, attributes, *PIECE)
+    ends: dict[tuple[str, int], tuple[int, int, int]] = {}
+    for row in rows:
+        if row[REASON]:
+            first, last, n = row["first"], row["last"], row[COUNT]
+            low, high, before = ends.get(row[:2], (first, last, 0))
+            ends[row[:2]] = (min(low, first), max(high, last), before + n)
+    in_order = sorted(ends, key=lambda piece: ends[piece])
+    apart = all(ends[one][1] < ends[other][0] for one, other in pairwise(in_order))
+    if not apart or max(n for _, _, n in ends.values()) > LARGEST_PIECE * rows_a_block:
+        return None
+    blocks = Blocks(tuple((ends[piece][0], "") for piece in in_order[1:]), in_place=True)
+    block_of = {piece: block for block, piece in enumerate(in_order)}
+    return _found(blocks, attributes, ((block_of.get(row[:2], 0), row) for row in rows), plan)
+
+
+def _attributes(accepted: DataFrame, plan: Plan) -> tuple[str, ...]:
     wanted = ("cluster", *plan.reads)
     attributes = tuple(name for name in wanted if name in accepted.columns)
-    if "type" in accepted.columns:
-        attributes = (*attributes, CONTROL)
-    found = Survey(blocks, attributes)
+    return (*attributes, CONTROL) if "type" in accepted.columns else attributes
+
+
+def _tally(dated: DataFrame, attributes: Sequence[str], *where: str) -> list[Row]:
+    """Count rows by `where`, REASON (true: a good row), version and attributes."""
     good = F.col(REASON).isNull()
-    columns = [F.when(good, attribute_of(accepted, name)).alias(name) for name in attributes]
-    rows = (
-        accepted.groupBy(good.alias(REASON), BLOCK, VERSION, *columns)
-        .agg(F.count(F.lit(1)).alias(COUNT))
+    columns = [F.when(good, attribute_of(dated, name)).alias(name) for name in attributes]
+    return (
+        dated.groupBy(*where, good.alias(REASON), VERSION, *columns)
+        .agg(F.count(F.lit(1)).alias(COUNT), F.min(KEY).alias("first"), F.max(KEY).alias("last"))
         .collect()
     )
+
+
+def _found(
+    blocks: Blocks, attributes: tuple[str, ...], rows: Iterable[tuple[int, Row]], plan: Plan
+) -> Survey:
+    found = Survey(blocks, attributes)
     classes: dict[MessageClass, int] = {}
-    for row in rows:
+    for block, row in rows:
         if not row[REASON]:
             found.rejected += row[COUNT]
             continue
@@ -94,7 +136,7 @@ def survey(accepted: DataFrame, blocks: Blocks, plan: Plan) -> Survey:
         code = classes.setdefault(each, len(classes))
         found.codes[values] = code
         found.accepted += row[COUNT]
-        _add(found.counts, row[BLOCK], row[VERSION], code, row[COUNT])
+        _add(found.counts, block, row[VERSION], code, row[COUNT])
     plan.set_classes(list(classes))
     return found
 
