@@ -9,6 +9,8 @@ from pathlib import Path
 from benchmarks.timing import Line
 
 PARTS = "abcdef"
+MEMORY = "4g"
+"""All that Spark gets, so that what grows with the messages would be seen."""
 
 
 def main() -> None:
@@ -51,7 +53,16 @@ def run(parts: list[str], folder: Path, rows: int, runs: int) -> list[Line]:
         from benchmarks import on_spark
         from fairlead.pipeline.session import session
 
-        spark = session()
+        events = folder / on_spark.EVENTS
+        events.mkdir(exist_ok=True)
+        spark = session(
+            **{
+                "spark.driver.memory": MEMORY,
+                "spark.eventLog.enabled": True,
+                "spark.eventLog.dir": events.as_uri(),
+                "spark.eventLog.compress": False,
+            }
+        )
         for part in "abd":
             if part in parts:
                 lines += getattr(on_spark, f"part_{part}")(spark, folder, rows, runs)

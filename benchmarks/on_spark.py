@@ -1,6 +1,7 @@
 """a, b, d: dispatch on Spark against the same job without routing, and against a user's own."""
 
 import shutil
+import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
@@ -9,6 +10,7 @@ from pyspark.sql import functions as F
 
 from benchmarks import data
 from benchmarks.timing import Line, medians
+from benchmarks.watch import Memory, longest_task
 from fairlead.config.changes import load_changes
 from fairlead.config.clusters import load_clusters
 from fairlead.pipeline import dispatch
@@ -70,6 +72,8 @@ class Jobs:
             delivery.finish()
 
 
+EVENTS = "events"
+"""Where the session writes what its tasks did."""
 WEIGHTED = {"cluster": "queue"}
 ENTANGLED = {"queue": "concat('ORDERS.', pmod(size, 50))"}
 
@@ -127,6 +131,10 @@ def part_b(spark: SparkSession, folder: Path, rows: int, runs: int) -> list[Line
         spread = "99 % in one stream" if hot else "evenly spread"
         ratio = found["row_number and join"] / found["dispatch"]
         lines.append(Line("b", "row_number and join", f"dispatch, {spread}", ratio, goal))
+        began = time.time()
+        ours()
+        longest = longest_task(folder / EVENTS, began, time.time())
+        lines.append(Line("b", "longest task", f"median task, {spread}", longest, "<= 1.5"))
     return lines
 
 
@@ -139,9 +147,18 @@ def part_d(spark: SparkSession, folder: Path, rows: int, runs: int) -> list[Line
         source = data.messages(folder, n)
         return lambda: jobs.dispatch(source, weighted, None, WEIGHTED, trust_ids=True)
 
-    found = medians({f"{n:,}": ours(n) for n in sizes}, runs, warm=0 if runs == 1 else 1)
-    each = {n: found[f"{n:,}"] / n for n in sizes}
-    return [
-        Line("d", f"time a message at {n:,}", f"at {rows:,}", each[n] / each[rows], "about 1")
-        for n in (sizes[0], sizes[2])
-    ]
+    memory = {}
+    each = {}
+    for n in sizes:
+        with Memory() as seen:
+            each[n] = medians({f"{n:,}": ours(n)}, runs)[f"{n:,}"] / n
+        memory[n] = seen
+    lines = []
+    for n in (sizes[0], sizes[2]):
+        at = f"at {rows:,}"
+        lines.append(Line("d", f"time a message at {n:,}", at, each[n] / each[rows], "about 1"))
+        driver = memory[n].driver / memory[rows].driver
+        lines.append(Line("d", f"memory of the driver's Python at {n:,}", at, driver, "about 1"))
+        worker = memory[n].worker / memory[rows].worker
+        lines.append(Line("d", f"memory of the largest worker at {n:,}", at, worker, "about 1"))
+    return lines
