@@ -1,5 +1,4 @@
-from fairlead import dispatch, load_clusters
-from fairlead.pipeline.session import session
+from fairlead import dispatch, load_clusters, session
 
 spark = session()  # or your own session: Fairlead takes any DataFrame
 

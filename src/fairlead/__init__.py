@@ -14,8 +14,10 @@ if TYPE_CHECKING:
     from fairlead.balance.cluster import Cluster
     from fairlead.balance.decision import Decision
     from fairlead.compiled.table import route
+    from fairlead.config.changes import load_changes
     from fairlead.config.clusters import load_clusters
-    from fairlead.pipeline.dispatch import dispatch
+    from fairlead.pipeline.dispatch import dispatch, rejected
+    from fairlead.pipeline.session import session
 
 _PLACES = {
     "Balancer": "fairlead.balance.balancer",
@@ -23,8 +25,11 @@ _PLACES = {
     "Cluster": "fairlead.balance.cluster",
     "Decision": "fairlead.balance.decision",
     "dispatch": "fairlead.pipeline.dispatch",
+    "load_changes": "fairlead.config.changes",
     "load_clusters": "fairlead.config.clusters",
+    "rejected": "fairlead.pipeline.dispatch",
     "route": "fairlead.compiled.table",
+    "session": "fairlead.pipeline.session",
 }
 
 __all__ = [
@@ -33,8 +38,11 @@ __all__ = [
     "Cluster",
     "Decision",
     "dispatch",
+    "load_changes",
     "load_clusters",
+    "rejected",
     "route",
+    "session",
 ]
 
 

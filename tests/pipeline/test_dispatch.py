@@ -21,7 +21,10 @@ from pyspark.sql import functions as F
 from tests.engines import live
 
 from fairlead import Change, Cluster, dispatch, route
+from fairlead.compiled.router import Plan
 from fairlead.errors import MessageError
+from fairlead.pipeline.accept import accept
+from fairlead.pipeline.columns import TIME
 from fairlead.pipeline.deliver import Delivery
 from fairlead.pipeline.dispatch import Summary, prepare, rejected, run
 from fairlead.pipeline.read import read
@@ -270,6 +273,53 @@ def test_times_of_every_type_are_one_order(spark: SparkSession) -> None:
     ]
     orders = [[row["id"][1:] for row in dispatch(each, SHOP).collect()] for each in tables]
     assert orders == [list("dbca")] * len(kinds)
+
+
+@pytest.mark.parametrize("zone", ["UTC", "America/New_York", "Asia/Kathmandu"])
+def test_a_time_without_a_zone_is_utc(spark: SparkSession, zone: str) -> None:
+    """So that the changes, which are UTC, come at the right message in any session."""
+    texts = [
+        "2024-03-10 02:30:00",
+        "2024-03-10T02:30:00",
+        "2024-03-10T02:30:00Z",
+        "2024-03-10T03:30:00+01:00",
+        "2024-03-09T21:30:00-05:00",
+        "1710037800",
+    ]
+    rows = [(str(k), text) for k, text in enumerate(texts)]
+    frame = spark.createDataFrame([*rows, ("day", "2024-03-10")], "id string, time string")
+    before = spark.conf.get("spark.sql.session.timeZone")
+    spark.conf.set("spark.sql.session.timeZone", zone)
+    try:
+        plan = Plan([SHOP], [])
+        found = {row["id"]: row[TIME] for row in accept(frame, plan).collect()}
+        literals = {"zoneless": "timestamp_ntz'2024-03-10 02:30:00'", "date": "date'2024-03-10'"}
+        for name, literal in literals.items():
+            one = spark.sql(f"select '{name}' as id, {literal} as time")
+            found[name] = accept(one, plan).collect()[0][TIME]
+    finally:
+        spark.conf.set("spark.sql.session.timeZone", str(before))
+    moment, midnight = 1_710_037_800_000_000, 1_710_028_800_000_000
+    days = {"day": midnight, "date": midnight}
+    assert found == {str(k): moment for k in range(len(texts))} | days | {"zoneless": moment}
+
+
+def test_several_clusters_need_the_column_that_names_them(spark: SparkSession) -> None:
+    with pytest.raises(MessageError, match="no column 'cluster', found: id, time"):
+        dispatch(spark.createDataFrame([("a", 1)], "id string, time long"), [SHOP, LAB])
+    with pytest.raises(MessageError, match="no column 'cluster', found: id, time"):
+        route(pa.table({"id": ["a"], "time": [1]}), [SHOP, LAB])
+
+
+def test_what_is_rejected_depends_on_the_changes(spark: SparkSession) -> None:
+    """A change that sets a capacity makes a service time needed."""
+    frame = spark.createDataFrame(
+        [("a", 1, None), ("b", 2, 1.0)], "id string, time long, service_time double"
+    )
+    limit = [Change("X", "capacity", 1, 0)]
+    assert rejected(frame, LAB).count() == 0
+    assert [row["id"] for row in rejected(frame, LAB, limit).collect()] == ["a"]
+    assert [row["id"] for row in dispatch(frame, LAB, limit).collect()] == ["b"]
 
 
 # --- the compiled engine on the same table ---------------------------------------------------

@@ -350,7 +350,11 @@ class Balancer:
             )
         with self._lock:
             self._withdraw()
+            desks = {}
             for name, plain in snapshot["clusters"].items():
-                self._desks[name].load(plain)
+                desks[name] = Desk(name, self._desks[name].policy.frozen())
+                desks[name].load(plain)
+            self._desks = desks
+            self._only = next(iter(desks.values())) if len(desks) == 1 else None
             self._elsewhere = {tuple(stream): n for stream, n in snapshot["elsewhere"]}
             self._position = snapshot["position"]

@@ -27,6 +27,9 @@ WORDS: Final[Mapping[str, tuple[str, ...]]] = {
 }
 """Attributes that take only these words; every other attribute is free text."""
 
+DECISION: Final = ("destination", "address", "outcome", "sequence")
+"""What a decision adds to a message's own attributes."""
+
 SET_PRIORITY: Final = "SetPriority"
 """A message of this type is no work: it only raises its group. Nobody is chosen for it."""
 

@@ -11,6 +11,8 @@ import typer
 
 from fairlead.errors import FairleadError, UserError
 
+UNREADABLE = "FAILED_READ_FILE"
+"""What Spark calls a file that is not what its name or its folder's other files promise."""
 DONE, FAULT, MISTAKE, STOPPED = 0, 1, 2, 130
 
 
@@ -44,8 +46,12 @@ def sparks_line(error: Exception) -> str | None:
     """What Spark says of a mistake in the user's data or expressions; None for anything else."""
     if "pyspark" not in sys.modules:
         return None
+    from py4j.protocol import Py4JJavaError
     from pyspark.errors import PySparkException
 
+    if isinstance(error, Py4JJavaError) and UNREADABLE in str(error):
+        cause = str(error).rpartition("Caused by: ")[2].partition("\n\tat ")[0]
+        return "Spark: " + " ".join(cause.partition(": ")[2].split())
     if not isinstance(error, PySparkException):
         return None
     condition = error.getCondition() or ""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -11,7 +11,7 @@ import numpy as np
 from fairlead.balance.change import Change
 from fairlead.balance.cluster import Cluster, resolve
 from fairlead.balance.message import CONTROL, NO_DESTINATION, OUTCOMES
-from fairlead.balance.policy import Effect, Raw
+from fairlead.balance.policy import Effect, Policy, Raw
 from fairlead.compiled.bindings import Bindings
 from fairlead.compiled.kernels import Int32s, Int64s, number
 from fairlead.compiled.labels import Codes
@@ -82,6 +82,19 @@ class Plan:
     def times(self) -> list[int]:
         """When anything changes, ascending."""
         return sorted({time for steps in self.steps.values() for time, _ in steps})
+
+    def versions(self) -> Iterator[tuple[int, Mapping[str, Policy[Any, Any, Any]]]]:
+        """Every version in turn (0: before all changes), with the clusters as they are then."""
+        policies = {cluster.name: cluster.start() for cluster in self.clusters}
+        steps: dict[int, list[tuple[str, list[Effect]]]] = {}
+        for name, own in self.steps.items():
+            for time, effects in own:
+                steps.setdefault(time, []).append((name, effects))
+        yield 0, policies
+        for version, time in enumerate(self.times, 1):
+            for name, effects in steps[time]:
+                policies[name].apply(effects)
+            yield version, policies
 
     def set_classes(self, classes: Sequence[MessageClass]) -> None:
         """The classes of messages that occur, by code."""
@@ -163,6 +176,10 @@ class Router:
             # Where messages are ordered by position, a change once made stays made.
             times = np.maximum(np.maximum.accumulate(times), self.latest)
             self.latest = int(times[-1])
+        if len(self._cluster_of) == 1 and self._cluster_of[0] >= 0:
+            # One class of one cluster: its codes are all 0 here and there.
+            run: ClusterRun = self.runs[self._cluster_of[0]]
+            return run.feed(codes, times, services, bindings)
         clusters = self._cluster_of[codes]
         out = self._fixed[codes]
         present = np.unique(clusters)

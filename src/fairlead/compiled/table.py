@@ -12,18 +12,16 @@ from numpy.typing import NDArray
 
 from fairlead.balance.change import Change
 from fairlead.balance.cluster import Cluster
-from fairlead.balance.message import CONTRADICTIONS, SET_PRIORITY, WORDS
+from fairlead.balance.message import CONTRADICTIONS, DECISION, SET_PRIORITY, WORDS
 from fairlead.balance.policy import Raw
 from fairlead.compiled.bindings import NO_KEY, UNBOUND, Bindings
 from fairlead.compiled.kernels import Int32s, Int64s
 from fairlead.compiled.router import MessageClass, Plan, Router
-from fairlead.config.changes import LATEST
+from fairlead.config.changes import LATEST, MICROS
 from fairlead.errors import MessageError
 
-MICROS = 1_000_000
 LONGEST_SERVICE = 4_000_000_000
 DENSE = 1 << 20
-ADDED = ("destination", "address", "outcome", "sequence")
 
 
 def route(
@@ -45,15 +43,22 @@ def route(
     """
     plan = Plan([clusters] if isinstance(clusters, Cluster) else list(clusters), list(changes))
     _check(messages, trust_ids=trust_ids)
+    if len(plan.clusters) > 1 and "cluster" not in messages.column_names:
+        raise MessageError(
+            f"messages: no column 'cluster', found: {', '.join(messages.column_names)}; "
+            "with several clusters each message names its own"
+        )
     times = _times(messages)
     order = _order(messages, times)
     if order is not None:
         messages = messages.take(pa.array(order))
-        times = times[order]
+    dated: Int64s | None = None
+    if plan.times or any(plan.timed.values()):
+        dated = times if order is None else times[order]
     codes = classes(messages, plan)
     router = Router(plan)
     services = _services(messages, plan)
-    label = router.feed(codes, times, services, bindings(messages, plan, codes))
+    label = router.feed(codes, dated, services, bindings(messages, plan, codes))
     sequence = router.sequence(codes)
     names = router.codes
     found = pa.array(label)
@@ -79,7 +84,7 @@ def _check(messages: pa.Table, *, trust_ids: bool) -> None:
             raise MessageError(
                 f"messages: no column {name!r}, found: {', '.join(messages.column_names)}"
             )
-    for name in ADDED:
+    for name in DECISION:
         if name in messages.column_names:
             raise MessageError(f"messages: column {name!r} is what the decisions add; rename it")
     ids = _text(messages, "id")
@@ -159,10 +164,12 @@ def _order(messages: pa.Table, times: Int64s) -> Int64s | None:
     keys = times
     if "position" in messages.column_names:
         keys = np.asarray(messages.column("position").cast(pa.int64()).to_numpy(), np.int64)
-    if len(keys) and (np.diff(keys) > 0).all():
+    if len(keys) and (keys[1:] > keys[:-1]).all():
         return None
-    order = np.argsort(keys, kind="stable").astype(np.int64)
-    same = np.diff(keys[order]) == 0
+    # Any order will do among equal keys: those are sorted by their ids below.
+    order = np.argsort(keys).astype(np.int64, copy=False)
+    in_order = keys[order]
+    same = in_order[1:] == in_order[:-1]
     # Ids are compared only among the rows that share their key with another.
     tied = np.flatnonzero(np.append(same, False) | np.insert(same, 0, False))
     if len(tied):
@@ -223,7 +230,7 @@ def _services(messages: pa.Table, plan: Plan) -> Int64s | None:
     timed = any(plan.timed.values())
     if "service_time" not in messages.column_names:
         if timed:
-            raise MessageError("messages: no column 'service_time'; a capacity needs it")
+            raise MessageError("messages: no column 'service_time'; completions decide here")
         return None
     column = messages.column("service_time")
     if not timed:

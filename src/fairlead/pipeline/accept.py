@@ -18,13 +18,21 @@ from pyspark.sql.types import (
 
 from fairlead.balance.message import CONTRADICTIONS, WORDS
 from fairlead.compiled.router import Plan
-from fairlead.compiled.table import LONGEST_SERVICE, MICROS
-from fairlead.config.changes import LATEST
+from fairlead.compiled.table import LONGEST_SERVICE
+from fairlead.config.changes import LATEST, MICROS
 from fairlead.errors import MessageError
 from fairlead.pipeline.columns import ID, KEY, REASON, SERVICE, TIME
 
 LONGEST_SHOWN = 60
 SECONDS = "decimal(28,9)"
+NTZ = "cast(time as timestamp_ntz)"
+# Every way by which Spark makes one number of it goes through the session's time zone.
+WITHOUT_ZONE = f"""
+    unix_date(cast(time as date)) * 86400000000L
+    + (hour({NTZ}) * 60 + minute({NTZ})) * 60000000L
+    + cast(extract(second from {NTZ}) * {MICROS} as bigint)
+"""
+"""Microseconds of a date, or of a timestamp without a zone, which are UTC."""
 
 
 def accept(messages: DataFrame, plan: Plan) -> DataFrame:
@@ -54,7 +62,9 @@ def accept(messages: DataFrame, plan: Plan) -> DataFrame:
         limited = [name for name, timed in plan.timed.items() if timed]
         if limited:
             meant = ["", *limited] if len(plan.clusters) == 1 else limited
-            missing = F.lit("service_time: found nothing, allowed: a number; a capacity needs it")
+            missing = F.lit(
+                "service_time: found nothing, allowed: a number; completions decide here"
+            )
             served = text(messages, "cluster").isin(meant)
             reasons.append(_when((_text("service_time") == "") & served, missing))
     for name, words in WORDS.items():
@@ -100,10 +110,8 @@ def _time(kind: DataType) -> Column:
     """Whole microseconds since the epoch, or since 0 for a plain number of seconds."""
     if isinstance(kind, TimestampType):
         return F.unix_micros("time")
-    if isinstance(kind, TimestampNTZType):
-        return F.unix_micros(F.col("time").cast("timestamp"))
-    if isinstance(kind, DateType):
-        return F.unix_micros(F.col("time").cast("timestamp"))
+    if isinstance(kind, TimestampNTZType | DateType):
+        return F.expr(WITHOUT_ZONE)
     if not isinstance(kind, NumericType | StringType):
         raise MessageError(
             f"messages: time: found a column of type {kind.simpleString()}, "
@@ -111,8 +119,11 @@ def _time(kind: DataType) -> Column:
         )
     if isinstance(kind, NumericType):
         return _micros(F.expr(f"try_cast(time as {SECONDS})"))
+    # A text without a zone is UTC, as in the changes, whatever the caller's session is set to.
     return F.coalesce(
         _micros(F.expr(f"try_cast(time as {SECONDS})")),
+        F.unix_micros(F.expr("try_cast(concat(time, 'Z') as timestamp)")),
+        F.unix_micros(F.expr("try_cast(concat(time, 'T00:00:00Z') as timestamp)")),
         F.unix_micros(F.expr("try_cast(time as timestamp)")),
     )
 

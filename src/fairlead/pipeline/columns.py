@@ -5,6 +5,8 @@ from typing import Final
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
+from fairlead.balance.message import DECISION
+
 PREFIX: Final = "__fairlead_"
 KEY: Final = PREFIX + "key"
 """What orders the messages, then `ID`: the position, or the time."""
@@ -27,8 +29,14 @@ PACKED: Final = PREFIX + "packed"
 """Sequence and label in one number."""
 CONTROL: Final = PREFIX + "control"
 
-DECISION: Final = ("destination", "address", "outcome", "sequence")
-"""What a decision adds to the message's own columns."""
+CSV: Final = {
+    # Every value stays the text that it is: ids such as 01 and 1.0, names with blanks.
+    "header": "true",
+    "escape": '"',
+    "ignoreLeadingWhiteSpace": "false",
+    "ignoreTrailingWhiteSpace": "false",
+}
+"""How Spark reads and writes CSV."""
 RESERVED: Final = (*DECISION, "reason")
 """Columns that a table of messages must not have."""
 

@@ -9,14 +9,14 @@ import shutil
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final, Self
-from urllib.parse import unquote, urlparse
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import ArrayType, MapType, StructType
 
 from fairlead.errors import OutputError
-from fairlead.pipeline.columns import quoted
+from fairlead.pipeline.columns import CSV, quoted
+from fairlead.pipeline.place import local
 
 FORMATS: Final = ("parquet", "csv", "json")
 TIMES: Final = {
@@ -26,13 +26,7 @@ TIMES: Final = {
 }
 OPTIONS: Final[Mapping[str, Mapping[str, str]]] = {
     "parquet": {},
-    "csv": {
-        "header": "true",
-        "escape": '"',
-        "ignoreLeadingWhiteSpace": "false",
-        "ignoreTrailingWhiteSpace": "false",
-        **TIMES,
-    },
+    "csv": {**CSV, **TIMES},
     "json": {"ignoreNullFields": "false", **TIMES},
 }
 
@@ -46,13 +40,13 @@ class Delivery:
 
     def __init__(self, out: str, *, overwrite: bool) -> None:
         """Refuse a place that is taken, or not on a file system of this machine."""
-        url = urlparse(out)
-        if url.scheme not in {"", "file"}:
+        place = local(out)
+        if place is None:
             raise OutputError(
-                f"{out}: found a place of kind {url.scheme!r}, allowed: a folder that this machine "
+                f"{out}: found a place elsewhere, allowed: a folder that this machine "
                 "and all executors see under the same path"
             )
-        self.final = Path(unquote(url.path) if url.scheme else out).absolute()
+        self.final = place.absolute()
         if self.final.exists() and not overwrite:
             raise OutputError(f"{out}: exists; name another folder, or use --overwrite")
         if self.final.exists() and not self.final.is_dir():
@@ -93,7 +87,11 @@ class Delivery:
         (self.making / name).write_text(text, encoding="utf-8")
 
     def finish(self) -> None:
-        """Put the folder into its place; what stood there before goes at the same moment."""
+        """Put the folder into its place; what stood there before goes first.
+
+        A process killed between the two leaves the old folder beside it, whole, under a name that
+        begins with a dot.
+        """
         for file in self.making.rglob("*"):
             if file.is_file():
                 _sync(file)

@@ -17,6 +17,7 @@ from pyspark.sql import functions as F
 
 from fairlead.balance.change import Change
 from fairlead.balance.cluster import Cluster
+from fairlead.balance.objects import listed
 from fairlead.compiled.router import Plan, Router
 from fairlead.errors import MessageError
 from fairlead.pipeline import bind, keep
@@ -114,10 +115,14 @@ def dispatch(
 
 
 def rejected(
-    messages: DataFrame, clusters: Cluster | Iterable[Cluster], *, trust_ids: bool = False
+    messages: DataFrame,
+    clusters: Cluster | Iterable[Cluster],
+    changes: Iterable[Change] = (),
+    *,
+    trust_ids: bool = False,
 ) -> DataFrame:
     """The rows that `dispatch` leaves out, each with its `reason`."""
-    plan = Plan([clusters] if isinstance(clusters, Cluster) else list(clusters), [])
+    plan = Plan([clusters] if isinstance(clusters, Cluster) else list(clusters), list(changes))
     rows = accept(checked(messages, "messages"), plan)
     return _rejected(rows if trust_ids else unique(rows), messages.columns)
 
@@ -190,12 +195,17 @@ def _with_streams(plan: Plan, found: Survey, in_order: States) -> States:
 
 
 def _check_against(plan: Plan, columns: Sequence[str], where: str) -> None:
+    if len(plan.clusters) > 1 and "cluster" not in columns:
+        raise MessageError(
+            f"{where}: no column 'cluster', found: {listed(columns)}; with several clusters each "
+            "message names its own: map one with --column cluster=…"
+        )
     limited = [name for name, timed in plan.timed.items() if timed]
     if limited and "service_time" not in columns:
         raise MessageError(
-            f"{where}: cluster {limited[0]}: a capacity needs the column service_time, which says "
-            "when a destination is free again; map one with --column service_time=…, "
-            "or take the capacity out"
+            f"{where}: cluster {limited[0]}: completions decide here (a capacity, or the fewest "
+            "pending), so the column service_time is needed, which says when one is due; "
+            "map one with --column service_time=…"
         )
 
 

@@ -9,10 +9,10 @@ from typing import Any, Final
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
+from fairlead.balance.message import DECISION
 from fairlead.balance.policy import Policy
 from fairlead.compiled.router import Plan
 from fairlead.errors import FairleadError
-from fairlead.pipeline.columns import DECISION
 
 MASK: Final = (1 << 64) - 1
 
@@ -88,20 +88,16 @@ class Phase:
 
 def phases(plan: Plan, counts: Sequence[Counted]) -> list[Phase]:
     """Shares between each two changes."""
-    policies = {cluster.name: cluster.start() for cluster in plan.clusters}
+    got: dict[tuple[int, str], dict[str | None, int]] = {}
+    for each in counts:
+        here = got.setdefault((each.version, each.cluster), {})
+        here[each.destination] = here.get(each.destination, 0) + each.messages
     found = []
-    for at in range(len(plan.times) + 1):
-        if at:
-            for name, steps in plan.steps.items():
-                for time, effects in steps:
-                    if time == plan.times[at - 1]:
-                        policies[name].apply(effects)
-        phase = Phase(plan.times[at - 1] if at else None)
+    times = plan.times
+    for at, policies in plan.versions():
+        phase = Phase(times[at - 1] if at else None)
         for name, policy in policies.items():
-            here: dict[str | None, int] = {}
-            for each in counts:
-                if each.version == at and each.cluster == name:
-                    here[each.destination] = here.get(each.destination, 0) + each.messages
+            here = got.get((at, name), {})
             phase.messages += sum(here.values())
             phase.shares += _shares(name, policy, here)
         found.append(phase)

@@ -6,7 +6,6 @@ import os
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from urllib.parse import unquote, urlparse
 
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import AnalysisException, ParseException, PySparkException
@@ -15,7 +14,8 @@ from pyspark.sql import functions as F
 
 from fairlead.balance.objects import hint, listed
 from fairlead.errors import MessageError, UserError
-from fairlead.pipeline.columns import PREFIX, RESERVED, quoted
+from fairlead.pipeline.columns import CSV, PREFIX, RESERVED, quoted
+from fairlead.pipeline.place import local
 
 FORMATS = {
     ".csv": "csv",
@@ -28,13 +28,8 @@ FORMATS = {
 }
 COMPRESSIONS = (".gz", ".bz2", ".zst", ".lz4", ".snappy")
 OPTIONS: Mapping[str, Mapping[str, str]] = {
-    # Every value stays the text that it is: ids such as 01 and 1.0, names with blanks.
-    "csv": {
-        "header": "true",
-        "escape": '"',
-        "ignoreLeadingWhiteSpace": "false",
-        "ignoreTrailingWhiteSpace": "false",
-    },
+    # A folder's files that order their columns otherwise are refused, not misread.
+    "csv": {**CSV, "enforceSchema": "false"},
     "json": {"primitivesAsString": "true"},
     "parquet": {},
     "text": {},
@@ -71,17 +66,24 @@ def read(
         raise UserError(f"{path}: not a table of format {found_format}: {_first(error)}") from None
     if not names:
         raise UserError(f"{path}: not a table: found no columns")
-    numbered = _numbered(spark, table, path) if number_rows else None
     mapped = dict(columns or {})
     if number_rows and IDENTITY in mapped:
         raise UserError("--number-rows makes the column id; --column id=… would be ignored")
+    if number_rows and IDENTITY in names and IDENTITY not in drop:
+        raise UserError(
+            f"{path}: --number-rows makes the column id, found one in the table; "
+            "leave --number-rows out, or --drop id to lose the table's own"
+        )
+    numbered = _numbered(spark, table, path) if number_rows else None
     table = table if numbered is None else numbered
     for name in drop:
         if name not in names:
             raise UserError(
                 f"{path}: --drop: found {name!r}, allowed: {listed(names)}{hint(name, names)}"
             )
-    return _mapped(table, path, mapped, drop)
+    # The table's own id is gone already where rows are numbered.
+    dropped = [name for name in drop if not (number_rows and name == IDENTITY)]
+    return _mapped(table, path, mapped, dropped)
 
 
 def _mapped(
@@ -130,8 +132,8 @@ def checked(messages: DataFrame, where: str) -> DataFrame:
 
 def readable(path: str, input_format: str | None) -> None:
     """Refuse early what is clearly no table: no such file, an empty one, an unknown ending."""
-    if urlparse(path).scheme in {"", "file"} and not any(c in path for c in "*?["):
-        place = Path(unquote(urlparse(path).path)) if urlparse(path).scheme else Path(path)
+    place = local(path)
+    if place is not None and not any(c in path for c in "*?["):
         if not place.exists():
             raise UserError(f"{path}: no such file or folder")
         if place.is_file() and place.stat().st_size == 0:
@@ -142,9 +144,9 @@ def readable(path: str, input_format: str | None) -> None:
 
 def _format_of(path: str) -> str:
     """The format by the file's ending, or by that of the files in the folder."""
-    place = Path(unquote(urlparse(path).path)) if urlparse(path).scheme else Path(path)
-    names = [place.name]
-    if place.is_dir():
+    place = local(path)
+    names = [(place or Path(path)).name]
+    if place is not None and place.is_dir():
         folders = [
             (folder, files) for folder, _, files in os.walk(place) if _visible(folder, place)
         ]
@@ -167,8 +169,8 @@ def _visible(folder: str, root: Path) -> bool:
 
 def _has_plain_folders(path: str) -> bool:
     """Whether there are folders inside that are not partitions (name=value)."""
-    root = Path(unquote(urlparse(path).path)) if urlparse(path).scheme else Path(path)
-    if not root.is_dir():
+    root = local(path)
+    if root is None or not root.is_dir():
         return False
     inside = [each.name for each in root.iterdir() if each.is_dir()]
     return any("=" not in name and not name.startswith(("_", ".")) for name in inside)
@@ -221,12 +223,12 @@ def _numbered(spark: SparkSession, table: DataFrame, path: str) -> DataFrame:
 
 def _relative(files: Sequence[str], path: str) -> list[str]:
     """Each file's name below the folder that was read."""
-    root = Path(unquote(urlparse(path).path)).resolve()
+    root = local(path)
     found = []
     for file in files:
-        place = Path(unquote(urlparse(file).path))
-        inside = root.is_dir() and place.is_relative_to(root)
-        found.append(str(place.relative_to(root)) if inside else place.name)
+        place = local(file) or Path(file)
+        inside = root is not None and root.is_dir() and place.is_relative_to(root.resolve())
+        found.append(str(place.relative_to(root.resolve())) if root and inside else place.name)
     return found
 
 

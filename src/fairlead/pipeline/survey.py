@@ -185,13 +185,7 @@ def states(
 
 def verdicts(plan: Plan) -> Iterable[Sequence[object]]:
     """For each version and class: whether a message finds somebody, and how it is bound."""
-    policies = {cluster.name: cluster.start() for cluster in plan.clusters}
-    for at in range(len(plan.times) + 1):
-        if at:
-            for name, steps in plan.steps.items():
-                for time, effects in steps:
-                    if time == plan.times[at - 1]:
-                        policies[name].apply(effects)
+    for at, policies in plan.versions():
         for code, each in enumerate(plan.classes):
             policy = policies.get(each.cluster)
             if policy is None or each.control or not policy.binds:
