@@ -27,6 +27,16 @@ from pathlib import Path
 from typing import Any
 
 SYSTEMS = ("msmq", "ibm-mq", "nanomsg")
+EVERYDAY = (
+    "round-robin",
+    "weighted",
+    "fewest-pending",
+    "hot-standby",
+    "priority-failover",
+    "composed",
+)
+POLICIES = (*SYSTEMS, *EVERYDAY)
+FILES = (*SYSTEMS, "everyday")
 GOLDEN = Path(__file__).parent / "golden"
 
 CASE_KEYS = {"name", "cluster", "messages", "changes", "expect"}
@@ -48,7 +58,7 @@ class Case:
 
 
 def cases(system: str) -> list[Case]:
-    """The golden cases of one system, in the order of its file."""
+    """The golden cases of one file, in its order."""
     with (GOLDEN / f"{system}.toml").open("rb") as file:
         tables = tomllib.load(file)["case"]
     found = [_case(table) for table in tables]

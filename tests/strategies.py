@@ -57,7 +57,12 @@ CLUSTER_NAMES = ["Bangkok", "cluster 2", "Köln"]
 
 def random_scenario(policy: str, random: Random) -> Scenario:
     """One scenario of one of the documented systems."""
-    return {"msmq": msmq, "ibm-mq": ibm_mq, "nanomsg": nanomsg}[policy](random)
+    from tests.strategies_everyday import READ_BY, composed, everyday
+
+    if policy in READ_BY:
+        return everyday(policy, random)
+    makers = {"msmq": msmq, "ibm-mq": ibm_mq, "nanomsg": nanomsg, "composed": composed}
+    return makers[policy](random)
 
 
 @st.composite
@@ -174,7 +179,12 @@ def some_messages(
 
 
 def some_changes(
-    random: Random, cluster: Row, messages: list[Row], targets: list[tuple[str, Values]]
+    random: Random,
+    cluster: Row,
+    messages: list[Row],
+    targets: list[tuple[str, Values]],
+    *,
+    resets: bool = True,
 ) -> list[Row]:
     """Changes of anything that can be changed, often there and back again; where counts are kept,
     also resets. Some come before the first message, and some after the last."""
@@ -184,7 +194,7 @@ def some_changes(
     targets = [(target, values) for target, values in targets if values]
     changes = []
     for _ in range(random.randint(0, 7)):
-        if cluster["policy"] != "nanomsg" and (rarely(random) or not targets):
+        if resets and (rarely(random) or not targets):
             target, values = random.choice(["*", cluster.get("name", "*")]), {"reset": one_of(True)}
         elif targets:
             target, values = random.choice(targets)
@@ -286,7 +296,7 @@ def nanomsg(random: Random) -> Scenario:
     values["state"] = one_of("up", "up", "up", "down", "failed", "failed")
     values = {attribute: values[attribute] for attribute in play - {"priority"}}
     targets = [(peer["name"], values) for peer in cluster["destination"]]
-    return cluster, messages, some_changes(random, cluster, messages, targets)
+    return cluster, messages, some_changes(random, cluster, messages, targets, resets=False)
 
 
 # --- ibm-mq ----------------------------------------------------------------------------------

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from pyspark.sql import SparkSession
 
 from tests import engines, oracle
-from tests.golden_cases import SYSTEMS
+from tests.golden_cases import POLICIES
 from tests.strategies import scenarios
 
 SLOW = [HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.function_scoped_fixture]
@@ -19,7 +19,7 @@ def expected(scenario: engines.Scenario) -> engines.Decided:
     return [(d.destination, d.outcome, d.sequence) for d in oracle.route(*scenario)]
 
 
-@pytest.mark.parametrize("system", SYSTEMS)
+@pytest.mark.parametrize("system", POLICIES)
 @given(data=st.data())
 @ONE_BY_ONE
 def test_live(system: str, data: Any) -> None:
@@ -27,7 +27,7 @@ def test_live(system: str, data: Any) -> None:
     assert engines.live(*scenario) == expected(scenario)
 
 
-@pytest.mark.parametrize("system", SYSTEMS)
+@pytest.mark.parametrize("system", POLICIES)
 @given(data=st.data())
 @ONE_BY_ONE
 def test_compiled(system: str, data: Any) -> None:
@@ -48,7 +48,7 @@ def drawn(system: str, n: int) -> list[engines.Scenario]:
     return found
 
 
-@pytest.mark.parametrize("system", SYSTEMS)
+@pytest.mark.parametrize("system", POLICIES)
 def test_spark(system: str, spark: SparkSession) -> None:
     batch = drawn(system, 40)
     found = engines.on_spark(spark, batch, partitions=5, rows_a_block=60)

@@ -4,9 +4,9 @@ import pytest
 from pyspark.sql import SparkSession
 
 from tests import engines
-from tests.golden_cases import SYSTEMS, Case, cases, check
+from tests.golden_cases import FILES, Case, cases, check
 
-ALL = [pytest.param(case, id=f"{system}-{case}") for system in SYSTEMS for case in cases(system)]
+ALL = [pytest.param(case, id=f"{file}-{case}") for file in FILES for case in cases(file)]
 
 
 @pytest.mark.parametrize("case", ALL)
@@ -19,9 +19,9 @@ def test_compiled(case: Case) -> None:
     check(case, engines.compiled(case.cluster, case.messages, case.changes))
 
 
-@pytest.mark.parametrize("system", SYSTEMS)
-def test_spark(system: str, spark: SparkSession) -> None:
-    every = cases(system)
+@pytest.mark.parametrize("file", FILES)
+def test_spark(file: str, spark: SparkSession) -> None:
+    every = cases(file)
     scenarios = [(case.cluster, case.messages, case.changes) for case in every]
     for case, decided in zip(every, engines.on_spark(spark, scenarios), strict=True):
         check(case, decided)

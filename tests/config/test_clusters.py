@@ -209,7 +209,7 @@ def test_names_stand_once(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "told"),
     [
-        ("", "policy: found None, allowed: "),
+        ("", "policy: found nothing, allowed: "),
         ('policy = "msmk"', "policy: found 'msmk', allowed: "),
         ('policy = "msmk"', "did you mean 'msmq'?"),
         ('policy = ["msmq"]', "policy: found ['msmq'], allowed: "),

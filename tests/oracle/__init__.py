@@ -28,10 +28,19 @@ class Decision(NamedTuple):
 
 def route(cluster: Row, messages: list[Row], changes: list[Row]) -> list[Decision]:
     """Decide every message, in order of (time, id), under the policy that `cluster` names."""
-    from . import ibm_mq, msmq, nanomsg
+    from . import everyday, ibm_mq, msmq, nanomsg, priority_failover
 
-    policies = {"msmq": msmq.route, "ibm-mq": ibm_mq.route, "nanomsg": nanomsg.route}
-    return policies[cluster["policy"]](cluster, messages, changes)
+    policies = {
+        "msmq": msmq.route,
+        "ibm-mq": ibm_mq.route,
+        "nanomsg": nanomsg.route,
+        "priority-failover": priority_failover.route,
+    }
+    policy = cluster["policy"]
+    if isinstance(policy, str):
+        return policies.get(policy, everyday.route)(cluster, messages, changes)
+    ring = policy["choose"] == "ready-ring"
+    return (nanomsg if ring else everyday).route(cluster, messages, changes)
 
 
 def exact(value: Any) -> Fraction:

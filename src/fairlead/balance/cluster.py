@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
@@ -10,8 +10,9 @@ from typing import Any
 import msgspec
 
 from fairlead.balance.change import EVERYBODY, RESET, Change
-from fairlead.balance.objects import hint, listed
+from fairlead.balance.objects import hint, listed, shown
 from fairlead.balance.policies import POLICIES
+from fairlead.balance.policies.composed import COMPOSED, Composition, compose
 from fairlead.balance.policy import Effect, Policy, Tables
 from fairlead.balance.refusal import refusal
 from fairlead.errors import ChangeError, ConfigError
@@ -23,11 +24,16 @@ class Cluster:
 
     name: str
     tables: Tables
+    policy: type[Policy[Any, Any, Any]]
 
-    @property
-    def policy(self) -> type[Policy[Any, Any, Any]]:
-        """The policy's class."""
-        return POLICIES[self.tables.policy]
+    def __reduce__(self) -> tuple[Callable[..., Cluster], tuple[object, ...]]:
+        """Travel as plain data: a policy that was composed exists only where it was composed."""
+        return (_of_plain, (self.as_plain(), self.name))
+
+    def as_plain(self) -> dict[str, Any]:
+        """As its file would say it, in plain data."""
+        plain: dict[str, Any] = msgspec.to_builtins(self.tables)
+        return plain
 
     def start(self) -> Policy[Any, Any, Any]:
         """The cluster at its beginning: nothing changed, nobody served."""
@@ -48,32 +54,48 @@ class Cluster:
     @classmethod
     def from_plain(cls, plain: Mapping[str, Any], *, default_name: str) -> Cluster:
         """A cluster from a parsed file of one cluster, or one `[[cluster]]` of several."""
-        policy = plain.get("policy")
-        if not isinstance(policy, str) or policy not in POLICIES:
-            raise ConfigError(
-                f"policy: found {policy!r}, allowed: {', '.join(POLICIES)}"
-                f"{hint(str(policy), POLICIES)}",
-                ["policy"],
-            )
-        kind = POLICIES[policy].tables
+        policy = _policy(plain)
+        kind = policy.tables
         try:
             tables = msgspec.convert(plain, kind, dec_hook=_decimal)
         except msgspec.ValidationError as error:
             line, place = refusal(error, plain, kind, _keys_elsewhere(policy))
             raise ConfigError(line, place) from None
-        found = cls(tables.name or default_name, tables)
+        found = cls(tables.name or default_name, tables, policy)
         found.start()
         return found
 
 
-def _keys_elsewhere(policy: str) -> dict[str, set[str]]:
+def _of_plain(plain: Mapping[str, Any], name: str) -> Cluster:
+    return Cluster.from_plain(plain, default_name=name)
+
+
+def _policy(plain: Mapping[str, Any]) -> type[Policy[Any, Any, Any]]:
+    """The policy that a file names, or puts together."""
+    policy = plain.get("policy")
+    if isinstance(policy, Mapping):
+        try:
+            composition = msgspec.convert(policy, Composition)
+        except msgspec.ValidationError as error:
+            line, place = refusal(error, policy, Composition, {})
+            raise ConfigError(f"policy.{line}", ["policy", *place]) from None
+        return compose(COMPOSED, tuple(composition.eliminate), composition.choose)
+    if not isinstance(policy, str) or policy not in POLICIES:
+        raise ConfigError(
+            f"policy: found {shown(policy)}, allowed: {', '.join(POLICIES)}, "
+            f"or a table with eliminate and choose{hint(str(policy), POLICIES)}",
+            ["policy"],
+        )
+    return POLICIES[policy]
+
+
+def _keys_elsewhere(policy: type[Policy[Any, Any, Any]]) -> dict[str, set[str]]:
     """Policy → keys of its objects and options that this policy's have not."""
     own = _keys(policy)
-    return {name: _keys(name) - own for name in POLICIES if name != policy}
+    return {name: _keys(other) - own for name, other in POLICIES.items() if name != policy.name}
 
 
-def _keys(policy: str) -> set[str]:
-    chosen = POLICIES[policy]
+def _keys(chosen: type[Policy[Any, Any, Any]]) -> set[str]:
     tables = [*chosen.kinds.values(), chosen.tables]
     options = [
         field.type for field in msgspec.structs.fields(chosen.tables) if field.name == "options"

@@ -35,7 +35,8 @@ NOT_TAKEN = -1
 class Tables(Table, frozen=True, kw_only=True):
     """What every cluster file has."""
 
-    policy: str
+    policy: str | dict[str, Any]
+    """A name, or a table that composes one."""
     name: str = ""
     order: Order = Order()
 

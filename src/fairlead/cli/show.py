@@ -8,6 +8,7 @@ from rich.console import Console
 from rich.table import Table
 
 from fairlead.balance.policies import POLICIES
+from fairlead.balance.policies.composed import Composed, nearest
 from fairlead.config.clusters import load_clusters
 
 PLAIN_WIDTH = 200
@@ -49,6 +50,8 @@ def show_cluster(path: Path) -> None:
         out.print(f"[bold]{cluster.name}[/bold]: {state.name}, {state.about}", markup=True)
         for k, line in enumerate(state.effective(), 1):
             out.print(f"  {k:2}. {line}", markup=False)
+        if isinstance(state, Composed) and type(state) not in POLICIES.values():
+            out.print(f"  {nearest(type(state))}", markup=False)
         listing = table("destination", "address", "weight", "share", right=("weight", "share"))
         for member, name in enumerate(state.members):
             weight = weights.get(name)

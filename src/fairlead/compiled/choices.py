@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from fairlead.balance.rules.ready_ring import Due, ReadyRing
+from fairlead.balance.rules.due import Due, TimedRule
 from fairlead.balance.rules.rule import Rule
 from fairlead.compiled.kernels import Int32s, Int64s, as_arrays, kernels
 
@@ -65,7 +65,7 @@ def choose_in_time(
     rule: Rule, sets: Sequence[Sequence[int]], which: Int32s, times: Int64s, services: Int64s
 ) -> Int64s:
     """As `choose_among_sets`, where completions decide who is busy (times in microseconds)."""
-    assert isinstance(rule, ReadyRing)  # noqa: S101 - no other rule has completions
+    assert isinstance(rule, TimedRule)  # noqa: S101 - no other rule has completions
     starts, members = flat(sets)
     state = as_arrays(rule.state)
     waiting = [np.array(list(field), np.int64) for field in rule.due[:3]]

@@ -22,7 +22,10 @@ Int32s = NDArray[np.int32]
 @cache
 def kernels(module: ModuleType) -> SimpleNamespace:
     """The compiled functions of a rule's module, by name. Compiled code is kept on disk."""
-    names = dict(vars(module))
+    names: dict[str, Any] = {}
+    for function in module.COMPILED:  # some come from a module that several rules share
+        names |= function.__globals__
+    names |= vars(module)
     found = {}
     for function in module.COMPILED:
         bound = FunctionType(function.__code__, names, function.__name__)

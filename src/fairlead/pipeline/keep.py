@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-import msgspec
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import ArrayType, MapType, StringType, StructField, StructType
 
@@ -41,8 +40,7 @@ def journal(delivery: Delivery, ready: Routed, file_format: str) -> None:
         "format": 1,
         "file_format": file_format,
         "clusters": [
-            {"name": cluster.name, "tables": msgspec.to_builtins(cluster.tables)}
-            for cluster in plan.clusters
+            {"name": cluster.name, "tables": cluster.as_plain()} for cluster in plan.clusters
         ],
         "changes": [change._asdict() for change in plan.changes],
         "classes": [list(each) for each in plan.classes],

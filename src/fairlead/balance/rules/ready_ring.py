@@ -15,14 +15,19 @@ import sys
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from fairlead.balance.rules.due import (
+    HEAP,
+    Due,
+    TimedRule,
+    pop,
+    push,
+    work,
+)
 from fairlead.balance.rules.integers import INT64_END, Indexes, Ints, copied
-from fairlead.balance.rules.rule import Comparison, Plain, Rank, Rule
+from fairlead.balance.rules.rule import Comparison, Rank
 
 NOBODY = -1
 OUT = 0  # State.ready of a peer that stands in no ring
-HALF_AWAY = 2  # completion times are rounded to the nearest microsecond, halves up
-MILLI = 1000
-DUE = ("due_at", "due_order", "due_who", "due_size")
 
 
 class State(NamedTuple):
@@ -130,18 +135,6 @@ def sink(s: State, heap: Ints, place: int, size: int) -> None:
     heap[place] = i
 
 
-class Due(NamedTuple):
-    """Completions to come: a heap on (at, order), the first `size[0]` entries of each sequence."""
-
-    at: Ints
-    """Microseconds."""
-    order: Ints
-    """Number of the sending; completions of one instant happen in this order."""
-    who: Ints
-    size: Ints
-    """[entries in use, number of the latest sending]"""
-
-
 def run_timed(
     s: State,
     due: Due,
@@ -161,8 +154,7 @@ def run_timed(
         i = choose(s, members, starts[sets[k]], starts[sets[k] + 1])
         out[k] = i
         if i != NOBODY:
-            work = HALF_AWAY * services[k] * MILLI + s.speed[i]
-            push(due, times[k] + work // (HALF_AWAY * s.speed[i]), i)
+            push(due, times[k] + work(services[k], s.speed[i]), i)
 
 
 def finish_until(s: State, due: Due, time: int) -> None:
@@ -171,58 +163,6 @@ def finish_until(s: State, due: Due, time: int) -> None:
         i = due.who[0]
         pop(due)
         completed(s, i)
-
-
-def push(due: Due, at: int, who: int) -> None:
-    """Add one completion."""
-    due.size[1] += 1
-    order = due.size[1]
-    place = due.size[0]
-    due.size[0] += 1
-    while place > 0:
-        above = (place - 1) // 2
-        if due.at[above] <= at:
-            break
-        move(due, above, place)
-        place = above
-    due.at[place] = at
-    due.order[place] = order
-    due.who[place] = who
-
-
-def pop(due: Due) -> None:
-    """Take the first completion away."""
-    due.size[0] -= 1
-    size = due.size[0]
-    at, order, who = due.at[size], due.order[size], due.who[size]
-    place = 0
-    while True:
-        below = 2 * place + 1
-        if below >= size:
-            break
-        if below + 1 < size and earlier(due, below + 1, due.at[below], due.order[below]):
-            below += 1
-        if not earlier(due, below, at, order):
-            break
-        move(due, below, place)
-        place = below
-    due.at[place] = at
-    due.order[place] = order
-    due.who[place] = who
-
-
-def earlier(due: Due, place: int, at: int, order: int) -> bool:
-    """Whether the completion at this place comes before (at, order)."""
-    if due.at[place] != at:
-        return due.at[place] < at
-    return due.order[place] < order
-
-
-def move(due: Due, source: int, target: int) -> None:
-    """Copy one entry to another place."""
-    due.at[target] = due.at[source]
-    due.order[target] = due.order[source]
-    due.who[target] = due.who[source]
 
 
 COMPILED = (
@@ -235,10 +175,7 @@ COMPILED = (
     run,
     sink,
     run_one,
-    move,
-    earlier,
-    push,
-    pop,
+    *HEAP,
     finish_until,
     run_timed,
 )
@@ -271,20 +208,6 @@ def limit(s: State, i: int, capacity: int) -> None:
     settle(s, i)
 
 
-def nothing_due() -> Due:
-    """No completion to come."""
-    return Due([], [], [], [0, 0])
-
-
-def forget(s: State, due: Due, i: int) -> Due:
-    """Peer i has lost what it held: its completions will not happen."""
-    s.held[i] = 0
-    rest = [(due.at[k], due.order[k], due.who[k]) for k in range(due.size[0]) if due.who[k] != i]
-    rest.sort()
-    at, order, who = (list(column) for column in zip(*rest, strict=True)) if rest else ([], [], [])
-    return Due(at, order, who, [len(rest), due.size[1]])
-
-
 def ready_now(s: State, members: list[int]) -> list[int]:
     """The ready peers of the best ring that has one, the head first."""
     ready = [i for i in members if s.ready[i] != OUT]
@@ -313,7 +236,7 @@ def copy(s: State) -> State:
     return State(*copied(s))
 
 
-class ReadyRing(Rule):
+class ReadyRing(TimedRule):
     """In turn among the ready peers of the best ring that has one."""
 
     name = "ready-ring"
@@ -321,8 +244,8 @@ class ReadyRing(Rule):
 
     def __init__(self, rings: list[int], capacities: list[int], speeds: list[int]) -> None:
         """`speeds` in thousandths of the nominal speed."""
+        super().__init__()
         self.state = new(rings, capacities, speeds)
-        self.due = nothing_due()
 
     def choose(self, members: Sequence[int]) -> int:
         return choose(self.state, members, 0, len(members))
@@ -361,7 +284,9 @@ class ReadyRing(Rule):
         ]
         best = min((s.ring[i] for i in ready), default=0)
         order = sorted(ready, key=lambda i: (s.ring[i], s.ready[i]))
-        ranks = [Rank(i, f"ring {s.ring[i]}, ready since event {s.ready[i]}") for i in order]
+        several = len(set(s.ring)) > 1
+        ring = "ring {}, " if several else ""
+        ranks = [Rank(i, f"{ring.format(s.ring[i])}ready since event {s.ready[i]}") for i in order]
         if len(order) < 2:
             return Comparison(ranks, busy, "", "")
         a, b = order[0], order[1]
@@ -369,11 +294,15 @@ class ReadyRing(Rule):
             decided = f"{names[a]} is in a better ring: {s.ring[a]} < {s.ring[b]}"
         else:
             decided = (
-                f"{names[a]} stands before {names[b]} in ring {best}: "
+                f"{names[a]} stands before {names[b]}{f' in ring {best}' if several else ''}: "
                 f"ready since event {s.ready[a]} < {s.ready[b]}"
             )
-        otherwise = f"{names[b]} would have been chosen if {names[a]} had been busy or gone"
+        gone = "busy or gone" if any(s.capacity) else "gone"
+        otherwise = f"{names[b]} would have been chosen if {names[a]} had been {gone}"
         return Comparison(ranks, busy, decided, otherwise)
+
+    def failed(self, member: int) -> None:
+        self.state.held[member] = 0
 
     def copy(self) -> ReadyRing:
         other = object.__new__(ReadyRing)
@@ -381,18 +310,5 @@ class ReadyRing(Rule):
         other.due = Due(*copied(self.due))
         return other
 
-    def forgotten(self, member: int) -> None:
-        """A peer has lost what it held: its completions will not happen."""
-        self.due = forget(self.state, self.due, member)
-
     def finish_until(self, time: int) -> None:
-        """Let all completions up to and at this time happen."""
         finish_until(self.state, self.due, time)
-
-    def dump(self) -> Plain:
-        due = {name: list(field) for name, field in zip(DUE, self.due, strict=True)}
-        return {**super().dump(), **due}
-
-    def load(self, plain: Plain) -> None:
-        super().load(plain)
-        self.due = Due(*(list(plain[name]) for name in DUE))

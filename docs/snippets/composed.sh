@@ -1,0 +1,1 @@
+fairlead check composed.toml

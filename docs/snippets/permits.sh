@@ -1,0 +1,1 @@
+fairlead explain --cluster permits.toml --count 6

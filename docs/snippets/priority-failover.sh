@@ -1,0 +1,1 @@
+fairlead check priority-failover.toml

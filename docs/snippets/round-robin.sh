@@ -1,0 +1,1 @@
+fairlead explain --cluster round-robin.toml --count 4

@@ -1,0 +1,1 @@
+fairlead explain --cluster weighted.toml --count 8

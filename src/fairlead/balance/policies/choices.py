@@ -1,0 +1,190 @@
+"""How each choice rule follows the destinations of a composed policy."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from typing import Annotated, Any, ClassVar, Final, Literal, NamedTuple
+
+from msgspec import Meta
+
+from fairlead.balance.objects import Capacity, Table, Weight
+from fairlead.balance.rules import least_served, ready_ring
+from fairlead.balance.rules.fewest_pending import FewestPending
+from fairlead.balance.rules.first_by_name import FirstByName
+from fairlead.balance.rules.least_served import LeastServed
+from fairlead.balance.rules.ready_ring import ReadyRing
+from fairlead.balance.rules.rule import Rule
+
+Attributes = Mapping[str, tuple[Any, Any]]
+"""Key of a destination → its type and its default."""
+
+WEIGHT: Final[Attributes] = {"weight": (Weight, 1)}
+PRIORITY: Final[Attributes] = {"priority": (Annotated[int, Meta(ge=1, le=16)], 8)}
+CAPACITY: Final[Attributes] = {"capacity": (Capacity, 0)}
+NOMINAL: Final = 1_000
+"""A speed of 1, in thousandths."""
+
+
+class NoOptions(Table, frozen=True, kw_only=True):
+    """There are none."""
+
+
+class Newcomer(Table, frozen=True, kw_only=True):
+    """`level`: no burst; `catch-up`: a newcomer gets everything until its ratio has caught up."""
+
+    newcomer: Literal["catch-up", "level"] = "level"
+
+
+class News(NamedTuple):
+    """What has become of one destination."""
+
+    before: Any
+    after: Any
+    passed: bool
+    """Whether it got through the eliminations before, if it were alone."""
+    passes: bool
+    """Whether it does now."""
+    peers: Callable[[], list[int]]
+    """Who else gets through them, and would be chosen among together with it."""
+    options: Any
+
+
+class Choice(ABC):
+    """A choice rule over destinations, and what it is told of them."""
+
+    name: ClassVar[str]
+    about: ClassVar[str]
+    attributes: ClassVar[Attributes] = {}
+    """What it reads of a destination."""
+    options: ClassVar[type[Table]] = NoOptions
+    by_name: ClassVar[bool] = False
+    """Whether its members are in name order; else they are in the order of the file."""
+    counts: ClassVar[bool] = False
+    """Whether it keeps counts that a reset sets to 0."""
+    timed: ClassVar[bool] = False
+    """Whether completions decide, whatever the file says."""
+
+    @abstractmethod
+    def rule(self, listed: Sequence[Any], passing: Sequence[bool]) -> Rule:
+        """The rule at its beginning; `passing`: who gets through the eliminations."""
+
+    @abstractmethod
+    def changed(self, rule: Rule, i: int, news: News) -> None:
+        """Destination i has changed, and may pass now or not."""
+
+    def weights(self, listed: Sequence[Any], passing: Sequence[bool]) -> dict[str, int]:
+        """The weights by which the shares can be judged; empty where there are none."""
+        return {}
+
+
+class ByLeastServed(Choice):
+    """Shares by weight."""
+
+    name = "least-served"
+    about = "the lowest sent/weight; ties to the heavier, then by name"
+    attributes = WEIGHT
+    options = Newcomer
+    by_name = True
+    counts = True
+
+    def rule(self, listed: Sequence[Any], passing: Sequence[bool]) -> Rule:
+        return LeastServed([each.weight for each in listed])
+
+    def changed(self, rule: Rule, i: int, news: News) -> None:
+        least_served.reweigh(rule.state, i, news.after.weight)
+        if news.after.present and not news.before.present:
+            rule.state.count[i] = 0
+        arrived = not news.passed or news.after.weight != news.before.weight
+        if news.passes and arrived and news.options.newcomer == "level":
+            least_served.level(rule.state, i, news.peers())
+
+    def weights(self, listed: Sequence[Any], passing: Sequence[bool]) -> dict[str, int]:
+        return {each.name: each.weight for each, ok in zip(listed, passing, strict=True) if ok}
+
+
+class ByReadyRing(Choice):
+    """Priorities with room to spare."""
+
+    name = "ready-ring"
+    about = (
+        "the best priority that has a ready destination; there the one that has been ready "
+        "longest, which then goes to the tail"
+    )
+    attributes: ClassVar[Attributes] = {**PRIORITY, **CAPACITY}
+
+    def rule(self, listed: Sequence[Any], passing: Sequence[bool]) -> Rule:
+        found = ReadyRing(
+            [each.priority for each in listed],
+            [each.capacity for each in listed],
+            [each.speed_in_thousandths for each in listed],
+        )
+        return _connected(found, passing)
+
+    def changed(self, rule: Rule, i: int, news: News) -> None:
+        rule.state.ring[i] = news.after.priority
+        rule.state.speed[i] = news.after.speed_in_thousandths
+        ready_ring.limit(rule.state, i, news.after.capacity)
+        _connect(rule, i, passes=news.passes)
+
+
+class Circular(Choice):
+    """In turn: one ring of destinations that are always ready."""
+
+    name = "circular"
+    about = "in turn; one that joins or comes back is served last in the running round"
+
+    def rule(self, listed: Sequence[Any], passing: Sequence[bool]) -> Rule:
+        n = len(listed)
+        return _connected(ReadyRing([1] * n, [0] * n, [NOMINAL] * n), passing)
+
+    def changed(self, rule: Rule, i: int, news: News) -> None:
+        _connect(rule, i, passes=news.passes)
+
+    def weights(self, listed: Sequence[Any], passing: Sequence[bool]) -> dict[str, int]:
+        return {each.name: 1 for each, ok in zip(listed, passing, strict=True) if ok}
+
+
+class ByFirstByName(Choice):
+    """One works, the others stand by."""
+
+    name = "first-by-name"
+    about = "the first by name; the others stand by"
+    by_name = True
+
+    def rule(self, listed: Sequence[Any], passing: Sequence[bool]) -> Rule:
+        return FirstByName()
+
+    def changed(self, rule: Rule, i: int, news: News) -> None:
+        """It looks at nothing but who is left."""
+
+
+class ByFewestPending(Choice):
+    """By load."""
+
+    name = "fewest-pending"
+    about = "the fewest messages not completed yet; ties in turn"
+    timed = True
+
+    def rule(self, listed: Sequence[Any], passing: Sequence[bool]) -> Rule:
+        return FewestPending([each.speed_in_thousandths for each in listed])
+
+    def changed(self, rule: Rule, i: int, news: News) -> None:
+        rule.state.speed[i] = news.after.speed_in_thousandths
+
+
+def _connected(rule: Rule, passing: Sequence[bool]) -> Rule:
+    for i, passes in enumerate(passing):
+        if passes:
+            ready_ring.connect(rule.state, i)
+    return rule
+
+
+def _connect(rule: Rule, i: int, *, passes: bool) -> None:
+    (ready_ring.connect if passes else ready_ring.disconnect)(rule.state, i)
+
+
+CHOICES: Final[Mapping[str, Choice]] = {
+    each.name: each
+    for each in (ByLeastServed(), Circular(), ByReadyRing(), ByFewestPending(), ByFirstByName())
+}

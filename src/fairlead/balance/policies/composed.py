@@ -1,0 +1,266 @@
+"""Policies that are put together from named eliminations and a choice rule, here or in a file."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
+from typing import Any, ClassVar, Final, Literal
+
+import msgspec
+
+from fairlead.balance.elimination import Elimination, keep_highest
+from fairlead.balance.objects import Ref, Table, hint
+from fairlead.balance.policies.choices import CHOICES, PRIORITY, WEIGHT, Attributes, Choice, News
+from fairlead.balance.policies.destinations import (
+    ABSENT,
+    DISABLED,
+    DOWN,
+    WEIGHT_ZERO,
+    Destination,
+    DestinationPolicy,
+    ListTables,
+)
+from fairlead.balance.policy import Effect
+from fairlead.errors import ConfigError
+
+WORSE_PRIORITY: Final[Elimination[None, Any]] = keep_highest(
+    "worse-priority",
+    "only the best priority that is left is kept (1 is the best)",
+    lambda c: -c.priority,
+    describe=lambda priority: f"priority {-priority}",
+)
+STEPS: Final[Mapping[str, tuple[Elimination[None, Any], Attributes]]] = {
+    step.name: (step, attributes)
+    for step, attributes in (
+        (DISABLED, {"enabled": (bool, True)}),
+        (DOWN, {"state": (Literal["up", "down"], "up")}),
+        (WEIGHT_ZERO, WEIGHT),
+        (WORSE_PRIORITY, PRIORITY),
+    )
+}
+"""Eliminations that a policy can be composed of, and what each reads of a destination.
+
+Destinations that are not present are always dropped first.
+"""
+COMPOSED: Final = "composed"
+"""What a policy is called that a file puts together."""
+COMPARING: Final = (WORSE_PRIORITY.name,)
+"""They keep the best of those that are left, so nobody may be dropped after them."""
+
+
+class Composition(Table, frozen=True, kw_only=True):
+    """`policy` as a table: eliminations in order, then a choice rule."""
+
+    eliminate: list[str]
+    choose: str
+
+
+def check(composition: Composition) -> None:
+    """Refuse a composition that cannot work. Raises ConfigError."""
+    seen: list[str] = []
+    for name in composition.eliminate:
+        if name not in STEPS:
+            raise ConfigError(
+                f"policy.eliminate: found {name!r}, allowed: {', '.join(STEPS)}{hint(name, STEPS)}",
+                ["policy", "eliminate"],
+            )
+        if name in seen:
+            raise ConfigError(
+                f"policy.eliminate: found {name!r} twice, allowed: once", ["policy", "eliminate"]
+            )
+        late = [before for before in seen if before in COMPARING]
+        if late:
+            raise ConfigError(
+                f"policy.eliminate: found {name!r} after {late[0]!r}, which keeps the best of "
+                f"those that are left: if {name!r} then drops them all, nobody worse is asked; "
+                f"allowed: {late[0]!r} last",
+                ["policy", "eliminate"],
+            )
+        seen.append(name)
+    if composition.choose not in CHOICES:
+        raise ConfigError(
+            f"policy.choose: found {composition.choose!r}, allowed: {', '.join(CHOICES)}"
+            f"{hint(composition.choose, CHOICES)}",
+            ["policy", "choose"],
+        )
+    choice = CHOICES[composition.choose]
+    if "weight" in choice.attributes and WEIGHT_ZERO.name not in seen:
+        raise ConfigError(
+            f"policy.eliminate: {choice.name} divides by the weight, so weight 0 must be dropped; "
+            f"found no {WEIGHT_ZERO.name!r}, allowed: with {WEIGHT_ZERO.name!r}",
+            ["policy", "eliminate"],
+        )
+    if "priority" in choice.attributes and WORSE_PRIORITY.name in seen:
+        raise ConfigError(
+            f"policy.eliminate: found {WORSE_PRIORITY.name!r}, which {choice.name} does itself, "
+            "and with it a busy priority could not fall back on a worse one; "
+            f"allowed: without {WORSE_PRIORITY.name!r}",
+            ["policy", "eliminate"],
+        )
+
+
+class Composed(DestinationPolicy[Any]):
+    """Eliminations by name, then a choice rule by name."""
+
+    choice: ClassVar[Choice]
+
+    def __init__(self, tables: Any) -> None:  # noqa: ANN401 - made for this policy
+        """Nobody has been chosen yet."""
+        super().__init__(tables)
+        self.options = tables.options
+        self._passing = [self.passes(each) for each in self.listed]
+        self.rule = self.choice.rule(self.listed, self._passing)
+
+    def ordered(self, refs: list[Ref]) -> list[Ref]:
+        return sorted(refs, key=lambda ref: ref.name) if self.choice.by_name else refs
+
+    def passes(self, each: Any) -> bool:  # noqa: ANN401 - a table of the policy's own
+        alone = (step for step in self.steps if step.name not in COMPARING)
+        return all(step.keep(None, [each]) for step in alone)
+
+    def changed(self, ref: Ref, before: Any, after: Any) -> None:  # noqa: ANN401
+        i = self.index[ref]
+        passed, self._passing[i] = self._passing[i], self.passes(after)
+        names = ("present", "speed", *self.choice.attributes)
+        differs = any(getattr(before, name) != getattr(after, name) for name in names)
+        if differs or passed != self._passing[i]:
+            passes = self._passing[i]
+            news = News(before, after, passed, passes, lambda: self._peers(i), self.options)
+            self.choice.changed(self.rule, i, news)
+
+    def _peers(self, i: int) -> list[int]:
+        own = self.listed[i]
+        comparing = [step for step in self.steps if step.name in COMPARING]
+        return [
+            j
+            for j, each in enumerate(self.listed)
+            if j != i
+            and self._passing[j]
+            and all(len(step.keep(None, [own, each])) == len((own, each)) for step in comparing)
+        ]
+
+    def load(self, plain: Mapping[str, Any]) -> None:
+        super().load(plain)
+        self._passing = [self.passes(each) for each in self.listed]
+
+    def timed(self, effects: Iterable[Effect]) -> bool:
+        if self.choice.timed:
+            return True
+        limits = (getattr(each, "capacity", 0) for each in self.listed)
+        return any(limits) or any(e.attribute == "capacity" and e.value for e in effects)
+
+    def weights(self) -> dict[str, int]:
+        left: Sequence[Any] = self.listed
+        for step in self.steps:
+            left = step.keep(None, left)
+        kept = {each.name for each in left}
+        return self.choice.weights(self.listed, [each.name in kept for each in self.listed])
+
+    def reset(self) -> None:
+        self.rule = self.choice.rule(self.listed, self._passing)
+
+    def effective(self) -> list[str]:
+        found = [f"{e.name}: {e.about}" for e in self.steps]
+        found.append(f"choose {self.choice.name}: {self.choice.about}")
+        newcomer = getattr(self.options, "newcomer", None)
+        if newcomer == "level":
+            found.append("one that is added, comes back or is re-weighted starts level")
+        elif newcomer == "catch-up":
+            found.append("one that is added or comes back gets everything until it has caught up")
+        return found
+
+
+@cache
+def compose(
+    name: str,
+    eliminate: tuple[str, ...],
+    choose: str,
+    about: str = "put together in its file",
+    choose_when: str = "",
+    choose_when_not: str = "",
+) -> type[Composed]:
+    """The policy of these eliminations and this choice rule. Raises ConfigError."""
+    check(Composition(eliminate=list(eliminate), choose=choose))
+    choice = CHOICES[choose]
+    attributes: dict[str, tuple[Any, Any]] = {}
+    for step in eliminate:
+        attributes.update(STEPS[step][1])
+    attributes.update(choice.attributes)
+    destination = msgspec.defstruct(
+        "Destination",
+        [(key, kind, default) for key, (kind, default) in attributes.items()],
+        bases=(Destination,),
+        frozen=True,
+        kw_only=True,
+    )
+    fields: list[tuple[str, Any, Any]] = [
+        ("options", choice.options, choice.options()),
+        ("destination", list[destination], msgspec.field(default_factory=list)),  # type: ignore[valid-type]
+    ]
+    tables = msgspec.defstruct("Tables", fields, bases=(ListTables,), frozen=True, kw_only=True)
+    own = {
+        "name": name,
+        "about": about,
+        "choose_when": choose_when,
+        "choose_when_not": choose_when_not,
+        "tables": tables,
+        "kinds": {"destination": destination},
+        "steps": (ABSENT, *(STEPS[step][0] for step in eliminate)),
+        "choice": choice,
+        "counts": choice.counts,
+    }
+    return type("Composed", (Composed,), own)
+
+
+UP: Final = (DISABLED.name, DOWN.name)
+WEIGHED: Final = (*UP, WEIGHT_ZERO.name)
+PRESETS: Final = (
+    compose(
+        "round-robin",
+        UP,
+        "circular",
+        about="in turn among those that are up",
+        choose_when="all destinations are alike and all messages cost about the same",
+        choose_when_not="they differ in strength (weighted), or some work takes much longer than "
+        "other (fewest-pending)",
+    ),
+    compose(
+        "weighted",
+        WEIGHED,
+        "least-served",
+        about="shares by weight at every moment; nobody who comes back is flooded",
+        choose_when="destinations differ in strength and you know by how much",
+        choose_when_not="how busy they are matters more than how strong (fewest-pending)",
+    ),
+    compose(
+        "fewest-pending",
+        UP,
+        "fewest-pending",
+        about="the one with the fewest messages not completed",
+        choose_when="messages take unequal times, and completions are known",
+        choose_when_not="nothing says when a message is completed (round-robin)",
+    ),
+    compose(
+        "hot-standby",
+        UP,
+        "first-by-name",
+        about="the first by name gets everything; the next takes over when it is gone",
+        choose_when="one must do all the work and another be ready",
+        choose_when_not="the work should be shared",
+    ),
+)
+
+
+def nearest(policy: type[Composed]) -> str:
+    """The preset that is most like a composition, and how they differ, in words."""
+
+    def apart(preset: type[Composed]) -> tuple[bool, int]:
+        return preset.choice is not policy.choice, len(set(preset.steps) ^ set(policy.steps))
+
+    preset = min(PRESETS, key=apart)
+    own, other = ({step.name for step in each.steps} for each in (policy, preset))
+    told = [f"also {name}" for name in sorted(own - other)]
+    told += [f"without {name}" for name in sorted(other - own)]
+    if preset.choice is not policy.choice:
+        told.append(f"chooses {policy.choice.name} instead of {preset.choice.name}")
+    return f"nearest preset: {preset.name}" + (f" ({', '.join(told)})" if told else ", the same")

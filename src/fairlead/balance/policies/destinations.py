@@ -1,0 +1,121 @@
+"""What policies have in common whose clusters are a plain list of `[[destination]]` tables."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Iterable, Sequence
+from typing import Any, ClassVar, TypeVar
+
+import msgspec
+
+from fairlead.balance.change import STATE
+from fairlead.balance.elimination import Elimination, drop_where
+from fairlead.balance.message import NO_DESTINATION
+from fairlead.balance.objects import Object, Ref, Worker
+from fairlead.balance.policy import Policy, Raw, Tables
+from fairlead.errors import ConfigError
+
+KIND = "destination"
+
+ABSENT: Elimination[None, Any] = drop_where(
+    "absent",
+    "destinations that have left, or have not joined yet, are dropped",
+    lambda _, c: not c.present,
+    lambda _, c: "present is false",
+)
+DISABLED: Elimination[None, Any] = drop_where(
+    "disabled",
+    "destinations that are not enabled are dropped",
+    lambda _, c: not c.enabled,
+    lambda _, c: "enabled is false",
+)
+DOWN: Elimination[None, Any] = drop_where(
+    "down",
+    "destinations that are down are dropped",
+    lambda _, c: c.state != "up",
+    lambda _, c: f"state is {c.state}",
+)
+WEIGHT_ZERO: Elimination[None, Any] = drop_where(
+    "weight-zero",
+    "destinations of weight 0 are dropped",
+    lambda _, c: c.weight == 0,
+    lambda _, c: "weight is 0",
+)
+
+
+class Destination(Worker, frozen=True, kw_only=True):
+    """Something that messages can be sent to."""
+
+    address: str = ""
+
+
+class ListTables(Tables, frozen=True, kw_only=True):
+    """A cluster file that lists its destinations; policies narrow the table of one."""
+
+    destination: list[Any] = []
+
+
+T = TypeVar("T", bound=ListTables)
+
+
+class DestinationPolicy(Policy[T, None, Any]):
+    """A policy over a list of destinations; no attribute of a message decides who is a candidate.
+
+    The rule's members are the destinations in the order that `ordered` gives.
+    """
+
+    steps: ClassVar[tuple[Elimination[None, Any], ...]]
+    """The eliminations, in order."""
+
+    def __init__(self, tables: T) -> None:
+        """Every policy sets its rule after this."""
+        super().__init__(tables)
+        if not self.objects:
+            raise ConfigError(f"{KIND}: found none, allowed: at least one [[{KIND}]]")
+        self.refs = self.ordered(list(self.objects))
+        self.index = {ref: i for i, ref in enumerate(self.refs)}
+        self.members = tuple(ref.name for ref in self.refs)
+
+    def ordered(self, refs: list[Ref]) -> list[Ref]:
+        """The order of the rule's members: that of the file, unless a policy says otherwise."""
+        return refs
+
+    @property
+    def listed(self) -> list[Any]:
+        """The destinations as they are now, in the order of the rule's members."""
+        return [self.objects[ref] for ref in self.refs]
+
+    def listing(self, tables: T) -> Iterable[tuple[Ref, Object]]:
+        return ((Ref(KIND, each.name), each) for each in tables.destination)
+
+    def key(self, raw: Raw) -> None:
+        return None
+
+    def candidates(self, key: None) -> tuple[list[Any], str]:
+        return list(self.objects.values()), NO_DESTINATION
+
+    def eliminations(self) -> Sequence[Elimination[None, Any]]:
+        return self.steps
+
+    def member(self, candidate: Any) -> int:  # noqa: ANN401 - a table of the policy's own
+        return self.index[Ref(KIND, candidate.name)]
+
+    def address(self, member: int) -> str | None:
+        address: str = self.objects[self.refs[member]].address
+        return address or None
+
+    def passes(self, each: Any) -> bool:  # noqa: ANN401 - a table of the policy's own
+        """Whether a destination gets through the steps, if it were alone."""
+        return all(step.keep(None, [each]) for step in self.steps)
+
+    def failed(self, ref: Ref) -> None:
+        """The destination is down, and what it held will never be completed."""
+        before = self.objects[ref]
+        if STATE in before.__struct_fields__:
+            after = self.objects[ref] = msgspec.structs.replace(before, state="down")
+            self.changed(ref, before, after)
+        self.rule.forgotten(self.index[ref])
+
+    @abstractmethod
+    def changed(self, ref: Ref, before: Any, after: Any) -> None:  # noqa: ANN401
+        """Let the rule know."""

@@ -1,0 +1,236 @@
+"""Levels of destinations with weights inside: the next level helps before the first is all gone.
+
+How much each level gets follows Envoy's priority levels: a level that has lost some of its
+destinations still takes everything as long as it is healthy enough for `overprovisioning`; then
+the rest spills to the next level, in whole per cents. Inside a level, shares follow the weights.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from math import gcd, lcm
+from typing import Annotated, Any, ClassVar, Literal, NamedTuple
+
+from msgspec import UNSET, Meta, UnsetType
+
+from fairlead.balance.elimination import Elimination, drop_where
+from fairlead.balance.objects import Ref, Table, Weight
+from fairlead.balance.policies.destinations import (
+    ABSENT,
+    DISABLED,
+    WEIGHT_ZERO,
+    Destination,
+    DestinationPolicy,
+    ListTables,
+)
+from fairlead.balance.rules.least_served import LeastServed
+from fairlead.errors import ConfigError
+
+WHOLE = 100
+OVERPROVISIONING = 140
+PANIC_THRESHOLD = 50
+IN_SERVICE = (ABSENT, DISABLED, WEIGHT_ZERO)
+
+
+class Server(Destination, frozen=True, kw_only=True):
+    """A destination on a level."""
+
+    priority: Annotated[int, Meta(ge=0, le=127)] = 0
+    """0 is the best level."""
+    weight: Weight = 1
+    enabled: bool = True
+    state: Literal["up", "down"] = "up"
+
+
+class FailoverOptions(Table, frozen=True, kw_only=True):
+    """How a level that is not whole shares with the next one."""
+
+    spill: Literal["gradual", "none"] = "gradual"
+    """`none`: a level gets everything as long as anybody there is up."""
+    overprovisioning: Annotated[int, Meta(ge=100, le=1000)] | UnsetType = UNSET
+    """Per cent: 140 means that a level takes everything until less than 1/1.4 of it is up."""
+    panic_threshold: Annotated[int, Meta(ge=0, le=100)] | UnsetType = UNSET
+    """Per cent: where all levels together are not healthy enough, one that is healthy by less
+    than this uses everybody, also those that are down; 0: never."""
+
+
+class FailoverTables(ListTables, frozen=True, kw_only=True):
+    """A cluster file with `policy = "priority-failover"`."""
+
+    options: FailoverOptions = FailoverOptions()
+    destination: list[Server] = []
+
+
+class Level(NamedTuple):
+    """What a level gets."""
+
+    share: int
+    """Per cent."""
+    panic: bool
+    """Whether those that are down are used, too."""
+
+
+class Health(NamedTuple):
+    """What a level's share is worked out from."""
+
+    up: int
+    total: int
+
+
+def shares(levels: Sequence[Health], overprovisioning: int, panic_threshold: int) -> list[Level]:
+    """What each level gets, the best one first; in whole per cents, as Envoy does.
+
+    >>> [level.share for level in shares([Health(1, 4), Health(1, 4), Health(4, 4)], 140, 50)]
+    [35, 35, 30]
+    """
+    health = [min(WHOLE, overprovisioning * up // total) for up, total in levels]
+    together = min(WHOLE, sum(health))
+    if not together:
+        return _nobody_up(levels, panic_threshold)
+    left = WHOLE
+    given = []
+    for each in health:
+        share = min(left, each * WHOLE // together)
+        given.append(share)
+        left -= share
+    given[next(k for k, each in enumerate(health) if each)] += left
+    return [
+        Level(share, together < WHOLE and up * WHOLE < panic_threshold * total)
+        for share, (up, total) in zip(given, levels, strict=True)
+    ]
+
+
+def _nobody_up(levels: Sequence[Health], panic_threshold: int) -> list[Level]:
+    """Nobody is up: everybody is used, each level by its size; or nobody, where that is off."""
+    everybody = sum(total for _, total in levels)
+    if not panic_threshold or not levels:
+        return [Level(0, panic=False) for _ in levels]
+    given = [WHOLE * total // everybody for _, total in levels]
+    given[0] += WHOLE - sum(given)
+    return [Level(share, panic=True) for share in given]
+
+
+class PriorityFailover(DestinationPolicy[FailoverTables]):
+    """Level shares by health, then the lowest sent/weight."""
+
+    name = "priority-failover"
+    about = "levels of destinations: the best one first, the next helps when it is not whole"
+    choose_when = "one site is preferred, and must not be overrun when half of it is gone"
+    choose_when_not = "all destinations are as good as each other (weighted)"
+    tables = FailoverTables
+    kinds: ClassVar = {"destination": Server}
+
+    def __init__(self, tables: FailoverTables) -> None:
+        """Nobody has been sent anything yet."""
+        super().__init__(tables)
+        options = tables.options
+        self.gradual = options.spill == "gradual"
+        for name in ("overprovisioning", "panic_threshold"):
+            if getattr(options, name) is not UNSET and not self.gradual:
+                raise ConfigError(
+                    f'options.{name}: found {getattr(options, name)}, with spill = "none" it '
+                    "would be ignored; allowed: leave it out",
+                    ["options", name],
+                )
+        self.overprovisioning = _or(options.overprovisioning, OVERPROVISIONING)
+        self.panic_threshold = _or(options.panic_threshold, PANIC_THRESHOLD)
+        self._look()
+        self.rule = LeastServed(self._weights)
+
+    def ordered(self, refs: list[Ref]) -> list[Ref]:
+        return sorted(refs, key=lambda ref: ref.name)
+
+    def _look(self) -> None:
+        """Work out what each level and each destination gets."""
+        serving = [c for c in self.listed if all(s.keep(None, [c]) for s in IN_SERVICE)]
+        self.levels = self._shared(serving)
+        used = [c for c in serving if self.levels[c.priority].share and self._usable(c)]
+        inside: dict[int, int] = {}
+        for c in used:
+            inside[c.priority] = inside.get(c.priority, 0) + c.weight
+        whole = lcm(*inside.values())
+        raw = {
+            c.name: self.levels[c.priority].share * c.weight * (whole // inside[c.priority])
+            for c in used
+        }
+        common = gcd(*raw.values()) or 1
+        self._got = {name: weight // common for name, weight in raw.items()}
+        self._weights = [self._got.get(name, 0) for name in self.members]
+
+    def _shared(self, serving: Sequence[Server]) -> dict[int, Level]:
+        priorities = sorted({c.priority for c in serving})
+        on = {p: [c for c in serving if c.priority == p] for p in priorities}
+        health = [Health(sum(c.state == "up" for c in on[p]), len(on[p])) for p in priorities]
+        if self.gradual:
+            found = shares(health, self.overprovisioning, self.panic_threshold)
+            return dict(zip(priorities, found, strict=True))
+        first = next((p for p, (up, _) in zip(priorities, health, strict=True) if up), None)
+        return {p: Level(WHOLE if p == first else 0, panic=False) for p in priorities}
+
+    def _usable(self, c: Server) -> bool:
+        return c.state == "up" or self.levels[c.priority].panic
+
+    def eliminations(self) -> Sequence[Elimination[None, Any]]:
+        levels = self.levels
+        return (
+            *IN_SERVICE,
+            drop_where(
+                "down",
+                "destinations that are down are dropped, unless their level is in panic",
+                lambda _, c: not self._usable(c),
+                lambda _, c: f"state is {c.state}",
+            ),
+            drop_where(
+                "no-share",
+                "destinations on a level that gets nothing now are dropped",
+                lambda _, c: not levels[c.priority].share,
+                lambda _, c: f"priority {c.priority} gets 0 % now",
+            ),
+        )
+
+    def changed(self, ref: Ref, before: Any, after: Any) -> None:  # noqa: ANN401
+        """All that matters is looked at when the step is complete."""
+
+    def stepped(self, before: Mapping[Ref, Any]) -> None:
+        """Where the shares are others now, everybody starts level: nobody gets a burst."""
+        weights = self._weights
+        self._look()
+        if weights != self._weights:
+            self.rule = LeastServed(self._weights)
+
+    def load(self, plain: Mapping[str, Any]) -> None:
+        super().load(plain)
+        self._look()
+
+    def weights(self) -> dict[str, int]:
+        return dict(self._got)
+
+    def reset(self) -> None:
+        self.rule = LeastServed(self._weights)
+
+    def effective(self) -> list[str]:
+        found = [f"{e.name}: {e.about}" for e in self.eliminations()]
+        if self.gradual:
+            found.append(
+                f"a level takes everything until less than {WHOLE}/{self.overprovisioning} of it "
+                "is up; then the rest spills to the next level"
+            )
+            if self.panic_threshold:
+                found.append(
+                    "where all levels together cannot take everything, a level of which less than "
+                    f"{self.panic_threshold} % is up uses everybody on it"
+                )
+        else:
+            found.append("the best level of which anybody is up gets everything")
+        found.append(
+            "choose least-served: the lowest sent/share; ties to the heavier, then by name"
+        )
+        found.append("when the shares change, everybody starts level")
+        for priority, level in sorted(self.levels.items()):
+            panic = ", everybody is used" if level.panic else ""
+            found.append(f"now priority {priority} gets {level.share} %{panic}")
+        return found
+
+
+def _or(value: int | UnsetType, default: int) -> int:
+    return default if value is UNSET else value

@@ -1,0 +1,184 @@
+"""Choose who holds the fewest messages that are not completed yet.
+
+The rule of SmartSockets' weighted load balancing: a cursor goes round; from it on, the first with
+the fewest pending messages is chosen, and the cursor moves behind it. A choice counts as pending
+at once, so messages of one instant do not all go to the same member.
+
+`choose`, `completed`, `run` and `run_timed` are written once, in the part of Python that Numba
+compiles. A member is an index into the state's sequences, in the order of joining.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from fairlead.balance.rules.due import (
+    HEAP,
+    Due,
+    TimedRule,
+    pop,
+    push,
+    work,
+)
+from fairlead.balance.rules.integers import INT64_END, Indexes, Ints, copied
+from fairlead.balance.rules.rule import Comparison, Rank
+
+
+class State(NamedTuple):
+    """What the rule remembers, one entry a member (`cursor`: one for the whole rule)."""
+
+    pending: Ints
+    """Messages handed over and not completed."""
+    speed: Ints
+    """Thousandths of the nominal speed."""
+    cursor: Ints
+    """[the member from which on one is looked for]"""
+
+
+def choose(s: State, members: Indexes, start: int, stop: int) -> int:
+    """Choose among members[start:stop], at least one, and hand over one message."""
+    best = members[start]
+    for k in range(start + 1, stop):
+        if before(s, members[k], best):
+            best = members[k]
+    served(s, best)
+    return best
+
+
+def before(s: State, i: int, j: int) -> bool:
+    """Whether member i is chosen before member j."""
+    if s.pending[i] != s.pending[j]:
+        return s.pending[i] < s.pending[j]
+    passed_i, passed_j = i < s.cursor[0], j < s.cursor[0]
+    if passed_i != passed_j:
+        return passed_j
+    return i < j
+
+
+def served(s: State, i: int) -> None:
+    """Hand one message over to member i."""
+    s.pending[i] += 1
+    s.cursor[0] = (i + 1) % len(s.pending)
+
+
+def completed(s: State, i: int) -> None:
+    """Member i has finished one of its messages."""
+    if s.pending[i] > 0:
+        s.pending[i] -= 1
+
+
+def run(s: State, starts: Indexes, members: Indexes, sets: Indexes, out: Ints) -> None:
+    """Choose for each k among members[starts[sets[k]]:starts[sets[k] + 1]], into out[k]."""
+    for k in range(len(sets)):
+        out[k] = choose(s, members, starts[sets[k]], starts[sets[k] + 1])
+
+
+def run_one(s: State, heap: Indexes, out: Ints) -> None:
+    """Choose len(out) times among the members in `heap`."""
+    for k in range(len(out)):
+        out[k] = choose(s, heap, 0, len(heap))
+
+
+def run_timed(
+    s: State,
+    due: Due,
+    starts: Indexes,
+    members: Indexes,
+    sets: Indexes,
+    times: Indexes,
+    services: Indexes,
+    out: Ints,
+) -> None:
+    """As `run`, where message k comes at times[k] and needs services[k] (microseconds).
+
+    `due` must have room for len(sets) entries more.
+    """
+    for k in range(len(sets)):
+        finish_until(s, due, times[k])
+        i = choose(s, members, starts[sets[k]], starts[sets[k] + 1])
+        out[k] = i
+        push(due, times[k] + work(services[k], s.speed[i]), i)
+
+
+def finish_until(s: State, due: Due, time: int) -> None:
+    """Let all completions up to and at this time happen."""
+    while due.size[0] > 0 and due.at[0] <= time:
+        i = due.who[0]
+        pop(due)
+        completed(s, i)
+
+
+COMPILED = (before, served, completed, choose, run, run_one, *HEAP, finish_until, run_timed)
+
+
+class FewestPending(TimedRule):
+    """The fewest pending; ties to the first from the cursor on."""
+
+    name = "fewest-pending"
+    module = sys.modules[__name__]
+
+    def __init__(self, speeds: list[int]) -> None:
+        """`speeds` in thousandths of the nominal speed."""
+        super().__init__()
+        self.state = State([0] * len(speeds), list(speeds), [0])
+
+    def choose(self, members: Sequence[int]) -> int:
+        return choose(self.state, members, 0, len(members))
+
+    def served(self, member: int) -> None:
+        served(self.state, member)
+
+    def completed(self, member: int) -> None:
+        completed(self.state, member)
+
+    def failed(self, member: int) -> None:
+        self.state.pending[member] = 0
+
+    def finish_until(self, time: int) -> None:
+        finish_until(self.state, self.due, time)
+
+    def scheduled(self, members: Sequence[int]) -> bool:
+        return False
+
+    def advance(self, members: Sequence[int], n: int) -> None:
+        for _ in range(n):
+            choose(self.state, members, 0, len(members))
+
+    def period(self, members: Sequence[int]) -> int:
+        return len(members)
+
+    def settled(self, members: Sequence[int]) -> bool:
+        return False
+
+    def heap(self, members: Sequence[int]) -> list[int]:
+        return list(members)
+
+    def fits_int64(self, choices: int) -> bool:
+        return int(max(self.state.pending)) + choices < INT64_END
+
+    def compare(self, members: Sequence[int], names: Sequence[str]) -> Comparison:
+        s = self.state
+        cursor = s.cursor[0]
+        order = sorted(members, key=lambda i: (s.pending[i], i < cursor, i))
+        ranks = [Rank(i, f"{s.pending[i]} pending") for i in order]
+        if len(order) < 2:
+            return Comparison(ranks, [], "", "")
+        first, second = order[:2]
+        a, b = names[first], names[second]
+        more = s.pending[second] - s.pending[first]
+        if more:
+            decided = f"{a} has fewer pending: {s.pending[first]} < {s.pending[second]}"
+        else:
+            decided = f"equal at {s.pending[first]}; from {names[cursor]} on, {a} comes first"
+        # With equally many pending the cursor decides.
+        enough = more if (second < cursor, second) < (first < cursor, first) else more + 1
+        otherwise = f"{b} would have been chosen if {a} had held {enough} more"
+        return Comparison(ranks, [], decided, otherwise)
+
+    def copy(self) -> FewestPending:
+        other = object.__new__(FewestPending)
+        other.state = State(*copied(self.state))
+        other.due = Due(*copied(self.due))
+        return other

@@ -1,0 +1,95 @@
+"""Choose the first by name of those who are left: one works, the others stand by.
+
+The rule of SmartSockets' sorted load balancing. It remembers nothing that matters; how often it
+has chosen is kept because every rule has a state.
+
+`choose`, `run` and `run_one` are written once, in the part of Python that Numba compiles. A member
+is an index in name order, and lists of members are in that order.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from fairlead.balance.rules.integers import Indexes, Ints, copied
+from fairlead.balance.rules.rule import Comparison, Rank, Rule
+
+
+class State(NamedTuple):
+    """What the rule remembers."""
+
+    choices: Ints
+    """[how many were made]"""
+
+
+def choose(s: State, members: Indexes, start: int) -> int:
+    """The first of those members that begin at `start`; there is at least one."""
+    s.choices[0] += 1
+    return members[start]
+
+
+def run(s: State, starts: Indexes, members: Indexes, sets: Indexes, out: Ints) -> None:
+    """Choose for each k among members[starts[sets[k]]:starts[sets[k] + 1]], into out[k]."""
+    for k in range(len(sets)):
+        out[k] = choose(s, members, starts[sets[k]])
+
+
+def run_one(s: State, heap: Indexes, out: Ints) -> None:
+    """Choose len(out) times among the members in `heap`."""
+    for k in range(len(out)):
+        out[k] = choose(s, heap, 0)
+
+
+COMPILED = (choose, run, run_one)
+
+
+class FirstByName(Rule):
+    """The first by name."""
+
+    name = "first-by-name"
+    module = sys.modules[__name__]
+
+    def __init__(self) -> None:
+        """Nothing chosen yet."""
+        self.state = State([0])
+
+    def choose(self, members: Sequence[int]) -> int:
+        return choose(self.state, members, 0)
+
+    def served(self, member: int) -> None:
+        self.state.choices[0] += 1
+
+    def scheduled(self, members: Sequence[int]) -> bool:
+        return True
+
+    def advance(self, members: Sequence[int], n: int) -> None:
+        self.state.choices[0] += n
+
+    def period(self, members: Sequence[int]) -> int:
+        return 1
+
+    def settled(self, members: Sequence[int]) -> bool:
+        return True
+
+    def heap(self, members: Sequence[int]) -> list[int]:
+        return list(members)
+
+    def fits_int64(self, choices: int) -> bool:
+        return True
+
+    def compare(self, members: Sequence[int], names: Sequence[str]) -> Comparison:
+        ranks = [Rank(i, f"place {place} by name") for place, i in enumerate(sorted(members), 1)]
+        if len(ranks) < 2:
+            return Comparison(ranks, [], "", "")
+        first, second = (names[rank.member] for rank in ranks[:2])
+        decided = f"{first} comes first by name"
+        return Comparison(
+            ranks, [], decided, f"{second} would have been chosen if {first} had been gone"
+        )
+
+    def copy(self) -> FirstByName:
+        other = object.__new__(FirstByName)
+        other.state = State(*copied(self.state))
+        return other

@@ -1,0 +1,176 @@
+"""The everyday policies, and those a file composes, as docs/policies/ describes them."""
+
+from fractions import Fraction
+from math import floor
+from typing import Any
+
+from . import (
+    NO_DESTINATION,
+    ROUTED,
+    Decision,
+    Row,
+    Sequences,
+    changes_in_order,
+    exact,
+    find_destination,
+    is_reset,
+    meant_cluster,
+    messages_in_order,
+    microseconds,
+    truth,
+)
+
+PRESETS: dict[str, tuple[list[str], str]] = {
+    "round-robin": (["disabled", "down"], "circular"),
+    "weighted": (["disabled", "down", "weight-zero"], "least-served"),
+    "fewest-pending": (["disabled", "down"], "fewest-pending"),
+    "hot-standby": (["disabled", "down"], "first-by-name"),
+}
+DEFAULTS: Row = {"enabled": True, "present": True, "state": "up", "weight": 1, "speed": 1}
+
+
+class Choosing:
+    """One cluster, one message at a time."""
+
+    def __init__(self, cluster: Row) -> None:
+        policy = cluster["policy"]
+        if isinstance(policy, str):
+            self.steps, self.rule = PRESETS[policy]
+        else:
+            self.steps, self.rule = policy["eliminate"], policy["choose"]
+        self.level = cluster.get("options", {}).get("newcomer", "level") == "level"
+        best = {"priority": 8}
+        self.rows: list[Row] = [
+            {**DEFAULTS, **best, **row, "sent": 0, "pending": 0} for row in cluster["destination"]
+        ]
+        self.circle = [row for row in self.rows if self.alone(row)]
+        self.cursor = 0
+        self.number = 0
+        self.working: list[tuple[int, int, Row]] = []
+
+    def alone(self, row: Row) -> bool:
+        """Whether a destination is there, switched on, up and of some weight, as far as asked."""
+        return bool(
+            row["present"]
+            and ("disabled" not in self.steps or row["enabled"])
+            and ("down" not in self.steps or row["state"] == "up")
+            and ("weight-zero" not in self.steps or row["weight"] > 0)
+        )
+
+    def left(self) -> list[Row]:
+        found = [row for row in self.rows if self.alone(row)]
+        if "worse-priority" in self.steps and found:
+            best = min(row["priority"] for row in found)
+            found = [row for row in found if row["priority"] == best]
+        return found
+
+    def choose(self, message: Row, now: int) -> Row | None:
+        self.complete(now)
+        left = self.left()
+        if not left:
+            return None
+        if self.rule == "least-served":
+            chosen = min(
+                left,
+                key=lambda r: (Fraction(r["sent"], r["weight"]), -r["weight"], bytes_of(r)),
+            )
+        elif self.rule == "circular":
+            chosen = next(row for row in self.circle if row in left)
+            self.circle.remove(chosen)
+            self.circle.append(chosen)
+        elif self.rule == "first-by-name":
+            chosen = min(left, key=bytes_of)
+        else:
+            fewest = min(row["pending"] for row in left)
+            order = self.rows[self.cursor :] + self.rows[: self.cursor]
+            chosen = next(row for row in order if row in left and row["pending"] == fewest)
+            self.cursor = (self.rows.index(chosen) + 1) % len(self.rows)
+            self.number += 1
+            done = now + duration(message["service_time"], chosen["speed"])
+            self.working.append((done, self.number, chosen))
+        chosen["sent"] += 1
+        chosen["pending"] += 1
+        return chosen
+
+    def complete(self, now: int) -> None:
+        for entry in [entry for entry in self.working if entry[0] <= now]:
+            self.working.remove(entry)
+            entry[2]["pending"] -= 1
+
+    def apply(self, change: Row) -> None:
+        self.complete(microseconds(change["time"]))
+        if is_reset(change):
+            for row in self.rows:
+                row["sent"] = 0
+            return
+        row = find_destination(self.rows, change["target"])
+        attribute, value = change["attribute"], change["value"]
+        if attribute in ("readers", "address"):
+            return
+        before, was_there = dict(row), self.alone(row)
+        row[attribute] = meant(attribute, value)
+        if value == "failed":
+            row["pending"] = 0
+            self.working = [entry for entry in self.working if entry[2] is not row]
+        is_there = self.alone(row)
+        if is_there and not was_there:
+            self.circle.append(row)
+        if was_there and not is_there:
+            self.circle.remove(row)
+        if row["present"] and not before["present"]:
+            row["sent"] = 0
+        arrived = is_there and (not was_there or row["weight"] != before["weight"])
+        if arrived:
+            self.welcome(row)
+
+    def welcome(self, row: Row) -> None:
+        """A newcomer starts level with those that it would be chosen among."""
+        if self.rule == "least-served" and self.level:
+            ratios = [
+                Fraction(other["sent"], other["weight"])
+                for other in self.rows
+                if other is not row and self.alone(other) and self.beside(row, other)
+            ]
+            row["sent"] = floor(row["weight"] * min(ratios)) if ratios else 0
+
+    def beside(self, row: Row, other: Row) -> bool:
+        return "worse-priority" not in self.steps or row["priority"] == other["priority"]
+
+
+def meant(attribute: str, value: Any) -> Any:
+    """A changed value as the file would have it."""
+    if attribute in ("enabled", "present"):
+        return truth(value)
+    if attribute == "state":
+        return "up" if value == "up" else "down"
+    return value if attribute == "speed" else int(value)
+
+
+def bytes_of(row: Row) -> bytes:
+    return str(row["name"]).encode("utf-8")
+
+
+def duration(service_time: Any, speed: Any) -> int:
+    """Microseconds of work; half a microsecond counts up."""
+    asked = floor(exact(service_time) * 1_000_000 + Fraction(1, 2))
+    return floor(asked / exact(speed) + Fraction(1, 2))
+
+
+def route(cluster: Row, messages: list[Row], changes: list[Row]) -> list[Decision]:
+    """Decide every message of one cluster."""
+    choosing = Choosing(cluster)
+    due = changes_in_order(changes)
+    sequences = Sequences()
+    decisions = []
+    for message in messages_in_order(messages):
+        now = microseconds(message["time"])
+        while due and microseconds(due[0]["time"]) <= now:
+            choosing.apply(due.pop(0))
+        stream, is_here = meant_cluster(cluster, message)
+        sequence = sequences.next(stream)
+        chosen = choosing.choose(message, now) if is_here else None
+        if chosen is None:
+            decisions.append(Decision(message["id"], None, NO_DESTINATION, sequence))
+        else:
+            decisions.append(Decision(message["id"], chosen["name"], ROUTED, sequence))
+    return decisions

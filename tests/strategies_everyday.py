@@ -1,0 +1,115 @@
+"""Random scenarios of the everyday policies, and of policies that a file composes."""
+
+from random import Random
+
+from tests.strategies import (
+    Row,
+    Scenario,
+    Values,
+    a_service_time,
+    a_speed,
+    a_tiny_service_time,
+    a_weight,
+    destination_count,
+    in_play,
+    maybe,
+    often,
+    one_of,
+    rarely,
+    seconds,
+    some_changes,
+    some_messages,
+    some_names,
+    tiny_seconds,
+    yes_or_no,
+)
+
+UP = {"enabled", "present", "state"}
+READ_BY = {
+    "round-robin": UP,
+    "weighted": UP | {"weight"},
+    "fewest-pending": UP | {"speed"},
+    "hot-standby": UP,
+    "priority-failover": UP | {"weight", "priority"},
+}
+WEIGHING = ("weighted", "least-served", "priority-failover")
+STEPS = {"disabled": "enabled", "down": "state", "weight-zero": "weight"}
+CHOICES = ("least-served", "circular", "first-by-name", "fewest-pending")
+
+
+def everyday(policy: str, random: Random) -> Scenario:
+    """A scenario of one of the presets."""
+    options: Row = {}
+    if policy == "weighted":
+        options = random.choice([{}, {"newcomer": "level"}, {"newcomer": "catch-up"}])
+    if policy == "priority-failover":
+        options = _failover_options(random)
+    return _scenario(random, policy, policy, READ_BY[policy], options)
+
+
+def composed(random: Random) -> Scenario:
+    """A scenario of a policy that its file puts together."""
+    choose = random.choice(CHOICES)
+    eliminate = [name for name in STEPS if random.random() < 1 / 2 or _needed(name, choose)]
+    random.shuffle(eliminate)
+    read = {STEPS[name] for name in eliminate} | {"present"}
+    if rarely(random) or random.random() < 1 / 3:
+        eliminate.append("worse-priority")
+        read.add("priority")
+    options: Row = {}
+    if choose == "least-served":
+        options = random.choice([{}, {"newcomer": "catch-up"}])
+    if choose == "fewest-pending":
+        read.add("speed")
+    return _scenario(random, {"eliminate": eliminate, "choose": choose}, choose, read, options)
+
+
+def _needed(step: str, choose: str) -> bool:
+    return step == "weight-zero" and choose == "least-served"
+
+
+def _failover_options(random: Random) -> Row:
+    if rarely(random):
+        return {"spill": "none"}
+    options: Row = {}
+    maybe(random, options, "overprovisioning", one_of(100, 140, 200))
+    maybe(random, options, "panic_threshold", one_of(0, 50, 50, 100, random.randint(0, 100)))
+    return options
+
+
+def _scenario(
+    random: Random, policy: str | Row, rule: str, read: set[str], options: Row
+) -> Scenario:
+    levels = one_of(0, 1, 2, 127) if policy == "priority-failover" else one_of(8, 8, 7, 1, 16)
+    values: Values = {
+        "enabled": often,
+        "present": often,
+        "priority": levels,
+        "speed": a_speed,
+        "state": one_of("up", "up", "up", "down"),
+        "weight": lambda random: random.choice([1, 1, 2, a_weight(random)]),
+    }
+    play = in_play(random, sorted(read), 1 / 3, 3 / 4, 1)
+    cluster: Row = {"policy": policy, "destination": []}
+    if options:
+        cluster["options"] = options
+    for name in some_names(random, destination_count(random)):
+        row: Row = {"name": name}
+        for attribute in sorted(play):
+            maybe(random, row, attribute, values[attribute])
+        if rarely(random):
+            row["readers"] = random.randint(1, 4)
+            row["address"] = "to " + name
+        cluster["destination"].append(row)
+    tiny = random.random() < 1 / 3
+    kinds: list[Row] = [{}]
+    if rule == "fewest-pending":
+        works = a_tiny_service_time if tiny else a_service_time
+        kinds = [{"service_time": works(random)} for _ in range(random.randint(1, 4))]
+    messages = some_messages(random, cluster, kinds, tiny_seconds if tiny else seconds)
+    values["enabled"] = values["present"] = yes_or_no
+    values["state"] = one_of("up", "up", "down", "failed")
+    changing = {attribute: values[attribute] for attribute in play}
+    targets = [(row["name"], changing) for row in cluster["destination"]]
+    resets = rule in WEIGHING
+    return cluster, messages, some_changes(random, cluster, messages, targets, resets=resets)
