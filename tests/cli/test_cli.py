@@ -291,7 +291,10 @@ def test_capacity_needs_service_times(on_spark: Desk) -> None:
     desk = on_spark
     desk.write("n.toml", 'policy = "nanomsg"\n[[destination]]\nname = "A"\ncapacity = 3\n')
     line = desk.not_dispatched(desk.write("m.csv", messages(2)), cluster="n.toml")
-    assert "completions decide here (a capacity, or the fewest pending), so the column service_time" in line
+    assert (
+        "completions decide here (a capacity, or the fewest pending), so the column service_time"
+        in line
+    )
 
 
 BAD_ROWS = """id,time,service_time,note
