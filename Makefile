@@ -42,7 +42,8 @@ format: install  ## Format the code and mend what can be mended
 
 bench: install  ## Measure, beside what a user would pick instead
 	$(BIN)/python -m pip install --quiet -r benchmarks/requirements.lock
-	$(BIN)/python -m benchmarks
+	$(BIN)/python -m benchmarks a b c e f
+	$(BIN)/python -m benchmarks d --runs 1
 
 lock:  ## Renew requirements.lock with the newest versions allowed (needs uv)
 	$(UV) pip compile --quiet --universal --upgrade --python-version 3.11 \

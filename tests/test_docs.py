@@ -35,7 +35,7 @@ BLOCK = re.compile(
 )
 LINK = re.compile(r'(?:\]\(|src=")(?!https?:|#)(?P<path>[^)#"]+)(?:#(?P<anchor>[^)"]+))?[)"]')
 HEADING = re.compile(r"^#+ (.+)$", re.MULTILINE)
-ON_SPARK = re.compile(r"fairlead (dispatch|demo)\b[^|]*$")
+ON_SPARK = re.compile(r"fairlead (dispatch|demo|diff)\b[^|]*$")
 DEMO = ["demo.sh", "flights.sh"]
 TRACES = ["azure.sh", "apache.sh"]
 

@@ -457,6 +457,62 @@ def test_explain_a_run_with_changes(on_spark: Desk) -> None:
     assert "dropped B: enabled is false" in desk.out
 
 
+# --- diff ------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def runs(desk: Desk) -> tuple[str, str]:
+    """The same 30 messages under weights of 1 and 2, and of 1 and 1."""
+    lines = [f"m{k:02},{k},g{k % 3}" for k in range(30)]
+    given = desk.write("m.csv", "\n".join(["id,time,group", *lines]) + "\n")
+    desk.write("even.toml", msmq({"A": 1, "B": 1}))
+    assert desk.dispatch(given, "--format", "csv", to="one") == 0
+    assert desk.dispatch(given, cluster="even.toml", to="other") == 0
+    return desk / "one", desk / "other"
+
+
+def test_diff(desk: Desk, runs: tuple[str, str]) -> None:
+    one, other = ([r["destination"] for r in desk.rows(to=Path(run).name)] for run in runs)
+    moved = sum(a != b for a, b in zip(one, other, strict=True))
+    assert desk.run("diff", *runs, "--out", desk / "d") == 0
+    assert f"moved: {moved} of 30" in desk.out
+    assert re.search(r"A +10 +15 +\+5\n", desk.out)
+    assert re.search(r"B +20 +15 +-5\n", desk.out)
+    rows = table(Path(desk / "d/moved"))
+    assert len(rows) == moved
+    assert {(row["id"], row["destination_before"], row["destination_after"]) for row in rows} == {
+        (f"m{k:02}", a, b) for k, (a, b) in enumerate(zip(one, other, strict=True)) if a != b
+    }
+    told = json.loads((desk.folder / "d/summary.json").read_text(encoding="utf-8"))
+    assert (told["both"], told["moved"]) == (30, moved)
+
+
+def test_diff_fails_where_it_is_told_to(desk: Desk, runs: tuple[str, str]) -> None:
+    assert desk.run("diff", *runs, "--fail-if", "moved > 100%", "--fail-if", "lost > 0") == 0
+    assert desk.run("diff", *runs, "--fail-if", "lost > 0", "--fail-if", "moved > 5%") == 3
+    assert "fails: moved > 5%: moved is " in desk.out
+
+
+@pytest.mark.parametrize(
+    ("condition", "told"),
+    [
+        ("moved", "allowed: NAME > NUMBER"),
+        ("moved > x", "allowed: NAME > NUMBER"),
+        ("moved > -1", "allowed: NAME > NUMBER"),
+        ("movd > 1", "allowed: moved, lost, won, groups_moved; did you mean 'moved'?"),
+    ],
+)
+def test_a_condition_that_means_nothing_is_refused(desk: Desk, condition: str, told: str) -> None:
+    assert desk.run("diff", desk / "a", desk / "b", "--fail-if", condition) == 2
+    assert told in desk.line()
+
+
+def test_diff_of_what_is_no_run(desk: Desk) -> None:
+    assert desk.run("diff", desk / "a", desk / "b") == 2
+    assert "not a folder that dispatch wrote" in desk.line()
+    assert desk.run("diff", desk / "a", desk / "b", "--overwrite") == 2
+
+
 def test_number_rows_does_not_replace_an_id_unasked(desk: Desk) -> None:
     given = desk.write("m.csv", "id,time\na,1\nb,2\n")
     line = desk.not_dispatched(given, "--number-rows")

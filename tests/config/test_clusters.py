@@ -289,3 +289,20 @@ def test_a_byte_order_mark_is_no_mistake(tmp_path: Path) -> None:
     file = tmp_path / "pool.toml"
     file.write_text(MSMQ.format(line="weight = 1"), encoding="utf-8-sig")
     assert len(load_clusters(file)) == 1
+
+
+def test_a_folder_of_files_is_one_set_of_clusters(tmp_path: Path) -> None:
+    for name in ("b", "a"):
+        text = MSMQ.format(line="weight = 1")
+        (tmp_path / f"{name}.toml").write_text(text, encoding="utf-8")
+    (tmp_path / "notes.txt").write_text("not a cluster", encoding="utf-8")
+    assert [cluster.name for cluster in load_clusters(tmp_path)] == ["a", "b"]
+    again = 'name = "a"\n' + MSMQ.format(line="weight = 1")
+    (tmp_path / "c.toml").write_text(again, encoding="utf-8")
+    with pytest.raises(ConfigError, match=r"c.toml: cluster 'a': found in another file"):
+        load_clusters(tmp_path)
+
+
+def test_a_folder_without_files_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=r"found no file that ends in \.toml"):
+        load_clusters(tmp_path)

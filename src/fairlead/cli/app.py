@@ -41,7 +41,10 @@ class Read(StrEnum):
 
 
 ClusterFile = Annotated[
-    Path, typer.Option("--cluster", "-c", metavar="FILE", help="The cluster file (TOML).")
+    Path,
+    typer.Option(
+        "--cluster", "-c", metavar="FILE", help="The cluster file (TOML), or a folder of them."
+    ),
 ]
 Master = Annotated[
     str | None,
@@ -54,7 +57,7 @@ Master = Annotated[
 
 
 def run(arguments: Sequence[str]) -> int:
-    """Run one command line and return its exit status: 0, 1 (our fault) or 2 (the user's)."""
+    """Run one command line and return its exit status: 0, 1 (our fault), 2 (the user's), 3 (a gate)."""
     return guarded(lambda: app(list(arguments), standalone_mode=False))
 
 
@@ -148,6 +151,46 @@ def dispatch(
         overwrite=overwrite,
         master=master,
     )
+
+
+@app.command(rich_help_panel="Decide")
+def diff(
+    before: Annotated[Path, typer.Argument(metavar="OUT_A", help="A folder of dispatch.")],
+    after: Annotated[Path, typer.Argument(metavar="OUT_B", help="Another one.")],
+    out: Annotated[
+        str | None,
+        typer.Option("--out", "-o", metavar="DIR", help="Write the messages that moved; a folder."),
+    ] = None,
+    fail_if: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--fail-if",
+            metavar="CONDITION",
+            help="End with status 3 if it holds, such as 'moved > 5%'; repeatable.",
+        ),
+    ] = None,
+    overwrite: Annotated[
+        bool, typer.Option("--overwrite", help="Replace the results of an earlier run.")
+    ] = False,
+    master: Master = None,
+) -> None:
+    """Compare two runs: which messages and groups moved, who gains, who loses.
+
+    `--fail-if` looks at moved, lost, won or groups_moved, as a number or in per cent.
+
+    Example: `fairlead diff routed routed-new --fail-if "moved > 5%" --fail-if "lost > 0"`
+    """
+    from fairlead.cli.diff import run_diff
+
+    status = run_diff(
+        before,
+        after,
+        out=out,
+        fail_if=fail_if or [],
+        overwrite=overwrite,
+        master=master,
+    )
+    raise typer.Exit(status)
 
 
 @app.command(rich_help_panel="Decide")

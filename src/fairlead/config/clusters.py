@@ -15,25 +15,20 @@ from fairlead.balance.objects import shown
 from fairlead.errors import ConfigError
 
 SEVERAL = "cluster"
+ENDING = ".toml"
 
 
 def load_clusters(path: str | Path) -> list[Cluster]:
-    """The clusters of one file: one in the short form, or each `[[cluster]]`.
+    """The clusters of one file: one in the short form, or each `[[cluster]]`; or of a folder.
 
-    A cluster without a name is called after the file. Raises ConfigError with one line that names
-    file, line, key, what was found and what is allowed.
+    A cluster without a name is called after the file. Of a folder every file that ends in .toml is
+    read, in the order of their names. Raises ConfigError with one line that names file, line, key,
+    what was found and what is allowed.
     """
     place = Path(path)
-    try:
-        text = place.read_text(encoding="utf-8-sig")
-    except FileNotFoundError:
-        raise ConfigError(f"{path}: no such file") from None
-    except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError(f"{path}: cannot be read: {error}") from None
-    try:
-        plain = tomllib.loads(text, parse_float=Decimal)
-    except tomllib.TOMLDecodeError as error:
-        raise ConfigError(f"{path}: not TOML: {error}") from None
+    if place.is_dir():
+        return _of_folder(place)
+    text, plain = _parsed(path)
     if SEVERAL not in plain:
         return [_cluster(path, text, plain, (), place.stem)]
     tables = plain[SEVERAL]
@@ -56,6 +51,36 @@ def load_clusters(path: str | Path) -> list[Cluster]:
     return [
         _cluster(path, text, table, (SEVERAL, k), table["name"]) for k, table in enumerate(tables)
     ]
+
+
+def _parsed(path: str | Path) -> tuple[str, dict[str, Any]]:
+    """A file's text, and what it says."""
+    try:
+        text = Path(path).read_text(encoding="utf-8-sig")
+    except FileNotFoundError:
+        raise ConfigError(f"{path}: no such file") from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{path}: cannot be read: {error}") from None
+    try:
+        return text, tomllib.loads(text, parse_float=Decimal)
+    except tomllib.TOMLDecodeError as error:
+        raise ConfigError(f"{path}: not TOML: {error}") from None
+
+
+def _of_folder(folder: Path) -> list[Cluster]:
+    files = sorted(folder.glob(f"*{ENDING}"))
+    if not files:
+        raise ConfigError(f"{folder}: found no file that ends in {ENDING}, allowed: at least one")
+    found: dict[str, Cluster] = {}
+    for file in files:
+        for cluster in load_clusters(file):
+            if cluster.name in found:
+                raise ConfigError(
+                    f"{file}: cluster {cluster.name!r}: found in another file of {folder}, too; "
+                    "allowed: once"
+                )
+            found[cluster.name] = cluster
+    return list(found.values())
 
 
 def _cluster(

@@ -1,0 +1,131 @@
+"""The command `diff`: who gets what under another policy, compared with before."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from fairlead.cli.gate import Gate, gate
+from fairlead.cli.progress import Stages
+from fairlead.cli.show import console, printable, table
+from fairlead.errors import UserError
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+    from fairlead.pipeline.diff import Diff
+
+GATES: Final = {
+    "moved": "both",
+    "lost": "both",
+    "won": "both",
+    "groups_moved": "groups",
+}
+"""What --fail-if can look at → what per cents of it are of."""
+FAILED: Final = 3
+"""Exit status where a condition of --fail-if holds."""
+MOST_SHOWN: Final = 20
+
+
+def run_diff(
+    before: Path,
+    after: Path,
+    *,
+    out: str | None,
+    fail_if: Sequence[str],
+    overwrite: bool,
+    master: str | None,
+) -> int:
+    """Compare two runs; the status is FAILED where a condition holds."""
+    gates = [gate(each, GATES) for each in fail_if]
+    formats = [_format(folder) for folder in (before, after)]
+    if overwrite and out is None:
+        raise UserError("--overwrite says what to do with --out DIR, which is not given")
+    from contextlib import nullcontext
+
+    from fairlead.pipeline.deliver import Delivery
+
+    delivery = nullcontext() if out is None else Delivery(out, overwrite=overwrite)
+    with delivery as made, Stages(3 if out else 2) as stages:
+        with stages("start Spark"):
+            from fairlead.pipeline import diff as pipeline
+            from fairlead.pipeline.session import session
+
+            spark = session(master)
+        one, other = (
+            _decisions(spark, folder, file_format)
+            for folder, file_format in zip((before, after), formats, strict=True)
+        )
+        compared = pipeline.compare(one, other)
+        with stages("compare"):
+            found = pipeline.diff(compared)
+        if made is not None:
+            with stages("write"):
+                made.write(pipeline.moved(compared), "moved", "parquet")
+                made.write_json("summary.json", found.as_plain())
+                made.finish()
+    _print(found, before, after)
+    if out:
+        console().print(f"results: {out}", markup=False)
+    return _judge(found, gates)
+
+
+def _format(folder: Path) -> str:
+    """The format of a run's decisions. Raises UserError where it is no run's folder."""
+    try:
+        journal = json.loads((folder / "journal.json").read_text(encoding="utf-8"))
+    except (FileNotFoundError, NotADirectoryError):
+        raise UserError(f"{folder}: not a folder that dispatch wrote (no journal.json)") from None
+    file_format: str = journal["file_format"]
+    return file_format
+
+
+def _decisions(spark: SparkSession, folder: Path, file_format: str) -> DataFrame:
+    from fairlead.pipeline.read import read
+
+    options = {"multiLine": "true"} if file_format == "csv" else {}
+    return read(spark, str(folder / "decisions"), input_format=file_format, options=options)
+
+
+def _print(found: Diff, before: Path, after: Path) -> None:
+    to = console()
+    to.print(f"messages: {found.before:,} in {before}, {found.after:,} in {after}", markup=False)
+    to.print(f"in both: {found.both:,}", markup=False)
+    to.print(f"moved: {_part(found.moved, found.both)}", markup=False)
+    to.print(f"lost (routed before, not now): {_part(found.lost, found.both)}", markup=False)
+    to.print(f"won (routed now, not before): {_part(found.won, found.both)}", markup=False)
+    if found.groups:
+        to.print(f"groups moved: {_part(found.groups_moved, found.groups)}", markup=False)
+    right = ("before", "after", "gains")
+    gains = table("destination", *right, right=right)
+    for each in found.destinations[:MOST_SHOWN]:
+        gained = f"{each.after - each.before:+,}"
+        gains.add_row(_name(each.destination), f"{each.before:,}", f"{each.after:,}", gained)
+    to.print(gains)
+    if found.moves:
+        moves = table("from", "to", "messages", right=("messages",))
+        for move in found.moves[:MOST_SHOWN]:
+            moves.add_row(_name(move.before), _name(move.after), f"{move.messages:,}")
+        to.print(moves)
+        if len(found.moves) > MOST_SHOWN:
+            to.print(f"… {len(found.moves) - MOST_SHOWN} more pairs in summary.json of --out DIR")
+
+
+def _part(n: int, of: int) -> str:
+    return f"{n:,} of {of:,}" + (f" ({n / of:.2%})" if of else "")
+
+
+def _name(destination: str | None) -> str:
+    return "(nobody)" if destination is None else printable(destination)
+
+
+def _judge(found: Diff, gates: Sequence[Gate]) -> int:
+    status = 0
+    for each in gates:
+        value, of = getattr(found, each.name), getattr(found, GATES[each.name])
+        if each.fails(value, of):
+            console().print(f"fails: {each.text}: {each.name} is {_part(value, of)}", markup=False)
+            status = FAILED
+    return status

@@ -1,0 +1,179 @@
+"""Diff: two runs over the same messages, held against each other message for message."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, field
+from typing import Any, Final
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from fairlead.balance.message import ROUTED
+from fairlead.errors import MessageError
+from fairlead.pipeline.accept import text
+
+MOST_MOVES: Final = 1_000
+BEFORE, AFTER = "destination_before", "destination_after"
+OUTCOME_BEFORE, OUTCOME_AFTER = "outcome_before", "outcome_after"
+GROUP: Final = "group"
+
+
+@dataclass(frozen=True)
+class Move:
+    """Messages that went to one destination and now go to another (None: to nobody)."""
+
+    before: str | None
+    after: str | None
+    messages: int
+
+
+@dataclass(frozen=True)
+class Balance:
+    """What one destination got, and gets now."""
+
+    destination: str | None
+    before: int
+    after: int
+
+
+@dataclass(frozen=True)
+class Diff:
+    """How two runs differ. `moved`, `lost` and `won` count messages that both runs have."""
+
+    before: int
+    after: int
+    both: int
+    moved: int
+    """To another destination, to nobody, or from nobody."""
+    lost: int
+    """Routed before, and not now."""
+    won: int
+    """Not routed before, and now."""
+    groups: int
+    groups_moved: int
+    """Groups whose messages go to other destinations than before."""
+    destinations: list[Balance] = field(default_factory=list)
+    moves: list[Move] = field(default_factory=list)
+    """The most frequent first."""
+
+    def as_plain(self) -> dict[str, Any]:
+        """For a file of JSON."""
+        return asdict(self)
+
+
+def compare(before: DataFrame, after: DataFrame) -> DataFrame:
+    """One row for each message of either run.
+
+    `before`, `after`: decisions, with `id`, `destination`, `outcome` and perhaps `group`. Gives
+    `id`, `group` ("" for none), destination and outcome before and after (null where that run has
+    no such message). Raises MessageError.
+    """
+    one = _narrow(before, "before", BEFORE, OUTCOME_BEFORE)
+    other = _narrow(after, "after", AFTER, OUTCOME_AFTER)
+    group = F.coalesce(F.col(f"{GROUP}_{BEFORE}"), F.col(f"{GROUP}_{AFTER}"))
+    return one.join(other, "id", "full_outer").select(
+        "id", group.alias(GROUP), BEFORE, AFTER, OUTCOME_BEFORE, OUTCOME_AFTER
+    )
+
+
+def _narrow(decisions: DataFrame, which: str, destination: str, outcome: str) -> DataFrame:
+    for name in ("id", "destination", "outcome"):
+        if name not in decisions.columns:
+            raise MessageError(
+                f"{which}: no column {name!r}, found: {', '.join(decisions.columns)}; "
+                "allowed: what dispatch decided"
+            )
+    return decisions.select(
+        F.col("id").cast("string").alias("id"),
+        F.col("destination").alias(destination),
+        F.col("outcome").alias(outcome),
+        text(decisions, GROUP).alias(f"{GROUP}_{destination}"),
+    )
+
+
+def moved(compared: DataFrame) -> DataFrame:
+    """The messages of both runs that go elsewhere now."""
+    return compared.where(_in_both() & _elsewhere())
+
+
+def _in_both() -> Column:
+    return F.col(OUTCOME_BEFORE).isNotNull() & F.col(OUTCOME_AFTER).isNotNull()
+
+
+def _elsewhere() -> Column:
+    return ~F.col(BEFORE).eqNullSafe(F.col(AFTER))
+
+
+def diff(compared: DataFrame) -> Diff:
+    """Count what `compare` found; the messages stay where they are."""
+    number = F.count(F.lit(1)).alias("n")
+    counted = compared.groupBy(BEFORE, AFTER, OUTCOME_BEFORE, OUTCOME_AFTER).agg(number).persist()
+    try:
+        totals = counted.agg(
+            _sum(F.col(OUTCOME_BEFORE).isNotNull()).alias("before"),
+            _sum(F.col(OUTCOME_AFTER).isNotNull()).alias("after"),
+            _sum(_in_both()).alias("both"),
+            _sum(_in_both() & _elsewhere()).alias("moved"),
+            _sum(_in_both() & _routed(OUTCOME_BEFORE) & ~_routed(OUTCOME_AFTER)).alias("lost"),
+            _sum(_in_both() & ~_routed(OUTCOME_BEFORE) & _routed(OUTCOME_AFTER)).alias("won"),
+        ).collect()[0]
+        return Diff(
+            **totals.asDict(),
+            **_groups(compared),
+            destinations=_destinations(counted),
+            moves=_moves(counted),
+        )
+    finally:
+        counted.unpersist()
+
+
+def _sum(condition: Column) -> Column:
+    return F.coalesce(F.sum(F.when(condition, F.col("n"))), F.lit(0))
+
+
+def _routed(outcome: str) -> Column:
+    return F.col(outcome) == ROUTED
+
+
+def _groups(compared: DataFrame) -> dict[str, int]:
+    """How many groups there are, and how many go elsewhere."""
+    places = [F.sort_array(F.collect_set(name)).alias(name) for name in (BEFORE, AFTER)]
+    groups = compared.where(_in_both() & (F.col(GROUP) != "")).groupBy(GROUP).agg(*places)
+    row = groups.agg(
+        F.count(F.lit(1)).alias("groups"), F.count_if(_elsewhere()).alias("groups_moved")
+    ).collect()[0]
+    found: dict[str, int] = row.asDict()
+    return found
+
+
+def _destinations(counted: DataFrame) -> list[Balance]:
+    """Who had how much, and has now; the greatest difference first."""
+    sides = [
+        counted.where(F.col(outcome).isNotNull()).select(
+            F.col(name).alias("destination"),
+            (F.col("n") if outcome == OUTCOME_BEFORE else F.lit(0)).alias("before"),
+            (F.col("n") if outcome == OUTCOME_AFTER else F.lit(0)).alias("after"),
+        )
+        for name, outcome in ((BEFORE, OUTCOME_BEFORE), (AFTER, OUTCOME_AFTER))
+    ]
+    rows = (
+        sides[0]
+        .unionByName(sides[1])
+        .groupBy("destination")
+        .agg(F.sum("before").alias("before"), F.sum("after").alias("after"))
+        .collect()
+    )
+    found = [Balance(**row.asDict()) for row in rows]
+    return sorted(found, key=lambda b: (-abs(b.after - b.before), b.destination or ""))
+
+
+def _moves(counted: DataFrame) -> list[Move]:
+    rows = (
+        moved(counted)
+        .groupBy(BEFORE, AFTER)
+        .agg(F.sum("n").alias("messages"))
+        .orderBy(F.desc("messages"), BEFORE, AFTER)
+        .limit(MOST_MOVES)
+        .collect()
+    )
+    return [Move(row[BEFORE], row[AFTER], row["messages"]) for row in rows]
