@@ -57,7 +57,7 @@ Master = Annotated[
 
 
 def run(arguments: Sequence[str]) -> int:
-    """Run one command line and return its exit status: 0, 1 (our fault), 2 (the user's), 3 (a gate)."""
+    """Run one command line; returns its exit status (see docs/errors.md)."""
     return guarded(lambda: app(list(arguments), standalone_mode=False))
 
 
