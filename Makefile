@@ -12,13 +12,13 @@ help:  ## Print this list
 
 install: $(STAMP)  ## Install Fairlead and everything it needs into .venv
 
-$(STAMP): requirements.lock pyproject.toml
+$(STAMP): requirements.lock pyproject.toml examples/fairlead-cheapest/pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 	  { echo "Fairlead needs Python 3.11 or newer; $(PYTHON) is $$($(PYTHON) --version 2>&1)." \
 	  "Name another one: make PYTHON=python3.12 $(MAKECMDGOALS)"; exit 1; }
 	$(PYTHON) -m venv .venv
 	$(BIN)/python -m pip install --quiet -r requirements.lock
-	$(BIN)/python -m pip install --quiet --no-deps -e .
+	$(BIN)/python -m pip install --quiet --no-deps -e . -e examples/fairlead-cheapest
 	@touch $@
 
 demo: install  ## Dispatch a year of real departures through a storm, under two policies

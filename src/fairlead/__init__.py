@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from fairlead.balance.change import Change
     from fairlead.balance.cluster import Cluster
     from fairlead.balance.decision import Decision
+    from fairlead.balance.elimination import drop_where, keep_highest
+    from fairlead.balance.own import OwnChoice, OwnElimination
     from fairlead.compiled.table import route
     from fairlead.config.changes import load_changes
     from fairlead.config.clusters import load_clusters
@@ -24,7 +26,11 @@ _PLACES = {
     "Change": "fairlead.balance.change",
     "Cluster": "fairlead.balance.cluster",
     "Decision": "fairlead.balance.decision",
+    "OwnChoice": "fairlead.balance.own",
+    "OwnElimination": "fairlead.balance.own",
     "dispatch": "fairlead.pipeline.dispatch",
+    "drop_where": "fairlead.balance.elimination",
+    "keep_highest": "fairlead.balance.elimination",
     "load_changes": "fairlead.config.changes",
     "load_clusters": "fairlead.config.clusters",
     "rejected": "fairlead.pipeline.dispatch",
@@ -37,7 +43,11 @@ __all__ = [
     "Change",
     "Cluster",
     "Decision",
+    "OwnChoice",
+    "OwnElimination",
     "dispatch",
+    "drop_where",
+    "keep_highest",
     "load_changes",
     "load_clusters",
     "rejected",

@@ -23,6 +23,10 @@ class ConfigError(UserError):
         self.place = place
 
 
+class RuleError(UserError):
+    """An elimination or a choice rule of a user's own failed, or returned what it may not."""
+
+
 class ChangeError(UserError):
     """A change of the cluster cannot be applied."""
 

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 import traceback
 from collections.abc import Callable
 
 import typer
 
-from fairlead.errors import FairleadError, UserError
+from fairlead.errors import FairleadError, RuleError, UserError
 
 UNREADABLE = "FAILED_READ_FILE"
 """What Spark calls a file that is not what its name or its folder's other files promise."""
+RULE = re.compile(rf"{RuleError.__module__}\.{RuleError.__name__}: (?P<line>.*)")
+"""What a rule of a user's own did wrong on an executor."""
 DONE, FAULT, MISTAKE, STOPPED = 0, 1, 2, 130
 
 
@@ -54,6 +57,9 @@ def sparks_line(error: Exception) -> str | None:
         return "Spark: " + " ".join(cause.partition(": ")[2].split())
     if not isinstance(error, PySparkException):
         return None
+    own = RULE.search(str(error))
+    if own:
+        return own["line"]
     condition = error.getCondition() or ""
     ours = condition in {"", "INTERNAL_ERROR"} or "PYTHON" in condition
     first = str(error).strip().splitlines()[0]

@@ -7,8 +7,11 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
+from fairlead.balance.own import CHOICES as OWN_CHOICES
+from fairlead.balance.own import ELIMINATIONS, brought
 from fairlead.balance.policies import POLICIES
-from fairlead.balance.policies.composed import Composed, nearest
+from fairlead.balance.policies.choices import CHOICES
+from fairlead.balance.policies.composed import STEPS, Composed, nearest
 from fairlead.config.clusters import load_clusters
 
 PLAIN_WIDTH = 200
@@ -38,6 +41,13 @@ def show_policies() -> None:
         out.print(f"[bold]{name}[/bold]  {policy.about}")
         out.print(f"    choose it when {policy.choose_when}")
         out.print(f"    not when {policy.choose_when_not}")
+    out.print("A file can compose others: [bold]\\[policy][/bold] eliminate = …, choose = …")
+    out.print(f"    eliminations: {', '.join(STEPS)}{_of_packages(ELIMINATIONS)}", markup=False)
+    out.print(f"    choice rules: {', '.join(CHOICES)}{_of_packages(OWN_CHOICES)}", markup=False)
+
+
+def _of_packages(group: str) -> str:
+    return "".join(f", {name} (of {package})" for name, package in brought(group).items())
 
 
 def show_cluster(path: Path) -> None:

@@ -7,8 +7,10 @@ from collections.abc import Sequence
 import numpy as np
 
 from fairlead.balance.rules.due import Due, TimedRule
+from fairlead.balance.rules.own_rule import OwnRule
 from fairlead.balance.rules.rule import Rule
 from fairlead.compiled.kernels import Int32s, Int64s, as_arrays, kernels
+from fairlead.compiled.own import own_choices
 
 SCAN_MEMBERS = 16
 """Up to so many members a scan is faster than a heap."""
@@ -50,6 +52,8 @@ def _run_one(rule: Rule, heap: Sequence[int], n: int) -> Int64s:
 def choose_among_sets(rule: Rule, sets: Sequence[Sequence[int]], which: Int32s) -> Int64s:
     """One choice for each entry of `which`, among the members of sets[which[k]]."""
     starts, members = flat(sets)
+    if isinstance(rule, OwnRule):
+        return own_choices(rule, starts, members, which)
     if not rule.fits_int64(len(which)):
         out = [0] * len(which)
         rule.module.run(rule.state, starts.tolist(), members.tolist(), which.tolist(), out)

@@ -9,15 +9,14 @@ from typing import Annotated, Any, ClassVar, Final, Literal, NamedTuple
 from msgspec import Meta
 
 from fairlead.balance.objects import Capacity, Table, Weight
+from fairlead.balance.own import CHOICES as OWN_CHOICES
+from fairlead.balance.own import Attributes, OwnChoice, load
 from fairlead.balance.rules import least_served, ready_ring
 from fairlead.balance.rules.fewest_pending import FewestPending
 from fairlead.balance.rules.first_by_name import FirstByName
 from fairlead.balance.rules.least_served import LeastServed
 from fairlead.balance.rules.ready_ring import ReadyRing
 from fairlead.balance.rules.rule import Rule
-
-Attributes = Mapping[str, tuple[Any, Any]]
-"""Key of a destination → its type and its default."""
 
 WEIGHT: Final[Attributes] = {"weight": (Weight, 1)}
 PRIORITY: Final[Attributes] = {"priority": (Annotated[int, Meta(ge=1, le=16)], 8)}
@@ -173,6 +172,24 @@ class ByFewestPending(Choice):
         rule.state.speed[i] = news.after.speed_in_thousandths
 
 
+class ByOwnRule(Choice):
+    """A rule that a package brings."""
+
+    def __init__(self, own: OwnChoice) -> None:
+        """Under the name by which the file calls it."""
+        self.own = own
+        self.name = own.name  # type: ignore[misc]
+        self.about = own.about  # type: ignore[misc]
+        self.attributes = own.attributes  # type: ignore[misc]
+
+    def rule(self, listed: Sequence[Any], passing: Sequence[bool]) -> Rule:
+        return self.own.rule(listed)
+
+    def changed(self, rule: Rule, i: int, news: News) -> None:
+        for name in set(self.own.attributes) & set(rule.state._fields):
+            getattr(rule.state, name)[i] = int(getattr(news.after, name))
+
+
 def _connected(rule: Rule, passing: Sequence[bool]) -> Rule:
     for i, passes in enumerate(passing):
         if passes:
@@ -188,3 +205,11 @@ CHOICES: Final[Mapping[str, Choice]] = {
     each.name: each
     for each in (ByLeastServed(), Circular(), ByReadyRing(), ByFewestPending(), ByFirstByName())
 }
+
+
+def choice_called(name: str) -> Choice | None:
+    """The choice rule of this name, ours or a package's. Raises ConfigError."""
+    if name in CHOICES:
+        return CHOICES[name]
+    own = load(OWN_CHOICES, name, OwnChoice)
+    return None if own is None else ByOwnRule(own)

@@ -10,7 +10,18 @@ import msgspec
 
 from fairlead.balance.elimination import Elimination, keep_highest
 from fairlead.balance.objects import Ref, Table, hint
-from fairlead.balance.policies.choices import CHOICES, PRIORITY, WEIGHT, Attributes, Choice, News
+from fairlead.balance.own import CHOICES as OWN_CHOICES
+from fairlead.balance.own import ELIMINATIONS, OwnElimination, brought, careful, load
+from fairlead.balance.policies.choices import (
+    CHOICES,
+    PRIORITY,
+    WEIGHT,
+    ByLeastServed,
+    ByReadyRing,
+    Choice,
+    News,
+    choice_called,
+)
 from fairlead.balance.policies.destinations import (
     ABSENT,
     DISABLED,
@@ -20,7 +31,7 @@ from fairlead.balance.policies.destinations import (
     DestinationPolicy,
     ListTables,
 )
-from fairlead.balance.policy import Effect
+from fairlead.balance.policy import Effect, Raw
 from fairlead.errors import ConfigError
 
 WORSE_PRIORITY: Final[Elimination[None, Any]] = keep_highest(
@@ -29,23 +40,21 @@ WORSE_PRIORITY: Final[Elimination[None, Any]] = keep_highest(
     lambda c: -c.priority,
     describe=lambda priority: f"priority {-priority}",
 )
-STEPS: Final[Mapping[str, tuple[Elimination[None, Any], Attributes]]] = {
-    step.name: (step, attributes)
-    for step, attributes in (
-        (DISABLED, {"enabled": (bool, True)}),
-        (DOWN, {"state": (Literal["up", "down"], "up")}),
-        (WEIGHT_ZERO, WEIGHT),
-        (WORSE_PRIORITY, PRIORITY),
+STEPS: Final[Mapping[str, OwnElimination]] = {
+    each.elimination.name: each
+    for each in (
+        OwnElimination(DISABLED, {"enabled": (bool, True)}),
+        OwnElimination(DOWN, {"state": (Literal["up", "down"], "up")}),
+        OwnElimination(WEIGHT_ZERO, WEIGHT),
+        OwnElimination(WORSE_PRIORITY, PRIORITY, compares=True),
     )
 }
-"""Eliminations that a policy can be composed of, and what each reads of a destination.
+"""Eliminations that a policy can be composed of; packages may bring more.
 
 Destinations that are not present are always dropped first.
 """
 COMPOSED: Final = "composed"
 """What a policy is called that a file puts together."""
-COMPARING: Final = (WORSE_PRIORITY.name,)
-"""They keep the best of those that are left, so nobody may be dropped after them."""
 
 
 class Composition(Table, frozen=True, kw_only=True):
@@ -55,53 +64,77 @@ class Composition(Table, frozen=True, kw_only=True):
     choose: str
 
 
-def check(composition: Composition) -> None:
-    """Refuse a composition that cannot work. Raises ConfigError."""
-    seen: list[str] = []
-    for name in composition.eliminate:
-        if name not in STEPS:
-            raise ConfigError(
-                f"policy.eliminate: found {name!r}, allowed: {', '.join(STEPS)}{hint(name, STEPS)}",
-                ["policy", "eliminate"],
-            )
-        if name in seen:
+def elimination_called(name: str) -> OwnElimination:
+    """The elimination of this name, ours or a package's. Raises ConfigError."""
+    found = STEPS.get(name) or load(ELIMINATIONS, name, OwnElimination)
+    if found is None:
+        known = [*STEPS, *brought(ELIMINATIONS)]
+        raise ConfigError(
+            f"policy.eliminate: found {name!r}, allowed: {', '.join(known)}{hint(name, known)}",
+            ["policy", "eliminate"],
+        )
+    return found if name in STEPS else careful(name, found)
+
+
+def check(eliminate: Sequence[str], choose: str) -> tuple[list[OwnElimination], Choice]:
+    """The parts of a composition; one that cannot work is refused. Raises ConfigError."""
+    pieces: dict[str, OwnElimination] = {}
+    for name in eliminate:
+        piece = elimination_called(name)
+        if name in pieces:
             raise ConfigError(
                 f"policy.eliminate: found {name!r} twice, allowed: once", ["policy", "eliminate"]
             )
-        late = [before for before in seen if before in COMPARING]
-        if late:
+        late = [before for before, each in pieces.items() if each.compares]
+        if late and not piece.compares:
             raise ConfigError(
                 f"policy.eliminate: found {name!r} after {late[0]!r}, which keeps the best of "
                 f"those that are left: if {name!r} then drops them all, nobody worse is asked; "
                 f"allowed: {late[0]!r} last",
                 ["policy", "eliminate"],
             )
-        seen.append(name)
-    if composition.choose not in CHOICES:
+        pieces[name] = piece
+    choice = choice_called(choose)
+    if choice is None:
+        known = [*CHOICES, *brought(OWN_CHOICES)]
         raise ConfigError(
-            f"policy.choose: found {composition.choose!r}, allowed: {', '.join(CHOICES)}"
-            f"{hint(composition.choose, CHOICES)}",
+            f"policy.choose: found {choose!r}, allowed: {', '.join(known)}{hint(choose, known)}",
             ["policy", "choose"],
         )
-    choice = CHOICES[composition.choose]
-    if "weight" in choice.attributes and WEIGHT_ZERO.name not in seen:
+    _check_together(pieces, choice)
+    return list(pieces.values()), choice
+
+
+def _check_together(pieces: Mapping[str, OwnElimination], choice: Choice) -> None:
+    if choice.name == ByLeastServed.name and WEIGHT_ZERO.name not in pieces:
         raise ConfigError(
             f"policy.eliminate: {choice.name} divides by the weight, so weight 0 must be dropped; "
             f"found no {WEIGHT_ZERO.name!r}, allowed: with {WEIGHT_ZERO.name!r}",
             ["policy", "eliminate"],
         )
-    if "priority" in choice.attributes and WORSE_PRIORITY.name in seen:
+    if choice.name == ByReadyRing.name and WORSE_PRIORITY.name in pieces:
         raise ConfigError(
             f"policy.eliminate: found {WORSE_PRIORITY.name!r}, which {choice.name} does itself, "
             "and with it a busy priority could not fall back on a worse one; "
             f"allowed: without {WORSE_PRIORITY.name!r}",
             ["policy", "eliminate"],
         )
+    known: dict[str, tuple[str, tuple[Any, Any]]] = {}
+    every = {name: piece.attributes for name, piece in pieces.items()}
+    for name, attributes in (*every.items(), (choice.name, choice.attributes)):
+        for key, declared in attributes.items():
+            other, before = known.setdefault(key, (name, declared))
+            if before != declared:
+                raise ConfigError(
+                    f"policy: {other!r} and {name!r} declare the key {key!r} of a destination "
+                    "differently, allowed: the same type and default"
+                )
 
 
 class Composed(DestinationPolicy[Any]):
     """Eliminations by name, then a choice rule by name."""
 
+    pieces: ClassVar[tuple[OwnElimination, ...]]
     choice: ClassVar[Choice]
 
     def __init__(self, tables: Any) -> None:  # noqa: ANN401 - made for this policy
@@ -114,9 +147,13 @@ class Composed(DestinationPolicy[Any]):
     def ordered(self, refs: list[Ref]) -> list[Ref]:
         return sorted(refs, key=lambda ref: ref.name) if self.choice.by_name else refs
 
+    def key(self, raw: Raw) -> Mapping[str, str]:
+        return dict(zip(self.reads, raw, strict=True))
+
     def passes(self, each: Any) -> bool:  # noqa: ANN401 - a table of the policy's own
-        alone = (step for step in self.steps if step.name not in COMPARING)
-        return all(step.keep(None, [each]) for step in alone)
+        """Whether no elimination drops it whatever the message and the others are."""
+        alone = (p.elimination for p in self.pieces if not p.compares and not p.reads)
+        return each.present and all(step.keep({}, [each]) for step in alone)
 
     def changed(self, ref: Ref, before: Any, after: Any) -> None:  # noqa: ANN401
         i = self.index[ref]
@@ -130,13 +167,13 @@ class Composed(DestinationPolicy[Any]):
 
     def _peers(self, i: int) -> list[int]:
         own = self.listed[i]
-        comparing = [step for step in self.steps if step.name in COMPARING]
+        comparing = [p.elimination for p in self.pieces if p.compares and not p.reads]
         return [
             j
             for j, each in enumerate(self.listed)
             if j != i
             and self._passing[j]
-            and all(len(step.keep(None, [own, each])) == len((own, each)) for step in comparing)
+            and all(len(step.keep({}, [own, each])) == len((own, each)) for step in comparing)
         ]
 
     def load(self, plain: Mapping[str, Any]) -> None:
@@ -150,9 +187,11 @@ class Composed(DestinationPolicy[Any]):
         return any(limits) or any(e.attribute == "capacity" and e.value for e in effects)
 
     def weights(self) -> dict[str, int]:
+        if self.reads:  # who is left depends on the message
+            return {}
         left: Sequence[Any] = self.listed
         for step in self.steps:
-            left = step.keep(None, left)
+            left = step.keep({}, left)
         kept = {each.name for each in left}
         return self.choice.weights(self.listed, [each.name in kept for each in self.listed])
 
@@ -180,11 +219,10 @@ def compose(
     choose_when_not: str = "",
 ) -> type[Composed]:
     """The policy of these eliminations and this choice rule. Raises ConfigError."""
-    check(Composition(eliminate=list(eliminate), choose=choose))
-    choice = CHOICES[choose]
+    pieces, choice = check(eliminate, choose)
     attributes: dict[str, tuple[Any, Any]] = {}
-    for step in eliminate:
-        attributes.update(STEPS[step][1])
+    for piece in pieces:
+        attributes.update(piece.attributes)
     attributes.update(choice.attributes)
     destination = msgspec.defstruct(
         "Destination",
@@ -205,7 +243,9 @@ def compose(
         "choose_when_not": choose_when_not,
         "tables": tables,
         "kinds": {"destination": destination},
-        "steps": (ABSENT, *(STEPS[step][0] for step in eliminate)),
+        "pieces": tuple(pieces),
+        "steps": (ABSENT, *(piece.elimination for piece in pieces)),
+        "reads": tuple(dict.fromkeys(name for piece in pieces for name in piece.reads)),
         "choice": choice,
         "counts": choice.counts,
     }

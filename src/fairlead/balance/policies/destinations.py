@@ -58,13 +58,13 @@ class ListTables(Tables, frozen=True, kw_only=True):
 T = TypeVar("T", bound=ListTables)
 
 
-class DestinationPolicy(Policy[T, None, Any]):
+class DestinationPolicy(Policy[T, Any, Any]):
     """A policy over a list of destinations; no attribute of a message decides who is a candidate.
 
     The rule's members are the destinations in the order that `ordered` gives.
     """
 
-    steps: ClassVar[tuple[Elimination[None, Any], ...]]
+    steps: ClassVar[tuple[Elimination[Any, Any], ...]]
     """The eliminations, in order."""
 
     def __init__(self, tables: T) -> None:
@@ -88,13 +88,13 @@ class DestinationPolicy(Policy[T, None, Any]):
     def listing(self, tables: T) -> Iterable[tuple[Ref, Object]]:
         return ((Ref(KIND, each.name), each) for each in tables.destination)
 
-    def key(self, raw: Raw) -> None:
+    def key(self, raw: Raw) -> Any:  # noqa: ANN401 - what the policy makes of it
         return None
 
-    def candidates(self, key: None) -> tuple[list[Any], str]:
+    def candidates(self, key: object) -> tuple[list[Any], str]:
         return list(self.objects.values()), NO_DESTINATION
 
-    def eliminations(self) -> Sequence[Elimination[None, Any]]:
+    def eliminations(self) -> Sequence[Elimination[Any, Any]]:
         return self.steps
 
     def member(self, candidate: Any) -> int:  # noqa: ANN401 - a table of the policy's own

@@ -1,0 +1,1 @@
+fairlead explain --cluster own.toml --message region=east --count 4

@@ -1,0 +1,176 @@
+"""A choice rule that a user brings: two functions over a state of integers, and nothing else.
+
+`run` is a template: it is bound to the user's functions, and is plain Python live and compiled on
+tables, as with every rule.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from types import ModuleType
+from typing import Any
+
+from fairlead.balance.rules.integers import INT64_END, Indexes, Ints, copied
+from fairlead.balance.rules.rule import Comparison, Rank, Rule
+from fairlead.errors import RuleError
+
+HALF: int = INT64_END // 2
+ALL_WELL = -1
+
+
+def run(
+    s: Any,  # noqa: ANN401 - the user's own
+    starts: Indexes,
+    members: Indexes,
+    sets: Indexes,
+    out: Ints,
+    choose: Callable[[Any, Indexes, int, int], int],
+    served: Callable[[Any, int], None],
+) -> int:
+    """Choose for each k, into out[k]; stops at the first choice that is none of the members.
+
+    Returns where it stopped, with the choice in out[k]; ALL_WELL if nowhere.
+    """
+    for k in range(len(sets)):
+        start, stop = starts[sets[k]], starts[sets[k] + 1]
+        i = choose(s, members, start, stop)
+        out[k] = i
+        known = False
+        for place in range(start, stop):
+            if members[place] == i:
+                known = True
+        if not known:
+            return k
+        served(s, i)
+    return ALL_WELL
+
+
+class OwnRule(Rule):
+    """A rule made of a user's `choose` and `served`."""
+
+    def __init__(
+        self,
+        name: str,
+        state: Any,  # noqa: ANN401 - a NamedTuple of the user's own
+        choose: Callable[[Any, Indexes, int, int], int],
+        served: Callable[[Any, int], None],
+        completed: Callable[[Any, int], None] | None,
+        module: ModuleType,
+    ) -> None:
+        """`module` holds what is compiled."""
+        self.own_name = name
+        self.state = state
+        self.functions = (choose, served, completed)
+        self.own_module = module
+
+    @property
+    def name(self) -> str:  # type: ignore[override]
+        """What the rule is called in a file."""
+        return self.own_name
+
+    @property
+    def module(self) -> ModuleType:  # type: ignore[override]
+        """What is compiled."""
+        return self.own_module
+
+    def choose(self, members: Sequence[int]) -> int:
+        found = self.look(self.state, members)
+        self.served(found)
+        return found
+
+    def look(self, state: Any, members: Sequence[int]) -> int:  # noqa: ANN401
+        """Choose, and count nothing. Raises RuleError."""
+        with Careful(f"choice rule {self.own_name}"):
+            found = int(self.functions[0](state, members, 0, len(members)))
+        if found not in members:
+            raise nonsense(self.own_name, found, members)
+        return found
+
+    def served(self, member: int) -> None:
+        with Careful(f"choice rule {self.own_name}"):
+            self.functions[1](self.state, member)
+
+    def completed(self, member: int) -> None:
+        completed = self.functions[2]
+        if completed is not None:
+            with Careful(f"choice rule {self.own_name}"):
+                completed(self.state, member)
+
+    def scheduled(self, members: Sequence[int]) -> bool:
+        return False
+
+    def advance(self, members: Sequence[int], n: int) -> None:
+        for _ in range(n):
+            self.choose(members)
+
+    def period(self, members: Sequence[int]) -> int:
+        return len(members)
+
+    def settled(self, members: Sequence[int]) -> bool:
+        return False
+
+    def heap(self, members: Sequence[int]) -> list[int]:
+        return list(members)
+
+    def fits_int64(self, choices: int) -> bool:
+        # What the user's functions make of the numbers nobody knows; half of the room is theirs.
+        return all(-HALF < value < HALF for field in self.state for value in field)
+
+    def upcoming(self, members: Sequence[int], n: int) -> list[int]:
+        return [self.choose(members) for _ in range(n)]
+
+    def compare(self, members: Sequence[int], names: Sequence[str]) -> Comparison:
+        """Who would be chosen, then who if that one were gone, and so on."""
+        left, ranks = list(members), []
+        while left:
+            state = type(self.state)(*copied(self.state))
+            found = self.look(state, left)
+            ranks.append(Rank(found, self._value(found)))
+            left.remove(found)
+        if len(ranks) < 2:
+            return Comparison(ranks, [], "", "")
+        first, second = (names[rank.member] for rank in ranks[:2])
+        otherwise = f"{second} would have been chosen if {first} had been gone"
+        return Comparison(ranks, [], f"{self.own_name} prefers {first} to {second}", otherwise)
+
+    def _value(self, i: int) -> str:
+        each = (
+            f"{name} {field[i]}"
+            for name, field in zip(self.state._fields, self.state, strict=True)
+            if i < len(field)
+        )
+        return ", ".join(each)
+
+    def copy(self) -> OwnRule:
+        state = type(self.state)(*copied(self.state))
+        return OwnRule(self.own_name, state, *self.functions, self.own_module)
+
+
+class Careful:
+    """Turns whatever a user's function raises into a RuleError that names it."""
+
+    def __init__(self, name: str) -> None:
+        """`name`: what the function is called in a file."""
+        self.name = name
+
+    def __enter__(self) -> None:
+        """Begin."""
+
+    def __exit__(self, kind: object, error: BaseException | None, _: object) -> None:
+        """Name what went wrong."""
+        if isinstance(error, Exception) and not isinstance(error, RuleError):
+            raise failed(self.name, error) from error
+
+
+def failed(name: str, error: Exception) -> RuleError:
+    """The error for a user's function that raised one."""
+    told = str(error).strip().split("\n", 1)[0]
+    return RuleError(f"{name}: it failed with {type(error).__name__}: {told}")
+
+
+def nonsense(name: str, found: int, members: Sequence[int]) -> RuleError:
+    """The error for a choice that is no candidate."""
+    return RuleError(
+        f"choice rule {name}: it chose {found}, allowed: one of the members that it was given, "
+        f"{', '.join(map(str, list(members)[:12]))}"
+    )

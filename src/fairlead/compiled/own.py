@@ -1,0 +1,81 @@
+"""A user's own choice rule on a table: compiled where Numba can, else as it stands."""
+
+from __future__ import annotations
+
+import logging
+from types import ModuleType
+from typing import Any
+
+import numba
+import numpy as np
+from numba.core.errors import NumbaError
+
+from fairlead.balance.own import OwnChoice
+from fairlead.balance.rules import own_rule
+from fairlead.balance.rules.own_rule import ALL_WELL, OwnRule, failed, nonsense
+from fairlead.compiled.kernels import Int32s, Int64s, as_arrays, kernels
+
+log = logging.getLogger("fairlead")
+
+
+def own_choices(rule: OwnRule, starts: Int64s, members: Int64s, which: Int32s) -> Int64s:
+    """One choice for each entry of `which`; moves the rule on. Raises RuleError."""
+    found = np.empty(len(which), np.int64)
+    compiled = _compiled(rule.module)
+    if compiled is not None and rule.fits_int64(len(which)):
+        run, choose, served = compiled
+        state = as_arrays(rule.state)
+        try:
+            stopped = run(state, starts, members, which, found, choose, served)
+        except NumbaError as error:
+            _interpreted(rule.module, error)
+        except Exception as error:
+            raise failed(f"choice rule {rule.name}", error) from error
+        else:
+            rule.adopt(state)
+            _check(rule, stopped, starts, members, which, found)
+            return found
+    out = [0] * len(which)
+    choose, served, _ = rule.functions
+    with own_rule.Careful(f"choice rule {rule.name}"):
+        stopped = own_rule.run(
+            rule.state, starts.tolist(), members.tolist(), which.tolist(), out, choose, served
+        )
+    found[:] = out
+    _check(rule, stopped, starts, members, which, found)
+    return found
+
+
+def _check(
+    rule: OwnRule, stopped: int, starts: Int64s, members: Int64s, which: Int32s, found: Int64s
+) -> None:
+    if stopped != ALL_WELL:
+        own = members[starts[which[stopped]] : starts[which[stopped] + 1]]
+        raise nonsense(rule.name, int(found[stopped]), own.tolist())
+
+
+INTERPRETED: set[OwnChoice] = set()
+"""Rules that Numba cannot compile; each is told once."""
+
+
+def _interpreted(module: ModuleType, error: Exception) -> None:
+    choice: OwnChoice = vars(module)["OWN"]
+    INTERPRETED.add(choice)
+    first = str(error).strip().split("\n", 1)[0]
+    log.warning(
+        "a choice rule of your own cannot be compiled, so it is slower",
+        extra={"rule": choice.name, "reason": first},
+    )
+
+
+def _compiled(module: ModuleType) -> tuple[Any, Any, Any] | None:
+    """`run` and the user's functions, compiled when they are first called."""
+    choice: OwnChoice = vars(module)["OWN"]
+    if choice in INTERPRETED:
+        return None
+    functions = kernels(module)
+    choose, served = (getattr(functions, f.__name__) for f in (choice.choose, choice.served))
+    return _run, choose, served
+
+
+_run = numba.njit(own_rule.run)
