@@ -115,6 +115,8 @@ def test_nanomsg_is_a_composition() -> None:
 def test_the_nearest_preset_is_named() -> None:
     own = compose("own", ("down", "weight-zero", "worse-priority"), "least-served")
     assert nearest(own) == "nearest preset: weighted (also worse-priority, without disabled)"
+    ring = compose("own", ("down",), "ready-ring")
+    assert nearest(ring) == "nearest preset: nanomsg, the same"
     for preset in PRESETS:
         assert nearest(preset) == f"nearest preset: {preset.name}, the same"
 
@@ -141,3 +143,40 @@ def test_every_policy_says_when_to_choose_it() -> None:
 def test_shares_of_levels(levels: list[tuple[int, int]], wanted: list[int]) -> None:
     found = shares([Health(*each) for each in levels], 140, 50)
     assert [level.share for level in found] == wanted
+
+
+def test_what_was_lost_in_a_failure_is_not_completed_later() -> None:
+    balancer = Balancer(cluster("fewest-pending"))
+    lost, *_ = [balancer.choose() for _ in range(2)]
+    balancer.apply([Change("A", "state", "failed")])
+    balancer.apply([Change("A", "state", "up")])
+    assert balancer.choose().destination == "A"
+    snapshot = balancer.snapshot()
+    balancer.completed(lost)
+    assert balancer.snapshot()["clusters"] == snapshot["clusters"]
+    balancer.restore(snapshot)
+    balancer.completed(lost)
+    assert balancer.snapshot()["clusters"] == snapshot["clusters"]
+
+
+@pytest.mark.parametrize("change", ["A", Change("A", "state", "down", 1.5)])
+def test_a_change_that_is_none_is_refused(change: Any) -> None:
+    with pytest.raises(ChangeError, match="in whole microseconds"):
+        Balancer(cluster("weighted")).apply([change])
+
+
+def test_shares_are_told_as_shares() -> None:
+    servers = [{"name": "n1", "weight": 2}, {"name": "n2", "state": "down"}]
+    far = {"name": "far", "priority": 1, "weight": 7}
+    why = str(
+        Balancer(cluster("priority-failover", destination=[*servers, far])).choose().explain()
+    )
+    assert "1. n1: 0 served / share 7 = 0" in why
+    assert "n1 has the larger share: 7 > 3" in why
+    assert "far would have been chosen if n1 had been gone" in why
+
+
+@pytest.mark.parametrize("options", [{"spill": "none"}, {"panic_threshold": 0}])
+def test_panic_is_told_only_where_there_can_be_any(options: Any) -> None:
+    assert "panic" not in str(cluster("priority-failover", options=options).start().effective())
+    assert "panic" in str(cluster("priority-failover").start().effective())

@@ -8,7 +8,7 @@ from itertools import count, repeat
 from threading import Lock
 from typing import Any, Final
 
-from fairlead.balance.change import Change
+from fairlead.balance.change import FAILED, STATE, Change
 from fairlead.balance.cluster import Cluster, resolve
 from fairlead.balance.course import LOG, AnyPolicy, Direct, Frame, Scheduled
 from fairlead.balance.decision import Decision
@@ -43,6 +43,8 @@ class Desk:
         self.policy = policy
         self.sequences: dict[Raw, int] = {}
         self.bindings: dict[Raw, int] = {}
+        self.failed: dict[str, int] = {}
+        """Destination → the version since which it holds nothing of what came before."""
         self._begin()
 
     def _begin(self) -> None:
@@ -165,8 +167,10 @@ class Desk:
             self.course.place -= unused
             self.sequences[()] -= unused
 
-    def completed(self, destination: str) -> None:
-        """A destination has finished one message."""
+    def completed(self, destination: str, version: int) -> None:
+        """A destination has finished a message that was decided in this version."""
+        if version < self.failed.get(destination, 0):
+            return  # it failed since then, and lost the message
         try:
             member = self.policy.members.index(destination)
         except ValueError:
@@ -180,6 +184,9 @@ class Desk:
         """Make the changes of one step."""
         self._settle()
         self.policy.apply(effects)
+        for ref, attribute, value in effects:
+            if ref is not None and (attribute, value) == (STATE, FAILED):
+                self.failed[ref.name] = self.policy.version
         self._begin()
 
     def dump(self) -> dict[str, Any]:
@@ -189,6 +196,7 @@ class Desk:
             "policy": self.policy.dump(),
             "sequences": [[list(stream), n] for stream, n in self.sequences.items()],
             "bindings": [[list(key), member] for key, member in self.bindings.items()],
+            "failed": dict(self.failed),
         }
 
     def load(self, plain: Mapping[str, Any]) -> None:
@@ -196,6 +204,7 @@ class Desk:
         self.policy.load(plain["policy"])
         self.sequences = {tuple(stream): n for stream, n in plain["sequences"]}
         self.bindings = {tuple(key): member for key, member in plain["bindings"]}
+        self.failed = dict(plain["failed"])
         self._begin()
 
 
@@ -309,12 +318,17 @@ class Balancer:
             self._position += 1
 
     def completed(self, decision: Decision) -> None:
-        """A destination has finished a message; one that was busy may now be ready."""
+        """A destination has finished a message; one that was busy may now be ready.
+
+        To be called once for each decision. A message that was lost when its destination failed
+        is not completed any more: that changes nothing.
+        """
         if decision.destination is None:
             raise MessageError(f"completed: the decision's outcome is {decision.outcome}")
         with self._lock:
             self._withdraw()
-            self._desks[decision.cluster].completed(decision.destination)
+            version = decision.frame.version if decision.frame else 0
+            self._desks[decision.cluster].completed(decision.destination, version)
 
     def apply(self, changes: Change | Iterable[Change]) -> None:
         """Make changes to the clusters, all or (if one is refused) none.

@@ -78,7 +78,9 @@ def _policy(plain: Mapping[str, Any]) -> type[Policy[Any, Any, Any]]:
             composition = msgspec.convert(policy, Composition)
         except msgspec.ValidationError as error:
             line, place = refusal(error, policy, Composition, {})
-            raise ConfigError(f"policy.{line}", ["policy", *place]) from None
+            raise ConfigError(
+                f"policy.{line}; options of the choice rule stand in [options]", ["policy", *place]
+            ) from None
         return compose(COMPOSED, tuple(composition.eliminate), composition.choose)
     if not isinstance(policy, str) or policy not in POLICIES:
         raise ConfigError(
@@ -113,11 +115,20 @@ def resolve(
     states: Mapping[str, Policy[Any, Any, Any]], changes: Sequence[Change]
 ) -> list[tuple[int, str, list[Effect]]]:
     """The changes as steps (time, cluster, effects), one for each time and cluster touched."""
+    for change in changes:
+        _check(change)
     steps: dict[tuple[int, str], list[Effect]] = {}
     for change in sorted(changes, key=lambda change: change.time):
         for name, own in _addressed(states, change):
             steps.setdefault((change.time, name), []).append(states[name].resolve(own))
     return [(time, name, effects) for (time, name), effects in steps.items()]
+
+
+def _check(change: object) -> None:
+    if not (isinstance(change, Change) and isinstance(change.time, int)):
+        raise ChangeError(
+            f"change: found {change!r}, allowed: a fairlead.Change, its time in whole microseconds"
+        )
 
 
 def _addressed(

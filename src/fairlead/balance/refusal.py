@@ -39,7 +39,8 @@ def refusal(
         elsewhere = [policy for policy, keys in others.items() if name in keys]
         ignored = f" (a key of {listed(elsewhere)}; here it would be ignored)" if elsewhere else ""
         line = f"{spelled(plain, [*place, name])}: found a key that is not known{ignored}, "
-        return f"{line}allowed: {listed(known, 20)}{hint(name, known)}", [*place, name]
+        words = listed(known, 20) or "none"
+        return f"{line}allowed: {words}{hint(name, known)}", [*place, name]
     if "missing required field" in what and named:
         place.append(named["name"])
         info = _type_at(table, place)

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from fairlead.balance.balancer import Balancer
-from fairlead.balance.message import WORDS
 from fairlead.balance.objects import hint, listed
 from fairlead.cli.options import pairs
 from fairlead.cli.show import console, printable, table
@@ -21,7 +20,7 @@ def explain_invented(path: Path, given: Sequence[str], count: int) -> None:
     """Send some equal messages to a cluster at its beginning, and explain the last choice."""
     clusters = load_clusters(path)
     message = pairs("--message", given)
-    read = {"cluster", "type", *WORDS}
+    read = {"cluster", "type"}
     for cluster in clusters:
         read |= set(cluster.policy.reads)
         if cluster.policy.binds:

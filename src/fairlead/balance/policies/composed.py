@@ -293,14 +293,13 @@ PRESETS: Final = (
 
 def nearest(policy: type[Composed]) -> str:
     """The preset that is most like a composition, and how they differ, in words."""
-
-    def apart(preset: type[Composed]) -> tuple[bool, int]:
-        return preset.choice is not policy.choice, len(set(preset.steps) ^ set(policy.steps))
-
-    preset = min(PRESETS, key=apart)
-    own, other = ({step.name for step in each.steps} for each in (policy, preset))
-    told = [f"also {name}" for name in sorted(own - other)]
-    told += [f"without {name}" for name in sorted(other - own)]
-    if preset.choice is not policy.choice:
-        told.append(f"chooses {policy.choice.name} instead of {preset.choice.name}")
-    return f"nearest preset: {preset.name}" + (f" ({', '.join(told)})" if told else ", the same")
+    known = {each.name: ({step.name for step in each.steps}, each.choice.name) for each in PRESETS}
+    known["nanomsg"] = ({ABSENT.name, DOWN.name}, ByReadyRing.name)
+    own, choice = {step.name for step in policy.steps}, policy.choice.name
+    name = min(known, key=lambda each: (known[each][1] != choice, len(known[each][0] ^ own)))
+    steps, chosen_by = known[name]
+    told = [f"also {step}" for step in sorted(own - steps)]
+    told += [f"without {step}" for step in sorted(steps - own)]
+    if chosen_by != choice:
+        told.append(f"chooses {choice} instead of {chosen_by}")
+    return f"nearest preset: {name}" + (f" ({', '.join(told)})" if told else ", the same")

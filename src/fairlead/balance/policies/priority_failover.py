@@ -23,7 +23,9 @@ from fairlead.balance.policies.destinations import (
     DestinationPolicy,
     ListTables,
 )
+from fairlead.balance.rules import least_served
 from fairlead.balance.rules.least_served import LeastServed
+from fairlead.balance.rules.rule import Comparison, Rank
 from fairlead.errors import ConfigError
 
 WHOLE = 100
@@ -110,6 +112,28 @@ def _nobody_up(levels: Sequence[Health], panic_threshold: int) -> list[Level]:
     return [Level(share, panic=True) for share in given]
 
 
+class ByShare(LeastServed):
+    """The rule, told in the policy's words: what it weighs are shares, not the file's weights."""
+
+    def compare(self, members: Sequence[int], names: Sequence[str]) -> Comparison:
+        found = super().compare(members, names)
+        ranks = [Rank(i, value.replace("weight", "share")) for i, value in found.ranks]
+        if len(ranks) < 2:
+            return found._replace(ranks=ranks)
+        first, second = (names[rank.member] for rank in ranks[:2])
+        decided = found.decided.replace("for its weight", "for its share")
+        return found._replace(
+            ranks=ranks,
+            decided=decided.replace("is heavier", "has the larger share"),
+            otherwise=f"{second} would have been chosen if {first} had been gone",
+        )
+
+    def copy(self) -> ByShare:
+        other = object.__new__(ByShare)
+        other.state = least_served.copy(self.state)
+        return other
+
+
 class PriorityFailover(DestinationPolicy[FailoverTables]):
     """Level shares by health, then the lowest sent/weight."""
 
@@ -134,8 +158,9 @@ class PriorityFailover(DestinationPolicy[FailoverTables]):
                 )
         self.overprovisioning = _or(options.overprovisioning, OVERPROVISIONING)
         self.panic_threshold = _or(options.panic_threshold, PANIC_THRESHOLD)
+        self.can_panic = self.gradual and self.panic_threshold > 0
         self._look()
-        self.rule = LeastServed(self._weights)
+        self.rule = ByShare(self._weights)
 
     def ordered(self, refs: list[Ref]) -> list[Ref]:
         return sorted(refs, key=lambda ref: ref.name)
@@ -172,11 +197,12 @@ class PriorityFailover(DestinationPolicy[FailoverTables]):
 
     def eliminations(self) -> Sequence[Elimination[None, Any]]:
         levels = self.levels
+        unless = ", unless their level is in panic" if self.can_panic else ""
         return (
             *IN_SERVICE,
             drop_where(
                 "down",
-                "destinations that are down are dropped, unless their level is in panic",
+                f"destinations that are down are dropped{unless}",
                 lambda _, c: not self._usable(c),
                 lambda _, c: f"state is {c.state}",
             ),
@@ -196,7 +222,7 @@ class PriorityFailover(DestinationPolicy[FailoverTables]):
         weights = self._weights
         self._look()
         if weights != self._weights:
-            self.rule = LeastServed(self._weights)
+            self.rule = ByShare(self._weights)
 
     def load(self, plain: Mapping[str, Any]) -> None:
         super().load(plain)
@@ -206,7 +232,7 @@ class PriorityFailover(DestinationPolicy[FailoverTables]):
         return dict(self._got)
 
     def reset(self) -> None:
-        self.rule = LeastServed(self._weights)
+        self.rule = ByShare(self._weights)
 
     def effective(self) -> list[str]:
         found = [f"{e.name}: {e.about}" for e in self.eliminations()]
@@ -215,7 +241,7 @@ class PriorityFailover(DestinationPolicy[FailoverTables]):
                 f"a level takes everything until less than {WHOLE}/{self.overprovisioning} of it "
                 "is up; then the rest spills to the next level"
             )
-            if self.panic_threshold:
+            if self.can_panic:
                 found.append(
                     "where all levels together cannot take everything, a level of which less than "
                     f"{self.panic_threshold} % is up uses everybody on it"
