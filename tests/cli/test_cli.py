@@ -252,7 +252,11 @@ def test_explain_refuses_what_would_have_no_effect(desk: Desk) -> None:
     assert "needs --cluster" in desk.refused("explain")
     line = desk.refused("explain", "-c", cluster, "-m", "queue=ORDERS")
     assert "does not read it" in line
-    assert "found 'bad'" in desk.refused("explain", "-c", cluster, "-m", "pcf=bad")
+    assert "does not read it" in desk.refused("explain", "-c", cluster, "-m", "pcf=true")
+    hub = 'policy = "ibm-mq"\n[queue_manager]\nname = "HUB"\nclusters = ["C"]\n'
+    hub += '[[queue]]\nname = "Q"\nqueue_manager = "HUB"\n'
+    line = desk.refused("explain", "-c", desk.write("hub.toml", hub), "-m", "pcf=bad")
+    assert "found 'bad', allowed: true, false" in line
     assert "not a folder that dispatch wrote" in desk.refused("explain", desk / "o", "--id", "x")
 
 
