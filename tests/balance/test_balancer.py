@@ -263,7 +263,7 @@ def test_a_decision_explains_itself() -> None:
     dropped = [(drop.candidate, drop.because) for step in why.steps for drop in step.dropped]
     assert dropped == [("C", "enabled is false"), ("D", "weight is 0")]
     assert [name for name, _ in why.ranks] == ["B", "A"]
-    assert why.decided == "equal at 0; B is heavier: 200 > 100"
+    assert why.decided == "equal at 0; B has the larger weight: 200 > 100"
     assert (why.deciding_step, why.runner_up) == ("least-served", "A")
     assert why.otherwise == "A would have been chosen with a weight of 200 or more"
 

@@ -70,12 +70,12 @@ def test_what_moved_is_listed(spark: SparkSession) -> None:
     assert [tuple(row) for row in rows] == [("b", "g", "A", "B", "routed", "routed")]
 
 
-def test_no_one_needs_groups(spark: SparkSession) -> None:
+def test_groups_that_only_one_run_knows_count(spark: SparkSession) -> None:
     run = frame(spark, {"a": ("A", "routed", "")}).drop("group")
     other = frame(spark, {"a": ("B", "routed", "g")})
     found = diff(compare(run, other))
     assert found.moves == [Move("A", "B", 1)]
-    assert (found.groups, found.groups_moved) == (0, 0)
+    assert (found.groups, found.groups_moved) == (1, 1)
 
 
 def test_a_table_that_dispatch_did_not_make_is_refused(spark: SparkSession) -> None:

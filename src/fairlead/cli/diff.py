@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
+from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -40,12 +40,12 @@ def run_diff(
 ) -> int:
     """Compare two runs; the status is FAILED where a condition holds."""
     gates = [gate(each, GATES) for each in fail_if]
-    formats = [_format(folder) for folder in (before, after)]
     if overwrite and out is None:
         raise UserError("--overwrite says what to do with --out DIR, which is not given")
-    from contextlib import nullcontext
-
     from fairlead.pipeline.deliver import Delivery
+    from fairlead.pipeline.keep import read_journal
+
+    formats = [read_journal(folder)["file_format"] for folder in (before, after)]
 
     delivery = nullcontext() if out is None else Delivery(out, overwrite=overwrite)
     with delivery as made, Stages(3 if out else 2) as stages:
@@ -70,16 +70,6 @@ def run_diff(
     if out:
         console().print(f"results: {out}", markup=False)
     return _judge(found, gates)
-
-
-def _format(folder: Path) -> str:
-    """The format of a run's decisions. Raises UserError where it is no run's folder."""
-    try:
-        journal = json.loads((folder / "journal.json").read_text(encoding="utf-8"))
-    except (FileNotFoundError, NotADirectoryError):
-        raise UserError(f"{folder}: not a folder that dispatch wrote (no journal.json)") from None
-    file_format: str = journal["file_format"]
-    return file_format
 
 
 def _decisions(spark: SparkSession, folder: Path, file_format: str) -> DataFrame:

@@ -65,14 +65,16 @@ def compare(before: DataFrame, after: DataFrame) -> DataFrame:
     """One row for each message of either run.
 
     `before`, `after`: decisions, with `id`, `destination`, `outcome` and perhaps `group`. Gives
-    `id`, `group` ("" for none), destination and outcome before and after (null where that run has
-    no such message). Raises MessageError.
+    `id`, destination and outcome before and after (null where that run has no such message), and,
+    if a run has it, `group` ("" for none). Raises MessageError.
     """
     one = _narrow(before, "before", BEFORE, OUTCOME_BEFORE)
     other = _narrow(after, "after", AFTER, OUTCOME_AFTER)
-    group = F.coalesce(F.col(f"{GROUP}_{BEFORE}"), F.col(f"{GROUP}_{AFTER}"))
+    both = (*one.columns, *other.columns)
+    known = [name for name in (f"{GROUP}_{BEFORE}", f"{GROUP}_{AFTER}") if name in both]
+    group = [F.coalesce(*known, F.lit("")).alias(GROUP)] if known else []
     return one.join(other, "id", "full_outer").select(
-        "id", group.alias(GROUP), BEFORE, AFTER, OUTCOME_BEFORE, OUTCOME_AFTER
+        "id", *group, BEFORE, AFTER, OUTCOME_BEFORE, OUTCOME_AFTER
     )
 
 
@@ -83,11 +85,12 @@ def _narrow(decisions: DataFrame, which: str, destination: str, outcome: str) ->
                 f"{which}: no column {name!r}, found: {', '.join(decisions.columns)}; "
                 "allowed: what dispatch decided"
             )
+    group = [text(decisions, GROUP).alias(f"{GROUP}_{destination}")]
     return decisions.select(
         F.col("id").cast("string").alias("id"),
         F.col("destination").alias(destination),
         F.col("outcome").alias(outcome),
-        text(decisions, GROUP).alias(f"{GROUP}_{destination}"),
+        *(group if GROUP in decisions.columns else []),
     )
 
 
@@ -137,6 +140,8 @@ def _routed(outcome: str) -> Column:
 
 def _groups(compared: DataFrame) -> dict[str, int]:
     """How many groups there are, and how many go elsewhere."""
+    if GROUP not in compared.columns:
+        return {"groups": 0, "groups_moved": 0}
     places = [F.sort_array(F.collect_set(name)).alias(name) for name in (BEFORE, AFTER)]
     groups = compared.where(_in_both() & (F.col(GROUP) != "")).groupBy(GROUP).agg(*places)
     row = groups.agg(

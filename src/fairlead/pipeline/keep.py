@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import ArrayType, MapType, StringType, StructField, StructType
 
+from fairlead.errors import UserError
 from fairlead.pipeline.deliver import OPTIONS, Delivery
 
 if TYPE_CHECKING:
@@ -31,6 +34,18 @@ def load(spark: SparkSession, path: str, file_format: str, schema: StructType) -
     if file_format == "csv":
         options = {**options, "multiLine": "true"}
     return spark.read.schema(flat).format(file_format).options(**options).load(path)
+
+
+def read_journal(folder: Path) -> dict[str, Any]:
+    """What `journal` wrote. Raises UserError where the folder is none that dispatch wrote."""
+    try:
+        text = (folder / JOURNAL).read_text(encoding="utf-8")
+    except (FileNotFoundError, NotADirectoryError):
+        raise UserError(
+            f"{folder}: not a folder that dispatch wrote (it has no {JOURNAL})"
+        ) from None
+    found: dict[str, Any] = json.loads(text)
+    return found
 
 
 def journal(delivery: Delivery, ready: Routed, file_format: str) -> None:

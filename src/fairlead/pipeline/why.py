@@ -8,7 +8,6 @@ earlier ones, those may lie anywhere before, so everything before is routed agai
 from __future__ import annotations
 
 import csv
-import json
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -31,7 +30,7 @@ from fairlead.compiled.table import bindings, classes
 from fairlead.config.changes import micros
 from fairlead.errors import FairleadError, UserError
 from fairlead.pipeline.blocks import Blocks, Place
-from fairlead.pipeline.keep import JOURNAL
+from fairlead.pipeline.keep import read_journal
 
 
 @dataclass(frozen=True)
@@ -52,7 +51,7 @@ def why(folder: Path, message_id: str) -> Why:
 
     Raises UserError where the folder is no run's, or has no such message.
     """
-    journal = _journal(folder)
+    journal = read_journal(folder)
     plan = Plan(
         [
             Cluster.from_plain(each["tables"], default_name=each["name"])
@@ -73,16 +72,6 @@ def why(folder: Path, message_id: str) -> Why:
     raise UserError(
         f"{folder}: found no decision on {message_id!r}; " + (rejected or "no message has this id")
     )
-
-
-def _journal(folder: Path) -> dict[str, Any]:
-    try:
-        journal: dict[str, Any] = json.loads((folder / JOURNAL).read_text(encoding="utf-8"))
-    except (FileNotFoundError, NotADirectoryError):
-        raise UserError(
-            f"{folder}: not a folder that dispatch wrote (it has no {JOURNAL})"
-        ) from None
-    return journal
 
 
 def _rejection(folder: Path, file_format: str, message_id: str) -> str:

@@ -141,8 +141,7 @@ class Composed(DestinationPolicy[Any]):
         """Nobody has been chosen yet."""
         super().__init__(tables)
         self.options = tables.options
-        self._passing = [self.passes(each) for each in self.listed]
-        self.rule = self.choice.rule(self.listed, self._passing)
+        self.reset()
 
     def ordered(self, refs: list[Ref]) -> list[Ref]:
         return sorted(refs, key=lambda ref: ref.name) if self.choice.by_name else refs
@@ -157,11 +156,10 @@ class Composed(DestinationPolicy[Any]):
 
     def changed(self, ref: Ref, before: Any, after: Any) -> None:  # noqa: ANN401
         i = self.index[ref]
-        passed, self._passing[i] = self._passing[i], self.passes(after)
+        passed, passes = self.passes(before), self.passes(after)
         names = ("present", "speed", *self.choice.attributes)
         differs = any(getattr(before, name) != getattr(after, name) for name in names)
-        if differs or passed != self._passing[i]:
-            passes = self._passing[i]
+        if differs or passed != passes:
             news = News(before, after, passed, passes, lambda: self._peers(i), self.options)
             self.choice.changed(self.rule, i, news)
 
@@ -172,13 +170,9 @@ class Composed(DestinationPolicy[Any]):
             j
             for j, each in enumerate(self.listed)
             if j != i
-            and self._passing[j]
+            and self.passes(each)
             and all(len(step.keep({}, [own, each])) == len((own, each)) for step in comparing)
         ]
-
-    def load(self, plain: Mapping[str, Any]) -> None:
-        super().load(plain)
-        self._passing = [self.passes(each) for each in self.listed]
 
     def timed(self, effects: Iterable[Effect]) -> bool:
         if self.choice.timed:
@@ -196,7 +190,7 @@ class Composed(DestinationPolicy[Any]):
         return self.choice.weights(self.listed, [each.name in kept for each in self.listed])
 
     def reset(self) -> None:
-        self.rule = self.choice.rule(self.listed, self._passing)
+        self.rule = self.choice.rule(self.listed, [self.passes(each) for each in self.listed])
 
     def effective(self) -> list[str]:
         found = [f"{e.name}: {e.about}" for e in self.steps]

@@ -23,9 +23,8 @@ from fairlead.balance.policies.destinations import (
     DestinationPolicy,
     ListTables,
 )
-from fairlead.balance.rules import least_served
 from fairlead.balance.rules.least_served import LeastServed
-from fairlead.balance.rules.rule import Comparison, Rank
+from fairlead.balance.rules.rule import Comparison
 from fairlead.errors import ConfigError
 
 WHOLE = 100
@@ -115,23 +114,16 @@ def _nobody_up(levels: Sequence[Health], panic_threshold: int) -> list[Level]:
 class ByShare(LeastServed):
     """The rule, told in the policy's words: what it weighs are shares, not the file's weights."""
 
+    weight_is = "share"
+
     def compare(self, members: Sequence[int], names: Sequence[str]) -> Comparison:
         found = super().compare(members, names)
-        ranks = [Rank(i, value.replace("weight", "share")) for i, value in found.ranks]
-        if len(ranks) < 2:
-            return found._replace(ranks=ranks)
-        first, second = (names[rank.member] for rank in ranks[:2])
-        decided = found.decided.replace("for its weight", "for its share")
-        return found._replace(
-            ranks=ranks,
-            decided=decided.replace("is heavier", "has the larger share"),
-            otherwise=f"{second} would have been chosen if {first} had been gone",
-        )
-
-    def copy(self) -> ByShare:
-        other = object.__new__(ByShare)
-        other.state = least_served.copy(self.state)
-        return other
+        if len(found.ranks) < 2:
+            return found
+        first, second = (names[rank.member] for rank in found.ranks[:2])
+        # Nobody sets a share: it follows from who is up.
+        otherwise = f"{second} would have been chosen if {first} had been gone"
+        return found._replace(otherwise=otherwise)
 
 
 class PriorityFailover(DestinationPolicy[FailoverTables]):

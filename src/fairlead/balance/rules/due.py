@@ -7,9 +7,9 @@ among what is compiled of it.
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
-from fairlead.balance.rules.integers import Ints
+from fairlead.balance.rules.integers import Ints, independent
 from fairlead.balance.rules.rule import Plain, Rule
 
 HALF_AWAY = 2  # completion times are rounded to the nearest microsecond, halves up
@@ -105,7 +105,8 @@ def without(due: Due, i: int) -> Due:
 class TimedRule(Rule):
     """A rule that knows what its members hold, and when they will have completed it.
 
-    Its module has `run_timed`, and `speed` in its state (thousandths of the nominal speed).
+    Its module has `run_timed` and `finish_until`, and `speed` in its state (thousandths of the
+    nominal speed).
     """
 
     due: Due
@@ -123,9 +124,13 @@ class TimedRule(Rule):
         self.failed(member)
         self.due = without(self.due, member)
 
-    @abstractmethod
     def finish_until(self, time: int) -> None:
-        """Let all completions up to and at this time happen."""
+        self.module.finish_until(self.state, self.due, time)
+
+    def copy(self) -> Self:
+        other = super().copy()
+        other.due = independent(self.due)
+        return other
 
     def dump(self) -> Plain:
         due = {name: list(field) for name, field in zip(DUE, self.due, strict=True)}

@@ -22,7 +22,7 @@ from fairlead.balance.rules.due import (
     push,
     work,
 )
-from fairlead.balance.rules.integers import INT64_END, Indexes, Ints, copied
+from fairlead.balance.rules.integers import INT64_END, Indexes, Ints
 from fairlead.balance.rules.rule import Comparison, Rank
 
 
@@ -136,9 +136,6 @@ class FewestPending(TimedRule):
     def failed(self, member: int) -> None:
         self.state.pending[member] = 0
 
-    def finish_until(self, time: int) -> None:
-        finish_until(self.state, self.due, time)
-
     def scheduled(self, members: Sequence[int]) -> bool:
         return False
 
@@ -176,9 +173,3 @@ class FewestPending(TimedRule):
         enough = more if (second < cursor, second) < (first < cursor, first) else more + 1
         otherwise = f"{b} would have been chosen if {a} had held {enough} more"
         return Comparison(ranks, [], decided, otherwise)
-
-    def copy(self) -> FewestPending:
-        other = object.__new__(FewestPending)
-        other.state = State(*copied(self.state))
-        other.due = Due(*copied(self.due))
-        return other

@@ -13,7 +13,7 @@ import sys
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from fairlead.balance.rules.integers import Indexes, Ints, copied
+from fairlead.balance.rules.integers import Indexes, Ints
 from fairlead.balance.rules.rule import Comparison, Rank, Rule
 
 
@@ -88,8 +88,3 @@ class FirstByName(Rule):
         return Comparison(
             ranks, [], decided, f"{second} would have been chosen if {first} had been gone"
         )
-
-    def copy(self) -> FirstByName:
-        other = object.__new__(FirstByName)
-        other.state = State(*copied(self.state))
-        return other

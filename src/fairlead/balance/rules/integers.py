@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from typing import Protocol
+from collections.abc import Iterator
+from typing import Any, Protocol
 
 INT64_END = 1 << 63
 
@@ -24,6 +24,6 @@ class Ints(Indexes, Protocol):
     def __setitem__(self, place: int, value: int, /) -> None: ...
 
 
-def copied(fields: Iterable[Indexes]) -> list[list[int]]:
-    """Each sequence as a list of its own, of Python integers."""
-    return [[int(value) for value in field] for field in fields]
+def independent(state: Any) -> Any:  # noqa: ANN401 - a NamedTuple of the rule's own
+    """The same state, each sequence of it a list of its own, of Python integers."""
+    return type(state)(*([int(value) for value in field] for field in state))

@@ -17,9 +17,9 @@ from collections.abc import Callable, Sequence
 from fractions import Fraction
 from functools import cmp_to_key
 from math import gcd
-from typing import NamedTuple, TypeAlias
+from typing import ClassVar, NamedTuple, TypeAlias
 
-from fairlead.balance.rules.integers import INT64_END, Indexes, Ints, copied
+from fairlead.balance.rules.integers import INT64_END, Indexes, Ints, independent
 from fairlead.balance.rules.rule import Comparison, Rank, Rule
 
 UNIT, TICK, RECENT = 0, 1, 2  # places in State.setting
@@ -278,16 +278,13 @@ def settled(s: State, members: list[int]) -> bool:
     return all(Fraction(s.count[i], s.weight[i]) >= highest for i in members)
 
 
-def copy(s: State) -> State:
-    """The same state over lists of its own."""
-    return State(*copied(s))
-
-
 class LeastServed(Rule):
     """The lowest count/weight; ties to the heaviest, or to the least recently used."""
 
     name = "least-served"
     module = sys.modules[__name__]
+    weight_is: ClassVar = "weight"
+    """What the explanations call it."""
 
     def __init__(self, weights: list[int], *, recency: bool = False, recent: int = 0) -> None:
         """`recent`: only so many of the most recently used may be chosen; 0 = all."""
@@ -337,7 +334,7 @@ class LeastServed(Rule):
     def _value(self, i: int) -> str:
         s = self.state
         choices = Fraction(s.count[i], s.setting[UNIT])
-        value = f"{choices} served / weight {s.weight[i]} = {ratio(s, i)}"
+        value = f"{choices} served / {self.weight_is} {s.weight[i]} = {ratio(s, i)}"
         return value if s.setting[TICK] == NO_TICK else f"{value}, last number {s.tie[i]}"
 
     def _between(self, first: int, second: int, names: Sequence[str]) -> tuple[str, str]:
@@ -345,7 +342,7 @@ class LeastServed(Rule):
         a, b = names[first], names[second]
         high, low = ratio(s, second), ratio(s, first)
         if low < high:
-            decided = f"{a} was served less for its weight: {low} < {high}"
+            decided = f"{a} was served less for its {self.weight_is}: {low} < {high}"
             if low == 0:
                 enough = int(high * s.weight[first]) + 1
                 return decided, f"{b} would have been chosen if {a} had been served {enough} times"
@@ -359,7 +356,10 @@ class LeastServed(Rule):
             return decided, self._heavier(first, second, (s.weight[second] + 1,), names)
         guesses = (s.weight[second] + 1, s.weight[first], s.weight[first] + 1)
         if s.setting[TICK] == NO_TICK and s.weight[first] != s.weight[second]:
-            decided = f"equal at {low}; {a} is heavier: {s.weight[first]} > {s.weight[second]}"
+            decided = (
+                f"equal at {low}; {a} has the larger {self.weight_is}: "
+                f"{s.weight[first]} > {s.weight[second]}"
+            )
         else:
             decided = f"equal at {low} in every respect; {a} comes first by name"
         return decided, self._heavier(first, second, guesses, names)
@@ -369,13 +369,8 @@ class LeastServed(Rule):
     ) -> str:
         """With which of these weights the second would have come before the first."""
         for weight in guesses:
-            trial = copy(self.state)
+            trial: State = independent(self.state)
             reweigh(trial, second, weight)
             if before(trial, second, first):
                 return f"{names[second]} would have been chosen with a weight of {weight} or more"
         return f"no weight would have brought {names[second]} before {names[first]}"
-
-    def copy(self) -> LeastServed:
-        other = object.__new__(LeastServed)
-        other.state = copy(self.state)
-        return other

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from types import ModuleType
 from typing import Any
 
-from fairlead.balance.rules.integers import INT64_END, Indexes, Ints, copied
+from fairlead.balance.rules.integers import INT64_END, Indexes, Ints, independent
 from fairlead.balance.rules.rule import Comparison, Rank, Rule
 from fairlead.errors import RuleError
 
@@ -123,7 +123,7 @@ class OwnRule(Rule):
         """Who would be chosen, then who if that one were gone, and so on."""
         left, ranks = list(members), []
         while left:
-            state = type(self.state)(*copied(self.state))
+            state = independent(self.state)
             found = self.look(state, left)
             ranks.append(Rank(found, self._value(found)))
             left.remove(found)
@@ -140,10 +140,6 @@ class OwnRule(Rule):
             if i < len(field)
         )
         return ", ".join(each)
-
-    def copy(self) -> OwnRule:
-        state = type(self.state)(*copied(self.state))
-        return OwnRule(self.own_name, state, *self.functions, self.own_module)
 
 
 class Careful:

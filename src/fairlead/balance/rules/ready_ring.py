@@ -23,7 +23,7 @@ from fairlead.balance.rules.due import (
     push,
     work,
 )
-from fairlead.balance.rules.integers import INT64_END, Indexes, Ints, copied
+from fairlead.balance.rules.integers import INT64_END, Indexes, Ints
 from fairlead.balance.rules.rule import Comparison, Rank
 
 NOBODY = -1
@@ -231,11 +231,6 @@ def advance(s: State, members: list[int], n: int) -> None:
     s.tick[0] += n if ring else 0
 
 
-def copy(s: State) -> State:
-    """The same state over lists of its own."""
-    return State(*copied(s))
-
-
 class ReadyRing(TimedRule):
     """In turn among the ready peers of the best ring that has one."""
 
@@ -303,12 +298,3 @@ class ReadyRing(TimedRule):
 
     def failed(self, member: int) -> None:
         self.state.held[member] = 0
-
-    def copy(self) -> ReadyRing:
-        other = object.__new__(ReadyRing)
-        other.state = copy(self.state)
-        other.due = Due(*copied(self.due))
-        return other
-
-    def finish_until(self, time: int) -> None:
-        finish_until(self.state, self.due, time)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import copy
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from types import ModuleType
 from typing import Any, ClassVar, NamedTuple, Self
 
-from fairlead.balance.rules.integers import Indexes
+from fairlead.balance.rules.integers import Indexes, independent
 
 Plain = dict[str, list[int]]
 """A rule's state as plain data, for snapshots."""
@@ -87,9 +88,11 @@ class Rule(ABC):
     def compare(self, members: Sequence[int], names: Sequence[str]) -> Comparison:
         """Order the members as the rule sees them now; changes nothing."""
 
-    @abstractmethod
     def copy(self) -> Self:
         """The same rule in the same state, independent of this one."""
+        other = copy.copy(self)
+        other.state = independent(self.state)
+        return other
 
     def upcoming(self, members: Sequence[int], n: int) -> list[int]:
         """Make the next n choices among the same members, and return them."""
