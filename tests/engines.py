@@ -1,7 +1,7 @@
 """The engines behind one function each: (clusters, messages, changes) -> decisions in order.
 
-A decision is (destination or None, outcome, sequence). Messages are dicts with `id`, `time` in
-seconds and routing attributes.
+A decision is (destination or None, outcome, sequence); a message for several destinations is one
+for each of them, by name. Messages are dicts with `id`, `time` in seconds and routing attributes.
 """
 
 from __future__ import annotations
@@ -88,7 +88,8 @@ def live(cluster: dict[str, Any], messages: list[Row], changes: list[Row]) -> De
             waiting = [change for change in waiting if change.time != at]
         deliveries.settle(now)
         decision = balancer.choose(message)
-        found.append((decision.destination, decision.outcome, decision.sequence))
+        names = [copy.destination for copy in decision.copies] or [None]
+        found += [(name, decision.outcome, decision.sequence) for name in names]
         deliveries.send(decision, now, message.get("service_time"))
     return found
 
@@ -155,9 +156,14 @@ def on_spark(
     frame = spark.createDataFrame(table(rows[::-1])).repartition(partitions)
     ready, _ = prepare(frame, clusters, changes, rows_a_block=rows_a_block)
     decided = ready.decisions.select("id", "destination", "outcome", "sequence").collect()
-    found = {row["id"]: (row["destination"], row["outcome"], row["sequence"]) for row in decided}
-    assert len(found) == len(decided) == len(rows)
+    found: dict[str, Decided] = {}
+    for row in decided:
+        copy = (row["destination"], row["outcome"], row["sequence"])
+        found.setdefault(row["id"], []).append(copy)
+    assert set(found) == {row["id"] for row in rows}
+    for copies in found.values():
+        copies.sort(key=lambda copy: (copy[0] or "").encode())
     return [
-        [found[f"{k:04d}/{message['id']}"] for message in in_order(messages)]
+        [copy for m in in_order(messages) for copy in found[f"{k:04d}/{m['id']}"]]
         for k, (_, messages, _) in enumerate(scenarios)
     ]

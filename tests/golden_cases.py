@@ -13,6 +13,8 @@ A case has the keys
                counts     destination -> how many of all messages it got; nothing else got any
                outcomes   of all messages, in order; "routed*3" stands for three
                sequences  of all messages, in order
+               receives   destination -> the sequences of the messages that it got; nothing else
+                          got any (for messages that go to several)
                factors    (ibm-mq) channel -> its sequence factor at the end, as an exact fraction
 
 "In order" is the order of routing: by time, then by id.
@@ -26,12 +28,13 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-SYSTEMS = ("msmq", "ibm-mq", "nanomsg")
+SYSTEMS = ("msmq", "ibm-mq", "smartsockets", "nanomsg")
 EVERYDAY = (
     "round-robin",
     "weighted",
     "fewest-pending",
     "hot-standby",
+    "broadcast",
     "priority-failover",
     "composed",
 )
@@ -40,7 +43,7 @@ FILES = (*SYSTEMS, "everyday")
 GOLDEN = Path(__file__).parent / "golden"
 
 CASE_KEYS = {"name", "cluster", "messages", "changes", "expect"}
-EXPECT_KEYS = {"picks", "from", "letters", "counts", "outcomes", "sequences", "factors"}
+EXPECT_KEYS = {"picks", "from", "letters", "counts", "outcomes", "sequences", "receives", "factors"}
 
 
 @dataclass(frozen=True)
@@ -78,10 +81,17 @@ def check(
     An engine that knows the sequence factors passes those, too; `factors` are held against the
     case only then."""
     destinations = [destination for destination, _, _ in decisions]
-    assert len(decisions) == len(case.messages), (
-        f"{case.name}: {len(case.messages)} messages, but {len(decisions)} decisions"
-    )
     expect = case.expect
+    if "receives" in expect:
+        got: dict[str, list[int]] = {}
+        for name, _, sequence in decisions:
+            if name is not None:
+                got.setdefault(name, []).append(sequence)
+        assert got == expect["receives"], f"{case.name}: wanted {expect['receives']}, got {got}"
+    else:
+        assert len(decisions) == len(case.messages), (
+            f"{case.name}: {len(case.messages)} messages, but {len(decisions)} decisions"
+        )
     if "picks" in expect:
         wanted = _picks(expect)
         start = expect.get("from", 0)
@@ -108,7 +118,7 @@ def _case(table: dict[str, Any]) -> Case:
     unknown = (set(table) - CASE_KEYS) | (set(expect) - EXPECT_KEYS)
     if unknown:
         raise ValueError(f"{name}: unknown keys {sorted(unknown)}")
-    if not set(expect) & {"picks", "counts", "outcomes", "sequences", "factors"}:
+    if not set(expect) - {"from", "letters"}:
         raise ValueError(f"{name}: expects nothing")
     messages = table["messages"]
     changes = [

@@ -61,7 +61,13 @@ def random_scenario(policy: str, random: Random) -> Scenario:
 
     if policy in READ_BY:
         return everyday(policy, random)
-    makers = {"msmq": msmq, "ibm-mq": ibm_mq, "nanomsg": nanomsg, "composed": composed}
+    makers = {
+        "msmq": msmq,
+        "ibm-mq": ibm_mq,
+        "smartsockets": smartsockets,
+        "nanomsg": nanomsg,
+        "composed": composed,
+    }
     return makers[policy](random)
 
 
@@ -84,10 +90,11 @@ def scenarios(draw: st.DrawFn, policy: str) -> Scenario:
 
 def optional_attributes(cluster: Row) -> Iterator[tuple[Row, str]]:
     """What may also be left to its default."""
-    needed = {"name", "queue_manager"}
+    needed = {"name", "queue_manager", "subject"}
     if cluster["policy"] == "msmq":
         needed |= {"weight"}
-    for table in ("destination", "remote", "channel", "queue", "alias"):
+    tables = ("destination", "remote", "channel", "queue", "alias", "subscriber", "message_type")
+    for table in tables:
         for row in cluster.get(table, []):
             for attribute in row:
                 if attribute not in needed:
@@ -296,6 +303,56 @@ def nanomsg(random: Random) -> Scenario:
     values["state"] = one_of("up", "up", "up", "down", "failed", "failed")
     values = {attribute: values[attribute] for attribute in play - {"priority"}}
     targets = [(peer["name"], values) for peer in cluster["destination"]]
+    return cluster, messages, some_changes(random, cluster, messages, targets, resets=False)
+
+
+# --- smartsockets ----------------------------------------------------------------------------
+
+MODES = ("none", "round-robin", "weighted", "sorted")
+
+
+def smartsockets(random: Random) -> Scenario:
+    play = in_play(random, ["connected", "load_balanced", "present", "state"], 1 / 4, 3 / 4, 1)
+    warm = one_of("warm") if rarely(random) else one_of(True, True, True, "warm", False)
+    values: Values = {"connected": warm, "load_balanced": often, "present": often}
+    cluster: Row = {"policy": "smartsockets", "subscriber": []}
+    subjects = random.choice([["/s"], ["/s"], ["/s", "/t"]])
+    for name in some_names(random, random.choice([1, 2, 3, 3, 4])):
+        for subject in subjects:
+            if subject == "/s" or random.random() < 1 / 2:
+                row: Row = {"name": name, "subject": subject}
+                for attribute in sorted(play - {"state"}):
+                    maybe(random, row, attribute, values[attribute])
+                cluster["subscriber"].append(row)
+    random.shuffle(cluster["subscriber"])
+    if random.random() < 1 / 2:
+        cluster["message_type"] = [
+            {"name": name, "mode": random.choice(MODES)} for name in ("INFO", "WORK")
+        ]
+    modes = random.sample(["", *MODES, "round-robin", "weighted"], random.randint(1, 3))
+    deliveries = random.sample(["", "ordered", "some", "all", "all"], random.randint(1, 2))
+    kinds = [
+        {
+            "subject": random.choice([*subjects, *subjects, "", "/none"]),
+            "mode": random.choice(modes),
+            "delivery": random.choice(deliveries),
+            "type": random.choice(["", "INFO", "WORK", "?"]),
+            "server": random.choice(["", "", "far"]),
+        }
+        for _ in range(random.randint(1, 5))
+    ]
+    messages = some_messages(random, cluster, kinds)
+
+    values["connected"] = one_of(True, True, False, "warm", "warm")
+    values["load_balanced"] = values["present"] = yes_or_no
+    values["state"] = one_of("failed", "up")
+    changing = {attribute: values[attribute] for attribute in play}
+    targets: list[tuple[str, Values]] = [
+        (f"subscriber:{row['name']}@{row['subject']}", changing) for row in cluster["subscriber"]
+    ]
+    types = cluster.get("message_type", [])
+    of_type: Values = {"mode": one_of(*MODES), "present": yes_or_no}
+    targets += [(f"message_type:{row['name']}", of_type) for row in types]
     return cluster, messages, some_changes(random, cluster, messages, targets, resets=False)
 
 

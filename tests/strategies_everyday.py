@@ -30,11 +30,12 @@ READ_BY = {
     "weighted": UP | {"weight"},
     "fewest-pending": UP | {"speed"},
     "hot-standby": UP,
+    "broadcast": UP,
     "priority-failover": UP | {"weight", "priority"},
 }
 WEIGHING = ("weighted", "least-served", "priority-failover")
 STEPS = {"disabled": "enabled", "down": "state", "weight-zero": "weight"}
-CHOICES = ("least-served", "circular", "first-by-name", "fewest-pending")
+CHOICES = ("least-served", "circular", "first-by-name", "fewest-pending", "everyone")
 
 
 def everyday(policy: str, random: Random) -> Scenario:

@@ -427,10 +427,10 @@ def test_changes_are_made_all_or_none(bad: Change, place: int) -> None:
 def test_changes_of_one_time_are_one_step() -> None:
     balancer = several()
     balancer.apply([Change("A", "weight", 5, 1), Change("B", "weight", 5, 1)])
-    assert balancer.snapshot()["clusters"]["m"]["policy"]["version"] == 1
+    assert balancer.snapshot()["clusters"]["m"]["parts"][0][1]["version"] == 1
     balancer.apply([Change("A", "weight", 6, 3), Change("B", "weight", 6, 2)])
-    assert balancer.snapshot()["clusters"]["m"]["policy"]["version"] == 3
-    assert balancer.snapshot()["clusters"]["n"]["policy"]["version"] == 0
+    assert balancer.snapshot()["clusters"]["m"]["parts"][0][1]["version"] == 3
+    assert balancer.snapshot()["clusters"]["n"]["parts"][0][1]["version"] == 0
 
 
 # --- the journal -----------------------------------------------------------------------------

@@ -18,7 +18,10 @@ PUT_INHIBITED = "put-inhibited"
 
 
 class Decision(NamedTuple):
-    """What became of one message: where it went, how, and its place in its stream."""
+    """What became of one message: where it went, how, and its place in its stream.
+
+    A message for several destinations is one of these for each, by name.
+    """
 
     id: str
     destination: str | None
@@ -28,12 +31,13 @@ class Decision(NamedTuple):
 
 def route(cluster: Row, messages: list[Row], changes: list[Row]) -> list[Decision]:
     """Decide every message, in order of (time, id), under the policy that `cluster` names."""
-    from . import everyday, ibm_mq, msmq, nanomsg, priority_failover
+    from . import everyday, ibm_mq, msmq, nanomsg, priority_failover, smartsockets
 
     policies = {
         "msmq": msmq.route,
         "ibm-mq": ibm_mq.route,
         "nanomsg": nanomsg.route,
+        "smartsockets": smartsockets.route,
         "priority-failover": priority_failover.route,
     }
     policy = cluster["policy"]

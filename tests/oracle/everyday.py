@@ -25,6 +25,7 @@ PRESETS: dict[str, tuple[list[str], str]] = {
     "weighted": (["disabled", "down", "weight-zero"], "least-served"),
     "fewest-pending": (["disabled", "down"], "fewest-pending"),
     "hot-standby": (["disabled", "down"], "first-by-name"),
+    "broadcast": (["disabled", "down"], "everyone"),
 }
 DEFAULTS: Row = {"enabled": True, "present": True, "state": "up", "weight": 1, "speed": 1}
 
@@ -168,9 +169,12 @@ def route(cluster: Row, messages: list[Row], changes: list[Row]) -> list[Decisio
             choosing.apply(due.pop(0))
         stream, is_here = meant_cluster(cluster, message)
         sequence = sequences.next(stream)
-        chosen = choosing.choose(message, now) if is_here else None
-        if chosen is None:
-            decisions.append(Decision(message["id"], None, NO_DESTINATION, sequence))
+        if choosing.rule == "everyone":
+            chosen = sorted(choosing.left(), key=bytes_of) if is_here else []
         else:
-            decisions.append(Decision(message["id"], chosen["name"], ROUTED, sequence))
+            one = choosing.choose(message, now) if is_here else None
+            chosen = [] if one is None else [one]
+        told: list[Row] = chosen or [{"name": None}]
+        outcome = ROUTED if chosen else NO_DESTINATION
+        decisions += [Decision(message["id"], row["name"], outcome, sequence) for row in told]
     return decisions

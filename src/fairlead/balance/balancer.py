@@ -23,6 +23,7 @@ from fairlead.balance.message import (
     check,
     text,
 )
+from fairlead.balance.objects import Ref, listed
 from fairlead.balance.policy import Effect, Raw, Verdict
 from fairlead.errors import ConfigError, MessageError
 
@@ -34,22 +35,19 @@ NEAREST, FARTHEST = 8, 256
 """How many decisions are made ahead, at first and at most."""
 
 
-class Desk:
-    """One cluster inside a balancer: its policy, its streams' counters, its bindings."""
+class Part:
+    """The messages of a cluster that share one state of the rule, and where that stands."""
 
-    def __init__(self, name: str, policy: AnyPolicy) -> None:
-        """At the cluster's beginning."""
-        self.name = name
+    def __init__(self, policy: AnyPolicy) -> None:
+        """From the policy as it is; from here on it is this part's own."""
         self.policy = policy
-        self.sequences: dict[Raw, int] = {}
-        self.bindings: dict[Raw, int] = {}
-        self.failed: dict[str, int] = {}
-        """Destination → the version since which it holds nothing of what came before."""
         self._begin()
 
     def _begin(self) -> None:
         policy = self.policy
-        self.addresses = [policy.address(i) for i in range(len(policy.members))]
+        every = range(len(policy.members))
+        self.addresses = [policy.address(i) for i in every]
+        self.outcomes = [policy.outcome_of(i) for i in every] if policy.fans_out else None
         self.frame = Frame(policy)
         self.course: Scheduled | Direct | None = None
 
@@ -58,34 +56,14 @@ class Desk:
             self.policy.rule = self.course.rule_now()
         self.course = None
 
-    def choose(self, message: Message) -> Decision:
-        """Decide, and count the choice."""
-        policy = self.policy
-        raw = policy.raw(message) if policy.reads else ()
-        stream = policy.stream(raw) if policy.streams else ()
-        verdict = policy.verdict(raw)
-        key: Raw | None = None
-        if policy.binds:
-            key = policy.binding(
-                raw, text(message, "bind"), text(message, "producer"), text(message, "group")
-            )
-            bound = self.bindings.get(key) if key else None
-            if bound is not None:
-                return self._decision(bound, ROUTED, stream, raw, None, 0, key or ())
-        start, place, member = self._choose(verdict)
-        if key and member >= 0:
-            self.bindings[key] = member
-        outcome = verdict.outcome if member >= 0 or verdict.outcome != ROUTED else NO_DESTINATION
-        return self._decision(member, outcome, stream, raw, start, place)
-
-    def _choose(self, verdict: Verdict) -> tuple[Scheduled | Direct | None, int, int]:
+    def choose(self, verdict: Verdict) -> tuple[Scheduled | Direct | None, int, int]:
         """The stretch, the place in it and the member chosen (-1: nobody)."""
         members = verdict.members
         if not members:
             return None, 0, -1
         if verdict.taken >= 0:
             return None, 0, verdict.taken
-        scheduled = self._scheduled(members)
+        scheduled = self.scheduled(members)
         if scheduled is not None:
             at = scheduled.turns * len(scheduled.choices) + scheduled.place
             scheduled.place += 1
@@ -93,7 +71,7 @@ class Desk:
         direct = self._direct()
         return direct, len(direct.log), direct.choose(members)
 
-    def _scheduled(self, members: tuple[int, ...]) -> Scheduled | None:
+    def scheduled(self, members: tuple[int, ...]) -> Scheduled | None:
         """The stretch among just these members, with a choice left; None where they differ."""
         course = self.course
         if course is None and self.policy.rule.scheduled(members):
@@ -111,22 +89,101 @@ class Desk:
             self.course = Direct(self.policy.rule)
         return self.course
 
+    def completed(self, member: int) -> None:
+        """A member has finished a message."""
+        self._direct().completed(member)
+
+    def apply(self, effects: Sequence[Effect]) -> None:
+        """Make the changes of one step."""
+        self._settle()
+        self.policy.apply(effects)
+        self._begin()
+
+    def dump(self) -> dict[str, Any]:
+        """The policy's state as plain data."""
+        self._settle()
+        return self.policy.dump()
+
+    def load(self, plain: Mapping[str, Any]) -> None:
+        """Take over what `dump` gave."""
+        self.policy.load(plain)
+        self._begin()
+
+
+class Desk:
+    """One cluster inside a balancer: its parts, its streams' counters, its bindings."""
+
+    def __init__(self, name: str, policy: AnyPolicy) -> None:
+        """At the cluster's beginning."""
+        self.name = name
+        self.policy = policy
+        """As it is now; where parts have a state each, nobody is served in this one."""
+        self.parts: dict[Raw, Part] = {} if policy.apart else {(): Part(policy)}
+        self.sequences: dict[Raw, int] = {}
+        self.bindings: dict[Raw, int] = {}
+        self.failed: dict[Ref, int] = {}
+        """Who has failed → the version since which it holds nothing of what came before."""
+
+    def _part(self, raw: Raw) -> Part:
+        key = self.policy.part(raw) if self.policy.apart else ()
+        found = self.parts.get(key)
+        if found is None:
+            found = self.parts[key] = Part(self.policy.frozen())
+        return found
+
+    def choose(self, message: Message) -> Decision:
+        """Decide, and count the choice."""
+        policy = self.policy
+        raw = policy.raw(message) if policy.reads else ()
+        stream = policy.stream(raw) if policy.streams else ()
+        verdict = policy.verdict(raw)
+        part = self._part(raw)
+        key: Raw | None = None
+        if policy.binds:
+            key = policy.binding(
+                raw, text(message, "bind"), text(message, "producer"), text(message, "group")
+            )
+            bound = self.bindings.get(key) if key else None
+            if bound is not None:
+                return self._decision(part, verdict, bound, ROUTED, stream, raw, bound_to=key or ())
+        start, place, member = part.choose(verdict)
+        if key and member >= 0:
+            self.bindings[key] = member
+        outcome = verdict.outcome if member >= 0 or verdict.outcome != ROUTED else NO_DESTINATION
+        return self._decision(part, verdict, member, outcome, stream, raw, start, place)
+
     def _decision(
         self,
+        part: Part,
+        verdict: Verdict,
         member: int,
         outcome: str,
         stream: Raw,
         raw: Raw,
-        start: Scheduled | Direct | None,
-        place: int,
+        start: Scheduled | Direct | None = None,
+        place: int = 0,
         bound_to: Raw = (),
     ) -> Decision:
         sequence = self.sequences.get(stream, 0)
         self.sequences[stream] = sequence + 1
         name = self.policy.members[member] if member >= 0 else None
-        address = self.addresses[member] if member >= 0 else None
+        address = part.addresses[member] if member >= 0 else None
+        if part.outcomes is not None and name is not None:
+            outcome = part.outcomes[member]
+            if outcome != ROUTED:
+                name = address = None
         return Decision(
-            name, address, outcome, sequence, self.name, raw, self.frame, start, place, bound_to
+            name,
+            address,
+            outcome,
+            sequence,
+            self.name,
+            raw,
+            part.frame,
+            start,
+            place,
+            bound_to,
+            verdict.also,
         )
 
     def ahead(self, most: int) -> list[Decision]:
@@ -137,8 +194,9 @@ class Desk:
         policy = self.policy
         if policy.reads:
             return []
-        members = policy.verdict(()).members
-        course = self._scheduled(members) if members else None
+        verdict = policy.verdict(())
+        part = self.parts[()]
+        course = part.scheduled(verdict.members) if verdict.members else None
         if course is None:
             return []
         chosen = course.choices[course.place : course.place + most]
@@ -150,62 +208,72 @@ class Desk:
             map(
                 Decision,
                 map(policy.members.__getitem__, chosen),
-                map(self.addresses.__getitem__, chosen),
+                map(part.addresses.__getitem__, chosen),
                 repeat(ROUTED),
                 count(sequence),
                 repeat(self.name),
                 repeat(()),
-                repeat(self.frame),
+                repeat(part.frame),
                 repeat(course),
                 count(first),
+                repeat(()),
+                repeat(verdict.also),
             )
         )
 
     def take_back(self, unused: int) -> None:
         """So many of the decisions that were made ahead last have not been used."""
-        if unused and isinstance(self.course, Scheduled):
-            self.course.place -= unused
+        course = self.parts[()].course if unused else None
+        if isinstance(course, Scheduled):
+            course.place -= unused
             self.sequences[()] -= unused
 
-    def completed(self, destination: str, version: int) -> None:
-        """A destination has finished a message that was decided in this version."""
-        if version < self.failed.get(destination, 0):
-            return  # it failed since then, and lost the message
+    def completed(self, decision: Decision, destination: str) -> None:
+        """A destination has finished a message."""
+        policy = self.policy
         try:
-            member = self.policy.members.index(destination)
+            member = policy.member_called(destination, decision.raw)
         except ValueError:
             raise MessageError(
                 f"completed: found destination {destination!r}, "
                 f"allowed: a destination of {self.name}"
             ) from None
-        self._direct().completed(member)
+        version = decision.frame.version if decision.frame else 0
+        if version < self.failed.get(policy.whose(member), 0):
+            return  # it failed since then, and lost the message
+        self._part(decision.raw).completed(member)
 
     def apply(self, effects: Sequence[Effect]) -> None:
         """Make the changes of one step."""
-        self._settle()
-        self.policy.apply(effects)
+        if self.policy.apart:
+            self.policy.apply(effects)
+        for part in self.parts.values():
+            part.apply(effects)
         for ref, attribute, value in effects:
             if ref is not None and (attribute, value) == (STATE, FAILED):
-                self.failed[ref.name] = self.policy.version
-        self._begin()
+                self.failed[ref] = self.policy.version
 
     def dump(self) -> dict[str, Any]:
         """Everything that later choices depend on, as plain data."""
-        self._settle()
         return {
-            "policy": self.policy.dump(),
+            "parts": [[list(key), part.dump()] for key, part in self.parts.items()],
+            "untouched": self.policy.dump() if self.policy.apart else None,
             "sequences": [[list(stream), n] for stream, n in self.sequences.items()],
             "bindings": [[list(key), member] for key, member in self.bindings.items()],
-            "failed": dict(self.failed),
+            "failed": [[list(ref), version] for ref, version in self.failed.items()],
         }
 
     def load(self, plain: Mapping[str, Any]) -> None:
         """Take over what `dump` gave."""
-        self.policy.load(plain["policy"])
+        if self.policy.apart:
+            self.policy.load(plain["untouched"])
+        for key, part in plain["parts"]:
+            if self.policy.apart:
+                self.parts[tuple(key)] = Part(self.policy.frozen())
+            self.parts[tuple(key)].load(part)
         self.sequences = {tuple(stream): n for stream, n in plain["sequences"]}
         self.bindings = {tuple(key): member for key, member in plain["bindings"]}
-        self.failed = dict(plain["failed"])
-        self._begin()
+        self.failed = {Ref(*ref): version for ref, version in plain["failed"]}
 
 
 class Balancer:
@@ -238,6 +306,9 @@ class Balancer:
         self._elsewhere: dict[Raw, int] = {}
         self._streamed = tuple(
             dict.fromkeys(name for desk in self._desks.values() for name in desk.policy.streams)
+        )
+        self._heeded: frozenset[str] = frozenset().union(
+            *(desk.policy.heeds() for desk in self._desks.values())
         )
         self._journal = journal
         self._position = 0
@@ -298,7 +369,7 @@ class Balancer:
         self._only.take_back(unused)
 
     def _choose(self, message: Message) -> Decision:
-        check(message)
+        check(message, self._heeded)
         cluster = text(message, "cluster")
         if text(message, "type") == SET_PRIORITY:
             return Decision(None, None, CONTROL, None, cluster, (), None)
@@ -317,18 +388,26 @@ class Balancer:
             self._journal(decision.journal(self._position, text(message, "id"), at))
             self._position += 1
 
-    def completed(self, decision: Decision) -> None:
-        """A destination has finished a message; one that was busy may now be ready.
+    def completed(self, decision: Decision, by: str | None = None) -> None:
+        """A destination has finished (or acknowledged) a message; one that was busy may be ready.
 
-        To be called once for each decision. A message that was lost when its destination failed
-        is not completed any more: that changes nothing.
+        To be called once for each decision, or, where a message went to several destinations,
+        once for each of them with its name in `by`. A message that was lost when its destination
+        failed is not completed any more: that changes nothing.
         """
         if decision.destination is None:
             raise MessageError(f"completed: the decision's outcome is {decision.outcome}")
+        names = [copy.destination for copy in decision.copies]
+        if by is None and len(names) > 1:
+            raise MessageError(
+                f"completed: the message went to {len(names)} destinations, "
+                f"allowed: by = one of {listed(names)}"
+            )
+        if by is not None and by not in names:
+            raise MessageError(f"completed: by: found {by!r}, allowed: {listed(names)}")
         with self._lock:
             self._withdraw()
-            version = decision.frame.version if decision.frame else 0
-            self._desks[decision.cluster].completed(decision.destination, version)
+            self._desks[decision.cluster].completed(decision, by or decision.destination)
 
     def apply(self, changes: Change | Iterable[Change]) -> None:
         """Make changes to the clusters, all or (if one is refused) none.

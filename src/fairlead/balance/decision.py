@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import NamedTuple
 
 import msgspec
 
-from fairlead.balance.course import Direct, Frame, Moment, Scheduled
+from fairlead.balance.course import AnyPolicy, Direct, Frame, Moment, Scheduled
 from fairlead.balance.elimination import Drop, Step
 from fairlead.balance.journal import JournalRow
 from fairlead.balance.message import CONTROL
@@ -26,6 +27,8 @@ class Explanation(NamedTuple):
     runner_up: str | None
     otherwise: str
     """What would have made the runner-up win."""
+    also: tuple[str, ...] = ()
+    """Everybody who gets the message, where it goes to several; by name."""
 
     def __str__(self) -> str:
         lines: list[str] = []
@@ -36,14 +39,25 @@ class Explanation(NamedTuple):
             f"  {place}. {name}: {value}" for place, (name, value) in enumerate(self.ranks, 1)
         ]
         lines += [line for line in (self.decided, self.otherwise) if line]
+        if self.also:
+            lines.append(f"it goes to all of these: {', '.join(self.also)}")
         return "\n".join(lines)
+
+
+class Copy(NamedTuple):
+    """One of the destinations of a message."""
+
+    destination: str
+    address: str | None
 
 
 class Decision(msgspec.Struct, frozen=True, gc=False):
     """Where one message goes.
 
     `destination` is None unless `outcome` is "routed"; `sequence` is the message's place in its
-    stream, from 0 (None for a control message, which belongs to none).
+    stream, from 0 (None for a control message, which belongs to none). Where a message goes to
+    several destinations, `copies` has them all, and `destination` is the one that was chosen (of
+    a message for everyone: the first by name).
     """
 
     destination: str | None
@@ -56,6 +70,17 @@ class Decision(msgspec.Struct, frozen=True, gc=False):
     start: Scheduled | Direct | None = None
     place: int = 0
     bound_to: Raw = ()
+    also: tuple[int, ...] = ()
+
+    @property
+    def copies(self) -> tuple[Copy, ...]:
+        """All destinations of the message, by name; none where it is not routed."""
+        if self.destination is None:
+            return ()
+        own = Copy(self.destination, self.address)
+        if not self.also or self.frame is None:
+            return (own,)
+        return copies(self.frame.policy, self.also, own)
 
     @property
     def moment(self) -> Moment | None:
@@ -101,8 +126,27 @@ class Decision(msgspec.Struct, frozen=True, gc=False):
         )
 
 
+def copies(policy: AnyPolicy, also: Iterable[int], own: Copy | None = None) -> tuple[Copy, ...]:
+    """These members and `own` as destinations, by name."""
+    found = {Copy(policy.members[i], policy.address(i)) for i in also}
+    if own is not None:
+        found.add(own)
+    return tuple(sorted(found, key=lambda each: each.destination.encode()))
+
+
 def explain(moment: Moment, raw: Raw, destination: str | None) -> Explanation:
     """Why, at this moment, a message of this class went to this destination."""
+    found = _explain(moment, raw, destination)
+    also = moment.eliminate(raw)[0].also
+    if not also:
+        return found
+    policy = moment.frame.policy
+    own = Copy(destination, None) if destination is not None else None
+    every = {copy.destination: None for copy in copies(policy, also, own)}
+    return found._replace(also=tuple(every))
+
+
+def _explain(moment: Moment, raw: Raw, destination: str | None) -> Explanation:
     names = moment.members
     if moment.bound_to:
         told = f"bound: {' / '.join(part for part in moment.bound_to if part)}"
@@ -123,7 +167,8 @@ def explain(moment: Moment, raw: Raw, destination: str | None) -> Explanation:
         steps = [*steps, Step(rule.name, passed, len(compared.ranks))]
     ranks = [(names[rank.member], rank.value) for rank in compared.ranks]
     if len(ranks) < 2:
-        decided = "the only one left" if ranks else "nobody can take a message now"
+        alone = "the only one left" if ranks else "nobody can take a message now"
+        decided = compared.decided or alone
         step = steps[-1].name if len(steps) > 1 else rule.name
         return Explanation(steps, ranks, decided, step, None, "")
     return Explanation(steps, ranks, compared.decided, rule.name, ranks[1][0], compared.otherwise)

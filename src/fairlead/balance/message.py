@@ -6,7 +6,7 @@ definitions check a live message and write the checks that Spark runs on a table
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -20,12 +20,22 @@ NOT_FIXED: Final = "not-fixed"
 ON_GROUP: Final = "on-group"
 BINDS: Final = (ON_OPEN, NOT_FIXED, ON_GROUP)
 
+TO_ALL: Final = "none"
+ROUND_ROBIN: Final = "round-robin"
+WEIGHTED: Final = "weighted"
+SORTED: Final = "sorted"
+MODES: Final = (TO_ALL, ROUND_ROBIN, WEIGHTED, SORTED)
+GUARANTEED: Final = ("some", "all")
+DELIVERIES: Final = ("best-effort", "ordered", *GUARANTEED)
+
 WORDS: Final[Mapping[str, tuple[str, ...]]] = {
     "via_cluster_channel": FLAGS,
     "pcf": FLAGS,
     "bind": BINDS,
+    "mode": MODES,
+    "delivery": DELIVERIES,
 }
-"""Attributes that take only these words; every other attribute is free text."""
+"""Attributes that take only these words, where a policy reads them; all others are free text."""
 
 DECISION: Final = ("destination", "address", "outcome", "sequence")
 """What a decision adds to a message's own attributes."""
@@ -38,7 +48,9 @@ NO_DESTINATION: Final = "no-destination"
 UNKNOWN_QUEUE: Final = "unknown-queue"
 PUT_INHIBITED: Final = "put-inhibited"
 CONTROL: Final = "control"
-OUTCOMES: Final = (ROUTED, NO_DESTINATION, UNKNOWN_QUEUE, PUT_INHIBITED, CONTROL)
+REFUSED: Final = "refused"
+LOST: Final = "lost"
+OUTCOMES: Final = (ROUTED, NO_DESTINATION, UNKNOWN_QUEUE, PUT_INHIBITED, CONTROL, REFUSED, LOST)
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,12 +78,16 @@ def text(message: Message, name: str) -> str:
     return found
 
 
-def check(message: Message) -> None:
-    """Refuse words that are not allowed, and attributes that exclude each other."""
+def check(message: Message, read: Collection[str]) -> None:
+    """Refuse words that are not allowed, and attributes that exclude each other.
+
+    `read`: the attributes that anybody reads; what nobody reads may be anything.
+    """
     for name in WORDS:
-        text(message, name)
+        if name in read:
+            text(message, name)
     for rule in CONTRADICTIONS:
-        if text(message, rule.flag) == "true":
+        if rule.flag in read and text(message, rule.flag) == "true":
             for name in rule.excludes:
                 if text(message, name):
                     raise MessageError(f"message {rule.flag}: a message with it has no {name}")

@@ -59,6 +59,8 @@ class Verdict:
     """For the rule to choose among, ascending."""
     taken: int = NOT_TAKEN
     """Chosen at once, past the rule."""
+    also: tuple[int, ...] = ()
+    """Who gets the message as well, whoever is chosen; the chosen one may be among them."""
 
 
 class Effect(NamedTuple):
@@ -91,6 +93,10 @@ class Policy(ABC, Generic[T, K, C]):
     """Whether there are counts that a reset could set to 0."""
     binds: ClassVar[bool] = False
     """Whether messages can be bound to an earlier message's destination."""
+    fans_out: ClassVar[bool] = False
+    """Whether a message can go to several destinations."""
+    apart: ClassVar[tuple[str, ...]] = ()
+    """Attributes of `reads` for each value of which the rule has a state of its own."""
 
     objects: dict[Ref, Any]
     members: tuple[str, ...]
@@ -141,6 +147,14 @@ class Policy(ABC, Generic[T, K, C]):
         """Whom to choose at once after this elimination, if anybody."""
         return None
 
+    def also(self, key: K, left: Sequence[C]) -> tuple[int, ...]:
+        """Who gets the message as well, whoever is chosen of those that are left."""
+        return ()
+
+    def outcome_of(self, member: int) -> str:
+        """The outcome of a message for which this member is chosen."""
+        return ROUTED
+
     def outcome_after(self, step: str) -> str:
         """The outcome of a message that loses its last candidate in this elimination."""
         return NO_DESTINATION
@@ -184,6 +198,12 @@ class Policy(ABC, Generic[T, K, C]):
 
     # what the engines ask
 
+    @classmethod
+    def heeds(cls) -> set[str]:
+        """The attributes of a message that can make a difference."""
+        bound_by = ("bind", "producer", "group") if cls.binds else ()
+        return {*cls.reads, *bound_by}
+
     def raw(self, message: Message) -> Raw:
         """The attributes that this policy reads of a message."""
         return self.normal(tuple(text(message, name) for name in self.reads))
@@ -195,6 +215,19 @@ class Policy(ABC, Generic[T, K, C]):
     def stream(self, raw: Raw) -> Raw:
         """What names the message's stream, apart from the cluster."""
         return tuple(raw[self.reads.index(name)] for name in self.streams)
+
+    def part(self, raw: Raw) -> Raw:
+        """Messages with the same value of this share the rule's state."""
+        return tuple(raw[self.reads.index(name)] for name in self.apart)
+
+    def member_called(self, destination: str, raw: Raw) -> int:
+        """The member that a message of this class reached there. Raises ValueError."""
+        return self.members.index(destination)
+
+    def whose(self, member: int) -> Ref:
+        """The object that a member stands for."""
+        name = self.members[member]
+        return next(ref for ref in self.objects if ref.name == name)
 
     def binding(self, raw: Raw, bind: str, producer: str, group: str) -> Raw | None:
         """What the message's destination is bound to, if to anything."""
@@ -232,11 +265,13 @@ class Policy(ABC, Generic[T, K, C]):
                 return Verdict(self.outcome_after(each.name)), steps
             taken = self.take(key, each.name, left)
             if taken is not None:
-                others = [c for c in left if self.member(c) != taken.member]
+                also = self.also(key, left)
+                others = [c for c in left if self.member(c) not in (taken.member, *also)]
                 dropped = tuple(Drop(self.label(c), taken.because) for c in others)
-                steps.append(Step(taken.step, dropped, 1))
-                return Verdict(ROUTED, (taken.member,), taken.member), steps
-        return Verdict(ROUTED, tuple(sorted({self.member(c) for c in left}))), steps
+                steps.append(Step(taken.step, dropped, len(left) - len(others)))
+                return Verdict(ROUTED, (taken.member,), taken.member, also), steps
+        members = tuple(sorted({self.member(c) for c in left}))
+        return Verdict(ROUTED, members, also=self.also(key, left)), steps
 
     # changes
 

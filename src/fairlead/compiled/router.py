@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,7 +21,7 @@ from fairlead.errors import ConfigError
 
 CONTROL_CLASS = "control"
 NO_STREAM = -1
-NO_CLUSTER = -1
+NO_RUN = -1
 EARLIEST = -(1 << 62)
 
 
@@ -96,9 +97,34 @@ class Plan:
                 policies[name].apply(effects)
             yield version, policies
 
+    @cached_property
+    def codes(self) -> Codes:
+        """What a message of these classes can be told."""
+        found = Codes()
+        for name, policy in self.policies.items():
+            found.add(policy, [effects for _, effects in self.steps[name]])
+        if self.fans_out:
+            for _, policies in self.versions():
+                for each in self.classes:
+                    if each.cluster in policies and not each.control:
+                        policy = policies[each.cluster]
+                        found.add_crowd(policy, policy.verdict(each.raw).also)
+        return found
+
+    @property
+    def fans_out(self) -> bool:
+        """Whether a message can go to several destinations."""
+        return any(policy.fans_out for policy in self.policies.values())
+
+    @property
+    def heeds(self) -> set[str]:
+        """The attributes of a message that can make a difference."""
+        return set().union(*(policy.heeds() for policy in self.policies.values()))
+
     def set_classes(self, classes: Sequence[MessageClass]) -> None:
         """The classes of messages that occur, by code."""
         self.classes = classes
+        self.__dict__.pop("codes", None)
         streams: dict[tuple[str, ...], int] = {}
         self.stream_of = []
         for each in classes:
@@ -127,38 +153,47 @@ class Plan:
         )
 
 
+def _parts(plan: Plan, cluster: str) -> list[list[int]]:
+    """The codes of a cluster's classes, those together that share a state of its rule."""
+    policy = plan.policies[cluster]
+    found: dict[Raw, list[int]] = {} if policy.apart else {(): []}
+    for code, each in enumerate(plan.classes):
+        if each.cluster == cluster and not each.control:
+            found.setdefault(policy.part(each.raw), []).append(code)
+    return list(found.values())
+
+
 class Router:
     """Routes blocks of messages in order; its state can be taken and given at any block."""
 
     def __init__(self, plan: Plan) -> None:
         """At the beginning of all clusters."""
         self.plan = plan
-        self.codes = Codes()
+        self.codes = plan.codes
         self.upcoming = np.zeros(len(plan.streams), np.int64)
         self.latest = EARLIEST
         timed = plan.timed
         self.runs: list[ClusterRun] = []
         classes = plan.classes
-        self._cluster_of = np.full(len(classes), NO_CLUSTER, np.int32)
+        self._run_of = np.full(len(classes), NO_RUN, np.int32)
         self._own_code = np.zeros(len(classes), np.int32)
         self._stream_of = np.array(plan.stream_of, np.int32)
         self._fixed = np.array(
             [OUTCOMES.index(CONTROL if each.control else NO_DESTINATION) for each in classes],
             np.int32,
         )
-        for place, cluster in enumerate(plan.clusters):
-            own = [
-                code
-                for code, each in enumerate(classes)
-                if each.cluster == cluster.name and not each.control
-            ]
-            self._cluster_of[own] = place
-            self._own_code[own] = np.arange(len(own))
-            policy = cluster.start()
-            steps = plan.steps[cluster.name]
-            labels = self.codes.labels(policy, [effects for _, effects in steps])
-            raws = [classes[code].raw for code in own]
-            self.runs.append(ClusterRun(policy, steps, raws, labels, timed=timed[cluster.name]))
+        for cluster in plan.clusters:
+            for own in _parts(plan, cluster.name):
+                self._run_of[own] = len(self.runs)
+                self._own_code[own] = np.arange(len(own))
+                raws = [classes[code].raw for code in own]
+                steps, late = plan.steps[cluster.name], timed[cluster.name]
+                self.runs.append(ClusterRun(cluster.start(), steps, raws, self.codes, timed=late))
+
+    def run_of(self, code: int) -> ClusterRun | None:
+        """The run that messages of this class are part of; None where their cluster is unknown."""
+        place = int(self._run_of[code])
+        return None if place == NO_RUN else self.runs[place]
 
     def feed(
         self,
@@ -167,7 +202,7 @@ class Router:
         services: Int64s | None = None,
         bindings: Bindings | None = None,
     ) -> Int32s:
-        """Route a block; returns the label code (see `codes`) of each message.
+        """Route a block; returns the code (see `codes`) of what each message is told.
 
         `codes`: class codes. `times`, `services` in microseconds, where there are changes or
         completions. `bindings`: where messages can be bound to earlier ones.
@@ -176,15 +211,15 @@ class Router:
             # Where messages are ordered by position, a change once made stays made.
             times = np.maximum(np.maximum.accumulate(times), self.latest)
             self.latest = int(times[-1])
-        if len(self._cluster_of) == 1 and self._cluster_of[0] >= 0:
+        if len(self._run_of) == 1 and self._run_of[0] >= 0:
             # One class of one cluster: its codes are all 0 here and there.
-            run: ClusterRun = self.runs[self._cluster_of[0]]
+            run: ClusterRun = self.runs[self._run_of[0]]
             return run.feed(codes, times, services, bindings)
-        clusters = self._cluster_of[codes]
+        runs = self._run_of[codes]
         out = self._fixed[codes]
-        present = np.unique(clusters)
+        present = np.unique(runs)
         for place in present[present >= 0]:
-            mine: Any = slice(None) if len(present) == 1 else np.flatnonzero(clusters == place)
+            mine: Any = slice(None) if len(present) == 1 else np.flatnonzero(runs == place)
             out[mine] = self.runs[place].feed(
                 self._own_code[codes[mine]],
                 None if times is None else times[mine],
@@ -210,12 +245,12 @@ class Router:
 
         False where that depends on their order; the router's state is then undefined.
         """
-        by_cluster: dict[int, dict[int, int]] = {}
+        by_run: dict[int, dict[int, int]] = {}
         for code, n in counts.items():
-            place = int(self._cluster_of[code])
+            place = int(self._run_of[code])
             if place >= 0:
-                by_cluster.setdefault(place, {})[int(self._own_code[code])] = n
-        return all(self.runs[place].advance(time, own) for place, own in by_cluster.items())
+                by_run.setdefault(place, {})[int(self._own_code[code])] = n
+        return all(self.runs[place].advance(time, own) for place, own in by_run.items())
 
     def dump(self) -> dict[str, Any]:
         """Where all clusters and streams stand, as plain data."""

@@ -12,7 +12,7 @@ from fairlead.balance.policy import Effect, Policy, Raw
 from fairlead.compiled.bindings import UNBOUND, Bindings
 from fairlead.compiled.choices import choose_among_one, choose_among_sets, choose_in_time
 from fairlead.compiled.kernels import Int32s, Int64s
-from fairlead.compiled.labels import Labels
+from fairlead.compiled.labels import Codes
 
 Step = tuple[int, Sequence[Effect]]
 NO_SET = -1
@@ -26,7 +26,7 @@ class ClusterRun:
         policy: Policy[Any, Any, Any],
         steps: Sequence[Step],
         classes: Sequence[Raw],
-        labels: Labels,
+        told: Codes,
         *,
         timed: bool,
     ) -> None:
@@ -37,7 +37,7 @@ class ClusterRun:
         self.policy = policy
         self.steps = steps
         self.classes = classes
-        self.labels = labels
+        self.told = told
         self.timed = timed
         self.done = 0
         self._fresh = True
@@ -50,7 +50,7 @@ class ClusterRun:
         services: Int64s | None = None,
         bindings: Bindings | None = None,
     ) -> Int32s:
-        """Route a block; returns a label code for each message.
+        """Route a block; returns the code of what each message is told.
 
         `times` (microseconds, never falling) are needed where there are steps or completions,
         `services` (microseconds) where there are completions.
@@ -122,9 +122,8 @@ class ClusterRun:
 
     def _label(self) -> None:
         policy = self.policy
-        self._now = np.array(
-            [self.labels.code(i, policy.address(i)) for i in range(len(policy.members))], np.int32
-        )
+        every = range(len(policy.members))
+        self._now = np.array([self.told.label(policy, i) for i in every], np.int32)
 
     def _prepare(self) -> None:
         """What holds for the cluster as it is now: whom each class may go to."""
@@ -136,10 +135,13 @@ class ClusterRun:
         for code, verdict in enumerate(verdicts):
             if verdict.taken >= 0:
                 self._fixed[code] = self._now[verdict.taken]
+                self._fixed[code] += self.told.crowd(policy, verdict.also)
             elif verdict.members:
                 self._which[code] = sets.setdefault(verdict.members, len(sets))
             else:
                 self._fixed[code] = OUTCOMES.index(verdict.outcome)
+        crowds = [self.told.crowd(policy, verdict.also) for verdict in verdicts]
+        self._crowds = np.array(crowds, np.int32) if any(crowds) else None
         self._bind = np.array(
             [Bindings.code(policy.bind_default(policy.key(raw))) for raw in self.classes], np.int8
         )
@@ -188,7 +190,7 @@ class ClusterRun:
         which = self._which[codes]
         asks = which >= 0
         if asks.all():
-            return self._labelled(self._choose(which, times, services))
+            return self._with_crowd(codes, self._labelled(self._choose(which, times, services)))
         out = self._fixed[codes]
         if asks.any():
             chosen = self._choose(
@@ -196,8 +198,15 @@ class ClusterRun:
                 None if times is None else times[asks],
                 None if services is None else services[asks],
             )
-            out[asks] = self._labelled(chosen)
+            out[asks] = self._with_crowd(codes[asks], self._labelled(chosen))
         return out
+
+    def _with_crowd(self, codes: Int32s, label: Int32s) -> Int32s:
+        """Who gets the messages as well."""
+        if self._crowds is None:
+            return label
+        found: Int32s = label + self._crowds[codes]
+        return found
 
     def _labelled(self, chosen: Int64s) -> Int32s:
         found: Int32s = self._now[chosen]

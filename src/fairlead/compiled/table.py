@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -16,6 +16,7 @@ from fairlead.balance.message import CONTRADICTIONS, DECISION, SET_PRIORITY, WOR
 from fairlead.balance.policy import Raw
 from fairlead.compiled.bindings import NO_KEY, UNBOUND, Bindings
 from fairlead.compiled.kernels import Int32s, Int64s
+from fairlead.compiled.labels import Codes
 from fairlead.compiled.router import MessageClass, Plan, Router
 from fairlead.config.changes import LATEST, MICROS
 from fairlead.errors import MessageError
@@ -42,7 +43,7 @@ def route(
     would put into `rejected/`: here the table is the caller's own, so it is refused as a whole.
     """
     plan = Plan([clusters] if isinstance(clusters, Cluster) else list(clusters), list(changes))
-    _check(messages, trust_ids=trust_ids)
+    _check(messages, plan.heeds, trust_ids=trust_ids)
     if len(plan.clusters) > 1 and "cluster" not in messages.column_names:
         raise MessageError(
             f"messages: no column 'cluster', found: {', '.join(messages.column_names)}; "
@@ -58,16 +59,42 @@ def route(
     codes = classes(messages, plan)
     router = Router(plan)
     services = _services(messages, plan)
-    label = router.feed(codes, dated, services, bindings(messages, plan, codes))
+    told = router.feed(codes, dated, services, bindings(messages, plan, codes))
     sequence = router.sequence(codes)
-    names = router.codes
-    found = pa.array(label)
+    label = told % router.codes.size if plan.fans_out else told
+    if plan.fans_out:
+        rows, destination, address = fanned_out(router.codes, told)
+        messages = messages.take(pa.array(rows))
+        label, sequence = label[rows], sequence[rows]
+    else:
+        found = pa.array(label)
+        destination = _spelled(router.codes.destination, found)
+        address = _spelled(router.codes.address, found)
     return (
-        messages.append_column("destination", _spelled(names.destination, found))
-        .append_column("address", _spelled(names.address, found))
-        .append_column("outcome", _spelled(names.outcome, found))
+        messages.append_column("destination", destination)
+        .append_column("address", address)
+        .append_column("outcome", _spelled(router.codes.outcome, pa.array(label)))
         .append_column("sequence", pa.array(sequence, mask=sequence < 0))
     )
+
+
+def fanned_out(codes: Codes, told: Int32s) -> tuple[Int64s, pa.Array, pa.Array]:
+    """A row for each destination of each message: its message, the destination, the address."""
+    distinct, which = np.unique(told, return_inverse=True)
+    texts: dict[str | None, int] = {}
+    parts = []
+    for code in distinct.tolist():
+        every: Iterable[tuple[str | None, str | None]] = codes.spelled(code)
+        parts.append([[texts.setdefault(word, len(texts)) for word in each] for each in every])
+    sizes = np.array([len(part) for part in parts], np.int64)
+    flat = np.array([pair for part in parts for pair in part], np.int32).reshape(-1, 2)
+    starts = np.concatenate([[0], np.cumsum(sizes)])
+    rows = np.repeat(np.arange(len(told)), sizes[which])
+    ends = np.cumsum(sizes[which])
+    inside = np.arange(len(rows)) - np.repeat(ends - sizes[which], sizes[which])
+    at = flat[starts[which][rows] + inside]
+    words = list(texts)
+    return rows, _spelled(words, pa.array(at[:, 0])), _spelled(words, pa.array(at[:, 1]))
 
 
 def _spelled(words: Sequence[str | None], codes: pa.Array) -> pa.Array:
@@ -78,7 +105,7 @@ def _spelled(words: Sequence[str | None], codes: pa.Array) -> pa.Array:
     return pa.DictionaryArray.from_arrays(at.take(codes), pa.array(distinct, pa.string()))
 
 
-def _check(messages: pa.Table, *, trust_ids: bool) -> None:
+def _check(messages: pa.Table, heeded: Collection[str], *, trust_ids: bool) -> None:
     for name in ("id", "time"):
         if name not in messages.column_names:
             raise MessageError(
@@ -92,12 +119,12 @@ def _check(messages: pa.Table, *, trust_ids: bool) -> None:
         raise MessageError("messages: id: found nothing in a row, allowed: a text")
     if not trust_ids and pc.count_distinct(ids).as_py() != len(messages):
         raise MessageError("messages: id: found one twice, allowed: once")
-    _check_words(messages)
+    _check_words(messages, heeded)
 
 
-def _check_words(messages: pa.Table) -> None:
+def _check_words(messages: pa.Table, heeded: Collection[str]) -> None:
     for name, words in WORDS.items():
-        if name not in messages.column_names:
+        if name not in messages.column_names or name not in heeded:
             continue
         for value in pc.unique(_text(messages, name)).to_pylist():
             if value and value not in words:
@@ -105,6 +132,8 @@ def _check_words(messages: pa.Table) -> None:
                     f"messages: {name}: found {value!r}, allowed: {', '.join(words)}, empty"
                 )
     for rule in CONTRADICTIONS:
+        if rule.flag not in heeded:
+            continue
         flagged = pc.equal(_text(messages, rule.flag), "true")
         for name in rule.excludes:
             both = pc.and_(flagged, pc.not_equal(_text(messages, name), ""))
@@ -189,19 +218,20 @@ def _coded(messages: pa.Table, name: str) -> tuple[Int64s, list[str]]:
 
 def classes(messages: pa.Table, plan: Plan) -> Int32s:
     """The class code of each row; sets the plan's classes."""
-    names = [name for name in ("cluster", *plan.reads, "type") if name in messages.column_names]
+    every = dict.fromkeys(("cluster", *plan.reads, "type"))
+    names = [name for name in every if name in messages.column_names]
     code = np.zeros(len(messages), np.int64)
     given: list[dict[str, str]] = [{}]
     for name in names:
         indices, words = _coded(messages, name)
-        if name == "type":
+        if name == "type" and name not in plan.reads:
             words, indices = _only_control(words, indices)
         distinct, code = _compressed(code * len(words) + indices)
         given = [{**given[c // len(words)], name: words[c % len(words)]} for c in distinct.tolist()]
     known: dict[MessageClass, int] = {}
     recoded = []
     for each in given:
-        control = each.pop("type", "") == SET_PRIORITY
+        control = each.get("type") == SET_PRIORITY
         found = plan.message_class(each.get("cluster", ""), each, control=control)
         recoded.append(known.setdefault(found, len(known)))
     plan.set_classes(list(known))

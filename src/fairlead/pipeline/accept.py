@@ -67,13 +67,14 @@ def accept(messages: DataFrame, plan: Plan) -> DataFrame:
             )
             served = text(messages, "cluster").isin(meant)
             reasons.append(_when((_text("service_time") == "") & served, missing))
+    heeded = plan.heeds
     for name, words in WORDS.items():
-        if name in kinds:
+        if name in kinds and name in heeded:
             bad = ~_text(name).isin("", *words)
             reasons.append(_when(bad, _found(name, f"{', '.join(words)}, or empty")))
     for rule in CONTRADICTIONS:
         for name in rule.excludes:
-            if rule.flag in kinds and name in kinds:
+            if rule.flag in kinds and name in kinds and rule.flag in heeded:
                 both = (_text(rule.flag) == "true") & (_text(name) != "")
                 reasons.append(_when(both, F.lit(f"{rule.flag}: a message with it has no {name}")))
     return messages.select(

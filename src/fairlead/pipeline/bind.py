@@ -13,7 +13,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from fairlead.balance.message import ON_GROUP, ON_OPEN
-from fairlead.compiled.router import Plan, Router
+from fairlead.compiled.router import Plan
 from fairlead.pipeline.accept import text
 from fairlead.pipeline.blocks import Blocks
 from fairlead.pipeline.columns import (
@@ -90,8 +90,7 @@ def bound(
         *own, BLOCK, CLASS, KEY, ID, TIME, SERVICE, BIND, WHOSE, WORD, FIRST, FREE
     )
     routed = route(in_blocks(narrow, blocks), plan, states, sizes)
-    labels = len(Router(plan).codes.outcome)
     firsts = routed.where(F.struct(KEY, ID) == F.col(FIRST)).select(
-        BIND, WHOSE, WORD, F.pmod(F.col(PACKED), F.lit(labels)).cast("int").alias(BOUND)
+        BIND, WHOSE, WORD, F.pmod(F.col(PACKED), F.lit(plan.codes.codes)).cast("int").alias(BOUND)
     )
     return rows.join(firsts, [BIND, WHOSE, WORD], "left")

@@ -28,6 +28,8 @@ BOUND: Final = PREFIX + "bound"
 PACKED: Final = PREFIX + "packed"
 """Sequence and label in one number."""
 CONTROL: Final = PREFIX + "control"
+COPY: Final = PREFIX + "copy"
+"""One of the destinations of a message, and its address."""
 
 CSV: Final = {
     # Every value stays the text that it is: ids such as 01 and 1.0, names with blanks.

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
@@ -24,6 +24,7 @@ from fairlead.pipeline.columns import (
     BLOCK,
     BOUND,
     CLASS,
+    COPY,
     FREE,
     ID,
     KEY,
@@ -34,6 +35,7 @@ from fairlead.pipeline.columns import (
 )
 
 NO_BLOCK = -1
+COPIES: Final = "array<struct<destination: string, address: string>>"
 States = Sequence[Mapping[str, object]]
 
 
@@ -76,7 +78,7 @@ def route(rows: DataFrame, plan: Plan, states: States, sizes: Sequence[int]) -> 
 
 
 def _router(plan: Plan, states: States, sizes: Sequence[int]) -> Any:  # noqa: ANN401 - Spark's
-    labels = len(Router(plan).codes.outcome)
+    codes = plan.codes.codes
 
     def run(batches: Iterator[tuple[pa.Array, ...]]) -> Iterator[pa.Array]:
         router, current, seen = Router(plan), NO_BLOCK, 0
@@ -93,7 +95,7 @@ def _router(plan: Plan, states: States, sizes: Sequence[int]) -> Any:  # noqa: A
                     router = Router(plan)
                     router.load(states[current])
                 part = [column[start:stop] for column in columns]
-                out[start:stop] = _packed(router, labels, *part)
+                out[start:stop] = _packed(router, codes, *part)
                 seen += stop - start
             yield pa.array(out)
         _check_whole(current, seen, sizes)
@@ -118,7 +120,7 @@ def _check_whole(block: int, seen: int, sizes: Sequence[int]) -> None:
 
 def _packed(
     router: Router,
-    labels: int,
+    told: int,
     codes: Int32s,
     times: Int64s | None = None,
     services: Int64s | None = None,
@@ -126,36 +128,44 @@ def _packed(
     free = codes >= 0
     if free.all():
         label = router.feed(codes, times, services)
-        return router.sequence(codes) * labels + label
+        return router.sequence(codes) * told + label
     label = np.zeros(len(codes), np.int32)
     label[free] = router.feed(
         codes[free],
         None if times is None else times[free],
         None if services is None else services[free],
     )
-    return router.sequence(np.where(free, codes, -1 - codes)) * labels + label
+    return router.sequence(np.where(free, codes, -1 - codes)) * told + label
 
 
 def spelled(routed: DataFrame, plan: Plan, columns: Sequence[str]) -> DataFrame:
     """The given columns and the decision: destination, address, outcome, sequence."""
-    codes = Router(plan).codes
-    labels = len(codes.outcome)
-    label: Column = F.pmod(F.col(PACKED), F.lit(labels)).cast("int")
+    codes = plan.codes
+    told: Column = F.pmod(F.col(PACKED), F.lit(codes.codes)).cast("int")
     if BOUND in routed.columns:
-        label = F.when(F.col(FREE), label).otherwise(F.col(BOUND))
-    place = label + 1
-    sequence = F.expr(f"(`{PACKED}` - pmod(`{PACKED}`, {labels})) div {labels}")
+        told = F.when(F.col(FREE), told).otherwise(F.col(BOUND))
+    place = (F.pmod(told, F.lit(codes.size)) if plan.fans_out else told) + 1
+    sequence = F.expr(f"(`{PACKED}` - pmod(`{PACKED}`, {codes.codes})) div {codes.codes}")
     own = [quoted(name) for name in columns]
-    return routed.select(
-        *own,
-        _looked_up(codes.destination, place).alias("destination"),
-        _looked_up(codes.address, place).alias("address"),
-        _looked_up(codes.outcome, place).alias("outcome"),
-        F.when(sequence >= 0, sequence).alias("sequence"),
+    destination = _looked_up(codes.destination, place).alias("destination")
+    address = _looked_up(codes.address, place).alias("address")
+    outcome = _looked_up(codes.outcome, place).alias("outcome")
+    number = F.when(sequence >= 0, sequence).alias("sequence")
+    if not plan.fans_out:
+        return routed.select(*own, destination, address, outcome, number)
+    crowds = [[copy._asdict() for copy in crowd] for crowd in codes.crowds]
+    crowd = _looked_up(crowds, F.floor(told / codes.size) + 1, COPIES)
+    chosen = F.struct(destination, address)
+    every = (
+        F.when(destination.isNull(), F.array(chosen))
+        .when(F.array_contains(crowd, chosen), crowd)
+        .otherwise(F.array_sort(F.array_append(crowd, chosen)))
     )
+    rows = routed.select(*own, F.explode(every).alias(COPY), outcome, number)
+    return rows.select(*own, f"{COPY}.destination", f"{COPY}.address", "outcome", "sequence")
 
 
-def _looked_up(words: Sequence[str | None], place: Column) -> Column:
+def _looked_up(words: Sequence[object], place: Column, kind: str = "string") -> Column:
     """words[place - 1], the words standing as one literal however many they are."""
-    array = F.from_json(F.lit(json.dumps(words)), "array<string>")
-    return F.element_at(array, place)
+    array = F.from_json(F.lit(json.dumps(words)), f"array<{kind}>")
+    return F.element_at(array, place.cast("int"))

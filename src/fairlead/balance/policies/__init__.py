@@ -9,8 +9,10 @@ from fairlead.balance.policies.ibm_mq import IbmMq
 from fairlead.balance.policies.msmq import Msmq
 from fairlead.balance.policies.nanomsg import Nanomsg
 from fairlead.balance.policies.priority_failover import PriorityFailover
+from fairlead.balance.policies.smartsockets import SmartSockets
 from fairlead.balance.policy import Policy
 
 POLICIES: Final[dict[str, type[Policy[Any, Any, Any]]]] = {
-    policy.name: policy for policy in (Msmq, IbmMq, Nanomsg, *PRESETS, PriorityFailover)
+    policy.name: policy
+    for policy in (Msmq, IbmMq, SmartSockets, Nanomsg, *PRESETS, PriorityFailover)
 }

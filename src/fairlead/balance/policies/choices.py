@@ -13,7 +13,7 @@ from fairlead.balance.own import CHOICES as OWN_CHOICES
 from fairlead.balance.own import Attributes, OwnChoice, load
 from fairlead.balance.rules import least_served, ready_ring
 from fairlead.balance.rules.fewest_pending import FewestPending
-from fairlead.balance.rules.first_by_name import FirstByName
+from fairlead.balance.rules.first_by_name import Everyone, FirstByName
 from fairlead.balance.rules.least_served import LeastServed
 from fairlead.balance.rules.ready_ring import ReadyRing
 from fairlead.balance.rules.rule import Rule
@@ -63,6 +63,8 @@ class Choice(ABC):
     """Whether it keeps counts that a reset sets to 0."""
     timed: ClassVar[bool] = False
     """Whether completions decide, whatever the file says."""
+    to_all: ClassVar[bool] = False
+    """Whether everybody who is left gets the message."""
 
     @abstractmethod
     def rule(self, listed: Sequence[Any], passing: Sequence[bool]) -> Rule:
@@ -158,6 +160,21 @@ class ByFirstByName(Choice):
         """It looks at nothing but who is left."""
 
 
+class ToEveryone(Choice):
+    """Nothing is chosen."""
+
+    name = "everyone"
+    about = "everybody who is left gets the message"
+    by_name = True
+    to_all = True
+
+    def rule(self, listed: Sequence[Any], passing: Sequence[bool]) -> Rule:
+        return Everyone()
+
+    def changed(self, rule: Rule, i: int, news: News) -> None:
+        """It looks at nothing but who is left."""
+
+
 class ByFewestPending(Choice):
     """By load."""
 
@@ -203,7 +220,14 @@ def _connect(rule: Rule, i: int, *, passes: bool) -> None:
 
 CHOICES: Final[Mapping[str, Choice]] = {
     each.name: each
-    for each in (ByLeastServed(), Circular(), ByReadyRing(), ByFewestPending(), ByFirstByName())
+    for each in (
+        ByLeastServed(),
+        Circular(),
+        ByReadyRing(),
+        ByFewestPending(),
+        ByFirstByName(),
+        ToEveryone(),
+    )
 }
 
 

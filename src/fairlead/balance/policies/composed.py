@@ -154,6 +154,9 @@ class Composed(DestinationPolicy[Any]):
         alone = (p.elimination for p in self.pieces if not p.compares and not p.reads)
         return each.present and all(step.keep({}, [each]) for step in alone)
 
+    def also(self, key: Mapping[str, str], left: Sequence[Any]) -> tuple[int, ...]:
+        return tuple(self.member(c) for c in left) if self.choice.to_all else ()
+
     def changed(self, ref: Ref, before: Any, after: Any) -> None:  # noqa: ANN401
         i = self.index[ref]
         passed, passes = self.passes(before), self.passes(after)
@@ -242,6 +245,7 @@ def compose(
         "reads": tuple(dict.fromkeys(name for piece in pieces for name in piece.reads)),
         "choice": choice,
         "counts": choice.counts,
+        "fans_out": choice.to_all,
     }
     return type("Composed", (Composed,), own)
 
@@ -281,6 +285,15 @@ PRESETS: Final = (
         about="the first by name gets everything; the next takes over when it is gone",
         choose_when="one must do all the work and another be ready",
         choose_when_not="the work should be shared",
+    ),
+    compose(
+        "broadcast",
+        UP,
+        "everyone",
+        about="everyone who is up gets every message",
+        choose_when="every destination must see every message",
+        choose_when_not="one of them is enough (round-robin), or some messages are for one only "
+        "(smartsockets)",
     ),
 )
 

@@ -88,3 +88,13 @@ class FirstByName(Rule):
         return Comparison(
             ranks, [], decided, f"{second} would have been chosen if {first} had been gone"
         )
+
+
+class Everyone(FirstByName):
+    """All of them: the first by name stands for the rest."""
+
+    name = "everyone"
+
+    def compare(self, members: Sequence[int], names: Sequence[str]) -> Comparison:
+        first = [Rank(members[0], "the first by name")]
+        return Comparison(first, [], "everyone who is left gets it", "")

@@ -1,0 +1,339 @@
+"""TIBCO SmartSockets: messages to every subscriber of a subject, or balanced over them.
+
+Source: "Load Balancing" in TIBCO SmartSockets User's Guide, release 6.8. A message's mode says who
+gets it: every subscriber, or one of them (in turn, by the fewest unacknowledged, or the first by
+name). Subscribers that have switched load balancing off get everything.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Annotated, Any, ClassVar, Final, Literal, NamedTuple
+
+import msgspec
+from msgspec import Meta
+
+from fairlead.balance.change import STATE, UP, Change
+from fairlead.balance.elimination import Elimination, drop_where
+from fairlead.balance.message import (
+    GUARANTEED,
+    LOST,
+    NO_DESTINATION,
+    REFUSED,
+    ROUND_ROBIN,
+    ROUTED,
+    SORTED,
+    TO_ALL,
+    WEIGHTED,
+)
+from fairlead.balance.objects import Name, Object, Ref, Table, Worker
+from fairlead.balance.policy import Effect, Policy, Raw, Tables, Taken
+from fairlead.balance.rules import subscriber_lists as lists
+from fairlead.balance.rules.subscriber_lists import SubscriberLists
+from fairlead.errors import ChangeError, ConfigError
+
+SUBSCRIBER: Final = "subscriber"
+MESSAGE_TYPE: Final = "message_type"
+WARM: Final = "warm"
+KIND_OF: Final = {
+    ROUND_ROBIN: lists.IN_TURN,
+    WEIGHTED: lists.BY_PENDING,
+    SORTED: lists.BY_NAME,
+    TO_ALL: lists.EVERYONE,
+}
+Seconds = Annotated[int, Meta(ge=0, le=1_000_000_000)]
+
+
+class MessageType(Object, frozen=True, kw_only=True):
+    """A type of messages, and the mode that its messages have if they bring none."""
+
+    mode: Literal["none", "round-robin", "weighted", "sorted"] = "none"
+
+
+class Subscriber(Worker, frozen=True, kw_only=True):
+    """A client's subscription to one subject."""
+
+    subject: Name
+    load_balanced: bool = True
+    """false: it gets every message, and is no member of the balanced list."""
+    connected: bool | Literal["warm"] = True
+    """warm: disconnected, but remembered."""
+    disconnect_mode: Literal["failure", "success", "warm"] = "failure"
+    """Replay: what becomes of what it held when it fails."""
+
+
+class SmartSocketsOptions(Table, frozen=True, kw_only=True):
+    """Replay: what happens when a chosen receiver fails, or does not acknowledge."""
+
+    on_receiver_failure: Literal["reroute", "nack"] = "reroute"
+    zero_receivers: Literal["success", "failure"] = "success"
+    delivery_timeout: Seconds = 30
+    reconnect_timeout: Seconds = 30
+
+
+class SmartSocketsTables(Tables, frozen=True, kw_only=True):
+    """A cluster file with `policy = "smartsockets"`."""
+
+    options: SmartSocketsOptions = SmartSocketsOptions()
+    message_type: list[MessageType] = []
+    subscriber: list[Subscriber] = []
+
+
+class Publication(NamedTuple):
+    """What is read of a message."""
+
+    subject: str
+    mode: str
+    guaranteed: bool
+
+
+class Receiver(NamedTuple):
+    """A subscriber that a message may reach, and the member that it would be chosen as."""
+
+    subscriber: Subscriber
+    member: int
+
+
+SENT_TO: Final[tuple[Elimination[Publication, Receiver], ...]] = (
+    drop_where(
+        "not-guaranteed",
+        "a weighted message that is not guaranteed (delivery some or all) is refused",
+        lambda key, _: refused(key),
+        lambda key, _: "weighted counts acknowledgements, so delivery must be some or all",
+    ),
+    drop_where(
+        "absent",
+        "subscribers that have left, or have not joined yet, are dropped",
+        lambda _, c: not c.subscriber.present,
+        lambda _, c: "present is false",
+    ),
+    drop_where(
+        "disconnected",
+        "subscribers that are not connected are dropped",
+        lambda _, c: c.subscriber.connected is False,
+        lambda _, c: "connected is false",
+    ),
+    Elimination(
+        "warm-unless-all-warm",
+        "warm subscribers are dropped, unless all are warm",
+        lambda _, receivers: _awake(receivers),
+        lambda _key, _c, _kept: "it is warm, and others are connected",
+    ),
+)
+NOT_KEPT: Final[Elimination[Publication, Receiver]] = drop_where(
+    "not-kept",
+    "what is for everyone and not guaranteed is not kept for warm subscribers: it is lost",
+    lambda key, c: key.mode == TO_ALL and not key.guaranteed and is_warm(c.subscriber),
+    lambda _, c: "it is warm, and the message is not guaranteed",
+)
+BALANCING_OFF: Final[Elimination[Publication, Receiver]] = drop_where(
+    "balancing-off",
+    "a balanced message goes to one of the list; who switched balancing off gets it anyway",
+    lambda key, c: key.mode != TO_ALL and not c.subscriber.load_balanced,
+    lambda _, c: "load_balanced is false: it gets every message",
+)
+
+
+def is_warm(subscriber: Subscriber) -> bool:
+    """Whether it is disconnected, but remembered."""
+    return subscriber.connected == WARM
+
+
+def refused(key: Publication) -> bool:
+    """Whether such a message is refused when it is published."""
+    return key.mode == WEIGHTED and not key.guaranteed
+
+
+def _awake(receivers: Sequence[Receiver]) -> list[Receiver]:
+    awake = [c for c in receivers if not is_warm(c.subscriber)]
+    return awake or list(receivers)
+
+
+class SmartSockets(Policy[SmartSocketsTables, Publication, Receiver]):
+    """Everyone, or one of the subject's list."""
+
+    name = "smartsockets"
+    about = "publish to a subject: to every subscriber, or to one, as each message's mode says"
+    choose_when = "some messages are for everyone and some for one of many"
+    choose_when_not = "every message is for one destination (weighted, fewest-pending)"
+    tables = SmartSocketsTables
+    kinds: ClassVar = {SUBSCRIBER: Subscriber, MESSAGE_TYPE: MessageType}
+    reads = ("subject", "server", "type", "mode", "delivery")
+    streams = ("subject",)
+    apart = ("server",)
+    counts = False
+    fans_out = True
+
+    def __init__(self, tables: SmartSocketsTables) -> None:
+        """The subscribers join in the order of the file."""
+        super().__init__(tables)
+        own = [ref for ref in self.objects if ref.kind == SUBSCRIBER]
+        if not own:
+            raise ConfigError("subscriber: found none, allowed: at least one [[subscriber]]")
+        self.refs = sorted(own, key=lambda ref: (ref.owner, ref.name))
+        self.index = {ref: i for i, ref in enumerate(self.refs)}
+        self.subjects = list(dict.fromkeys(ref.owner for ref in self.refs))
+        numbers = {subject: g for g, subject in enumerate(self.subjects)}
+        ways = lists.KINDS * lists.HOWS
+        self.members = tuple(ref.name for ref in self.refs) * ways
+        self.rule = SubscriberLists([numbers[ref.owner] for ref in self.refs])
+        for ref in own:
+            if listed(self.objects[ref]):
+                lists.join(self.rule.state, self.index[ref])
+        self._count()
+
+    def listing(self, tables: SmartSocketsTables) -> Iterable[tuple[Ref, Object]]:
+        for kind in tables.message_type:
+            yield Ref(MESSAGE_TYPE, kind.name), kind
+        for each in tables.subscriber:
+            yield Ref(SUBSCRIBER, each.name, each.subject), each
+
+    # messages
+
+    def normal(self, raw: Raw) -> Raw:
+        """The only subject, where there is one, and the type only where it gives the mode."""
+        subject, server, type_, mode, delivery = raw
+        if not subject and len(self.subjects) == 1:
+            subject = self.subjects[0]
+        if mode or Ref(MESSAGE_TYPE, type_) not in self.objects:
+            type_ = ""
+        return (subject, server, type_, mode, delivery)
+
+    def key(self, raw: Raw) -> Publication:
+        subject, _, type_, mode, delivery = raw
+        given = self.objects.get(Ref(MESSAGE_TYPE, type_))
+        if not mode:
+            mode = given.mode if given is not None and given.present else TO_ALL
+        return Publication(subject, mode, delivery in GUARANTEED)
+
+    # candidates
+
+    def candidates(self, key: Publication) -> tuple[list[Receiver], str]:
+        every = self._subscribed(key.subject)
+        kind = KIND_OF[key.mode]
+        how = lists.PENDING if key.guaranteed else lists.PLAIN
+        if not key.guaranteed and all(is_warm(each) for each in every if there(each)):
+            how = lists.LOST
+        base = (kind * lists.HOWS + how) * len(self.refs)
+        found = [Receiver(each, base + self._number(each)) for each in every]
+        return found, REFUSED if refused(key) else NO_DESTINATION
+
+    def _subscribed(self, subject: str) -> list[Subscriber]:
+        return [self.objects[ref] for ref in self.refs if ref.owner == subject]
+
+    def _number(self, each: Subscriber) -> int:
+        return self.index[Ref(SUBSCRIBER, each.name, each.subject)]
+
+    def eliminations(self) -> Sequence[Elimination[Publication, Receiver]]:
+        return (*SENT_TO, NOT_KEPT, BALANCING_OFF)
+
+    def outcome_after(self, step: str) -> str:
+        lost = (NOT_KEPT.name, BALANCING_OFF.name)
+        if step == SENT_TO[0].name:
+            return REFUSED
+        return LOST if step in lost else NO_DESTINATION
+
+    def member(self, candidate: Receiver) -> int:
+        return candidate.member
+
+    def label(self, candidate: Receiver) -> str:
+        return candidate.subscriber.name
+
+    def take(self, key: Publication, step: str, left: Sequence[Receiver]) -> Taken | None:
+        """Where nothing is to be chosen: everyone gets it, and nobody counts it."""
+        if step != NOT_KEPT.name or left[0].member // len(self.refs) % lists.HOWS == lists.LOST:
+            return None
+        nobody_to_balance = not any(c.subscriber.load_balanced for c in left)
+        if nobody_to_balance or (key.mode == TO_ALL and not key.guaranteed):
+            return Taken(left[0].member, "everyone", "everyone gets it")
+        return None
+
+    def also(self, key: Publication, left: Sequence[Receiver]) -> tuple[int, ...]:
+        if left[0].member // len(self.refs) % lists.HOWS == lists.LOST:
+            return ()
+        every, _ = self.candidates(key)
+        for step in SENT_TO:
+            every = step.keep(key, every)
+        getting = [c for c in every if key.mode == TO_ALL or not c.subscriber.load_balanced]
+        return tuple(c.member for c in getting)
+
+    def outcome_of(self, member: int) -> str:
+        return LOST if member // len(self.refs) % lists.HOWS == lists.LOST else ROUTED
+
+    def member_called(self, destination: str, raw: Raw) -> int:
+        subject = self.key(raw).subject
+        found = self.index.get(Ref(SUBSCRIBER, destination, subject))
+        if found is None:
+            raise ValueError(destination)
+        return found
+
+    def whose(self, member: int) -> Ref:
+        return self.refs[member % len(self.refs)]
+
+    # changes
+
+    def resolve(self, change: Change) -> Effect:
+        """One that failed has lost its connection; one that is up again has it back."""
+        if change.attribute == STATE and change.value in UP:
+            change = change._replace(attribute="connected", value=True)
+        found = super().resolve(change)
+        if found.attribute == STATE and found.ref is not None and found.ref.kind != SUBSCRIBER:
+            raise ChangeError(f"{change.where}: attribute: found 'state', allowed for a subscriber")
+        return found
+
+    def changed(self, ref: Ref, before: Any, after: Any) -> None:  # noqa: ANN401
+        if ref.kind != SUBSCRIBER:
+            return
+        i = self.index[ref]
+        if listed(after) and not listed(before):
+            lists.join(self.rule.state, i)
+        elif listed(before) and not listed(after):
+            lists.leave(self.rule.state, i)
+
+    def failed(self, ref: Ref) -> None:
+        before = self.objects[ref]
+        after = self.objects[ref] = msgspec.structs.replace(before, connected=False)
+        self.changed(ref, before, after)
+
+    def stepped(self, before: Mapping[Ref, Any]) -> None:
+        self._count()
+
+    def _count(self) -> None:
+        """Tell the rule who gets messages now, for those that go to everyone."""
+        for subject in self.subjects:
+            every = [each for each in self._subscribed(subject) if there(each)]
+            all_warm = all(is_warm(each) for each in every)
+            for each in every:
+                getting = all_warm or not is_warm(each)
+                self.rule.state.counted[self._number(each)] = int(getting)
+
+    def refusal(self, attribute: str) -> str | None:
+        if attribute == "subject":
+            return "a subscription is to one subject for life; use `present`"
+        return None
+
+    def effective(self) -> list[str]:
+        return [
+            *(f"{e.name}: {e.about}" for e in self.eliminations()),
+            "mode none (the default): every subscriber that is left gets the message",
+            "round-robin: the next in the list; who joins is served last in the running round",
+            "weighted: the fewest unacknowledged from its cursor on (guaranteed messages only)",
+            "sorted: the first by name; the others stand by",
+            "a message's mode is its own, else its type's, else none",
+            "lists, cursors and pending counts are kept for each server and subject",
+            *(
+                f"messages of type {each.name} have mode {each.mode}"
+                for each in self.objects.values()
+                if isinstance(each, MessageType) and each.present
+            ),
+        ]
+
+
+def there(each: Subscriber) -> bool:
+    """Whether it is remembered: connected, or warm."""
+    return each.present and each.connected is not False
+
+
+def listed(each: Subscriber) -> bool:
+    """Whether it stands in its subject's list."""
+    return there(each) and each.load_balanced

@@ -1,0 +1,259 @@
+"""Lists of subscribers, one for each subject, and the ways in which SmartSockets chooses from one.
+
+A list is circular, in the order of joining. `round-robin` has a cursor of its own, which is first
+at the most recently joined; whoever joins is inserted just before it, so that it is served last in
+the running round. `weighted` has another cursor, which is first at the first of the list: it looks
+for the fewest pending from there on, and moves behind whom it finds. `sorted` takes the first by
+name, and a message for everyone asks nobody; both move no cursor.
+
+Which way a message is chosen for is part of the member: member `way * n + i` is subscriber `i`
+(of n, in order of their subject and name) chosen in that way, and all members of one choice are of
+one way. `way = kind * HOWS + how`: a guaranteed message is pending with whoever gets it until it is
+acknowledged, any other is not; one that is lost moves the cursor, and is with nobody.
+
+`choose`, `completed` and `run` are written once, in the part of Python that Numba compiles.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from fairlead.balance.rules.integers import INT64_END, Indexes, Ints
+from fairlead.balance.rules.rule import Comparison, Rank, Rule
+
+IN_TURN, BY_PENDING, BY_NAME, EVERYONE = range(4)
+KINDS = 4
+PLAIN, PENDING, LOST = range(3)
+HOWS = 3
+OUT = -1
+NOT_YET = -1
+
+
+class State(NamedTuple):
+    """What the rule remembers: first one entry a subscriber, then one a subject."""
+
+    subject: Ints
+    place: Ints
+    """In the subject's list, from 0; OUT where it is in none."""
+    joined: Ints
+    """Number of its joining."""
+    pending: Ints
+    """Guaranteed messages that it has and has not acknowledged."""
+    counted: Ints
+    """1: it gets messages; 0: it keeps its place, and is passed over."""
+    size: Ints
+    """How many are in the list."""
+    turn: Ints
+    """The place at which round-robin goes on; NOT_YET before its first message."""
+    scan: Ints
+    """The place from which on the fewest pending are looked for."""
+    joins: Ints
+    """[number of the latest joining]"""
+
+
+def choose(s: State, members: Indexes, start: int, stop: int) -> int:
+    """Choose among members[start:stop], at least one, all of one way, and count the choice."""
+    n = len(s.place)
+    kind = members[start] // n // HOWS
+    best = members[start]
+    if kind in (IN_TURN, BY_PENDING):
+        origin = cursor(s, best % n, kind)
+        for k in range(start + 1, stop):
+            if before(s, members[k] % n, best % n, kind, origin):
+                best = members[k]
+    served(s, best)
+    return best
+
+
+def cursor(s: State, i: int, kind: int) -> int:
+    """The place from which on this kind looks in the list of subscriber i."""
+    g = s.subject[i]
+    if kind == BY_PENDING:
+        return s.scan[g]
+    if s.turn[g] != NOT_YET:
+        return s.turn[g]
+    latest = i
+    for j in range(len(s.place)):
+        if s.subject[j] == g and s.place[j] != OUT and s.joined[j] > s.joined[latest]:
+            latest = j
+    return s.place[latest]
+
+
+def before(s: State, i: int, j: int, kind: int, origin: int) -> bool:
+    """Whether subscriber i is chosen before subscriber j."""
+    if kind == BY_PENDING and s.pending[i] != s.pending[j]:
+        return s.pending[i] < s.pending[j]
+    size = s.size[s.subject[i]]
+    return (s.place[i] - origin) % size < (s.place[j] - origin) % size
+
+
+def served(s: State, member: int) -> None:
+    """Count a choice."""
+    n = len(s.place)
+    way, i = member // n, member % n
+    kind, how = way // HOWS, way % HOWS
+    g = s.subject[i]
+    if kind == IN_TURN:
+        s.turn[g] = (s.place[i] + 1) % s.size[g]
+    elif kind == BY_PENDING:
+        s.scan[g] = (s.place[i] + 1) % s.size[g]
+    if how == PENDING:
+        if kind == EVERYONE:
+            for j in range(n):
+                if s.subject[j] == g and s.counted[j] == 1 and s.place[j] != OUT:
+                    s.pending[j] += 1
+        else:
+            s.pending[i] += 1
+
+
+def completed(s: State, member: int) -> None:
+    """A subscriber has acknowledged one message."""
+    i = member % len(s.place)
+    if s.pending[i] > 0:
+        s.pending[i] -= 1
+
+
+def run(s: State, starts: Indexes, members: Indexes, sets: Indexes, out: Ints) -> None:
+    """Choose for each k among members[starts[sets[k]]:starts[sets[k] + 1]], into out[k]."""
+    for k in range(len(sets)):
+        out[k] = choose(s, members, starts[sets[k]], starts[sets[k] + 1])
+
+
+def run_one(s: State, heap: Indexes, out: Ints) -> None:
+    """Choose len(out) times among the members in `heap`."""
+    for k in range(len(out)):
+        out[k] = choose(s, heap, 0, len(heap))
+
+
+COMPILED = (cursor, before, served, completed, choose, run, run_one)
+
+
+# What follows runs between choices, in plain Python over lists, in every engine.
+
+
+def join(s: State, i: int) -> None:
+    """Subscriber i enters its subject's list, just before the cursor of round-robin."""
+    g = s.subject[i]
+    at = s.size[g] if s.turn[g] == NOT_YET else s.turn[g]
+    for j in range(len(s.place)):
+        if s.subject[j] == g and s.place[j] >= at:
+            s.place[j] += 1
+    if s.turn[g] != NOT_YET:
+        s.turn[g] += 1
+    if s.size[g] and s.scan[g] >= at:
+        s.scan[g] += 1
+    s.place[i] = at
+    s.size[g] += 1
+    s.joins[0] += 1
+    s.joined[i] = s.joins[0]
+    s.pending[i] = 0
+
+
+def leave(s: State, i: int) -> None:
+    """Subscriber i leaves its subject's list; a cursor at it goes to the next."""
+    g, at = s.subject[i], s.place[i]
+    s.place[i] = OUT
+    s.size[g] -= 1
+    for j in range(len(s.place)):
+        if s.subject[j] == g and s.place[j] > at:
+            s.place[j] -= 1
+    if not s.size[g]:
+        s.turn[g], s.scan[g] = NOT_YET, 0
+        return
+    for places in (s.turn, s.scan):
+        if places[g] > at:
+            places[g] -= 1
+        if places[g] == s.size[g]:
+            places[g] = 0
+
+
+class SubscriberLists(Rule):
+    """The lists of all subjects."""
+
+    name = "subscriber-lists"
+    module = sys.modules[__name__]
+
+    def __init__(self, subjects: list[int]) -> None:
+        """`subjects`: the number of each subscriber's subject. Nobody has joined yet."""
+        n, lists = len(subjects), max(subjects, default=-1) + 1
+        self.state = State(
+            list(subjects),
+            [OUT] * n,
+            [0] * n,
+            [0] * n,
+            [1] * n,
+            [0] * lists,
+            [NOT_YET] * lists,
+            [0] * lists,
+            [0],
+        )
+
+    def choose(self, members: Sequence[int]) -> int:
+        return choose(self.state, members, 0, len(members))
+
+    def served(self, member: int) -> None:
+        served(self.state, member)
+
+    def completed(self, member: int) -> None:
+        completed(self.state, member)
+
+    def scheduled(self, members: Sequence[int]) -> bool:
+        return False
+
+    def advance(self, members: Sequence[int], n: int) -> None:
+        for _ in range(n):
+            self.choose(members)
+
+    def period(self, members: Sequence[int]) -> int:
+        return len(members)
+
+    def settled(self, members: Sequence[int]) -> bool:
+        return False
+
+    def heap(self, members: Sequence[int]) -> list[int]:
+        return list(members)
+
+    def fits_int64(self, choices: int) -> bool:
+        return max(self.state.pending, default=0) + choices < INT64_END
+
+    def compare(self, members: Sequence[int], names: Sequence[str]) -> Comparison:
+        s, n = self.state, len(self.state.place)
+        kind = members[0] // n // HOWS
+        if kind == EVERYONE:
+            first = [Rank(members[0], "the first by name")]
+            return Comparison(first, [], "everyone who is left gets it", "")
+        if kind == BY_NAME:
+            ranks = [Rank(m, f"place {place} by name") for place, m in enumerate(members, 1)]
+            return self._told(ranks, names, "{} comes first by name", "gone")
+        origin = cursor(s, members[0] % n, kind)
+        size = s.size[s.subject[members[0] % n]]
+        order = sorted(
+            members,
+            key=lambda m: (
+                s.pending[m % n] if kind == BY_PENDING else 0,
+                (s.place[m % n] - origin) % size,
+            ),
+        )
+        if kind == IN_TURN:
+            ranks = [Rank(m, f"{(s.place[m % n] - origin) % size} after the cursor") for m in order]
+            return self._told(ranks, names, "the cursor comes to {} first", "gone")
+        ranks = [Rank(m, f"{s.pending[m % n]} pending") for m in order]
+        if len(order) > 1 and s.pending[order[0] % n] < s.pending[order[1] % n]:
+            return self._told(ranks, names, "{} has the fewest pending", "gone, or held more")
+        decided = "equally many pending; from the cursor on, {} comes first"
+        return self._told(ranks, names, decided, "gone, or held more")
+
+    def _told(
+        self, ranks: list[Rank], names: Sequence[str], decided: str, otherwise: str
+    ) -> Comparison:
+        if len(ranks) < 2:
+            return Comparison(ranks, [], "", "")
+        first, second = (names[rank.member] for rank in ranks[:2])
+        return Comparison(
+            ranks,
+            [],
+            decided.format(first),
+            f"{second} would have been chosen if {first} had been {otherwise}",
+        )

@@ -1,0 +1,186 @@
+"""SmartSockets load balancing, as section 3 of the semantics describes it."""
+
+from typing import Any
+
+from . import (
+    NO_DESTINATION,
+    ROUTED,
+    Decision,
+    Row,
+    Sequences,
+    changes_in_order,
+    meant_cluster,
+    messages_in_order,
+    microseconds,
+    text,
+    truth,
+)
+
+DEFAULTS: Row = {"present": True, "load_balanced": True, "connected": True}
+
+
+class List:
+    """The balanced subscribers of one subject, as one server sees them."""
+
+    def __init__(self) -> None:
+        self.circle: list[str] = []
+        self.joined: list[str] = []
+        self.pending: dict[str, int] = {}
+        self.turn: str | None = None
+        self.scan: str | None = None
+
+    def join(self, name: str) -> None:
+        place = len(self.circle) if self.turn is None else self.circle.index(self.turn)
+        self.circle.insert(place, name)
+        self.joined.append(name)
+        self.pending[name] = 0
+        if self.scan is None:
+            self.scan = name
+
+    def leave(self, name: str) -> None:
+        follower = self.after(name)
+        if self.turn == name:
+            self.turn = follower
+        if self.scan == name:
+            self.scan = follower
+        self.circle.remove(name)
+        self.joined.remove(name)
+        if not self.circle:
+            self.turn = self.scan = None
+
+    def after(self, name: str) -> str:
+        return self.circle[(self.circle.index(name) + 1) % len(self.circle)]
+
+    def beginning_at(self, cursor: str) -> list[str]:
+        place = self.circle.index(cursor)
+        return self.circle[place:] + self.circle[:place]
+
+    def choose(self, mode: str, eligible: set[str]) -> str:
+        if mode == "sorted":
+            return min(eligible, key=lambda name: name.encode())
+        if mode == "round-robin":
+            if self.turn is None:
+                self.turn = self.joined[-1]
+            chosen = next(n for n in self.beginning_at(self.turn) if n in eligible)
+            self.turn = self.after(chosen)
+            return chosen
+        assert self.scan is not None
+        fewest = min(self.pending[name] for name in eligible)
+        chosen = next(
+            name
+            for name in self.beginning_at(self.scan)
+            if name in eligible and self.pending[name] == fewest
+        )
+        self.scan = self.after(chosen)
+        return chosen
+
+
+def remembered(row: Row) -> bool:
+    return bool(row["present"] and row["connected"] is not False)
+
+
+def in_list(row: Row) -> bool:
+    return bool(remembered(row) and row["load_balanced"])
+
+
+def by_name(rows: list[Row]) -> list[str]:
+    return sorted((row["name"] for row in rows), key=lambda name: name.encode())
+
+
+class Project:
+    """All servers and subjects."""
+
+    def __init__(self, cluster: Row, servers: set[str]) -> None:
+        self.rows: list[Row] = [{**DEFAULTS, **row} for row in cluster["subscriber"]]
+        self.types: list[Row] = [
+            {"present": True, "mode": "none", **row} for row in cluster.get("message_type", [])
+        ]
+        self.subjects = {row["subject"] for row in self.rows}
+        self.lists = {(s, subject): List() for s in servers for subject in self.subjects}
+        for row in self.rows:
+            if in_list(row):
+                self.everywhere(row, "join")
+
+    def everywhere(self, row: Row, what: str) -> None:
+        for (_, subject), each in self.lists.items():
+            if subject == row["subject"]:
+                getattr(each, what)(row["name"])
+
+    def change(self, target: str, attribute: str, value: Any) -> None:
+        meant = [
+            row for row in self.types if target in (row["name"], f"message_type:{row['name']}")
+        ]
+        for row in self.rows:
+            full = f"subscriber:{row['name']}@{row['subject']}"
+            if target in (row["name"], f"subscriber:{row['name']}", full):
+                meant.append(row)
+        (row,) = meant
+        before = row in self.rows and in_list(row)
+        if attribute == "state":
+            attribute, value = "connected", value == "up"
+        if attribute in ("present", "load_balanced") or value in (True, False, "true", "false"):
+            value = truth(value)
+        row[attribute] = value
+        after = row in self.rows and in_list(row)
+        if before != after:
+            self.everywhere(row, "join" if after else "leave")
+
+    def subject_of(self, message: Row) -> str:
+        given = text(message.get("subject"))
+        return next(iter(self.subjects)) if not given and len(self.subjects) == 1 else given
+
+    def mode_of(self, message: Row) -> str:
+        given = text(message.get("mode"))
+        of_type = [
+            row["mode"]
+            for row in self.types
+            if row["present"] and row["name"] == text(message.get("type"))
+        ]
+        return given or (of_type[0] if of_type else "none")
+
+    def publish(self, message: Row) -> tuple[str, list[str]]:
+        """The outcome, and who gets it."""
+        mode = self.mode_of(message)
+        guaranteed = message.get("delivery") in ("some", "all")
+        if mode == "weighted" and not guaranteed:
+            return "refused", []
+        subject = self.subject_of(message)
+        known = [row for row in self.rows if row["subject"] == subject and remembered(row)]
+        if not known:
+            return NO_DESTINATION, []
+        all_warm = all(row["connected"] == "warm" for row in known)
+        reached = known if all_warm else [row for row in known if row["connected"] != "warm"]
+        balanced = {row["name"] for row in reached if row["load_balanced"]}
+        own = self.lists[text(message.get("server")), subject]
+        lost = all_warm and not guaranteed
+        if mode == "none":
+            if guaranteed:
+                for name in balanced:
+                    own.pending[name] += 1
+            return ("lost", []) if lost else (ROUTED, by_name(reached))
+        chosen = [own.choose(mode, balanced)] if balanced else []
+        if lost:
+            return "lost", []
+        if guaranteed:
+            for name in chosen:
+                own.pending[name] += 1
+        overriders = [row for row in reached if not row["load_balanced"]]
+        return ROUTED, sorted([*chosen, *by_name(overriders)], key=lambda name: name.encode())
+
+
+def route(cluster: Row, messages: list[Row], changes: list[Row]) -> list[Decision]:
+    project = Project(cluster, {text(message.get("server")) for message in messages})
+    waiting = changes_in_order(changes)
+    sequences = Sequences()
+    decisions = []
+    for message in messages_in_order(messages):
+        now = microseconds(message["time"])
+        while waiting and microseconds(waiting[0]["time"]) <= now:
+            change = waiting.pop(0)
+            project.change(change["target"], change["attribute"], change["value"])
+        given, own = meant_cluster(cluster, message)
+        subject = project.subject_of(message) if own else text(message.get("subject"))
+        sequence = sequences.next((given, subject))
+        outcome, names = project.publish(message) if own else (NO_DESTINATION, [])
+        decisions += [Decision(message["id"], n, outcome, sequence) for n in names or [None]]
+    return decisions
