@@ -159,6 +159,9 @@ def _explain(moment: Moment, raw: Raw, destination: str | None) -> Explanation:
     if not verdict.members:
         return Explanation(steps, [], f"{verdict.outcome}: nobody is left", last, None, "")
     if verdict.taken >= 0:
+        if verdict.also:
+            ranks = [(names[verdict.taken], "the first by name")]
+            return Explanation(steps, ranks, "everyone who is left gets it", "everyone", None, "")
         return Explanation(steps, [(names[verdict.taken], "chosen at once")], "", last, None, "")
     rule = moment.rule()
     compared = rule.compare(verdict.members, names)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from fairlead.cli.gate import Gate, gate
 from fairlead.cli.progress import Stages
@@ -45,7 +45,7 @@ def run_diff(
     from fairlead.pipeline.deliver import Delivery
     from fairlead.pipeline.keep import read_journal
 
-    formats = [read_journal(folder)["file_format"] for folder in (before, after)]
+    journals = [read_journal(folder) for folder in (before, after)]
 
     delivery = nullcontext() if out is None else Delivery(out, overwrite=overwrite)
     with delivery as made, Stages(3 if out else 2) as stages:
@@ -55,8 +55,8 @@ def run_diff(
 
             spark = session(master)
         one, other = (
-            _decisions(spark, folder, file_format)
-            for folder, file_format in zip((before, after), formats, strict=True)
+            _decisions(spark, folder, journal)
+            for folder, journal in zip((before, after), journals, strict=True)
         )
         compared = pipeline.compare(one, other)
         with stages("compare"):
@@ -72,11 +72,17 @@ def run_diff(
     return _judge(found, gates)
 
 
-def _decisions(spark: SparkSession, folder: Path, file_format: str) -> DataFrame:
+def _decisions(spark: SparkSession, folder: Path, journal: Mapping[str, Any]) -> DataFrame:
+    """What a run decided, a row for each message."""
+    from fairlead.pipeline.diff import joined
+    from fairlead.pipeline.keep import clusters_of
     from fairlead.pipeline.read import read
 
-    options = {"multiLine": "true"} if file_format == "csv" else {}
-    return read(spark, str(folder / "decisions"), input_format=file_format, options=options)
+    options = {"multiLine": "true"} if journal["file_format"] == "csv" else {}
+    place = str(folder / "decisions")
+    found = read(spark, place, input_format=journal["file_format"], options=options)
+    several = any(cluster.policy.fans_out for cluster in clusters_of(journal))
+    return joined(found) if several else found
 
 
 def _print(found: Diff, before: Path, after: Path) -> None:

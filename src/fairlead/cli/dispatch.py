@@ -100,11 +100,14 @@ def print_summary(summary: Summary, out: str) -> None:
     for reason, n in summary.rejections.items():
         to.print(f"rejected, {reason}: {n:,}", markup=False)
     print_phases(to, summary.phases)
+    decided = summary.read - summary.rejected
     to.print(
-        f"in {summary.read:,} = decided {sum(summary.outcomes.values()):,} "
-        f"+ rejected {summary.rejected:,}; digest {summary.digest}",
+        f"in {summary.read:,} = decided {decided:,} + rejected {summary.rejected:,}; "
+        f"digest {summary.digest}",
         markup=False,
     )
+    if summary.rows != decided:
+        to.print(f"decisions: {summary.rows:,}, one for each destination of a message")
     to.print(f"results: {out}", markup=False)
 
 

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from fairlead.balance.balancer import Balancer
+from fairlead.balance.decision import Decision
 from fairlead.balance.objects import hint, listed
 from fairlead.cli.options import pairs
 from fairlead.cli.show import console, printable, table
@@ -35,19 +36,27 @@ def explain_invented(path: Path, given: Sequence[str], count: int) -> None:
     decisions = [balancer.choose(message) for _ in range(count)]
     out = console()
     last = decisions[-1]
-    told = last.destination
-    head = f"-> {told}" if told is not None else f"-> nobody ({last.outcome})"
+    head = f"-> {_goes(last)}"
     out.print(f"message {count} of {count} {head}" if count > 1 else head, markup=False)
     out.print(str(last.explain()), markup=False)
     if count == 1:
         return
-    names = [d.destination if d.destination is not None else f"({d.outcome})" for d in decisions]
+    names = [_names(each) or [f"({each.outcome})"] for each in decisions]
     more = f" … ({count - MOST_LISTED} more)" if count > MOST_LISTED else ""
-    out.print(f"choices: {' '.join(names[:MOST_LISTED])}{more}", markup=False)
+    listed_ = " ".join("+".join(each) for each in names[:MOST_LISTED])
+    out.print(f"choices: {listed_}{more}", markup=False)
     totals = table("destination", "messages", "share", right=("messages", "share"))
-    for each, n in sorted(Counter(names).items()):
+    for each, n in sorted(Counter(name for every in names for name in every).items()):
         totals.add_row(printable(each), str(n), f"{n / count:.2%}")
     out.print(totals)
+
+
+def _names(decision: Decision) -> list[str]:
+    return [copy.destination for copy in decision.copies]
+
+
+def _goes(decision: Decision) -> str:
+    return ", ".join(_names(decision)) or f"nobody ({decision.outcome})"
 
 
 def explain_made(folder: Path, message_id: str) -> None:
@@ -56,7 +65,7 @@ def explain_made(folder: Path, message_id: str) -> None:
 
     out = console()
     found = why(folder, message_id)
-    goes = found.destination if found.destination is not None else f"nobody ({found.outcome})"
+    goes = ", ".join(found.destinations) or f"nobody ({found.outcome})"
     out.print(f"{message_id} -> {goes}", markup=False)
     out.print(
         f"cluster {found.cluster}, version {found.version}, stream {found.stream}, "

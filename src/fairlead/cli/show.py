@@ -62,15 +62,13 @@ def show_cluster(path: Path) -> None:
             out.print(f"  {k:2}. {line}", markup=False)
         if isinstance(state, Composed) and type(state) not in POLICIES.values():
             out.print(f"  {nearest(type(state))}", markup=False)
-        listing = table("destination", "address", "weight", "share", right=("weight", "share"))
-        for member, name in enumerate(state.members):
+        shares = ("weight", "share") if weights else ()
+        listing = table("destination", "address", *shares, right=shares)
+        for name in dict.fromkeys(state.members):
             weight = weights.get(name)
-            listing.add_row(
-                printable(name),
-                printable(state.address(member) or ""),
-                "" if weight is None else str(weight),
-                "" if weight is None else f"{weight / total:.2%}",
-            )
+            share = () if weight is None else (str(weight), f"{weight / total:.2%}")
+            address = state.address(state.members.index(name))
+            listing.add_row(printable(name), printable(address or ""), *share)
         out.print(listing)
     out.print("ok")
 

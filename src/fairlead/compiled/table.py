@@ -17,7 +17,7 @@ from fairlead.balance.policy import Raw
 from fairlead.compiled.bindings import NO_KEY, UNBOUND, Bindings
 from fairlead.compiled.kernels import Int32s, Int64s
 from fairlead.compiled.labels import Codes
-from fairlead.compiled.router import MessageClass, Plan, Router
+from fairlead.compiled.router import Plan, Router
 from fairlead.config.changes import LATEST, MICROS
 from fairlead.errors import MessageError
 
@@ -39,7 +39,8 @@ def route(
     decided in the order of (`position` or `time`, `id`). `trust_ids`: do not look for duplicates.
 
     Returns the rows in that order with `destination`, `address`, `outcome` and `sequence` added,
-    the same values that the live balancer and Spark give. Raises MessageError for rows that Spark
+    the same values that the live balancer and Spark give; a message that goes to several
+    destinations is a row for each, by name. Raises MessageError for rows that Spark
     would put into `rejected/`: here the table is the caller's own, so it is refused as a whole.
     """
     plan = Plan([clusters] if isinstance(clusters, Cluster) else list(clusters), list(changes))
@@ -217,7 +218,7 @@ def _coded(messages: pa.Table, name: str) -> tuple[Int64s, list[str]]:
 
 
 def classes(messages: pa.Table, plan: Plan) -> Int32s:
-    """The class code of each row; sets the plan's classes."""
+    """The class code of each row; classes that the plan does not know yet are added to it."""
     every = dict.fromkeys(("cluster", *plan.reads, "type"))
     names = [name for name in every if name in messages.column_names]
     code = np.zeros(len(messages), np.int64)
@@ -228,13 +229,14 @@ def classes(messages: pa.Table, plan: Plan) -> Int32s:
             words, indices = _only_control(words, indices)
         distinct, code = _compressed(code * len(words) + indices)
         given = [{**given[c // len(words)], name: words[c % len(words)]} for c in distinct.tolist()]
-    known: dict[MessageClass, int] = {}
+    known = {each: code for code, each in enumerate(plan.classes)}
     recoded = []
     for each in given:
         control = each.get("type") == SET_PRIORITY
         found = plan.message_class(each.get("cluster", ""), each, control=control)
         recoded.append(known.setdefault(found, len(known)))
-    plan.set_classes(list(known))
+    if len(known) > len(plan.classes):
+        plan.set_classes(list(known))
     return np.array(recoded, np.int32)[code]
 
 

@@ -64,9 +64,10 @@ class Diff:
 def compare(before: DataFrame, after: DataFrame) -> DataFrame:
     """One row for each message of either run.
 
-    `before`, `after`: decisions, with `id`, `destination`, `outcome` and perhaps `group`. Gives
-    `id`, destination and outcome before and after (null where that run has no such message), and,
-    if a run has it, `group` ("" for none). Raises MessageError.
+    `before`, `after`: decisions, one for each message (see `joined`), with `id`, `destination`,
+    `outcome` and perhaps `group`. Gives `id`, destination and outcome before and after (null where
+    that run has no such message), and, if a run has it, `group` ("" for none). Raises
+    MessageError.
     """
     one = _narrow(before, "before", BEFORE, OUTCOME_BEFORE)
     other = _narrow(after, "after", AFTER, OUTCOME_AFTER)
@@ -75,6 +76,15 @@ def compare(before: DataFrame, after: DataFrame) -> DataFrame:
     group = [F.coalesce(*known, F.lit("")).alias(GROUP)] if known else []
     return one.join(other, "id", "full_outer").select(
         "id", *group, BEFORE, AFTER, OUTCOME_BEFORE, OUTCOME_AFTER
+    )
+
+
+def joined(decisions: DataFrame) -> DataFrame:
+    """One row for each message: of one that went to several, all their names in `destination`."""
+    group = [F.first(GROUP).alias(GROUP)] if GROUP in decisions.columns else []
+    names = F.array_join(F.array_sort(F.collect_set("destination")), " + ")
+    return decisions.groupBy("id").agg(
+        F.when(names != "", names).alias("destination"), F.first("outcome").alias("outcome"), *group
     )
 
 

@@ -34,6 +34,7 @@ from fairlead.pipeline.measure import (
     outcomes,
     phases,
 )
+from fairlead.pipeline.measure import messages as messages_of
 from fairlead.pipeline.read import checked
 from fairlead.pipeline.route import States, in_blocks, route, spelled
 from fairlead.pipeline.sequential import states_in_order
@@ -80,6 +81,8 @@ class Summary:
     read: int
     rejected: int
     outcomes: dict[str, int]
+    """Rows by outcome; a message that goes to several destinations is a row for each."""
+    rows: int
     digest: str
     phases: list[Phase] = field(default_factory=list)
     rejections: dict[str, int] = field(default_factory=dict)
@@ -105,8 +108,9 @@ def dispatch(
     """Decide where each message of a DataFrame goes: the rows that are messages, with decisions.
 
     `messages`: columns `id` and `time`, and any routing attributes; others are carried through.
-    Adds `destination`, `address`, `outcome` and `sequence`. Rows that are no messages are left
-    out; `rejected` returns those. For `df.transform(dispatch, clusters)`.
+    Adds `destination`, `address`, `outcome` and `sequence`; a message that goes to several
+    destinations becomes a row for each, by name. Rows that are no messages are left out;
+    `rejected` returns those. For `df.transform(dispatch, clusters)`.
 
     Runs a few small jobs at once (to learn how many messages of each class there are); the
     routing itself is lazy. Raises MessageError, ConfigError, ChangeError.
@@ -250,11 +254,14 @@ def run(
         rejections = _rejections(reasons) if ready.survey.rejected else {}
     total = ready.survey.accepted + ready.survey.rejected
     told = outcomes(counts)
-    check_nothing_lost(total, sum(told.values()), sum(rejections.values()))
+    copies = sum(told.values())
+    decided = messages_of(written, plan) if plan.fans_out else copies
+    check_nothing_lost(total, decided, sum(rejections.values()))
     summary = Summary(
         read=total,
         rejected=ready.survey.rejected,
         outcomes=told,
+        rows=copies,
         digest=digest(counts),
         phases=phases(plan, counts),
         rejections=rejections,

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import ArrayType, MapType, StringType, StructField, StructType
 
+from fairlead.balance.cluster import Cluster
 from fairlead.errors import UserError
 from fairlead.pipeline.deliver import OPTIONS, Delivery
 
@@ -46,6 +47,14 @@ def read_journal(folder: Path) -> dict[str, Any]:
         ) from None
     found: dict[str, Any] = json.loads(text)
     return found
+
+
+def clusters_of(journal: Mapping[str, Any]) -> list[Cluster]:
+    """The clusters of a run."""
+    return [
+        Cluster.from_plain(each["tables"], default_name=each["name"])
+        for each in journal["clusters"]
+    ]
 
 
 def journal(delivery: Delivery, ready: Routed, file_format: str) -> None:

@@ -13,6 +13,7 @@ from fairlead.balance.message import DECISION
 from fairlead.balance.policy import Policy
 from fairlead.compiled.router import Plan
 from fairlead.errors import FairleadError
+from fairlead.pipeline.accept import text
 
 MASK: Final = (1 << 64) - 1
 
@@ -44,6 +45,17 @@ def counted(written: DataFrame, cluster: Column, at: Column) -> list[Counted]:
         .collect()
     )
     return [Counted(**row.asDict()) for row in rows]
+
+
+def messages(written: DataFrame, plan: Plan) -> int:
+    """How many messages the decisions are of, where some may have several rows."""
+    stream = [text(written, name) for name in ("cluster", *plan.streamed)]
+    row = written.agg(
+        # A control message has no sequence, and one row.
+        F.count_distinct(*stream, "sequence").alias("work"),
+        F.count_if(F.col("sequence").isNull()).alias("control"),
+    ).collect()[0]
+    return int(row["work"]) + int(row["control"])
 
 
 def digest(counts: Iterable[Counted]) -> str:
@@ -111,7 +123,7 @@ def _shares(
     total = sum(weights.values())
     routed = sum(n for destination, n in counts.items() if destination is not None)
     shares = []
-    for name in policy.members:
+    for name in dict.fromkeys(policy.members):
         got = counts.get(name, 0)
         weight = weights.get(name)
         if got or weight:

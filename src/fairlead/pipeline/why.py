@@ -20,7 +20,6 @@ import pyarrow.json
 import pyarrow.parquet as pq
 
 from fairlead.balance.change import Change
-from fairlead.balance.cluster import Cluster
 from fairlead.balance.course import Frame, Moment
 from fairlead.balance.decision import Explanation, explain
 from fairlead.balance.message import CONTROL, ROUTED
@@ -30,14 +29,14 @@ from fairlead.compiled.table import bindings, classes
 from fairlead.config.changes import micros
 from fairlead.errors import FairleadError, UserError
 from fairlead.pipeline.blocks import Blocks, Place
-from fairlead.pipeline.keep import read_journal
+from fairlead.pipeline.keep import clusters_of, read_journal
 
 
 @dataclass(frozen=True)
 class Why:
     """One decision of a run, and its explanation."""
 
-    destination: str | None
+    destinations: list[str]
     outcome: str
     cluster: str
     version: int
@@ -53,10 +52,7 @@ def why(folder: Path, message_id: str) -> Why:
     """
     journal = read_journal(folder)
     plan = Plan(
-        [
-            Cluster.from_plain(each["tables"], default_name=each["name"])
-            for each in journal["clusters"]
-        ],
+        clusters_of(journal),
         [Change(**each) for each in journal["changes"]],
         [MessageClass(each[0], tuple(each[1]), each[2]) for each in journal["classes"]],
     )
@@ -116,16 +112,19 @@ def _explain(plan: Plan, journal: dict[str, Any], files: list[Path], row: int) -
         "producer",
         "group",
     ]
-    names += [*plan.reads, "destination", "outcome", "sequence"]
+    names = list(dict.fromkeys((*names, *plan.reads, "destination", "outcome", "sequence")))
     used = files if plan.binds else files[-1:]
     parts = [_read(file, file_format, names) for file in used]
+    copies = parts[-1].slice(row)
     parts[-1] = parts[-1].slice(0, row + 1)
     rows = pa.concat_tables(parts, promote_options="permissive")
+    if plan.fans_out:
+        rows = _first_copies(rows)
     asked = {name: rows[name][-1].as_py() for name in rows.column_names}
     if asked["outcome"] == CONTROL:
         line = "a SetPriority message is no work: nobody is chosen for it"
         return Why(
-            None,
+            [],
             CONTROL,
             asked.get("cluster") or "",
             0,
@@ -152,17 +151,13 @@ def _explain(plan: Plan, journal: dict[str, Any], files: list[Path], row: int) -
         None if keys is None else keys.at(before),
     )
     each = plan.classes[codes[last]]
-    place = (
-        [cluster.name for cluster in plan.clusters].index(each.cluster)
-        if (each.cluster in plan.policies)
-        else None
-    )
+    run = router.run_of(codes[last])
     sequence = None if asked["sequence"] is None else int(asked["sequence"])
     stream = "/".join(part for part in plan.streams[plan.stream_of[codes[last]]] if part)
-    if place is None:
+    if run is None:
         line = f"there is no cluster {each.cluster!r}"
         return Why(
-            None,
+            [],
             asked["outcome"],
             each.cluster,
             0,
@@ -170,7 +165,6 @@ def _explain(plan: Plan, journal: dict[str, Any], files: list[Path], row: int) -
             sequence,
             Explanation([], [], line, "unknown-cluster", None, ""),
         )
-    run = router.runs[place]
     run.reach(None if times is None else int(times[last]))
     bound: tuple[str, ...] = ()
     if keys is not None:
@@ -179,10 +173,13 @@ def _explain(plan: Plan, journal: dict[str, Any], files: list[Path], row: int) -
         if key != NO_KEY and keys.bound[key] >= 0:
             bound = (str(asked.get("group") or asked.get("producer") or "the opener"),)
     moment = Moment(Frame(run.policy), None, 0, bound)
-    explanation = explain(moment, each.raw, asked["destination"])
-    _agree(explanation, asked["destination"], asked["outcome"])
+    same = pc.equal(copies["id"].cast(pa.string()), str(asked["id"]))
+    got = [name for name in copies.filter(same)["destination"].to_pylist() if name is not None]
+    chosen = _chosen(moment, each.raw, got) if plan.fans_out else asked["destination"]
+    explanation = explain(moment, each.raw, chosen)
+    _agree(explanation, chosen, asked["outcome"])
     return Why(
-        asked["destination"],
+        got,
         asked["outcome"],
         each.cluster,
         run.policy.version,
@@ -190,6 +187,21 @@ def _explain(plan: Plan, journal: dict[str, Any], files: list[Path], row: int) -
         sequence,
         explanation,
     )
+
+
+def _first_copies(rows: pa.Table) -> pa.Table:
+    """One row for each message: its copies follow each other."""
+    ids = rows["id"].cast(pa.string()).combine_chunks()
+    if len(ids) < 2:
+        return rows
+    another = pc.not_equal(ids.slice(1), ids.slice(0, len(ids) - 1))
+    return rows.filter(pa.concat_arrays([pa.array([True]), another]))
+
+
+def _chosen(moment: Moment, raw: tuple[str, ...], got: list[str]) -> str | None:
+    """Whom the rule chose of those who got the message."""
+    ranks = explain(moment, raw, None).ranks
+    return next((name for name, _ in ranks if name in got), None)
 
 
 def plan_bind(policy: Any, each: MessageClass) -> int:  # noqa: ANN401
