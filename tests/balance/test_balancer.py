@@ -4,6 +4,7 @@ import json
 import re
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from random import Random
 from typing import Any
 
@@ -61,6 +62,14 @@ CLUSTERS = {
         "priority-failover",
         destination=[{"name": "D", "state": "down"}, *THREE, {"name": "E", "priority": 1}],
     ),
+    "broadcast": Cluster.of("broadcast", destination=THREE),
+    "smartsockets": Cluster.of(
+        "smartsockets",
+        subscriber=[
+            *({"name": name, "subject": "/s"} for name in "ABC"),
+            {"name": "ALL", "subject": "/s", "load_balanced": False},
+        ],
+    ),
     "composed": Cluster.from_plain(
         {
             "policy": {"eliminate": ["weight-zero"], "choose": "least-served"},
@@ -69,7 +78,10 @@ CLUSTERS = {
         default_name="own",
     ),
 }
-MESSAGES: dict[str, dict[str, object]] = {"ibm-mq": {"queue": "ORDERS"}}
+MESSAGES: dict[str, dict[str, object]] = {
+    "ibm-mq": {"queue": "ORDERS"},
+    "smartsockets": {"subject": "/s", "mode": "round-robin"},
+}
 
 
 def names(decisions: list[Decision]) -> list[str | None]:
@@ -479,18 +491,18 @@ def test_journal_positions_go_on_after_a_snapshot() -> None:
 # --- messages that are refused ---------------------------------------------------------------
 
 
-@pytest.mark.parametrize("system", POLICIES)
-@pytest.mark.parametrize(
-    "bad",
-    [
-        {"bind": "sometimes"},
-        {"pcf": "maybe"},
-        {"via_cluster_channel": "1"},
-        {"pcf": True, "queue": "ORDERS"},
-        {"pcf": "true", "queue_manager": "A"},
-    ],
-    ids=str,
-)
+BAD = [
+    ("ibm-mq", {"bind": "sometimes"}),
+    ("ibm-mq", {"pcf": "maybe"}),
+    ("ibm-mq", {"via_cluster_channel": "1"}),
+    ("ibm-mq", {"pcf": True, "queue": "ORDERS"}),
+    ("ibm-mq", {"pcf": "true", "queue_manager": "A"}),
+    ("smartsockets", {"mode": "wheighted"}),
+    ("smartsockets", {"delivery": "guaranteed"}),
+]
+
+
+@pytest.mark.parametrize(("system", "bad"), BAD, ids=str)
 def test_a_bad_attribute_is_refused_and_nothing_is_counted(
     system: str, bad: dict[str, object]
 ) -> None:
@@ -505,6 +517,54 @@ def test_a_bad_attribute_is_refused_and_nothing_is_counted(
         balancer.choose(message)
     assert balancer.snapshot() == before
     assert len(rows) == 1
+
+
+@pytest.mark.parametrize(("system", "bad"), BAD, ids=str)
+def test_what_no_policy_reads_may_be_anything(system: str, bad: dict[str, object]) -> None:
+    own = Balancer([CLUSTERS["msmq"]])
+    assert own.choose(bad).outcome == "routed"
+    beside = {"msmq": CLUSTERS["msmq"], system: CLUSTERS[system]}
+    both = Balancer([replace(cluster, name=name) for name, cluster in beside.items()])
+    with pytest.raises(MessageError, match=r"^message "):
+        both.choose({**MESSAGES[system], **bad, "cluster": "msmq"})
+
+
+# --- messages that go to several --------------------------------------------------------------
+
+
+def test_each_of_several_completes_for_itself() -> None:
+    balancer = Balancer(CLUSTERS["smartsockets"])
+    news = balancer.choose({"delivery": "all"})
+    assert [copy.destination for copy in news.copies] == ["A", "ALL", "B", "C"]
+    with pytest.raises(MessageError, match="went to 4 destinations, allowed: by = one of A, ALL"):
+        balancer.completed(news)
+    with pytest.raises(MessageError, match="by: found 'D', allowed: A, ALL, B, C"):
+        balancer.completed(news, by="D")
+    balancer.completed(news, by="C")
+    balancer.completed(news, by="ALL")
+    work = {"mode": "weighted", "delivery": "some"}
+    assert names([balancer.choose(work) for _ in range(3)]) == ["C", "A", "B"]
+
+
+def test_an_acknowledgement_counts_where_the_message_was_published() -> None:
+    balancer = Balancer(CLUSTERS["smartsockets"])
+    work = {"mode": "weighted", "delivery": "some"}
+    here = [balancer.choose(work) for _ in range(3)]
+    for _ in range(3):
+        balancer.choose({**work, "server": "far"})
+    balancer.completed(here[1], by="B")
+    assert names([balancer.choose(work) for _ in range(2)]) == ["B", "C"]
+    assert names([balancer.choose({**work, "server": "far"}) for _ in range(2)]) == ["A", "B"]
+
+
+def test_addresses_of_copies_are_those_of_the_moment() -> None:
+    balancer = Balancer(
+        Cluster.of("broadcast", destination=[{"name": "A", "address": "old"}, {"name": "B"}])
+    )
+    before = balancer.choose()
+    balancer.apply(Change("A", "address", "new"))
+    assert [copy.address for copy in before.copies] == ["old", None]
+    assert [copy.address for copy in balancer.choose().copies] == ["new", None]
 
 
 def test_completed_needs_a_destination() -> None:

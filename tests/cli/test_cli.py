@@ -19,6 +19,15 @@ PROGRESS = re.compile(r"[A-Za-z ]+: \d+\.\d s")
 AWKWARD = ["/a", "/A", "01", "1.0", "a\nb", 'ü"q', "a,b", "a\\b", " a ", "名", "null", "#x", "'"]
 
 
+SOCKETS = """policy = "smartsockets"
+subscriber = [
+  { name = "R1", subject = "/a" },
+  { name = "R2", subject = "/a" },
+  { name = "all", subject = "/a", load_balanced = false },
+]
+"""
+
+
 def toml_text(value: str) -> str:
     """A TOML basic string; JSON's escapes are TOML's."""
     return json.dumps(value, ensure_ascii=False)
@@ -596,3 +605,38 @@ def test_explain_a_run_with_capacities(on_spark: Desk, file_format: str) -> None
     assert "m4 -> B" in desk.out
     assert desk.run("explain", desk / "o", "--id", "c") == 0, desk.err
     assert "SetPriority" in desk.out
+
+
+# --- messages for several ---------------------------------------------------------------------
+
+
+def test_a_message_for_several_is_a_row_for_each(desk: Desk) -> None:
+    desk.write("sockets.toml", SOCKETS)
+    rows = "".join(f"{k:02d},{k},{'round-robin' if k % 2 else 'none'}\n" for k in range(6))
+    messages = desk.write("m.csv", "id,time,mode\n" + rows + "06,6,sometimes\n07,x,none\n")
+    assert desk.dispatch(messages, cluster="sockets.toml") == 0
+    got = [(row["id"], row["destination"]) for row in desk.rows("decisions")]
+    everyone = ["R1", "R2", "all"]
+    wanted = [[*everyone], ["R2", "all"], [*everyone], ["R1", "all"], [*everyone], ["R2", "all"]]
+    assert got == [(f"{k:02d}", name) for k, names in enumerate(wanted) for name in names]
+    assert "in 8 = decided 6 + rejected 2" in desk.out
+    assert "decisions: 15, one for each destination of a message" in desk.out
+    assert {row["reason"][:4] for row in desk.rows("rejected")} == {"mode", "time"}
+    assert desk.run("explain", desk / "o", "--id", "03") == 0
+    assert "03 -> R1, all" in desk.out
+    assert "the cursor comes to R1 first" in desk.out
+    assert desk.run("explain", desk / "o", "--id", "04") == 0
+    assert "04 -> R1, R2, all" in desk.out
+    assert "everyone who is left gets it" in desk.out
+
+
+def test_two_runs_with_messages_for_several_are_compared_message_for_message(desk: Desk) -> None:
+    desk.write("sockets.toml", SOCKETS)
+    desk.write("without.toml", SOCKETS.replace('  { name = "R2", subject = "/a" },\n', ""))
+    messages = desk.write("m.csv", "id,time,mode\na,1,none\nb,2,sorted\nc,3,round-robin\n")
+    assert desk.dispatch(messages, cluster="sockets.toml", to="one") == 0
+    assert desk.dispatch(messages, cluster="without.toml", to="two") == 0
+    assert desk.run("diff", desk / "one", desk / "two") == 0
+    assert "in both: 3" in desk.out
+    assert "moved: 2 of 3" in desk.out
+    assert "R1 + R2 + all" in desk.out

@@ -334,8 +334,6 @@ def test_what_is_rejected_depends_on_the_changes(spark: SparkSession) -> None:
         {"time": [1, None]},
         {"service_time": [-1.0, 1.0]},
         {"service_time": [1.0, 1e10]},
-        {"bind": ["sometimes", ""]},
-        {"via_cluster_channel": ["yes", ""]},
     ],
     ids=str,
 )
@@ -343,6 +341,14 @@ def test_the_compiled_engine_refuses_what_spark_rejects(column: dict[str, list[A
     table = pa.table({"id": ["a", "b"], "time": [1, 2], **column})
     with pytest.raises(MessageError):
         route(table, SHOP)
+
+
+def test_words_are_checked_where_a_policy_reads_them() -> None:
+    table = pa.table({"id": ["a", "b"], "time": [1, 2], "mode": ["", "sometimes"]})
+    assert route(table, SHOP).num_rows == 2
+    published = Cluster.of("smartsockets", subscriber=[{"name": "A", "subject": "/s"}])
+    with pytest.raises(MessageError, match="mode: found 'sometimes', allowed: none, round-robin"):
+        route(table, published)
 
 
 @pytest.mark.parametrize("kind", ["number", "decimal"])
