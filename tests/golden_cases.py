@@ -32,6 +32,7 @@ EVERYDAY = (
     "weighted",
     "fewest-pending",
     "hot-standby",
+    "rendezvous",
     "priority-failover",
     "composed",
 )

@@ -24,6 +24,7 @@ from fairlead.balance.message import (
     text,
 )
 from fairlead.balance.policy import Effect, Raw, Verdict
+from fairlead.balance.rules.keyed import KeyedRule, number_of
 from fairlead.errors import ConfigError, MessageError
 
 NOTHING: Final[Message] = {}
@@ -72,19 +73,24 @@ class Desk:
             bound = self.bindings.get(key) if key else None
             if bound is not None:
                 return self._decision(bound, ROUTED, stream, raw, None, 0, key or ())
-        start, place, member = self._choose(verdict)
+        word = text(message, policy.keyed_by) if policy.keyed_by else ""
+        start, place, member = self._choose(verdict, word, self.sequences.get(stream, 0))
         if key and member >= 0:
             self.bindings[key] = member
         outcome = verdict.outcome if member >= 0 or verdict.outcome != ROUTED else NO_DESTINATION
-        return self._decision(member, outcome, stream, raw, start, place)
+        return self._decision(member, outcome, stream, raw, start, place, key=word)
 
-    def _choose(self, verdict: Verdict) -> tuple[Scheduled | Direct | None, int, int]:
+    def _choose(
+        self, verdict: Verdict, key: str, sequence: int
+    ) -> tuple[Scheduled | Direct | None, int, int]:
         """The stretch, the place in it and the member chosen (-1: nobody)."""
         members = verdict.members
         if not members:
             return None, 0, -1
         if verdict.taken >= 0:
             return None, 0, verdict.taken
+        if isinstance(self.policy.rule, KeyedRule):
+            return None, 0, self.policy.rule.choose_for(members, number_of(key, sequence))
         scheduled = self._scheduled(members)
         if scheduled is not None:
             at = scheduled.turns * len(scheduled.choices) + scheduled.place
@@ -120,13 +126,24 @@ class Desk:
         start: Scheduled | Direct | None,
         place: int,
         bound_to: Raw = (),
+        key: str = "",
     ) -> Decision:
         sequence = self.sequences.get(stream, 0)
         self.sequences[stream] = sequence + 1
         name = self.policy.members[member] if member >= 0 else None
         address = self.addresses[member] if member >= 0 else None
         return Decision(
-            name, address, outcome, sequence, self.name, raw, self.frame, start, place, bound_to
+            name,
+            address,
+            outcome,
+            sequence,
+            self.name,
+            raw,
+            self.frame,
+            start,
+            place,
+            bound_to,
+            key,
         )
 
     def ahead(self, most: int) -> list[Decision]:

@@ -11,6 +11,7 @@ from fairlead.balance.elimination import Drop, Step
 from fairlead.balance.journal import JournalRow
 from fairlead.balance.message import CONTROL
 from fairlead.balance.policy import Raw
+from fairlead.balance.rules.keyed import number_of
 
 
 class Explanation(NamedTuple):
@@ -56,13 +57,16 @@ class Decision(msgspec.Struct, frozen=True, gc=False):
     start: Scheduled | Direct | None = None
     place: int = 0
     bound_to: Raw = ()
+    key: str = ""
+    """By which the destination was chosen, under a policy that asks for one."""
 
     @property
     def moment(self) -> Moment | None:
         """The state of the cluster just before this choice; None where no cluster was asked."""
         if self.frame is None:
             return None
-        return Moment(self.frame, self.start, self.place, self.bound_to)
+        key = number_of(self.key, self.sequence or 0)
+        return Moment(self.frame, self.start, self.place, self.bound_to, key)
 
     @property
     def stream(self) -> str:

@@ -92,6 +92,8 @@ class Policy(ABC, Generic[T, K, C]):
     binds: ClassVar[bool] = False
     """Whether messages can be bound to an earlier message's destination."""
 
+    keyed_by: str = ""
+    """The attribute whose value is a message's key, if the rule chooses by one."""
     objects: dict[Ref, Any]
     members: tuple[str, ...]
     """Destination names by the rule's index."""

@@ -14,11 +14,13 @@ from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
+from pyspark.sql.types import BooleanType, IntegralType, NullType, StringType
 
 from fairlead.balance.change import Change
 from fairlead.balance.cluster import Cluster
 from fairlead.balance.objects import listed
 from fairlead.compiled.router import Plan, Router
+from fairlead.compiled.table import KEY_TYPES
 from fairlead.errors import MessageError
 from fairlead.pipeline import bind, keep
 from fairlead.pipeline.accept import accept, text
@@ -150,6 +152,7 @@ def prepare(
     plan = Plan([clusters] if isinstance(clusters, Cluster) else list(clusters), list(changes))
     columns = checked(messages, where).columns
     _check_against(plan, columns, where)
+    _check_keys(plan, messages, where)
     rows = accepted = accept(messages, plan)
     if not trust_ids:
         with progress("check ids"):
@@ -207,6 +210,20 @@ def _check_against(plan: Plan, columns: Sequence[str], where: str) -> None:
             "pending), so the column service_time is needed, which says when one is due; "
             "map one with --column service_time=…"
         )
+
+
+def _check_keys(plan: Plan, messages: DataFrame, where: str) -> None:
+    for cluster, name in plan.keyed.items():
+        if name not in messages.columns:
+            raise MessageError(
+                f"{where}: cluster {cluster}: it chooses by {name}, so the column {name} is "
+                f"needed, found: {listed(messages.columns)}; map one with --column {name}=…"
+            )
+        kind = messages.schema[name].dataType
+        if not isinstance(kind, StringType | IntegralType | BooleanType | NullType):
+            raise MessageError(
+                f"{where}: {name}: found {kind.simpleString()}, allowed: {KEY_TYPES}"
+            )
 
 
 def run(

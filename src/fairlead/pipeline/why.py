@@ -24,9 +24,12 @@ from fairlead.balance.cluster import Cluster
 from fairlead.balance.course import Frame, Moment
 from fairlead.balance.decision import Explanation, explain
 from fairlead.balance.message import CONTROL, ROUTED
+from fairlead.balance.rules.keyed import PLACES
 from fairlead.compiled.bindings import NO_KEY
+from fairlead.compiled.kernels import Int32s
 from fairlead.compiled.router import MessageClass, Plan, Router
 from fairlead.compiled.table import bindings, classes
+from fairlead.compiled.table import keys as keys_of
 from fairlead.config.changes import micros
 from fairlead.errors import FairleadError, UserError
 from fairlead.pipeline.blocks import Blocks, Place
@@ -100,7 +103,11 @@ def _read(file: Path, file_format: str, columns: list[str] | None) -> pa.Table:
         )
         parse = pyarrow.csv.ParseOptions(newlines_in_values=True)
         return pyarrow.csv.read_csv(file, convert_options=options, parse_options=parse)
-    return pyarrow.json.read_json(file)
+    found = pyarrow.json.read_json(file)
+    # JSON knows no times: what looks like one is a text, and stays as it is.
+    texts = [(each.name, pa.string()) for each in found.schema if pa.types.is_timestamp(each.type)]
+    parse_json = pyarrow.json.ParseOptions(explicit_schema=pa.schema(texts))
+    return pyarrow.json.read_json(file, parse_options=parse_json) if texts else found
 
 
 def _explain(plan: Plan, journal: dict[str, Any], files: list[Path], row: int) -> Why:
@@ -116,7 +123,8 @@ def _explain(plan: Plan, journal: dict[str, Any], files: list[Path], row: int) -
         "producer",
         "group",
     ]
-    names += [*plan.reads, "destination", "outcome", "sequence"]
+    names += [*plan.reads, *plan.keyed.values(), "destination", "outcome", "sequence"]
+    names = list(dict.fromkeys(names))
     used = files if plan.binds else files[-1:]
     parts = [_read(file, file_format, names) for file in used]
     parts[-1] = parts[-1].slice(0, row + 1)
@@ -178,7 +186,7 @@ def _explain(plan: Plan, journal: dict[str, Any], files: list[Path], row: int) -
         key = keys.at(slice(last, last + 1)).keys(np.array([default], np.int8))[0]
         if key != NO_KEY and keys.bound[key] >= 0:
             bound = (str(asked.get("group") or asked.get("producer") or "the opener"),)
-    moment = Moment(Frame(run.policy), None, 0, bound)
+    moment = Moment(Frame(run.policy), None, 0, bound, _key(rows, plan, codes, sequence))
     explanation = explain(moment, each.raw, asked["destination"])
     _agree(explanation, asked["destination"], asked["outcome"])
     return Why(
@@ -197,6 +205,13 @@ def plan_bind(policy: Any, each: MessageClass) -> int:  # noqa: ANN401
     from fairlead.compiled.bindings import Bindings
 
     return Bindings.code(policy.bind_default(policy.key(each.raw)))
+
+
+def _key(rows: pa.Table, plan: Plan, codes: Int32s, sequence: int | None) -> int:
+    """The number by which the last message was chosen for."""
+    last = len(rows) - 1
+    found = keys_of(rows.slice(last), plan, codes[last:])
+    return PLACES + (sequence or 0) if found is None or found[0] < 0 else int(found[0])
 
 
 def _times(rows: pa.Table, plan: Plan) -> tuple[Any, Any]:
