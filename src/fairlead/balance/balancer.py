@@ -235,7 +235,8 @@ class Balancer:
     ['DEV2', 'DEV1', 'DEV2']
 
     `clusters`: one cluster, or several with different names; a message then names its cluster in
-    its attribute `cluster`. `journal` is called with the row of each decision.
+    its attribute `cluster`. `journal` is called with the row of each decision. Raises ConfigError
+    where two clusters have one name.
     """
 
     def __init__(
@@ -338,7 +339,8 @@ class Balancer:
         """A destination has finished a message; one that was busy may now be ready.
 
         To be called once for each decision. A message that was lost when its destination failed
-        is not completed any more: that changes nothing.
+        is not completed any more: that changes nothing. Raises MessageError for a decision without
+        a destination.
         """
         if decision.destination is None:
             raise MessageError(f"completed: the decision's outcome is {decision.outcome}")
@@ -360,7 +362,10 @@ class Balancer:
                 self._desks[name].apply(effects)
 
     def snapshot(self) -> dict[str, Any]:
-        """All state as plain data (JSON would do): restoring it changes no later decision."""
+        """All state as plain data (JSON would do): restoring it changes no later decision.
+
+        Its content is for `restore` only; its format is a number in it.
+        """
         with self._lock:
             self._withdraw()
             return {

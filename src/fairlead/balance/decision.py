@@ -15,7 +15,7 @@ from fairlead.balance.rules.keyed import number_of
 
 
 class Explanation(NamedTuple):
-    """Why a message went where it went."""
+    """Why a message went where it went; as a text, the lines that `fairlead explain` prints."""
 
     steps: list[Step]
     """The eliminations that dropped somebody, in order."""
@@ -24,7 +24,9 @@ class Explanation(NamedTuple):
     decided: str
     """The comparison that decided."""
     deciding_step: str
+    """The elimination or choice rule that decided, or the outcome."""
     runner_up: str | None
+    """Who would have been next, if anybody."""
     otherwise: str
     """What would have made the runner-up win."""
 
@@ -41,22 +43,28 @@ class Explanation(NamedTuple):
 
 
 class Decision(msgspec.Struct, frozen=True, gc=False):
-    """Where one message goes.
-
-    `destination` is None unless `outcome` is "routed"; `sequence` is the message's place in its
-    stream, from 0 (None for a control message, which belongs to none).
-    """
+    """Where one message goes."""
 
     destination: str | None
+    """None unless `outcome` is `routed`."""
     address: str | None
+    """The destination's, if the cluster's file gives one."""
     outcome: str
+    """`routed`, `no-destination`, `control`; under ibm-mq `unknown-queue`, `put-inhibited`, too."""
     sequence: int | None
+    """The message's place in its stream, from 0; None for a control message, which has none."""
     cluster: str
+    """"" where the message names none and there are several."""
     raw: Raw
+    """The routing attributes that the policy read, "" where one was not given."""
     frame: Frame | None = None
+    """The cluster as it was, for `explain`; None where no cluster was asked."""
     start: Scheduled | Direct | None = None
+    """The stretch of choices it belongs to, for `explain`; None where the rule was not asked."""
     place: int = 0
+    """How many events of the stretch came before."""
     bound_to: Raw = ()
+    """What binds the message to an earlier one's destination, if anything does."""
     key: str = ""
     """By which the destination was chosen, under a policy that asks for one."""
 
@@ -87,7 +95,7 @@ class Decision(msgspec.Struct, frozen=True, gc=False):
         return explain(moment, self.raw, self.destination)
 
     def journal(self, position: int, message_id: str = "", time: int | None = None) -> JournalRow:
-        """The decision as a row of the journal."""
+        """The decision as a row of the journal; `time` in microseconds since the epoch."""
         why = self.explain()
         return JournalRow(
             position,

@@ -46,10 +46,12 @@ def route(
 
     `messages`: columns `id` and `time` (a timestamp, or a number of seconds), and any of the
     routing attributes; other columns are carried through. The rows may be in any order; they are
-    decided in the order of (`position` or `time`, `id`). `trust_ids`: do not look for duplicates.
+    decided in the order of (`position` or `time`, `id`). `changes`: their times count from where
+    the messages' do. `trust_ids`: do not look for duplicates.
 
-    Returns the rows in that order with `destination`, `address`, `outcome` and `sequence` added,
-    the same values that the live balancer and Spark give. Raises MessageError for rows that Spark
+    Returns the rows in that order with `destination`, `address`, `outcome` (dictionaries of text)
+    and `sequence` (int64) added, the same values that the live balancer and Spark give. Raises
+    ConfigError, ChangeError, RuleError, and MessageError for rows that Spark
     would put into `rejected/`: here the table is the caller's own, so it is refused as a whole.
     """
     plan = Plan([clusters] if isinstance(clusters, Cluster) else list(clusters), list(changes))

@@ -106,12 +106,14 @@ def dispatch(
 ) -> DataFrame:
     """Decide where each message of a DataFrame goes: the rows that are messages, with decisions.
 
-    `messages`: columns `id` and `time`, and any routing attributes; others are carried through.
-    Adds `destination`, `address`, `outcome` and `sequence`. Rows that are no messages are left
-    out; `rejected` returns those. For `df.transform(dispatch, clusters)`.
+    `messages`: a row for each message, in any order; columns `id` and `time` (a timestamp, or a
+    number of seconds), and any routing attributes; others are carried through. `trust_ids`: do not
+    look for duplicates. For `df.transform(dispatch, clusters)`.
 
-    Runs a few small jobs at once (to learn how many messages of each class there are); the
-    routing itself is lazy. Raises MessageError, ConfigError, ChangeError.
+    Returns the rows with `destination`, `address`, `outcome` (strings) and `sequence` (bigint)
+    added. Rows that are no messages are left out; `rejected` returns those. Runs a few small jobs
+    at once (to learn how many messages of each class there are); the routing itself is lazy.
+    Raises MessageError, ConfigError, ChangeError.
     """
     return prepare(messages, clusters, changes, trust_ids=trust_ids, where="messages")[0].decisions
 
@@ -123,7 +125,10 @@ def rejected(
     *,
     trust_ids: bool = False,
 ) -> DataFrame:
-    """The rows that `dispatch` leaves out, each with its `reason`."""
+    """The rows that `dispatch` leaves out, each with its `reason` (string); the same arguments.
+
+    Looks for duplicate ids at once, unless `trust_ids`; the rest is lazy. Raises as `dispatch`.
+    """
     plan = Plan([clusters] if isinstance(clusters, Cluster) else list(clusters), list(changes))
     rows = accept(checked(messages, "messages"), plan)
     return _rejected(rows if trust_ids else unique(rows), messages.columns)

@@ -35,6 +35,8 @@ from fairlead.errors import FairleadError, UserError
 from fairlead.pipeline.blocks import Blocks, Place
 from fairlead.pipeline.keep import read_journal
 
+__all__ = ["Why", "why"]
+
 
 @dataclass(frozen=True)
 class Why:
@@ -44,15 +46,18 @@ class Why:
     outcome: str
     cluster: str
     version: int
+    """How many steps of changes the cluster had seen."""
     stream: str
     sequence: int | None
+    """Place in the stream, from 0; None for a control message."""
     explanation: Explanation
 
 
 def why(folder: Path, message_id: str) -> Why:
-    """Explain the decision on one message of a run.
+    """Explain the decision on one message of a run, without Spark.
 
-    Raises UserError where the folder is no run's, or has no such message.
+    `folder`: what `fairlead dispatch` wrote. Raises UserError where the folder is no run's, or
+    has no such message.
     """
     journal = read_journal(folder)
     plan = Plan(
