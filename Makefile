@@ -5,7 +5,7 @@ BIN := .venv/bin
 STAMP := .venv/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test check-slow lint format bench lock clean
+.PHONY: help install demo test check-slow lint format docs bench lock clean
 
 help:  ## Print this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -39,6 +39,9 @@ lint: install  ## Check format, rules, types and the borders between the rooms
 format: install  ## Format the code and mend what can be mended
 	$(BIN)/ruff format
 	$(BIN)/ruff check --fix
+
+docs: install  ## Build the API reference into build/api
+	$(BIN)/python -W error docs/reference.py build/api
 
 bench: install  ## Measure, beside what a user would pick instead
 	$(BIN)/python -m pip install --quiet -r benchmarks/requirements.lock

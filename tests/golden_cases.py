@@ -35,6 +35,7 @@ EVERYDAY = (
     "fewest-pending",
     "hot-standby",
     "broadcast",
+    "rendezvous",
     "priority-failover",
     "composed",
 )

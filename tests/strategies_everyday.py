@@ -31,11 +31,13 @@ READ_BY = {
     "fewest-pending": UP | {"speed"},
     "hot-standby": UP,
     "broadcast": UP,
+    "rendezvous": UP | {"weight"},
     "priority-failover": UP | {"weight", "priority"},
 }
 WEIGHING = ("weighted", "least-served", "priority-failover")
 STEPS = {"disabled": "enabled", "down": "state", "weight-zero": "weight"}
-CHOICES = ("least-served", "circular", "first-by-name", "fewest-pending", "everyone")
+CHOICES = ("least-served", "circular", "first-by-name", "fewest-pending", "everyone", "rendezvous")
+KEYS = ["", "", "a", "A", "b", "1", "01", "é", "e\u0301", "\U0001f600", "a\nb", "\n", " ", "x" * 99]
 
 
 def everyday(policy: str, random: Random) -> Scenario:
@@ -43,6 +45,8 @@ def everyday(policy: str, random: Random) -> Scenario:
     options: Row = {}
     if policy == "weighted":
         options = random.choice([{}, {"newcomer": "level"}, {"newcomer": "catch-up"}])
+    if policy == "rendezvous":
+        options = random.choice([{}, {"key": "group"}, {"key": "subject"}])
     if policy == "priority-failover":
         options = _failover_options(random)
     return _scenario(random, policy, policy, READ_BY[policy], options)
@@ -66,7 +70,7 @@ def composed(random: Random) -> Scenario:
 
 
 def _needed(step: str, choose: str) -> bool:
-    return step == "weight-zero" and choose == "least-served"
+    return step == "weight-zero" and choose in ("least-served", "rendezvous")
 
 
 def _failover_options(random: Random) -> Row:
@@ -107,6 +111,9 @@ def _scenario(
     if rule == "fewest-pending":
         works = a_tiny_service_time if tiny else a_service_time
         kinds = [{"service_time": works(random)} for _ in range(random.randint(1, 4))]
+    if rule == "rendezvous":
+        name = options.get("key", "group")
+        kinds = [{name: random.choice(KEYS)} for _ in range(random.randint(1, 9))]
     messages = some_messages(random, cluster, kinds, tiny_seconds if tiny else seconds)
     values["enabled"] = values["present"] = yes_or_no
     values["state"] = one_of("up", "up", "down", "failed")

@@ -12,8 +12,9 @@ if TYPE_CHECKING:
     from fairlead.balance.balancer import Balancer
     from fairlead.balance.change import Change
     from fairlead.balance.cluster import Cluster
-    from fairlead.balance.decision import Decision
-    from fairlead.balance.elimination import drop_where, keep_highest
+    from fairlead.balance.decision import Decision, Explanation
+    from fairlead.balance.elimination import Drop, Step, drop_where, keep_highest
+    from fairlead.balance.journal import JournalRow
     from fairlead.balance.own import OwnChoice, OwnElimination
     from fairlead.compiled.table import route
     from fairlead.config.changes import load_changes
@@ -26,8 +27,12 @@ _PLACES = {
     "Change": "fairlead.balance.change",
     "Cluster": "fairlead.balance.cluster",
     "Decision": "fairlead.balance.decision",
+    "Drop": "fairlead.balance.elimination",
+    "Explanation": "fairlead.balance.decision",
+    "JournalRow": "fairlead.balance.journal",
     "OwnChoice": "fairlead.balance.own",
     "OwnElimination": "fairlead.balance.own",
+    "Step": "fairlead.balance.elimination",
     "dispatch": "fairlead.pipeline.dispatch",
     "drop_where": "fairlead.balance.elimination",
     "keep_highest": "fairlead.balance.elimination",
@@ -43,8 +48,12 @@ __all__ = [
     "Change",
     "Cluster",
     "Decision",
+    "Drop",
+    "Explanation",
+    "JournalRow",
     "OwnChoice",
     "OwnElimination",
+    "Step",
     "dispatch",
     "drop_where",
     "keep_highest",

@@ -58,6 +58,7 @@ CLUSTERS = {
     "weighted": Cluster.of("weighted", destination=[{**each, "weight": 3} for each in THREE]),
     "fewest-pending": Cluster.of("fewest-pending", destination=THREE),
     "hot-standby": Cluster.of("hot-standby", destination=THREE),
+    "rendezvous": Cluster.of("rendezvous", destination=THREE),
     "priority-failover": Cluster.of(
         "priority-failover",
         destination=[{"name": "D", "state": "down"}, *THREE, {"name": "E", "priority": 1}],

@@ -607,6 +607,29 @@ def test_explain_a_run_with_capacities(on_spark: Desk, file_format: str) -> None
     assert "SetPriority" in desk.out
 
 
+@pytest.mark.parametrize("file_format", ["parquet", "csv", "json"])
+def test_explain_a_run_with_keys(on_spark: Desk, file_format: str) -> None:
+    desk = on_spark
+    destinations = "".join(f'[[destination]]\nname = "{name}"\n' for name in "ABC")
+    desk.write("keys.toml", 'policy = "rendezvous"\n' + destinations)
+    groups = ["2024-01-01", "2024-01-02T03:04:05", "", "é", "1.0", "", "2024-01-01", ""]
+    body = "id,time,group\n" + "".join(f"m{k},{k},{group}\n" for k, group in enumerate(groups))
+    changes = desk.write("x.csv", "time,target,attribute,value\n6,A,weight,0\n")
+    given = desk.write("m.csv", body)
+    more = ("--format", file_format, "--changes", changes)
+    assert desk.dispatch(given, *more, cluster="keys.toml") == 0, desk.err
+    for k, row in enumerate(desk.rows()):
+        assert desk.run("explain", desk / "o", "--id", row["id"]) == 0, desk.err
+        assert f"{row['id']} -> {row['destination']}" in desk.out
+        assert ("the key's number" if groups[k] else f"place {k} in the stream") in desk.out
+    assert desk.run("explain", "-c", desk / "keys.toml", "-m", "group=é") == 0
+    assert "the key's number 235179326" in desk.out
+    assert "does not read it" in desk.refused("explain", "-c", desk / "keys.toml", "-m", "type2=x")
+    assert "column group is needed" in desk.not_dispatched(
+        desk.write("none.csv", "id,time\na,1\n"), cluster="keys.toml"
+    )
+
+
 # --- messages for several ---------------------------------------------------------------------
 
 

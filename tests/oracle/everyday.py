@@ -17,6 +17,8 @@ from . import (
     meant_cluster,
     messages_in_order,
     microseconds,
+    rendezvous,
+    text,
     truth,
 )
 
@@ -26,6 +28,7 @@ PRESETS: dict[str, tuple[list[str], str]] = {
     "fewest-pending": (["disabled", "down"], "fewest-pending"),
     "hot-standby": (["disabled", "down"], "first-by-name"),
     "broadcast": (["disabled", "down"], "everyone"),
+    "rendezvous": (["disabled", "down", "weight-zero"], "rendezvous"),
 }
 DEFAULTS: Row = {"enabled": True, "present": True, "state": "up", "weight": 1, "speed": 1}
 
@@ -39,6 +42,7 @@ class Choosing:
             self.steps, self.rule = PRESETS[policy]
         else:
             self.steps, self.rule = policy["eliminate"], policy["choose"]
+        self.keyed_by = cluster.get("options", {}).get("key", "group")
         self.level = cluster.get("options", {}).get("newcomer", "level") == "level"
         best = {"priority": 8}
         self.rows: list[Row] = [
@@ -65,7 +69,7 @@ class Choosing:
             found = [row for row in found if row["priority"] == best]
         return found
 
-    def choose(self, message: Row, now: int) -> Row | None:
+    def choose(self, message: Row, now: int, sequence: int) -> Row | None:
         self.complete(now)
         left = self.left()
         if not left:
@@ -81,6 +85,9 @@ class Choosing:
             self.circle.append(chosen)
         elif self.rule == "first-by-name":
             chosen = min(left, key=bytes_of)
+        elif self.rule == "rendezvous":
+            number = rendezvous.number(text(message.get(self.keyed_by)), sequence)
+            chosen = min(left, key=lambda r: (rendezvous.score(r, number), bytes_of(r)))
         else:
             fewest = min(row["pending"] for row in left)
             order = self.rows[self.cursor :] + self.rows[: self.cursor]
@@ -172,7 +179,7 @@ def route(cluster: Row, messages: list[Row], changes: list[Row]) -> list[Decisio
         if choosing.rule == "everyone":
             chosen = sorted(choosing.left(), key=bytes_of) if is_here else []
         else:
-            one = choosing.choose(message, now) if is_here else None
+            one = choosing.choose(message, now, sequence) if is_here else None
             chosen = [] if one is None else [one]
         told: list[Row] = chosen or [{"name": None}]
         outcome = ROUTED if chosen else NO_DESTINATION

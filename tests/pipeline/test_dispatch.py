@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Sequence
+from contextlib import nullcontext
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from random import Random
@@ -20,7 +21,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from tests.engines import live
 
-from fairlead import Change, Cluster, dispatch, route
+from fairlead import Balancer, Change, Cluster, dispatch, route
 from fairlead.compiled.router import Plan
 from fairlead.errors import MessageError
 from fairlead.pipeline.accept import accept
@@ -203,6 +204,99 @@ def test_several_clusters_keep_apart(spark: SparkSession) -> None:
         ("Y", "routed", 1),
         ("é", "routed", 2),
     ]
+
+
+KEYED = {
+    "destination": [
+        {"name": "A"},
+        {"name": "B", "weight": 2},
+        {"name": "é", "weight": 5},
+        {"name": "full", "weight": 2**40, "present": False},
+    ]
+}
+IBM = Cluster.of(
+    "ibm-mq",
+    name="hub",
+    queue_manager={"name": "HUB", "clusters": ["C"]},
+    remote=[{"name": "X"}, {"name": "Y"}],
+    channel=[{"name": f"TO.{q}", "queue_manager": q} for q in "XY"],
+    queue=[{"name": "Q", "queue_manager": q, "bind": "on-group"} for q in "XY"],
+)
+
+
+def keyed_messages(n: int) -> pa.Table:
+    """Messages with keys of all kinds for clusters of all kinds, in no order."""
+    random = Random(7)  # noqa: S311
+    words = ["", None, "a", "A", "é", "e\u0301", "\U0001f600", "a\nb", "2024-01-01", "1.0"]
+    rows = [
+        {
+            "id": f"{k:05}",
+            "time": datetime(1970, 1, 1) + timedelta(seconds=k // 2),  # noqa: DTZ001
+            "position": k,
+            "cluster": random.choice(["by group", "by type", "shop", "hub", "nowhere"]),
+            "group": random.choice(words),
+            "type": random.choice(["", "SetPriority", "a", "é"]),
+            "queue": "Q",
+            "bind": random.choice(["", "on-group", "not-fixed"]),
+        }
+        for k in range(n)
+    ]
+    random.shuffle(rows)
+    return pa.Table.from_pylist(rows)
+
+
+@pytest.mark.parametrize("also", ["alone", "bound", "in order"])
+def test_keys_are_chosen_for_alike_everywhere(spark: SparkSession, also: str) -> None:
+    """Alone by arithmetic; beside messages that are bound; in one pass where positions order."""
+    clusters = [
+        Cluster.of("rendezvous", name="by group", **KEYED),
+        Cluster.of("rendezvous", name="by type", options={"key": "type"}, **KEYED),
+        SHOP,
+    ]
+    clusters += [] if also == "alone" else [IBM]
+    rows = keyed_messages(1_500)
+    rows = rows if also == "in order" else rows.drop_columns("position")
+    changes = [
+        Change("B@by group", "state", "down", 200_000_000),
+        Change("é@by type", "weight", 1, 200_000_000),
+        Change("full@by group", "present", True, 600_000_000),
+    ]
+    stages: list[str] = []
+
+    def progress(stage: str) -> nullcontext[None]:
+        stages.append(stage)
+        return nullcontext()
+
+    frame = spark.createDataFrame(rows).repartition(3)
+    ready, _ = prepare(frame, clusters, changes, rows_a_block=200, progress=progress)
+    found = ready.decisions.select(*DECIDED).collect()
+    assert ("route in order" in stages) == (also == "in order")
+    assert len(ready.survey.blocks) > 3
+    expected = route(rows, clusters, changes).select(list(DECIDED)).to_pylist()
+    assert [row.asDict() for row in found] == expected
+
+
+@pytest.mark.parametrize("kind", ["double", "timestamp", "decimal(9,2)"])
+def test_a_key_that_engines_spell_otherwise_is_refused(spark: SparkSession, kind: str) -> None:
+    cluster = Cluster.of("rendezvous", name="c", **KEYED)
+    frame = spark.sql(f"select '1' as id, 1 as time, cast(1 as {kind}) as `group`")
+    with pytest.raises(MessageError, match=r"group: found .*, allowed: text, whole numbers"):
+        dispatch(frame, cluster)
+    with pytest.raises(MessageError, match="chooses by group, so the column group is needed"):
+        dispatch(frame.drop("group"), cluster)
+
+
+@pytest.mark.parametrize("kind", ["int", "bigint", "boolean", "string", "void"])
+def test_keys_of_any_type_that_is_spelled_alike(spark: SparkSession, kind: str) -> None:
+    cluster = Cluster.of("rendezvous", name="c", **KEYED)
+    given = "null" if kind == "void" else f"cast(id % 2 as {kind})"
+    frame = spark.sql(f"select id, id as time, {given} as `group` from range(20)")  # noqa: S608
+    found = dispatch(frame, cluster).collect()
+    balancer = Balancer(cluster)
+    for row in found:
+        assert row["destination"] == balancer.choose({"group": row["group"]}).destination
+    in_memory = route(frame.toArrow(), cluster)
+    assert in_memory["destination"].to_pylist() == [row["destination"] for row in found]
 
 
 # --- a stage like any other ------------------------------------------------------------------

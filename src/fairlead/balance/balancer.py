@@ -25,6 +25,7 @@ from fairlead.balance.message import (
 )
 from fairlead.balance.objects import Ref, listed
 from fairlead.balance.policy import Effect, Raw, Verdict
+from fairlead.balance.rules.keyed import KeyedRule, number_of
 from fairlead.errors import ConfigError, MessageError
 
 NOTHING: Final[Message] = {}
@@ -56,13 +57,17 @@ class Part:
             self.policy.rule = self.course.rule_now()
         self.course = None
 
-    def choose(self, verdict: Verdict) -> tuple[Scheduled | Direct | None, int, int]:
+    def choose(
+        self, verdict: Verdict, key: str, sequence: int
+    ) -> tuple[Scheduled | Direct | None, int, int]:
         """The stretch, the place in it and the member chosen (-1: nobody)."""
         members = verdict.members
         if not members:
             return None, 0, -1
         if verdict.taken >= 0:
             return None, 0, verdict.taken
+        if isinstance(self.policy.rule, KeyedRule):
+            return None, 0, self.policy.rule.choose_for(members, number_of(key, sequence))
         scheduled = self.scheduled(members)
         if scheduled is not None:
             at = scheduled.turns * len(scheduled.choices) + scheduled.place
@@ -146,11 +151,12 @@ class Desk:
             bound = self.bindings.get(key) if key else None
             if bound is not None:
                 return self._decision(part, verdict, bound, ROUTED, stream, raw, bound_to=key or ())
-        start, place, member = part.choose(verdict)
+        word = text(message, policy.keyed_by) if policy.keyed_by else ""
+        start, place, member = part.choose(verdict, word, self.sequences.get(stream, 0))
         if key and member >= 0:
             self.bindings[key] = member
         outcome = verdict.outcome if member >= 0 or verdict.outcome != ROUTED else NO_DESTINATION
-        return self._decision(part, verdict, member, outcome, stream, raw, start, place)
+        return self._decision(part, verdict, member, outcome, stream, raw, start, place, key=word)
 
     def _decision(
         self,
@@ -163,6 +169,7 @@ class Desk:
         start: Scheduled | Direct | None = None,
         place: int = 0,
         bound_to: Raw = (),
+        key: str = "",
     ) -> Decision:
         sequence = self.sequences.get(stream, 0)
         self.sequences[stream] = sequence + 1
@@ -183,6 +190,7 @@ class Desk:
             start,
             place,
             bound_to,
+            key,
             verdict.also,
         )
 
@@ -217,6 +225,7 @@ class Desk:
                 repeat(course),
                 count(first),
                 repeat(()),
+                repeat(""),
                 repeat(verdict.also),
             )
         )
@@ -286,7 +295,8 @@ class Balancer:
     ['DEV2', 'DEV1', 'DEV2']
 
     `clusters`: one cluster, or several with different names; a message then names its cluster in
-    its attribute `cluster`. `journal` is called with the row of each decision.
+    its attribute `cluster`. `journal` is called with the row of each decision. Raises ConfigError
+    where two clusters have one name.
     """
 
     def __init__(
@@ -393,7 +403,8 @@ class Balancer:
 
         To be called once for each decision, or, where a message went to several destinations,
         once for each of them with its name in `by`. A message that was lost when its destination
-        failed is not completed any more: that changes nothing.
+        failed is not completed any more: that changes nothing. Raises MessageError for a decision
+        without a destination, and for a name that the message did not go to.
         """
         if decision.destination is None:
             raise MessageError(f"completed: the decision's outcome is {decision.outcome}")
@@ -422,7 +433,10 @@ class Balancer:
                 self._desks[name].apply(effects)
 
     def snapshot(self) -> dict[str, Any]:
-        """All state as plain data (JSON would do): restoring it changes no later decision."""
+        """All state as plain data (JSON would do): restoring it changes no later decision.
+
+        Its content is for `restore` only; its format is a number in it.
+        """
         with self._lock:
             self._withdraw()
             return {

@@ -24,6 +24,7 @@ class Cluster:
 
     name: str
     tables: Tables
+    """What its file says, checked."""
     policy: type[Policy[Any, Any, Any]]
 
     def __reduce__(self) -> tuple[Callable[..., Cluster], tuple[object, ...]]:
@@ -53,7 +54,11 @@ class Cluster:
 
     @classmethod
     def from_plain(cls, plain: Mapping[str, Any], *, default_name: str) -> Cluster:
-        """A cluster from a parsed file of one cluster, or one `[[cluster]]` of several."""
+        """A cluster from a parsed file of one cluster, or one `[[cluster]]` of several.
+
+        `default_name`: what it is called if it has no name. Raises ConfigError naming the key,
+        what was found and what is allowed.
+        """
         policy = _policy(plain)
         kind = policy.tables
         try:

@@ -15,6 +15,7 @@ import msgspec
 
 from fairlead.balance.elimination import Step
 from fairlead.balance.policy import Policy, Raw, Verdict
+from fairlead.balance.rules.keyed import PLACES, KeyedRule
 from fairlead.balance.rules.rule import Rule
 
 LOOK_AHEAD: Final = 256
@@ -45,6 +46,8 @@ class Moment(msgspec.Struct, frozen=True, gc=False):
     place: int
     """How many events of the stretch came before."""
     bound_to: Raw = ()
+    key: int = PLACES
+    """The number by which the message was chosen for, where the rule asks for one."""
 
     @property
     def version(self) -> int:
@@ -63,7 +66,8 @@ class Moment(msgspec.Struct, frozen=True, gc=False):
     def rule(self) -> Rule:
         """The rule as it stood."""
         if self.start is None:
-            return self.frame.policy.rule
+            rule = self.frame.policy.rule
+            return rule.told(self.key) if isinstance(rule, KeyedRule) else rule
         return self.start.rule_at(self.place)
 
 

@@ -12,10 +12,11 @@ from fairlead.balance.elimination import Drop, Step
 from fairlead.balance.journal import JournalRow
 from fairlead.balance.message import CONTROL
 from fairlead.balance.policy import Raw
+from fairlead.balance.rules.keyed import number_of
 
 
 class Explanation(NamedTuple):
-    """Why a message went where it went."""
+    """Why a message went where it went; as a text, the lines that `fairlead explain` prints."""
 
     steps: list[Step]
     """The eliminations that dropped somebody, in order."""
@@ -24,7 +25,9 @@ class Explanation(NamedTuple):
     decided: str
     """The comparison that decided."""
     deciding_step: str
+    """The elimination or choice rule that decided, or the outcome."""
     runner_up: str | None
+    """Who would have been next, if anybody."""
     otherwise: str
     """What would have made the runner-up win."""
     also: tuple[str, ...] = ()
@@ -54,23 +57,35 @@ class Copy(NamedTuple):
 class Decision(msgspec.Struct, frozen=True, gc=False):
     """Where one message goes.
 
-    `destination` is None unless `outcome` is "routed"; `sequence` is the message's place in its
-    stream, from 0 (None for a control message, which belongs to none). Where a message goes to
-    several destinations, `copies` has them all, and `destination` is the one that was chosen (of
-    a message for everyone: the first by name).
+    Where a message goes to several destinations, `copies` has them all, and `destination` is the
+    one that was chosen (of a message for everyone: the first by name).
     """
 
     destination: str | None
+    """None unless `outcome` is `routed`."""
     address: str | None
+    """The destination's, if the cluster's file gives one."""
     outcome: str
+    """`routed`, `no-destination`, `control`; under ibm-mq also `unknown-queue`, `put-inhibited`;
+    under smartsockets also `refused`, `lost`."""
     sequence: int | None
+    """The message's place in its stream, from 0; None for a control message, which has none."""
     cluster: str
+    """"" where the message names none and there are several."""
     raw: Raw
+    """The routing attributes that the policy read, "" where one was not given."""
     frame: Frame | None = None
+    """The cluster as it was, for `explain`; None where no cluster was asked."""
     start: Scheduled | Direct | None = None
+    """The stretch of choices it belongs to, for `explain`; None where the rule was not asked."""
     place: int = 0
+    """How many events of the stretch came before."""
     bound_to: Raw = ()
+    """What binds the message to an earlier one's destination, if anything does."""
+    key: str = ""
+    """By which the destination was chosen, under a policy that asks for one."""
     also: tuple[int, ...] = ()
+    """The members of the cluster who get it as well."""
 
     @property
     def copies(self) -> tuple[Copy, ...]:
@@ -87,7 +102,8 @@ class Decision(msgspec.Struct, frozen=True, gc=False):
         """The state of the cluster just before this choice; None where no cluster was asked."""
         if self.frame is None:
             return None
-        return Moment(self.frame, self.start, self.place, self.bound_to)
+        key = number_of(self.key, self.sequence or 0)
+        return Moment(self.frame, self.start, self.place, self.bound_to, key)
 
     @property
     def stream(self) -> str:
@@ -108,7 +124,7 @@ class Decision(msgspec.Struct, frozen=True, gc=False):
         return explain(moment, self.raw, self.destination)
 
     def journal(self, position: int, message_id: str = "", time: int | None = None) -> JournalRow:
-        """The decision as a row of the journal."""
+        """The decision as a row of the journal; `time` in microseconds since the epoch."""
         why = self.explain()
         return JournalRow(
             position,

@@ -19,18 +19,23 @@ NOT_APPLICABLE = None
 
 
 class Drop(NamedTuple):
-    """Somebody who was dropped, and on what value."""
+    """Somebody who was dropped by an elimination."""
 
     candidate: str
+    """The name."""
     because: str
+    """The value that dropped it, in words."""
 
 
 class Step(NamedTuple):
-    """One step of a decision: its name, whom it dropped, how many it kept."""
+    """One step of a decision: an elimination, or what came before or after them."""
 
     name: str
+    """As in files and on pages; `candidates` is what there was at first."""
     dropped: tuple[Drop, ...]
+    """Whom it dropped, and why."""
     kept: int
+    """How many were left after it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +52,11 @@ class Elimination(Generic[K, C]):
 def drop_where(
     name: str, about: str, dropped: Callable[[K, C], bool], because: Callable[[K, C], str]
 ) -> Elimination[K, C]:
-    """Drop each candidate for which `dropped` holds."""
+    """An elimination that drops each candidate for which `dropped` holds.
+
+    `dropped` and `because` (the value that dropped it, in words) get what was read of the message
+    and one candidate; `about` says in a line what is dropped.
+    """
     return Elimination(
         name,
         about,
@@ -65,9 +74,11 @@ def keep_highest(
     apart: Callable[[C], object] = lambda _c: None,
     describe: Callable[[int], str] = str,
 ) -> Elimination[K, C]:
-    """Keep the candidates with the highest value; those without one (None) are kept too.
+    """An elimination that keeps the candidates with the highest value, or without one (None).
 
-    `apart`: candidates are compared only with those that have the same value of this.
+    `about` says in a line what is kept. `when`: it does nothing for messages where this does not
+    hold. `apart`: candidates are compared only with those that have the same value of this.
+    `describe`: a value in words.
     """
 
     def best_of(candidates: Sequence[C]) -> dict[object, int]:

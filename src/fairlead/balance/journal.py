@@ -11,15 +11,24 @@ class JournalRow(NamedTuple):
     position: int
     """Place among all decisions of this journal, from 0."""
     time: int | None
+    """The message's, if the caller gave it as a whole number."""
     id: str
+    """The message's, "" where not given."""
     cluster: str
+    """Its name, "" where the message names none and there are several."""
     version: int
     """How many steps of changes the cluster had seen."""
     stream: str
+    """The cluster, and the queue where the policy has one, `/` between them."""
     sequence: int | None
+    """Place in the stream, from 0; None for a control message."""
     destination: str | None
+    """None unless `outcome` is `routed`."""
     outcome: str
+    """As the decision's."""
     attempt: int
+    """Always 1: nothing is sent again."""
     step: str
     """The step that decided."""
     runner_up: str | None
+    """Who would have been next, if anybody."""

@@ -98,6 +98,8 @@ class Policy(ABC, Generic[T, K, C]):
     apart: ClassVar[tuple[str, ...]] = ()
     """Attributes of `reads` for each value of which the rule has a state of its own."""
 
+    keyed_by: str = ""
+    """The attribute whose value is a message's key, if the rule chooses by one."""
     objects: dict[Ref, Any]
     members: tuple[str, ...]
     """Destination names by the rule's index."""

@@ -23,7 +23,7 @@ def explain_invented(path: Path, given: Sequence[str], count: int) -> None:
     message = pairs("--message", given)
     read = {"cluster", "type"}
     for cluster in clusters:
-        read |= set(cluster.policy.reads)
+        read |= {*cluster.policy.reads, cluster.start().keyed_by} - {""}
         if cluster.policy.binds:
             read |= {"bind", "producer", "group"}
     for name in message:

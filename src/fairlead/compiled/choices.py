@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from fairlead.balance.rules.due import Due, TimedRule
+from fairlead.balance.rules.keyed import KeyedRule
 from fairlead.balance.rules.own_rule import OwnRule
 from fairlead.balance.rules.rule import Rule
 from fairlead.compiled.kernels import Int32s, Int64s, as_arrays, kernels
@@ -82,6 +83,23 @@ def choose_in_time(
     rule.adopt(state)
     left = int(size[0])
     rule.due = Due(at[:left].tolist(), order[:left].tolist(), who[:left].tolist(), size.tolist())
+    return found
+
+
+def choose_by_key(
+    rule: KeyedRule, sets: Sequence[Sequence[int]], which: Int32s, keys: Int64s
+) -> Int64s:
+    """As `choose_among_sets`, each by its key's number; the rule stays as it is."""
+    starts, members = flat(sets)
+    if not rule.fits_int64(len(which)):
+        out = [0] * len(which)
+        rule.module.run_keyed(
+            rule.state, starts.tolist(), members.tolist(), which.tolist(), keys.tolist(), out
+        )
+        return np.array(out, np.int64)
+    found = np.empty(len(which), np.int64)
+    state = as_arrays(rule.state)
+    kernels(rule.module).run_keyed(state, starts, members, which, keys, found)
     return found
 
 

@@ -13,6 +13,7 @@ from fairlead.balance.change import Change
 from fairlead.balance.cluster import Cluster, resolve
 from fairlead.balance.message import CONTROL, NO_DESTINATION, OUTCOMES
 from fairlead.balance.policy import Effect, Policy, Raw
+from fairlead.balance.rules.keyed import PLACES
 from fairlead.compiled.bindings import Bindings
 from fairlead.compiled.kernels import Int32s, Int64s, number
 from fairlead.compiled.labels import Codes
@@ -78,6 +79,11 @@ class Plan:
             name: policy.timed(e for _, effects in self.steps[name] for e in effects)
             for name, policy in self.policies.items()
         }
+
+    @property
+    def keyed(self) -> dict[str, str]:
+        """By cluster: the attribute whose value is the key, where the rule chooses by one."""
+        return {name: policy.keyed_by for name, policy in self.policies.items() if policy.keyed_by}
 
     @property
     def times(self) -> list[int]:
@@ -173,6 +179,7 @@ class Router:
         self.upcoming = np.zeros(len(plan.streams), np.int64)
         self.latest = EARLIEST
         timed = plan.timed
+        self._keyed = bool(plan.keyed)
         self.runs: list[ClusterRun] = []
         classes = plan.classes
         self._run_of = np.full(len(classes), NO_RUN, np.int32)
@@ -201,12 +208,16 @@ class Router:
         times: Int64s | None = None,
         services: Int64s | None = None,
         bindings: Bindings | None = None,
+        keys: Int64s | None = None,
     ) -> Int32s:
         """Route a block; returns the code (see `codes`) of what each message is told.
 
         `codes`: class codes. `times`, `services` in microseconds, where there are changes or
-        completions. `bindings`: where messages can be bound to earlier ones.
+        completions. `bindings`: where messages can be bound to earlier ones. `keys`: numbers of
+        keys or NO_KEY, where a rule chooses by them; nobody has one if they are not given.
         """
+        if self._keyed:
+            keys = self._numbered(codes, keys)
         if times is not None and len(times):
             # Where messages are ordered by position, a change once made stays made.
             times = np.maximum(np.maximum.accumulate(times), self.latest)
@@ -214,7 +225,7 @@ class Router:
         if len(self._run_of) == 1 and self._run_of[0] >= 0:
             # One class of one cluster: its codes are all 0 here and there.
             run: ClusterRun = self.runs[self._run_of[0]]
-            return run.feed(codes, times, services, bindings)
+            return run.feed(codes, times, services, bindings, keys)
         runs = self._run_of[codes]
         out = self._fixed[codes]
         present = np.unique(runs)
@@ -225,8 +236,17 @@ class Router:
                 None if times is None else times[mine],
                 None if services is None else services[mine],
                 None if bindings is None else bindings.at(mine),
+                None if keys is None else keys[mine],
             )
         return out
+
+    def _numbered(self, codes: Int32s, keys: Int64s | None) -> Int64s:
+        """The keys; a message without one is chosen for by its place in its stream."""
+        if keys is not None and (keys >= 0).all():
+            return keys
+        places = np.empty(len(codes), np.int64)
+        number(self._stream_of[codes], self.upcoming.copy(), places)
+        return PLACES + places if keys is None else np.where(keys < 0, PLACES + places, keys)
 
     def sequence(self, codes: Int32s) -> Int64s:
         """The place of each message in its stream; -1 for one that belongs to none."""

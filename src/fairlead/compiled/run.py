@@ -9,8 +9,14 @@ import numpy as np
 
 from fairlead.balance.message import NO_DESTINATION, OUTCOMES, ROUTED
 from fairlead.balance.policy import Effect, Policy, Raw
+from fairlead.balance.rules.keyed import KeyedRule
 from fairlead.compiled.bindings import UNBOUND, Bindings
-from fairlead.compiled.choices import choose_among_one, choose_among_sets, choose_in_time
+from fairlead.compiled.choices import (
+    choose_among_one,
+    choose_among_sets,
+    choose_by_key,
+    choose_in_time,
+)
 from fairlead.compiled.kernels import Int32s, Int64s
 from fairlead.compiled.labels import Codes
 
@@ -49,11 +55,13 @@ class ClusterRun:
         times: Int64s | None,
         services: Int64s | None = None,
         bindings: Bindings | None = None,
+        keys: Int64s | None = None,
     ) -> Int32s:
         """Route a block; returns the code of what each message is told.
 
         `times` (microseconds, never falling) are needed where there are steps or completions,
-        `services` (microseconds) where there are completions.
+        `services` (microseconds) where there are completions, `keys` (numbers) where the rule
+        chooses by them.
         """
         out = np.empty(len(codes), np.int32)
         start = 0
@@ -71,6 +79,7 @@ class ClusterRun:
                 None if times is None else times[part],
                 None if services is None else services[part],
                 None if bindings is None else bindings.at(part),
+                None if keys is None else keys[part],
             )
             start = stop
         return out
@@ -82,6 +91,8 @@ class ClusterRun:
         """
         if time is not None:
             self.catch_up(time)
+        if isinstance(self.policy.rule, KeyedRule):
+            return True  # whoever was chosen, it remembers nothing
         sets = {self.policy.verdict(self.classes[code]) for code, n in counts.items() if n}
         chosen_from = {verdict.members for verdict in sets if verdict.members and verdict.taken < 0}
         if not chosen_from:
@@ -155,12 +166,21 @@ class ClusterRun:
         times: Int64s | None,
         services: Int64s | None,
         bindings: Bindings | None,
+        keys: Int64s | None,
     ) -> Int32s:
         """Route messages between two steps."""
         if self._fresh:
             self._prepare()
-        keys = None if bindings is None else bindings.keys(self._bind[codes])
-        if bindings is None or keys is None or not (keys >= 0).any():
+        if bindings is None or not self.policy.binds:
+            return self._free(codes, times, services, keys)
+        return self._bound(codes, times, services, bindings)
+
+    def _bound(
+        self, codes: Int32s, times: Int64s | None, services: Int64s | None, bindings: Bindings
+    ) -> Int32s:
+        """Route messages that can be bound to earlier ones."""
+        keys = bindings.keys(self._bind[codes])
+        if not (keys >= 0).any():
             return self._free(codes, times, services)
         bound = bindings.bound
         firsts = self._first_of_each(codes, keys, bound)
@@ -185,18 +205,26 @@ class ClusterRun:
         firsts[open_[places]] = True
         return firsts
 
-    def _free(self, codes: Int32s, times: Int64s | None, services: Int64s | None) -> Int32s:
+    def _free(
+        self,
+        codes: Int32s,
+        times: Int64s | None,
+        services: Int64s | None,
+        keys: Int64s | None = None,
+    ) -> Int32s:
         """Route messages that are bound to nothing."""
         which = self._which[codes]
         asks = which >= 0
         if asks.all():
-            return self._with_crowd(codes, self._labelled(self._choose(which, times, services)))
+            chosen = self._choose(which, times, services, keys)
+            return self._with_crowd(codes, self._labelled(chosen))
         out = self._fixed[codes]
         if asks.any():
             chosen = self._choose(
                 which[asks],
                 None if times is None else times[asks],
                 None if services is None else services[asks],
+                None if keys is None else keys[asks],
             )
             out[asks] = self._with_crowd(codes[asks], self._labelled(chosen))
         return out
@@ -213,9 +241,17 @@ class ClusterRun:
         found[chosen < 0] = OUTCOMES.index(NO_DESTINATION)
         return found
 
-    def _choose(self, which: Int32s, times: Int64s | None, services: Int64s | None) -> Int64s:
+    def _choose(
+        self,
+        which: Int32s,
+        times: Int64s | None,
+        services: Int64s | None,
+        keys: Int64s | None,
+    ) -> Int64s:
         if not len(which):
             return np.empty(0, np.int64)
+        if isinstance(self.policy.rule, KeyedRule) and keys is not None:
+            return choose_by_key(self.policy.rule, self._sets, which, keys)
         if self.timed and times is not None and services is not None:
             return choose_in_time(self.policy.rule, self._sets, which, times, services)
         used = np.unique(which) if len(self._sets) > 1 else np.array([0])

@@ -14,6 +14,8 @@ from fairlead.balance.change import Change
 from fairlead.balance.cluster import Cluster
 from fairlead.balance.message import CONTRADICTIONS, DECISION, SET_PRIORITY, WORDS
 from fairlead.balance.policy import Raw
+from fairlead.balance.rules.keyed import NO_KEY as WITHOUT
+from fairlead.balance.rules.keyed import number_of
 from fairlead.compiled.bindings import NO_KEY, UNBOUND, Bindings
 from fairlead.compiled.kernels import Int32s, Int64s
 from fairlead.compiled.labels import Codes
@@ -21,6 +23,15 @@ from fairlead.compiled.router import Plan, Router
 from fairlead.config.changes import LATEST, MICROS
 from fairlead.errors import MessageError
 
+KEY_TYPES = "text, whole numbers or booleans; others are spelled otherwise in every engine"
+SPELLED_ALIKE = (
+    pa.types.is_string,
+    pa.types.is_large_string,
+    pa.types.is_string_view,
+    pa.types.is_integer,
+    pa.types.is_boolean,
+    pa.types.is_null,
+)
 LONGEST_SERVICE = 4_000_000_000
 DENSE = 1 << 20
 
@@ -36,11 +47,13 @@ def route(
 
     `messages`: columns `id` and `time` (a timestamp, or a number of seconds), and any of the
     routing attributes; other columns are carried through. The rows may be in any order; they are
-    decided in the order of (`position` or `time`, `id`). `trust_ids`: do not look for duplicates.
+    decided in the order of (`position` or `time`, `id`). `changes`: their times count from where
+    the messages' do. `trust_ids`: do not look for duplicates.
 
-    Returns the rows in that order with `destination`, `address`, `outcome` and `sequence` added,
-    the same values that the live balancer and Spark give; a message that goes to several
-    destinations is a row for each, by name. Raises MessageError for rows that Spark
+    Returns the rows in that order with `destination`, `address`, `outcome` (dictionaries of text)
+    and `sequence` (int64) added, the same values that the live balancer and Spark give; a message
+    that goes to several destinations is a row for each, by name. Raises ConfigError, ChangeError,
+    RuleError, and MessageError for rows that Spark
     would put into `rejected/`: here the table is the caller's own, so it is refused as a whole.
     """
     plan = Plan([clusters] if isinstance(clusters, Cluster) else list(clusters), list(changes))
@@ -50,6 +63,7 @@ def route(
             f"messages: no column 'cluster', found: {', '.join(messages.column_names)}; "
             "with several clusters each message names its own"
         )
+    _check_keys(messages, plan)
     times = _times(messages)
     order = _order(messages, times)
     if order is not None:
@@ -60,7 +74,8 @@ def route(
     codes = classes(messages, plan)
     router = Router(plan)
     services = _services(messages, plan)
-    told = router.feed(codes, dated, services, bindings(messages, plan, codes))
+    bound = bindings(messages, plan, codes)
+    told = router.feed(codes, dated, services, bound, keys(messages, plan, codes))
     sequence = router.sequence(codes)
     label = told % router.codes.size if plan.fans_out else told
     if plan.fans_out:
@@ -140,6 +155,20 @@ def _check_words(messages: pa.Table, heeded: Collection[str]) -> None:
             both = pc.and_(flagged, pc.not_equal(_text(messages, name), ""))
             if pc.any(both).as_py():
                 raise MessageError(f"messages: {rule.flag}: a message with it has no {name}")
+
+
+def _check_keys(messages: pa.Table, plan: Plan) -> None:
+    for cluster, name in plan.keyed.items():
+        if name not in messages.column_names:
+            raise MessageError(
+                f"messages: cluster {cluster}: it chooses by {name}, so the column {name} is "
+                f"needed, found: {', '.join(messages.column_names)}"
+            )
+        kind = messages.schema.field(name).type
+        if pa.types.is_dictionary(kind):
+            kind = kind.value_type
+        if not any(known(kind) for known in SPELLED_ALIKE):
+            raise MessageError(f"messages: {name}: found {kind}, allowed: {KEY_TYPES}")
 
 
 def _text(messages: pa.Table, name: str) -> pa.ChunkedArray:
@@ -296,3 +325,17 @@ def bindings(messages: pa.Table, plan: Plan, codes: Int32s) -> Bindings | None:
         keys.append(key)
     size = max(int(each.max()) for each in keys) + 1
     return Bindings(said, keys[0], keys[1], np.full(size, UNBOUND, np.int64))
+
+
+def keys(messages: pa.Table, plan: Plan, codes: Int32s) -> Int64s | None:
+    """The number of each row's key, where its cluster chooses by one."""
+    if not plan.keyed:
+        return None
+    found = np.full(len(messages), WITHOUT, np.int64)
+    for name in dict.fromkeys(plan.keyed.values()):
+        indices, words = _coded(messages, name)
+        numbers = np.array([number_of(word, 0) if word else WITHOUT for word in words], np.int64)
+        asked = [plan.keyed.get(each.cluster) == name for each in plan.classes]
+        mine = np.array(asked, np.bool_)[codes]
+        found[mine] = numbers[indices[mine]]
+    return found

@@ -27,7 +27,9 @@ EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 def load_changes(path: str | Path) -> list[Change]:
     """The changes of a CSV file (with a header) or a file of JSON lines, in the file's order.
 
-    Raises ChangeError with one line that names file, row, what was found and what is allowed.
+    Columns: `time` (a timestamp, or a number of seconds), `target`, `attribute`, and `value`, which
+    may be missing. Raises ChangeError with one line that names file, row, what was found and what
+    is allowed.
     """
     place = Path(path)
     readers = {".csv": _csv, ".json": _json, ".jsonl": _json, ".ndjson": _json}

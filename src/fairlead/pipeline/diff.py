@@ -12,6 +12,8 @@ from fairlead.balance.message import ROUTED
 from fairlead.errors import MessageError
 from fairlead.pipeline.accept import text
 
+__all__ = ["Balance", "Diff", "Move", "compare", "diff", "moved"]
+
 MOST_MOVES: Final = 1_000
 BEFORE, AFTER = "destination_before", "destination_after"
 OUTCOME_BEFORE, OUTCOME_AFTER = "outcome_before", "outcome_after"
@@ -38,21 +40,26 @@ class Balance:
 
 @dataclass(frozen=True)
 class Diff:
-    """How two runs differ. `moved`, `lost` and `won` count messages that both runs have."""
+    """How two runs differ: counts of messages and groups."""
 
     before: int
+    """Messages of the first run."""
     after: int
+    """Messages of the second."""
     both: int
+    """Messages that both have."""
     moved: int
-    """To another destination, to nobody, or from nobody."""
+    """Of both: to another destination, to nobody, or from nobody."""
     lost: int
-    """Routed before, and not now."""
+    """Of both: routed before, and not now."""
     won: int
-    """Not routed before, and now."""
+    """Of both: not routed before, and now."""
     groups: int
+    """Groups that have messages in both; 0 where neither run has the column."""
     groups_moved: int
     """Groups whose messages go to other destinations than before."""
     destinations: list[Balance] = field(default_factory=list)
+    """The greatest difference first."""
     moves: list[Move] = field(default_factory=list)
     """The most frequent first."""
 
@@ -105,7 +112,7 @@ def _narrow(decisions: DataFrame, which: str, destination: str, outcome: str) ->
 
 
 def moved(compared: DataFrame) -> DataFrame:
-    """The messages of both runs that go elsewhere now."""
+    """Of what `compare` gave: the messages of both runs that go elsewhere now."""
     return compared.where(_in_both() & _elsewhere())
 
 

@@ -14,11 +14,13 @@ from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
+from pyspark.sql.types import BooleanType, IntegralType, NullType, StringType
 
 from fairlead.balance.change import Change
 from fairlead.balance.cluster import Cluster
 from fairlead.balance.objects import listed
 from fairlead.compiled.router import Plan, Router
+from fairlead.compiled.table import KEY_TYPES
 from fairlead.errors import MessageError
 from fairlead.pipeline import bind, keep
 from fairlead.pipeline.accept import accept, text
@@ -107,13 +109,15 @@ def dispatch(
 ) -> DataFrame:
     """Decide where each message of a DataFrame goes: the rows that are messages, with decisions.
 
-    `messages`: columns `id` and `time`, and any routing attributes; others are carried through.
-    Adds `destination`, `address`, `outcome` and `sequence`; a message that goes to several
-    destinations becomes a row for each, by name. Rows that are no messages are left out;
-    `rejected` returns those. For `df.transform(dispatch, clusters)`.
+    `messages`: a row for each message, in any order; columns `id` and `time` (a timestamp, or a
+    number of seconds), and any routing attributes; others are carried through. `trust_ids`: do not
+    look for duplicates. For `df.transform(dispatch, clusters)`.
 
-    Runs a few small jobs at once (to learn how many messages of each class there are); the
-    routing itself is lazy. Raises MessageError, ConfigError, ChangeError.
+    Returns the rows with `destination`, `address`, `outcome` (strings) and `sequence` (bigint)
+    added; a message that goes to several destinations is a row for each, by name. Rows that are no
+    messages are left out; `rejected` returns those. Runs a few small jobs
+    at once (to learn how many messages of each class there are); the routing itself is lazy.
+    Raises MessageError, ConfigError, ChangeError.
     """
     return prepare(messages, clusters, changes, trust_ids=trust_ids, where="messages")[0].decisions
 
@@ -125,7 +129,10 @@ def rejected(
     *,
     trust_ids: bool = False,
 ) -> DataFrame:
-    """The rows that `dispatch` leaves out, each with its `reason`."""
+    """The rows that `dispatch` leaves out, each with its `reason` (string); the same arguments.
+
+    Looks for duplicate ids at once, unless `trust_ids`; the rest is lazy. Raises as `dispatch`.
+    """
     plan = Plan([clusters] if isinstance(clusters, Cluster) else list(clusters), list(changes))
     rows = accept(checked(messages, "messages"), plan)
     return _rejected(rows if trust_ids else unique(rows), messages.columns)
@@ -154,6 +161,7 @@ def prepare(
     plan = Plan([clusters] if isinstance(clusters, Cluster) else list(clusters), list(changes))
     columns = checked(messages, where).columns
     _check_against(plan, columns, where)
+    _check_keys(plan, messages, where)
     rows = accepted = accept(messages, plan)
     if not trust_ids:
         with progress("check ids"):
@@ -211,6 +219,20 @@ def _check_against(plan: Plan, columns: Sequence[str], where: str) -> None:
             "pending), so the column service_time is needed, which says when one is due; "
             "map one with --column service_time=…"
         )
+
+
+def _check_keys(plan: Plan, messages: DataFrame, where: str) -> None:
+    for cluster, name in plan.keyed.items():
+        if name not in messages.columns:
+            raise MessageError(
+                f"{where}: cluster {cluster}: it chooses by {name}, so the column {name} is "
+                f"needed, found: {listed(messages.columns)}; map one with --column {name}=…"
+            )
+        kind = messages.schema[name].dataType
+        if not isinstance(kind, StringType | IntegralType | BooleanType | NullType):
+            raise MessageError(
+                f"{where}: {name}: found {kind.simpleString()}, allowed: {KEY_TYPES}"
+            )
 
 
 def run(

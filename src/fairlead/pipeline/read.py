@@ -17,6 +17,8 @@ from fairlead.errors import MessageError, UserError
 from fairlead.pipeline.columns import CSV, PREFIX, RESERVED, quoted
 from fairlead.pipeline.place import local
 
+__all__ = ["read"]
+
 FORMATS = {
     ".csv": "csv",
     ".json": "json",
@@ -51,9 +53,10 @@ def read(
 ) -> DataFrame:
     """The messages in a file or a folder of files, as a DataFrame.
 
+    `input_format`: what the path's ending does not say (`csv`, `json`, `parquet`, `text`, `orc`).
     `columns`: name → Spark SQL expression over the file's columns. `drop`: columns to leave out.
     `number_rows`: `id` is the file's name (below the folder) and the row's number in it, from 1.
-    Raises UserError naming the file and what is wrong with it.
+    `options`: of Spark's reader. Raises UserError naming the file and what is wrong with it.
     """
     found_format = input_format or _format_of(path)
     reader = spark.read.format(found_format).options(**OPTIONS.get(found_format, {}))

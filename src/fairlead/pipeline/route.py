@@ -17,8 +17,10 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import StringType
 
+from fairlead.balance.rules.keyed import NO_KEY
 from fairlead.compiled.kernels import Int32s, Int64s
 from fairlead.compiled.router import Plan, Router
+from fairlead.pipeline.accept import text
 from fairlead.pipeline.blocks import Blocks
 from fairlead.pipeline.columns import (
     BLOCK,
@@ -61,6 +63,21 @@ def needed(plan: Plan) -> tuple[bool, bool]:
     return timed, timed or bool(plan.times)
 
 
+def key_number(rows: DataFrame, plan: Plan) -> Column:
+    """The number of each row's key, NO_KEY where it has none: no text goes to Python."""
+    by_name: dict[str, list[str]] = {}
+    for cluster, name in plan.keyed.items():
+        by_name.setdefault(name, []).append(cluster)
+    found = F.lit(NO_KEY).cast("long")
+    for name, clusters in by_name.items():
+        word = text(rows, name)
+        given = word != ""
+        if len(by_name) > 1:
+            given &= text(rows, "cluster").isin(clusters)
+        found = F.when(given, F.crc32(word)).otherwise(found)
+    return found
+
+
 def route(rows: DataFrame, plan: Plan, states: States, sizes: Sequence[int]) -> DataFrame:
     """The rows with PACKED: sequence and label in one number.
 
@@ -71,19 +88,25 @@ def route(rows: DataFrame, plan: Plan, states: States, sizes: Sequence[int]) -> 
     code: Column = F.col(CLASS)
     if FREE in rows.columns:
         code = F.when(F.col(FREE), code).otherwise(-1 - code)
-    narrow = [F.col(BLOCK), code]
-    narrow += [F.col(TIME)] if dated else []
-    narrow += [F.coalesce(F.col(SERVICE), F.lit(0))] if timed else []
-    return rows.withColumn(PACKED, _router(plan, states, sizes)(*narrow))
+    more: dict[str, Column] = {}
+    if dated:
+        more["times"] = F.col(TIME)
+    if timed:
+        more["services"] = F.coalesce(F.col(SERVICE), F.lit(0))
+    if plan.keyed:
+        more["keys"] = key_number(rows, plan)
+    router = _router(plan, states, sizes, list(more))
+    return rows.withColumn(PACKED, router(F.col(BLOCK), code, *more.values()))
 
 
-def _router(plan: Plan, states: States, sizes: Sequence[int]) -> Any:  # noqa: ANN401 - Spark's
-    codes = plan.codes.codes
+def _router(plan: Plan, states: States, sizes: Sequence[int], names: Sequence[str]) -> Any:  # noqa: ANN401 - Spark's
+    """A function of block, class code and the columns that these names of `feed` stand for."""
+    told = plan.codes.codes
 
     def run(batches: Iterator[tuple[pa.Array, ...]]) -> Iterator[pa.Array]:
         router, current, seen = Router(plan), NO_BLOCK, 0
         for batch in batches:
-            block, *columns = (np.asarray(column) for column in batch)
+            block, codes, *more = (np.asarray(column) for column in batch)
             out = np.empty(len(block), np.int64)
             edges = [0, *(np.flatnonzero(np.diff(block)) + 1).tolist(), len(block)]
             for start, stop in pairwise(edges):
@@ -94,8 +117,9 @@ def _router(plan: Plan, states: States, sizes: Sequence[int]) -> Any:  # noqa: A
                     current, seen = int(block[start]), 0
                     router = Router(plan)
                     router.load(states[current])
-                part = [column[start:stop] for column in columns]
-                out[start:stop] = _packed(router, codes, *part)
+                part = slice(start, stop)
+                others = {name: each[part] for name, each in zip(names, more, strict=True)}
+                out[part] = _packed(router, told, codes[part], others)
                 seen += stop - start
             yield pa.array(out)
         _check_whole(current, seen, sizes)
@@ -118,23 +142,13 @@ def _check_whole(block: int, seen: int, sizes: Sequence[int]) -> None:
         )
 
 
-def _packed(
-    router: Router,
-    told: int,
-    codes: Int32s,
-    times: Int64s | None = None,
-    services: Int64s | None = None,
-) -> Int64s:
+def _packed(router: Router, told: int, codes: Int32s, others: Mapping[str, Any]) -> Int64s:
     free = codes >= 0
     if free.all():
-        label = router.feed(codes, times, services)
+        label = router.feed(codes, **others)
         return router.sequence(codes) * told + label
     label = np.zeros(len(codes), np.int32)
-    label[free] = router.feed(
-        codes[free],
-        None if times is None else times[free],
-        None if services is None else services[free],
-    )
+    label[free] = router.feed(codes[free], **{name: each[free] for name, each in others.items()})
     return router.sequence(np.where(free, codes, -1 - codes)) * told + label
 
 

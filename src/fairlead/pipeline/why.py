@@ -23,13 +23,18 @@ from fairlead.balance.change import Change
 from fairlead.balance.course import Frame, Moment
 from fairlead.balance.decision import Explanation, explain
 from fairlead.balance.message import CONTROL, ROUTED
+from fairlead.balance.rules.keyed import PLACES
 from fairlead.compiled.bindings import NO_KEY
+from fairlead.compiled.kernels import Int32s
 from fairlead.compiled.router import MessageClass, Plan, Router
 from fairlead.compiled.table import bindings, classes
+from fairlead.compiled.table import keys as keys_of
 from fairlead.config.changes import micros
 from fairlead.errors import FairleadError, UserError
 from fairlead.pipeline.blocks import Blocks, Place
 from fairlead.pipeline.keep import clusters_of, read_journal
+
+__all__ = ["Why", "why"]
 
 
 @dataclass(frozen=True)
@@ -40,15 +45,18 @@ class Why:
     outcome: str
     cluster: str
     version: int
+    """How many steps of changes the cluster had seen."""
     stream: str
     sequence: int | None
+    """Place in the stream, from 0; None for a control message."""
     explanation: Explanation
 
 
 def why(folder: Path, message_id: str) -> Why:
-    """Explain the decision on one message of a run.
+    """Explain the decision on one message of a run, without Spark.
 
-    Raises UserError where the folder is no run's, or has no such message.
+    `folder`: what `fairlead dispatch` wrote. Raises UserError where the folder is no run's, or
+    has no such message.
     """
     journal = read_journal(folder)
     plan = Plan(
@@ -96,7 +104,11 @@ def _read(file: Path, file_format: str, columns: list[str] | None) -> pa.Table:
         )
         parse = pyarrow.csv.ParseOptions(newlines_in_values=True)
         return pyarrow.csv.read_csv(file, convert_options=options, parse_options=parse)
-    return pyarrow.json.read_json(file)
+    found = pyarrow.json.read_json(file)
+    # JSON knows no times: what looks like one is a text, and stays as it is.
+    texts = [(each.name, pa.string()) for each in found.schema if pa.types.is_timestamp(each.type)]
+    parse_json = pyarrow.json.ParseOptions(explicit_schema=pa.schema(texts))
+    return pyarrow.json.read_json(file, parse_options=parse_json) if texts else found
 
 
 def _explain(plan: Plan, journal: dict[str, Any], files: list[Path], row: int) -> Why:
@@ -112,7 +124,8 @@ def _explain(plan: Plan, journal: dict[str, Any], files: list[Path], row: int) -
         "producer",
         "group",
     ]
-    names = list(dict.fromkeys((*names, *plan.reads, "destination", "outcome", "sequence")))
+    names += [*plan.reads, *plan.keyed.values(), "destination", "outcome", "sequence"]
+    names = list(dict.fromkeys(names))
     used = files if plan.binds else files[-1:]
     parts = [_read(file, file_format, names) for file in used]
     copies = parts[-1].slice(row)
@@ -172,7 +185,7 @@ def _explain(plan: Plan, journal: dict[str, Any], files: list[Path], row: int) -
         key = keys.at(slice(last, last + 1)).keys(np.array([default], np.int8))[0]
         if key != NO_KEY and keys.bound[key] >= 0:
             bound = (str(asked.get("group") or asked.get("producer") or "the opener"),)
-    moment = Moment(Frame(run.policy), None, 0, bound)
+    moment = Moment(Frame(run.policy), None, 0, bound, _key(rows, plan, codes, sequence))
     same = pc.equal(copies["id"].cast(pa.string()), str(asked["id"]))
     got = [name for name in copies.filter(same)["destination"].to_pylist() if name is not None]
     chosen = _chosen(moment, each.raw, got) if plan.fans_out else asked["destination"]
@@ -209,6 +222,13 @@ def plan_bind(policy: Any, each: MessageClass) -> int:  # noqa: ANN401
     from fairlead.compiled.bindings import Bindings
 
     return Bindings.code(policy.bind_default(policy.key(each.raw)))
+
+
+def _key(rows: pa.Table, plan: Plan, codes: Int32s, sequence: int | None) -> int:
+    """The number by which the last message was chosen for."""
+    last = len(rows) - 1
+    found = keys_of(rows.slice(last), plan, codes[last:])
+    return PLACES + (sequence or 0) if found is None or found[0] < 0 else int(found[0])
 
 
 def _times(rows: pa.Table, plan: Plan) -> tuple[Any, Any]:

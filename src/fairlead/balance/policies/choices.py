@@ -16,6 +16,7 @@ from fairlead.balance.rules.fewest_pending import FewestPending
 from fairlead.balance.rules.first_by_name import Everyone, FirstByName
 from fairlead.balance.rules.least_served import LeastServed
 from fairlead.balance.rules.ready_ring import ReadyRing
+from fairlead.balance.rules.rendezvous import Rendezvous
 from fairlead.balance.rules.rule import Rule
 
 WEIGHT: Final[Attributes] = {"weight": (Weight, 1)}
@@ -33,6 +34,14 @@ class Newcomer(Table, frozen=True, kw_only=True):
     """`level`: no burst; `catch-up`: a newcomer gets everything until its ratio has caught up."""
 
     newcomer: Literal["catch-up", "level"] = "level"
+
+
+class Keyed(Table, frozen=True, kw_only=True):
+    """`key`: the attribute of a message whose value is its key."""
+
+    key: Literal["group", "producer", "queue", "queue_manager", "server", "subject", "type"] = (
+        "group"
+    )
 
 
 class News(NamedTuple):
@@ -175,6 +184,25 @@ class ToEveryone(Choice):
         """It looks at nothing but who is left."""
 
 
+class ByRendezvous(Choice):
+    """By key."""
+
+    name = "rendezvous"
+    about = "the same key, the same destination: the lowest score of key, name and weight"
+    attributes = WEIGHT
+    options = Keyed
+    by_name = True
+
+    def rule(self, listed: Sequence[Any], passing: Sequence[bool]) -> Rule:
+        return Rendezvous([each.name for each in listed], [each.weight for each in listed])
+
+    def changed(self, rule: Rule, i: int, news: News) -> None:
+        rule.state.weight[i] = news.after.weight
+
+    def weights(self, listed: Sequence[Any], passing: Sequence[bool]) -> dict[str, int]:
+        return {each.name: each.weight for each, ok in zip(listed, passing, strict=True) if ok}
+
+
 class ByFewestPending(Choice):
     """By load."""
 
@@ -227,6 +255,7 @@ CHOICES: Final[Mapping[str, Choice]] = {
         ByFewestPending(),
         ByFirstByName(),
         ToEveryone(),
+        ByRendezvous(),
     )
 }
 

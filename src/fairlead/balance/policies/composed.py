@@ -18,6 +18,7 @@ from fairlead.balance.policies.choices import (
     WEIGHT,
     ByLeastServed,
     ByReadyRing,
+    ByRendezvous,
     Choice,
     News,
     choice_called,
@@ -106,7 +107,8 @@ def check(eliminate: Sequence[str], choose: str) -> tuple[list[OwnElimination], 
 
 
 def _check_together(pieces: Mapping[str, OwnElimination], choice: Choice) -> None:
-    if choice.name == ByLeastServed.name and WEIGHT_ZERO.name not in pieces:
+    weighs = (ByLeastServed.name, ByRendezvous.name)
+    if choice.name in weighs and WEIGHT_ZERO.name not in pieces:
         raise ConfigError(
             f"policy.eliminate: {choice.name} divides by the weight, so weight 0 must be dropped; "
             f"found no {WEIGHT_ZERO.name!r}, allowed: with {WEIGHT_ZERO.name!r}",
@@ -141,6 +143,7 @@ class Composed(DestinationPolicy[Any]):
         """Nobody has been chosen yet."""
         super().__init__(tables)
         self.options = tables.options
+        self.keyed_by = getattr(self.options, "key", "")
         self.reset()
 
     def ordered(self, refs: list[Ref]) -> list[Ref]:
@@ -203,6 +206,10 @@ class Composed(DestinationPolicy[Any]):
             found.append("one that is added, comes back or is re-weighted starts level")
         elif newcomer == "catch-up":
             found.append("one that is added or comes back gets everything until it has caught up")
+        if self.keyed_by:
+            found.append(
+                f"the key is the message's {self.keyed_by}; without one, its place in the stream"
+            )
         return found
 
 
@@ -294,6 +301,14 @@ PRESETS: Final = (
         choose_when="every destination must see every message",
         choose_when_not="one of them is enough (round-robin), or some messages are for one only "
         "(smartsockets)",
+    ),
+    compose(
+        "rendezvous",
+        WEIGHED,
+        "rendezvous",
+        about="the same key, the same destination; when one goes, only its keys move",
+        choose_when="what belongs together should meet again: caches, sessions, shards",
+        choose_when_not="shares must hold at every moment (weighted), or one key outweighs others",
     ),
 )
 

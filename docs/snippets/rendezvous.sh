@@ -1,0 +1,1 @@
+fairlead explain --cluster rendezvous.toml --message group=alice
