@@ -44,6 +44,7 @@ def everyday(policy: str, random: Random) -> Scenario:
         options = random.choice([{}, {"newcomer": "level"}, {"newcomer": "catch-up"}])
     if policy == "priority-failover":
         options = _failover_options(random)
+    _returning(random, options, slow=policy in WEIGHING, down=True)
     return _scenario(random, policy, policy, READ_BY[policy], options)
 
 
@@ -61,6 +62,7 @@ def composed(random: Random) -> Scenario:
         options = random.choice([{}, {"newcomer": "catch-up"}])
     if choose == "fewest-pending":
         read.add("speed")
+    _returning(random, options, slow=choose == "least-served", down="down" in eliminate)
     return _scenario(random, {"eliminate": eliminate, "choose": choose}, choose, read, options)
 
 
@@ -75,6 +77,16 @@ def _failover_options(random: Random) -> Row:
     maybe(random, options, "overprovisioning", one_of(100, 140, 200))
     maybe(random, options, "panic_threshold", one_of(0, 50, 50, 100, random.randint(0, 100)))
     return options
+
+
+def _returning(random: Random, options: Row, *, slow: bool, down: bool) -> None:
+    """How those who come back are treated; the times are such that often several things meet."""
+    if slow and options.get("newcomer") != "catch-up" and random.random() < 1 / 2:
+        options["slow_start"] = random.choice([0.5, 1, 2, 5, 5, 10, 10, 20, 0.001])
+        maybe(random, options, "slow_start_min", one_of(1, 10, 30, 50, 99))
+        maybe(random, options, "slow_start_aggression", one_of(0.1, 0.25, 0.5, 1, 1.5, 2, 10))
+    if down and random.random() < 1 / 2:
+        options["failback_delay"] = random.choice([0.5, 1, 1, 2, 3, 0.25, 0.001])
 
 
 def _scenario(
