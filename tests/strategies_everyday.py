@@ -1,5 +1,6 @@
 """Random scenarios of the everyday policies, and of policies that a file composes."""
 
+from fractions import Fraction
 from random import Random
 
 from tests.strategies import (
@@ -113,7 +114,7 @@ def _scenario(
             row["readers"] = random.randint(1, 4)
             row["address"] = "to " + name
         cluster["destination"].append(row)
-    tiny = random.random() < 1 / 3
+    tiny = random.random() < (1 / 10 if options else 1 / 3)
     kinds: list[Row] = [{}]
     if rule == "fewest-pending":
         works = a_tiny_service_time if tiny else a_service_time
@@ -124,4 +125,26 @@ def _scenario(
     changing = {attribute: values[attribute] for attribute in play}
     targets = [(row["name"], changing) for row in cluster["destination"]]
     resets = rule in WEIGHING
-    return cluster, messages, some_changes(random, cluster, messages, targets, resets=resets)
+    changes = some_changes(random, cluster, messages, targets, resets=resets)
+    if options.keys() & {"slow_start", "failback_delay"}:
+        changes += _there_and_back(random, cluster, read)
+        random.shuffle(changes)
+    return cluster, messages, changes
+
+
+def _there_and_back(random: Random, cluster: Row, read: set[str]) -> list[Row]:
+    """Some go and come back, mostly early enough that what follows later matters."""
+    ways = {"state": ("down", "up"), "enabled": (False, True), "present": (False, True)}
+    changes: list[Row] = []
+    for row in random.sample(
+        cluster["destination"], random.randint(0, len(cluster["destination"]))
+    ):
+        attribute = random.choice(["state", "state", *ways])
+        if attribute not in read:
+            attribute = "present"
+        time = Fraction(0)
+        for k in range(random.choice([2, 2, 2, 3, 4, 4])):
+            time += random.choice([Fraction(0), Fraction(1, 2), Fraction(1, 2), Fraction(1)])
+            change = {"time": time, "target": row["name"], "attribute": attribute}
+            changes.append({**change, "value": ways[attribute][k % 2]})
+    return changes
