@@ -92,9 +92,9 @@ def test_what_comes_back_is_told() -> None:
     told = cluster({"slow_start": 10, "slow_start_min": 25, "failback_delay": 2.5}).start()
     slow, held = told.effective()[-2:]
     assert slow == (
-        "slow start: one that joins or comes back beside others has a part of its weight: 25 % "
-        "from 0 s, 30 % from 3 s, 40 % from 4 s, 50 % from 5 s, 60 % from 6 s, 70 % from 7 s, "
-        "80 % from 8 s, 90 % from 9 s, 100 % from 10 s on"
+        "slow start beside others, in per cent of the weight: 25 from 0 s, 30 from 3 s, "
+        "40 from 4 s, 50 from 5 s, 60 from 6 s, 70 from 7 s, 80 from 8 s, 90 from 9 s, "
+        "100 from 10 s"
     )
     assert held == (
         "fail-back delay: one that was down gets messages again 2.5 s after it is up, unless it "

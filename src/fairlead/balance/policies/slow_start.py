@@ -88,11 +88,8 @@ class SlowStart(NamedTuple):
         return [Later(time + after, PACE, pace) for after, pace in self.steps() if after]
 
     def __str__(self) -> str:
-        parts = [f"{per_cent(pace)} % from {after / MICROS:g} s" for after, pace in self.steps()]
-        return (
-            "slow start: one that joins or comes back beside others has a part of its weight: "
-            f"{', '.join(parts)} on"
-        )
+        parts = [f"{pace / 10:g} from {after / MICROS:g} s" for after, pace in self.steps()]
+        return f"slow start beside others, in per cent of the weight: {', '.join(parts)}"
 
 
 def slow_start(options: Any) -> SlowStart | None:  # noqa: ANN401 - a policy's own
@@ -135,11 +132,6 @@ def failback_delay(options: Any) -> int:  # noqa: ANN401 - a policy's own
 def micros(seconds: Decimal) -> int:
     """Whole microseconds."""
     return int(seconds * MICROS)
-
-
-def per_cent(pace: int) -> str:
-    """Per mille as per cent."""
-    return f"{pace / 10:g}"
 
 
 def _or(value: Any, default: Any) -> Any:  # noqa: ANN401 - of one type
