@@ -51,6 +51,17 @@ class Deliveries:
         self.due: list[tuple[int, int, Decision]] = []
         self.sent = 0
 
+    def until(self, now: int) -> None:
+        """Let everything happen that comes up to and at this time."""
+        self.before(now + 1)
+        self.settle(now)
+        self.balancer.at(now)
+
+    def before(self, time: int) -> None:
+        while (due := self.balancer.next_change()) is not None and due < time:
+            self.settle(due)
+            self.balancer.at(due)
+
     def settle(self, until: int) -> None:
         while self.due and self.due[0][0] <= until:
             self.balancer.completed(self.due.pop(0)[2])
@@ -64,6 +75,7 @@ class Deliveries:
         self.due.sort(key=lambda each: each[:2])
 
     def apply(self, step: list[Change]) -> None:
+        self.before(step[0].time)
         self.settle(step[0].time)
         self.balancer.apply(step)
         for change in step:
@@ -86,7 +98,7 @@ def live(cluster: dict[str, Any], messages: list[Row], changes: list[Row]) -> De
             at = waiting[0].time
             deliveries.apply([change for change in waiting if change.time == at])
             waiting = [change for change in waiting if change.time != at]
-        deliveries.settle(now)
+        deliveries.until(now)
         decision = balancer.choose(message)
         names = [copy.destination for copy in decision.copies] or [None]
         found += [(name, decision.outcome, decision.sequence) for name in names]

@@ -99,7 +99,8 @@ def optional_attributes(cluster: Row) -> Iterator[tuple[Row, str]]:
             for attribute in row:
                 if attribute not in needed:
                     yield row, attribute
-    for table, own in (("options", set[str]()), ("queue_manager", {"name", "clusters"})):
+    # Without `slow_start` what belongs to it is refused.
+    for table, own in (("options", {"slow_start"}), ("queue_manager", {"name", "clusters"})):
         for attribute in cluster.get(table, {}):
             if attribute not in own:
                 yield cluster[table], attribute

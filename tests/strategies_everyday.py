@@ -1,5 +1,6 @@
 """Random scenarios of the everyday policies, and of policies that a file composes."""
 
+from fractions import Fraction
 from random import Random
 
 from tests.strategies import (
@@ -49,6 +50,7 @@ def everyday(policy: str, random: Random) -> Scenario:
         options = random.choice([{}, {"key": "group"}, {"key": "subject"}])
     if policy == "priority-failover":
         options = _failover_options(random)
+    _returning(random, options, slow=policy in WEIGHING, down=True)
     return _scenario(random, policy, policy, READ_BY[policy], options)
 
 
@@ -66,6 +68,7 @@ def composed(random: Random) -> Scenario:
         options = random.choice([{}, {"newcomer": "catch-up"}])
     if choose == "fewest-pending":
         read.add("speed")
+    _returning(random, options, slow=choose == "least-served", down="down" in eliminate)
     return _scenario(random, {"eliminate": eliminate, "choose": choose}, choose, read, options)
 
 
@@ -80,6 +83,16 @@ def _failover_options(random: Random) -> Row:
     maybe(random, options, "overprovisioning", one_of(100, 140, 200))
     maybe(random, options, "panic_threshold", one_of(0, 50, 50, 100, random.randint(0, 100)))
     return options
+
+
+def _returning(random: Random, options: Row, *, slow: bool, down: bool) -> None:
+    """How those who come back are treated; the times are such that often several things meet."""
+    if slow and options.get("newcomer") != "catch-up" and random.random() < 1 / 2:
+        options["slow_start"] = random.choice([0.5, 1, 2, 5, 5, 10, 10, 20, 0.001])
+        maybe(random, options, "slow_start_min", one_of(1, 10, 30, 50, 99))
+        maybe(random, options, "slow_start_aggression", one_of(0.1, 0.25, 0.5, 1, 1.5, 2, 10))
+    if down and random.random() < 1 / 2:
+        options["failback_delay"] = random.choice([0.5, 1, 1, 2, 3, 0.25, 0.001])
 
 
 def _scenario(
@@ -106,7 +119,7 @@ def _scenario(
             row["readers"] = random.randint(1, 4)
             row["address"] = "to " + name
         cluster["destination"].append(row)
-    tiny = random.random() < 1 / 3
+    tiny = random.random() < (1 / 10 if options else 1 / 3)
     kinds: list[Row] = [{}]
     if rule == "fewest-pending":
         works = a_tiny_service_time if tiny else a_service_time
@@ -120,4 +133,26 @@ def _scenario(
     changing = {attribute: values[attribute] for attribute in play}
     targets = [(row["name"], changing) for row in cluster["destination"]]
     resets = rule in WEIGHING
-    return cluster, messages, some_changes(random, cluster, messages, targets, resets=resets)
+    changes = some_changes(random, cluster, messages, targets, resets=resets)
+    if options.keys() & {"slow_start", "failback_delay"}:
+        changes += _there_and_back(random, cluster, read)
+        random.shuffle(changes)
+    return cluster, messages, changes
+
+
+def _there_and_back(random: Random, cluster: Row, read: set[str]) -> list[Row]:
+    """Some go and come back, mostly early enough that what follows later matters."""
+    ways = {"state": ("down", "up"), "enabled": (False, True), "present": (False, True)}
+    changes: list[Row] = []
+    for row in random.sample(
+        cluster["destination"], random.randint(0, len(cluster["destination"]))
+    ):
+        attribute = random.choice(["state", "state", *ways])
+        if attribute not in read:
+            attribute = "present"
+        time = Fraction(0)
+        for k in range(random.choice([2, 2, 2, 3, 4, 4])):
+            time += random.choice([Fraction(0), Fraction(1, 2), Fraction(1, 2), Fraction(1)])
+            change = {"time": time, "target": row["name"], "attribute": attribute}
+            changes.append({**change, "value": ways[attribute][k % 2]})
+    return changes

@@ -162,7 +162,7 @@ class Feed:
                 self.deliveries.apply(what)
                 continue
             now = micros(what["time"])
-            self.deliveries.settle(now)
+            self.deliveries.until(now)
             decision = self.deliveries.balancer.choose(what)
             found.append((decision.destination, decision.outcome, decision.sequence))
             self.deliveries.send(decision, now, what.get("service_time"))

@@ -444,6 +444,28 @@ def test_times_survive_to_the_microsecond(on_spark: Desk, file_format: str) -> N
         assert f"version {version}," in desk.out
 
 
+def test_a_slow_start_is_dispatched_and_explained(on_spark: Desk) -> None:
+    desk = on_spark
+    destinations = "".join(f'[[destination]]\nname = "{name}"\nweight = 100\n' for name in "AB")
+    options = "[options]\nslow_start = 100\nfailback_delay = 10\n"
+    desk.write("slow.toml", f'policy = "weighted"\n{options}{destinations}')
+    change = "time,target,attribute,value\n0,B,state,down\n90,B,state,up\n"
+    given = desk.write("m.csv", messages(260))
+    changes = desk.write("x.csv", change)
+    assert desk.dispatch(given, "--changes", changes, cluster="slow.toml") == 0, desk.err
+    phases = desk.summary()["phases"]
+    assert [phase["since"] for phase in phases[1:]] == [
+        second * 1_000_000 for second in (0, 90, 100, *range(120, 201, 10))
+    ]
+    assert [round(share["expected"], 3) for share in phases[3]["shares"]] == [0.909, 0.091]
+    rows = desk.rows()
+    assert desk.run("explain", desk / "o", "--id", rows[101]["id"]) == 0, desk.err
+    assert "B: 10 served / weight 10 (10 % of 100: slow start) = 1\n" in desk.out
+    for row in rows[95::8]:
+        assert desk.run("explain", desk / "o", "--id", row["id"]) == 0, desk.err
+        assert f" -> {row['destination']}\n" in desk.out
+
+
 def test_ten_thousand_destinations(on_spark: Desk) -> None:
     desk = on_spark
     desk.write("many.toml", msmq({f"D{k:05}": 1 + k % 3 for k in range(10_000)}))

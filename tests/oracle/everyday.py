@@ -21,6 +21,7 @@ from . import (
     text,
     truth,
 )
+from .comebacks import WHOLE, Comebacks
 
 PRESETS: dict[str, tuple[list[str], str]] = {
     "round-robin": (["disabled", "down"], "circular"),
@@ -42,11 +43,14 @@ class Choosing:
             self.steps, self.rule = PRESETS[policy]
         else:
             self.steps, self.rule = policy["eliminate"], policy["choose"]
-        self.keyed_by = cluster.get("options", {}).get("key", "group")
-        self.level = cluster.get("options", {}).get("newcomer", "level") == "level"
+        options = cluster.get("options", {})
+        self.keyed_by = options.get("key", "group")
+        self.level = options.get("newcomer", "level") == "level"
+        self.comebacks = Comebacks(options)
         best = {"priority": 8}
         self.rows: list[Row] = [
-            {**DEFAULTS, **best, **row, "sent": 0, "pending": 0} for row in cluster["destination"]
+            {**DEFAULTS, **best, **row, "sent": 0, "pending": 0, "pace": WHOLE}
+            for row in cluster["destination"]
         ]
         self.circle = [row for row in self.rows if self.alone(row)]
         self.cursor = 0
@@ -77,7 +81,7 @@ class Choosing:
         if self.rule == "least-served":
             chosen = min(
                 left,
-                key=lambda r: (Fraction(r["sent"], r["weight"]), -r["weight"], bytes_of(r)),
+                key=lambda r: (r["sent"] / counting(r), -counting(r), bytes_of(r)),
             )
         elif self.rule == "circular":
             chosen = next(row for row in self.circle if row in left)
@@ -105,8 +109,30 @@ class Choosing:
             self.working.remove(entry)
             entry[2]["pending"] -= 1
 
-    def apply(self, change: Row) -> None:
-        self.complete(microseconds(change["time"]))
+    def step(self, now: int, changes: list[Row]) -> None:
+        """What follows of itself at this time, then the changes of this time."""
+        self.complete(now)
+        for row, what, value in self.comebacks.take(now):
+            if what == "pace":
+                self.set_pace(row, value)
+            else:
+                self.set(row, what, value)
+        for change in changes:
+            self.apply(change, now)
+        for row in self.comebacks.begin(self.rows, self.chosen_among, now):
+            self.set_pace(row, self.comebacks.paces[0])
+
+    def set_pace(self, row: Row, pace: Any) -> None:
+        """Another part of its weight counts; its sent/weight stays."""
+        row["sent"] = self.rounded(row["sent"] * pace / row["pace"])
+        row["pace"] = pace
+
+    def rounded(self, sent: Fraction) -> Fraction:
+        """Down to a whole message, or to a thousandth of one where there is a slow start."""
+        finest = 1000 if self.comebacks.slow else 1
+        return Fraction(floor(sent * finest), finest)
+
+    def apply(self, change: Row, now: int) -> None:
         if is_reset(change):
             for row in self.rows:
                 row["sent"] = 0
@@ -115,12 +141,17 @@ class Choosing:
         attribute, value = change["attribute"], change["value"]
         if attribute in ("readers", "address"):
             return
+        if not self.comebacks.hold_back(row, attribute, value, now):
+            self.set(row, attribute, value)
+
+    def set(self, row: Row, attribute: str, value: Any) -> None:
         before, was_there = dict(row), self.alone(row)
         row[attribute] = meant(attribute, value)
         if value == "failed":
             row["pending"] = 0
             self.working = [entry for entry in self.working if entry[2] is not row]
         is_there = self.alone(row)
+        self.comebacks.moved(row, was_there, is_there)
         if is_there and not was_there:
             self.circle.append(row)
         if was_there and not is_there:
@@ -135,14 +166,21 @@ class Choosing:
         """A newcomer starts level with those that it would be chosen among."""
         if self.rule == "least-served" and self.level:
             ratios = [
-                Fraction(other["sent"], other["weight"])
+                other["sent"] / counting(other)
                 for other in self.rows
-                if other is not row and self.alone(other) and self.beside(row, other)
+                if self.chosen_among(row, other)
             ]
-            row["sent"] = floor(row["weight"] * min(ratios)) if ratios else 0
+            row["sent"] = self.rounded(counting(row) * min(ratios)) if ratios else 0
 
-    def beside(self, row: Row, other: Row) -> bool:
-        return "worse-priority" not in self.steps or row["priority"] == other["priority"]
+    def chosen_among(self, row: Row, other: Row) -> bool:
+        """Whether another row is there, and would be left together with this one."""
+        together = "worse-priority" not in self.steps or row["priority"] == other["priority"]
+        return other is not row and self.alone(other) and together
+
+
+def counting(row: Row) -> Fraction:
+    """The part of its weight by which it counts now."""
+    return Fraction(row["weight"]) * row["pace"]
 
 
 def meant(attribute: str, value: Any) -> Any:
@@ -172,8 +210,9 @@ def route(cluster: Row, messages: list[Row], changes: list[Row]) -> list[Decisio
     decisions = []
     for message in messages_in_order(messages):
         now = microseconds(message["time"])
-        while due and microseconds(due[0]["time"]) <= now:
-            choosing.apply(due.pop(0))
+        while (at := choosing.comebacks.next(due)) is not None and at <= now:
+            choosing.step(at, [change for change in due if microseconds(change["time"]) == at])
+            due = [change for change in due if microseconds(change["time"]) > at]
         stream, is_here = meant_cluster(cluster, message)
         sequence = sequences.next(stream)
         if choosing.rule == "everyone":

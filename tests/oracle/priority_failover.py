@@ -1,6 +1,7 @@
 """Levels with gradual spill, by Envoy's formula as the semantics give it."""
 
 from fractions import Fraction
+from typing import Any
 
 from . import (
     NO_DESTINATION,
@@ -16,8 +17,10 @@ from . import (
     microseconds,
     truth,
 )
+from .comebacks import WHOLE, Comebacks
 
 DEFAULTS: Row = {"enabled": True, "present": True, "state": "up", "weight": 1, "priority": 0}
+DEFAULTS["pace"] = WHOLE
 
 
 def shares(rows: list[Row], options: Row) -> dict[str, Fraction]:
@@ -36,10 +39,11 @@ def shares(rows: list[Row], options: Row) -> dict[str, Fraction]:
     found = {}
     for level in levels:
         used = members[level] if level in panics else up[level]
-        weight = sum(row["weight"] for row in used)
+        part = {r["name"]: r["weight"] * (1 if level in panics else r["pace"]) for r in used}
         for row in used:
             if percent[level]:
-                found[row["name"]] = Fraction(percent[level] * row["weight"], weight)
+                name = row["name"]
+                found[name] = Fraction(percent[level] * part[name]) / sum(part.values())
     return found
 
 
@@ -73,16 +77,20 @@ def route(cluster: Row, messages: list[Row], changes: list[Row]) -> list[Decisio
     rows: list[Row] = [{**DEFAULTS, **row} for row in cluster["destination"]]
     now_get = shares(rows, options)
     sent = dict.fromkeys(now_get, 0)
+    comebacks = Comebacks(options)
     due = changes_in_order(changes)
     sequences = Sequences()
     decisions = []
     for message in messages_in_order(messages):
         now = microseconds(message["time"])
-        while due and microseconds(due[0]["time"]) <= now:
-            at = due[0]["time"]
+        while (at := comebacks.next(due)) is not None and at <= now:
+            for row, what, value in comebacks.take(at):
+                set_to(row, what, value, comebacks)
             starts_anew = False
-            while due and due[0]["time"] == at:
-                starts_anew |= apply(due.pop(0), rows)
+            while due and microseconds(due[0]["time"]) == at:
+                starts_anew |= apply(due.pop(0), rows, comebacks)
+            for row in comebacks.begin(rows, chosen_among, at):
+                row["pace"] = comebacks.paces[0]
             get = shares(rows, options)
             total, before = sum(get.values()), sum(now_get.values())
             part = {name: share / total for name, share in get.items()}
@@ -104,16 +112,34 @@ def route(cluster: Row, messages: list[Row], changes: list[Row]) -> list[Decisio
     return decisions
 
 
-def apply(change: Row, rows: list[Row]) -> bool:
+def is_there(row: Row) -> bool:
+    return bool(row["present"] and row["enabled"] and row["weight"] > 0 and row["state"] == "up")
+
+
+def chosen_among(row: Row, other: Row) -> bool:
+    """Whether another row is there, on the same level."""
+    return other is not row and is_there(other) and row["priority"] == other["priority"]
+
+
+def apply(change: Row, rows: list[Row], comebacks: Comebacks) -> bool:
     """One change; whether it was a reset."""
     if is_reset(change):
         return True
     row = find_destination(rows, change["target"])
     attribute, value = change["attribute"], change["value"]
+    if not comebacks.hold_back(row, attribute, value, microseconds(change["time"])):
+        set_to(row, attribute, value, comebacks)
+    return False
+
+
+def set_to(row: Row, attribute: str, value: Any, comebacks: Comebacks) -> None:
+    was_there = is_there(row)
     if attribute in ("enabled", "present"):
         row[attribute] = truth(value)
     elif attribute == "state":
         row["state"] = "up" if value == "up" else "down"
     elif attribute in ("weight", "priority"):
         row[attribute] = int(value)
-    return False
+    elif attribute == "pace":
+        row["pace"] = value
+    comebacks.moved(row, was_there, is_there(row))

@@ -26,12 +26,14 @@ from fairlead.balance.message import (
 from fairlead.balance.objects import Ref, listed
 from fairlead.balance.policy import Effect, Raw, Verdict
 from fairlead.balance.rules.keyed import KeyedRule, number_of
-from fairlead.errors import ConfigError, MessageError
+from fairlead.errors import ChangeError, ConfigError, MessageError
 
 NOTHING: Final[Message] = {}
 FORMAT: Final = 1
 TELLING: Final = frozenset(("cluster", "type", *WORDS))
 """Attributes that matter even under a policy that reads none."""
+BEFORE_ALL: Final = -(1 << 62)
+"""The time of a balancer that has not been told any, in microseconds."""
 NEAREST, FARTHEST = 8, 256
 """How many decisions are made ahead, at first and at most."""
 
@@ -98,10 +100,10 @@ class Part:
         """A member has finished a message."""
         self._direct().completed(member)
 
-    def apply(self, effects: Sequence[Effect]) -> None:
-        """Make the changes of one step."""
+    def apply(self, effects: Sequence[Effect], time: int) -> None:
+        """Make the changes of one step, and what is due by then."""
         self._settle()
-        self.policy.apply(effects)
+        self.policy.apply(effects, time)
         self._begin()
 
     def dump(self) -> dict[str, Any]:
@@ -252,12 +254,12 @@ class Desk:
             return  # it failed since then, and lost the message
         self._part(decision.raw).completed(member)
 
-    def apply(self, effects: Sequence[Effect]) -> None:
-        """Make the changes of one step."""
+    def apply(self, effects: Sequence[Effect], time: int) -> None:
+        """Make the changes of one step, and what is due by then."""
         if self.policy.apart:
-            self.policy.apply(effects)
+            self.policy.apply(effects, time)
         for part in self.parts.values():
-            part.apply(effects)
+            part.apply(effects, time)
         for ref, attribute, value in effects:
             if ref is not None and (attribute, value) == (STATE, FAILED):
                 self.failed[ref] = self.policy.version
@@ -314,6 +316,8 @@ class Balancer:
             self._desks[cluster.name] = Desk(cluster.name, cluster.start())
         self._only = next(iter(self._desks.values())) if len(self._desks) == 1 else None
         self._elsewhere: dict[Raw, int] = {}
+        self._now = BEFORE_ALL
+        self._next: int | None = None
         self._streamed = tuple(
             dict.fromkeys(name for desk in self._desks.values() for name in desk.policy.streams)
         )
@@ -423,14 +427,51 @@ class Balancer:
     def apply(self, changes: Change | Iterable[Change]) -> None:
         """Make changes to the clusters, all or (if one is refused) none.
 
-        Changes of one call that have the same `time` are one step. Raises ChangeError.
+        Changes of one call that have the same `time` are one step. A change is made at its time,
+        or, where that is over already, at the latest time that the balancer has been told; what is
+        due before is made before, and what follows later is counted from there. Raises ChangeError.
         """
         several = [changes] if isinstance(changes, Change) else list(changes)
         with self._lock:
             self._withdraw()
             states = {name: desk.policy for name, desk in self._desks.items()}
-            for _, name, effects in resolve(states, several):
-                self._desks[name].apply(effects)
+            for time, name, effects in resolve(states, several):
+                self._make_due(time - 1)
+                self._now = max(self._now, time)
+                self._desks[name].apply(effects, self._now)
+                self._look_ahead()
+            self._make_due(self._now)
+
+    def at(self, time: int) -> None:
+        """It is this time now, in microseconds: make the changes that have become due.
+
+        They follow of themselves from earlier changes, under a policy with `slow_start` or
+        `failback_delay`. To be called before a choice, or by a timer (see `next_change`). A time
+        that is over already changes nothing. Raises ChangeError.
+        """
+        if not isinstance(time, int):
+            raise ChangeError(f"at: found {time!r}, allowed: a time in whole microseconds")
+        with self._lock:
+            self._make_due(time)
+            self._now = max(self._now, time)
+
+    def next_change(self) -> int | None:
+        """When the next change is due of itself, in microseconds; None if none is to come."""
+        return self._next
+
+    def _make_due(self, time: int) -> None:
+        """Make a step at each time up to and at this one at which something is due."""
+        while self._next is not None and self._next <= time:
+            self._withdraw()
+            self._now = self._next
+            for desk in self._desks.values():
+                if desk.policy.pending.next == self._now:
+                    desk.apply([], self._now)
+            self._look_ahead()
+
+    def _look_ahead(self) -> None:
+        due = [desk.policy.pending.next for desk in self._desks.values()]
+        self._next = min((time for time in due if time is not None), default=None)
 
     def snapshot(self) -> dict[str, Any]:
         """All state as plain data (JSON would do): restoring it changes no later decision.
@@ -443,6 +484,7 @@ class Balancer:
                 "format": FORMAT,
                 "position": self._position,
                 "elsewhere": [[list(stream), n] for stream, n in self._elsewhere.items()],
+                "now": self._now,
                 "clusters": {name: desk.dump() for name, desk in self._desks.items()},
             }
 
@@ -465,3 +507,5 @@ class Balancer:
             self._only = next(iter(desks.values())) if len(desks) == 1 else None
             self._elsewhere = {tuple(stream): n for stream, n in snapshot["elsewhere"]}
             self._position = snapshot["position"]
+            self._now = snapshot["now"]
+            self._look_ahead()

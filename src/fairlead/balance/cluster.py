@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
@@ -127,6 +128,26 @@ def resolve(
         for name, own in _addressed(states, change):
             steps.setdefault((change.time, name), []).append(states[name].resolve(own))
     return [(time, name, effects) for (time, name), effects in steps.items()]
+
+
+def with_follow_ups(
+    policy: Policy[Any, Any, Any], steps: Sequence[tuple[int, list[Effect]]]
+) -> list[tuple[int, list[Effect]]]:
+    """The steps of a cluster at its beginning, and a step wherever something follows of itself.
+
+    The policy makes them all on the way.
+    """
+    if not policy.follows_up:
+        return list(steps)
+    found: list[tuple[int, list[Effect]]] = []
+    waiting = deque(steps)
+    while waiting or policy.pending.next is not None:
+        due = policy.pending.next
+        first = bool(waiting) and (due is None or waiting[0][0] <= due)
+        time, effects = waiting.popleft() if first else (due or 0, [])
+        policy.apply(effects, time)
+        found.append((time, effects))
+    return found
 
 
 def _check(change: object) -> None:

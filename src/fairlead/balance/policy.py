@@ -19,6 +19,7 @@ from fairlead.balance.change import EVERYBODY, FAILED, RESET, STATE, UP, Change
 from fairlead.balance.elimination import Drop, Elimination, Step
 from fairlead.balance.message import NO_DESTINATION, ON_GROUP, ON_OPEN, ROUTED, Message, text
 from fairlead.balance.objects import Object, Order, Ref, Table, converted, hint, listed
+from fairlead.balance.pending import Pending
 from fairlead.balance.rules.rule import Plain, Rule
 from fairlead.errors import ChangeError, ConfigError
 
@@ -105,6 +106,8 @@ class Policy(ABC, Generic[T, K, C]):
     """Destination names by the rule's index."""
     rule: Rule
     version: int
+    pending: Pending
+    """What still follows of itself from changes that were made."""
 
     def __init__(self, tables: T) -> None:
         """Check the tables against each other and start with nobody served."""
@@ -117,6 +120,9 @@ class Policy(ABC, Generic[T, K, C]):
                 )
             self.objects[ref] = each
         self.version = 0
+        self.now = 0
+        """When the latest step was made, in microseconds."""
+        self.pending = Pending()
         self._verdicts: dict[Raw, Verdict] = {}
 
     # what a policy says of itself
@@ -176,6 +182,23 @@ class Policy(ABC, Generic[T, K, C]):
 
     def reset(self) -> None:
         """Count everybody as not served."""
+
+    @property
+    def follows_up(self) -> bool:
+        """Whether changes can lead to others, at later times."""
+        return False
+
+    def held_back(self, effect: Effect) -> bool:
+        """Whether this change of an object does not hold yet; it is then pending."""
+        return False
+
+    def follow_up(self, effect: Effect, before: dict[Ref, Any]) -> None:
+        """Make what has become due."""
+        self._make(effect, before)
+
+    def because(self, step: Elimination[K, C], key: K, candidate: C, kept: Sequence[C]) -> str:
+        """Why a candidate was dropped in a step, given those that were kept."""
+        return step.because(key, candidate, kept)
 
     def timed(self, effects: Iterable[Effect]) -> bool:
         """Whether completions decide who is busy, now or after any of these effects."""
@@ -259,7 +282,9 @@ class Policy(ABC, Generic[T, K, C]):
             if len(kept) < len(left):
                 gone = {id(c) for c in left} - {id(c) for c in kept}
                 dropped = tuple(
-                    Drop(self.label(c), each.because(key, c, kept)) for c in left if id(c) in gone
+                    Drop(self.label(c), self.because(each, key, c, kept))
+                    for c in left
+                    if id(c) in gone
                 )
                 steps.append(Step(each.name, dropped, len(kept)))
             left = kept
@@ -336,32 +361,44 @@ class Policy(ABC, Generic[T, K, C]):
             f"allowed: {listed(dict.fromkeys(names))}{hint(change.target, names)}"
         )
 
-    def apply(self, effects: Sequence[Effect]) -> None:
-        """Make all changes of one time, in order, as one step."""
+    def apply(self, effects: Sequence[Effect], time: int) -> None:
+        """Make what is due, then all changes of this time, in order: all as one step.
+
+        `time`: in microseconds; what follows later is counted from it. Whoever calls this makes a
+        step at each time that `pending.next` tells, too.
+        """
+        self.now = time
         before: dict[Ref, Any] = {}
-        for ref, attribute, value in effects:
-            if ref is None:
-                self.reset()
-            elif value == FAILED and attribute == STATE:
-                self.failed(ref)
-            elif attribute not in self.objects[ref].__struct_fields__:
-                continue  # it is up again, under a policy that never asked
-            else:
-                old = self.objects[ref]
-                before.setdefault(ref, old)
-                new = msgspec.structs.replace(old, **{attribute: value})
-                if new != old:
-                    self.objects[ref] = new
-                    self.changed(ref, old, new)
+        for ref, later in self.pending.take(time):
+            self.follow_up(Effect(ref, later.attribute, later.value), before)
+        for effect in effects:
+            if not self.held_back(effect):
+                self._make(effect, before)
         self.stepped(before)
         self.version += 1
         self._verdicts.clear()
+
+    def _make(self, effect: Effect, before: dict[Ref, Any]) -> None:
+        ref, attribute, value = effect
+        if ref is None:
+            self.reset()
+        elif value == FAILED and attribute == STATE:
+            self.failed(ref)
+        elif attribute in self.objects[ref].__struct_fields__:
+            old = self.objects[ref]
+            before.setdefault(ref, old)
+            new = msgspec.structs.replace(old, **{attribute: value})
+            if new != old:
+                self.objects[ref] = new
+                self.changed(ref, old, new)
+        # else it is up again, under a policy that never asked
 
     def frozen(self) -> Self:
         """The same cluster at this moment, untouched by what happens later."""
         other = copy.copy(self)
         other.objects = dict(self.objects)
         other.rule = self.rule.copy()
+        other.pending = self.pending.copy()
         other._verdicts = {}  # noqa: SLF001 - it is one of us
         return other
 
@@ -373,6 +410,7 @@ class Policy(ABC, Generic[T, K, C]):
             "version": self.version,
             "objects": [[list(ref), msgspec.to_builtins(o)] for ref, o in self.objects.items()],
             "rule": self.dump_rule(),
+            "pending": self.pending.dump(),
         }
 
     def load(self, plain: Mapping[str, Any]) -> None:
@@ -383,6 +421,7 @@ class Policy(ABC, Generic[T, K, C]):
         for ref, (_, attributes) in zip(refs, plain["objects"], strict=True):
             self.objects[ref] = msgspec.convert(attributes, type(self.objects[ref]), strict=False)
         self.load_rule(plain["rule"])
+        self.pending.load(plain["pending"])
         self.version = plain["version"]
         self._verdicts.clear()
 

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from fairlead.balance.change import Change
-from fairlead.balance.cluster import Cluster, resolve
+from fairlead.balance.cluster import Cluster, resolve, with_follow_ups
 from fairlead.balance.message import CONTROL, NO_DESTINATION, OUTCOMES
 from fairlead.balance.policy import Effect, Policy, Raw
 from fairlead.balance.rules.keyed import PLACES
@@ -43,6 +43,9 @@ class Plan:
     changes: Sequence[Change]
     classes: Sequence[MessageClass] = ()
     steps: Mapping[str, list[tuple[int, list[Effect]]]] = field(init=False)
+    """By cluster, also those that follow of themselves from the changes."""
+    times: list[int] = field(init=False)
+    """When anything changes, ascending."""
     streams: list[tuple[str, ...]] = field(init=False)
     stream_of: list[int] = field(init=False)
 
@@ -53,9 +56,14 @@ class Plan:
             names = [cluster.name for cluster in self.clusters]
             twice = next(name for name in names if names.count(name) > 1)
             raise ConfigError(f"cluster {twice!r}: found twice, allowed: once")
-        self.steps = {cluster.name: [] for cluster in self.clusters}
+        steps: dict[str, list[tuple[int, list[Effect]]]] = {name: [] for name in states}
         for time, name, effects in resolve(states, self.changes):
-            self.steps[name].append((time, effects))
+            steps[name].append((time, effects))
+        self.steps = {
+            cluster.name: with_follow_ups(cluster.start(), steps[cluster.name])
+            for cluster in self.clusters
+        }
+        self.times = sorted({time for own in self.steps.values() for time, _ in own})
         self.policies = states
         self.reads = tuple(dict.fromkeys(name for state in states.values() for name in state.reads))
         self.streamed = tuple(
@@ -85,11 +93,6 @@ class Plan:
         """By cluster: the attribute whose value is the key, where the rule chooses by one."""
         return {name: policy.keyed_by for name, policy in self.policies.items() if policy.keyed_by}
 
-    @property
-    def times(self) -> list[int]:
-        """When anything changes, ascending."""
-        return sorted({time for steps in self.steps.values() for time, _ in steps})
-
     def versions(self) -> Iterator[tuple[int, Mapping[str, Policy[Any, Any, Any]]]]:
         """Every version in turn (0: before all changes), with the clusters as they are then."""
         policies = {cluster.name: cluster.start() for cluster in self.clusters}
@@ -100,7 +103,7 @@ class Plan:
         yield 0, policies
         for version, time in enumerate(self.times, 1):
             for name, effects in steps[time]:
-                policies[name].apply(effects)
+                policies[name].apply(effects, time)
             yield version, policies
 
     @cached_property

@@ -125,7 +125,7 @@ class ClusterRun:
     def _apply(self, time: int, effects: Sequence[Effect]) -> None:
         if self.timed:
             self.policy.rule.finish_until(time)
-        self.policy.apply(effects)
+        self.policy.apply(effects, time)
         self.done += 1
         self._fresh = True
         if any(attribute == "address" for _, attribute, _ in effects):
@@ -266,7 +266,8 @@ class ClusterRun:
     def load(self, plain: Mapping[str, Any]) -> None:
         """Go to where `dump` was taken; only forwards."""
         while self.done < plain["done"]:
-            self.policy.apply(self.steps[self.done][1])
+            time, effects = self.steps[self.done]
+            self.policy.apply(effects, time)
             self.done += 1
         self.policy.rule.load(plain["rule"])
         self._fresh = True

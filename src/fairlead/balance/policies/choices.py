@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from typing import Annotated, Any, ClassVar, Final, Literal, NamedTuple
+from typing import Annotated, Any, ClassVar, Final, Literal, NamedTuple, cast
 
-from msgspec import Meta
+from msgspec import UNSET, Meta
 
-from fairlead.balance.objects import Capacity, Table, Weight
+from fairlead.balance.objects import Capacity, Weight
 from fairlead.balance.own import CHOICES as OWN_CHOICES
 from fairlead.balance.own import Attributes, OwnChoice, load
+from fairlead.balance.policies.slow_start import Returning, SlowStarting
 from fairlead.balance.rules import least_served, ready_ring
 from fairlead.balance.rules.fewest_pending import FewestPending
 from fairlead.balance.rules.first_by_name import Everyone, FirstByName
 from fairlead.balance.rules.least_served import LeastServed
+from fairlead.balance.rules.paced import Paced
 from fairlead.balance.rules.ready_ring import ReadyRing
 from fairlead.balance.rules.rendezvous import Rendezvous
 from fairlead.balance.rules.rule import Rule
@@ -26,17 +28,25 @@ NOMINAL: Final = 1_000
 """A speed of 1, in thousandths."""
 
 
-class NoOptions(Table, frozen=True, kw_only=True):
+class NoOptions(Returning, frozen=True, kw_only=True):
     """There are none."""
 
 
-class Newcomer(Table, frozen=True, kw_only=True):
+class Newcomer(SlowStarting, frozen=True, kw_only=True):
     """`level`: no burst; `catch-up`: a newcomer gets everything until its ratio has caught up."""
 
     newcomer: Literal["catch-up", "level"] = "level"
 
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.slow_start is not UNSET and self.newcomer == "catch-up":
+            raise ValueError(
+                f'slow_start: found {self.slow_start}, with newcomer = "catch-up" one that comes '
+                'gets everything at first; allowed: with newcomer = "level"'
+            )
 
-class Keyed(Table, frozen=True, kw_only=True):
+
+class Keyed(Returning, frozen=True, kw_only=True):
     """`key`: the attribute of a message whose value is its key."""
 
     key: Literal["group", "producer", "queue", "queue_manager", "server", "subject", "type"] = (
@@ -65,7 +75,7 @@ class Choice(ABC):
     about: ClassVar[str]
     attributes: ClassVar[Attributes] = {}
     """What it reads of a destination."""
-    options: ClassVar[type[Table]] = NoOptions
+    options: ClassVar[type[Returning]] = NoOptions
     by_name: ClassVar[bool] = False
     """Whether its members are in name order; else they are in the order of the file."""
     counts: ClassVar[bool] = False
@@ -76,12 +86,15 @@ class Choice(ABC):
     """Whether everybody who is left gets the message."""
 
     @abstractmethod
-    def rule(self, listed: Sequence[Any], passing: Sequence[bool]) -> Rule:
+    def rule(self, listed: Sequence[Any], passing: Sequence[bool], options: Returning) -> Rule:
         """The rule at its beginning; `passing`: who gets through the eliminations."""
 
     @abstractmethod
     def changed(self, rule: Rule, i: int, news: News) -> None:
         """Destination i has changed, and may pass now or not."""
+
+    def paced(self, rule: Rule, i: int, pace: int) -> None:  # noqa: B027 - most do not weigh
+        """Destination i counts by so many per mille of its weight."""
 
     def weights(self, listed: Sequence[Any], passing: Sequence[bool]) -> dict[str, int]:
         """The weights by which the shares can be judged; empty where there are none."""
@@ -98,16 +111,21 @@ class ByLeastServed(Choice):
     by_name = True
     counts = True
 
-    def rule(self, listed: Sequence[Any], passing: Sequence[bool]) -> Rule:
-        return LeastServed([each.weight for each in listed])
+    def rule(self, listed: Sequence[Any], passing: Sequence[bool], options: Returning) -> Rule:
+        weights = [each.weight for each in listed]
+        slowly = isinstance(options, SlowStarting) and options.slow_start is not UNSET
+        return Paced(weights) if slowly else LeastServed(weights)
 
     def changed(self, rule: Rule, i: int, news: News) -> None:
-        least_served.reweigh(rule.state, i, news.after.weight)
+        cast(LeastServed, rule).reweigh(i, news.after.weight)
         if news.after.present and not news.before.present:
             rule.state.count[i] = 0
         arrived = not news.passed or news.after.weight != news.before.weight
         if news.passes and arrived and news.options.newcomer == "level":
             least_served.level(rule.state, i, news.peers())
+
+    def paced(self, rule: Rule, i: int, pace: int) -> None:
+        cast(Paced, rule).set_pace(i, pace)
 
     def weights(self, listed: Sequence[Any], passing: Sequence[bool]) -> dict[str, int]:
         return {each.name: each.weight for each, ok in zip(listed, passing, strict=True) if ok}
@@ -123,7 +141,7 @@ class ByReadyRing(Choice):
     )
     attributes: ClassVar[Attributes] = {**PRIORITY, **CAPACITY}
 
-    def rule(self, listed: Sequence[Any], passing: Sequence[bool]) -> Rule:
+    def rule(self, listed: Sequence[Any], passing: Sequence[bool], options: Returning) -> Rule:
         found = ReadyRing(
             [each.priority for each in listed],
             [each.capacity for each in listed],
@@ -144,7 +162,7 @@ class Circular(Choice):
     name = "circular"
     about = "in turn; one that joins or comes back is served last in the running round"
 
-    def rule(self, listed: Sequence[Any], passing: Sequence[bool]) -> Rule:
+    def rule(self, listed: Sequence[Any], passing: Sequence[bool], options: Returning) -> Rule:
         n = len(listed)
         return _connected(ReadyRing([1] * n, [0] * n, [NOMINAL] * n), passing)
 
@@ -162,7 +180,7 @@ class ByFirstByName(Choice):
     about = "the first by name; the others stand by"
     by_name = True
 
-    def rule(self, listed: Sequence[Any], passing: Sequence[bool]) -> Rule:
+    def rule(self, listed: Sequence[Any], passing: Sequence[bool], options: Returning) -> Rule:
         return FirstByName()
 
     def changed(self, rule: Rule, i: int, news: News) -> None:
@@ -177,7 +195,7 @@ class ToEveryone(Choice):
     by_name = True
     to_all = True
 
-    def rule(self, listed: Sequence[Any], passing: Sequence[bool]) -> Rule:
+    def rule(self, listed: Sequence[Any], passing: Sequence[bool], options: Returning) -> Rule:
         return Everyone()
 
     def changed(self, rule: Rule, i: int, news: News) -> None:
@@ -193,7 +211,7 @@ class ByRendezvous(Choice):
     options = Keyed
     by_name = True
 
-    def rule(self, listed: Sequence[Any], passing: Sequence[bool]) -> Rule:
+    def rule(self, listed: Sequence[Any], passing: Sequence[bool], options: Returning) -> Rule:
         return Rendezvous([each.name for each in listed], [each.weight for each in listed])
 
     def changed(self, rule: Rule, i: int, news: News) -> None:
@@ -210,7 +228,7 @@ class ByFewestPending(Choice):
     about = "the fewest messages not completed yet; ties in turn"
     timed = True
 
-    def rule(self, listed: Sequence[Any], passing: Sequence[bool]) -> Rule:
+    def rule(self, listed: Sequence[Any], passing: Sequence[bool], options: Returning) -> Rule:
         return FewestPending([each.speed_in_thousandths for each in listed])
 
     def changed(self, rule: Rule, i: int, news: News) -> None:
@@ -227,7 +245,7 @@ class ByOwnRule(Choice):
         self.about = own.about  # type: ignore[misc]
         self.attributes = own.attributes  # type: ignore[misc]
 
-    def rule(self, listed: Sequence[Any], passing: Sequence[bool]) -> Rule:
+    def rule(self, listed: Sequence[Any], passing: Sequence[bool], options: Returning) -> Rule:
         return self.own.rule(listed)
 
     def changed(self, rule: Rule, i: int, news: News) -> None:

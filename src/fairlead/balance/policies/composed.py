@@ -29,9 +29,10 @@ from fairlead.balance.policies.destinations import (
     DOWN,
     WEIGHT_ZERO,
     Destination,
-    DestinationPolicy,
     ListTables,
 )
+from fairlead.balance.policies.returning import ReturningPolicy
+from fairlead.balance.policies.slow_start import with_failback_delay
 from fairlead.balance.policy import Effect, Raw
 from fairlead.errors import ConfigError
 
@@ -133,7 +134,7 @@ def _check_together(pieces: Mapping[str, OwnElimination], choice: Choice) -> Non
                 )
 
 
-class Composed(DestinationPolicy[Any]):
+class Composed(ReturningPolicy[Any]):
     """Eliminations by name, then a choice rule by name."""
 
     pieces: ClassVar[tuple[OwnElimination, ...]]
@@ -163,13 +164,17 @@ class Composed(DestinationPolicy[Any]):
     def changed(self, ref: Ref, before: Any, after: Any) -> None:  # noqa: ANN401
         i = self.index[ref]
         passed, passes = self.passes(before), self.passes(after)
+        self.moved(ref, passed=passed, passes=passes)
         names = ("present", "speed", *self.choice.attributes)
         differs = any(getattr(before, name) != getattr(after, name) for name in names)
         if differs or passed != passes:
-            news = News(before, after, passed, passes, lambda: self._peers(i), self.options)
+            news = News(before, after, passed, passes, lambda: self.peers(i), self.options)
             self.choice.changed(self.rule, i, news)
 
-    def _peers(self, i: int) -> list[int]:
+    def paced(self, ref: Ref, pace: int) -> None:
+        self.choice.paced(self.rule, self.index[ref], pace)
+
+    def peers(self, i: int) -> list[int]:
         own = self.listed[i]
         comparing = [p.elimination for p in self.pieces if p.compares and not p.reads]
         return [
@@ -193,10 +198,14 @@ class Composed(DestinationPolicy[Any]):
         for step in self.steps:
             left = step.keep({}, left)
         kept = {each.name for each in left}
-        return self.choice.weights(self.listed, [each.name in kept for each in self.listed])
+        found = self.choice.weights(self.listed, [each.name in kept for each in self.listed])
+        return self.in_part(found) if self.paces else found
 
     def reset(self) -> None:
-        self.rule = self.choice.rule(self.listed, [self.passes(each) for each in self.listed])
+        passing = [self.passes(each) for each in self.listed]
+        self.rule = self.choice.rule(self.listed, passing, self.options)
+        for ref, pace in self.paces.items():
+            self.paced(ref, pace)
 
     def effective(self) -> list[str]:
         found = [f"{e.name}: {e.about}" for e in self.steps]
@@ -210,7 +219,7 @@ class Composed(DestinationPolicy[Any]):
             found.append(
                 f"the key is the message's {self.keyed_by}; without one, its place in the stream"
             )
-        return found
+        return [*found, *self.returning()]
 
 
 @cache
@@ -235,8 +244,10 @@ def compose(
         frozen=True,
         kw_only=True,
     )
+    has_state = any(piece.elimination is DOWN for piece in pieces)
+    options = with_failback_delay(choice.options) if has_state else choice.options
     fields: list[tuple[str, Any, Any]] = [
-        ("options", choice.options, choice.options()),
+        ("options", options, options()),
         ("destination", list[destination], msgspec.field(default_factory=list)),  # type: ignore[valid-type]
     ]
     tables = msgspec.defstruct("Tables", fields, bases=(ListTables,), frozen=True, kw_only=True)

@@ -8,22 +8,26 @@ the rest spills to the next level, in whole per cents. Inside a level, shares fo
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from decimal import Decimal
 from math import gcd, lcm
 from typing import Annotated, Any, ClassVar, Literal, NamedTuple
 
 from msgspec import UNSET, Meta, UnsetType
 
 from fairlead.balance.elimination import Elimination, drop_where
-from fairlead.balance.objects import Ref, Table, Weight
+from fairlead.balance.objects import Ref, Weight
 from fairlead.balance.policies.destinations import (
     ABSENT,
     DISABLED,
+    KIND,
     WEIGHT_ZERO,
     Destination,
-    DestinationPolicy,
     ListTables,
 )
+from fairlead.balance.policies.returning import ReturningPolicy
+from fairlead.balance.policies.slow_start import SlowStarting
 from fairlead.balance.rules.least_served import LeastServed
+from fairlead.balance.rules.paced import WHOLE as WHOLE_WEIGHT
 from fairlead.balance.rules.rule import Comparison
 from fairlead.errors import ConfigError
 
@@ -43,7 +47,7 @@ class Server(Destination, frozen=True, kw_only=True):
     state: Literal["up", "down"] = "up"
 
 
-class FailoverOptions(Table, frozen=True, kw_only=True):
+class FailoverOptions(SlowStarting, frozen=True, kw_only=True):
     """How a level that is not whole shares with the next one."""
 
     spill: Literal["gradual", "none"] = "gradual"
@@ -53,6 +57,8 @@ class FailoverOptions(Table, frozen=True, kw_only=True):
     panic_threshold: Annotated[int, Meta(ge=0, le=100)] | UnsetType = UNSET
     """Per cent: where all levels together are not healthy enough, one that is healthy by less
     than this uses everybody, also those that are down; 0: never."""
+    failback_delay: Decimal | UnsetType = UNSET
+    """Seconds for which one that is up again still counts as down."""
 
 
 class FailoverTables(ListTables, frozen=True, kw_only=True):
@@ -126,7 +132,7 @@ class ByShare(LeastServed):
         return found._replace(otherwise=otherwise)
 
 
-class PriorityFailover(DestinationPolicy[FailoverTables]):
+class PriorityFailover(ReturningPolicy[FailoverTables]):
     """Level shares by health, then the lowest sent/weight."""
 
     name = "priority-failover"
@@ -162,12 +168,13 @@ class PriorityFailover(DestinationPolicy[FailoverTables]):
         serving = [c for c in self.listed if all(s.keep(None, [c]) for s in IN_SERVICE)]
         self.levels = self._shared(serving)
         used = [c for c in serving if self.levels[c.priority].share and self._usable(c)]
+        weight = {c.name: c.weight * self._pace(c) for c in used}
         inside: dict[int, int] = {}
         for c in used:
-            inside[c.priority] = inside.get(c.priority, 0) + c.weight
+            inside[c.priority] = inside.get(c.priority, 0) + weight[c.name]
         whole = lcm(*inside.values())
         raw = {
-            c.name: self.levels[c.priority].share * c.weight * (whole // inside[c.priority])
+            c.name: self.levels[c.priority].share * weight[c.name] * (whole // inside[c.priority])
             for c in used
         }
         common = gcd(*raw.values()) or 1
@@ -183,6 +190,19 @@ class PriorityFailover(DestinationPolicy[FailoverTables]):
             return dict(zip(priorities, found, strict=True))
         first = next((p for p, (up, _) in zip(priorities, health, strict=True) if up), None)
         return {p: Level(WHOLE if p == first else 0, panic=False) for p in priorities}
+
+    def _pace(self, c: Server) -> int:
+        """Nobody starts slowly where everybody is needed."""
+        if self.levels[c.priority].panic:
+            return WHOLE_WEIGHT
+        return self.paces.get(Ref(KIND, c.name), WHOLE_WEIGHT)
+
+    def passes(self, each: Any) -> bool:  # noqa: ANN401 - one of ours
+        """Whether a destination is in service, and up."""
+        return each.state == "up" and all(step.keep(None, [each]) for step in IN_SERVICE)
+
+    def peers(self, i: int) -> list[int]:
+        return [j for j in super().peers(i) if self.listed[j].priority == self.listed[i].priority]
 
     def _usable(self, c: Server) -> bool:
         return c.state == "up" or self.levels[c.priority].panic
@@ -207,10 +227,12 @@ class PriorityFailover(DestinationPolicy[FailoverTables]):
         )
 
     def changed(self, ref: Ref, before: Any, after: Any) -> None:  # noqa: ANN401
-        """All that matters is looked at when the step is complete."""
+        """Everything else is looked at when the step is complete."""
+        self.moved(ref, passed=self.passes(before), passes=self.passes(after))
 
     def stepped(self, before: Mapping[Ref, Any]) -> None:
         """Where the shares are others now, everybody starts level: nobody gets a burst."""
+        super().stepped(before)
         weights = self._weights
         self._look()
         if weights != self._weights:
@@ -244,6 +266,7 @@ class PriorityFailover(DestinationPolicy[FailoverTables]):
             "choose least-served: the lowest sent/share; ties to the heavier, then by name"
         )
         found.append("when the shares change, everybody starts level")
+        found += self.returning()
         for priority, level in sorted(self.levels.items()):
             panic = ", everybody is used" if level.panic else ""
             found.append(f"now priority {priority} gets {level.share} %{panic}")

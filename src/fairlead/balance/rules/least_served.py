@@ -296,6 +296,10 @@ class LeastServed(Rule):
     def served(self, member: int) -> None:
         served(self.state, member)
 
+    def reweigh(self, member: int, weight: int) -> None:
+        """Give a member another weight; its count stays (so its ratio changes)."""
+        reweigh(self.state, member, weight)
+
     def scheduled(self, members: Sequence[int]) -> bool:
         return not 0 < self.state.setting[RECENT] < len(members)
 
@@ -333,44 +337,60 @@ class LeastServed(Rule):
 
     def _value(self, i: int) -> str:
         s = self.state
-        choices = Fraction(s.count[i], s.setting[UNIT])
-        value = f"{choices} served / {self.weight_is} {s.weight[i]} = {ratio(s, i)}"
+        value = f"{self._served(i)} served / {self.weight_is} {self._weight(i)} = {self._ratio(i)}"
         return value if s.setting[TICK] == NO_TICK else f"{value}, last number {s.tie[i]}"
+
+    def _served(self, i: int) -> str:
+        return str(Fraction(self.state.count[i], self.state.setting[UNIT]))
+
+    def _weight(self, i: int) -> str:
+        return str(self.state.weight[i])
+
+    def _ratio(self, i: int) -> Fraction:
+        return ratio(self.state, i)
+
+    def _grain(self, i: int) -> int:
+        """By how much the state's weight grows where the file's grows by 1."""
+        return 1
 
     def _between(self, first: int, second: int, names: Sequence[str]) -> tuple[str, str]:
         s = self.state
         a, b = names[first], names[second]
         high, low = ratio(s, second), ratio(s, first)
         if low < high:
-            decided = f"{a} was served less for its {self.weight_is}: {low} < {high}"
+            decided = (
+                f"{a} was served less for its {self.weight_is}: "
+                f"{self._ratio(first)} < {self._ratio(second)}"
+            )
             if low == 0:
                 enough = int(high * s.weight[first]) + 1
                 return decided, f"{b} would have been chosen if {a} had been served {enough} times"
             enough = int(high * s.weight[second] / low)
             return decided, self._heavier(first, second, (enough, enough + 1), names)
+        equal = f"equal at {self._ratio(first)}"
         if s.setting[TICK] != NO_TICK and s.tie[first] != s.tie[second]:
             decided = (
-                f"equal at {low}; {a} was used less recently: "
-                f"number {s.tie[first]} < {s.tie[second]}"
+                f"{equal}; {a} was used less recently: number {s.tie[first]} < {s.tie[second]}"
             )
             return decided, self._heavier(first, second, (s.weight[second] + 1,), names)
         guesses = (s.weight[second] + 1, s.weight[first], s.weight[first] + 1)
         if s.setting[TICK] == NO_TICK and s.weight[first] != s.weight[second]:
             decided = (
-                f"equal at {low}; {a} has the larger {self.weight_is}: "
-                f"{s.weight[first]} > {s.weight[second]}"
+                f"{equal}; {a} has the larger {self.weight_is}: "
+                f"{self._weight(first)} > {self._weight(second)}"
             )
         else:
-            decided = f"equal at {low} in every respect; {a} comes first by name"
+            decided = f"{equal} in every respect; {a} comes first by name"
         return decided, self._heavier(first, second, guesses, names)
 
     def _heavier(
         self, first: int, second: int, guesses: Sequence[int], names: Sequence[str]
     ) -> str:
-        """With which of these weights the second would have come before the first."""
-        for weight in guesses:
+        """With which weight, near one of these guesses, the second would have come first."""
+        grain = self._grain(second)
+        for weight in (guess // grain + more for guess in guesses for more in (0, 1)):
             trial: State = independent(self.state)
-            reweigh(trial, second, weight)
-            if before(trial, second, first):
+            reweigh(trial, second, weight * grain)
+            if weight and before(trial, second, first):
                 return f"{names[second]} would have been chosen with a weight of {weight} or more"
         return f"no weight would have brought {names[second]} before {names[first]}"

@@ -1,0 +1,1 @@
+fairlead check no-flood.toml

@@ -1,0 +1,70 @@
+"""`least-served` for destinations that start slowly: for a time a weight counts only in part."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from fractions import Fraction
+from typing import Final, Self
+
+from fairlead.balance.rules import least_served
+from fairlead.balance.rules.least_served import UNIT, LeastServed
+from fairlead.balance.rules.rule import Plain
+
+WHOLE: Final = 1_000
+"""A whole weight, in per mille."""
+
+
+class Paced(LeastServed):
+    """The lowest count/weight, each weight by so many per mille of it.
+
+    Counts and weights are kept in thousandths: then every part of a weight is a whole number, and
+    less than a thousandth of a message is rounded away when a pace changes.
+    """
+
+    def __init__(self, weights: list[int]) -> None:
+        """All weights are whole."""
+        super().__init__([weight * WHOLE for weight in weights])
+        self.state.setting[UNIT] = WHOLE
+        self.pace = [WHOLE] * len(weights)
+
+    def reweigh(self, member: int, weight: int) -> None:
+        super().reweigh(member, weight * self.pace[member])
+
+    def set_pace(self, member: int, pace: int) -> None:
+        """Let the member's weight count by so many per mille; its ratio stays."""
+        s = self.state
+        before, self.pace[member] = self.pace[member], pace
+        s.count[member] = s.count[member] * pace // before
+        least_served.reweigh(s, member, s.weight[member] // before * pace)
+
+    def copy(self) -> Self:
+        other = super().copy()
+        other.pace = list(self.pace)
+        return other
+
+    def dump(self) -> Plain:
+        return {**super().dump(), "pace": list(self.pace)}
+
+    def load(self, plain: Plain) -> None:
+        super().load(plain)
+        self.pace = list(plain["pace"])
+
+    def _served(self, i: int) -> str:
+        return _thousandths(self.state.count[i])
+
+    def _weight(self, i: int) -> str:
+        weight, pace = self.state.weight[i], self.pace[i]
+        if pace == WHOLE:
+            return _thousandths(weight)
+        return f"{_thousandths(weight)} ({pace / 10:g} % of {weight // pace}: slow start)"
+
+    def _ratio(self, i: int) -> Fraction:
+        return super()._ratio(i) * WHOLE
+
+    def _grain(self, i: int) -> int:
+        return self.pace[i]
+
+
+def _thousandths(n: int) -> str:
+    """A number of thousandths, as people write it."""
+    return f"{Decimal(n).scaleb(-3).normalize():f}"

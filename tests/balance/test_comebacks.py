@@ -1,0 +1,258 @@
+"""Slow start and fail-back delay: what is refused, what is told, and the live balancer's time."""
+
+import json
+import pickle
+from collections import Counter
+from decimal import Decimal
+from fractions import Fraction
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests import engines
+
+from fairlead import Balancer, Change, Cluster
+from fairlead.balance.policies.slow_start import per_mille
+from fairlead.compiled.router import Plan
+from fairlead.errors import ChangeError, ConfigError
+
+S = 1_000_000
+AB = [{"name": "A", "weight": 100}, {"name": "B", "weight": 100}]
+RING = {"eliminate": ["down"], "choose": "ready-ring"}
+
+
+def cluster(options: Any, *, policy: Any = "weighted", destination: Any = AB) -> Cluster:
+    plain = {"policy": policy, "options": options, "destination": destination}
+    return Cluster.from_plain(plain, default_name="c")
+
+
+def picks(balancer: Balancer, n: int) -> str:
+    return "".join(str(balancer.choose().destination) for _ in range(n))
+
+
+def recovering(**options: Any) -> Balancer:
+    """B has just come back to A, at 100 s; A has got 100 messages."""
+    balancer = Balancer(cluster({"slow_start": 10, **options}))
+    balancer.apply(Change("B", "state", "down", 0))
+    assert picks(balancer, 100) == 100 * "A"
+    balancer.apply(Change("B", "state", "up", 100 * S))
+    return balancer
+
+
+@pytest.mark.parametrize(
+    ("policy", "options", "line"),
+    [
+        ("weighted", {"slow_start": 0}, "options.slow_start: found 0, allowed: seconds from 0.001"),
+        ("weighted", {"slow_start": "NaN"}, "options.slow_start: found NaN, allowed: seconds"),
+        ("weighted", {"slow_start": 0.0001}, "with at most 3 decimals"),
+        ("weighted", {"slow_start": True}, "options.slow_start: found true, allowed: a number"),
+        ("weighted", {"slow_start": 1, "slow_start_min": 0}, "an integer from 1 to 99"),
+        ("weighted", {"slow_start": 1, "slow_start_aggression": 0.01}, "a number from 0.1 to 10"),
+        ("weighted", {"slow_start_min": 10}, "without slow_start it would be ignored"),
+        ("weighted", {"slow_start_aggression": 1}, "without slow_start it would be ignored"),
+        (
+            "weighted",
+            {"slow_start": 1, "newcomer": "catch-up"},
+            'gets everything at first; allowed: with newcomer = "level"',
+        ),
+        ("weighted", {"failback_delay": -1}, "options.failback_delay: found -1, allowed: seconds"),
+        ("priority-failover", {"failback_delay": 1e7}, "from 0.001 to 1000000"),
+        ("hot-standby", {"slow_start": 1}, "a key of weighted, priority-failover; here it would"),
+        ("msmq", {"slow_start": 1}, "a key of weighted, priority-failover; here it would"),
+        ("nanomsg", {"failback_delay": 1}, "here it would be ignored"),
+        (
+            {"eliminate": ["weight-zero"], "choose": "least-served"},
+            {"failback_delay": 1},
+            "options.failback_delay: found a key that is not known",
+        ),
+    ],
+)  # fmt: skip
+def test_options_that_cannot_work_are_refused(policy: Any, options: Any, line: str) -> None:
+    with pytest.raises(ConfigError) as error:
+        cluster(options, policy=policy, destination=[{"name": "A"}])
+    assert line in str(error.value)
+    assert "\n" not in str(error.value)
+
+
+@given(step=st.integers(0, 9), thousandths=st.integers(100, 10_000))
+def test_the_paces_are_the_exact_powers_rounded(step: int, thousandths: int) -> None:
+    found = per_mille(step, Decimal(thousandths) / 1000)
+    # found - 1/2 <= 1000 x (step/10)^(1/aggression) < found + 1/2, without a root
+    wanted = Fraction(step, 10) ** 1000
+    assert found == 0 or Fraction(2 * found - 1, 2000) ** thousandths <= wanted
+    assert wanted < Fraction(2 * found + 1, 2000) ** thousandths
+
+
+def test_half_a_per_mille_is_rounded_up() -> None:
+    assert per_mille(5, Decimal("0.25")) == 63  # 62.5
+
+
+def test_what_comes_back_is_told() -> None:
+    told = cluster({"slow_start": 10, "slow_start_min": 25, "failback_delay": 2.5}).start()
+    slow, held = told.effective()[-2:]
+    assert slow == (
+        "slow start beside others, in per cent of the weight: 25 from 0 s, 30 from 3 s, "
+        "40 from 4 s, 50 from 5 s, 60 from 6 s, 70 from 7 s, 80 from 8 s, 90 from 9 s, "
+        "100 from 10 s"
+    )
+    assert held == (
+        "fail-back delay: one that was down gets messages again 2.5 s after it is up, unless it "
+        "goes down before that"
+    )
+
+
+def test_a_slow_start_is_explained() -> None:
+    balancer = recovering()
+    told = str(balancer.choose().explain())
+    assert "2. B: 10 served / weight 10 (10 % of 100: slow start) = 1\n" in told
+    assert "equal at 1; A has the larger weight: 100 > 10" in told
+    assert "B would have been chosen with a weight of 101 or more" in told
+    balancer.at(102 * S)
+    assert "B: 20 served / weight 20 (20 % of 100: slow start)" in str(balancer.choose().explain())
+    balancer.at(110 * S)
+    assert "slow start" not in str(balancer.choose().explain())
+
+
+def test_who_is_held_back_is_told() -> None:
+    balancer = Balancer(cluster({"failback_delay": 30}))
+    balancer.apply([Change("B", "state", "down", 0)])
+    assert "dropped B: state is down" in str(balancer.choose().explain())
+    balancer.apply(Change("B", "state", "up", 5 * S))
+    told = "dropped B: it is up again, but for less than its fail-back delay of 30 s"
+    before = balancer.choose()
+    assert told in str(before.explain())
+    balancer.at(35 * S)
+    assert told not in str(balancer.choose().explain())
+    assert told in str(before.explain())
+
+
+def test_weights_are_told_as_they_count_now() -> None:
+    policy = cluster({"slow_start": 10}).start()
+    assert policy.weights() == {"A": 100, "B": 100}
+    policy.apply([policy.resolve(Change("B", "present", False))], 0)
+    policy.apply([policy.resolve(Change("B", "present", True))], 1)
+    assert policy.weights() == {"A": 10, "B": 1}
+
+
+# --- the live balancer's time ----------------------------------------------------------------
+
+
+def test_time_makes_what_is_due_and_nothing_twice() -> None:
+    balancer = recovering()
+    assert balancer.next_change() == 102 * S  # at 101 s it is still a tenth
+    balancer.at(102 * S - 1)
+    before = balancer.snapshot()
+    assert before["clusters"]["c"]["policy"]["version"] == 2
+    balancer.at(102 * S)
+    after = balancer.snapshot()
+    assert after["clusters"]["c"]["policy"]["version"] == 3
+    for time in (102 * S, 0, 103 * S - 1):
+        balancer.at(time)
+        assert balancer.snapshot()["clusters"] == after["clusters"]
+    balancer.at(1_000 * S)
+    assert balancer.next_change() is None
+    assert balancer.snapshot()["clusters"]["c"]["policy"]["version"] == 11
+    assert picks(balancer, 4) in ("ABAB", "BABA")
+
+
+def test_a_later_change_makes_what_is_due_before() -> None:
+    told, jumped = recovering(), recovering()
+    for time in range(100, 108):
+        told.at(time * S)
+    for balancer in (told, jumped):
+        balancer.apply(Change("A", "weight", 50, 107 * S + 1))
+    assert told.snapshot() == jumped.snapshot()
+    assert jumped.next_change() == 108 * S
+
+
+def test_a_change_without_a_time_is_made_now() -> None:
+    balancer = Balancer(cluster({"slow_start": 10}))
+    balancer.at(1_700_000_000 * S)
+    balancer.apply(Change("B", "state", "down"))
+    balancer.apply(Change("B", "state", "up"))
+    assert balancer.next_change() == 1_700_000_002 * S
+
+
+def test_changes_that_come_late_stay_steps_of_their_own() -> None:
+    balancer = Balancer(cluster({"slow_start": 10}))
+    balancer.at(60 * S)
+    both = ("A", "B")
+    balancer.apply([Change(name, "state", "down", 1) for name in both])
+    balancer.apply([Change("A", "state", "up", 2), Change("B", "state", "up", 3)])
+    assert balancer.snapshot()["clusters"]["c"]["policy"]["paces"] == [
+        [["destination", "B", ""], 100]
+    ]
+
+
+def test_a_snapshot_holds_what_is_still_to_come() -> None:
+    balancer = recovering(failback_delay=5)
+    balancer.at(107 * S)
+    balancer.apply(Change("A", "state", "down", 108 * S))
+    balancer.apply(Change("A", "state", "up", 109 * S))
+    other = Balancer(cluster({"slow_start": 10, "failback_delay": 5}))
+    other.restore(json.loads(json.dumps(balancer.snapshot())))
+    assert other.snapshot() == balancer.snapshot()
+    assert other.next_change() == balancer.next_change() == 110 * S
+    for second in range(109, 126):
+        for each in (balancer, other):
+            each.at(second * S)
+        assert picks(balancer, 7) == picks(other, 7)
+    assert other.snapshot() == balancer.snapshot()
+
+
+def test_a_time_that_is_none_is_refused() -> None:
+    wrong: Any = 1.5
+    with pytest.raises(ChangeError, match=r"at: found 1.5, allowed: a time in whole microseconds"):
+        Balancer(cluster({})).at(wrong)
+
+
+def test_clusters_keep_apart_in_one_time() -> None:
+    clusters = [
+        Cluster.from_plain({**cluster({"slow_start": w}).as_plain(), "name": name}, default_name="")
+        for name, w in (("x", 10), ("y", 20))
+    ]
+    balancer = Balancer(clusters)
+    for state in ("down", "up"):
+        balancer.apply([Change(f"B@{name}", "state", state, S) for name in "xy"])
+        balancer.at(2 * S)
+    assert balancer.next_change() == 4 * S
+    balancer.at(12 * S)
+    paces = {n: c["policy"]["paces"] for n, c in balancer.snapshot()["clusters"].items()}
+    assert paces == {"x": [], "y": [[["destination", "B", ""], 500]]}
+
+
+# --- plans -----------------------------------------------------------------------------------
+
+
+def test_a_thousand_recoveries() -> None:
+    slow = cluster({"slow_start": 10, "failback_delay": 1}, destination=[*AB, {"name": "C"}])
+    changes = [
+        Change("ABC"[k % 3], "state", state, (40 * k + second) * S)
+        for k in range(1_000)
+        for second, state in ((0, "down"), (10, "up"))
+    ]
+    plan = Plan([slow], changes)
+    assert len(plan.times) == 1_000 * (1 + 1 + 1 + 9)
+    copied = pickle.loads(pickle.dumps(plan))  # noqa: S301
+    assert (copied.steps, copied.times) == (plan.steps, plan.times)
+    messages = [{"id": f"{k:06}", "time": 2 * k} for k in range(20_000)]
+    happened = [{**change._asdict(), "time": Decimal(change.time) / S} for change in changes]
+    found = engines.compiled({**slow.as_plain()}, messages, happened)
+    assert Counter(outcome for _, outcome, _ in found) == {"routed": 20_000}
+
+
+def test_a_ring_waits_for_its_fail_back() -> None:
+    plain: dict[str, Any] = {
+        "policy": RING,
+        "options": {"failback_delay": 2},
+        "destination": [{"name": "A", "priority": 1, "capacity": 2}, {"name": "B"}],
+    }
+    messages = [{"id": str(k), "time": k, "service_time": 1.5} for k in range(8)]
+    changes = [
+        {"time": time, "target": "A", "attribute": "state", "value": state}
+        for time, state in ((1, "failed"), (2, "up"), (6, "down"), (7, "up"))
+    ]
+    live = engines.live(plain, messages, changes)
+    assert [name for name, _, _ in live] == list("ABBBAABB")
+    assert engines.compiled(plain, messages, changes) == live
