@@ -247,7 +247,11 @@ def msmq(random: Random) -> Scenario:
             machine["readers"] = random.randint(1, 4)
             machine["speed"] = a_speed(random)
         cluster["destination"].append(machine)
-    messages = some_messages(random, cluster, [{}])
+    kinds: list[Row] = [{}]
+    if random.random() < 1 / 3:
+        cluster["options"] = {**cluster.get("options", {}), "affinity": "group"}
+        kinds = [{"group": random.choice(["", "g1", "g2", "é"])} for _ in range(4)]
+    messages = some_messages(random, cluster, kinds)
 
     values: Values = {
         "enabled": yes_or_no,
@@ -298,6 +302,9 @@ def nanomsg(random: Random) -> Scenario:
     kinds: list[Row] = [{"service_time": works(random)} for _ in range(random.randint(1, 4))]
     if "capacity" not in play:
         kinds.append({})
+    if "capacity" not in play and random.random() < 1 / 2:
+        cluster["options"] = {"affinity": "group"}
+        kinds = [{"group": random.choice(["", "g1", "g2", "é"])} for _ in range(4)]
     messages = some_messages(random, cluster, kinds, tiny_seconds if tiny else seconds)
 
     values["present"] = yes_or_no

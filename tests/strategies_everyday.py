@@ -26,18 +26,23 @@ from tests.strategies import (
 )
 
 UP = {"enabled", "present", "state"}
+STARTING = UP | {"draining"}
 READ_BY = {
-    "round-robin": UP,
-    "weighted": UP | {"weight"},
-    "fewest-pending": UP | {"speed"},
-    "hot-standby": UP,
+    "round-robin": STARTING,
+    "weighted": STARTING | {"weight"},
+    "fewest-pending": STARTING | {"speed"},
+    "hot-standby": STARTING,
     "broadcast": UP,
     "rendezvous": UP | {"weight"},
-    "priority-failover": UP | {"weight", "priority"},
+    "priority-failover": STARTING | {"weight", "priority"},
 }
 WEIGHING = ("weighted", "least-served", "priority-failover")
-STEPS = {"disabled": "enabled", "down": "state", "weight-zero": "weight"}
+STEPS = {"disabled": "enabled", "down": "state", "draining": "draining", "weight-zero": "weight"}
+STAYING = ("round-robin", "circular", "weighted", "least-served", "hot-standby", "first-by-name")
+STAYING = (*STAYING, "priority-failover")
+"""Policies and rules under which a group can stay with a destination."""
 CHOICES = ("least-served", "circular", "first-by-name", "fewest-pending", "everyone", "rendezvous")
+GROUPS = ["", "g1", "g2", "g3", "G1", "é", "a\nb"]
 KEYS = ["", "", "a", "A", "b", "1", "01", "é", "e\u0301", "\U0001f600", "a\nb", "\n", " ", "x" * 99]
 
 
@@ -98,8 +103,12 @@ def _returning(random: Random, options: Row, *, slow: bool, down: bool) -> None:
 def _scenario(
     random: Random, policy: str | Row, rule: str, read: set[str], options: Row
 ) -> Scenario:
+    stays = rule in STAYING and random.random() < 2 / 5
+    if stays:
+        options["affinity"] = "group"
     levels = one_of(0, 1, 2, 127) if policy == "priority-failover" else one_of(8, 8, 7, 1, 16)
     values: Values = {
+        "draining": rarely,
         "enabled": often,
         "present": often,
         "priority": levels,
@@ -127,8 +136,10 @@ def _scenario(
     if rule == "rendezvous":
         name = options.get("key", "group")
         kinds = [{name: random.choice(KEYS)} for _ in range(random.randint(1, 9))]
+    if stays:
+        kinds = [{"group": random.choice(GROUPS)} for _ in range(random.randint(1, 9))]
     messages = some_messages(random, cluster, kinds, tiny_seconds if tiny else seconds)
-    values["enabled"] = values["present"] = yes_or_no
+    values["enabled"] = values["present"] = values["draining"] = yes_or_no
     values["state"] = one_of("up", "up", "down", "failed")
     changing = {attribute: values[attribute] for attribute in play}
     targets = [(row["name"], changing) for row in cluster["destination"]]

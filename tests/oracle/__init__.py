@@ -97,6 +97,23 @@ def find_destination(rows: list[Row], target: str) -> Row:
     return found[0]
 
 
+class Groups:
+    """With affinity, groups stay where they went, as long as their destination holds them."""
+
+    def __init__(self, cluster: Row) -> None:
+        self.on = cluster.get("options", {}).get("affinity") == "group"
+        self.went: dict[str, str] = {}
+
+    def follow(self, message: Row, holding: Iterable[str]) -> str | None:
+        """Where the message follows its group to; None if it is to be chosen for."""
+        name = self.went.get(text(message.get("group"))) if self.on else None
+        return name if name in set(holding) else None
+
+    def went_to(self, message: Row, name: str | None) -> None:
+        if self.on and text(message.get("group")) and name is not None:
+            self.went[text(message["group"])] = name
+
+
 class Sequences:
     """Numbers the messages of each stream from 0, whatever becomes of them."""
 

@@ -8,6 +8,7 @@ from . import (
     NO_DESTINATION,
     ROUTED,
     Decision,
+    Groups,
     Row,
     Sequences,
     changes_in_order,
@@ -24,14 +25,15 @@ from . import (
 from .comebacks import WHOLE, Comebacks
 
 PRESETS: dict[str, tuple[list[str], str]] = {
-    "round-robin": (["disabled", "down"], "circular"),
-    "weighted": (["disabled", "down", "weight-zero"], "least-served"),
-    "fewest-pending": (["disabled", "down"], "fewest-pending"),
-    "hot-standby": (["disabled", "down"], "first-by-name"),
+    "round-robin": (["disabled", "down", "draining"], "circular"),
+    "weighted": (["disabled", "down", "draining", "weight-zero"], "least-served"),
+    "fewest-pending": (["disabled", "down", "draining"], "fewest-pending"),
+    "hot-standby": (["disabled", "down", "draining"], "first-by-name"),
     "broadcast": (["disabled", "down"], "everyone"),
     "rendezvous": (["disabled", "down", "weight-zero"], "rendezvous"),
 }
 DEFAULTS: Row = {"enabled": True, "present": True, "state": "up", "weight": 1, "speed": 1}
+DEFAULTS["draining"] = False
 
 
 class Choosing:
@@ -57,17 +59,25 @@ class Choosing:
         self.number = 0
         self.working: list[tuple[int, int, Row]] = []
 
-    def alone(self, row: Row) -> bool:
-        """Whether a destination is there, switched on, up and of some weight, as far as asked."""
+    def alone(self, row: Row, *, staying: bool = False) -> bool:
+        """Whether a destination is there, switched on, up and of some weight, as far as asked.
+
+        `staying`: asked for a group that is bound to it, to which draining means nothing.
+        """
         return bool(
             row["present"]
+            and (staying or "draining" not in self.steps or not row["draining"])
             and ("disabled" not in self.steps or row["enabled"])
             and ("down" not in self.steps or row["state"] == "up")
             and ("weight-zero" not in self.steps or row["weight"] > 0)
         )
 
-    def left(self) -> list[Row]:
-        found = [row for row in self.rows if self.alone(row)]
+    def holding(self) -> list[str]:
+        """Where groups may stay."""
+        return [row["name"] for row in [*self.left(), *self.left(staying=True)]]
+
+    def left(self, *, staying: bool = False) -> list[Row]:
+        found = [row for row in self.rows if self.alone(row, staying=staying)]
         if "worse-priority" in self.steps and found:
             best = min(row["priority"] for row in found)
             found = [row for row in found if row["priority"] == best]
@@ -185,7 +195,7 @@ def counting(row: Row) -> Fraction:
 
 def meant(attribute: str, value: Any) -> Any:
     """A changed value as the file would have it."""
-    if attribute in ("enabled", "present"):
+    if attribute in ("enabled", "present", "draining"):
         return truth(value)
     if attribute == "state":
         return "up" if value == "up" else "down"
@@ -205,6 +215,7 @@ def duration(service_time: Any, speed: Any) -> int:
 def route(cluster: Row, messages: list[Row], changes: list[Row]) -> list[Decision]:
     """Decide every message of one cluster."""
     choosing = Choosing(cluster)
+    groups = Groups(cluster)
     due = changes_in_order(changes)
     sequences = Sequences()
     decisions = []
@@ -215,11 +226,15 @@ def route(cluster: Row, messages: list[Row], changes: list[Row]) -> list[Decisio
             due = [change for change in due if microseconds(change["time"]) > at]
         stream, is_here = meant_cluster(cluster, message)
         sequence = sequences.next(stream)
-        if choosing.rule == "everyone":
+        followed = groups.follow(message, choosing.holding()) if is_here else None
+        if followed is not None:
+            chosen = [row for row in choosing.rows if row["name"] == followed]
+        elif choosing.rule == "everyone":
             chosen = sorted(choosing.left(), key=bytes_of) if is_here else []
         else:
             one = choosing.choose(message, now, sequence) if is_here else None
             chosen = [] if one is None else [one]
+            groups.went_to(message, one["name"] if one else None)
         told: list[Row] = chosen or [{"name": None}]
         outcome = ROUTED if chosen else NO_DESTINATION
         decisions += [Decision(message["id"], row["name"], outcome, sequence) for row in told]

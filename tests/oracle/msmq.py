@@ -7,6 +7,7 @@ from . import (
     NO_DESTINATION,
     ROUTED,
     Decision,
+    Groups,
     Row,
     Sequences,
     changes_in_order,
@@ -22,7 +23,7 @@ from . import (
 def route(cluster: Row, messages: list[Row], changes: list[Row]) -> list[Decision]:
     """Decide every message of one cluster of machines."""
     options = cluster.get("options", {})
-    if set(options) - {"newcomer"}:
+    if set(options) - {"newcomer", "affinity"}:
         raise ValueError(f"options the oracle does not know: {options}")
     level = {"catch-up": False, "level": True}[options.get("newcomer", "catch-up")]
     machines = [
@@ -35,6 +36,7 @@ def route(cluster: Row, messages: list[Row], changes: list[Row]) -> list[Decisio
         }
         for row in cluster["destination"]
     ]
+    groups = Groups(cluster)
     due = changes_in_order(changes)
     sequences = Sequences()
     decisions = []
@@ -43,11 +45,17 @@ def route(cluster: Row, messages: list[Row], changes: list[Row]) -> list[Decisio
             apply(due.pop(0), machines, level)
         stream, is_here = meant_cluster(cluster, message)
         sequence = sequences.next(stream)
+        holding = [machine["name"] for machine in machines if eligible(machine)]
+        followed = groups.follow(message, holding) if is_here else None
+        if followed is not None:
+            decisions.append(Decision(message["id"], followed, ROUTED, sequence))
+            continue
         machine = choose(machines) if is_here else None
         if machine is None:
             decisions.append(Decision(message["id"], None, NO_DESTINATION, sequence))
         else:
             machine["sent"] += 1
+            groups.went_to(message, machine["name"])
             decisions.append(Decision(message["id"], machine["name"], ROUTED, sequence))
     return decisions
 

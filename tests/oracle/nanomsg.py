@@ -7,6 +7,7 @@ from . import (
     NO_DESTINATION,
     ROUTED,
     Decision,
+    Groups,
     Row,
     Sequences,
     changes_in_order,
@@ -24,7 +25,7 @@ class Sender:
     """The sending socket: its peers, its sixteen rings, and what is still to complete."""
 
     def __init__(self, cluster: Row) -> None:
-        if cluster.get("options"):
+        if set(cluster.get("options", {})) - {"affinity"}:
             raise ValueError(f"options the oracle does not know: {cluster['options']}")
         self.peers: list[Row] = []
         # A ring is a list of ready peers, its first is the one whose turn it is.
@@ -119,6 +120,7 @@ def work(message: Row, peer: Row) -> int:
 def route(cluster: Row, messages: list[Row], changes: list[Row]) -> list[Decision]:
     """Decide every message of one sending socket."""
     sender = Sender(cluster)
+    groups = Groups(cluster)
     due = changes_in_order(changes)
     sequences = Sequences()
     decisions = []
@@ -131,7 +133,13 @@ def route(cluster: Row, messages: list[Row], changes: list[Row]) -> list[Decisio
         sender.complete_until(now)
         stream, is_here = meant_cluster(cluster, message)
         sequence = sequences.next(stream)
+        holding = [p["name"] for p in sender.peers if p["present"] and p["state"] == "up"]
+        followed = groups.follow(message, holding) if is_here else None
+        if followed is not None:
+            decisions.append(Decision(message["id"], followed, ROUTED, sequence))
+            continue
         peer = sender.send(message) if is_here else None
+        groups.went_to(message, peer["name"] if peer else None)
         if peer is None:
             decisions.append(Decision(message["id"], None, NO_DESTINATION, sequence))
         else:

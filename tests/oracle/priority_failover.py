@@ -7,6 +7,7 @@ from . import (
     NO_DESTINATION,
     ROUTED,
     Decision,
+    Groups,
     Row,
     Sequences,
     changes_in_order,
@@ -21,14 +22,18 @@ from .comebacks import WHOLE, Comebacks
 
 DEFAULTS: Row = {"enabled": True, "present": True, "state": "up", "weight": 1, "priority": 0}
 DEFAULTS["pace"] = WHOLE
+DEFAULTS["draining"] = False
 
 
-def shares(rows: list[Row], options: Row) -> dict[str, Fraction]:
-    """Destination -> its part of all messages; only those that get any."""
+def shares(rows: list[Row], options: Row) -> tuple[dict[str, Fraction], list[str]]:
+    """Destination -> its part of all messages, only those that get any; and who drains there."""
     serving = [r for r in rows if r["present"] and r["enabled"] and r["weight"] > 0]
     levels = sorted({row["priority"] for row in serving})
     members = {level: [r for r in serving if r["priority"] == level] for level in levels}
-    up = {level: [r for r in members[level] if r["state"] == "up"] for level in levels}
+    up = {
+        level: [r for r in members[level] if r["state"] == "up" and not r["draining"]]
+        for level in levels
+    }
     size = {level: len(members[level]) for level in levels}
     healthy = {level: len(up[level]) for level in levels}
     if options.get("spill", "gradual") == "none":
@@ -36,15 +41,20 @@ def shares(rows: list[Row], options: Row) -> dict[str, Fraction]:
         percent, panics = {level: 100 * (level in first) for level in levels}, set[int]()
     else:
         percent, panics = gradual(levels, size, healthy, options)
-    found = {}
+    found, draining = {}, []
     for level in levels:
         used = members[level] if level in panics else up[level]
+        used = [row for row in used if not row["draining"]]
+        for row in members[level]:
+            usable = level in panics or row["state"] == "up"
+            if row["draining"] and usable and percent[level]:
+                draining.append(row["name"])
         part = {r["name"]: r["weight"] * (1 if level in panics else r["pace"]) for r in used}
         for row in used:
             if percent[level]:
                 name = row["name"]
                 found[name] = Fraction(percent[level] * part[name]) / sum(part.values())
-    return found
+    return found, draining
 
 
 def gradual(
@@ -75,7 +85,8 @@ def route(cluster: Row, messages: list[Row], changes: list[Row]) -> list[Decisio
     """Decide every message of one cluster."""
     options = cluster.get("options", {})
     rows: list[Row] = [{**DEFAULTS, **row} for row in cluster["destination"]]
-    now_get = shares(rows, options)
+    now_get, draining = shares(rows, options)
+    groups = Groups(cluster)
     sent = dict.fromkeys(now_get, 0)
     comebacks = Comebacks(options)
     due = changes_in_order(changes)
@@ -91,7 +102,7 @@ def route(cluster: Row, messages: list[Row], changes: list[Row]) -> list[Decisio
                 starts_anew |= apply(due.pop(0), rows, comebacks)
             for row in comebacks.begin(rows, chosen_among, at):
                 row["pace"] = comebacks.paces[0]
-            get = shares(rows, options)
+            get, draining = shares(rows, options)
             total, before = sum(get.values()), sum(now_get.values())
             part = {name: share / total for name, share in get.items()}
             part_before = {name: share / before for name, share in now_get.items()}
@@ -100,6 +111,10 @@ def route(cluster: Row, messages: list[Row], changes: list[Row]) -> list[Decisio
                 sent = dict.fromkeys(now_get, 0)
         stream, is_here = meant_cluster(cluster, message)
         sequence = sequences.next(stream)
+        followed = groups.follow(message, [*now_get, *draining]) if is_here else None
+        if followed is not None:
+            decisions.append(Decision(message["id"], followed, ROUTED, sequence))
+            continue
         if not is_here or not now_get:
             decisions.append(Decision(message["id"], None, NO_DESTINATION, sequence))
             continue
@@ -108,12 +123,14 @@ def route(cluster: Row, messages: list[Row], changes: list[Row]) -> list[Decisio
             key=lambda n: (sent[n] / now_get[n], -now_get[n], n.encode("utf-8")),
         )
         sent[name] += 1
+        groups.went_to(message, name)
         decisions.append(Decision(message["id"], name, ROUTED, sequence))
     return decisions
 
 
 def is_there(row: Row) -> bool:
-    return bool(row["present"] and row["enabled"] and row["weight"] > 0 and row["state"] == "up")
+    serves = row["present"] and row["enabled"] and row["weight"] > 0
+    return bool(serves and row["state"] == "up" and not row["draining"])
 
 
 def chosen_among(row: Row, other: Row) -> bool:
@@ -134,7 +151,7 @@ def apply(change: Row, rows: list[Row], comebacks: Comebacks) -> bool:
 
 def set_to(row: Row, attribute: str, value: Any, comebacks: Comebacks) -> None:
     was_there = is_there(row)
-    if attribute in ("enabled", "present"):
+    if attribute in ("enabled", "present", "draining"):
         row[attribute] = truth(value)
     elif attribute == "state":
         row["state"] = "up" if value == "up" else "down"

@@ -18,7 +18,6 @@ from fairlead.balance.message import (
     NO_DESTINATION,
     ROUTED,
     SET_PRIORITY,
-    WORDS,
     Message,
     check,
     text,
@@ -30,8 +29,6 @@ from fairlead.errors import ChangeError, ConfigError, MessageError
 
 NOTHING: Final[Message] = {}
 FORMAT: Final = 1
-TELLING: Final = frozenset(("cluster", "type", *WORDS))
-"""Attributes that matter even under a policy that reads none."""
 BEFORE_ALL: Final = -(1 << 62)
 """The time of a balancer that has not been told any, in microseconds."""
 NEAREST, FARTHEST = 8, 256
@@ -147,11 +144,9 @@ class Desk:
         part = self._part(raw)
         key: Raw | None = None
         if policy.binds:
-            key = policy.binding(
-                raw, text(message, "bind"), text(message, "producer"), text(message, "group")
-            )
+            key = policy.binding(raw, message)
             bound = self.bindings.get(key) if key else None
-            if bound is not None:
+            if bound is not None and not (policy.rebinds and bound not in policy.holding(raw)):
                 return self._decision(part, verdict, bound, ROUTED, stream, raw, bound_to=key or ())
         word = text(message, policy.keyed_by) if policy.keyed_by else ""
         start, place, member = part.choose(verdict, word, self.sequences.get(stream, 0))
@@ -324,6 +319,7 @@ class Balancer:
         self._heeded: frozenset[str] = frozenset().union(
             *(desk.policy.heeds() for desk in self._desks.values())
         )
+        self._telling = self._heeded | {"cluster", "type"}
         self._journal = journal
         self._position = 0
         self._lock = Lock()
@@ -336,7 +332,7 @@ class Balancer:
         `message`: routing attributes by name (`cluster`, `queue`, `group`, …); all are optional.
         Raises MessageError for an attribute value that is not allowed; nothing is counted then.
         """
-        if not message or message.keys().isdisjoint(TELLING):
+        if not message or message.keys().isdisjoint(self._telling):
             try:
                 return self._take()
             except IndexError:
@@ -345,7 +341,7 @@ class Balancer:
             return self._choose_and_record(message)
 
     def _choose_and_record(self, message: Message) -> Decision:
-        quiet = not message or message.keys().isdisjoint(TELLING)
+        quiet = not message or message.keys().isdisjoint(self._telling)
         if quiet and self._only is not None and self._journal is None:
             if not self._ahead:  # else another thread has just filled it
                 self._ahead.extend(self._only.ahead(self._reach))

@@ -92,8 +92,10 @@ class Policy(ABC, Generic[T, K, C]):
     """Attributes that, with the cluster, name the stream in which `sequence` counts."""
     counts: ClassVar[bool] = True
     """Whether there are counts that a reset could set to 0."""
-    binds: ClassVar[bool] = False
+    binds: bool = False
     """Whether messages can be bound to an earlier message's destination."""
+    rebinds: bool = False
+    """Whether that ends when the destination drops out."""
     fans_out: ClassVar[bool] = False
     """Whether a message can go to several destinations."""
     apart: ClassVar[tuple[str, ...]] = ()
@@ -223,11 +225,10 @@ class Policy(ABC, Generic[T, K, C]):
 
     # what the engines ask
 
-    @classmethod
-    def heeds(cls) -> set[str]:
+    def heeds(self) -> set[str]:
         """The attributes of a message that can make a difference."""
-        bound_by = ("bind", "producer", "group") if cls.binds else ()
-        return {*cls.reads, *bound_by}
+        bound_by = ("bind", "producer", "group") if self.binds else ()
+        return {*self.reads, *bound_by, *([self.keyed_by] if self.keyed_by else [])}
 
     def raw(self, message: Message) -> Raw:
         """The attributes that this policy reads of a message."""
@@ -254,14 +255,19 @@ class Policy(ABC, Generic[T, K, C]):
         name = self.members[member]
         return next(ref for ref in self.objects if ref.name == name)
 
-    def binding(self, raw: Raw, bind: str, producer: str, group: str) -> Raw | None:
+    def binding(self, raw: Raw, message: Message) -> Raw | None:
         """What the message's destination is bound to, if to anything."""
-        kind = bind or self.bind_default(self.key(raw))
+        kind = text(message, "bind") or self.bind_default(self.key(raw))
         if kind == ON_OPEN:
-            return (kind, *raw[:2], producer)
+            return (kind, *raw[:2], text(message, "producer"))
+        group = text(message, "group")
         if kind == ON_GROUP and group:
             return (kind, *raw[:2], group)
         return None
+
+    def holding(self, raw: Raw) -> frozenset[int]:
+        """The members with which bound messages of this class may stay; asked if it rebinds."""
+        return frozenset(range(len(self.members)))
 
     def verdict(self, raw: Raw) -> Verdict:
         """The outcome of the eliminations for this class of messages, cached by version."""

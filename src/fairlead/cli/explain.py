@@ -23,9 +23,7 @@ def explain_invented(path: Path, given: Sequence[str], count: int) -> None:
     message = pairs("--message", given)
     read = {"cluster", "type"}
     for cluster in clusters:
-        read |= {*cluster.policy.reads, cluster.start().keyed_by} - {""}
-        if cluster.policy.binds:
-            read |= {"bind", "producer", "group"}
+        read |= cluster.start().heeds()
     for name in message:
         if name not in read:
             raise UserError(

@@ -26,7 +26,9 @@ class Bindings:
     by_group: Int64s
     """NO_KEY for a message without a group."""
     bound: Int64s
-    """The label that each key is bound to, or UNBOUND; kept up to date while routing."""
+    """The member that each key is bound to, or UNBOUND; kept up to date while routing."""
+    free: NDArray[np.bool_]
+    """Filled in while routing: which messages were chosen for, not bound."""
 
     @staticmethod
     def code(bind: str) -> int:
@@ -36,7 +38,11 @@ class Bindings:
     def at(self, places: Any) -> Bindings:  # noqa: ANN401 - a slice or an array of places
         """The same for some of the messages."""
         return Bindings(
-            self.said[places], self.by_opener[places], self.by_group[places], self.bound
+            self.said[places],
+            self.by_opener[places],
+            self.by_group[places],
+            self.bound,
+            self.free[places],
         )
 
     def keys(self, default: NDArray[np.int8]) -> Int64s:

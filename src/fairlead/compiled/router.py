@@ -234,13 +234,16 @@ class Router:
         present = np.unique(runs)
         for place in present[present >= 0]:
             mine: Any = slice(None) if len(present) == 1 else np.flatnonzero(runs == place)
+            bound = None if bindings is None else bindings.at(mine)
             out[mine] = self.runs[place].feed(
                 self._own_code[codes[mine]],
                 None if times is None else times[mine],
                 None if services is None else services[mine],
-                None if bindings is None else bindings.at(mine),
+                bound,
                 None if keys is None else keys[mine],
             )
+            if bindings is not None and bound is not None:
+                bindings.free[mine] = bound.free
         return out
 
     def _numbered(self, codes: Int32s, keys: Int64s | None) -> Int64s:

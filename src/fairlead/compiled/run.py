@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from fairlead.balance.message import NO_DESTINATION, OUTCOMES, ROUTED
 from fairlead.balance.policy import Effect, Policy, Raw
@@ -22,6 +23,7 @@ from fairlead.compiled.labels import Codes
 
 Step = tuple[int, Sequence[Effect]]
 NO_SET = -1
+NOBODY = -1
 
 
 class ClusterRun:
@@ -135,6 +137,9 @@ class ClusterRun:
         policy = self.policy
         every = range(len(policy.members))
         self._now = np.array([self.told.label(policy, i) for i in every], np.int32)
+        if policy.binds:
+            self._member = np.full(self.told.size, NOBODY, np.int64)
+            self._member[self._now] = np.arange(len(self._now))
 
     def _prepare(self) -> None:
         """What holds for the cluster as it is now: whom each class may go to."""
@@ -158,6 +163,10 @@ class ClusterRun:
         )
         self._ok = np.array([verdict.outcome == ROUTED for verdict in verdicts], np.bool_)
         self._sets = list(sets)
+        if policy.rebinds and self.classes:
+            # Such a policy reads nothing of a message, so all classes are one.
+            self._holds = np.zeros(len(policy.members), np.bool_)
+            self._holds[list(policy.holding(self.classes[0]))] = True
         self._fresh = False
 
     def _segment(
@@ -179,30 +188,48 @@ class ClusterRun:
         self, codes: Int32s, times: Int64s | None, services: Int64s | None, bindings: Bindings
     ) -> Int32s:
         """Route messages that can be bound to earlier ones."""
-        keys = bindings.keys(self._bind[codes])
+        keys = self._keys(bindings, self._bind[codes])
         if not (keys >= 0).any():
             return self._free(codes, times, services)
         bound = bindings.bound
-        firsts = self._first_of_each(codes, keys, bound)
         # Whom a key binds from which place on: nobody yet, since before, or from its first on.
-        keyed = np.maximum(keys, 0)
+        keyed = keys >= 0
+        held = np.where(keyed, bound[keys], UNBOUND)
+        open_ = keyed & (held == UNBOUND)
+        if self.policy.rebinds:
+            open_ |= keyed & ~self._holds[held]
+        firsts = self._first_of_each(codes, keys, open_)
         binder = np.zeros(len(bound), np.int64)
-        binder[keyed] = np.where(bound[keyed] == UNBOUND, len(codes), -1)
+        binder[keys[keyed]] = np.where(open_[keyed], len(codes), -1)
         binder[keys[firsts]] = np.flatnonzero(firsts)
-        free = (keys < 0) | (np.arange(len(codes)) <= binder[keyed])
+        free = ~keyed | (np.arange(len(codes)) <= binder[keys])
         out = np.empty(len(codes), np.int32)
         out[free] = self._free(codes[free], None, None)
-        bound[keys[firsts]] = out[firsts]
-        out[~free] = bound[keys[~free]]
+        bound[keys[firsts]] = self._member[out[firsts]]
+        out[~free] = self._now[bound[keys[~free]]]
+        bindings.free[:] = free
         return out
 
-    def _first_of_each(self, codes: Int32s, keys: Int64s, bound: Int64s) -> Any:  # noqa: ANN401
-        """Which messages are the first of an unbound key that find somebody."""
-        open_ = np.flatnonzero((keys >= 0) & (bound[np.maximum(keys, 0)] == UNBOUND))
-        open_ = open_[self._ok[codes[open_]]]
-        _, places = np.unique(keys[open_], return_index=True)
+    def _keys(self, bindings: Bindings, default: NDArray[np.int8]) -> Int64s:
+        return bindings.by_group if self.policy.rebinds else bindings.keys(default)
+
+    def is_bound(self, bindings: Bindings, raw: Raw) -> bool:
+        """Whether the one message of these bindings goes where an earlier one went."""
+        policy = self.policy
+        default = Bindings.code(policy.bind_default(policy.key(raw)))
+        key = int(self._keys(bindings, np.array([default], np.int8))[0])
+        member = int(bindings.bound[key]) if key >= 0 else UNBOUND
+        return member != UNBOUND and (not policy.rebinds or member in policy.holding(raw))
+
+    def _first_of_each(
+        self, codes: Int32s, keys: Int64s, open_: NDArray[np.bool_]
+    ) -> NDArray[np.bool_]:
+        """Which messages are the first of an open key that find somebody."""
+        asking = np.flatnonzero(open_)
+        asking = asking[self._ok[codes[asking]]]
+        _, places = np.unique(keys[asking], return_index=True)
         firsts = np.zeros(len(keys), np.bool_)
-        firsts[open_[places]] = True
+        firsts[asking[places]] = True
         return firsts
 
     def _free(

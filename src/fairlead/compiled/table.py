@@ -16,7 +16,7 @@ from fairlead.balance.message import CONTRADICTIONS, DECISION, SET_PRIORITY, WOR
 from fairlead.balance.policy import Raw
 from fairlead.balance.rules.keyed import NO_KEY as WITHOUT
 from fairlead.balance.rules.keyed import number_of
-from fairlead.compiled.bindings import NO_KEY, UNBOUND, Bindings
+from fairlead.compiled.bindings import NO_KEY, NOT_SAID, UNBOUND, Bindings
 from fairlead.compiled.kernels import Int32s, Int64s
 from fairlead.compiled.labels import Codes
 from fairlead.compiled.router import Plan, Router
@@ -313,8 +313,10 @@ def bindings(messages: pa.Table, plan: Plan, codes: Int32s) -> Bindings | None:
     whose: dict[tuple[str, Raw], int] = {}
     places = [whose.setdefault((each.cluster, each.raw[:2]), len(whose)) for each in plan.classes]
     home = np.array(places, np.int64)[codes]
-    bind, words = _coded(messages, "bind")
-    said = np.array([Bindings.code(word) for word in words], np.int8)[bind]
+    said = np.full(len(messages), NOT_SAID, np.int8)
+    if "bind" in plan.heeds:
+        bind, words = _coded(messages, "bind")
+        said = np.array([Bindings.code(word) for word in words], np.int8)[bind]
     keys: list[Int64s] = []
     for name in ("producer", "group"):
         indices, words = _coded(messages, name)
@@ -324,7 +326,8 @@ def bindings(messages: pa.Table, plan: Plan, codes: Int32s) -> Bindings | None:
             key = np.where(np.array([not word for word in words], np.bool_)[indices], NO_KEY, key)
         keys.append(key)
     size = max(int(each.max()) for each in keys) + 1
-    return Bindings(said, keys[0], keys[1], np.full(size, UNBOUND, np.int64))
+    free = np.ones(len(messages), np.bool_)
+    return Bindings(said, keys[0], keys[1], np.full(size, UNBOUND, np.int64), free)
 
 
 def keys(messages: pa.Table, plan: Plan, codes: Int32s) -> Int64s | None:

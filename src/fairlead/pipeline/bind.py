@@ -8,6 +8,7 @@ messages can be bound pay for it.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Final
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
@@ -17,9 +18,12 @@ from fairlead.compiled.router import Plan
 from fairlead.pipeline.accept import text
 from fairlead.pipeline.blocks import Blocks
 from fairlead.pipeline.columns import (
+    BIND,
     BLOCK,
     BOUND,
     CLASS,
+    EPOCH,
+    FIRST,
     FREE,
     ID,
     KEY,
@@ -28,30 +32,41 @@ from fairlead.pipeline.columns import (
     SERVICE,
     TIME,
     VERSION,
+    WHOSE,
+    WORD,
 )
 from fairlead.pipeline.route import States, in_blocks, route
 from fairlead.pipeline.survey import verdicts
 
-OK, BIND, WHOSE, WORD, FIRST = (PREFIX + name for name in ("ok", "bind", "whose", "word", "first"))
+OK, DEFAULT, HEEDED = (PREFIX + name for name in ("ok", "bind_default", "bind_heeded"))
+WHO: Final = (BIND, WHOSE, WORD, EPOCH)
 
 
 def can_bind(plan: Plan, columns: list[str]) -> bool:
     """Whether any message of the table may be bound."""
     if not plan.binds:
         return False
-    said = "bind" in columns
+    said = "bind" in columns and "bind" in plan.heeds
     kinds = {row[3] for row in verdicts(plan)}
     return said or ON_OPEN in kinds or (ON_GROUP in kinds and "group" in columns)
 
 
-def keyed(rows: DataFrame, plan: Plan) -> DataFrame:
-    """The rows with WORD, WHOSE, BIND (what binds them; WORD null: nothing) and FREE.
+def ends(plan: Plan) -> bool:
+    """Whether a binding can end, because a destination drops out or moves."""
+    return any(row[5] for row in verdicts(plan))
 
-    FREE: the message is not bound to an earlier one, so it is chosen for, or finds nobody.
+
+def keyed(rows: DataFrame, plan: Plan, *, jumbled: bool) -> DataFrame:
+    """The rows with WORD, WHOSE, BIND, EPOCH (what binds them; WORD null: nothing), FIRST and FREE.
+
+    FREE: the message is not bound to an earlier one, so it is chosen for, or finds nobody; so if
+    no binding can end. `jumbled`: times are no guide to the order, so each message is an epoch.
     """
     spark = rows.sparkSession
     table = spark.createDataFrame(
-        list(verdicts(plan)), f"{VERSION} int, {CLASS} int, {OK} boolean, {BIND}_default string"
+        list(verdicts(plan)),
+        f"{VERSION} int, {CLASS} int, {OK} boolean, {DEFAULT} string, {HEEDED} boolean, "
+        f"{EPOCH} int",
     )
     homes: dict[object, int] = {}
     whose = [
@@ -61,19 +76,23 @@ def keyed(rows: DataFrame, plan: Plan) -> DataFrame:
     owners = spark.createDataFrame(whose, f"{CLASS} int, {WHOSE} int")
     joined = rows.join(F.broadcast(table), [VERSION, CLASS]).join(F.broadcast(owners), CLASS)
     said = text(rows, "bind")
-    kind = F.when(said != "", said).otherwise(F.col(f"{BIND}_default"))
+    kind = F.when((said != "") & F.col(HEEDED), said).otherwise(F.col(DEFAULT))
     group = text(rows, "group")
     word = F.when(kind == ON_OPEN, text(rows, "producer")).when(
         (kind == ON_GROUP) & (group != ""), group
     )
-    marked = joined.withColumns({BIND: kind, WORD: word}).drop(f"{BIND}_default")
     place = F.struct(KEY, ID)
+    marked = joined.withColumns({BIND: kind, WORD: word}).drop(DEFAULT, HEEDED)
+    if jumbled:
+        of_its_own = F.concat_ws("/", KEY, ID)
+        return marked.withColumns({EPOCH: of_its_own, FIRST: place, FREE: F.lit(True)})
+    marked = marked.withColumn(EPOCH, F.col(EPOCH).cast("string"))
     firsts = (
         marked.where(F.col(WORD).isNotNull() & F.col(OK))
-        .groupBy(BIND, WHOSE, WORD)
+        .groupBy(*WHO)
         .agg(F.min(place).alias(FIRST))
     )
-    found = marked.join(firsts, [BIND, WHOSE, WORD], "left")
+    found = marked.join(firsts, list(WHO), "left")
     free = F.col(WORD).isNull() | F.col(FIRST).isNull() | (place <= F.col(FIRST))
     return found.withColumn(FREE, free)
 
@@ -86,11 +105,9 @@ def bound(
     `sizes`: how many free rows each block has.
     """
     own = [name for name in ("id", "position") if name in rows.columns]
-    narrow = rows.where(FREE).select(
-        *own, BLOCK, CLASS, KEY, ID, TIME, SERVICE, BIND, WHOSE, WORD, FIRST, FREE
-    )
+    narrow = rows.where(FREE).select(*own, BLOCK, CLASS, KEY, ID, TIME, SERVICE, *WHO, FIRST, FREE)
     routed = route(in_blocks(narrow, blocks), plan, states, sizes)
     firsts = routed.where(F.struct(KEY, ID) == F.col(FIRST)).select(
-        BIND, WHOSE, WORD, F.pmod(F.col(PACKED), F.lit(plan.codes.codes)).cast("int").alias(BOUND)
+        *WHO, F.pmod(F.col(PACKED), F.lit(plan.codes.codes)).cast("int").alias(BOUND)
     )
-    return rows.join(firsts, [BIND, WHOSE, WORD], "left")
+    return rows.join(firsts, list(WHO), "left")

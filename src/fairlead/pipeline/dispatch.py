@@ -38,6 +38,7 @@ from fairlead.pipeline.measure import (
 )
 from fairlead.pipeline.measure import messages as messages_of
 from fairlead.pipeline.read import checked
+from fairlead.pipeline.rebind import rebound
 from fairlead.pipeline.route import States, in_blocks, route, spelled
 from fairlead.pipeline.sequential import states_in_order
 from fairlead.pipeline.survey import (
@@ -177,20 +178,25 @@ def prepare(
         found = in_place or survey(placed(rows, blocks, plan), blocks, plan)
         classified = found.classified(placed(good, blocks, plan))
         bound = bind.can_bind(plan, columns)
+        jumbled = "position" in columns and bool(plan.times)
+        ends = bound and (jumbled or bind.ends(plan))
         free = found.counts
         if bound:
-            classified = bind.keyed(classified, plan)
+            classified = bind.keyed(classified, plan, jumbled=jumbled)
+        if bound and not ends:
             free = recount(classified.where(FREE))
-        jumbled = "position" in columns and bool(plan.times)
-        known = None if jumbled else states(plan, found.counts, free, len(blocks))
+        known = None if jumbled or ends else states(plan, found.counts, free, len(blocks))
     if known is not None:
         begin: States = known
     else:
         with progress("route in order"):
-            chosen_for = classified.where(FREE) if bound else classified
-            in_order = states_in_order(plan, chosen_for, blocks)
+            if ends:
+                classified, in_order = rebound(classified, plan, blocks)
+            else:
+                chosen_for = classified.where(FREE) if bound else classified
+                in_order = states_in_order(plan, chosen_for, blocks)
             begin = _with_streams(plan, found, in_order)
-    if bound:
+    if bound and not ends:
         classified = bind.bound(classified, plan, begin, blocks, sizes(free, len(blocks)))
     return Routed(plan, found, classified, columns, begin), rows
 

@@ -49,7 +49,13 @@ def states_in_order(plan: Plan, free: DataFrame, blocks: Blocks) -> list[Mapping
     in_order = packed.repartition(1).sortWithinPartitions("block", "part")
     rows = in_order.mapInArrow(_runner(plan), STATE_SCHEMA).collect()
     known = {row["block"]: json.loads(row["state"]) for row in rows}
-    # A block without such messages starts, harmlessly, where the one before it did.
+    return of_every_block(known, plan, blocks)
+
+
+def of_every_block(
+    known: Mapping[int, Mapping[str, object]], plan: Plan, blocks: Blocks
+) -> list[Mapping[str, object]]:
+    """States of some blocks: one without a state starts, harmlessly, where that before it did."""
     state: Mapping[str, object] = Router(plan).dump()
     found = []
     for block in range(len(blocks)):

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
-from typing import Final
+from typing import Any, Final
 
 from pyspark.sql import Column, DataFrame, Row
 from pyspark.sql import functions as F
 
 from fairlead.balance.message import SET_PRIORITY
+from fairlead.balance.policy import Policy, Raw
 from fairlead.compiled.router import MessageClass, Plan, Router
 from fairlead.pipeline.accept import text
 from fairlead.pipeline.blocks import PIECE, Blocks, version
@@ -183,14 +184,41 @@ def states(
     return found
 
 
-def verdicts(plan: Plan) -> Iterable[Sequence[object]]:
-    """For each version and class: whether a message finds somebody, and how it is bound."""
+def verdicts(plan: Plan) -> Iterable[Sequence[Any]]:
+    """For each version and class: what is known of its messages' bindings.
+
+    (version, class, whether a message finds somebody, how it is bound by default, whether what it
+    says of that itself counts, epoch: how often bindings may have ended by then).
+    """
+    epochs: dict[int, Epochs] = {}
     for at, policies in plan.versions():
         for code, each in enumerate(plan.classes):
             policy = policies.get(each.cluster)
             if policy is None or each.control or not policy.binds:
-                yield (at, code, False, "")
+                yield (at, code, False, "", False, 0)
             else:
-                verdict = policy.verdict(each.raw)
+                # Where a binding can end, one that finds nobody may still be bound to somebody.
+                found = policy.rebinds or bool(policy.verdict(each.raw).members)
                 bind = policy.bind_default(policy.key(each.raw))
-                yield (at, code, bool(verdict.members), bind)
+                epoch = epochs.setdefault(code, Epochs()).at(policy, each.raw)
+                yield (at, code, found, bind, not policy.rebinds, epoch)
+
+
+class Epochs:
+    """Counts the versions at which a message may have to go elsewhere than its group before."""
+
+    def __init__(self) -> None:
+        """At the beginning."""
+        self.number = 0
+        self.held: frozenset[tuple[int, str | None]] = frozenset()
+        self.somebody: bool | None = None
+
+    def at(self, policy: Policy[Any, Any, Any], raw: Raw) -> int:
+        """The epoch of this version; to be asked for each in turn."""
+        if policy.rebinds:
+            now = frozenset((member, policy.address(member)) for member in policy.holding(raw))
+            somebody = bool(policy.verdict(raw).members)
+            changed = self.somebody not in (None, somebody)
+            self.number += changed or not self.held <= now
+            self.held, self.somebody = now, somebody
+        return self.number

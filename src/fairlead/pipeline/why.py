@@ -24,7 +24,6 @@ from fairlead.balance.course import Frame, Moment
 from fairlead.balance.decision import Explanation, explain
 from fairlead.balance.message import CONTROL, ROUTED
 from fairlead.balance.rules.keyed import PLACES
-from fairlead.compiled.bindings import NO_KEY
 from fairlead.compiled.kernels import Int32s
 from fairlead.compiled.router import MessageClass, Plan, Router
 from fairlead.compiled.table import bindings, classes
@@ -180,11 +179,8 @@ def _explain(plan: Plan, journal: dict[str, Any], files: list[Path], row: int) -
         )
     run.reach(None if times is None else int(times[last]))
     bound: tuple[str, ...] = ()
-    if keys is not None:
-        default = plan_bind(run.policy, each)
-        key = keys.at(slice(last, last + 1)).keys(np.array([default], np.int8))[0]
-        if key != NO_KEY and keys.bound[key] >= 0:
-            bound = (str(asked.get("group") or asked.get("producer") or "the opener"),)
+    if keys is not None and run.is_bound(keys.at(slice(last, last + 1)), each.raw):
+        bound = (str(asked.get("group") or asked.get("producer") or "the opener"),)
     moment = Moment(Frame(run.policy), None, 0, bound, _key(rows, plan, codes, sequence))
     same = pc.equal(copies["id"].cast(pa.string()), str(asked["id"]))
     got = [name for name in copies.filter(same)["destination"].to_pylist() if name is not None]
@@ -215,13 +211,6 @@ def _chosen(moment: Moment, raw: tuple[str, ...], got: list[str]) -> str | None:
     """Whom the rule chose of those who got the message."""
     ranks = explain(moment, raw, None).ranks
     return next((name for name, _ in ranks if name in got), None)
-
-
-def plan_bind(policy: Any, each: MessageClass) -> int:  # noqa: ANN401
-    """How the class is bound if its messages do not say."""
-    from fairlead.compiled.bindings import Bindings
-
-    return Bindings.code(policy.bind_default(policy.key(each.raw)))
 
 
 def _key(rows: pa.Table, plan: Plan, codes: Int32s, sequence: int | None) -> int:

@@ -84,6 +84,8 @@ class Choice(ABC):
     """Whether completions decide, whatever the file says."""
     to_all: ClassVar[bool] = False
     """Whether everybody who is left gets the message."""
+    affine: ClassVar[bool] = True
+    """Whether a group can stay with a destination, past the rule."""
 
     @abstractmethod
     def rule(self, listed: Sequence[Any], passing: Sequence[bool], options: Returning) -> Rule:
@@ -194,6 +196,7 @@ class ToEveryone(Choice):
     about = "everybody who is left gets the message"
     by_name = True
     to_all = True
+    affine = False
 
     def rule(self, listed: Sequence[Any], passing: Sequence[bool], options: Returning) -> Rule:
         return Everyone()
@@ -210,6 +213,7 @@ class ByRendezvous(Choice):
     attributes = WEIGHT
     options = Keyed
     by_name = True
+    affine = False
 
     def rule(self, listed: Sequence[Any], passing: Sequence[bool], options: Returning) -> Rule:
         return Rendezvous([each.name for each in listed], [each.weight for each in listed])
@@ -227,6 +231,7 @@ class ByFewestPending(Choice):
     name = "fewest-pending"
     about = "the fewest messages not completed yet; ties in turn"
     timed = True
+    affine = False
 
     def rule(self, listed: Sequence[Any], passing: Sequence[bool], options: Returning) -> Rule:
         return FewestPending([each.speed_in_thousandths for each in listed])

@@ -27,12 +27,14 @@ from fairlead.balance.policies.destinations import (
     ABSENT,
     DISABLED,
     DOWN,
+    DRAINING,
     WEIGHT_ZERO,
+    Affinity,
     Destination,
     ListTables,
 )
 from fairlead.balance.policies.returning import ReturningPolicy
-from fairlead.balance.policies.slow_start import with_failback_delay
+from fairlead.balance.policies.slow_start import FAILBACK, extended
 from fairlead.balance.policy import Effect, Raw
 from fairlead.errors import ConfigError
 
@@ -47,6 +49,7 @@ STEPS: Final[Mapping[str, OwnElimination]] = {
     for each in (
         OwnElimination(DISABLED, {"enabled": (bool, True)}),
         OwnElimination(DOWN, {"state": (Literal["up", "down"], "up")}),
+        OwnElimination(DRAINING, {"draining": (bool, False)}),
         OwnElimination(WEIGHT_ZERO, WEIGHT),
         OwnElimination(WORSE_PRIORITY, PRIORITY, compares=True),
     )
@@ -219,7 +222,7 @@ class Composed(ReturningPolicy[Any]):
             found.append(
                 f"the key is the message's {self.keyed_by}; without one, its place in the stream"
             )
-        return [*found, *self.returning()]
+        return [*found, *self.returning(), *self.affine()]
 
 
 @cache
@@ -245,7 +248,9 @@ def compose(
         kw_only=True,
     )
     has_state = any(piece.elimination is DOWN for piece in pieces)
-    options = with_failback_delay(choice.options) if has_state else choice.options
+    more: list[tuple[str, Any, Any]] = [FAILBACK] if has_state else []
+    more += [("affinity", Affinity, "none")] if choice.affine else []
+    options = extended(choice.options, tuple(more))
     fields: list[tuple[str, Any, Any]] = [
         ("options", options, options()),
         ("destination", list[destination], msgspec.field(default_factory=list)),  # type: ignore[valid-type]
@@ -269,11 +274,12 @@ def compose(
 
 
 UP: Final = (DISABLED.name, DOWN.name)
+STARTING: Final = (*UP, DRAINING.name)
 WEIGHED: Final = (*UP, WEIGHT_ZERO.name)
 PRESETS: Final = (
     compose(
         "round-robin",
-        UP,
+        STARTING,
         "circular",
         about="in turn among those that are up",
         choose_when="all destinations are alike and all messages cost about the same",
@@ -282,7 +288,7 @@ PRESETS: Final = (
     ),
     compose(
         "weighted",
-        WEIGHED,
+        (*STARTING, WEIGHT_ZERO.name),
         "least-served",
         about="shares by weight at every moment; nobody who comes back is flooded",
         choose_when="destinations differ in strength and you know by how much",
@@ -290,7 +296,7 @@ PRESETS: Final = (
     ),
     compose(
         "fewest-pending",
-        UP,
+        STARTING,
         "fewest-pending",
         about="the one with the fewest messages not completed",
         choose_when="messages take unequal times, and completions are known",
@@ -298,7 +304,7 @@ PRESETS: Final = (
     ),
     compose(
         "hot-standby",
-        UP,
+        STARTING,
         "first-by-name",
         about="the first by name gets everything; the next takes over when it is gone",
         choose_when="one must do all the work and another be ready",

@@ -4,18 +4,22 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterable, Sequence
-from typing import Any, ClassVar, TypeVar
+from typing import Any, ClassVar, Final, Literal, TypeVar
 
 import msgspec
 
 from fairlead.balance.change import STATE
 from fairlead.balance.elimination import Elimination, drop_where
-from fairlead.balance.message import NO_DESTINATION
+from fairlead.balance.message import NO_DESTINATION, ON_GROUP, Message, text
 from fairlead.balance.objects import Object, Ref, Worker
 from fairlead.balance.policy import Policy, Raw, Tables
 from fairlead.errors import ConfigError
 
 KIND = "destination"
+AFFINE: Final = (
+    "affinity: a message goes where its group went, as long as that destination is eligible or "
+    "draining; only the first of a group is chosen for, and counted"
+)
 
 ABSENT: Elimination[None, Any] = drop_where(
     "absent",
@@ -41,6 +45,18 @@ WEIGHT_ZERO: Elimination[None, Any] = drop_where(
     lambda _, c: c.weight == 0,
     lambda _, c: "weight is 0",
 )
+
+
+DRAINING: Elimination[Any, Any] = drop_where(
+    "draining",
+    "nothing new starts on destinations that are draining; groups that are theirs stay",
+    lambda _, c: c.draining,
+    lambda _, c: "draining is true",
+)
+
+
+Affinity = Literal["none", "group"]
+"""`group`: a message goes where its group went, as long as that destination is eligible."""
 
 
 class Destination(Worker, frozen=True, kw_only=True):
@@ -75,6 +91,25 @@ class DestinationPolicy(Policy[T, Any, Any]):
         self.refs = self.ordered(list(self.objects))
         self.index = {ref: i for i, ref in enumerate(self.refs)}
         self.members = tuple(ref.name for ref in self.refs)
+        options = getattr(tables, "options", None)
+        self.binds = self.rebinds = getattr(options, "affinity", "none") == "group"
+        self._check_affinity()
+        self._holding: tuple[int, frozenset[int]] | None = None
+
+    def _check_affinity(self) -> None:
+        where = 'options.affinity: found "group", but '
+        if self.rebinds and self.reads:
+            raise ConfigError(
+                f"{where}an elimination reads the message's {self.reads[0]}, so a destination "
+                "could be eligible for a part of a group only; allowed: without that elimination",
+                ["options", "affinity"],
+            )
+        if self.rebinds and self.timed(()):
+            raise ConfigError(
+                f"{where}completions decide who is busy (a capacity), and a group would go to one "
+                "that is; allowed: without a capacity",
+                ["options", "affinity"],
+            )
 
     def ordered(self, refs: list[Ref]) -> list[Ref]:
         """The order of the rule's members: that of the file, unless a policy says otherwise."""
@@ -107,6 +142,37 @@ class DestinationPolicy(Policy[T, Any, Any]):
     def passes(self, each: Any) -> bool:  # noqa: ANN401 - a table of the policy's own
         """Whether a destination gets through the steps, if it were alone."""
         return all(step.keep(None, [each]) for step in self.steps)
+
+    def heeds(self) -> set[str]:
+        return (super().heeds() - {"bind", "producer"}) if self.rebinds else super().heeds()
+
+    def binding(self, raw: Raw, message: Message) -> Raw | None:
+        group = text(message, "group")
+        return (ON_GROUP, group) if self.rebinds and group else None
+
+    def bind_default(self, key: object) -> str:
+        return ON_GROUP if self.rebinds else ""
+
+    def holding(self, raw: Raw) -> frozenset[int]:
+        """Who is eligible, and who would be if it were not draining."""
+        if self._holding is None or self._holding[0] != self.version:
+            key = self.key(raw)
+            left, _ = self.candidates(key)
+            for step in self.eliminations():
+                if step.name != DRAINING.name:
+                    left = step.keep(key, left)
+            staying = {self.member(each) for each in left}
+            self._holding = (self.version, frozenset(staying.union(self.verdict(raw).members)))
+        return self._holding[1]
+
+    def refusal(self, attribute: str) -> str | None:
+        if self.rebinds and attribute == "capacity":
+            return 'with affinity = "group" nobody can be busy'
+        return None
+
+    def affine(self) -> list[str]:
+        """What becomes of groups, in words."""
+        return [AFFINE] if self.rebinds else []
 
     def failed(self, ref: Ref) -> None:
         """The destination is down, and what it held will never be completed."""

@@ -16,6 +16,7 @@ from fairlead.balance.policies.destinations import (
     ABSENT,
     DISABLED,
     WEIGHT_ZERO,
+    Affinity,
     Destination,
     DestinationPolicy,
     ListTables,
@@ -42,6 +43,7 @@ class MsmqOptions(Table, frozen=True, kw_only=True):
     """`catch-up`: a newcomer gets everything until its ratio has caught up; `level`: no burst."""
 
     newcomer: Literal["catch-up", "level"] = "catch-up"
+    affinity: Affinity = "none"
 
 
 class MsmqTables(ListTables, frozen=True, kw_only=True):
@@ -94,4 +96,5 @@ class Msmq(DestinationPolicy[MsmqTables]):
             *(f"{e.name}: {e.about}" for e in self.steps),
             "choose least-served: the lowest sent/weight; ties to the heavier, then by name",
             f"a destination that is added, enabled again or re-weighted {NEWCOMERS[self.level]}",
+            *self.affine(),
         ]

@@ -15,6 +15,7 @@ from fairlead.balance.objects import Capacity, Ref, Table
 from fairlead.balance.policies.destinations import (
     ABSENT,
     DOWN,
+    Affinity,
     Destination,
     DestinationPolicy,
     ListTables,
@@ -33,7 +34,9 @@ class Peer(Destination, frozen=True, kw_only=True):
 
 
 class NanomsgOptions(Table, frozen=True, kw_only=True):
-    """There are none."""
+    """Nothing of nanomsg's own."""
+
+    affinity: Affinity = "none"
 
 
 class NanomsgTables(ListTables, frozen=True, kw_only=True):
@@ -86,7 +89,7 @@ class Nanomsg(DestinationPolicy[NanomsgTables]):
     def refusal(self, attribute: str) -> str | None:
         if attribute == "priority":
             return "an endpoint keeps the priority it was added with"
-        return None
+        return super().refusal(attribute)
 
     def effective(self) -> list[str]:
         rule = (
@@ -97,4 +100,5 @@ class Nanomsg(DestinationPolicy[NanomsgTables]):
             *(f"{e.name}: {e.about}" for e in self.steps),
             rule,
             "a peer with a capacity is busy while it holds that many messages",
+            *self.affine(),
         ]

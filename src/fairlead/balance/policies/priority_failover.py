@@ -19,8 +19,10 @@ from fairlead.balance.objects import Ref, Weight
 from fairlead.balance.policies.destinations import (
     ABSENT,
     DISABLED,
+    DRAINING,
     KIND,
     WEIGHT_ZERO,
+    Affinity,
     Destination,
     ListTables,
 )
@@ -45,6 +47,7 @@ class Server(Destination, frozen=True, kw_only=True):
     weight: Weight = 1
     enabled: bool = True
     state: Literal["up", "down"] = "up"
+    draining: bool = False
 
 
 class FailoverOptions(SlowStarting, frozen=True, kw_only=True):
@@ -59,6 +62,7 @@ class FailoverOptions(SlowStarting, frozen=True, kw_only=True):
     than this uses everybody, also those that are down; 0: never."""
     failback_delay: Decimal | UnsetType = UNSET
     """Seconds for which one that is up again still counts as down."""
+    affinity: Affinity = "none"
 
 
 class FailoverTables(ListTables, frozen=True, kw_only=True):
@@ -167,7 +171,11 @@ class PriorityFailover(ReturningPolicy[FailoverTables]):
         """Work out what each level and each destination gets."""
         serving = [c for c in self.listed if all(s.keep(None, [c]) for s in IN_SERVICE)]
         self.levels = self._shared(serving)
-        used = [c for c in serving if self.levels[c.priority].share and self._usable(c)]
+        used = [
+            c
+            for c in serving
+            if self.levels[c.priority].share and self._usable(c) and not c.draining
+        ]
         weight = {c.name: c.weight * self._pace(c) for c in used}
         inside: dict[int, int] = {}
         for c in used:
@@ -184,7 +192,7 @@ class PriorityFailover(ReturningPolicy[FailoverTables]):
     def _shared(self, serving: Sequence[Server]) -> dict[int, Level]:
         priorities = sorted({c.priority for c in serving})
         on = {p: [c for c in serving if c.priority == p] for p in priorities}
-        health = [Health(sum(c.state == "up" for c in on[p]), len(on[p])) for p in priorities]
+        health = [Health(sum(map(_healthy, on[p])), len(on[p])) for p in priorities]
         if self.gradual:
             found = shares(health, self.overprovisioning, self.panic_threshold)
             return dict(zip(priorities, found, strict=True))
@@ -199,7 +207,7 @@ class PriorityFailover(ReturningPolicy[FailoverTables]):
 
     def passes(self, each: Any) -> bool:  # noqa: ANN401 - one of ours
         """Whether a destination is in service, and up."""
-        return each.state == "up" and all(step.keep(None, [each]) for step in IN_SERVICE)
+        return _healthy(each) and all(step.keep(None, [each]) for step in IN_SERVICE)
 
     def peers(self, i: int) -> list[int]:
         return [j for j in super().peers(i) if self.listed[j].priority == self.listed[i].priority]
@@ -224,6 +232,7 @@ class PriorityFailover(ReturningPolicy[FailoverTables]):
                 lambda _, c: not levels[c.priority].share,
                 lambda _, c: f"priority {c.priority} gets 0 % now",
             ),
+            DRAINING,
         )
 
     def changed(self, ref: Ref, before: Any, after: Any) -> None:  # noqa: ANN401
@@ -266,11 +275,16 @@ class PriorityFailover(ReturningPolicy[FailoverTables]):
             "choose least-served: the lowest sent/share; ties to the heavier, then by name"
         )
         found.append("when the shares change, everybody starts level")
-        found += self.returning()
+        found += [*self.returning(), *self.affine()]
         for priority, level in sorted(self.levels.items()):
             panic = ", everybody is used" if level.panic else ""
             found.append(f"now priority {priority} gets {level.share} %{panic}")
         return found
+
+
+def _healthy(each: Server) -> bool:
+    """Whether new work can start there."""
+    return each.state == "up" and not each.draining
 
 
 def _or(value: int | UnsetType, default: int) -> int:

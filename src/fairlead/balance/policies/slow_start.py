@@ -114,12 +114,15 @@ def per_mille(step: int, aggression: Decimal) -> int:
     return int(EXACT.to_integral_value(EXACT.multiply(part, Decimal(WHOLE))))
 
 
+FAILBACK: Final = (FAILBACK_DELAY, Decimal | UnsetType, UNSET)
+"""The option `failback_delay`, in seconds, for `extended`."""
+
+
 @cache
-def with_failback_delay(options: type[Returning]) -> type[Returning]:
-    """The same options and `failback_delay`, in seconds."""
-    field = (FAILBACK_DELAY, Decimal | UnsetType, UNSET)
+def extended(options: type[Returning], fields: tuple[tuple[str, Any, Any], ...]) -> type[Returning]:
+    """The same options and these: name, type and default."""
     made: Any = msgspec.defstruct(
-        options.__name__, [field], bases=(options,), frozen=True, kw_only=True
+        options.__name__, fields, bases=(options,), frozen=True, kw_only=True
     )
     return cast(type[Returning], made)
 
