@@ -25,6 +25,7 @@ from fairlead import Balancer, Change, Cluster, dispatch, route
 from fairlead.compiled.router import Plan
 from fairlead.errors import MessageError
 from fairlead.pipeline.accept import accept
+from fairlead.pipeline.blocks import MOST_NESTED
 from fairlead.pipeline.columns import TIME
 from fairlead.pipeline.deliver import Delivery
 from fairlead.pipeline.dispatch import Summary, prepare, rejected, run
@@ -188,6 +189,31 @@ def test_changes_hold_for_messages_of_their_time(spark: SparkSession) -> None:
     assert [(r["destination"], r["outcome"], r["sequence"]) for r in found] == live(
         plain, messages, changes
     )
+
+
+def test_hundreds_of_changes(spark: SparkSession, tmp_path: Path) -> None:
+    """More times than Spark compiles conditions for; in place, and cut into blocks."""
+    destinations = [{"name": name, "weight": 10} for name in "ABC"]
+    slow = Cluster.of("weighted", options={"slow_start": 20}, destination=destinations)
+    changes = [
+        Change("ABC"[k % 3], "state", state, (50 * k + second) * 1_000_000)
+        for k in range(40)
+        for second, state in ((3, "down"), (9, "up"))
+    ]
+    assert len(Plan([slow], changes).times) > MOST_NESTED
+    n = 2_000
+    table = pa.table({"id": [f"m{k:05}" for k in range(n)], "time": pa.array(range(n))})
+    wanted = [tuple(r.values()) for r in route(table, slow, changes).select(DECIDED).to_pylist()]
+    ordered = read(spark, write(table, tmp_path / "in", 4, "parquet", 0))
+    lost = spark.createDataFrame([("lost", None)], "id string, time long")
+    mixed = ordered.unionByName(lost).repartition(3)
+    for k, (frame, rejects) in enumerate(((ordered, 0), (mixed, 1))):
+        found, summary = deliver(
+            spark, frame, tmp_path / f"out{k}", [slow], changes=changes, as_in_files=not rejects
+        )
+        assert sorted(found) == wanted  # the ids are in the order of the messages
+        assert summary.rejected == rejects
+        assert len(summary.phases) == len(Plan([slow], changes).times) + 1
 
 
 def test_several_clusters_keep_apart(spark: SparkSession) -> None:

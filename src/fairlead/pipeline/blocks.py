@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Final
 
+import numpy as np
+import pyarrow as pa
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
@@ -27,6 +29,8 @@ MOST_BLOCKS: Final = 4_000
 FEWEST_PIECES: Final = 2
 PIECE: Final = ("_metadata.file_path", "_metadata.file_block_start")
 HASHES: Final = 1 << 64
+MOST_NESTED: Final = 250
+"""Conditions that Spark still compiles; with more times, a look-up in Python is faster."""
 
 Place = tuple[int, str]
 """(key, id): a message's place in the order."""
@@ -118,6 +122,8 @@ def cut(sample: Sample, *, rows_a_block: int = ROWS_A_BLOCK) -> Blocks:
 
 def version(times: Sequence[int], time: str) -> Column:
     """How many of the ascending `times` are at or before the time in this column."""
+    if len(times) > MOST_NESTED:
+        return _looked_up(times, time)
 
     def among(low: int, high: int) -> Column:
         if low == high:
@@ -128,3 +134,15 @@ def version(times: Sequence[int], time: str) -> Column:
         )
 
     return among(0, len(times))
+
+
+def _looked_up(times: Sequence[int], time: str) -> Column:
+    known = np.array(times, np.int64)
+
+    def look_up(column: pa.Array) -> pa.Array:
+        # A row without a time is rejected; it has any version.
+        found = np.searchsorted(known, np.asarray(column.fill_null(0)), "right")
+        return pa.array(found.astype(np.int32))
+
+    look_up.__annotations__ = {"column": pa.Array, "return": pa.Array}
+    return F.arrow_udf(look_up, "int")(F.col(time))  # type: ignore[attr-defined,no-any-return]
