@@ -1,0 +1,60 @@
+"""The beginning of the page: how many, where to, when, and how far from the weights."""
+
+from __future__ import annotations
+
+from fairlead.report import deviation
+from fairlead.report.markup import Html, tag, together
+from fairlead.report.told import Run
+from fairlead.report.words import Names, duration, moment, visible
+
+ROUTED = "routed"
+
+
+def headline(run: Run, names: Names) -> Html:
+    """What a reader should know who reads nothing else."""
+    policies = run.facts.policies
+    under = (
+        f"under {policies.shown[0].policy}"
+        if policies.number == 1
+        else f"among {policies.number:,} clusters"
+    )
+    changes = len(run.phases) - 1
+    through = f", through {changes:,} change{'s' if changes > 1 else ''}" if changes else ""
+    return tag(
+        "header",
+        tag("p", "Fairlead dispatch report", class_="soft"),
+        tag("h1", f"{visible(run.facts.made.messages)} {under}{through}"),
+        _tiles(run),
+        tag("p", deviation.told(run.phases, names), class_="lead"),
+    )
+
+
+def _tiles(run: Run) -> Html:
+    tiles = [_tile("messages in", f"{run.read:,}")]
+    for outcome, n in run.outcomes.items():
+        tiles.append(_tile(outcome, f"{n:,}", "good" if outcome == ROUTED else "bad"))
+    tiles.append(_tile("rejected", f"{run.rejected:,}", "bad" if run.rejected else ""))
+    period = run.facts.period
+    if period is not None:
+        length = duration(period.last - period.first)
+        times = f"{moment(period.first)} to {moment(period.last)}"
+        tiles.append(_tile(f"period: {length}", times, "wide"))
+    return tag("dl", *tiles, class_="tiles")
+
+
+def _tile(term: str, value: str, kind: str = "") -> Html:
+    return tag("div", tag("dt", term), tag("dd", value), class_=kind or None)
+
+
+def outcome_words(run: Run) -> Html:
+    """Decided and rejected, as a sentence."""
+    told = ", ".join(f"{n:,} {outcome}" for outcome, n in run.outcomes.items()) or "none"
+    return together(
+        [
+            tag(
+                "p",
+                f"{run.read:,} rows in = {run.decided:,} decided ({told}) "
+                f"+ {run.rejected:,} rejected.",
+            )
+        ]
+    )
