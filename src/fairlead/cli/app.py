@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Sequence
 from enum import StrEnum
 from pathlib import Path
@@ -142,6 +141,7 @@ def dispatch(
     Example: `fairlead dispatch calls.csv -c pool.toml -o routed --column "time=started_at"`
     """
     from fairlead.cli.dispatch import run_dispatch
+    from fairlead.cli.options import command_line
 
     run_dispatch(
         messages,
@@ -157,7 +157,7 @@ def dispatch(
         trust_ids=trust_ids,
         overwrite=overwrite,
         master=master,
-        command=None if no_report else shlex.join(["fairlead", *context.obj]),
+        command=None if no_report else command_line(["fairlead", *context.obj]),
     )
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib.util
-import shlex
 import shutil
 import zipfile
 from pathlib import Path
@@ -12,6 +11,7 @@ from typing import Final
 from fairlead import report
 from fairlead.cli.dispatch import print_summary, write_report
 from fairlead.cli.explain import explain_made
+from fairlead.cli.options import command_line
 from fairlead.cli.progress import Stages
 from fairlead.cli.show import console
 from fairlead.config.changes import load_changes
@@ -115,7 +115,7 @@ def _by_hand(out: Path, policy: str, folder: str) -> str:
     given += ["--changes", f"{out / STORM}", "--out", folder]
     for name, expression in COLUMNS.items():
         given += ["--column", f"{name}={expression}"]
-    return shlex.join(given)
+    return command_line(given)
 
 
 def _next_steps(out: Path) -> None:

@@ -21,7 +21,7 @@ from fairlead.pipeline.survey import Survey
 
 MOST_STREAMS: Final = 20
 MOST_STEPS: Final = 50
-MOST_CHANGES: Final = 20
+MOST_CHANGES: Final = 8
 MOST_CLUSTERS: Final = 20
 MOST_DESTINATIONS: Final = 50
 GROUP: Final = "group"

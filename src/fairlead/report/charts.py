@@ -25,6 +25,8 @@ TEXT: Final = "currentColor"
 ROW: Final = 24
 """Height of a bar with its name, in pixels."""
 LONGEST_LABEL: Final = 150
+HOURS: Final = {"hours": "%H:%M", "minutes": "%H:%M"}
+"""How a time axis tells hours; days and longer are told as Vega does."""
 
 Spec = dict[str, Any]
 
@@ -40,7 +42,7 @@ class Layer:
 
 @dataclass(frozen=True)
 class Mark:
-    """A vertical line at a time."""
+    """A vertical line at a time; `label` stands above it, "" where there is no room."""
 
     at: float
     label: str
@@ -49,11 +51,10 @@ class Mark:
 
 @dataclass(frozen=True)
 class Axis:
-    """Where the bins stand: milliseconds since the epoch (`dates`), or seconds."""
+    """Where the bins begin: milliseconds since the epoch (`dates`), or seconds."""
 
     starts: Sequence[float]
-    ends: Sequence[float]
-    names: Sequence[str]
+    width: float
     dates: bool
 
 
@@ -61,38 +62,39 @@ def stacked(layers: Sequence[Layer], axis: Axis, marks: Sequence[Mark], *, parts
     """Bars over time, one on another; `parts`: as parts of the whole of each bin."""
     import altair as alt
 
-    rows = _stacked_rows(layers, axis, parts=parts)
     kind = "T" if axis.dates else "Q"
     scale = alt.Scale(nice=False, **({"type": "utc"} if axis.dates else {"zero": False}))
-    about = alt.Axis(
+    along = alt.Axis(
         title=None if axis.dates else "seconds",
         tickCount=alt.ExprRef("max(2, width / 110)"),
+        format=HOURS if axis.dates else "~g",
         grid=False,
         labelFlush=True,
         labelOverlap="greedy",
     )
-    upwards = alt.Axis(title=None, format=".0%" if parts else "~s", tickCount=4)
+    label = f"format(datum.value, '{'.0%' if parts else '~s'}')"
+    colours = alt.Scale(
+        domain=[layer.name for layer in layers], range=[layer.colour for layer in layers]
+    )
     bars = (
-        alt.Chart(alt.InlineData(values=rows))
+        alt.Chart(alt.InlineData(values=_stacked_rows(layers, axis, parts=parts)))
+        .transform_calculate(
+            end=f"datum.t + {axis.width!r}",
+            when="utcFormat(datum.t, '%Y-%m-%d %H:%M:%S') + ' UTC'"
+            if axis.dates
+            else "format(datum.t, ',') + ' s'",
+        )
         .mark_rect(aria=False)
         .encode(
-            x=alt.X(f"t:{kind}", scale=scale, axis=about),
-            x2="e",
-            y=alt.Y("a:Q", axis=upwards, scale=alt.Scale(domainMin=0)),
+            x=alt.X(f"t:{kind}", scale=scale, axis=along),
+            x2="end",
+            y=alt.Y("a:Q", axis=alt.Axis(title=None, labelExpr=label, tickCount=4)),
             y2="b",
-            color=alt.Color(
-                "s:N",
-                legend=None,
-                scale=alt.Scale(
-                    domain=[layer.name for layer in layers],
-                    range=[layer.colour for layer in layers],
-                ),
-            ),
+            color=alt.Color("s:N", legend=None, scale=colours),
             tooltip=[
-                alt.Tooltip("w:N", title="time"),
+                alt.Tooltip("when:N", title="from"),
                 alt.Tooltip("s:N", title="name"),
                 alt.Tooltip("n:Q", title="messages", format=","),
-                alt.Tooltip("p:Q", title="of this bin", format=".2%"),
             ],
         )
     )
@@ -100,22 +102,22 @@ def stacked(layers: Sequence[Layer], axis: Axis, marks: Sequence[Mark], *, parts
 
 
 def _stacked_rows(layers: Sequence[Layer], axis: Axis, *, parts: bool) -> list[dict[str, Any]]:
-    # A domain of dates would be an expression that Vega's interpreter reads as years. So a row of
-    # no height spans all bins, also those at the ends that are empty.
-    whole = {"t": axis.starts[0], "e": axis.ends[-1], "a": 0, "b": 0, "s": layers[0].name}
-    rows: list[dict[str, Any]] = [whole]
-    for k, (start, end, name) in enumerate(zip(axis.starts, axis.ends, axis.names, strict=True)):
+    # A domain of dates would be an expression that Vega's interpreter reads as years. So rows of
+    # no height span all bins, also those at the ends that are empty.
+    ends = (axis.starts[0], axis.starts[-1])
+    rows = [{"t": at, "s": layers[0].name, "n": 0, "a": 0, "b": 0} for at in ends]
+    for k, start in enumerate(axis.starts):
         total = sum(layer.counts[k] for layer in layers)
         below = 0
         for layer in layers:
             n = layer.counts[k]
             if n:
-                unit = total if parts else 1
-                low, high = below / unit, (below + n) / unit
-                rows.append(
-                    {"t": start, "e": end, "w": name, "s": layer.name, "n": n}
-                    | {"a": round(low, 5), "b": round(high, 5), "p": round(n / total, 5)}
+                low, high = (
+                    (below, below + n)
+                    if not parts
+                    else (round(below / total, 4), round((below + n) / total, 4))
                 )
+                rows.append({"t": start, "s": layer.name, "n": n, "a": low, "b": high})
                 below += n
     return rows
 
@@ -126,9 +128,9 @@ def _lines(marks: Sequence[Mark], kind: str) -> list[alt.Chart]:
     rows = [{"t": mark.at, "label": mark.label, "text": mark.text} for mark in marks]
     base = alt.Chart(alt.InlineData(values=rows)).encode(
         x=f"t:{kind}",
-        tooltip=[alt.Tooltip("label:N", title="change"), alt.Tooltip("text:N", title="what")],
+        tooltip=alt.Tooltip("text:N", title="change"),
     )
-    lines = base.mark_rule(color=TEXT, strokeWidth=1.5, strokeDash=[4, 3], aria=False)
+    lines = base.mark_rule(color=TEXT, strokeWidth=1.5, strokeDash=[4, 3], opacity=0.8, aria=False)
     numbers = base.mark_text(y=-8, color=TEXT, fontWeight="bold", fontSize=12, aria=False).encode(
         text="label:N"
     )

@@ -9,6 +9,8 @@ from fairlead.report.told import Phase, Share
 from fairlead.report.words import Names, percent, plural
 
 SMALLEST_POINTS = 0.0001
+A_MESSAGE = 1 - 1e-6
+"""Shares are floating-point numbers here: they are only looked at."""
 
 
 @dataclass(frozen=True)
@@ -16,7 +18,6 @@ class Deviation:
     """A share that is not what its weight says."""
 
     share: Share
-    phase: Phase
     expected: float
     messages: float
     """More (or fewer) than by weight."""
@@ -29,20 +30,24 @@ class Deviation:
 
 def largest(phases: Iterable[Phase]) -> Deviation | None:
     """The largest deviation; None where each is less than a message: nothing is left to share."""
-    found = [
-        each for phase in phases for each in _deviations(phase) if abs(each.messages) >= 1 - 1e-9
-    ]
+    found = [each for phase in phases if (each := _largest(phase)) is not None]
     return max(found, key=lambda each: abs(each.points), default=None)
 
 
-def _deviations(phase: Phase) -> Iterable[Deviation]:
+def _largest(phase: Phase) -> Deviation | None:
     routed: dict[str, int] = {}
     for share in phase.shares:
         routed[share.cluster] = routed.get(share.cluster, 0) + share.messages
+    most, found = 0.0, None
     for share in phase.shares:
-        total = routed[share.cluster]
-        if share.expected is not None and total:
-            yield Deviation(share, phase, share.expected, share.messages - share.expected * total)
+        if share.expected is not None:
+            points = abs(share.share - share.expected)
+            if points > most and points * routed[share.cluster] >= A_MESSAGE:
+                most, found = points, share
+    if found is None or found.expected is None:
+        return None
+    more = found.messages - found.expected * routed[found.cluster]
+    return Deviation(found, found.expected, more)
 
 
 def weighed(phases: Iterable[Phase]) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fairlead.report import deviation
-from fairlead.report.markup import Html, tag, together
+from fairlead.report.markup import Child, Html, tag, together
 from fairlead.report.told import Run
 from fairlead.report.words import Names, duration, moment, visible
 
@@ -23,7 +23,7 @@ def headline(run: Run, names: Names) -> Html:
     return tag(
         "header",
         tag("p", "Fairlead dispatch report", class_="soft"),
-        tag("h1", f"{visible(run.facts.made.messages)} {under}{through}"),
+        tag("h1", f"{_short(run.facts.made.messages)} {under}{through}"),
         _tiles(run),
         tag("p", deviation.told(run.phases, names), class_="lead"),
     )
@@ -37,12 +37,17 @@ def _tiles(run: Run) -> Html:
     period = run.facts.period
     if period is not None:
         length = duration(period.last - period.first)
-        times = f"{moment(period.first)} to {moment(period.last)}"
-        tiles.append(_tile(f"period: {length}", times, "wide"))
+        first, last = (tag("span", moment(time)) for time in (period.first, period.last))
+        tiles.append(_tile(f"period: {length}", together([first, " to ", last]), "wide"))
     return tag("dl", *tiles, class_="tiles")
 
 
-def _tile(term: str, value: str, kind: str = "") -> Html:
+def _short(place: str) -> str:
+    """The last part of a path."""
+    return visible(place.rstrip("/\\").replace("\\", "/").rpartition("/")[2] or place)
+
+
+def _tile(term: str, value: Child, kind: str = "") -> Html:
     return tag("div", tag("dt", term), tag("dd", value), class_=kind or None)
 
 

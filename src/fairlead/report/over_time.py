@@ -8,14 +8,18 @@ from typing import Final
 from fairlead.report.charts import OTHERS, PALETTE, Axis, Layer, Mark, stacked
 from fairlead.report.markup import Html, tag
 from fairlead.report.parts import figure, key, legend, numbers, section, table
-from fairlead.report.told import OverTime, Run, Series
+from fairlead.report.told import OverTime, Run, Series, Step
 from fairlead.report.words import Names, date, every, moment, plural, visible
 
-NEAR: Final = 25
-"""Two changes closer than one part of so many of the whole time share a number."""
+MOST_LABELS: Final = 12
+"""Numbers of changes that have room above a chart on a phone."""
+MOST_STEPS: Final = 8
+"""Longer lists of changes are folded."""
+LONGEST_CHANGE: Final = 100
 MOST_LEVELS: Final = 12
+ROUTED: Final = "routed"
 OUTCOMES: Final = {
-    "routed": PALETTE[2],
+    ROUTED: PALETTE[2],
     "no-destination": PALETTE[3],
     "unknown-queue": PALETTE[1],
     "put-inhibited": PALETTE[4],
@@ -86,28 +90,26 @@ def _sum(series: Sequence[Series]) -> list[int]:
 def _by_outcome(seen: OverTime) -> list[Layer]:
     return [
         Layer(str(each.name), OUTCOMES.get(str(each.name), OTHERS), each.counts)
-        for each in seen.outcomes
+        for each in sorted(seen.outcomes, key=lambda each: each.name != ROUTED)
     ]
 
 
 def _chart(run: Run, seen: OverTime, layers: list[Layer], title: str, *, parts: bool) -> Html:
     axis = _axis(seen)
-    marks = _marks(run, seen)
+    marks = _marks(run, seen, dates=axis.dates)
+    times = [moment(seen.start + k * seen.width) for k in range(len(axis.starts))]
     what = "Parts of the messages" if parts else "Messages"
     about = f"{what} in each {every(seen.width)}"
     listing = table(
         ["from", *(layer.name for layer in layers)],
-        [
-            [name, *(f"{layer.counts[k]:,}" for layer in layers)]
-            for k, name in enumerate(axis.names)
-        ],
+        [[time, *(f"{layer.counts[k]:,}" for layer in layers)] for k, time in enumerate(times)],
     )
     entries = [key("dash", "a change, by its number")] if marks else []
     return figure(
         title,
         about,
         stacked(layers, axis, marks, parts=parts),
-        f"{title}: {about}, from {axis.names[0]} on, as stacked bars of "
+        f"{title}: {about}, from {times[0]} on, as stacked bars of "
         f"{plural(len(layers), 'series')}, with {plural(len(marks), 'change')} marked.",
         legend(layers, *entries),
         numbers(listing),
@@ -116,37 +118,51 @@ def _chart(run: Run, seen: OverTime, layers: list[Layer], title: str, *, parts: 
 
 
 def _axis(seen: OverTime) -> Axis:
-    number = max(len(each.counts) for each in seen.outcomes)
-    edges = [seen.start + k * seen.width for k in range(number + 1)]
-    dates = date(edges[0]) is not None and date(edges[-1]) is not None
+    number = _bins(seen)
+    dates = all(date(seen.start + k * seen.width) is not None for k in (0, number))
+    starts = [_place(seen.start + k * seen.width, dates=dates) for k in range(number)]
+    return Axis(starts, _place(seen.width, dates=dates), dates)
+
+
+def _bins(seen: OverTime) -> int:
+    return max(len(each.counts) for each in seen.outcomes)
+
+
+def _place(micros: int, *, dates: bool) -> float:
+    """On a chart's axis: milliseconds, or seconds; whole ones as such, which are shorter."""
     unit = 1_000 if dates else 1_000_000
-    places = [edge / unit for edge in edges]
-    return Axis(places[:-1], places[1:], [moment(edge) for edge in edges[:-1]], dates)
+    return micros // unit if micros % unit == 0 else micros / unit
 
 
-def _marks(run: Run, seen: OverTime) -> list[Mark]:
-    """The changes inside; those that stand close together share a line and its numbers."""
-    axis = _axis(seen)
-    end = seen.start + seen.width * len(axis.starts)
-    near = (end - seen.start) // NEAR
+def _marks(run: Run, seen: OverTime, *, dates: bool) -> list[Mark]:
+    """The changes inside, one line a bin; those that stand close together share their numbers."""
+    end = seen.start + seen.width * _bins(seen)
     told = {step.time: ", ".join(step.changes) for step in run.facts.steps}
-    together: list[list[tuple[int, int]]] = []
-    for k, phase in enumerate(run.phases):
-        if phase.since is None or not seen.start <= phase.since < end:
-            continue
-        if together and phase.since - together[-1][0][1] < near:
-            together[-1].append((k, phase.since))
-        else:
-            together.append([(k, phase.since)])
-    unit = 1_000 if axis.dates else 1_000_000
-    return [
-        Mark(
-            each[0][1] / unit,
-            str(each[0][0]) if len(each) == 1 else f"{each[0][0]} to {each[-1][0]}",
-            visible("; ".join(told.get(time, "") for _, time in each)),
-        )
-        for each in together
+    inside = [
+        (k, phase.since)
+        for k, phase in enumerate(run.phases)
+        if phase.since is not None and seen.start <= phase.since < end
     ]
+    labels = _labels(inside, (end - seen.start) // MOST_LABELS)
+    drawn: dict[int, Mark] = {}
+    for k, time in inside:
+        text = visible(f"{k}: {told.get(time, moment(time))}")
+        mark = Mark(_place(time, dates=dates), labels.get(k, ""), text)
+        drawn.setdefault((time - seen.start) // seen.width, mark)
+    return list(drawn.values())
+
+
+def _labels(changes: Sequence[tuple[int, int]], room: int) -> dict[int, str]:
+    """The numbers to be written, each at the first of the changes that share its room."""
+    together: list[list[int]] = []
+    begins = 0
+    for k, time in changes:
+        if together and time - begins < room:
+            together[-1].append(k)
+        else:
+            together.append([k])
+            begins = time
+    return {each[0]: "-".join(map(str, dict.fromkeys((each[0], each[-1])))) for each in together}
 
 
 def _steps(run: Run) -> Html:
@@ -155,21 +171,23 @@ def _steps(run: Run) -> Html:
     known = [step for step in run.facts.steps if step.time in number]
     if not known:
         return tag("p", "Nothing changed in the cluster.", class_="soft")
-    items = []
-    for step in known:
-        more = f" and {step.more:,} more" if step.more else ""
-        items.append(
-            tag(
-                "li",
-                tag("b", moment(step.time)),
-                ": " + ", ".join(visible(change) for change in step.changes) + more,
-                value=number[step.time],
-            )
-        )
+    items = [_step(step, number[step.time]) for step in known]
+    folded = tag(
+        "details",
+        tag("summary", plural(len(items) - MOST_STEPS, "more change")),
+        tag("ol", *items[MOST_STEPS:], class_="steps"),
+    )
     left = len(run.phases) - 1 - len(known)
     return tag(
         "div",
         tag("h3", "What changed"),
-        tag("ol", *items, class_="steps"),
+        tag("ol", *items[:MOST_STEPS], class_="steps"),
+        folded if len(items) > MOST_STEPS else "",
         tag("p", f"… {left:,} more in journal.json", class_="soft") if left > 0 else "",
     )
+
+
+def _step(step: Step, number: int) -> Html:
+    changes = ", ".join(visible(change, LONGEST_CHANGE) for change in step.changes)
+    more = f" and {step.more:,} more" if step.more else ""
+    return tag("li", tag("b", moment(step.time)), f": {changes}{more}", value=number)

@@ -50,16 +50,14 @@ def groups(run: Run) -> Html | None:
         told = "The table has a column group, and no routed message names one."
         return section("groups", "Groups", tag("p", told))
     part = percent(found.spread / found.number)
-    lines = [
-        tag(
-            "p",
-            f"{plural(found.number, 'group')}; {found.spread:,} of them ({part}) had messages on "
-            "more than one destination.",
-        )
-    ]
-    if found.spread:
-        lines.append(tag("p", tag("strong", f"{NO_ORDER.capitalize()}."), class_="warn"))
-    return section("groups", "Groups", *lines)
+    told = (
+        f"{plural(found.number, 'group')}; {found.spread:,} of them ({part}) had messages on more "
+        "than one destination"
+    )
+    if not found.spread:
+        return section("groups", "Groups", tag("p", f"{told}."))
+    warning = tag("p", f"{told}: ", tag("strong", NO_ORDER), ".", class_="warn")
+    return section("groups", "Groups", warning)
 
 
 def streams(run: Run) -> Html:
@@ -134,6 +132,7 @@ def reproduce(run: Run) -> Html:
     """How to make the same run again, and how to see that it is the same."""
     made = run.facts.made
     rows = [
+        ["messages", visible(made.messages)],
         ["rows in", f"{run.read:,}"],
         ["digest", run.digest],
         ["fairlead", made.fairlead],

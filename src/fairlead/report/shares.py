@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from typing import Final
 
 from fairlead.report import deviation
-from fairlead.report.charts import Bar, bars
+from fairlead.report.charts import BAR, Bar, bars
 from fairlead.report.markup import Html, tag
 from fairlead.report.parts import figure, key, numbers, section, table
 from fairlead.report.told import Phase, Run, Share
 from fairlead.report.words import Names, moment, percent, plural
 
-MOST_PHASES: Final = 12
+MOST_PHASES: Final = 6
 MOST_BARS: Final = 12
 
 
@@ -21,25 +21,33 @@ def shares(run: Run, names: Names) -> Html:
     busy = [(k, phase) for k, phase in enumerate(run.phases) if phase.messages]
     chosen = sorted(sorted(busy, key=lambda each: -each[1].messages)[:MOST_PHASES])
     cards = [_card(k, phase, names, several=run.several_clusters) for k, phase in chosen]
-    more = ""
-    if len(busy) > len(chosen):
-        more = (
-            f"The {MOST_PHASES} phases with the most messages; "
-            f"{len(busy) - len(chosen):,} more in summary.json."
-        )
     weighed = deviation.weighed(phase for _, phase in chosen)
     ticks = [key("tick", "its share by weight")] if weighed else []
     return section(
         "shares",
         "Shares against weights" if weighed else "Shares",
-        tag("p", more, class_="soft") if more else "",
         tag(
             "ul",
-            tag("li", tag("i", style="--c:#4e79c4"), "share of the messages"),
+            tag("li", tag("i", style=f"--c:{BAR}"), "share of the messages"),
             *ticks,
             class_="legend",
         ),
         tag("div", *cards, class_="cards") if cards else tag("p", "No message was decided."),
+        _others(busy, names) if len(busy) > len(chosen) else "",
+    )
+
+
+def _others(busy: Sequence[tuple[int, Phase]], names: Names) -> Html:
+    """All phases in a table, where not all have a chart."""
+    rows = [
+        [since(k, phase), deviation.told([phase], names), f"{phase.messages:,}"]
+        for k, phase in busy
+    ]
+    title = f"The {MOST_PHASES} times with the most messages are drawn; all {len(busy):,}"
+    return tag(
+        "details",
+        tag("summary", title),
+        table(["time", "largest deviation", "messages"], rows, texts=2),
     )
 
 
@@ -54,10 +62,12 @@ def _card(k: int, phase: Phase, names: Names, *, several: bool) -> Html:
     ordered = sorted(phase.shares, key=lambda share: -share.messages)
     top = set(map(id, ordered[:MOST_BARS]))
     shown = [share for share in phase.shares if id(share) in top]
-    about = f"{plural(phase.messages, 'message')}. {deviation.told([phase], names)}"
+    about = plural(phase.messages, "message") + "."
+    if deviation.weighed([phase]):
+        about += f" {deviation.told([phase], names)}"
     hidden = len(phase.shares) - len(shown)
     if hidden:
-        about += f" The {MOST_BARS} destinations with the most messages; {hidden:,} more below."
+        about += f" The {MOST_BARS} destinations with the most messages; {hidden:,} more."
     columns = ["destination", "messages", "share", "weight", "by weight", "points"]
     listing = table(
         (["cluster"] if several else []) + columns,

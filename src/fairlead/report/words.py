@@ -79,7 +79,7 @@ def plural(n: int, what: str) -> str:
 
 def percent(part: float) -> str:
     """A part of 1."""
-    return f"{part:.2%}".replace("%", " %")
+    return f"{part:.2%}"
 
 
 def visible(text: str, longest: int = LONGEST_TEXT) -> str:
