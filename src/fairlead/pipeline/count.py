@@ -23,7 +23,10 @@ def count(written: DataFrame, plan: Plan) -> list[Counted]:
 def count_for_report(
     written: DataFrame, plan: Plan, survey: Survey, made: facts.Made
 ) -> tuple[list[Counted], facts.Facts]:
-    """The same, and what a report tells; the rows are read once more only for their groups."""
+    """The same, and what a report tells; the rows are read once more only for their groups.
+
+    Bins without any decision, such as around changes in a quiet time, are left out.
+    """
     whole = bins.over(*survey.period) if survey.period else None
     close = bins.around(plan.times, whole) if whole else None
     columns = {BIN: whole, CLOSE: close}
@@ -35,6 +38,7 @@ def count_for_report(
         seen: dict[str, OverTime] = {
             name: over_time(counts, name, each, top, plan) for name, each in columns.items() if each
         }
+        seen = {name: each for name, each in seen.items() if each.outcomes}
     finally:
         counts.unpersist()
     return found, facts.Facts(

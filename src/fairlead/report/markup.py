@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
 
-VOID: Final = {"meta", "br"}
+VOID: Final = {"meta"}
 
 
 @dataclass(frozen=True)
