@@ -17,6 +17,7 @@ A_MESSAGE = 1 - 1e-6
 class Deviation:
     """A share that is not what its weight says."""
 
+    phase: Phase
     share: Share
     expected: float
     messages: float
@@ -47,7 +48,7 @@ def _largest(phase: Phase) -> Deviation | None:
     if found is None or found.expected is None:
         return None
     more = found.messages - found.expected * routed[found.cluster]
-    return Deviation(found, found.expected, more)
+    return Deviation(phase, found, found.expected, more)
 
 
 def weighed(phases: Iterable[Phase]) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from fairlead.report import deviation
 from fairlead.report.markup import Child, Html, tag, together
+from fairlead.report.shares import since
 from fairlead.report.told import Run
 from fairlead.report.words import Names, duration, moment, visible
 
@@ -25,8 +26,17 @@ def headline(run: Run, names: Names) -> Html:
         tag("p", "Fairlead dispatch report", class_="soft"),
         tag("h1", f"{_short(run.facts.made.messages)} {under}{through}"),
         _tiles(run),
-        tag("p", deviation.told(run.phases, names), class_="lead"),
+        tag("p", _when(run), deviation.told(run.phases, names), class_="lead"),
     )
+
+
+def _when(run: Run) -> str:
+    """Where the largest deviation is, if it could be in several places."""
+    found = deviation.largest(run.phases)
+    if found is None or len(run.phases) == 1:
+        return "The largest deviation: " if found else ""
+    k = next(k for k, phase in enumerate(run.phases) if phase is found.phase)
+    return f"The largest deviation: {since(k, found.phase)}, "
 
 
 def _tiles(run: Run) -> Html:
@@ -49,17 +59,3 @@ def _short(place: str) -> str:
 
 def _tile(term: str, value: Child, kind: str = "") -> Html:
     return tag("div", tag("dt", term), tag("dd", value), class_=kind or None)
-
-
-def outcome_words(run: Run) -> Html:
-    """Decided and rejected, as a sentence."""
-    told = ", ".join(f"{n:,} {outcome}" for outcome, n in run.outcomes.items()) or "none"
-    return together(
-        [
-            tag(
-                "p",
-                f"{run.read:,} rows in = {run.decided:,} decided ({told}) "
-                f"+ {run.rejected:,} rejected.",
-            )
-        ]
-    )

@@ -13,14 +13,14 @@ from fairlead.report.headline import headline
 from fairlead.report.markup import Html, code, tag
 from fairlead.report.shares import shares
 from fairlead.report.told import Run
-from fairlead.report.words import visible
+from fairlead.report.words import Names, visible
 
 DOCTYPE: Final = "<!DOCTYPE html>\n"
 
 
 def whole(run: Run) -> str:
     """The page as text."""
-    names = rest.names_of(run)
+    names = Names(with_cluster=run.several_clusters)
     sections = (
         shares(run, names),
         over_time.destinations(run, names),

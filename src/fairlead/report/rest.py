@@ -5,12 +5,11 @@ from __future__ import annotations
 from typing import Final
 
 from fairlead.report.charts import PALETTE, Bar, bars
-from fairlead.report.headline import outcome_words
 from fairlead.report.markup import Html, tag, together
 from fairlead.report.over_time import outcomes as outcomes_over_time
 from fairlead.report.parts import figure, numbers, section, table
 from fairlead.report.told import InWords, Run
-from fairlead.report.words import Names, percent, plural, visible
+from fairlead.report.words import percent, plural, visible
 
 MOST_REASONS: Final = 12
 NO_ORDER: Final = "order inside groups is not promised"
@@ -19,10 +18,14 @@ NO_ORDER: Final = "order inside groups is not promised"
 def outcomes(run: Run) -> Html:
     """What became of the rows."""
     chart = outcomes_over_time(run)
+    decided = ", ".join(f"{n:,} {outcome}" for outcome, n in run.outcomes.items()) or "none"
+    told = (
+        f"{run.read:,} rows in = {run.decided:,} decided ({decided}) + {run.rejected:,} rejected."
+    )
     return section(
         "outcomes",
         "Outcomes",
-        outcome_words(run),
+        tag("p", told),
         chart or "",
         _rejects(run) if run.rejected else "",
     )
@@ -148,8 +151,3 @@ def reproduce(run: Run) -> Html:
         tag("p", "The same digest means the same decisions, message for message."),
         tag("div", tag("table", tag("tbody", *items)), class_="scroll"),
     )
-
-
-def names_of(run: Run) -> Names:
-    """Short names for this run's destinations."""
-    return Names(with_cluster=run.several_clusters)

@@ -54,14 +54,16 @@ def _others(busy: Sequence[tuple[int, Phase]], names: Names) -> Html:
 def since(k: int, phase: Phase) -> str:
     """What a phase is called."""
     if phase.since is None:
-        return "From the beginning"
-    return f"After change {k}, since {moment(phase.since)}"
+        return "from the beginning"
+    return f"after change {k}, since {moment(phase.since)}"
 
 
 def _card(k: int, phase: Phase, names: Names, *, several: bool) -> Html:
     ordered = sorted(phase.shares, key=lambda share: -share.messages)
     top = set(map(id, ordered[:MOST_BARS]))
     shown = [share for share in phase.shares if id(share) in top]
+    title = since(k, phase)
+    title = title[0].upper() + title[1:]
     about = plural(phase.messages, "message") + "."
     if deviation.weighed([phase]):
         about += f" {deviation.told([phase], names)}"
@@ -75,10 +77,10 @@ def _card(k: int, phase: Phase, names: Names, *, several: bool) -> Html:
         texts=2 if several else 1,
     )
     return figure(
-        since(k, phase),
+        title,
         about,
         bars([_bar(share, names) for share in shown]),
-        f"{since(k, phase)}: shares of {plural(len(shown), 'destination')} as bars. {about}",
+        f"{title}: shares of {plural(len(shown), 'destination')} as bars. {about}",
         numbers(listing),
     )
 

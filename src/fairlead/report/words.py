@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
 from typing import Final
 
@@ -64,8 +63,7 @@ def duration(micros: int) -> str:
 
 def every(micros: int) -> str:
     """A bin's width: `hour`, `3 days`."""
-    told = duration(micros)
-    return told.removeprefix("1 ") if " " not in told.removeprefix("1 ") else told
+    return duration(micros).removeprefix("1 ")
 
 
 def plural(n: int, what: str) -> str:
@@ -85,8 +83,7 @@ def percent(part: float) -> str:
 def visible(text: str, longest: int = LONGEST_TEXT) -> str:
     """A user's text in one line: what cannot be seen is escaped, what is too long is cut."""
     shown = "".join(
-        c if c.isprintable() else c.encode("unicode_escape", "backslashreplace").decode()
-        for c in text[: longest + 1]
+        c if c.isprintable() else c.encode("unicode_escape").decode() for c in text[: longest + 1]
     )
     return shown if len(shown) <= longest else shown[: longest - 1] + "…"
 
@@ -114,9 +111,3 @@ class Names:
             found, k = f"{short} ({k})", k + 1
         self.taken.add(found)
         return found
-
-
-def listed(texts: Iterable[str]) -> str:
-    """`a, b and c`."""
-    *most, last = texts
-    return f"{', '.join(most)} and {last}" if most else last
