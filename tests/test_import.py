@@ -6,7 +6,18 @@ import sys
 
 import pytest
 
-HEAVY = {"msgspec", "numba", "numpy", "pandas", "pyarrow", "pyspark", "rich", "typer"}
+HEAVY = {
+    "altair",
+    "msgspec",
+    "numba",
+    "numpy",
+    "pandas",
+    "pyarrow",
+    "pyspark",
+    "rich",
+    "typer",
+    "vl_convert",
+}
 
 
 def loaded(code: str) -> set[str]:
@@ -18,6 +29,10 @@ def loaded(code: str) -> set[str]:
 
 def test_import_loads_nothing_heavy() -> None:
     assert not loaded("import fairlead") & HEAVY
+
+
+def test_the_report_loads_its_library_when_it_draws() -> None:
+    assert not loaded("from fairlead import report; report.check_installed()") & HEAVY
 
 
 @pytest.mark.parametrize("name", ["Balancer", "Change", "Cluster", "Decision", "load_clusters"])

@@ -12,6 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
 
+from fairlead import report
 from fairlead.cli.app import run
 
 Row = dict[str, Any]
@@ -466,6 +467,24 @@ def test_a_slow_start_is_dispatched_and_explained(on_spark: Desk) -> None:
         assert f" -> {row['destination']}\n" in desk.out
 
 
+def test_a_dispatch_leaves_a_report(on_spark: Desk) -> None:
+    desk = on_spark
+    given = desk.write("m.csv", messages(12))
+    assert desk.dispatch(given) == 0, desk.err
+    assert desk.out.splitlines()[-1] == f"report: {desk / 'o'}/report.html"
+    page = (desk.folder / "o" / "report.html").read_text(encoding="utf-8")
+    told = desk.summary()
+    assert told["digest"] in page
+    assert f"fairlead dispatch {given} -c {desk / 'two.toml'} -o {desk / 'o'}" in page
+    assert report.render(told) == page, "summary.json has all that the page tells"
+    assert desk.dispatch(given, "--no-report", to="plain") == 0, desk.err
+    assert "report" not in desk.out + desk.err
+    assert not (desk.folder / "plain" / "report.html").exists()
+    plain = json.loads((desk.folder / "plain" / "summary.json").read_text(encoding="utf-8"))
+    assert "facts" not in plain
+    assert plain["digest"] == told["digest"]
+
+
 def test_ten_thousand_destinations(on_spark: Desk) -> None:
     desk = on_spark
     desk.write("many.toml", msmq({f"D{k:05}": 1 + k % 3 for k in range(10_000)}))
@@ -474,6 +493,7 @@ def test_ten_thousand_destinations(on_spark: Desk) -> None:
     rows = desk.rows()
     assert len({row["destination"] for row in rows}) >= 6_000
     assert rows[0]["destination"] == "D00002"
+    assert (desk.folder / "o" / "report.html").stat().st_size < 1_500_000
     assert desk.run("explain", desk / "o", "--id", "m11999") == 0
     assert f"m11999 -> {rows[-1]['destination']}" in desk.out
 

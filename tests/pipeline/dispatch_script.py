@@ -36,9 +36,10 @@ def main(master: str, folder: Path) -> None:
             [Cluster.of("ibm-mq", **PLAIN)],
             [Change("TO.A", "weight", 9, 400_000_000), Change("B", "suspended", True, 700_000_000)],
             delivery,
-            where=str(table),
+            where=table.name,
             rows_a_block=300,
             as_in_files=True,
+            command="as in the test",
         )
         delivery.finish()
     print(json.dumps(summary.as_plain() | {"seconds": 0}))

@@ -58,7 +58,8 @@ Master = Annotated[
 
 def run(arguments: Sequence[str]) -> int:
     """Run one command line; returns its exit status (see docs/errors.md)."""
-    return guarded(lambda: app(list(arguments), standalone_mode=False))
+    given = list(arguments)
+    return guarded(lambda: app(given, standalone_mode=False, obj=given))
 
 
 def _version(asked: bool) -> None:
@@ -81,6 +82,7 @@ def main(
 
 @app.command(rich_help_panel="Decide")
 def dispatch(
+    context: typer.Context,
     messages: Annotated[str, typer.Argument(metavar="MESSAGES", help="A file or a folder.")],
     cluster: ClusterFile,
     out: Annotated[
@@ -124,17 +126,22 @@ def dispatch(
     overwrite: Annotated[
         bool, typer.Option("--overwrite", help="Replace the results of an earlier run.")
     ] = False,
+    no_report: Annotated[
+        bool, typer.Option("--no-report", help="Do not make `report.html`.")
+    ] = False,
     master: Master = None,
 ) -> None:
     """Route a whole table of messages on Spark, as the live balancer would.
 
     MESSAGES is CSV (with a header), JSON lines or Parquet with the columns `id` and `time` (a
     timestamp, or a number of seconds); `--column` makes them from what the table has. The folder
-    gets `decisions/`, `rejected/` and `summary.json`, all at once when everything is done.
+    gets `decisions/`, `rejected/`, `summary.json` and `report.html`, all at once when everything
+    is done.
 
     Example: `fairlead dispatch calls.csv -c pool.toml -o routed --column "time=started_at"`
     """
     from fairlead.cli.dispatch import run_dispatch
+    from fairlead.cli.options import command_line
 
     run_dispatch(
         messages,
@@ -150,6 +157,7 @@ def dispatch(
         trust_ids=trust_ids,
         overwrite=overwrite,
         master=master,
+        command=None if no_report else command_line(["fairlead", *context.obj]),
     )
 
 

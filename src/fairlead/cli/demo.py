@@ -8,8 +8,10 @@ import zipfile
 from pathlib import Path
 from typing import Final
 
-from fairlead.cli.dispatch import print_summary
+from fairlead import report
+from fairlead.cli.dispatch import print_summary, write_report
 from fairlead.cli.explain import explain_made
+from fairlead.cli.options import command_line
 from fairlead.cli.progress import Stages
 from fairlead.cli.show import console
 from fairlead.config.changes import load_changes
@@ -41,6 +43,7 @@ def run_demo(out: Path, master: str | None) -> None:
     from fairlead.pipeline.deliver import Delivery
     from fairlead.pipeline.read import read
 
+    report.check_installed()
     to = console()
     to.print(
         "336,776 departures from New York in 2013, each a message to one of six handling agents\n"
@@ -52,7 +55,7 @@ def run_demo(out: Path, master: str | None) -> None:
         spark = session(master)
     for name, about in POLICIES.items():
         folder = out / name
-        with Delivery(str(folder), overwrite=True) as delivery, Stages(6) as stages:
+        with Delivery(str(folder), overwrite=True) as delivery, Stages(7) as stages:
             departures = read(spark, str(out / TABLE), columns=COLUMNS)
             summary = pipeline.run(
                 spark,
@@ -62,8 +65,10 @@ def run_demo(out: Path, master: str | None) -> None:
                 delivery,
                 where=str(out / TABLE),
                 as_in_files=True,
+                command=_by_hand(out, name, str(folder)),
                 progress=stages,
             )
+            write_report(summary, delivery, stages)
             delivery.finish()
         to.print(f"\n[bold]{name}[/bold]: {about}")
         print_summary(summary, str(folder))
@@ -104,13 +109,22 @@ def _prepare(out: Path, source: Path) -> None:
         unpacked.rename(out / TABLE)
 
 
+def _by_hand(out: Path, policy: str, folder: str) -> str:
+    """The command that dispatches the departures without the demo."""
+    given = ["fairlead", "dispatch", f"{out / TABLE}", "-c", f"{out / policy}.toml"]
+    given += ["--changes", f"{out / STORM}", "--out", folder]
+    for name, expression in COLUMNS.items():
+        given += ["--column", f"{name}={expression}"]
+    return command_line(given)
+
+
 def _next_steps(out: Path) -> None:
-    columns = " ".join(f'--column "{name}={expression}"' for name, expression in COLUMNS.items())
+    reports = "\n".join(f"  {out / name / report.NAME}" for name in POLICIES)
     console().print(
         f"\nResults: {out}/weighted and {out}/failover (decisions, rejected, summary.json)."
         f"\nThe same by hand, with a weight of your own in {out}/weighted.toml:\n"
-        f"  fairlead dispatch {out}/{TABLE} -c {out}/weighted.toml --changes {out}/{STORM} "
-        f"--out {out}/mine {columns}",
+        f"  {_by_hand(out, 'weighted', f'{out}/mine')}"
+        f"\nReports to open in a browser:\n{reports}",
         markup=False,
         soft_wrap=True,
     )

@@ -6,16 +6,19 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from fairlead import report
 from fairlead.balance.change import Change
 from fairlead.cli.options import pairs
 from fairlead.cli.progress import Stages
 from fairlead.cli.show import console, printable, table
 from fairlead.config.changes import load_changes
 from fairlead.config.clusters import load_clusters
+from fairlead.report.words import date
 
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from fairlead.pipeline.deliver import Delivery
     from fairlead.pipeline.dispatch import Summary
     from fairlead.pipeline.measure import Phase
 
@@ -38,8 +41,12 @@ def run_dispatch(
     trust_ids: bool,
     overwrite: bool,
     master: str | None,
+    command: str | None,
 ) -> None:
-    """Everything that can be refused is refused before Spark is started."""
+    """Everything that can be refused is refused before Spark is started.
+
+    `command`: the line that a report shows as the way to this run; None: no report.
+    """
     clusters = load_clusters(cluster)
     mapped = pairs("--column", columns)
     options = pairs("--read-option", read_options)
@@ -48,9 +55,11 @@ def run_dispatch(
     from fairlead.pipeline.deliver import Delivery
     from fairlead.pipeline.read import read, readable
 
+    if command is not None:
+        report.check_installed()
     Plan(clusters, happened)
     readable(messages, input_format)
-    with Delivery(out, overwrite=overwrite) as delivery, Stages(6) as stages:
+    with Delivery(out, overwrite=overwrite) as delivery, Stages(7) as stages:
         with stages("start Spark"):
             from fairlead.pipeline import dispatch as pipeline
             from fairlead.pipeline.session import session
@@ -75,10 +84,19 @@ def run_dispatch(
             file_format=file_format,
             trust_ids=trust_ids,
             as_in_files=not number_rows,
+            command=command,
             progress=stages,
         )
+        if command is not None:
+            write_report(summary, delivery, stages)
         delivery.finish()
     print_summary(summary, out)
+
+
+def write_report(summary: Summary, delivery: Delivery, stages: Stages) -> None:
+    """Put the page beside the results."""
+    with stages("report"):
+        delivery.write_text(report.NAME, report.render(summary.as_plain()))
 
 
 def changes_from(path: Path | None) -> list[Change]:
@@ -109,6 +127,8 @@ def print_summary(summary: Summary, out: str) -> None:
     if summary.rows != decided:
         to.print(f"decisions: {summary.rows:,}, one for each destination of a message")
     to.print(f"results: {out}", markup=False)
+    if summary.facts is not None:
+        to.print(f"report: {Path(out) / report.NAME}", markup=False)
 
 
 def print_phases(to: Console, phases: Sequence[Phase]) -> None:
@@ -142,12 +162,5 @@ def print_phases(to: Console, phases: Sequence[Phase]) -> None:
 
 def moment(micros: int) -> str:
     """A time as people read it: a date from 1971 on, else seconds."""
-    from datetime import UTC, datetime, timedelta
-
-    seconds = micros / 1_000_000
-    if abs(seconds) < 365 * 86_400:
-        return f"{seconds:g} s"
-    try:
-        return str(datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=micros))
-    except OverflowError:
-        return f"{seconds:g} s"
+    found = date(micros)
+    return f"{micros / 1_000_000:g} s" if found is None else str(found)

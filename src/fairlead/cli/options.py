@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import re
+import shlex
 from collections.abc import Sequence
 
 from fairlead.errors import UserError
+
+IN_DOUBLE = re.compile(r'(["$`]|\\)')
+"""What still means something to a shell between double quotes."""
 
 
 def pairs(option: str, given: Sequence[str]) -> dict[str, str]:
@@ -18,3 +23,18 @@ def pairs(option: str, given: Sequence[str]) -> dict[str, str]:
             raise UserError(f"{option} {name}: found twice, allowed: once")
         found[name] = value
     return found
+
+
+def command_line(arguments: Sequence[str]) -> str:
+    """The line that gives a shell these arguments.
+
+    >>> print(command_line(["fairlead", "--column", "id=concat_ws(' ', a, b)"]))
+    fairlead --column "id=concat_ws(' ', a, b)"
+    """
+    return " ".join(_quoted(each) for each in arguments)
+
+
+def _quoted(argument: str) -> str:
+    if "'" not in argument or "!" in argument:
+        return shlex.quote(argument)
+    return '"' + IN_DOUBLE.sub(r"\\\1", argument) + '"'

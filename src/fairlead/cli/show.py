@@ -7,11 +7,12 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
+from fairlead.balance.in_words import in_words
 from fairlead.balance.own import CHOICES as OWN_CHOICES
 from fairlead.balance.own import ELIMINATIONS, brought
 from fairlead.balance.policies import POLICIES
 from fairlead.balance.policies.choices import CHOICES
-from fairlead.balance.policies.composed import STEPS, Composed, nearest
+from fairlead.balance.policies.composed import STEPS
 from fairlead.config.clusters import load_clusters
 
 PLAIN_WIDTH = 200
@@ -53,22 +54,19 @@ def _of_packages(group: str) -> str:
 def show_cluster(path: Path) -> None:
     """The effective policy of each cluster of a file, in words."""
     out = console()
-    for cluster in load_clusters(path):
-        state = cluster.start()
-        weights = state.weights()
-        total = sum(weights.values())
-        out.print(f"[bold]{cluster.name}[/bold]: {state.name}, {state.about}", markup=True)
-        for k, line in enumerate(state.effective(), 1):
+    for words in map(in_words, load_clusters(path)):
+        out.print(f"[bold]{words.cluster}[/bold]: {words.policy}, {words.about}", markup=True)
+        for k, line in enumerate(words.steps, 1):
             out.print(f"  {k:2}. {line}", markup=False)
-        if isinstance(state, Composed) and type(state) not in POLICIES.values():
-            out.print(f"  {nearest(type(state))}", markup=False)
-        shares = ("weight", "share") if weights else ()
+        if words.note:
+            out.print(f"  {words.note}", markup=False)
+        total = sum(each.weight or 0 for each in words.destinations)
+        shares = ("weight", "share") if total else ()
         listing = table("destination", "address", *shares, right=shares)
-        for name in dict.fromkeys(state.members):
-            weight = weights.get(name)
+        for each in words.destinations:
+            weight = each.weight
             share = () if weight is None else (str(weight), f"{weight / total:.2%}")
-            address = state.address(state.members.index(name))
-            listing.add_row(printable(name), printable(address or ""), *share)
+            listing.add_row(printable(each.name), printable(each.address), *share)
         out.print(listing)
     out.print("ok")
 

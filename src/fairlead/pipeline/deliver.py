@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import secrets
 import shutil
 from collections.abc import Mapping
@@ -29,6 +30,10 @@ OPTIONS: Final[Mapping[str, Mapping[str, str]]] = {
     "csv": {**CSV, **TIMES},
     "json": {"ignoreNullFields": "false", **TIMES},
 }
+
+
+NUMBERS: Final = re.compile(r"\[\n[-\d.,\s]+\]")
+"""A list of numbers in JSON; inside a text a line break would be escaped."""
 
 
 class Delivery:
@@ -83,7 +88,11 @@ class Delivery:
 
     def write_json(self, name: str, content: Mapping[str, Any]) -> None:
         """Write a small file of JSON."""
-        text = json.dumps(content, indent=2, ensure_ascii=False) + "\n"
+        spread = json.dumps(content, indent=2, ensure_ascii=False) + "\n"
+        self.write_text(name, NUMBERS.sub(_on_one_line, spread))
+
+    def write_text(self, name: str, text: str) -> None:
+        """Write a small file as it is."""
         (self.making / name).write_text(text, encoding="utf-8")
 
     def finish(self) -> None:
@@ -107,6 +116,10 @@ class Delivery:
 
 def _ours(folder: Path) -> bool:
     return (folder / "summary.json").is_file()
+
+
+def _on_one_line(numbers: re.Match[str]) -> str:
+    return " ".join(numbers[0].split()).replace("[ ", "[").replace(" ]", "]")
 
 
 def _flat(table: DataFrame, name: str) -> Column:

@@ -23,19 +23,13 @@ from fairlead.compiled.router import Plan, Router
 from fairlead.compiled.table import KEY_TYPES
 from fairlead.errors import MessageError
 from fairlead.pipeline import bind, keep
-from fairlead.pipeline.accept import accept, text
-from fairlead.pipeline.blocks import ROWS_A_BLOCK, cut, sample, version
-from fairlead.pipeline.columns import FREE, REASON, TIME, quoted
+from fairlead.pipeline.accept import accept
+from fairlead.pipeline.blocks import ROWS_A_BLOCK, cut, sample
+from fairlead.pipeline.columns import FREE, REASON, quoted
+from fairlead.pipeline.count import count, count_for_report
 from fairlead.pipeline.deliver import Delivery
-from fairlead.pipeline.measure import (
-    Counted,
-    Phase,
-    check_nothing_lost,
-    counted,
-    digest,
-    outcomes,
-    phases,
-)
+from fairlead.pipeline.facts import Facts, made
+from fairlead.pipeline.measure import Phase, check_nothing_lost, digest, outcomes, phases
 from fairlead.pipeline.measure import messages as messages_of
 from fairlead.pipeline.read import checked
 from fairlead.pipeline.rebind import rebound
@@ -91,10 +85,15 @@ class Summary:
     rejections: dict[str, int] = field(default_factory=dict)
     seconds: float = 0.0
     blocks: int = 1
+    facts: Facts | None = None
+    """What a report tells beyond this; None: nobody asked."""
 
     def as_plain(self) -> dict[str, Any]:
         """For summary.json."""
-        return asdict(self)
+        plain = asdict(self)
+        if self.facts is None:
+            del plain["facts"]
+        return plain
 
 
 def _quiet(_: str) -> AbstractContextManager[object]:
@@ -253,9 +252,13 @@ def run(
     trust_ids: bool = False,
     rows_a_block: int = ROWS_A_BLOCK,
     as_in_files: bool = False,
+    command: str | None = None,
     progress: Progress = _quiet,
 ) -> Summary:
-    """Dispatch a table into a delivery, which the caller finishes."""
+    """Dispatch a table into a delivery, which the caller finishes.
+
+    `command`: what a report is to show as the way to this run; None: no facts for a report.
+    """
     began = time.monotonic()
     ready, rows = prepare(
         messages,
@@ -278,36 +281,33 @@ def run(
     with progress("measure"):
         written = keep.load(spark, delivery.path("decisions"), file_format, decisions.schema)
         reasons = keep.load(spark, delivery.path("rejected"), file_format, bad.schema)
-        counts = _counted(written, plan)
+        if command is None:
+            counts, facts = count(written, plan), None
+        else:
+            told = made(where, command)
+            counts, facts = count_for_report(written, plan, ready.survey, told)
         rejections = _rejections(reasons) if ready.survey.rejected else {}
     total = ready.survey.accepted + ready.survey.rejected
-    told = outcomes(counts)
-    copies = sum(told.values())
+    ended = outcomes(counts)
+    copies = sum(ended.values())
     decided = messages_of(written, plan) if plan.fans_out else copies
     check_nothing_lost(total, decided, sum(rejections.values()))
     summary = Summary(
         read=total,
         rejected=ready.survey.rejected,
-        outcomes=told,
+        outcomes=ended,
         rows=copies,
         digest=digest(counts),
         phases=phases(plan, counts),
         rejections=rejections,
         seconds=round(time.monotonic() - began, 3),
         blocks=len(ready.survey.blocks),
+        facts=facts,
     )
     keep.journal(delivery, ready, file_format)
     delivery.write_json("summary.json", summary.as_plain())
-    log.info("dispatched", extra={"read": total, "outcomes": told})
+    log.info("dispatched", extra={"read": total, "outcomes": ended})
     return summary
-
-
-def _counted(written: DataFrame, plan: Plan) -> list[Counted]:
-    """The decisions that were written, counted."""
-    only = plan.clusters[0].name if len(plan.clusters) == 1 else ""
-    named = text(written, "cluster")
-    cluster = F.when(named == "", F.lit(only)).otherwise(named)
-    return counted(accept(written, plan), cluster, version(plan.times, TIME))
 
 
 def _rejections(rejected: DataFrame) -> dict[str, int]:

@@ -32,15 +32,29 @@ class Counted:
     """`xor` and `sum` of the rows' hashes, whatever their order."""
 
 
-def counted(written: DataFrame, cluster: Column, at: Column) -> list[Counted]:
-    """Count decisions as they were written. `cluster`, `at`: name and version of each."""
+def finest(written: DataFrame, cluster: Column, at: Column, *also: Column) -> DataFrame:
+    """Count decisions as they were written, by all that is asked of them afterwards.
+
+    `cluster`, `at`: name and version of each; `also`: what else tells the counts apart.
+    """
     row = F.xxhash64(F.col("id").cast("string"), *DECISION)
+    return written.groupBy(
+        at.alias("version"), cluster.alias("cluster"), "destination", "outcome", *also
+    ).agg(
+        F.count(F.lit(1)).alias("messages"),
+        F.bit_xor(row).alias("xor"),
+        F.sum(F.shiftrightunsigned(row, 33)).alias("sum"),
+    )
+
+
+def counted(counts: DataFrame) -> list[Counted]:
+    """The finest counts, put together where only what `also` was differs."""
     rows = (
-        written.groupBy(at.alias("version"), cluster.alias("cluster"), "destination", "outcome")
+        counts.groupBy("version", "cluster", "destination", "outcome")
         .agg(
-            F.count(F.lit(1)).alias("messages"),
-            F.bit_xor(row).alias("xor"),
-            F.sum(F.shiftrightunsigned(row, 33)).alias("sum"),
+            F.sum("messages").alias("messages"),
+            F.bit_xor("xor").alias("xor"),
+            F.sum("sum").alias("sum"),
         )
         .collect()
     )

@@ -36,6 +36,8 @@ class Survey:
     counts: Counts = field(default_factory=dict)
     accepted: int = 0
     rejected: int = 0
+    period: tuple[int, int] | None = None
+    """The first and the last time of an accepted row, in microseconds."""
 
     @property
     def sizes(self) -> list[int]:
@@ -116,7 +118,13 @@ def _tally(dated: DataFrame, attributes: Sequence[str], *where: str) -> list[Row
     columns = [F.when(good, attribute_of(dated, name)).alias(name) for name in attributes]
     return (
         dated.groupBy(*where, good.alias(REASON), VERSION, *columns)
-        .agg(F.count(F.lit(1)).alias(COUNT), F.min(KEY).alias("first"), F.max(KEY).alias("last"))
+        .agg(
+            F.count(F.lit(1)).alias(COUNT),
+            F.min(KEY).alias("first"),
+            F.max(KEY).alias("last"),
+            F.min(TIME).alias("earliest"),
+            F.max(TIME).alias("latest"),
+        )
         .collect()
     )
 
@@ -137,6 +145,8 @@ def _found(
         code = classes.setdefault(each, len(classes))
         found.codes[values] = code
         found.accepted += row[COUNT]
+        earliest, latest = found.period or (row["earliest"], row["latest"])
+        found.period = (min(earliest, row["earliest"]), max(latest, row["latest"]))
         _add(found.counts, block, row[VERSION], code, row[COUNT])
     plan.set_classes(list(classes))
     return found

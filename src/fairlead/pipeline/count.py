@@ -1,0 +1,61 @@
+"""Count: one aggregation over what was written, put together as the summary and a report ask."""
+
+from __future__ import annotations
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from fairlead.compiled.router import Plan
+from fairlead.pipeline import bins, facts
+from fairlead.pipeline.accept import accept, text
+from fairlead.pipeline.blocks import version
+from fairlead.pipeline.columns import TIME
+from fairlead.pipeline.measure import Counted, counted, finest
+from fairlead.pipeline.over_time import BIN, CLOSE, OverTime, busiest, over_time
+from fairlead.pipeline.survey import Survey
+
+
+def count(written: DataFrame, plan: Plan) -> list[Counted]:
+    """The decisions that were written, counted."""
+    return counted(_by_all(written, plan))
+
+
+def count_for_report(
+    written: DataFrame, plan: Plan, survey: Survey, made: facts.Made
+) -> tuple[list[Counted], facts.Facts]:
+    """The same, and what a report tells; the rows are read once more only for their groups.
+
+    Bins without any decision, such as around changes in a quiet time, are left out.
+    """
+    whole = bins.over(*survey.period) if survey.period else None
+    close = bins.around(plan.times, whole) if whole else None
+    columns = {BIN: whole, CLOSE: close}
+    also = [each.column(TIME).alias(name) for name, each in columns.items() if each]
+    counts = _by_all(written, plan, *also).persist()
+    try:
+        found = counted(counts)
+        top = busiest(found, plan)
+        seen: dict[str, OverTime] = {
+            name: over_time(counts, name, each, top, plan) for name, each in columns.items() if each
+        }
+        seen = {name: each for name, each in seen.items() if each.outcomes}
+    finally:
+        counts.unpersist()
+    return found, facts.Facts(
+        made=made,
+        period=facts.Period(*survey.period) if survey.period else None,
+        over_time=seen.get(BIN),
+        around_changes=seen.get(CLOSE),
+        steps=facts.steps(plan.changes),
+        streams=facts.streams(plan, survey),
+        # Where a message goes to several destinations, so does every group.
+        groups=None if plan.fans_out else facts.groups(written),
+        policies=facts.policies(plan),
+    )
+
+
+def _by_all(written: DataFrame, plan: Plan, *also: Column) -> DataFrame:
+    only = plan.clusters[0].name if len(plan.clusters) == 1 else ""
+    named = text(written, "cluster")
+    cluster = F.when(named == "", F.lit(only)).otherwise(named)
+    return finest(accept(written, plan), cluster, version(plan.times, TIME), *also)

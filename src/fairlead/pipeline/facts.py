@@ -1,0 +1,177 @@
+"""Facts: what a report tells of a run beyond the summary's counts, as plain data."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from importlib.metadata import version
+from itertools import groupby
+from typing import Final
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from fairlead.balance.change import Change
+from fairlead.balance.in_words import InWords, in_words
+from fairlead.compiled.router import NO_STREAM, Plan
+from fairlead.pipeline.accept import text
+from fairlead.pipeline.over_time import OverTime
+from fairlead.pipeline.survey import Survey
+
+MOST_STREAMS: Final = 20
+MOST_STEPS: Final = 50
+MOST_CHANGES: Final = 8
+MOST_CLUSTERS: Final = 20
+MOST_DESTINATIONS: Final = 50
+GROUP: Final = "group"
+
+
+@dataclass(frozen=True)
+class Period:
+    """The first and the last time of a message that was decided, in microseconds."""
+
+    first: int
+    last: int
+
+
+@dataclass(frozen=True)
+class Step:
+    """All changes of one time."""
+
+    time: int
+    changes: list[str]
+    """The first of them, in words."""
+    more: int
+    """How many others."""
+
+
+@dataclass(frozen=True)
+class Stream:
+    """Messages whose choices share one state."""
+
+    name: str
+    messages: int
+
+
+@dataclass(frozen=True)
+class Streams:
+    """How many streams there are, and those with the most messages."""
+
+    number: int
+    busiest: list[Stream]
+
+
+@dataclass(frozen=True)
+class Groups:
+    """How many groups there are, and how many had messages on more than one destination."""
+
+    number: int
+    spread: int
+
+
+@dataclass(frozen=True)
+class Policies:
+    """The effective policies in words, of the first clusters."""
+
+    number: int
+    shown: list[InWords]
+    destinations: list[int]
+    """How many destinations each of those shown has, of which the first are listed."""
+
+
+@dataclass(frozen=True)
+class Made:
+    """What the run was made with."""
+
+    messages: str
+    """Where they came from."""
+    command: str
+    fairlead: str
+    pyspark: str
+    python: str
+
+
+@dataclass(frozen=True)
+class Facts:
+    """Everything that only a report asks for."""
+
+    made: Made
+    period: Period | None
+    over_time: OverTime | None
+    around_changes: OverTime | None
+    """The same in narrower bins, where the changes are close together in a long time."""
+    steps: list[Step]
+    """The first times at which something changed."""
+    streams: Streams
+    groups: Groups | None
+    """None where the table has no groups."""
+    policies: Policies
+
+
+def made(messages: str, command: str) -> Made:
+    """What this process is."""
+    python = ".".join(map(str, sys.version_info[:3]))
+    return Made(messages, command, version("fairlead"), version("pyspark"), python)
+
+
+def steps(changes: Iterable[Change]) -> list[Step]:
+    """The changes by their time, in words."""
+    in_order = sorted(changes, key=lambda change: change.time)
+    found = []
+    for time, together in groupby(in_order, key=lambda change: change.time):
+        told = [_told(change) for change in together]
+        found.append(Step(time, told[:MOST_CHANGES], max(0, len(told) - MOST_CHANGES)))
+    return found[:MOST_STEPS]
+
+
+def _told(change: Change) -> str:
+    value = "" if change.value is None else f" → {_shown(change.value)}"
+    return f"{change.target} {change.attribute}{value}"
+
+
+def _shown(value: object) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def streams(plan: Plan, survey: Survey) -> Streams:
+    """The busiest streams; the survey has counted them already."""
+    totals: dict[int, int] = {}
+    for versions in survey.counts.values():
+        for codes in versions.values():
+            for code, n in codes.items():
+                place = plan.stream_of[code]
+                totals[place] = totals.get(place, 0) + n
+    totals.pop(NO_STREAM, None)
+    found = [
+        Stream("/".join(part for part in plan.streams[place] if part), n)
+        for place, n in totals.items()
+    ]
+    found.sort(key=lambda stream: (-stream.messages, stream.name))
+    return Streams(len(found), found[:MOST_STREAMS])
+
+
+def groups(written: DataFrame) -> Groups | None:
+    """Whether groups stayed together, in one aggregation; None where the table has no groups."""
+    if GROUP not in written.columns:
+        return None
+    routed = written.where((text(written, GROUP) != "") & F.col("destination").isNotNull())
+    each = routed.groupBy(text(routed, "cluster"), text(routed, GROUP)).agg(
+        (F.min("destination") != F.max("destination")).alias("spread")
+    )
+    row = each.agg(F.count(F.lit(1)).alias("number"), F.count_if("spread").alias("spread"))
+    return Groups(**row.collect()[0].asDict())
+
+
+def policies(plan: Plan) -> Policies:
+    """What the cluster files mean."""
+    shown: Sequence[InWords] = [in_words(each) for each in plan.clusters[:MOST_CLUSTERS]]
+    return Policies(
+        len(plan.clusters),
+        [_cut(each) for each in shown],
+        [len(each.destinations) for each in shown],
+    )
+
+
+def _cut(words: InWords) -> InWords:
+    return InWords(**{**vars(words), "destinations": words.destinations[:MOST_DESTINATIONS]})

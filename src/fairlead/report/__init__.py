@@ -1,0 +1,30 @@
+"""The report: one page about one run, made from what `summary.json` holds; no Spark in it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from importlib.util import find_spec
+from typing import Any, Final
+
+from fairlead.errors import EnvironmentProblem
+
+NAME: Final = "report.html"
+NEEDS: Final = ("altair", "vl_convert")
+
+
+def check_installed() -> None:
+    """Raise EnvironmentProblem where the charting library is missing; loads nothing."""
+    missing = [name for name in NEEDS if find_spec(name) is None]
+    if missing:
+        raise EnvironmentProblem(
+            f"the report needs {' and '.join(missing)}, not installed: install fairlead anew "
+            "(pip install fairlead), or use --no-report"
+        )
+
+
+def render(summary: Mapping[str, Any]) -> str:
+    """The page about a run, from the plain data of its `summary.json` (with `facts`)."""
+    from fairlead.report.page import whole
+    from fairlead.report.told import of_plain
+
+    return whole(of_plain(summary))

@@ -1,0 +1,225 @@
+"""Charts, drawn by Vega-Lite in the page: specifications as plain data, made with Altair.
+
+Text and lines take the page's own colour (`currentColor`), and areas are of middle tones, so a
+chart is right on light, dark and paper. Legends stand in the page, where they can wrap.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    import altair as alt
+
+PALETTE: Final = (
+    "#4e79c4", "#f0a030", "#3fa66b", "#e0645c", "#9b72cf", "#35a7b5",
+    "#d9609f", "#a5895a", "#8fb03e", "#7d9be0", "#c77b30", "#5f8f8b",
+)  # fmt: skip
+"""Colours that can be told apart on white and on black."""
+OTHERS: Final = "#969ba3"
+BAR: Final = PALETTE[0]
+MARK: Final = "#e0645c"
+TEXT: Final = "currentColor"
+ROW: Final = 24
+"""Height of a bar with its name, in pixels."""
+LONGEST_LABEL: Final = 150
+HOURS: Final = {"hours": "%H:%M", "minutes": "%H:%M"}
+"""How a time axis tells hours; days and longer are told as Vega does."""
+
+Spec = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Layer:
+    """A series of a stacked chart."""
+
+    name: str
+    colour: str
+    counts: Sequence[int]
+
+
+@dataclass(frozen=True)
+class Mark:
+    """A vertical line at a time; `label` stands above it, "" where there is no room."""
+
+    at: float
+    label: str
+    text: str
+
+
+@dataclass(frozen=True)
+class Axis:
+    """Where the bins begin: milliseconds since the epoch (`dates`), or seconds."""
+
+    starts: Sequence[float]
+    width: float
+    dates: bool
+
+
+def stacked(layers: Sequence[Layer], axis: Axis, marks: Sequence[Mark], *, parts: bool) -> Spec:
+    """Bars over time, one on another; `parts`: as parts of the whole of each bin."""
+    import altair as alt
+
+    kind = "T" if axis.dates else "Q"
+    scale = alt.Scale(nice=False, **({"type": "utc"} if axis.dates else {"zero": False}))
+    along = alt.Axis(
+        title=None if axis.dates else "seconds",
+        tickCount=alt.ExprRef("max(2, width / 110)"),
+        format=HOURS if axis.dates else "~g",
+        grid=False,
+        labelFlush=True,
+        labelOverlap="greedy",
+    )
+    label = f"format(datum.value, '{'.0%' if parts else '~s'}')"
+    colours = alt.Scale(
+        domain=[layer.name for layer in layers], range=[layer.colour for layer in layers]
+    )
+    bars = (
+        alt.Chart(alt.InlineData(values=_stacked_rows(layers, axis, parts=parts)))
+        .transform_calculate(
+            end=f"datum.t + {axis.width!r}",
+            when="utcFormat(datum.t, '%Y-%m-%d %H:%M:%S') + ' UTC'"
+            if axis.dates
+            else "format(datum.t, ',') + ' s'",
+        )
+        .mark_rect(aria=False)
+        .encode(
+            x=alt.X(f"t:{kind}", scale=scale, axis=along),
+            x2="end",
+            y=alt.Y("a:Q", axis=alt.Axis(title=None, labelExpr=label, tickCount=4)),
+            y2="b",
+            color=alt.Color("s:N", legend=None, scale=colours),
+            tooltip=[
+                alt.Tooltip("when:N", title="from"),
+                alt.Tooltip("s:N", title="name"),
+                alt.Tooltip("n:Q", title="messages", format=","),
+            ],
+        )
+    )
+    return _finished(260, bars, *(_lines(marks, kind) if marks else ()))
+
+
+def _stacked_rows(layers: Sequence[Layer], axis: Axis, *, parts: bool) -> list[dict[str, Any]]:
+    # A domain of dates would be an expression that Vega's interpreter reads as years. So rows of
+    # no height span all bins, also those at the ends that are empty.
+    ends = (axis.starts[0], axis.starts[-1])
+    rows = [{"t": at, "s": layers[0].name, "n": 0, "a": 0, "b": 0} for at in ends]
+    for k, start in enumerate(axis.starts):
+        total = sum(layer.counts[k] for layer in layers)
+        below = 0
+        for layer in layers:
+            n = layer.counts[k]
+            if n:
+                low, high = (
+                    (below, below + n)
+                    if not parts
+                    else (round(below / total, 4), round((below + n) / total, 4))
+                )
+                rows.append({"t": start, "s": layer.name, "n": n, "a": low, "b": high})
+                below += n
+    return rows
+
+
+def _lines(marks: Sequence[Mark], kind: str) -> list[alt.Chart]:
+    import altair as alt
+
+    rows = [{"t": mark.at, "label": mark.label, "text": mark.text} for mark in marks]
+    base = alt.Chart(alt.InlineData(values=rows)).encode(
+        x=f"t:{kind}",
+        tooltip=alt.Tooltip("text:N", title="change"),
+    )
+    lines = base.mark_rule(color=TEXT, strokeWidth=1.5, strokeDash=[4, 3], opacity=0.8, aria=False)
+    numbers = base.mark_text(y=-8, color=TEXT, fontWeight="bold", fontSize=12, aria=False).encode(
+        text="label:N"
+    )
+    return [lines, numbers]
+
+
+@dataclass(frozen=True)
+class Bar:
+    """A row of a chart of bars; `mark` is where its weight says it should end."""
+
+    name: str
+    value: float
+    label: str
+    mark: float | None = None
+
+
+def bars(rows: Sequence[Bar], colour: str = BAR) -> Spec:
+    """Horizontal bars with their values, the first on top."""
+    import altair as alt
+
+    ends = [max(row.value, row.mark or 0) for row in rows]
+    values = [
+        {"s": row.name, "v": row.value, "l": row.label, "m": row.mark, "f": end}
+        for row, end in zip(rows, ends, strict=True)
+    ]
+    base = alt.Chart(alt.InlineData(values=values)).encode(
+        y=alt.Y(
+            "s:N",
+            sort=None,
+            axis=alt.Axis(
+                title=None, labelLimit=LONGEST_LABEL, ticks=False, domain=False, labelPadding=6
+            ),
+        ),
+        tooltip=[alt.Tooltip("s:N", title="name"), alt.Tooltip("l:N", title="got")],
+    )
+    across = alt.Scale(domain=[0, max(ends, default=0) * 1.3 or 1], nice=False)
+    filled = base.mark_bar(color=colour, height=alt.RelativeBandSize(0.62), aria=False).encode(
+        x=alt.X("v:Q", axis=None, scale=across)
+    )
+    said = base.mark_text(align="left", dx=6, color=TEXT, fontSize=12, aria=False).encode(
+        x=alt.X("f:Q", scale=across), text="l:N"
+    )
+    ticks = (
+        base.transform_filter("isValid(datum.m)")
+        .mark_tick(color=TEXT, thickness=2, height=ROW * 0.8, aria=False)
+        .encode(x=alt.X("m:Q", scale=across))
+    )
+    return _finished(ROW * len(rows), filled, ticks, said)
+
+
+def _finished(height: int, *layers: alt.Chart) -> Spec:
+    import altair as alt
+
+    small = {"labelFontSize": 12, "labelColor": TEXT, "titleColor": TEXT, "titleFontSize": 12}
+    spec: Spec = (
+        alt.LayerChart(layer=list(layers))
+        .properties(
+            width="container",
+            height=height,
+            background="transparent",
+            autosize=alt.AutoSizeParams(type="fit-x", contains="padding"),
+            padding={"left": 2, "right": 2, "top": 4, "bottom": 2},
+        )
+        .configure(font="system-ui, sans-serif")
+        .configure_view(stroke=None)
+        .configure_axis(
+            domainColor=TEXT,
+            domainOpacity=0.4,
+            tickColor=TEXT,
+            tickOpacity=0.4,
+            gridColor=TEXT,
+            gridOpacity=0.12,
+            titleFontWeight="normal",
+            **small,
+        )
+        .to_dict()
+    )
+    return spec
+
+
+def program(draw: str) -> str:
+    """Vega, Vega-Lite and what draws the page's charts, as one program.
+
+    `draw`: JavaScript that knows the function `vegaEmbed`.
+    """
+    import altair as alt
+    import vl_convert
+
+    newest = ".".join(alt.SCHEMA_VERSION.removeprefix("v").split(".")[:2])
+    bundle: str = vl_convert.javascript_bundle(draw, vl_version=newest)
+    # Inside a string of JavaScript both spellings are one; as HTML the first would end the script.
+    return bundle.replace("</script", "<\\/script").replace("<!--", "<\\!--")

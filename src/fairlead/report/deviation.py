@@ -1,0 +1,75 @@
+"""How far shares are from weights."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from fairlead.report.told import Phase, Share
+from fairlead.report.words import Names, percent, plural
+
+SMALLEST_POINTS = 0.0001
+A_MESSAGE = 1 - 1e-6
+"""Shares are floating-point numbers here: they are only looked at."""
+
+
+@dataclass(frozen=True)
+class Deviation:
+    """A share that is not what its weight says."""
+
+    phase: Phase
+    share: Share
+    expected: float
+    messages: float
+    """More (or fewer) than by weight."""
+
+    @property
+    def points(self) -> float:
+        """The difference of the two parts of 1."""
+        return self.share.share - self.expected
+
+
+def largest(phases: Iterable[Phase]) -> Deviation | None:
+    """The largest deviation; None where each is less than a message: nothing is left to share."""
+    found = [each for phase in phases if (each := _largest(phase)) is not None]
+    return max(found, key=lambda each: abs(each.points), default=None)
+
+
+def _largest(phase: Phase) -> Deviation | None:
+    routed: dict[str, int] = {}
+    for share in phase.shares:
+        routed[share.cluster] = routed.get(share.cluster, 0) + share.messages
+    most, found = 0.0, None
+    for share in phase.shares:
+        if share.expected is not None:
+            points = abs(share.share - share.expected)
+            if points > most and points * routed[share.cluster] >= A_MESSAGE:
+                most, found = points, share
+    if found is None or found.expected is None:
+        return None
+    more = found.messages - found.expected * routed[found.cluster]
+    return Deviation(phase, found, found.expected, more)
+
+
+def weighed(phases: Iterable[Phase]) -> bool:
+    """Whether weights decide anything."""
+    return any(share.expected is not None for phase in phases for share in phase.shares)
+
+
+def told(phases: list[Phase], names: Names) -> str:
+    """The largest deviation in words."""
+    some = [phase for phase in phases if phase.messages]
+    if not weighed(some):
+        return "Weights decide nothing here, so no share is held against one."
+    found = largest(some)
+    if found is None:
+        return "Every share is what the weights say, to within one message."
+    share = found.share
+    points = abs(found.points)
+    by = "less than 0.01" if points < SMALLEST_POINTS else f"{points * 100:.2f}"
+    more = "more" if found.points > 0 else "less"
+    return (
+        f"{names(share.cluster, share.destination)} got {percent(share.share)} where its weight "
+        f"says {percent(found.expected)}: {by} points {more}, "
+        f"{plural(round(abs(found.messages)), 'message')}."
+    )

@@ -1,0 +1,61 @@
+"""The beginning of the page: how many, where to, when, and how far from the weights."""
+
+from __future__ import annotations
+
+from fairlead.report import deviation
+from fairlead.report.markup import Child, Html, tag, together
+from fairlead.report.shares import since
+from fairlead.report.told import Run
+from fairlead.report.words import Names, duration, moment, visible
+
+ROUTED = "routed"
+
+
+def headline(run: Run, names: Names) -> Html:
+    """What a reader should know who reads nothing else."""
+    policies = run.facts.policies
+    under = (
+        f"under {policies.shown[0].policy}"
+        if policies.number == 1
+        else f"among {policies.number:,} clusters"
+    )
+    changes = len(run.phases) - 1
+    through = f", through {changes:,} change{'s' if changes > 1 else ''}" if changes else ""
+    return tag(
+        "header",
+        tag("p", "Fairlead dispatch report", class_="soft"),
+        tag("h1", f"{_short(run.facts.made.messages)} {under}{through}"),
+        _tiles(run),
+        tag("p", _when(run), deviation.told(run.phases, names), class_="lead"),
+    )
+
+
+def _when(run: Run) -> str:
+    """Where the largest deviation is, if it could be in several places."""
+    found = deviation.largest(run.phases)
+    if found is None or len(run.phases) == 1:
+        return "The largest deviation: " if found else ""
+    k = next(k for k, phase in enumerate(run.phases) if phase is found.phase)
+    return f"The largest deviation: {since(k, found.phase)}, "
+
+
+def _tiles(run: Run) -> Html:
+    tiles = [_tile("messages in", f"{run.read:,}")]
+    for outcome, n in run.outcomes.items():
+        tiles.append(_tile(outcome, f"{n:,}", "good" if outcome == ROUTED else "bad"))
+    tiles.append(_tile("rejected", f"{run.rejected:,}", "bad" if run.rejected else ""))
+    period = run.facts.period
+    if period is not None:
+        length = duration(period.last - period.first)
+        first, last = (tag("span", moment(time)) for time in (period.first, period.last))
+        tiles.append(_tile(f"period: {length}", together([first, " to ", last]), "wide"))
+    return tag("dl", *tiles, class_="tiles")
+
+
+def _short(place: str) -> str:
+    """The last part of a path."""
+    return visible(place.rstrip("/\\").replace("\\", "/").rpartition("/")[2] or place)
+
+
+def _tile(term: str, value: Child, kind: str = "") -> Html:
+    return tag("div", tag("dt", term), tag("dd", value), class_=kind or None)

@@ -1,0 +1,193 @@
+"""Destinations, outcomes and levels over time, with the changes marked."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from fairlead.report.charts import OTHERS, PALETTE, Axis, Layer, Mark, stacked
+from fairlead.report.markup import Html, tag
+from fairlead.report.parts import figure, key, legend, numbers, section, table
+from fairlead.report.told import OverTime, Run, Series, Step
+from fairlead.report.words import Names, date, every, moment, plural, visible
+
+MOST_LABELS: Final = 12
+"""Numbers of changes that have room above a chart on a phone."""
+MOST_STEPS: Final = 8
+"""Longer lists of changes are folded."""
+LONGEST_CHANGE: Final = 100
+MOST_LEVELS: Final = 12
+ROUTED: Final = "routed"
+OUTCOMES: Final = {
+    ROUTED: PALETTE[2],
+    "no-destination": PALETTE[3],
+    "unknown-queue": PALETTE[1],
+    "put-inhibited": PALETTE[4],
+}
+
+
+def destinations(run: Run, names: Names) -> Html:
+    """The section: who got how much when, and what happened to the cluster."""
+    whole, close = run.facts.over_time, run.facts.around_changes
+    figures = [
+        _chart(run, each, _by_destination(each, names), title, parts=False)
+        for each, title in ((whole, "All the time"), (close, "Around the changes"))
+        if each is not None
+    ]
+    return section(
+        "destinations",
+        "Destinations over time",
+        *(figures or [tag("p", "No message was decided.")]),
+        _steps(run),
+    )
+
+
+def levels(run: Run) -> Html | None:
+    """The section: what each priority got; None where there is one only."""
+    whole, close = run.facts.over_time, run.facts.around_changes
+    if whole is None or not whole.levels:
+        return None
+    figures = [
+        _chart(run, each, _by_level(each), title, parts=True)
+        for each, title in ((whole, "All the time"), (close, "Around the changes"))
+        if each is not None
+    ]
+    return section("levels", "Levels in use", *figures)
+
+
+def outcomes(run: Run) -> Html | None:
+    """A chart of outcomes; None where all are the same."""
+    whole = run.facts.over_time
+    if whole is None or len(whole.outcomes) < 2:
+        return None
+    return _chart(run, whole, _by_outcome(whole), "Outcomes over time", parts=False)
+
+
+def _by_destination(seen: OverTime, names: Names) -> list[Layer]:
+    found = []
+    for k, each in enumerate(seen.destinations):
+        if each.cluster is None or each.name is None:
+            found.append(Layer("all others", OTHERS, each.counts))
+        else:
+            found.append(Layer(names(each.cluster, each.name), PALETTE[k], each.counts))
+    return found
+
+
+def _by_level(seen: OverTime) -> list[Layer]:
+    first, rest = seen.levels[:MOST_LEVELS], seen.levels[MOST_LEVELS:]
+    found = [
+        Layer(f"priority {each.name}", PALETTE[k], each.counts) for k, each in enumerate(first)
+    ]
+    if rest:
+        found.append(Layer("all other priorities", OTHERS, _sum(rest)))
+    return found
+
+
+def _sum(series: Sequence[Series]) -> list[int]:
+    return [sum(counts) for counts in zip(*(each.counts for each in series), strict=True)]
+
+
+def _by_outcome(seen: OverTime) -> list[Layer]:
+    return [
+        Layer(str(each.name), OUTCOMES.get(str(each.name), OTHERS), each.counts)
+        for each in sorted(seen.outcomes, key=lambda each: each.name != ROUTED)
+    ]
+
+
+def _chart(run: Run, seen: OverTime, layers: list[Layer], title: str, *, parts: bool) -> Html:
+    axis = _axis(seen)
+    marks = _marks(run, seen, dates=axis.dates)
+    times = [moment(seen.start + k * seen.width) for k in range(len(axis.starts))]
+    what = "Parts of the messages" if parts else "Messages"
+    about = f"{what} in each {every(seen.width)}"
+    listing = table(
+        ["from", *(layer.name for layer in layers)],
+        [[time, *(f"{layer.counts[k]:,}" for layer in layers)] for k, time in enumerate(times)],
+    )
+    entries = [key("dash", "a change, by its number")] if marks else []
+    return figure(
+        title,
+        about,
+        stacked(layers, axis, marks, parts=parts),
+        f"{title}: {about}, from {times[0]} on, as stacked bars of "
+        f"{plural(len(layers), 'series')}, with {plural(len(marks), 'change')} marked.",
+        legend(layers, *entries),
+        numbers(listing),
+        stack=True,
+    )
+
+
+def _axis(seen: OverTime) -> Axis:
+    number = _bins(seen)
+    dates = all(date(seen.start + k * seen.width) is not None for k in (0, number))
+    starts = [_place(seen.start + k * seen.width, dates=dates) for k in range(number)]
+    return Axis(starts, _place(seen.width, dates=dates), dates)
+
+
+def _bins(seen: OverTime) -> int:
+    return max(len(each.counts) for each in seen.outcomes)
+
+
+def _place(micros: int, *, dates: bool) -> float:
+    """On a chart's axis: milliseconds, or seconds; whole ones as such, which are shorter."""
+    unit = 1_000 if dates else 1_000_000
+    return micros // unit if micros % unit == 0 else micros / unit
+
+
+def _marks(run: Run, seen: OverTime, *, dates: bool) -> list[Mark]:
+    """The changes inside, one line a bin; those that stand close together share their numbers."""
+    end = seen.start + seen.width * _bins(seen)
+    told = {step.time: ", ".join(step.changes) for step in run.facts.steps}
+    inside = [
+        (k, phase.since)
+        for k, phase in enumerate(run.phases)
+        if phase.since is not None and seen.start <= phase.since < end
+    ]
+    labels = _labels(inside, (end - seen.start) // MOST_LABELS)
+    drawn: dict[int, Mark] = {}
+    for k, time in inside:
+        text = visible(f"{k}: {told.get(time, moment(time))}")
+        mark = Mark(_place(time, dates=dates), labels.get(k, ""), text)
+        drawn.setdefault((time - seen.start) // seen.width, mark)
+    return list(drawn.values())
+
+
+def _labels(changes: Sequence[tuple[int, int]], room: int) -> dict[int, str]:
+    """The numbers to be written, each at the first of the changes that share its room."""
+    together: list[list[int]] = []
+    begins = 0
+    for k, time in changes:
+        if together and time - begins < room:
+            together[-1].append(k)
+        else:
+            together.append([k])
+            begins = time
+    return {each[0]: "-".join(map(str, dict.fromkeys((each[0], each[-1])))) for each in together}
+
+
+def _steps(run: Run) -> Html:
+    """The changes as a numbered list."""
+    number = {phase.since: k for k, phase in enumerate(run.phases)}
+    known = [step for step in run.facts.steps if step.time in number]
+    if not known:
+        return tag("p", "Nothing changed in the cluster.", class_="soft")
+    items = [_step(step, number[step.time]) for step in known]
+    folded = tag(
+        "details",
+        tag("summary", plural(len(items) - MOST_STEPS, "more change")),
+        tag("ol", *items[MOST_STEPS:], class_="steps"),
+    )
+    left = len(run.phases) - 1 - len(known)
+    return tag(
+        "div",
+        tag("h3", "What changed"),
+        tag("ol", *items[:MOST_STEPS], class_="steps"),
+        folded if len(items) > MOST_STEPS else "",
+        tag("p", f"… {left:,} more in journal.json", class_="soft") if left > 0 else "",
+    )
+
+
+def _step(step: Step, number: int) -> Html:
+    changes = ", ".join(visible(change, LONGEST_CHANGE) for change in step.changes)
+    more = f" and {step.more:,} more" if step.more else ""
+    return tag("li", tag("b", moment(step.time)), f": {changes}{more}", value=number)

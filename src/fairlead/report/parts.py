@@ -1,0 +1,66 @@
+"""What sections are made of: tables, figures with their numbers behind them, legends."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from fairlead.report.charts import Layer, Spec
+from fairlead.report.markup import Child, Html, data, tag, together
+
+MOST_ROWS: Final = 50
+
+
+def section(anchor: str, title: str, *children: Child) -> Html:
+    """A part of the page with its heading."""
+    heading = tag("h2", title, id=anchor)
+    return tag("section", heading, *children, aria_labelledby=anchor)
+
+
+def table(
+    columns: Sequence[str], rows: Sequence[Sequence[str]], *, texts: int = 1, total: int = 0
+) -> Html:
+    """A table of at most 50 rows; after the first columns, which are `texts`, stand numbers.
+
+    `total`: how many rows there would be, if `rows` are only the first.
+    """
+    kinds = ["text" if k < texts else "n" for k in range(len(columns))]
+    head = [tag("th", name, class_=k, scope="col") for name, k in zip(columns, kinds, strict=True)]
+    body = [
+        tag("tr", *(tag("td", cell, class_=k) for cell, k in zip(row, kinds, strict=True)))
+        for row in rows[:MOST_ROWS]
+    ]
+    left = max(total, len(rows)) - len(body)
+    after = tag("p", f"… {left:,} more in summary.json", class_="soft") if left else ""
+    listing = tag("table", tag("thead", tag("tr", *head)), tag("tbody", *body))
+    return together([tag("div", listing, class_="scroll"), after])
+
+
+def figure(
+    caption: str,
+    about: str,
+    spec: Spec,
+    described: str,
+    *after: Child,
+    stack: bool = False,
+) -> Html:
+    """A chart with its caption, what it shows in words, and what stands below it."""
+    place = tag("div", class_="chart stack" if stack else "chart", role="img", aria_label=described)
+    title = tag("figcaption", caption, tag("span", about, class_="soft") if about else "")
+    return tag("figure", title, place, data(spec), *after, data_chart="waits")
+
+
+def numbers(listing: Html) -> Html:
+    """A table behind a chart."""
+    return tag("details", tag("summary", "The numbers"), listing)
+
+
+def legend(layers: Sequence[Layer], *more: Html) -> Html:
+    """What the colours of a stacked chart mean."""
+    items = [tag("li", tag("i", style=f"--c:{layer.colour}"), layer.name) for layer in layers]
+    return tag("ul", *items, *more, class_="legend")
+
+
+def key(kind: str, text: str) -> Html:
+    """An entry of a legend for a line."""
+    return tag("li", tag("i", class_=kind), text)

@@ -1,0 +1,153 @@
+"""Outcomes and rejects, groups, streams, the policy in words, and how to make the run again."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from fairlead.report.charts import PALETTE, Bar, bars
+from fairlead.report.markup import Html, tag, together
+from fairlead.report.over_time import outcomes as outcomes_over_time
+from fairlead.report.parts import figure, numbers, section, table
+from fairlead.report.told import InWords, Run
+from fairlead.report.words import percent, plural, visible
+
+MOST_REASONS: Final = 12
+NO_ORDER: Final = "order inside groups is not promised"
+
+
+def outcomes(run: Run) -> Html:
+    """What became of the rows."""
+    chart = outcomes_over_time(run)
+    decided = ", ".join(f"{n:,} {outcome}" for outcome, n in run.outcomes.items()) or "none"
+    told = (
+        f"{run.read:,} rows in = {run.decided:,} decided ({decided}) + {run.rejected:,} rejected."
+    )
+    return section(
+        "outcomes",
+        "Outcomes",
+        tag("p", told),
+        chart or "",
+        _rejects(run) if run.rejected else "",
+    )
+
+
+def _rejects(run: Run) -> Html:
+    ordered = sorted(run.rejections.items(), key=lambda each: (-each[1], each[0]))
+    rows = [Bar(visible(reason, 48), n, f"{n:,}") for reason, n in ordered[:MOST_REASONS]]
+    listing = table(["reason", "rows"], [[visible(reason), f"{n:,}"] for reason, n in ordered])
+    return figure(
+        "Rejected rows by reason",
+        "They stand in rejected/, each with what was found and what is allowed",
+        bars(rows, PALETTE[3]),
+        "Rejected rows by reason: " + ", ".join(f"{row.name} {row.label}" for row in rows),
+        numbers(listing),
+    )
+
+
+def groups(run: Run) -> Html | None:
+    """Whether groups stayed together; None where there are none in the table."""
+    found = run.facts.groups
+    if found is None:
+        return None
+    if not found.number:
+        told = "The table has a column group, and no routed message names one."
+        return section("groups", "Groups", tag("p", told))
+    part = percent(found.spread / found.number)
+    told = (
+        f"{plural(found.number, 'group')}; {found.spread:,} of them ({part}) had messages on more "
+        "than one destination"
+    )
+    if not found.spread:
+        return section("groups", "Groups", tag("p", f"{told}."))
+    warning = tag("p", f"{told}: ", tag("strong", NO_ORDER), ".", class_="warn")
+    return section("groups", "Groups", warning)
+
+
+def streams(run: Run) -> Html:
+    """The busiest streams."""
+    found = run.facts.streams
+    about = "A stream is the messages whose choices share one state."
+    if found.number < 2:
+        told = f"{about} All messages are one stream." if found.number else about
+        return section("streams", "Streams", tag("p", told))
+    rows = [
+        Bar(f"{k}. {visible(each.name, 40)}", each.messages, f"{each.messages:,}")
+        for k, each in enumerate(found.busiest, 1)
+    ]
+    shown = f"The {len(rows)} busiest of {found.number:,}" if len(rows) < found.number else "All"
+    listing = table(
+        ["stream", "messages"], [[visible(s.name), f"{s.messages:,}"] for s in found.busiest]
+    )
+    return section(
+        "streams",
+        "Busiest streams",
+        figure(
+            f"{shown} streams",
+            about,
+            bars(rows),
+            f"Messages of {plural(len(rows), 'stream')} as bars, the busiest first.",
+            numbers(listing),
+        ),
+    )
+
+
+def policies(run: Run) -> Html:
+    """The effective policies, as `fairlead check` says them."""
+    found = run.facts.policies
+    parts = [
+        _in_words(words, total)
+        for words, total in zip(found.shown, found.destinations, strict=True)
+    ]
+    left = found.number - len(parts)
+    more = tag("p", f"… {left:,} more clusters in journal.json", class_="soft") if left else ""
+    return section("policy", "The policy in words", *parts, more)
+
+
+def _in_words(words: InWords, total: int) -> Html:
+    weights = sum(each.weight or 0 for each in words.destinations)
+    whole = total == len(words.destinations) and weights
+    rows = [
+        [
+            visible(each.name),
+            visible(each.address),
+            "" if each.weight is None else f"{each.weight:,}",
+            percent(each.weight / weights) if whole and each.weight is not None else "",
+        ]
+        for each in words.destinations
+    ]
+    listing = table(["destination", "address", "weight", "share"], rows, texts=2, total=total)
+    return together(
+        [
+            tag("h3", f"{visible(words.cluster)}: {words.policy}"),
+            tag("p", words.about),
+            tag("ol", *(tag("li", visible(step)) for step in words.steps), class_="steps"),
+            tag("p", visible(words.note)) if words.note else "",
+            tag(
+                "details",
+                tag("summary", f"The {plural(total, 'destination')} at the beginning"),
+                listing,
+            ),
+        ]
+    )
+
+
+def reproduce(run: Run) -> Html:
+    """How to make the same run again, and how to see that it is the same."""
+    made = run.facts.made
+    rows = [
+        ["messages", visible(made.messages)],
+        ["rows in", f"{run.read:,}"],
+        ["digest", run.digest],
+        ["fairlead", made.fairlead],
+        ["pyspark", made.pyspark],
+        ["python", made.python],
+        ["took", f"{run.seconds:,.1f} s, in {plural(run.blocks, 'block')}"],
+    ]
+    items = [tag("tr", tag("th", name, scope="row"), tag("td", value)) for name, value in rows]
+    return section(
+        "reproduce",
+        "The same again",
+        tag("pre", tag("code", visible(made.command, 4_000))) if made.command else "",
+        tag("p", "The same digest means the same decisions, message for message."),
+        tag("div", tag("table", tag("tbody", *items)), class_="scroll"),
+    )

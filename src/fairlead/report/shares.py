@@ -1,0 +1,103 @@
+"""Shares against weights, for each time between two changes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from fairlead.report import deviation
+from fairlead.report.charts import BAR, Bar, bars
+from fairlead.report.markup import Html, tag
+from fairlead.report.parts import figure, key, numbers, section, table
+from fairlead.report.told import Phase, Run, Share
+from fairlead.report.words import Names, moment, percent, plural
+
+MOST_PHASES: Final = 6
+MOST_BARS: Final = 12
+
+
+def shares(run: Run, names: Names) -> Html:
+    """The section; a chart for each phase, the phases with the most messages."""
+    busy = [(k, phase) for k, phase in enumerate(run.phases) if phase.messages]
+    chosen = sorted(sorted(busy, key=lambda each: -each[1].messages)[:MOST_PHASES])
+    cards = [_card(k, phase, names, several=run.several_clusters) for k, phase in chosen]
+    weighed = deviation.weighed(phase for _, phase in chosen)
+    ticks = [key("tick", "its share by weight")] if weighed else []
+    return section(
+        "shares",
+        "Shares against weights" if weighed else "Shares",
+        tag(
+            "ul",
+            tag("li", tag("i", style=f"--c:{BAR}"), "share of the messages"),
+            *ticks,
+            class_="legend",
+        ),
+        tag("div", *cards, class_="cards") if cards else tag("p", "No message was decided."),
+        _others(busy, names) if len(busy) > len(chosen) else "",
+    )
+
+
+def _others(busy: Sequence[tuple[int, Phase]], names: Names) -> Html:
+    """All phases in a table, where not all have a chart."""
+    rows = [
+        [since(k, phase), deviation.told([phase], names), f"{phase.messages:,}"]
+        for k, phase in busy
+    ]
+    title = f"The {MOST_PHASES} times with the most messages are drawn; all {len(busy):,}"
+    return tag(
+        "details",
+        tag("summary", title),
+        table(["time", "largest deviation", "messages"], rows, texts=2),
+    )
+
+
+def since(k: int, phase: Phase) -> str:
+    """What a phase is called."""
+    if phase.since is None:
+        return "from the beginning"
+    return f"after change {k}, since {moment(phase.since)}"
+
+
+def _card(k: int, phase: Phase, names: Names, *, several: bool) -> Html:
+    ordered = sorted(phase.shares, key=lambda share: -share.messages)
+    top = set(map(id, ordered[:MOST_BARS]))
+    shown = [share for share in phase.shares if id(share) in top]
+    title = since(k, phase)
+    title = title[0].upper() + title[1:]
+    about = plural(phase.messages, "message") + "."
+    if deviation.weighed([phase]):
+        about += f" {deviation.told([phase], names)}"
+    hidden = len(phase.shares) - len(shown)
+    if hidden:
+        about += f" The {MOST_BARS} destinations with the most messages; {hidden:,} more."
+    columns = ["destination", "messages", "share", "weight", "by weight", "points"]
+    listing = table(
+        (["cluster"] if several else []) + columns,
+        [_row(share, names, several=several) for share in ordered],
+        texts=2 if several else 1,
+    )
+    return figure(
+        title,
+        about,
+        bars([_bar(share, names) for share in shown]),
+        f"{title}: shares of {plural(len(shown), 'destination')} as bars. {about}",
+        numbers(listing),
+    )
+
+
+def _bar(share: Share, names: Names) -> Bar:
+    name = names(share.cluster, share.destination)
+    return Bar(name, share.share, percent(share.share), share.expected)
+
+
+def _row(share: Share, names: Names, *, several: bool) -> Sequence[str]:
+    expected = share.expected
+    return (
+        *([share.cluster] if several else []),
+        names(share.cluster, share.destination),
+        f"{share.messages:,}",
+        percent(share.share),
+        "" if share.weight is None else f"{share.weight:,}",
+        "" if expected is None else percent(expected),
+        "" if expected is None else f"{(share.share - expected) * 100:+.2f}",
+    )

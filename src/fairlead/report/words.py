@@ -1,0 +1,113 @@
+"""Numbers, times and names as people read them."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import Final
+
+YEAR: Final = 365 * 86_400 * 1_000_000
+LONGEST_NAME: Final = 48
+LONGEST_TEXT: Final = 300
+UNITS: Final = (
+    (86_400_000_000, "day"),
+    (3_600_000_000, "hour"),
+    (60_000_000, "minute"),
+    (1_000_000, "second"),
+    (1_000, "millisecond"),
+    (1, "microsecond"),
+)
+
+
+def date(micros: int) -> datetime | None:
+    """The date that a time is; None for one that is only a number of seconds.
+
+    Times near 0, where no recorded traffic lies, were numbers; so were those beyond all calendars.
+    """
+    if abs(micros) < YEAR:
+        return None
+    try:
+        return datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=micros)
+    except OverflowError:
+        return None
+
+
+def moment(micros: int) -> str:
+    """A time.
+
+    >>> moment(1_360_342_800_000_000), moment(1_500_000)
+    ('2013-02-08 17:00 UTC', '1.5 s')
+    """
+    found = date(micros)
+    if found is None:
+        return f"{micros / 1_000_000:,.15g} s"
+    seconds = found.strftime(":%S") if found.second or found.microsecond else ""
+    fraction = f".{found.microsecond:06}".rstrip("0") if found.microsecond else ""
+    return f"{found:%Y-%m-%d %H:%M}{seconds}{fraction} UTC"
+
+
+def duration(micros: int) -> str:
+    """A length of time in its largest units, at most two.
+
+    >>> duration(93_600_000_000), duration(3_000_000), duration(0)
+    ('1 day 2 hours', '3 seconds', '0 seconds')
+    """
+    for k, (unit, name) in enumerate(UNITS):
+        if micros >= unit:
+            whole, rest = divmod(micros, unit)
+            told = plural(whole, name)
+            if k + 1 < len(UNITS) and rest >= UNITS[k + 1][0]:
+                told += " " + plural(rest // UNITS[k + 1][0], UNITS[k + 1][1])
+            return told
+    return "0 seconds"
+
+
+def every(micros: int) -> str:
+    """A bin's width: `hour`, `3 days`."""
+    return duration(micros).removeprefix("1 ")
+
+
+def plural(n: int, what: str) -> str:
+    """A count and its noun.
+
+    >>> plural(1, "message"), plural(12_000, "message")
+    ('1 message', '12,000 messages')
+    """
+    return f"{n:,} {what}" + ("" if n == 1 else "s")
+
+
+def percent(part: float) -> str:
+    """A part of 1."""
+    return f"{part:.2%}"
+
+
+def visible(text: str, longest: int = LONGEST_TEXT) -> str:
+    """A user's text in one line: what cannot be seen is escaped, what is too long is cut."""
+    shown = "".join(
+        c if c.isprintable() else c.encode("unicode_escape").decode() for c in text[: longest + 1]
+    )
+    return shown if len(shown) <= longest else shown[: longest - 1] + "…"
+
+
+class Names:
+    """Short names for destinations, no two the same."""
+
+    def __init__(self, *, with_cluster: bool) -> None:
+        """`with_cluster`: whether a name is told with its cluster's."""
+        self.with_cluster = with_cluster
+        self.given: dict[tuple[str, str], str] = {}
+        self.taken: set[str] = set()
+
+    def __call__(self, cluster: str, name: str) -> str:
+        """The short name, the same each time."""
+        place = (cluster, name)
+        if place not in self.given:
+            full = f"{cluster} / {name}" if self.with_cluster else name
+            self.given[place] = self._free(visible(full, LONGEST_NAME))
+        return self.given[place]
+
+    def _free(self, short: str) -> str:
+        found, k = short, 2
+        while found in self.taken:
+            found, k = f"{short} ({k})", k + 1
+        self.taken.add(found)
+        return found

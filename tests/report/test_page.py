@@ -1,0 +1,320 @@
+"""The page from plain data: its parts, its bounds, and texts that stay texts."""
+
+import base64
+import hashlib
+import json
+import re
+import subprocess
+import sys
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.report.summaries import EVIL, HOUR, START, full, series, share, small, words
+
+import fairlead
+from fairlead import report
+
+VOID = {"meta"}
+LARGEST_PAGE = 2_200_000
+MOST_SERIES = 13
+"""Twelve and the others."""
+MOST_BINS = 150
+MOST_ROWS = 50
+PARTS = ["shares", "destinations", "outcomes", "streams", "policy", "reproduce"]
+
+
+class Page(HTMLParser):
+    """What a page holds, as a browser would read it."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.tags: list[tuple[str, dict[str, str | None]]] = []
+        self.parts: dict[str, str] = {}
+        self.specs: list[dict[str, Any]] = []
+        self.programs: list[str] = []
+        self.rows: list[int] = []
+        self.title = ""
+        self.open: list[str] = []
+        self._part: str | None = None
+        self._plain = False
+        self.feed(text)
+        self.close()
+        assert self.open == []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        given = dict(attrs)
+        self.tags.append((tag, given))
+        if tag not in VOID:
+            self.open.append(tag)
+        if tag in {"section", "header"}:
+            self._part = given.get("aria-labelledby") or tag
+            self.parts[self._part] = ""
+        if tag == "script":
+            self._plain = given.get("type") == "application/json"
+        if tag == "tbody":
+            self.rows.append(0)
+        if tag == "tr" and "tbody" in self.open:
+            self.rows[-1] += 1
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+        if tag in {"section", "header"}:
+            self._part = None
+
+    def handle_data(self, data: str) -> None:
+        inside = self.open[-1] if self.open else ""
+        if inside == "script" and self._plain:
+            self.specs.append(json.loads(data))
+        elif inside == "script":
+            self.programs.append(data)
+        elif inside == "title":
+            self.title += data
+        elif self._part is not None:
+            self.parts[self._part] += data
+
+
+def page(summary: dict[str, Any]) -> Page:
+    return Page(report.render(summary))
+
+
+def rows(spec: dict[str, Any]) -> list[dict[str, Any]]:
+    """The rows of a chart's largest table."""
+    return max(spec["datasets"].values(), key=len)
+
+
+@pytest.fixture(scope="module")
+def largest() -> Page:
+    return page(full())
+
+
+# --- parts -----------------------------------------------------------------------------------
+
+
+def test_a_small_run_has_the_parts_that_say_something() -> None:
+    found = page(small())
+    assert list(found.parts) == ["header", *PARTS]
+    assert "calls.csv under msmq" in found.parts["header"]
+    assert "2026-03-02 00:00 UTC to 2026-03-02 02:59:59.999999 UTC" in found.parts["header"]
+    assert "9 rows in = 9 decided (9 routed) + 0 rejected." in found.parts["outcomes"]
+    assert "All messages are one stream." in found.parts["streams"]
+    assert "Nothing changed in the cluster." in found.parts["destinations"]
+    assert "disabled: destinations that are not enabled" in found.parts["policy"]
+    for told in ("fairlead dispatch /data/calls.csv -c pool.toml", "6b8b1a0d", "4.3.0", "3.11.7"):
+        assert told in found.parts["reproduce"]
+
+
+def test_a_full_run_has_every_part(largest: Page) -> None:
+    found = largest
+    assert set(found.parts) == {"header", *PARTS, "levels", "groups"}
+    assert "39 changes" in found.parts["header"]
+    assert "order inside groups is not promised" in found.parts["groups"]
+    assert "The 20 busiest of 1,000,000 streams" in found.parts["streams"]
+    assert "Around the changes" in found.parts["destinations"]
+    assert "Rejected rows by reason" in found.parts["outcomes"]
+    assert "280 more clusters in journal.json" in found.parts["policy"]
+
+
+def test_a_run_without_messages_has_a_page() -> None:
+    nothing = small(over_time=None, period=None) | {"read": 0, "outcomes": {}, "phases": []}
+    found = page(nothing)
+    assert "No message was decided." in found.parts["destinations"]
+    assert found.specs == []
+
+
+@pytest.mark.parametrize(
+    ("number", "spread", "told"),
+    [
+        (3, 0, "3 groups; 0 of them (0.00%) had messages on more than one destination."),
+        (3, 1, "destination: order inside groups is not promised."),
+        (0, 0, "no routed message names one"),
+    ],
+)
+def test_groups(number: int, spread: int, told: str) -> None:
+    assert told in page(small(groups={"number": number, "spread": spread})).parts["groups"]
+
+
+def test_every_chart_has_words_and_a_table_behind_it(largest: Page) -> None:
+    found = largest
+    figures = [given for tag, given in found.tags if tag == "figure"]
+    drawn = [given for tag, given in found.tags if given.get("role") == "img"]
+    assert len(figures) == len(drawn) == len(found.specs) == 13
+    assert all(len(given["aria-label"] or "") > 20 for given in drawn)
+    assert sum(tag == "details" for tag, _ in found.tags) >= 13
+
+
+# --- the largest deviation -------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("messages", "told"),
+    [
+        ((4, 3, 2), "A got 44.44% where its weight says 33.33%: 11.11 points more, 1 message."),
+        ((1, 1, 7), "C got 77.78% where its weight says 33.33%: 44.44 points more, 4 messages."),
+        ((0, 4, 5), "A got 0.00% where its weight says 33.33%: 33.33 points less, 3 messages."),
+        ((3, 3, 3), "Every share is what the weights say, to within one message."),
+    ],
+)
+def test_the_largest_deviation_in_words(messages: tuple[int, ...], told: str) -> None:
+    shares = [share(name, n, 9) for name, n in zip("ABC", messages, strict=True)]
+    phases = [{"since": None, "messages": 9, "shares": shares}]
+    found = page(small() | {"phases": phases})
+    assert told in found.parts["header"]
+    assert told in found.parts["shares"]
+
+
+def test_less_than_a_message_is_no_deviation() -> None:
+    shares = [share("A", 1, 2), share("B", 1, 2), share("C", 0, 2)]
+    phases = [{"since": None, "messages": 2, "shares": shares}]
+    assert "to within one message" in page(small() | {"phases": phases}).parts["header"]
+
+
+def test_policies_without_weights_are_not_held_against_any() -> None:
+    unweighed = [{**share("A", 9, 9), "expected": None, "weight": None}]
+    phases = [{"since": None, "messages": 9, "shares": unweighed}]
+    found = page(small() | {"phases": phases})
+    assert "Weights decide nothing here" in found.parts["header"]
+    assert "its share by weight" not in found.parts["shares"]
+
+
+# --- over time -------------------------------------------------------------------------------
+
+
+def test_bins_stand_where_they_are() -> None:
+    found = page(small())
+    drawn = [row for row in rows(found.specs[1]) if row["n"]]
+    assert [(row["t"], row["s"], row["a"], row["b"]) for row in drawn] == [
+        (START // 1_000, "A", 0, 2),
+        (START // 1_000, "B", 2, 3),
+        ((START + 2 * HOUR) // 1_000, "A", 0, 3),
+        ((START + 2 * HOUR) // 1_000, "B", 3, 5),
+        ((START + 2 * HOUR) // 1_000, "C", 5, 6),
+    ]
+    assert "Messages in each hour" in found.parts["destinations"]
+
+
+def test_times_that_were_numbers_are_told_in_seconds() -> None:
+    seconds = small()
+    seconds["facts"]["over_time"] |= {"start": 0, "width": 500_000}
+    seconds["facts"]["period"] = {"first": 0, "last": 1_250_000}
+    found = page(seconds)
+    assert "0 s to 1.25 s" in found.parts["header"]
+    assert [row["t"] for row in rows(found.specs[1]) if row["n"]] == [0, 0, 1, 1, 1]
+    assert "Messages in each 500 milliseconds" in found.parts["destinations"]
+
+
+def test_changes_are_marked_and_told() -> None:
+    changed = small(
+        steps=[{"time": START + HOUR, "changes": ["A weight → 2", "B enabled → false"], "more": 3}]
+    )
+    changed["phases"].append({"since": START + HOUR, "messages": 0, "shares": []})
+    found = page(changed)
+    listed = found.parts["destinations"]
+    assert "2026-03-02 01:00 UTC: A weight → 2, B enabled → false and 3 more" in listed
+    marks = min(found.specs[1]["datasets"].values(), key=len)
+    assert [(mark["t"], mark["label"]) for mark in marks] == [((START + HOUR) // 1_000, "1")]
+
+
+def test_changes_that_stand_close_share_their_numbers(largest: Page) -> None:
+    found = largest
+    marks = next(
+        rows for rows in found.specs[6]["datasets"].values() if rows and "label" in rows[0]
+    )
+    labels = [mark["label"] for mark in marks if mark["label"]]
+    assert len(marks) == 39
+    assert labels[0] == "1-5"
+    assert len(labels) <= 12
+
+
+# --- bounds ----------------------------------------------------------------------------------
+
+
+def test_ten_thousand_destinations_make_no_large_page() -> None:
+    text = report.render(full())
+    assert len(text.encode()) < LARGEST_PAGE
+    found = Page(text)
+    assert max(found.rows) <= MOST_ROWS
+    for spec in found.specs:
+        drawn = rows(spec)
+        assert len({row["s"] for row in drawn}) <= max(MOST_SERIES, 20)
+        assert len(drawn) <= MOST_SERIES * MOST_BINS + 2
+
+
+def test_many_times_between_changes_are_a_table(largest: Page) -> None:
+    found = largest
+    assert "The 6 times with the most messages are drawn; all 40" in found.parts["shares"]
+
+
+# --- texts stay texts ------------------------------------------------------------------------
+
+
+def test_users_texts_are_never_markup(largest: Page) -> None:
+    plain, evil = page(full(names=())), largest
+    assert {tag for tag, _ in plain.tags} == {tag for tag, _ in evil.tags}
+    assert "img" not in {tag for tag, _ in evil.tags}
+    assert not [name for _, given in evil.tags for name in given if name.startswith("on")]
+    assert len(evil.programs) == 1
+    assert evil.title == "/data/calls.csv: Fairlead report"
+    told = evil.parts["shares"]
+    assert EVIL[1][:30] in told
+    assert "a\\nb" in told
+    assert "\\u202ereversed" in told
+
+
+def test_an_evil_command_line_and_table_are_told_as_they_are() -> None:
+    made = {**small()["facts"]["made"], "command": EVIL[0], "messages": f"x/{EVIL[1]}"}
+    found = page(small(made=made, policies=_evil_policies()))
+    assert EVIL[0] in found.parts["reproduce"]
+    assert EVIL[0] in found.parts["policy"]
+    assert found.title.startswith(f"x/{EVIL[1]}")
+    assert len(found.programs) == 1
+
+
+def _evil_policies() -> dict[str, Any]:
+    return {"number": 1, "shown": [{**words(EVIL[0]), "about": EVIL[0]}], "destinations": [1]}
+
+
+def test_names_that_look_alike_when_cut_stay_apart() -> None:
+    long = [f"{'x' * 100}{k}" for k in range(3)]
+    seen = small()["facts"]["over_time"]
+    seen["destinations"] = [series(name, [1, 0, 1], of="pool") for name in long]
+    found = page(small(over_time=seen))
+    assert len({row["s"] for row in rows(found.specs[1])}) == 3
+
+
+# --- alone -----------------------------------------------------------------------------------
+
+
+def test_the_page_refers_to_nothing_and_may_load_nothing(largest: Page) -> None:
+    found = largest
+    for _, given in found.tags:
+        assert not {"src", "href", "action", "srcset"} & set(given)
+    policy = next(given["content"] for _, given in found.tags if "http-equiv" in given)
+    assert policy is not None
+    rules = dict(rule.split(" ", 1) for rule in policy.split("; "))
+    assert rules["default-src"] == "'none'"
+    assert set(rules) == {"default-src", "script-src", "style-src", "base-uri", "form-action"}
+    digest = base64.b64encode(hashlib.sha256(found.programs[0].encode()).digest()).decode()
+    assert rules["script-src"] == f"'sha256-{digest}'"
+
+
+def test_the_style_loads_nothing() -> None:
+    style = Path(report.__file__).with_name("page.css").read_text(encoding="utf-8")
+    assert not re.search(r"url\(|@import", style)
+
+
+def test_a_missing_charting_library_is_one_clear_line() -> None:
+    source = Path(fairlead.__file__).parent.parent
+    script = f"import sys; sys.path.insert(0, {str(source)!r}); from fairlead import report; "
+    done = subprocess.run(
+        [sys.executable, "-S", "-c", script + "report.check_installed()"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 1
+    assert done.stderr.splitlines()[-1].endswith(
+        "EnvironmentProblem: the report needs altair and vl_convert, not installed: install "
+        "fairlead anew (pip install fairlead), or use --no-report"
+    )
