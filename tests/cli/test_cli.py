@@ -705,3 +705,28 @@ def test_two_runs_with_messages_for_several_are_compared_message_for_message(des
     assert "in both: 3" in desk.out
     assert "moved: 2 of 3" in desk.out
     assert "R1 + R2 + all" in desk.out
+
+
+# --- groups that stay -------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("file_format", ["parquet", "csv"])
+def test_groups_stay_and_explain_says_so(on_spark: Desk, file_format: str) -> None:
+    desk = on_spark
+    destinations = "".join(f'[[destination]]\nname = "{name}"\n' for name in "ABC")
+    desk.write("stay.toml", f'policy = "round-robin"\noptions.affinity = "group"\n{destinations}')
+    groups = ["g", "h", "g", "", "g", "h", "k", "g", "h"]
+    given = desk.write(
+        "m.csv", "id,time,group\n" + "".join(f"m{k},{k},{g}\n" for k, g in enumerate(groups))
+    )
+    changes = desk.write("x.csv", "time,target,attribute,value\n4,A,state,down\n7,A,state,up\n")
+    more = ("--format", file_format, "--changes", changes)
+    assert desk.dispatch(given, *more, cluster="stay.toml") == 0, desk.err
+    rows = desk.rows()
+    assert [row["destination"] for row in rows] == list("ABACBBCBB")
+    for place, bound in ((2, True), (4, False), (6, False), (7, True), (8, True)):
+        assert desk.run("explain", desk / "o", "--id", f"m{place}") == 0, desk.err
+        assert f"m{place} -> {rows[place]['destination']}" in desk.out
+        assert ("bound: " in desk.out) == bound
+    nameless = desk.write("n.csv", "id,time\na,1\n")
+    assert "follows the column group" in desk.not_dispatched(nameless, cluster="stay.toml")

@@ -68,6 +68,7 @@ def small(**facts: object) -> Plain:
         "read": 9,
         "rejected": 0,
         "outcomes": {"routed": 9},
+        "rows": 9,
         "digest": "6b8b1a0d1376d672000000026a4629ec",
         "phases": [{"since": None, "messages": 9, "shares": shares}],
         "rejections": {},
@@ -151,6 +152,7 @@ def full(destinations: int = 10_000, names: tuple[str, ...] = EVIL) -> Plain:
     plain |= {
         "read": 50_000_700,
         "rejected": 700,
+        "rows": 50_000_000,
         "outcomes": {"control": 17, "no-destination": 3, "routed": n, "unknown-queue": 9},
         "rejections": {f"time {k}: found nothing</script>": 14 for k in range(50)},
         "phases": [{"since": at, "messages": n, "shares": shares} for at in (None, *times)],

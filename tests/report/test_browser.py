@@ -42,7 +42,12 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     seconds = small()
     seconds["facts"]["over_time"] |= {"start": 0, "width": 1_000_000}
     seconds["facts"]["period"] = {"first": 0, "last": 2_500_000}
-    empty = small(over_time=None, period=None) | {"read": 0, "outcomes": {}, "phases": []}
+    empty = small(over_time=None, period=None) | {
+        "read": 0,
+        "rows": 0,
+        "outcomes": {},
+        "phases": [],
+    }
     content = {"small": small(), "full": full(), "seconds": seconds, "empty": empty}
     for name, summary in content.items():
         (folder / name).with_suffix(".html").write_text(report.render(summary), encoding="utf-8")

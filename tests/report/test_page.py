@@ -97,7 +97,7 @@ def test_a_small_run_has_the_parts_that_say_something() -> None:
     assert list(found.parts) == ["header", *PARTS]
     assert "calls.csv under msmq" in found.parts["header"]
     assert "2026-03-02 00:00 UTC to 2026-03-02 02:59:59.999999 UTC" in found.parts["header"]
-    assert "9 rows in = 9 decided (9 routed) + 0 rejected." in found.parts["outcomes"]
+    assert "9 messages in = 9 decided + 0 rejected. Decided: 9 routed." in found.parts["outcomes"]
     assert "All messages are one stream." in found.parts["streams"]
     assert "Nothing changed in the cluster." in found.parts["destinations"]
     assert "disabled: destinations that are not enabled" in found.parts["policy"]
@@ -117,7 +117,12 @@ def test_a_full_run_has_every_part(largest: Page) -> None:
 
 
 def test_a_run_without_messages_has_a_page() -> None:
-    nothing = small(over_time=None, period=None) | {"read": 0, "outcomes": {}, "phases": []}
+    nothing = small(over_time=None, period=None) | {
+        "read": 0,
+        "rows": 0,
+        "outcomes": {},
+        "phases": [],
+    }
     found = page(nothing)
     assert "No message was decided." in found.parts["destinations"]
     assert found.specs == []
@@ -318,3 +323,9 @@ def test_a_missing_charting_library_is_one_clear_line() -> None:
         "EnvironmentProblem: the report needs altair and vl_convert, not installed: install "
         "fairlead anew (pip install fairlead), or use --no-report"
     )
+
+
+def test_messages_for_several_are_told_apart_from_rows() -> None:
+    found = page(small() | {"read": 4, "rows": 9})
+    assert "4 messages in = 4 decided + 0 rejected." in found.parts["outcomes"]
+    assert "9 rows of decisions, one for each destination" in found.parts["outcomes"]

@@ -89,6 +89,11 @@ class Plan:
         }
 
     @property
+    def stays(self) -> list[str]:
+        """The clusters whose messages follow their group."""
+        return [name for name, policy in self.policies.items() if policy.rebinds]
+
+    @property
     def keyed(self) -> dict[str, str]:
         """By cluster: the attribute whose value is the key, where the rule chooses by one."""
         return {name: policy.keyed_by for name, policy in self.policies.items() if policy.keyed_by}

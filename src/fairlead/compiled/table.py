@@ -158,6 +158,12 @@ def _check_words(messages: pa.Table, heeded: Collection[str]) -> None:
 
 
 def _check_keys(messages: pa.Table, plan: Plan) -> None:
+    for cluster in plan.stays:
+        if "group" not in messages.column_names:
+            raise MessageError(
+                f'messages: cluster {cluster}: affinity = "group" follows the column group, '
+                f"found: {', '.join(messages.column_names)}"
+            )
     for cluster, name in plan.keyed.items():
         if name not in messages.column_names:
             raise MessageError(

@@ -227,6 +227,12 @@ def _check_against(plan: Plan, columns: Sequence[str], where: str) -> None:
 
 
 def _check_keys(plan: Plan, messages: DataFrame, where: str) -> None:
+    for cluster in plan.stays:
+        if "group" not in messages.columns:
+            raise MessageError(
+                f'{where}: cluster {cluster}: affinity = "group" follows the column group, '
+                f"found: {listed(messages.columns)}; map one with --column group=…"
+            )
     for cluster, name in plan.keyed.items():
         if name not in messages.columns:
             raise MessageError(

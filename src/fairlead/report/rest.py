@@ -18,10 +18,12 @@ NO_ORDER: Final = "order inside groups is not promised"
 def outcomes(run: Run) -> Html:
     """What became of the rows."""
     chart = outcomes_over_time(run)
-    decided = ", ".join(f"{n:,} {outcome}" for outcome, n in run.outcomes.items()) or "none"
-    told = (
-        f"{run.read:,} rows in = {run.decided:,} decided ({decided}) + {run.rejected:,} rejected."
-    )
+    each = ", ".join(f"{n:,} {outcome}" for outcome, n in run.outcomes.items()) or "none"
+    told = f"{run.read:,} messages in = {run.decided:,} decided + {run.rejected:,} rejected. "
+    if run.several_each:
+        told += f"{run.rows:,} rows of decisions, one for each destination of a message: {each}."
+    else:
+        told += f"Decided: {each}."
     return section(
         "outcomes",
         "Outcomes",
@@ -136,7 +138,7 @@ def reproduce(run: Run) -> Html:
     made = run.facts.made
     rows = [
         ["messages", visible(made.messages)],
-        ["rows in", f"{run.read:,}"],
+        ["messages in", f"{run.read:,}"],
         ["digest", run.digest],
         ["fairlead", made.fairlead],
         ["pyspark", made.pyspark],

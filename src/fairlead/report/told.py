@@ -153,6 +153,8 @@ class Run:
     read: int
     rejected: int
     outcomes: dict[str, int]
+    rows: int
+    """Rows of decisions: a message that goes to several destinations has one for each."""
     digest: str
     phases: list[Phase]
     rejections: dict[str, int]
@@ -162,8 +164,13 @@ class Run:
 
     @property
     def decided(self) -> int:
-        """Rows of decisions."""
-        return sum(self.outcomes.values())
+        """Messages with a decision."""
+        return self.read - self.rejected
+
+    @property
+    def several_each(self) -> bool:
+        """Whether messages went to several destinations."""
+        return self.rows != self.decided
 
     @property
     def several_clusters(self) -> bool:
