@@ -18,23 +18,39 @@ PLAIN = {
     "queue": [{"name": q, "queue_manager": x} for q in ("Q", "R") for x in "AB"],
 }
 BINDS = ("", "not-fixed", "on-group", "on-open")
+THREE = [{"name": name} for name in "DEF"]
+CLUSTERS = [
+    Cluster.of("ibm-mq", name="mq", **PLAIN),
+    Cluster.of("weighted", name="stay", options={"affinity": "group"}, destination=THREE),
+    Cluster.of("rendezvous", name="keys", destination=THREE),
+    Cluster.of("smartsockets", name="news", subscriber=[{**x, "subject": "/s"} for x in THREE]),
+]
+CHANGES = [
+    Change("TO.A", "weight", 9, 400_000_000),
+    Change("B@mq", "suspended", True, 700_000_000),
+    Change("D@stay", "state", "down", 500_000_000),
+    Change("D@stay", "state", "up", 800_000_000),
+    Change("D@news", "connected", "warm", 600_000_000),
+]
 
 
 def main(master: str, folder: Path) -> None:
     pick = random.Random(3)  # noqa: S311 - messages for a test
     rows = [
-        f"m{k},{k // 3},{pick.choice('QRX')},{pick.choice('xy')},{pick.choice(BINDS)},g{k % 7}"
+        f"m{k},{k // 3},{pick.choice(CLUSTERS).name},{pick.choice('QRX')},{pick.choice('xy')},"
+        f"{pick.choice(BINDS)},g{pick.randrange(70)},{pick.choice(['none', 'round-robin'])}"
         for k in range(3_000)
     ]
     table = folder / "messages.csv"
-    table.write_text("\n".join(["id,time,queue,producer,bind,group", *rows, rows[5]]) + "\n")
+    head = "id,time,cluster,queue,producer,bind,group,mode"
+    table.write_text("\n".join([head, *rows, rows[5]]) + "\n")
     spark = session(master)
     with Delivery(str(folder / "out"), overwrite=True) as delivery:
         summary = dispatch.run(
             spark,
             read(spark, str(table)),
-            [Cluster.of("ibm-mq", **PLAIN)],
-            [Change("TO.A", "weight", 9, 400_000_000), Change("B", "suspended", True, 700_000_000)],
+            CLUSTERS,
+            CHANGES,
             delivery,
             where=table.name,
             rows_a_block=300,
