@@ -42,7 +42,7 @@ OK, DEFAULT, HEEDED = (PREFIX + name for name in ("ok", "bind_default", "bind_he
 WHO: Final = (BIND, WHOSE, WORD, EPOCH)
 
 
-def can_bind(plan: Plan, columns: list[str]) -> bool:
+def can_bind(plan: Plan, columns: Sequence[str]) -> bool:
     """Whether any message of the table may be bound."""
     if not plan.binds:
         return False

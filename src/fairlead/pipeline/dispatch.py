@@ -1,13 +1,13 @@
 """Dispatch: route a whole table of messages and deliver it. The whole flow stands in this file.
 
-read → accept → unique → cut into blocks → survey → states → route → deliver → measure
+read → accept → unique → cut into blocks → survey → begin → route → deliver → measure
 """
 
 from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict, dataclass, field
 from typing import Any
@@ -19,36 +19,30 @@ from pyspark.sql.types import BooleanType, IntegralType, NullType, StringType
 from fairlead.balance.change import Change
 from fairlead.balance.cluster import Cluster
 from fairlead.balance.objects import listed
-from fairlead.compiled.router import Plan, Router
+from fairlead.compiled.router import Plan
 from fairlead.compiled.table import KEY_TYPES
 from fairlead.errors import MessageError
-from fairlead.pipeline import bind, keep
+from fairlead.pipeline import keep
 from fairlead.pipeline.accept import accept
+from fairlead.pipeline.begin import Progress, begin
 from fairlead.pipeline.blocks import ROWS_A_BLOCK, cut, sample
-from fairlead.pipeline.columns import FREE, REASON, quoted
+from fairlead.pipeline.columns import REASON, quoted
 from fairlead.pipeline.count import count, count_for_report
 from fairlead.pipeline.deliver import Delivery
 from fairlead.pipeline.facts import Facts, made
 from fairlead.pipeline.measure import Phase, check_nothing_lost, digest, outcomes, phases
 from fairlead.pipeline.measure import messages as messages_of
 from fairlead.pipeline.read import checked
-from fairlead.pipeline.rebind import rebound
 from fairlead.pipeline.route import States, in_blocks, route, spelled
-from fairlead.pipeline.sequential import states_in_order
 from fairlead.pipeline.survey import (
     Survey,
     placed,
-    recount,
-    sizes,
-    states,
     survey,
     survey_in_place,
 )
 from fairlead.pipeline.unique import unique
 
 log = logging.getLogger("fairlead")
-
-Progress = Callable[[str], AbstractContextManager[object]]
 
 
 @dataclass
@@ -176,39 +170,8 @@ def prepare(
         blocks = in_place.blocks if in_place else cut(few, rows_a_block=rows_a_block)
         found = in_place or survey(placed(rows, blocks, plan), blocks, plan)
         classified = found.classified(placed(good, blocks, plan))
-        bound = bind.can_bind(plan, columns)
-        jumbled = "position" in columns and bool(plan.times)
-        ends = bound and (jumbled or bind.ends(plan))
-        free = found.counts
-        if bound:
-            classified = bind.keyed(classified, plan, jumbled=jumbled)
-        if bound and not ends:
-            free = recount(classified.where(FREE))
-        known = None if jumbled or ends else states(plan, found.counts, free, len(blocks))
-    if known is not None:
-        begin: States = known
-    else:
-        with progress("route in order"):
-            if ends:
-                classified, in_order = rebound(classified, plan, blocks)
-            else:
-                chosen_for = classified.where(FREE) if bound else classified
-                in_order = states_in_order(plan, chosen_for, blocks)
-            begin = _with_streams(plan, found, in_order)
-    if bound and not ends:
-        classified = bind.bound(classified, plan, begin, blocks, sizes(free, len(blocks)))
-    return Routed(plan, found, classified, columns, begin), rows
-
-
-def _with_streams(plan: Plan, found: Survey, in_order: States) -> States:
-    """States of the choices, with the streams counted."""
-    router = Router(plan)
-    whole = []
-    for block, state in enumerate(in_order):
-        whole.append({**state, "upcoming": router.upcoming.tolist()})
-        for counts in found.counts.get(block, {}).values():
-            router.skip(counts)
-    return whole
+    classified, begun = begin(classified, plan, found, columns, progress)
+    return Routed(plan, found, classified, columns, begun), rows
 
 
 def _check_against(plan: Plan, columns: Sequence[str], where: str) -> None:
