@@ -241,7 +241,7 @@ class SmartSockets(Policy[SmartSocketsTables, Publication, Receiver]):
 
     def take(self, key: Publication, step: str, left: Sequence[Receiver]) -> Taken | None:
         """Where nothing is to be chosen: everyone gets it, and nobody counts it."""
-        if step != NOT_KEPT.name or left[0].member // len(self.refs) % lists.HOWS == lists.LOST:
+        if step != NOT_KEPT.name or self._is_lost(left[0].member):
             return None
         nobody_to_balance = not any(c.subscriber.load_balanced for c in left)
         if nobody_to_balance or (key.mode == TO_ALL and not key.guaranteed):
@@ -249,7 +249,7 @@ class SmartSockets(Policy[SmartSocketsTables, Publication, Receiver]):
         return None
 
     def also(self, key: Publication, left: Sequence[Receiver]) -> tuple[int, ...]:
-        if left[0].member // len(self.refs) % lists.HOWS == lists.LOST:
+        if self._is_lost(left[0].member):
             return ()
         every, _ = self.candidates(key)
         for step in SENT_TO:
@@ -258,7 +258,11 @@ class SmartSockets(Policy[SmartSocketsTables, Publication, Receiver]):
         return tuple(c.member for c in getting)
 
     def outcome_of(self, member: int) -> str:
-        return LOST if member // len(self.refs) % lists.HOWS == lists.LOST else ROUTED
+        return LOST if self._is_lost(member) else ROUTED
+
+    def _is_lost(self, member: int) -> bool:
+        """Whether a message is lost that a member is chosen for in its way."""
+        return member // len(self.refs) % lists.HOWS == lists.LOST
 
     def member_called(self, destination: str, raw: Raw) -> int:
         subject = self.key(raw).subject
