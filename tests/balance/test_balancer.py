@@ -131,6 +131,34 @@ def test_threads_that_explain_see_their_own_moment() -> None:
         assert (decision.destination, text) == (expected.destination, str(expected.explain()))
 
 
+# --- decisions made ahead --------------------------------------------------------------------
+
+SHARED = ("outcome", "cluster", "raw", "stream", "place", "bound_to", "key", "also", "copies")
+
+
+def all_of(decision: Decision) -> dict[str, object]:
+    names = ("destination", "address", "sequence", *SHARED)
+    found = {name: getattr(decision, name) for name in names}
+    return {**found, "version": decision.frame.version if decision.frame else None}
+
+
+@pytest.mark.parametrize("system", POLICIES)
+def test_decisions_made_ahead_are_those_made_one_by_one(system: str) -> None:
+    message = MESSAGES.get(system, {})
+    ahead = Balancer(CLUSTERS[system])
+    alone = Balancer(CLUSTERS[system], journal=lambda row: None)  # with it none is made ahead
+    first, present = ahead.choose(message).destination, True
+    alone.choose(message)
+    for calls in (1, 30, 1_000, 300):  # each ends inside a stretch
+        pairs = [(ahead.choose(message), alone.choose(message)) for _ in range(calls)]
+        assert [all_of(ours) for ours, _ in pairs] == [all_of(other) for _, other in pairs]
+        ours, other = pairs[-1]
+        assert ours.explain() == other.explain()
+        present = not present
+        for each in (ahead, alone):
+            each.apply(Change(str(first), "present", present))
+
+
 # --- snapshots -------------------------------------------------------------------------------
 
 

@@ -54,6 +54,21 @@ class Copy(NamedTuple):
     address: str | None
 
 
+class Context(msgspec.Struct, frozen=True, gc=False):
+    """What the decisions of a stretch have in common, so that each is quickly made."""
+
+    outcome: str
+    cluster: str
+    raw: Raw = ()
+    frame: Frame | None = None
+    start: Scheduled | Direct | None = None
+    offset: int = 0
+    """A decision's place less its sequence."""
+    bound_to: Raw = ()
+    key: str = ""
+    also: tuple[int, ...] = ()
+
+
 class Decision(msgspec.Struct, frozen=True, gc=False):
     """Where one message goes.
 
@@ -65,27 +80,59 @@ class Decision(msgspec.Struct, frozen=True, gc=False):
     """None unless `outcome` is `routed`."""
     address: str | None
     """The destination's, if the cluster's file gives one."""
-    outcome: str
-    """`routed`, `no-destination`, `control`; under ibm-mq also `unknown-queue`, `put-inhibited`;
-    under smartsockets also `refused`, `lost`."""
     sequence: int | None
     """The message's place in its stream, from 0; None for a control message, which has none."""
-    cluster: str
-    """"" where the message names none and there are several."""
-    raw: Raw
-    """The routing attributes that the policy read, "" where one was not given."""
-    frame: Frame | None = None
-    """The cluster as it was, for `explain`; None where no cluster was asked."""
-    start: Scheduled | Direct | None = None
-    """The stretch of choices it belongs to, for `explain`; None where the rule was not asked."""
-    place: int = 0
-    """How many events of the stretch came before."""
-    bound_to: Raw = ()
-    """What binds the message to an earlier one's destination, if anything does."""
-    key: str = ""
-    """By which the destination was chosen, under a policy that asks for one."""
-    also: tuple[int, ...] = ()
-    """The members of the cluster who get it as well."""
+    context: Context
+    """What it shares with others; all of it can be read here, too."""
+
+    @property
+    def outcome(self) -> str:
+        """`routed`, `no-destination` or `control`, or a word of the policy's own.
+
+        Those are `unknown-queue` and `put-inhibited` under ibm-mq, `refused` and `lost` under
+        smartsockets.
+        """
+        return self.context.outcome
+
+    @property
+    def cluster(self) -> str:
+        """The cluster's name; "" where the message names none and there are several."""
+        return self.context.cluster
+
+    @property
+    def raw(self) -> Raw:
+        """The routing attributes that the policy read, "" where one was not given."""
+        return self.context.raw
+
+    @property
+    def frame(self) -> Frame | None:
+        """The cluster as it was, for `explain`; None where no cluster was asked."""
+        return self.context.frame
+
+    @property
+    def start(self) -> Scheduled | Direct | None:
+        """Its stretch of choices, for `explain`; None where the rule was not asked."""
+        return self.context.start
+
+    @property
+    def place(self) -> int:
+        """How many events of the stretch came before."""
+        return (self.sequence or 0) + self.context.offset
+
+    @property
+    def bound_to(self) -> Raw:
+        """What binds the message to an earlier one's destination, if anything does."""
+        return self.context.bound_to
+
+    @property
+    def key(self) -> str:
+        """By which the destination was chosen, under a policy that asks for one."""
+        return self.context.key
+
+    @property
+    def also(self) -> tuple[int, ...]:
+        """The members of the cluster who get it as well."""
+        return self.context.also
 
     @property
     def copies(self) -> tuple[Copy, ...]:
