@@ -143,16 +143,16 @@ def test_time_makes_what_is_due_and_nothing_twice() -> None:
     assert balancer.next_change() == 102 * S  # at 101 s it is still a tenth
     balancer.at(102 * S - 1)
     before = balancer.snapshot()
-    assert before["clusters"]["c"]["policy"]["version"] == 2
+    assert before["clusters"]["c"]["parts"][0][1]["version"] == 2
     balancer.at(102 * S)
     after = balancer.snapshot()
-    assert after["clusters"]["c"]["policy"]["version"] == 3
+    assert after["clusters"]["c"]["parts"][0][1]["version"] == 3
     for time in (102 * S, 0, 103 * S - 1):
         balancer.at(time)
         assert balancer.snapshot()["clusters"] == after["clusters"]
     balancer.at(1_000 * S)
     assert balancer.next_change() is None
-    assert balancer.snapshot()["clusters"]["c"]["policy"]["version"] == 11
+    assert balancer.snapshot()["clusters"]["c"]["parts"][0][1]["version"] == 11
     assert picks(balancer, 4) in ("ABAB", "BABA")
 
 

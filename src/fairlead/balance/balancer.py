@@ -3,28 +3,25 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from itertools import count, repeat
+from collections.abc import Callable, Iterable, Mapping
 from threading import Lock
 from typing import Any, Final
 
-from fairlead.balance.change import FAILED, STATE, Change
+from fairlead.balance.change import Change
 from fairlead.balance.cluster import Cluster, resolve
-from fairlead.balance.course import LOG, AnyPolicy, Direct, Frame, Scheduled
 from fairlead.balance.decision import Context, Decision
+from fairlead.balance.desk import Desk
 from fairlead.balance.journal import JournalRow
 from fairlead.balance.message import (
     CONTROL,
     NO_DESTINATION,
-    ROUTED,
     SET_PRIORITY,
     Message,
     check,
     text,
 )
-from fairlead.balance.objects import Ref, listed
-from fairlead.balance.policy import Effect, Raw, Verdict
-from fairlead.balance.rules.keyed import KeyedRule, number_of
+from fairlead.balance.objects import listed
+from fairlead.balance.policy import Raw
 from fairlead.errors import ChangeError, ConfigError, MessageError
 
 NOTHING: Final[Message] = {}
@@ -33,246 +30,6 @@ BEFORE_ALL: Final = -(1 << 62)
 """The time of a balancer that has not been told any, in microseconds."""
 NEAREST, FARTHEST = 8, 256
 """How many decisions are made ahead, at first and at most."""
-
-
-class Part:
-    """The messages of a cluster that share one state of the rule, and where that stands."""
-
-    def __init__(self, policy: AnyPolicy) -> None:
-        """From the policy as it is; from here on it is this part's own."""
-        self.policy = policy
-        self._begin()
-
-    def _begin(self) -> None:
-        policy = self.policy
-        every = range(len(policy.members))
-        # Both as lists: what makes decisions ahead looks up in a list twice as fast as in a tuple.
-        self.names = list(policy.members)
-        self.addresses = [policy.address(i) for i in every]
-        self.outcomes = [policy.outcome_of(i) for i in every] if policy.fans_out else None
-        self.frame = Frame(policy)
-        self.course: Scheduled | Direct | None = None
-
-    def _settle(self) -> None:
-        if isinstance(self.course, Scheduled):
-            self.policy.rule = self.course.rule_now()
-        self.course = None
-
-    def choose(
-        self, verdict: Verdict, key: str, sequence: int
-    ) -> tuple[Scheduled | Direct | None, int, int]:
-        """The stretch, the place in it and the member chosen (-1: nobody)."""
-        members = verdict.members
-        if not members:
-            return None, 0, -1
-        if verdict.taken >= 0:
-            return None, 0, verdict.taken
-        if isinstance(self.policy.rule, KeyedRule):
-            return None, 0, self.policy.rule.choose_for(members, number_of(key, sequence))
-        scheduled = self.scheduled(members)
-        if scheduled is not None:
-            at = scheduled.turns * len(scheduled.choices) + scheduled.place
-            scheduled.place += 1
-            return scheduled, at, scheduled.choices[scheduled.place - 1]
-        direct = self._direct()
-        return direct, len(direct.log), direct.choose(members)
-
-    def scheduled(self, members: tuple[int, ...]) -> Scheduled | None:
-        """The stretch among just these members, with a choice left; None where they differ."""
-        course = self.course
-        if course is None and self.policy.rule.scheduled(members):
-            course = self.course = Scheduled(self.policy.rule, members)
-        if not isinstance(course, Scheduled) or course.members != members:
-            return None
-        if course.place == len(course.choices):
-            course = self.course = course.after()
-        return course
-
-    def _direct(self) -> Direct:
-        """A stretch in which the rule is asked each time."""
-        if not isinstance(self.course, Direct) or len(self.course.log) >= LOG:
-            self._settle()
-            self.course = Direct(self.policy.rule)
-        return self.course
-
-    def completed(self, member: int) -> None:
-        """A member has finished a message."""
-        self._direct().completed(member)
-
-    def apply(self, effects: Sequence[Effect], time: int) -> None:
-        """Make the changes of one step, and what is due by then."""
-        self._settle()
-        self.policy.apply(effects, time)
-        self._begin()
-
-    def dump(self) -> dict[str, Any]:
-        """The policy's state as plain data."""
-        self._settle()
-        return self.policy.dump()
-
-    def load(self, plain: Mapping[str, Any]) -> None:
-        """Take over what `dump` gave."""
-        self.policy.load(plain)
-        self._begin()
-
-
-class Desk:
-    """One cluster inside a balancer: its parts, its streams' counters, its bindings."""
-
-    def __init__(self, name: str, policy: AnyPolicy) -> None:
-        """At the cluster's beginning."""
-        self.name = name
-        self.policy = policy
-        """As it is now; where parts have a state each, nobody is served in this one."""
-        self.parts: dict[Raw, Part] = {} if policy.apart else {(): Part(policy)}
-        self.sequences: dict[Raw, int] = {}
-        self.bindings: dict[Raw, int] = {}
-        self.failed: dict[Ref, int] = {}
-        """Who has failed → the version since which it holds nothing of what came before."""
-
-    def _part(self, raw: Raw) -> Part:
-        key = self.policy.part(raw) if self.policy.apart else ()
-        found = self.parts.get(key)
-        if found is None:
-            found = self.parts[key] = Part(self.policy.frozen())
-        return found
-
-    def choose(self, message: Message) -> Decision:
-        """Decide, and count the choice."""
-        policy = self.policy
-        raw = policy.raw(message) if policy.reads else ()
-        stream = policy.stream(raw) if policy.streams else ()
-        verdict = policy.verdict(raw)
-        part = self._part(raw)
-        key: Raw | None = None
-        if policy.binds:
-            key = policy.binding(raw, message)
-            bound = self.bindings.get(key) if key else None
-            if bound is not None and not (policy.rebinds and bound not in policy.holding(raw)):
-                return self._decision(part, verdict, bound, ROUTED, stream, raw, bound_to=key or ())
-        word = text(message, policy.keyed_by) if policy.keyed_by else ""
-        start, place, member = part.choose(verdict, word, self.sequences.get(stream, 0))
-        if key and member >= 0:
-            self.bindings[key] = member
-        outcome = verdict.outcome if member >= 0 or verdict.outcome != ROUTED else NO_DESTINATION
-        return self._decision(part, verdict, member, outcome, stream, raw, start, place, key=word)
-
-    def _decision(
-        self,
-        part: Part,
-        verdict: Verdict,
-        member: int,
-        outcome: str,
-        stream: Raw,
-        raw: Raw,
-        start: Scheduled | Direct | None = None,
-        place: int = 0,
-        bound_to: Raw = (),
-        key: str = "",
-    ) -> Decision:
-        sequence = self.sequences.get(stream, 0)
-        self.sequences[stream] = sequence + 1
-        name = part.names[member] if member >= 0 else None
-        address = part.addresses[member] if member >= 0 else None
-        if part.outcomes is not None and name is not None:
-            outcome = part.outcomes[member]
-            if outcome != ROUTED:
-                name = address = None
-        context = Context(
-            outcome,
-            self.name,
-            raw,
-            part.frame,
-            start,
-            place - sequence,
-            bound_to,
-            key,
-            verdict.also,
-        )
-        return Decision(name, address, sequence, context)
-
-    def ahead(self, most: int) -> Iterable[Decision]:
-        """The next decisions on messages that say nothing, made ahead; none where that cannot be.
-
-        They count as made; `take_back` says how many of them were not used after all.
-        """
-        policy = self.policy
-        if policy.reads:
-            return []
-        verdict = policy.verdict(())
-        part = self.parts[()]
-        course = part.scheduled(verdict.members) if verdict.members else None
-        if course is None:
-            return []
-        chosen = course.choices[course.place : course.place + most]
-        first = course.turns * len(course.choices) + course.place
-        sequence = self.sequences.get((), 0)
-        course.place += len(chosen)
-        self.sequences[()] = sequence + len(chosen)
-        context = Context(
-            ROUTED, self.name, (), part.frame, course, first - sequence, also=verdict.also
-        )
-        return map(
-            Decision,
-            map(part.names.__getitem__, chosen),
-            map(part.addresses.__getitem__, chosen),
-            count(sequence),
-            repeat(context),
-        )
-
-    def take_back(self, unused: int) -> None:
-        """So many of the decisions that were made ahead last have not been used."""
-        course = self.parts[()].course if unused else None
-        if isinstance(course, Scheduled):
-            course.place -= unused
-            self.sequences[()] -= unused
-
-    def completed(self, decision: Decision, destination: str) -> None:
-        """A destination has finished a message."""
-        policy = self.policy
-        try:
-            member = policy.member_called(destination, decision.raw)
-        except ValueError:
-            raise MessageError(
-                f"completed: found destination {destination!r}, "
-                f"allowed: a destination of {self.name}"
-            ) from None
-        version = decision.frame.version if decision.frame else 0
-        if version < self.failed.get(policy.whose(member), 0):
-            return  # it failed since then, and lost the message
-        self._part(decision.raw).completed(member)
-
-    def apply(self, effects: Sequence[Effect], time: int) -> None:
-        """Make the changes of one step, and what is due by then."""
-        if self.policy.apart:
-            self.policy.apply(effects, time)
-        for part in self.parts.values():
-            part.apply(effects, time)
-        for ref, attribute, value in effects:
-            if ref is not None and (attribute, value) == (STATE, FAILED):
-                self.failed[ref] = self.policy.version
-
-    def dump(self) -> dict[str, Any]:
-        """Everything that later choices depend on, as plain data."""
-        return {
-            "parts": [[list(key), part.dump()] for key, part in self.parts.items()],
-            "untouched": self.policy.dump() if self.policy.apart else None,
-            "sequences": [[list(stream), n] for stream, n in self.sequences.items()],
-            "bindings": [[list(key), member] for key, member in self.bindings.items()],
-            "failed": [[list(ref), version] for ref, version in self.failed.items()],
-        }
-
-    def load(self, plain: Mapping[str, Any]) -> None:
-        """Take over what `dump` gave."""
-        if self.policy.apart:
-            self.policy.load(plain["untouched"])
-        for key, part in plain["parts"]:
-            if self.policy.apart:
-                self.parts[tuple(key)] = Part(self.policy.frozen())
-            self.parts[tuple(key)].load(part)
-        self.sequences = {tuple(stream): n for stream, n in plain["sequences"]}
-        self.bindings = {tuple(key): member for key, member in plain["bindings"]}
-        self.failed = {Ref(*ref): version for ref, version in plain["failed"]}
 
 
 class Balancer:
