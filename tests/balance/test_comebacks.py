@@ -180,7 +180,7 @@ def test_changes_that_come_late_stay_steps_of_their_own() -> None:
     both = ("A", "B")
     balancer.apply([Change(name, "state", "down", 1) for name in both])
     balancer.apply([Change("A", "state", "up", 2), Change("B", "state", "up", 3)])
-    assert balancer.snapshot()["clusters"]["c"]["policy"]["paces"] == [
+    assert balancer.snapshot()["clusters"]["c"]["parts"][0][1]["paces"] == [
         [["destination", "B", ""], 100]
     ]
 
@@ -218,7 +218,7 @@ def test_clusters_keep_apart_in_one_time() -> None:
         balancer.at(2 * S)
     assert balancer.next_change() == 4 * S
     balancer.at(12 * S)
-    paces = {n: c["policy"]["paces"] for n, c in balancer.snapshot()["clusters"].items()}
+    paces = {n: c["parts"][0][1]["paces"] for n, c in balancer.snapshot()["clusters"].items()}
     assert paces == {"x": [], "y": [[["destination", "B", ""], 500]]}
 
 

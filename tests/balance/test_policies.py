@@ -114,7 +114,8 @@ def test_nanomsg_is_a_composition() -> None:
 
 def test_the_nearest_preset_is_named() -> None:
     own = compose("own", ("down", "weight-zero", "worse-priority"), "least-served")
-    assert nearest(own) == "nearest preset: weighted (also worse-priority, without disabled)"
+    told = "also worse-priority, without disabled, without draining"
+    assert nearest(own) == f"nearest preset: weighted ({told})"
     ring = compose("own", ("down",), "ready-ring")
     assert nearest(ring) == "nearest preset: nanomsg, the same"
     for preset in PRESETS:
