@@ -1,14 +1,24 @@
-"""Run the benchmarks: `python -m benchmarks [a b c d e f] [--rows N] [--runs N] [--folder DIR]`."""
+"""Run the benchmarks: `python -m benchmarks [a b c …] [--rows N] [--runs N] [--folder DIR]`."""
 
 import argparse
 import os
 import platform
 import tempfile
+from importlib import import_module
 from pathlib import Path
 
 from benchmarks.timing import Line
 
-PARTS = "abcdef"
+PARTS = "abcdefghi"
+ON_SPARK = {
+    "a": ["on_spark"],
+    "b": ["on_spark"],
+    "g": ["policies"],
+    "h": ["broadcast", "groups"],
+    "i": ["report"],
+    "d": ["on_spark"],
+}
+"""The parts that need Spark, in the order in which they run, and the modules of each."""
 SMALL = {"spark.driver.memory": "3g"}
 """For part d alone: all that Spark gets, so that what grows with the messages would be seen."""
 
@@ -16,7 +26,7 @@ SMALL = {"spark.driver.memory": "3g"}
 def main() -> None:
     """Print a line for each ratio."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
-    parser.add_argument("parts", nargs="*", default=list(PARTS), help="which of a b c d e f")
+    parser.add_argument("parts", nargs="*", default=list(PARTS), help="which of a b c d e f g h i")
     parser.add_argument("--rows", type=int, default=10_000_000)
     parser.add_argument("--runs", type=int, default=3)
     parser.add_argument("--folder", type=Path, help="where messages are made and kept")
@@ -49,25 +59,33 @@ def run(parts: list[str], folder: Path, rows: int, runs: int) -> list[Line]:
         from benchmarks import in_memory
 
         lines += in_memory.part_c(folder, rows, runs)
-    if {"a", "b", "d"} & set(parts):
-        from benchmarks import on_spark
-        from fairlead.pipeline.session import session
-
-        events = folder / on_spark.EVENTS
-        events.mkdir(exist_ok=True)
-        spark = session(
-            **{
-                **(SMALL if parts == ["d"] else {}),
-                "spark.eventLog.enabled": True,
-                "spark.eventLog.dir": events.as_uri(),
-                "spark.eventLog.compress": False,
-            }
-        )
-        for part in "abd":
-            if part in parts:
-                lines += getattr(on_spark, f"part_{part}")(spark, folder, rows, runs)
-        spark.stop()
+    if set(ON_SPARK) & set(parts):
+        lines += run_on_spark([part for part in ON_SPARK if part in parts], folder, rows, runs)
     return sorted(lines, key=lambda line: line.part)
+
+
+def run_on_spark(parts: list[str], folder: Path, rows: int, runs: int) -> list[Line]:
+    """The lines of the parts that need Spark, in one session."""
+    from benchmarks import on_spark
+    from fairlead.pipeline.session import session
+
+    events = folder / on_spark.EVENTS
+    events.mkdir(exist_ok=True)
+    spark = session(
+        **{
+            **(SMALL if parts == ["d"] else {}),
+            "spark.eventLog.enabled": True,
+            "spark.eventLog.dir": events.as_uri(),
+            "spark.eventLog.compress": False,
+        }
+    )
+    lines: list[Line] = []
+    for part in parts:
+        for name in ON_SPARK[part]:
+            module = import_module(f"benchmarks.{name}")
+            lines += getattr(module, f"part_{part}")(spark, folder, rows, runs)
+    spark.stop()
+    return lines
 
 
 if __name__ == "__main__":

@@ -11,11 +11,14 @@ WEIGHTS = (5, 1, 3, 8, 2, 7, 4, 6)
 STREAMS = 10
 EPOCH = 1_700_000_000
 HOT = 0.99
+GROUPS = 100_000
+GOES_DOWN = "D3"
 
 
-def messages(folder: Path, rows: int, *, hot: bool = False) -> Path:
+def messages(folder: Path, rows: int, *, hot: bool = False, groups: int = GROUPS) -> Path:
     """id, time, queue, group, size and 100 bytes of payload, in no order; made once."""
-    place = folder / f"messages-{rows}{'-hot' if hot else ''}"
+    other = "" if groups == GROUPS else f"-of-{groups}-groups"
+    place = folder / f"messages-{rows}{'-hot' if hot else ''}{other}"
     if place.exists():
         return place
     making = folder / f"making-{place.name}"
@@ -32,7 +35,7 @@ def messages(folder: Path, rows: int, *, hot: bool = False) -> Path:
             "id": pa.array([f"m{i:09d}" for i in range(k, k + n)]),
             "time": pa.array(times, pa.timestamp("us", tz="UTC")),
             "queue": pa.array([f"q{q}" for q in queues]),
-            "group": pa.array(random.integers(0, 100_000, n)).cast(pa.string()),
+            "group": pa.array(random.integers(0, groups, n)).cast(pa.string()),
             "size": pa.array(random.integers(1, 10_000, n)),
             "payload": pa.array([payload[i * 100 : i * 100 + 100] for i in range(n)]),
         }
@@ -77,5 +80,15 @@ def changes(folder: Path, rows: int) -> Path:
         target = (0, 0, 2, 3, 3)[k]
         lines += [f"{time},D{target}@q{stream},{change}" for stream in range(STREAMS)]
     place = folder / f"changes-{rows}.csv"
+    place.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return place
+
+
+def down_and_back(folder: Path, rows: int) -> Path:
+    """The heaviest destination goes down after a third of the time, and is back after two."""
+    lines = ["time,target,attribute,value"]
+    for thirds, state in ((1, "down"), (2, "up")):
+        lines.append(f"{EPOCH + rows * thirds // 3_000},{GOES_DOWN},state,{state}")
+    place = folder / f"down-and-back-{rows}.csv"
     place.write_text("\n".join(lines) + "\n", encoding="utf-8")
     return place

@@ -1,76 +1,15 @@
 """a, b, d: dispatch on Spark against the same job without routing, and against a user's own."""
 
-import shutil
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
 
-from pyspark.sql import DataFrame, SparkSession, Window
-from pyspark.sql import functions as F
+from pyspark.sql import SparkSession
 
 from benchmarks import data
+from benchmarks.jobs import Jobs
 from benchmarks.timing import Line, medians
 from benchmarks.watch import Memory, longest_task
-from fairlead.config.changes import load_changes
-from fairlead.config.clusters import load_clusters
-from fairlead.pipeline import dispatch
-from fairlead.pipeline.deliver import Delivery
-from fairlead.pipeline.read import read
-
-
-class Jobs:
-    """The contenders, all Parquet to Parquet in one session."""
-
-    def __init__(self, spark: SparkSession, folder: Path) -> None:
-        self.spark = spark
-        self.folder = folder
-        self.out = str(folder / "out")
-
-    def write(self, table: DataFrame) -> None:
-        shutil.rmtree(self.out, ignore_errors=True)
-        table.write.parquet(self.out)
-
-    def copy(self, source: Path) -> None:
-        self.write(self.spark.read.parquet(str(source)))
-
-    def order(self, source: Path) -> None:
-        self.write(self.spark.read.parquet(str(source)).orderBy("time", "id"))
-
-    def window(self, source: Path) -> None:
-        """What a Spark user writes: number each stream, join a schedule of 36 places."""
-        spots = [f"D{k}" for k, w in enumerate(data.WEIGHTS) for _ in range(w)]
-        schedule = self.spark.createDataFrame(
-            list(enumerate(spots)), "place int, destination string"
-        )
-        order = Window.partitionBy("queue").orderBy("time", "id")
-        table = self.spark.read.parquet(str(source))
-        numbered = table.withColumn("n", F.row_number().over(order))
-        placed = numbered.withColumn("place", F.pmod(F.col("n") - 1, F.lit(len(spots))))
-        self.write(placed.join(F.broadcast(schedule), "place"))
-
-    def dispatch(
-        self,
-        source: Path,
-        cluster: Path,
-        changes: Path | None,
-        columns: Mapping[str, str],
-        *,
-        trust_ids: bool,
-    ) -> None:
-        shutil.rmtree(self.out, ignore_errors=True)
-        with Delivery(self.out, overwrite=False) as delivery:
-            dispatch.run(
-                self.spark,
-                read(self.spark, str(source), columns=columns),
-                load_clusters(cluster),
-                load_changes(changes) if changes else [],
-                delivery,
-                where=str(source),
-                trust_ids=trust_ids,
-                as_in_files=True,
-            )
-            delivery.finish()
-
 
 EVENTS = "events"
 """Where the session writes what its tasks did."""
@@ -88,7 +27,7 @@ def part_a(spark: SparkSession, folder: Path, rows: int, runs: int) -> list[Line
         jobs.order(source)
         Path(jobs.out).rename(in_order)
 
-    def ours(place: Path, *, trust: bool) -> Callable[[], None]:
+    def ours(place: Path, *, trust: bool) -> Callable[[], object]:
         return lambda: jobs.dispatch(place, weighted, changes, WEIGHTED, trust_ids=trust)
 
     found = medians(
@@ -143,7 +82,7 @@ def part_d(spark: SparkSession, folder: Path, rows: int, runs: int) -> list[Line
     jobs, weighted = Jobs(spark, folder), data.weighted(folder)
     sizes = (rows // 10, rows, rows * 5)
 
-    def ours(n: int) -> Callable[[], None]:
+    def ours(n: int) -> Callable[[], object]:
         source = data.messages(folder, n)
         return lambda: jobs.dispatch(source, weighted, None, WEIGHTED, trust_ids=True)
 

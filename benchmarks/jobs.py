@@ -1,0 +1,91 @@
+"""The contenders on Spark, all Parquet to Parquet in one session."""
+
+import shutil
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from time import perf_counter
+
+from pyspark.sql import DataFrame, SparkSession, Window
+from pyspark.sql import functions as F
+
+from benchmarks import data
+from fairlead import Cluster, report
+from fairlead.config.changes import load_changes
+from fairlead.config.clusters import load_clusters
+from fairlead.pipeline import dispatch
+from fairlead.pipeline.deliver import Delivery
+from fairlead.pipeline.dispatch import Summary
+from fairlead.pipeline.read import read
+
+
+class Jobs:
+    """What is run; each writes to `out`."""
+
+    def __init__(self, spark: SparkSession, folder: Path) -> None:
+        self.spark = spark
+        self.folder = folder
+        self.out = str(folder / "out")
+        self.stages: dict[str, float] = {}
+        """Seconds of each stage of the last dispatch."""
+
+    def write(self, table: DataFrame) -> None:
+        shutil.rmtree(self.out, ignore_errors=True)
+        table.write.parquet(self.out)
+
+    def copy(self, source: Path) -> None:
+        self.write(self.spark.read.parquet(str(source)))
+
+    def order(self, source: Path) -> None:
+        self.write(self.spark.read.parquet(str(source)).orderBy("time", "id"))
+
+    def window(self, source: Path) -> None:
+        """What a Spark user writes: number each stream, join a schedule of 36 places."""
+        spots = [f"D{k}" for k, w in enumerate(data.WEIGHTS) for _ in range(w)]
+        schedule = self.spark.createDataFrame(
+            list(enumerate(spots)), "place int, destination string"
+        )
+        order = Window.partitionBy("queue").orderBy("time", "id")
+        table = self.spark.read.parquet(str(source))
+        numbered = table.withColumn("n", F.row_number().over(order))
+        placed = numbered.withColumn("place", F.pmod(F.col("n") - 1, F.lit(len(spots))))
+        self.write(placed.join(F.broadcast(schedule), "place"))
+
+    def dispatch(
+        self,
+        source: Path,
+        cluster: Path | Cluster,
+        changes: Path | None,
+        columns: Mapping[str, str],
+        *,
+        trust_ids: bool,
+        drop: Sequence[str] = (),
+        command: str | None = None,
+    ) -> Summary:
+        """`command`: None for a run without a report."""
+        shutil.rmtree(self.out, ignore_errors=True)
+        self.stages = {}
+        with Delivery(self.out, overwrite=False) as delivery:
+            summary = dispatch.run(
+                self.spark,
+                read(self.spark, str(source), columns=columns, drop=drop),
+                load_clusters(cluster) if isinstance(cluster, Path) else [cluster],
+                load_changes(changes) if changes else [],
+                delivery,
+                where=str(source),
+                trust_ids=trust_ids,
+                as_in_files=True,
+                command=command,
+                progress=self._timed,
+            )
+            if command is not None:
+                with self._timed("report"):
+                    delivery.write_text(report.NAME, report.render(summary.as_plain()))
+            delivery.finish()
+        return summary
+
+    @contextmanager
+    def _timed(self, stage: str) -> Iterator[None]:
+        began = perf_counter()
+        yield
+        self.stages[stage] = perf_counter() - began
