@@ -9,8 +9,9 @@ goes; the rest are joined to their first.
 from __future__ import annotations
 
 import json
+from collections import defaultdict
 from collections.abc import Iterator, Mapping
-from itertools import pairwise
+from itertools import count, pairwise
 from typing import Final
 
 import numpy as np
@@ -95,20 +96,31 @@ class Groups:
 
     def __init__(self) -> None:
         """Nothing yet."""
-        self.numbers: dict[tuple[str, int, str], int] = {}
+        # Numbered without a line of Python for each message: there are millions of groups.
+        number = count().__next__
+        self.numbers: dict[tuple[str, int], defaultdict[str, int]] = defaultdict(
+            lambda: defaultdict(number)
+        )
+        """By kind of binding and whose it is: word → number."""
         self.bound = np.full(1024, UNBOUND, np.int64)
 
     def bindings(self, batch: pa.RecordBatch) -> Bindings:
         """How the messages of a batch are bound."""
         keys = np.full(batch.num_rows, NO_KEY, np.int64)
         said = np.full(batch.num_rows, NOT_SAID, np.int8)
-        kinds, owners, words = (batch.column(name).to_pylist() for name in (BIND, WHOSE, WORD))
-        for place, word in enumerate(words):
-            if word is not None:
-                whose = (kinds[place], owners[place], word)
-                keys[place] = self.numbers.setdefault(whose, len(self.numbers))
-                said[place] = Bindings.code(kinds[place])
-        while len(self.numbers) > len(self.bound):
+        bound = np.flatnonzero(batch.column(WORD).is_valid())
+        kinds, whose, words = (
+            batch.column(name).take(pa.array(bound)) for name in (BIND, WHOSE, WORD)
+        )
+        encoded = kinds.dictionary_encode()
+        kind_of, owner_of = np.asarray(encoded.indices), np.asarray(whose)
+        for k, kind in enumerate(encoded.dictionary.to_pylist()):
+            said[bound[kind_of == k]] = Bindings.code(kind)
+            for owner in np.unique(owner_of[kind_of == k]).tolist():
+                own = np.flatnonzero((kind_of == k) & (owner_of == owner))
+                numbers = self.numbers[kind, owner].__getitem__
+                keys[bound[own]] = list(map(numbers, words.take(pa.array(own)).to_pylist()))
+        while sum(map(len, self.numbers.values())) > len(self.bound):
             self.bound = np.concatenate([self.bound, np.full(len(self.bound), UNBOUND, np.int64)])
         return Bindings(said, keys, keys, self.bound, np.ones(batch.num_rows, np.bool_))
 
