@@ -27,6 +27,8 @@ MESSAGES: Mapping[str, list[dict[str, str]]] = {
 """What a live message says where the policy needs it to say anything."""
 PENDING = 8
 """Live, so many messages of fewest-pending are under way."""
+ROUNDS = 5
+"""Live, all policies in turn so often: a choice is short, and the machine never quite idle."""
 PART_OF_ROWS = 5
 NARROW = {
     "queue": f"'{QUEUE}'",
@@ -72,10 +74,14 @@ def part_g(spark: SparkSession, folder: Path, rows: int, runs: int) -> list[Line
 
 def live() -> list[Line]:
     """Nanoseconds of `choose`, and of `completed` where the policy lives by it."""
-    cost = {}
-    for policy in POLICIES:
-        cost[policy] = nanoseconds(_chooser(policy), 20_000)
-        print(f"    choose, {policy}: {cost[policy]:.0f} ns", flush=True)
+    choosers = {policy: _chooser(policy) for policy in POLICIES}
+    found: dict[str, list[float]] = {policy: [] for policy in POLICIES}
+    for _ in range(ROUNDS):
+        for policy, choose in choosers.items():
+            found[policy].append(nanoseconds(choose, 20_000))
+    cost = {policy: min(each) for policy, each in found.items()}
+    for policy, each in cost.items():
+        print(f"    choose, {policy}: {each:.0f} ns", flush=True)
     return [
         Line("g", f"choose, {policy}", BASE, cost[policy] / cost[BASE], "")
         for policy in POLICIES
