@@ -31,11 +31,11 @@ def kernels(module: ModuleType) -> SimpleNamespace:
         bound = FunctionType(function.__code__, names, function.__name__)
         bound.__module__ = module.__name__
         bound.__qualname__ = function.__qualname__
-        names[function.__name__] = found[function.__name__] = _compiled(bound)
+        names[function.__name__] = found[function.__name__] = compiled(bound)
     return SimpleNamespace(**found)
 
 
-def _compiled(function: Callable[..., Any]) -> Any:  # noqa: ANN401 - Numba's dispatcher
+def compiled(function: Callable[..., Any]) -> Any:  # noqa: ANN401 - Numba's dispatcher
     """The function compiled, from disk where it was before and there is a disk to write to."""
     try:
         return numba.njit(cache=True)(function)
@@ -54,7 +54,7 @@ def _number(streams: Int32s, upcoming: Int64s, out: Int64s) -> None:
             upcoming[stream] += 1
 
 
-number = _compiled(_number)
+number = compiled(_number)
 
 
 def as_arrays(state: Any) -> Any:  # noqa: ANN401 - a NamedTuple of the rule's own

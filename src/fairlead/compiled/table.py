@@ -19,7 +19,9 @@ from fairlead.balance.rules.keyed import number_of
 from fairlead.compiled.bindings import NO_KEY, NOT_SAID, UNBOUND, Bindings
 from fairlead.compiled.kernels import Int32s, Int64s
 from fairlead.compiled.labels import Codes
+from fairlead.compiled.order import in_order, taken
 from fairlead.compiled.router import Plan, Router
+from fairlead.compiled.unique import all_different
 from fairlead.config.changes import LATEST, MICROS
 from fairlead.errors import MessageError
 
@@ -67,7 +69,7 @@ def route(
     times = _times(messages)
     order = _order(messages, times)
     if order is not None:
-        messages = messages.take(pa.array(order))
+        messages = taken(messages, order)
     dated: Int64s | None = None
     if plan.times or any(plan.timed.values()):
         dated = times if order is None else times[order]
@@ -133,7 +135,7 @@ def _check(messages: pa.Table, heeded: Collection[str], *, trust_ids: bool) -> N
     ids = _text(messages, "id")
     if pc.any(pc.equal(ids, "")).as_py():
         raise MessageError("messages: id: found nothing in a row, allowed: a text")
-    if not trust_ids and pc.count_distinct(ids).as_py() != len(messages):
+    if not trust_ids and not all_different(ids):
         raise MessageError("messages: id: found one twice, allowed: once")
     _check_words(messages, heeded)
 
@@ -223,21 +225,7 @@ def _order(messages: pa.Table, times: Int64s) -> Int64s | None:
     keys = times
     if "position" in messages.column_names:
         keys = np.asarray(messages.column("position").cast(pa.int64()).to_numpy(), np.int64)
-    if len(keys) and (keys[1:] > keys[:-1]).all():
-        return None
-    # Any order will do among equal keys: those are sorted by their ids below.
-    order = np.argsort(keys).astype(np.int64, copy=False)
-    in_order = keys[order]
-    same = in_order[1:] == in_order[:-1]
-    # Ids are compared only among the rows that share their key with another.
-    tied = np.flatnonzero(np.append(same, False) | np.insert(same, 0, False))
-    if len(tied):
-        rows = order[tied]
-        ids = _text(messages, "id").take(pa.array(rows)).cast(pa.binary())
-        table = pa.table({"key": keys[rows], "id": ids})
-        inside = pc.sort_indices(table, [("key", "ascending"), ("id", "ascending")])
-        order[tied] = rows[np.asarray(inside.to_numpy()).astype(np.int64)]
-    return order
+    return in_order(keys, _text(messages, "id"))
 
 
 def _coded(messages: pa.Table, name: str) -> tuple[Int64s, list[str]]:
