@@ -55,7 +55,9 @@ def charged(tag: int, cost: int, share: int) -> int:
     `share` is the least common multiple of all weights, divided by the tenant's weight; so tags are
     whole numbers. This is start-time fair queueing. Its bound: while something of tenants a and b
     could be taken all the time, what they are given, each divided by its weight, differs by at
-    most A + B, where A and B are the most that one group of theirs brought, divided by the weight.
+    most A + B, where A and B are the most that one group of theirs brought, divided by the weight;
+    by R times that, with R readers, where work arrives for groups that are worked on; by 2 R times
+    that, where work is given back.
     """
     return tag + cost * share
 

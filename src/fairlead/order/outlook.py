@@ -20,6 +20,7 @@ class Standing(NamedTuple):
     items: int
     """How many wait."""
     tenant: str
+    """Whose it is."""
     priority: int | None
     """None if nobody has raised it."""
     since: int
