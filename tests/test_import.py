@@ -51,6 +51,17 @@ def test_a_live_balancer_loads_only_msgspec() -> None:
     assert loaded(code) & HEAVY <= {"msgspec"}
 
 
+def test_a_live_agenda_loads_only_msgspec() -> None:
+    code = (
+        "from fairlead import Agenda\n"
+        "agenda = Agenda()\n"
+        "agenda.arrive('a', 1, 0)\n"
+        "agenda.explain()\n"
+        "agenda.finish(agenda.take(0))"
+    )
+    assert loaded(code) & HEAVY <= {"msgspec"}
+
+
 def test_every_public_name_is_there() -> None:
     import fairlead
 

@@ -19,10 +19,13 @@ if TYPE_CHECKING:
     from fairlead.compiled.table import route
     from fairlead.config.changes import load_changes
     from fairlead.config.clusters import load_clusters
+    from fairlead.order.agenda import Agenda, Work
+    from fairlead.order.outlook import Outlook, Standing
     from fairlead.pipeline.dispatch import dispatch, rejected
     from fairlead.pipeline.session import session
 
 _PLACES = {
+    "Agenda": "fairlead.order.agenda",
     "Balancer": "fairlead.balance.balancer",
     "Change": "fairlead.balance.change",
     "Cluster": "fairlead.balance.cluster",
@@ -30,9 +33,12 @@ _PLACES = {
     "Drop": "fairlead.balance.elimination",
     "Explanation": "fairlead.balance.decision",
     "JournalRow": "fairlead.balance.journal",
+    "Outlook": "fairlead.order.outlook",
     "OwnChoice": "fairlead.balance.own",
     "OwnElimination": "fairlead.balance.own",
+    "Standing": "fairlead.order.outlook",
     "Step": "fairlead.balance.elimination",
+    "Work": "fairlead.order.agenda",
     "dispatch": "fairlead.pipeline.dispatch",
     "drop_where": "fairlead.balance.elimination",
     "keep_highest": "fairlead.balance.elimination",
@@ -44,6 +50,7 @@ _PLACES = {
 }
 
 __all__ = [
+    "Agenda",
     "Balancer",
     "Change",
     "Cluster",
@@ -51,9 +58,12 @@ __all__ = [
     "Drop",
     "Explanation",
     "JournalRow",
+    "Outlook",
     "OwnChoice",
     "OwnElimination",
+    "Standing",
     "Step",
+    "Work",
     "dispatch",
     "drop_where",
     "keep_highest",

@@ -32,7 +32,7 @@ class ChangeError(UserError):
 
 
 class MessageError(UserError):
-    """A message, or a whole table of them, cannot be read as it was given."""
+    """A message, a whole table of them, or work for an agenda cannot be taken as it was given."""
 
 
 class OutputError(UserError):

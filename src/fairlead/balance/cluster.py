@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from decimal import Decimal
 from typing import Any
 
 import msgspec
 
 from fairlead.balance.change import EVERYBODY, RESET, Change
-from fairlead.balance.objects import hint, listed, shown
+from fairlead.balance.objects import hint, listed, shown, to_decimal
 from fairlead.balance.policies import POLICIES
 from fairlead.balance.policies.composed import COMPOSED, Composition, compose
 from fairlead.balance.policy import Effect, Policy, Tables
@@ -63,7 +62,7 @@ class Cluster:
         policy = _policy(plain)
         kind = policy.tables
         try:
-            tables = msgspec.convert(plain, kind, dec_hook=_decimal)
+            tables = msgspec.convert(plain, kind, dec_hook=to_decimal)
         except msgspec.ValidationError as error:
             line, place = refusal(error, plain, kind, _keys_elsewhere(policy))
             raise ConfigError(line, place) from None
@@ -109,12 +108,6 @@ def _keys(chosen: type[Policy[Any, Any, Any]]) -> set[str]:
         field.type for field in msgspec.structs.fields(chosen.tables) if field.name == "options"
     ]
     return {name for table in (*tables, *options) for name in table.__struct_fields__}
-
-
-def _decimal(kind: type, value: object) -> object:
-    if kind is Decimal and isinstance(value, int | float):
-        return Decimal(str(value))
-    raise TypeError(f"cannot make a {kind.__name__} of {value!r}")
 
 
 def resolve(

@@ -23,6 +23,7 @@ Name: TypeAlias = Annotated[str, Meta(min_length=1)]
 Weight: TypeAlias = Annotated[int, Meta(ge=0, le=MAX_WEIGHT)]
 Readers: TypeAlias = Annotated[int, Meta(ge=0, le=1_000_000)]
 Capacity: TypeAlias = Annotated[int, Meta(ge=0, le=1_000_000_000)]
+Priority: TypeAlias = Annotated[int, Meta(ge=0, le=255)]
 Names: TypeAlias = list[Name]
 
 
@@ -61,12 +62,38 @@ class Worker(Object, frozen=True, kw_only=True):
 SPEEDS: Final = "allowed: a number from 0.001 to 1000000 with at most 3 decimals"
 
 
+DEFAULT_PRIORITY: Final = 100
+
+
 class Order(Table, frozen=True, kw_only=True):
     """How waiting work is ordered, for replay and stores."""
 
     discipline: Literal["fifo", "priority"] = "fifo"
-    default_priority: Annotated[int, Meta(ge=0, le=255)] = 100
+    default_priority: Priority = DEFAULT_PRIORITY
     ageing: Decimal = Decimal(0)
+    """Seconds per step of priority; 0 = off."""
+
+    def __post_init__(self) -> None:
+        ageing = self.ageing
+        if not (ageing.is_finite() and 0 <= ageing <= 10**9 and ageing == round(ageing, 6)):
+            raise ValueError(f"ageing: found {ageing}, {AGEINGS}")
+        for key, found, default in (
+            ("ageing", ageing, 0),
+            ("default_priority", self.default_priority, DEFAULT_PRIORITY),
+        ):
+            if self.discipline == "fifo" and found != default:
+                raise ValueError(
+                    f"{key}: found {found}, allowed: only {default} with the discipline fifo, "
+                    "which would ignore anything else"
+                )
+
+    @property
+    def step(self) -> int:
+        """The ageing in microseconds per step of priority."""
+        return int(self.ageing * 1_000_000)
+
+
+AGEINGS: Final = "allowed: a number of seconds from 0 to 1000000000 with at most 6 decimals"
 
 
 class Ref(NamedTuple):
@@ -91,6 +118,13 @@ def listed(names: Iterable[str], most: int = 12) -> str:
     every = list(names)
     more = len(every) - most
     return ", ".join(every[:most]) + (f", … ({more} more)" if more > 0 else "")
+
+
+def to_decimal(kind: type, value: object) -> object:
+    """A number of a file as a Decimal, where that is asked for; for msgspec."""
+    if kind is Decimal and isinstance(value, int | float):
+        return Decimal(str(value))
+    raise TypeError(f"cannot make a {kind.__name__} of {value!r}")
 
 
 def field_type(table: type[msgspec.Struct], attribute: str) -> Any:  # noqa: ANN401 - a type form

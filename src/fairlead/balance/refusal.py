@@ -46,7 +46,7 @@ def refusal(
         info = _type_at(table, place)
         return f"{spelled(plain, place)}: found nothing, allowed: {allowed(info)}", place
     if ": found " in what:
-        return f"{spelled(plain, place)}.{what}", place
+        return f"{spelled(plain, place)}.{what}" if place else what, place
     found, info = _value_at(plain, place), _type_at(table, place)
     words = allowed(info)
     close = hint(str(found), words.split(", ")) if isinstance(found, str) else ""

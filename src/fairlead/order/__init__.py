@@ -1,0 +1,1 @@
+"""WHEN: conversation groups, their priorities, and what a reader takes next."""

@@ -1,0 +1,130 @@
+"""What would be taken next, and why."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from heapq import heapify, heappop, heappush, nsmallest
+from typing import Any, NamedTuple
+
+from fairlead.order.key import UNRAISED, Entry, charged
+from fairlead.order.waiting import Group, Tenant
+
+
+class Standing(NamedTuple):
+    """One waiting group's place."""
+
+    group: str
+    """Its name; "" for an item that arrived without a group."""
+    item: Any
+    """The first item of it that waits."""
+    items: int
+    """How many wait."""
+    tenant: str
+    """Whose it is."""
+    priority: int | None
+    """None if nobody has raised it."""
+    since: int
+    """When it was entered at its priority, or, if nobody has raised it (and wherever there is
+    ageing), when its first item arrived; microseconds."""
+
+    def __str__(self) -> str:
+        items = "1 item" if self.items == 1 else f"{self.items} items"
+        raised = "not raised" if self.priority is None else f"priority {self.priority}"
+        owner = f", tenant {self.tenant}" if self.tenant else ""
+        return f"{self.name}: {items}, {raised}, since {self.since} µs{owner}"
+
+    @property
+    def name(self) -> str:
+        """The group's name, or its item where it has none."""
+        return self.group or repr(self.item)
+
+
+class Outlook(NamedTuple):
+    """What would be taken next if nothing more happened; as a text, the lines that say it."""
+
+    ranks: list[Standing]
+    """The groups in the order in which they would be taken."""
+    decided: str
+    """Why the first comes before the second; "" where there is no second."""
+    waiting: int
+    """How many groups could be taken."""
+    working: int
+    """How many are in the hands of readers."""
+
+    def __str__(self) -> str:
+        lines = [f"{self.waiting} waiting, {self.working} worked on"]
+        lines += [f"  {place}. {standing}" for place, standing in enumerate(self.ranks, 1)]
+        return "\n".join([*lines, self.decided] if self.decided else lines)
+
+
+Turn = tuple[Group, Entry, Tenant, int]
+"""A group, what it stands with, its tenant and the tenant's tag at that moment."""
+
+
+def look_ahead(tenants: Iterable[Tenant], step: int, most: int, working: int) -> Outlook:
+    """The next groups, at most so many; `step` as in `key`."""
+    every = list(tenants)
+    turns = _turns(every, step, max(most, 2))
+    ranks = [_standing(group, entry) for group, entry, _, _ in turns[:most]]
+    waiting = sum(1 for tenant in every for group in tenant.groups if group.items)
+    decided = _why(turns[0], turns[1], step) if len(turns) > 1 else ""
+    return Outlook(ranks, decided, waiting, working)
+
+
+def _turns(tenants: list[Tenant], step: int, most: int) -> list[Turn]:
+    """The next takes, each finished before the next."""
+    lines = {}
+    for tenant in tenants:
+        ready = (group.place for group in tenant.groups if group.items and group.place)
+        lines[tenant.name] = iter(nsmallest(most, ready))
+    tags = [(tenant.tag, tenant.turn, tenant.name, tenant) for tenant in tenants]
+    heapify(tags)
+    number = max((tenant.turn for tenant in tenants), default=0)
+    turns: list[Turn] = []
+    while tags and len(turns) < most:
+        tag, _, name, tenant = heappop(tags)
+        place = next(lines[name], None)
+        if place is None:
+            continue
+        group: Group = place[-1]
+        entry = group.standing(step)
+        if entry is not None:
+            turns.append((group, entry, tenant, tag))
+        number += 1
+        heappush(tags, (charged(tag, group.cost, tenant.share), number, name, tenant))
+    return turns
+
+
+def _standing(group: Group, entry: Entry) -> Standing:
+    name = group.name if isinstance(group.name, str) else ""
+    priority = None if entry.priority == UNRAISED else entry.priority
+    first = group.items[0].item
+    return Standing(name, first, len(group.items), group.tenant, priority, entry.entered)
+
+
+def _why(first: Turn, second: Turn, step: int) -> str:
+    """The comparison by which the first comes before the second."""
+    group, one, tenant, tag = first
+    other_group, two, other_tenant, other_tag = second
+    a, b = _standing(group, one).name, _standing(other_group, two).name
+    if tenant is not other_tenant:
+        x, y = tenant.name or "without a name", other_tenant.name or "without a name"
+        if tag != other_tag:
+            return f"{a} before {b}: tenant {x} has been charged less than {y}: {tag} < {other_tag}"
+        return (
+            f"{a} before {b}: tenants {x} and {y} are charged alike; {x} was served less recently"
+        )
+    if step:
+        return f"{a} before {b}: {_aged(one, step)} before {_aged(two, step)}"
+    if one.priority != two.priority:
+        if two.priority == UNRAISED:
+            return f"{a} before {b}: {a} was raised, {b} was not"
+        return f"{a} before {b}: the higher priority: {one.priority} > {two.priority}"
+    when = f"{one.entered} < {two.entered}" if one.entered < two.entered else "in one microsecond"
+    if one.priority == UNRAISED:
+        return f"{a} before {b}: neither was raised; it arrived earlier: {when}"
+    return f"{a} before {b}: both at priority {one.priority}; it was entered earlier: {when}"
+
+
+def _aged(entry: Entry, step: int) -> str:
+    return f"{entry.entered} - {entry.priority} * {step} = {entry.entered - entry.priority * step}"

@@ -1,0 +1,229 @@
+"""All that waits and all that is worked on, and how it changes; nothing is checked here."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from math import lcm
+from typing import Any, Final
+
+from fairlead.order.key import Entry, charged, joined, key
+from fairlead.order.waiting import Group, Hold, Item, Places, Tenant
+
+BEFORE_ALL: Final = -(1 << 62)
+"""The time before any is told, in microseconds."""
+FEWEST_SWEPT: Final = 64
+
+
+class State:
+    """The groups in their places, by tenant; pure, and not thread-safe.
+
+    `step`: as in `key`. `weights`: tenant → weight; 1 for those that are not there.
+    """
+
+    def __init__(self, step: int, weights: Mapping[str, int]) -> None:
+        """Nothing waits."""
+        self.step = step
+        self.weights = weights
+        self.unit = lcm(*weights.values())
+        self.now = BEFORE_ALL
+        self.number = 0
+        self.clock = 0
+        """The highest tag that a tenant had when it was next."""
+        self.groups: dict[str | int, Group] = {}
+        """By name, or by the number of an item that is a group of its own."""
+        self.tenants: dict[str, Tenant] = {}
+        self.line: Places[Tenant] = Places()
+        """The tenants that have groups with a place."""
+        self.holds: dict[int, Hold] = {}
+        self._sweep_at = FEWEST_SWEPT
+
+    def next_number(self) -> int:
+        """Number an event."""
+        self.number += 1
+        return self.number
+
+    def arrive(self, name: str, tenant: str, item: object, cost: int, priority: int | None) -> None:
+        """An item has arrived, and raises its group; `name` "" for a group of its own."""
+        number = self.next_number()
+        group = self.groups.get(name or number)
+        if group is None:
+            group = self.groups[name or number] = Group(name or number, tenant)
+        group.items.append(Item(item, self.now, number, cost))
+        if group.locked:
+            self._charge(self._tenant(tenant), cost)
+        if priority is not None:
+            self.enter(group, priority)
+        elif len(group.items) == 1:
+            self._place(group)
+
+    def enter(self, group: Group, priority: int) -> None:
+        """Enter a group at a priority, behind its equals."""
+        group.entry = Entry(priority, self.now, self.next_number())
+        self._place(group)
+
+    def take(self) -> Hold | None:
+        """Lock the next group and charge its tenant for it."""
+        while (tenant := self.line.first()) is not None:
+            group = tenant.groups.first()
+            if group is not None and group.items:
+                return self._hold(tenant, group)
+            if group is not None:  # nothing is left of it: its entry has had its turn
+                group.entry = None
+                self._place(group)
+        self._forget_if_idle()
+        return None
+
+    def _hold(self, tenant: Tenant, group: Group) -> Hold:
+        number = self.next_number()
+        hold = Hold(number, group, group.entry, tenant.turn, group.items, 0, self.now)
+        self.holds[number] = hold
+        self.clock = joined(tenant.tag, self.clock)
+        tenant.tag = charged(tenant.tag, group.cost, tenant.share)
+        tenant.turn = number
+        tenant.works += 1
+        group.items, group.entry, group.locked = [], None, True
+        self._place(group)
+        return hold
+
+    def next_of(self, hold: Hold) -> Item | None:
+        """Give the reader the group's next item; None where there is none now."""
+        if hold.given == len(hold.items):
+            if not hold.group.items:
+                return None
+            hold.items += hold.group.items
+            hold.group.items = []
+        hold.given += 1
+        return hold.items[hold.given - 1]
+
+    def finish(self, hold: Hold) -> None:
+        """What was given is done; the rest waits on, and is not charged any more."""
+        group = hold.group
+        tenant = self._release(hold)
+        group.items = hold.items[hold.given :] + group.items
+        group.rollbacks = 0
+        self._charge(tenant, -group.cost)
+        self._place(group)
+        if not isinstance(group.name, str) and not group.items:
+            del self.groups[group.name]
+        self._forget_if_idle()
+
+    def rollback(self, hold: Hold) -> None:
+        """All is as before, but for what has arrived or was entered since."""
+        group = hold.group
+        tenant = self._release(hold)
+        group.items = hold.items + group.items
+        group.entry = group.entry or hold.entry
+        group.rollbacks += 1
+        self._place(group)  # first, so that the tenant joins before its charge is given back
+        tenant.turn = min(tenant.turn, hold.turn)
+        self._charge(tenant, -group.cost)
+
+    def _release(self, hold: Hold) -> Tenant:
+        del self.holds[hold.number]
+        hold.group.locked = False
+        tenant = self._tenant(hold.group.tenant)
+        tenant.works -= 1
+        return tenant
+
+    def end(self, group: Group) -> None:
+        """Forget a group of which nothing waits."""
+        group.entry = None
+        self._place(group)
+        del self.groups[group.name]
+
+    def _place(self, group: Group) -> None:
+        """Put a group where it belongs now, or nowhere; and so its tenant."""
+        tenant = self._tenant(group.tenant)
+        standing = group.standing(self.step)
+        if standing is None:
+            tenant.groups.remove(group)
+        else:
+            tenant.groups.put(group, key(standing, self.step))
+            if tenant.place is None:
+                tenant.tag = joined(tenant.tag, self.clock)
+                tenant.turn = self.next_number()
+        self._line_up(tenant)
+
+    def _line_up(self, tenant: Tenant) -> None:
+        if tenant.groups:
+            self.line.put(tenant, (tenant.tag, tenant.turn))
+        else:
+            self.line.remove(tenant)
+
+    def _charge(self, tenant: Tenant, cost: int) -> None:
+        tenant.tag = charged(tenant.tag, cost, tenant.share)
+        self._line_up(tenant)
+
+    def _tenant(self, name: str) -> Tenant:
+        found = self.tenants.get(name)
+        if found is None:
+            if len(self.tenants) >= self._sweep_at:
+                self._sweep()
+            share = self.unit // self.weights.get(name, 1)
+            found = self.tenants[name] = Tenant(name, self.clock, share)
+        return found
+
+    def _sweep(self) -> None:
+        """Forget the tenants of whom nothing is left that a new one would not have."""
+        self.tenants = {
+            name: each
+            for name, each in self.tenants.items()
+            if each.groups or each.works or each.tag > self.clock
+        }
+        self._sweep_at = 2 * len(self.tenants) + FEWEST_SWEPT
+
+    def _forget_if_idle(self) -> None:
+        """Where nothing waits and nobody works, nobody has been charged anything."""
+        if not self.line and not self.holds:
+            self.tenants.clear()
+
+    def dump(self) -> dict[str, Any]:
+        """Everything that later takes depend on, as plain data."""
+        return {
+            "now": self.now,
+            "number": self.number,
+            "clock": self.clock,
+            "tenants": [[t.name, t.tag, t.turn] for t in self.tenants.values()],
+            "groups": [
+                [g.name, g.tenant, _plain(g.entry), [list(i) for i in g.items], g.rollbacks]
+                for g in self.groups.values()
+            ],
+            "holds": [
+                [
+                    *(h.number, h.group.name, _plain(h.entry), h.turn),
+                    *([list(i) for i in h.items], h.given, h.taken),
+                ]
+                for h in self.holds.values()
+            ],
+        }
+
+    def load(self, plain: Mapping[str, Any]) -> None:
+        """Take over what `dump` gave, in a state in which nothing waits."""
+        self.now, self.number, self.clock = plain["now"], plain["number"], plain["clock"]
+        for name, tag, turn in plain["tenants"]:
+            tenant = self._tenant(name)
+            tenant.tag, tenant.turn = tag, turn
+        for name, tenant_name, entry, items, rollbacks in plain["groups"]:
+            group = self.groups[name] = Group(name, tenant_name)
+            group.entry = _entry(entry)
+            group.items = [Item(*item) for item in items]
+            group.rollbacks = rollbacks
+        for number, name, entry, turn, items, given, taken in plain["holds"]:
+            group, held = self.groups[name], [Item(*item) for item in items]
+            group.locked = True
+            self.holds[number] = Hold(number, group, _entry(entry), turn, held, given, taken)
+            self._tenant(group.tenant).works += 1
+        for group in self.groups.values():
+            standing = group.standing(self.step)
+            if standing is not None:
+                self._tenant(group.tenant).groups.put(group, key(standing, self.step))
+        for tenant in self.tenants.values():
+            self._line_up(tenant)
+
+
+def _plain(entry: Entry | None) -> list[int] | None:
+    return list(entry) if entry else None
+
+
+def _entry(plain: list[int] | None) -> Entry | None:
+    return Entry(*plain) if plain else None
