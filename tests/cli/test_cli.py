@@ -730,3 +730,26 @@ def test_groups_stay_and_explain_says_so(on_spark: Desk, file_format: str) -> No
         assert ("bound: " in desk.out) == bound
     nameless = desk.write("n.csv", "id,time\na,1\n")
     assert "follows the column group" in desk.not_dispatched(nameless, cluster="stay.toml")
+
+
+def test_a_group_is_explained_beside_a_cluster_that_sends_to_everyone(desk: Desk) -> None:
+    stay = '[[cluster]]\nname = "stay"\npolicy = "round-robin"\noptions.affinity = "group"\n'
+    stay += "".join(f'[[cluster.destination]]\nname = "{name}"\n' for name in "AB")
+    news = '[[cluster]]\nname = "news"\npolicy = "broadcast"\n'
+    news += '[[cluster.destination]]\nname = "X"\n'
+    desk.write("both.toml", stay + news)
+    rows = "a,1,stay,g\nb,2,stay,g\nc,3,news,g\nd,4,stay,h\n"
+    given = desk.write("m.csv", "id,time,cluster,group\n" + rows)
+    assert desk.dispatch(given, cluster="both.toml") == 0, desk.err
+    assert desk.summary()["facts"]["groups"] == {"number": 2, "spread": 0}
+    assert desk.run("explain", desk / "o", "--id", "b") == 0, desk.err
+    assert "b -> A" in desk.out
+    assert "bound: g" in desk.out
+
+
+def test_diff_does_not_replace_a_run_that_it_compares(desk: Desk) -> None:
+    given = desk.write("m.csv", "id,time\na,1\n")
+    assert desk.dispatch(given) == 0, desk.err
+    line = desk.refused("diff", desk / "o", desk / "o", "--out", desk / "o", "--overwrite")
+    assert "found a run that is compared" in line
+    assert (desk.folder / "o" / "journal.json").exists()

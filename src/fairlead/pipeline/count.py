@@ -48,8 +48,7 @@ def count_for_report(
         around_changes=seen.get(CLOSE),
         steps=facts.steps(plan.changes),
         streams=facts.streams(plan, survey),
-        # Where a message goes to several destinations, so does every group.
-        groups=None if plan.fans_out else facts.groups(written),
+        groups=facts.groups(written, plan),
         policies=facts.policies(plan),
     )
 

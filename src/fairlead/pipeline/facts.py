@@ -151,11 +151,17 @@ def streams(plan: Plan, survey: Survey) -> Streams:
     return Streams(len(found), found[:MOST_STREAMS])
 
 
-def groups(written: DataFrame) -> Groups | None:
-    """Whether groups stayed together, in one aggregation; None where the table has no groups."""
-    if GROUP not in written.columns:
+def groups(written: DataFrame, plan: Plan) -> Groups | None:
+    """Whether groups stayed together, in one aggregation; None where the table has no groups.
+
+    Where a message goes to several destinations, so does every group: such clusters are left out.
+    """
+    together = [name for name, policy in plan.policies.items() if not policy.fans_out]
+    if GROUP not in written.columns or not together:
         return None
     routed = written.where((text(written, GROUP) != "") & F.col("destination").isNotNull())
+    if plan.fans_out:
+        routed = routed.where(text(routed, "cluster").isin(together))
     each = routed.groupBy(text(routed, "cluster"), text(routed, GROUP)).agg(
         (F.min("destination") != F.max("destination")).alias("spread")
     )

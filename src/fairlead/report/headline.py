@@ -41,8 +41,6 @@ def _when(run: Run) -> str:
 
 def _tiles(run: Run) -> Html:
     tiles = [_tile("messages in", f"{run.read:,}")]
-    if run.several_each:
-        tiles.append(_tile("to destinations", f"{run.rows:,}"))
     for outcome, n in run.outcomes.items():
         tiles.append(_tile(outcome, f"{n:,}", "good" if outcome == ROUTED else "bad"))
     tiles.append(_tile("rejected", f"{run.rejected:,}", "bad" if run.rejected else ""))
