@@ -16,7 +16,7 @@ import msgspec
 from fairlead.balance.elimination import Step
 from fairlead.balance.policy import Policy, Raw, Verdict
 from fairlead.balance.rules.keyed import PLACES, KeyedRule
-from fairlead.balance.rules.rule import Rule
+from fairlead.balance.rules.rule import Rule, ScheduledRule
 
 LOOK_AHEAD: Final = 256
 LONGEST_PERIOD: Final = 4_096
@@ -110,7 +110,9 @@ class Scheduled:
 
     __slots__ = ("base", "choices", "end", "members", "place", "turns")
 
-    def __init__(self, rule: Rule, members: tuple[int, ...], *, again: bool = False) -> None:
+    def __init__(
+        self, rule: ScheduledRule, members: tuple[int, ...], *, again: bool = False
+    ) -> None:
         """From the rule's state now; the rule itself stays where it is.
 
         `again`: a stretch among these members came before, so it pays to look for a period.
@@ -122,7 +124,7 @@ class Scheduled:
         period = rule.period(members) if again and rule.settled(members) else LONGEST_PERIOD + 1
         if period <= LONGEST_PERIOD and self._repeats(period):
             self.choices = self.base.copy().upcoming(members, period * -(-LOOK_AHEAD // period))
-            self.end: Rule | None = None
+            self.end: ScheduledRule | None = None
         else:
             self.end = rule.copy()
             self.choices = self.end.upcoming(members, max(LOOK_AHEAD, len(members)))

@@ -18,6 +18,7 @@ from fairlead.balance.message import (
 from fairlead.balance.objects import Ref
 from fairlead.balance.policy import Effect, Raw, Verdict
 from fairlead.balance.rules.keyed import KeyedRule, number_of
+from fairlead.balance.rules.rule import ScheduledRule
 from fairlead.errors import MessageError
 
 
@@ -66,8 +67,9 @@ class Part:
     def scheduled(self, members: tuple[int, ...]) -> Scheduled | None:
         """The stretch among just these members, with a choice left; None where they differ."""
         course = self.course
-        if course is None and self.policy.rule.scheduled(members):
-            course = self.course = Scheduled(self.policy.rule, members)
+        rule = self.policy.rule
+        if course is None and isinstance(rule, ScheduledRule) and rule.scheduled(members):
+            course = self.course = Scheduled(rule, members)
         if not isinstance(course, Scheduled) or course.members != members:
             return None
         if course.place == len(course.choices):

@@ -9,7 +9,7 @@ import numpy as np
 from fairlead.balance.rules.due import Due, TimedRule
 from fairlead.balance.rules.keyed import KeyedRule
 from fairlead.balance.rules.own_rule import OwnRule
-from fairlead.balance.rules.rule import Rule
+from fairlead.balance.rules.rule import Rule, ScheduledRule
 from fairlead.compiled.kernels import Int32s, Int64s, as_arrays, kernels
 from fairlead.compiled.own import own_choices
 
@@ -20,7 +20,7 @@ TURNS_WORTH_A_PERIOD = 4
 
 def choose_among_one(rule: Rule, members: Sequence[int], n: int) -> Int64s:
     """The next n choices among the same members; moves the rule on. -1: nobody was ready."""
-    if not rule.scheduled(members):
+    if not (isinstance(rule, ScheduledRule) and rule.scheduled(members)):
         return choose_among_sets(rule, [members], np.zeros(n, np.int32))
     heap = rule.heap(members)
     if not heap:
@@ -38,7 +38,7 @@ def choose_among_one(rule: Rule, members: Sequence[int], n: int) -> Int64s:
     return _run_one(rule, heap, n)
 
 
-def _run_one(rule: Rule, heap: Sequence[int], n: int) -> Int64s:
+def _run_one(rule: ScheduledRule, heap: Sequence[int], n: int) -> Int64s:
     if not rule.fits_int64(n):
         out = [0] * n
         rule.module.run_one(rule.state, list(heap), out)

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from fairlead.balance.message import NO_DESTINATION, OUTCOMES, ROUTED
 from fairlead.balance.policy import Effect, Policy, Raw
 from fairlead.balance.rules.keyed import KeyedRule
+from fairlead.balance.rules.rule import ScheduledRule
 from fairlead.compiled.bindings import UNBOUND, Bindings
 from fairlead.compiled.choices import (
     choose_among_one,
@@ -100,7 +101,10 @@ class ClusterRun:
         if not chosen_from:
             return True
         members = next(iter(chosen_from))
-        if len(chosen_from) > 1 or self.timed or not self.policy.rule.scheduled(members):
+        rule = self.policy.rule
+        if len(chosen_from) > 1 or self.timed or not isinstance(rule, ScheduledRule):
+            return False
+        if not rule.scheduled(members):
             return False
         n = sum(
             count
@@ -108,7 +112,7 @@ class ClusterRun:
             if self.policy.verdict(self.classes[code]).members == members
             and self.policy.verdict(self.classes[code]).taken < 0
         )
-        self.policy.rule.advance(members, n)
+        rule.advance(members, n)
         return True
 
     def catch_up(self, time: int) -> None:

@@ -75,12 +75,6 @@ def run(s: State, starts: Indexes, members: Indexes, sets: Indexes, out: Ints) -
         out[k] = choose(s, members, starts[sets[k]], starts[sets[k] + 1])
 
 
-def run_one(s: State, heap: Indexes, out: Ints) -> None:
-    """Choose len(out) times among the members in `heap`."""
-    for k in range(len(out)):
-        out[k] = choose(s, heap, 0, len(heap))
-
-
 def run_timed(
     s: State,
     due: Due,
@@ -110,7 +104,7 @@ def finish_until(s: State, due: Due, time: int) -> None:
         completed(s, i)
 
 
-COMPILED = (before, served, completed, choose, run, run_one, *HEAP, finish_until, run_timed)
+COMPILED = (before, served, completed, choose, run, *HEAP, finish_until, run_timed)
 
 
 class FewestPending(TimedRule):
@@ -135,22 +129,6 @@ class FewestPending(TimedRule):
 
     def failed(self, member: int) -> None:
         self.state.pending[member] = 0
-
-    def scheduled(self, members: Sequence[int]) -> bool:
-        return False
-
-    def advance(self, members: Sequence[int], n: int) -> None:
-        for _ in range(n):
-            choose(self.state, members, 0, len(members))
-
-    def period(self, members: Sequence[int]) -> int:
-        return len(members)
-
-    def settled(self, members: Sequence[int]) -> bool:
-        return False
-
-    def heap(self, members: Sequence[int]) -> list[int]:
-        return list(members)
 
     def fits_int64(self, choices: int) -> bool:
         return int(max(self.state.pending)) + choices < INT64_END

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from fairlead.balance.rules.integers import Indexes, Ints
-from fairlead.balance.rules.rule import Comparison, Rank, Rule
+from fairlead.balance.rules.rule import Comparison, Rank, ScheduledRule
 
 
 class State(NamedTuple):
@@ -45,7 +45,7 @@ def run_one(s: State, heap: Indexes, out: Ints) -> None:
 COMPILED = (choose, run, run_one)
 
 
-class FirstByName(Rule):
+class FirstByName(ScheduledRule):
     """The first by name."""
 
     name = "first-by-name"

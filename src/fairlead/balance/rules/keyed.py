@@ -46,18 +46,3 @@ class KeyedRule(Rule):
 
     def served(self, member: int) -> None:
         """Nothing is remembered."""
-
-    def scheduled(self, members: Sequence[int]) -> bool:
-        return False
-
-    def advance(self, members: Sequence[int], n: int) -> None:
-        """Nothing is remembered."""
-
-    def period(self, members: Sequence[int]) -> int:
-        return 1
-
-    def settled(self, members: Sequence[int]) -> bool:
-        return False
-
-    def heap(self, members: Sequence[int]) -> list[int]:
-        return list(members)

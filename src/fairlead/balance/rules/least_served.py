@@ -20,7 +20,7 @@ from math import gcd
 from typing import ClassVar, NamedTuple, TypeAlias
 
 from fairlead.balance.rules.integers import INT64_END, Indexes, Ints, independent
-from fairlead.balance.rules.rule import Comparison, Rank, Rule
+from fairlead.balance.rules.rule import Comparison, Rank, ScheduledRule
 
 UNIT, TICK, RECENT = 0, 1, 2  # places in State.setting
 NO_TICK = -1
@@ -278,7 +278,7 @@ def settled(s: State, members: list[int]) -> bool:
     return all(Fraction(s.count[i], s.weight[i]) >= highest for i in members)
 
 
-class LeastServed(Rule):
+class LeastServed(ScheduledRule):
     """The lowest count/weight; ties to the heaviest, or to the least recently used."""
 
     name = "least-served"

@@ -96,28 +96,9 @@ class OwnRule(Rule):
             with Careful(f"choice rule {self.own_name}"):
                 completed(self.state, member)
 
-    def scheduled(self, members: Sequence[int]) -> bool:
-        return False
-
-    def advance(self, members: Sequence[int], n: int) -> None:
-        for _ in range(n):
-            self.choose(members)
-
-    def period(self, members: Sequence[int]) -> int:
-        return len(members)
-
-    def settled(self, members: Sequence[int]) -> bool:
-        return False
-
-    def heap(self, members: Sequence[int]) -> list[int]:
-        return list(members)
-
     def fits_int64(self, choices: int) -> bool:
         # What the user's functions make of the numbers nobody knows; half of the room is theirs.
         return all(-HALF < value < HALF for field in self.state for value in field)
-
-    def upcoming(self, members: Sequence[int], n: int) -> list[int]:
-        return [self.choose(members) for _ in range(n)]
 
     def compare(self, members: Sequence[int], names: Sequence[str]) -> Comparison:
         """Who would be chosen, then who if that one were gone, and so on."""

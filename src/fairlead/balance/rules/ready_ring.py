@@ -24,7 +24,7 @@ from fairlead.balance.rules.due import (
     work,
 )
 from fairlead.balance.rules.integers import INT64_END, Indexes, Ints
-from fairlead.balance.rules.rule import Comparison, Rank
+from fairlead.balance.rules.rule import Comparison, Rank, ScheduledRule
 
 NOBODY = -1
 OUT = 0  # State.ready of a peer that stands in no ring
@@ -231,7 +231,7 @@ def advance(s: State, members: list[int], n: int) -> None:
     s.tick[0] += n if ring else 0
 
 
-class ReadyRing(TimedRule):
+class ReadyRing(TimedRule, ScheduledRule):
     """In turn among the ready peers of the best ring that has one."""
 
     name = "ready-ring"

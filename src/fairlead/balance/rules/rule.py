@@ -39,7 +39,7 @@ class Rule(ABC):
 
     name: ClassVar[str]
     module: ClassVar[ModuleType]
-    """Holds `run`, `run_one` and their helpers, in the part of Python that Numba compiles."""
+    """Holds `run` and its helpers, in the part of Python that Numba compiles."""
     state: Any
     """A NamedTuple of integer sequences."""
 
@@ -61,6 +61,42 @@ class Rule(ABC):
         """A member has lost what it held: its completions will not happen."""
 
     @abstractmethod
+    def fits_int64(self, choices: int) -> bool:
+        """Whether the compiled rule stays exact for so many choices more."""
+
+    @abstractmethod
+    def compare(self, members: Sequence[int], names: Sequence[str]) -> Comparison:
+        """Order the members as the rule sees them now; changes nothing."""
+
+    def copy(self) -> Self:
+        """The same rule in the same state, independent of this one."""
+        other = copy.copy(self)
+        other.state = independent(self.state)
+        return other
+
+    def dump(self) -> Plain:
+        """The state as plain data."""
+        return {
+            name: [int(value) for value in field]
+            for name, field in zip(self.state._fields, self.state, strict=True)
+        }
+
+    def load(self, plain: Plain) -> None:
+        """Take over a state that `dump` gave."""
+        self.state = type(self.state)(*(list(plain[name]) for name in self.state._fields))
+
+    def adopt(self, fields: Iterable[Indexes]) -> None:
+        """Take over the state in which the compiled rule left its arrays."""
+        self.state = type(self.state)(*([int(value) for value in field] for field in fields))
+
+
+class ScheduledRule(Rule):
+    """A rule that can skip steps: its choices among the same members have a closed form.
+
+    Its module also has `run_one`.
+    """
+
+    @abstractmethod
     def scheduled(self, members: Sequence[int]) -> bool:
         """Whether `advance` can skip steps among these members."""
 
@@ -80,37 +116,8 @@ class Rule(ABC):
     def heap(self, members: Sequence[int]) -> list[int]:
         """The members that `run_one` may choose among for as long as nothing else happens."""
 
-    @abstractmethod
-    def fits_int64(self, choices: int) -> bool:
-        """Whether the compiled rule stays exact for so many choices more."""
-
-    @abstractmethod
-    def compare(self, members: Sequence[int], names: Sequence[str]) -> Comparison:
-        """Order the members as the rule sees them now; changes nothing."""
-
-    def copy(self) -> Self:
-        """The same rule in the same state, independent of this one."""
-        other = copy.copy(self)
-        other.state = independent(self.state)
-        return other
-
     def upcoming(self, members: Sequence[int], n: int) -> list[int]:
         """Make the next n choices among the same members, and return them."""
         out = [0] * n
         self.module.run_one(self.state, self.heap(members), out)
         return out
-
-    def dump(self) -> Plain:
-        """The state as plain data."""
-        return {
-            name: [int(value) for value in field]
-            for name, field in zip(self.state._fields, self.state, strict=True)
-        }
-
-    def load(self, plain: Plain) -> None:
-        """Take over a state that `dump` gave."""
-        self.state = type(self.state)(*(list(plain[name]) for name in self.state._fields))
-
-    def adopt(self, fields: Iterable[Indexes]) -> None:
-        """Take over the state in which the compiled rule left its arrays."""
-        self.state = type(self.state)(*([int(value) for value in field] for field in fields))

@@ -121,13 +121,7 @@ def run(s: State, starts: Indexes, members: Indexes, sets: Indexes, out: Ints) -
         out[k] = choose(s, members, starts[sets[k]], starts[sets[k] + 1])
 
 
-def run_one(s: State, heap: Indexes, out: Ints) -> None:
-    """Choose len(out) times among the members in `heap`."""
-    for k in range(len(out)):
-        out[k] = choose(s, heap, 0, len(heap))
-
-
-COMPILED = (cursor, before, served, completed, choose, run, run_one)
+COMPILED = (cursor, before, served, completed, choose, run)
 
 
 # What follows runs between choices, in plain Python over lists, in every engine.
@@ -198,22 +192,6 @@ class SubscriberLists(Rule):
 
     def completed(self, member: int) -> None:
         completed(self.state, member)
-
-    def scheduled(self, members: Sequence[int]) -> bool:
-        return False
-
-    def advance(self, members: Sequence[int], n: int) -> None:
-        for _ in range(n):
-            self.choose(members)
-
-    def period(self, members: Sequence[int]) -> int:
-        return len(members)
-
-    def settled(self, members: Sequence[int]) -> bool:
-        return False
-
-    def heap(self, members: Sequence[int]) -> list[int]:
-        return list(members)
 
     def fits_int64(self, choices: int) -> bool:
         return max(self.state.pending, default=0) + choices < INT64_END
