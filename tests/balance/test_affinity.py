@@ -71,7 +71,8 @@ def test_where_a_group_cannot_stay_affinity_is_refused() -> None:
 
 def test_a_table_without_groups_is_refused() -> None:
     table = pa.table({"id": ["a"], "time": [0]})
-    with pytest.raises(MessageError, match="follows the column group, found: id, time"):
+    told = r"no column 'group', found: id, time; affinity = \"group\" of cluster default follows it"
+    with pytest.raises(MessageError, match=told):
         route(table, pool())
 
 

@@ -305,10 +305,8 @@ def test_capacity_needs_service_times(on_spark: Desk) -> None:
     desk = on_spark
     desk.write("n.toml", 'policy = "nanomsg"\n[[destination]]\nname = "A"\ncapacity = 3\n')
     line = desk.not_dispatched(desk.write("m.csv", messages(2)), cluster="n.toml")
-    assert (
-        "completions decide here (a capacity, or the fewest pending), so the column service_time"
-        in line
-    )
+    assert "no column 'service_time', found: id, time; in cluster n completions decide" in line
+    assert "map one with --column service_time=…" in line
 
 
 BAD_ROWS = """id,time,service_time,note
@@ -667,8 +665,9 @@ def test_explain_a_run_with_keys(on_spark: Desk, file_format: str) -> None:
     assert desk.run("explain", "-c", desk / "keys.toml", "-m", "group=é") == 0
     assert "the key's number 235179326" in desk.out
     assert "does not read it" in desk.refused("explain", "-c", desk / "keys.toml", "-m", "type2=x")
-    assert "column group is needed" in desk.not_dispatched(
-        desk.write("none.csv", "id,time\na,1\n"), cluster="keys.toml"
+    assert (
+        "no column 'group', found: id, time; cluster keys chooses by it; map"
+        in desk.not_dispatched(desk.write("none.csv", "id,time\na,1\n"), cluster="keys.toml")
     )
 
 
@@ -729,7 +728,9 @@ def test_groups_stay_and_explain_says_so(on_spark: Desk, file_format: str) -> No
         assert f"m{place} -> {rows[place]['destination']}" in desk.out
         assert ("bound: " in desk.out) == bound
     nameless = desk.write("n.csv", "id,time\na,1\n")
-    assert "follows the column group" in desk.not_dispatched(nameless, cluster="stay.toml")
+    assert "no column 'group', found: id, time; affinity" in desk.not_dispatched(
+        nameless, cluster="stay.toml"
+    )
 
 
 def test_a_group_is_explained_beside_a_cluster_that_sends_to_everyone(desk: Desk) -> None:

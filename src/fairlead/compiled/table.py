@@ -19,6 +19,7 @@ from fairlead.balance.rules.keyed import number_of
 from fairlead.compiled.bindings import NO_KEY, NOT_SAID, UNBOUND, Bindings
 from fairlead.compiled.kernels import Int32s, Int64s
 from fairlead.compiled.labels import Codes
+from fairlead.compiled.needed import check_columns
 from fairlead.compiled.order import in_order, taken
 from fairlead.compiled.router import Plan, Router
 from fairlead.compiled.unique import all_different
@@ -60,11 +61,7 @@ def route(
     """
     plan = Plan([clusters] if isinstance(clusters, Cluster) else list(clusters), list(changes))
     _check(messages, plan.heeds, trust_ids=trust_ids)
-    if len(plan.clusters) > 1 and "cluster" not in messages.column_names:
-        raise MessageError(
-            f"messages: no column 'cluster', found: {', '.join(messages.column_names)}; "
-            "with several clusters each message names its own"
-        )
+    check_columns(plan, messages.column_names, "messages")
     _check_keys(messages, plan)
     times = _times(messages)
     order = _order(messages, times)
@@ -160,18 +157,7 @@ def _check_words(messages: pa.Table, heeded: Collection[str]) -> None:
 
 
 def _check_keys(messages: pa.Table, plan: Plan) -> None:
-    for cluster in plan.stays:
-        if "group" not in messages.column_names:
-            raise MessageError(
-                f'messages: cluster {cluster}: affinity = "group" follows the column group, '
-                f"found: {', '.join(messages.column_names)}"
-            )
-    for cluster, name in plan.keyed.items():
-        if name not in messages.column_names:
-            raise MessageError(
-                f"messages: cluster {cluster}: it chooses by {name}, so the column {name} is "
-                f"needed, found: {', '.join(messages.column_names)}"
-            )
+    for name in plan.keyed.values():
         kind = messages.schema.field(name).type
         if pa.types.is_dictionary(kind):
             kind = kind.value_type
@@ -284,8 +270,6 @@ def _compressed(codes: Int64s) -> tuple[Int64s, Int64s]:
 def _services(messages: pa.Table, plan: Plan) -> Int64s | None:
     timed = any(plan.timed.values())
     if "service_time" not in messages.column_names:
-        if timed:
-            raise MessageError("messages: no column 'service_time'; completions decide here")
         return None
     column = messages.column("service_time")
     if not timed:

@@ -18,7 +18,7 @@ from pyspark.sql.types import BooleanType, IntegralType, NullType, StringType
 
 from fairlead.balance.change import Change
 from fairlead.balance.cluster import Cluster
-from fairlead.balance.objects import listed
+from fairlead.compiled.needed import check_columns
 from fairlead.compiled.router import Plan
 from fairlead.compiled.table import KEY_TYPES
 from fairlead.errors import MessageError
@@ -154,7 +154,7 @@ def prepare(
     """
     plan = Plan([clusters] if isinstance(clusters, Cluster) else list(clusters), list(changes))
     columns = checked(messages, where).columns
-    _check_against(plan, columns, where)
+    check_columns(plan, columns, where, "; map one with --column {}=…")
     _check_keys(plan, messages, where)
     rows = accepted = accept(messages, plan)
     if not trust_ids:
@@ -174,34 +174,8 @@ def prepare(
     return Routed(plan, found, classified, columns, begun), rows
 
 
-def _check_against(plan: Plan, columns: Sequence[str], where: str) -> None:
-    if len(plan.clusters) > 1 and "cluster" not in columns:
-        raise MessageError(
-            f"{where}: no column 'cluster', found: {listed(columns)}; with several clusters each "
-            "message names its own: map one with --column cluster=…"
-        )
-    limited = [name for name, timed in plan.timed.items() if timed]
-    if limited and "service_time" not in columns:
-        raise MessageError(
-            f"{where}: cluster {limited[0]}: completions decide here (a capacity, or the fewest "
-            "pending), so the column service_time is needed, which says when one is due; "
-            "map one with --column service_time=…"
-        )
-
-
 def _check_keys(plan: Plan, messages: DataFrame, where: str) -> None:
-    for cluster in plan.stays:
-        if "group" not in messages.columns:
-            raise MessageError(
-                f'{where}: cluster {cluster}: affinity = "group" follows the column group, '
-                f"found: {listed(messages.columns)}; map one with --column group=…"
-            )
-    for cluster, name in plan.keyed.items():
-        if name not in messages.columns:
-            raise MessageError(
-                f"{where}: cluster {cluster}: it chooses by {name}, so the column {name} is "
-                f"needed, found: {listed(messages.columns)}; map one with --column {name}=…"
-            )
+    for name in plan.keyed.values():
         kind = messages.schema[name].dataType
         if not isinstance(kind, StringType | IntegralType | BooleanType | NullType):
             raise MessageError(
