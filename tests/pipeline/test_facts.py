@@ -16,8 +16,9 @@ from fairlead import Change, Cluster
 from fairlead.config.changes import LATEST
 from fairlead.pipeline.bins import MOST_BINS, Bins, around, over, widths
 from fairlead.pipeline.deliver import Delivery
-from fairlead.pipeline.dispatch import Summary, run
+from fairlead.pipeline.dispatch import run
 from fairlead.pipeline.facts import steps
+from fairlead.summary import Summary
 
 SECOND = 1_000_000
 DAY = 86_400 * SECOND

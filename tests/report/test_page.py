@@ -15,6 +15,7 @@ from tests.report.summaries import EVIL, HOUR, START, full, series, share, small
 
 import fairlead
 from fairlead import report
+from fairlead.errors import UserError
 
 VOID = {"meta"}
 LARGEST_PAGE = 2_200_000
@@ -147,6 +148,18 @@ def test_every_chart_has_words_and_a_table_behind_it(largest: Page) -> None:
     assert len(figures) == len(drawn) == len(found.specs) == 13
     assert all(len(given["aria-label"] or "") > 20 for given in drawn)
     assert sum(tag == "details" for tag, _ in found.tags) >= 13
+
+
+def test_a_summary_without_facts_is_one_clear_line() -> None:
+    plain = small()
+    del plain["facts"]
+    with pytest.raises(UserError, match="found no facts, allowed: "):
+        report.render(plain)
+
+
+def test_what_is_no_summary_is_one_clear_line() -> None:
+    with pytest.raises(UserError, match="summary: Object missing required field `digest`"):
+        report.render({"read": 9, "rejected": 0, "outcomes": {}, "rows": 9})
 
 
 # --- the largest deviation -------------------------------------------------------------------

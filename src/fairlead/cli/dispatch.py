@@ -19,8 +19,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from fairlead.pipeline.deliver import Delivery
-    from fairlead.pipeline.dispatch import Summary
-    from fairlead.pipeline.measure import Phase
+    from fairlead.summary import Phase, Summary
 
 MOST_PHASES = 12
 MOST_SHARES = 20

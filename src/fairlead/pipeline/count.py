@@ -11,8 +11,9 @@ from fairlead.pipeline.accept import accept, text
 from fairlead.pipeline.blocks import version
 from fairlead.pipeline.columns import TIME
 from fairlead.pipeline.measure import Counted, counted, finest
-from fairlead.pipeline.over_time import BIN, CLOSE, OverTime, busiest, over_time
+from fairlead.pipeline.over_time import BIN, CLOSE, busiest, over_time
 from fairlead.pipeline.survey import Survey
+from fairlead.summary import Facts, Made, OverTime, Period
 
 
 def count(written: DataFrame, plan: Plan) -> list[Counted]:
@@ -21,8 +22,8 @@ def count(written: DataFrame, plan: Plan) -> list[Counted]:
 
 
 def count_for_report(
-    written: DataFrame, plan: Plan, survey: Survey, made: facts.Made
-) -> tuple[list[Counted], facts.Facts]:
+    written: DataFrame, plan: Plan, survey: Survey, made: Made
+) -> tuple[list[Counted], Facts]:
     """The same, and what a report tells; the rows are read once more only for their groups.
 
     Bins without any decision, such as around changes in a quiet time, are left out.
@@ -41,9 +42,9 @@ def count_for_report(
         seen = {name: each for name, each in seen.items() if each.outcomes}
     finally:
         counts.unpersist()
-    return found, facts.Facts(
+    return found, Facts(
         made=made,
-        period=facts.Period(*survey.period) if survey.period else None,
+        period=Period(*survey.period) if survey.period else None,
         over_time=seen.get(BIN),
         around_changes=seen.get(CLOSE),
         steps=facts.steps(plan.changes),

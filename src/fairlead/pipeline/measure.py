@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Final
 
 from pyspark.sql import Column, DataFrame
@@ -14,6 +14,7 @@ from fairlead.balance.policy import Policy
 from fairlead.compiled.router import Plan
 from fairlead.errors import FairleadError
 from fairlead.pipeline.accept import text
+from fairlead.summary import Phase, Share
 
 MASK: Final = (1 << 64) - 1
 
@@ -89,29 +90,6 @@ def outcomes(counts: Iterable[Counted]) -> dict[str, int]:
     return found
 
 
-@dataclass
-class Share:
-    """What one destination got while the cluster did not change."""
-
-    cluster: str
-    destination: str
-    weight: int | None
-    expected: float | None
-    """Its part of the weights of those that could be chosen; None where weights do not decide."""
-    messages: int = 0
-    share: float = 0.0
-
-
-@dataclass
-class Phase:
-    """A time between two changes."""
-
-    since: int | None
-    """Microseconds; None: from the beginning."""
-    messages: int = 0
-    shares: list[Share] = field(default_factory=list)
-
-
 def phases(plan: Plan, counts: Sequence[Counted]) -> list[Phase]:
     """Shares between each two changes."""
     got: dict[tuple[int, str], dict[str | None, int]] = {}
@@ -121,12 +99,12 @@ def phases(plan: Plan, counts: Sequence[Counted]) -> list[Phase]:
     found = []
     times = plan.times
     for at, policies in plan.versions():
-        phase = Phase(times[at - 1] if at else None)
+        messages, shares = 0, []
         for name, policy in policies.items():
             here = got.get((at, name), {})
-            phase.messages += sum(here.values())
-            phase.shares += _shares(name, policy, here)
-        found.append(phase)
+            messages += sum(here.values())
+            shares += _shares(name, policy, here)
+        found.append(Phase(times[at - 1] if at else None, messages, shares))
     return found
 
 

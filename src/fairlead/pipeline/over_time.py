@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any, Final
 
 from pyspark.sql import Column, DataFrame, Row
@@ -16,6 +15,7 @@ from fairlead.compiled.router import Plan
 from fairlead.pipeline.bins import Bins
 from fairlead.pipeline.columns import PREFIX
 from fairlead.pipeline.measure import Counted
+from fairlead.summary import OverTime, Series
 
 MOST_SERIES: Final = 12
 BIN: Final = PREFIX + "bin"
@@ -26,28 +26,6 @@ LEVEL: Final = PREFIX + "level"
 
 Destination = tuple[str, str]
 """Cluster and name."""
-
-
-@dataclass(frozen=True)
-class Series:
-    """Messages in each bin. `cluster` and `name` None: everybody who has no series of their own."""
-
-    cluster: str | None
-    name: str | None
-    counts: list[int]
-
-
-@dataclass(frozen=True)
-class OverTime:
-    """Decisions in bins of `width` microseconds from `start` on."""
-
-    start: int
-    width: int
-    destinations: list[Series] = field(default_factory=list)
-    """Those with the most messages, in the order of the file, and the others together."""
-    outcomes: list[Series] = field(default_factory=list)
-    levels: list[Series] = field(default_factory=list)
-    """By priority; empty where the destinations have none, or all the same."""
 
 
 def busiest(counts: Iterable[Counted], plan: Plan) -> list[Destination]:

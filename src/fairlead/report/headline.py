@@ -5,15 +5,15 @@ from __future__ import annotations
 from fairlead.report import deviation
 from fairlead.report.markup import Child, Html, tag, together
 from fairlead.report.shares import since
-from fairlead.report.told import Run
 from fairlead.report.words import Names, duration, moment, visible
+from fairlead.summary import Summary
 
 ROUTED = "routed"
 
 
-def headline(run: Run, names: Names) -> Html:
+def headline(run: Summary, names: Names) -> Html:
     """What a reader should know who reads nothing else."""
-    policies = run.facts.policies
+    policies = run.told.policies
     under = (
         f"under {policies.shown[0].policy}"
         if policies.number == 1
@@ -24,13 +24,13 @@ def headline(run: Run, names: Names) -> Html:
     return tag(
         "header",
         tag("p", "Fairlead dispatch report", class_="soft"),
-        tag("h1", f"{_short(run.facts.made.messages)} {under}{through}"),
+        tag("h1", f"{_short(run.told.made.messages)} {under}{through}"),
         _tiles(run),
         tag("p", _when(run), deviation.told(run.phases, names), class_="lead"),
     )
 
 
-def _when(run: Run) -> str:
+def _when(run: Summary) -> str:
     """Where the largest deviation is, if it could be in several places."""
     found = deviation.largest(run.phases)
     if found is None or len(run.phases) == 1:
@@ -39,12 +39,12 @@ def _when(run: Run) -> str:
     return f"The largest deviation: {since(k, found.phase)}, "
 
 
-def _tiles(run: Run) -> Html:
+def _tiles(run: Summary) -> Html:
     tiles = [_tile("messages in", f"{run.read:,}")]
     for outcome, n in run.outcomes.items():
         tiles.append(_tile(outcome, f"{n:,}", "good" if outcome == ROUTED else "bad"))
     tiles.append(_tile("rejected", f"{run.rejected:,}", "bad" if run.rejected else ""))
-    period = run.facts.period
+    period = run.told.period
     if period is not None:
         length = duration(period.last - period.first)
         first, last = (tag("span", moment(time)) for time in (period.first, period.last))

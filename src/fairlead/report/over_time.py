@@ -8,8 +8,8 @@ from typing import Final
 from fairlead.report.charts import OTHERS, PALETTE, Axis, Layer, Mark, stacked
 from fairlead.report.markup import Html, tag
 from fairlead.report.parts import figure, key, legend, numbers, section, table
-from fairlead.report.told import OverTime, Run, Series, Step
 from fairlead.report.words import Names, date, every, moment, plural, visible
+from fairlead.summary import OverTime, Series, Step, Summary
 
 MOST_LABELS: Final = 12
 """Numbers of changes that have room above a chart on a phone."""
@@ -26,9 +26,9 @@ OUTCOMES: Final = {
 }
 
 
-def destinations(run: Run, names: Names) -> Html:
+def destinations(run: Summary, names: Names) -> Html:
     """The section: who got how much when, and what happened to the cluster."""
-    whole, close = run.facts.over_time, run.facts.around_changes
+    whole, close = run.told.over_time, run.told.around_changes
     figures = [
         _chart(run, each, _by_destination(each, names), title, parts=False)
         for each, title in ((whole, "All the time"), (close, "Around the changes"))
@@ -42,9 +42,9 @@ def destinations(run: Run, names: Names) -> Html:
     )
 
 
-def levels(run: Run) -> Html | None:
+def levels(run: Summary) -> Html | None:
     """The section: what each priority got; None where there is one only."""
-    whole, close = run.facts.over_time, run.facts.around_changes
+    whole, close = run.told.over_time, run.told.around_changes
     if whole is None or not whole.levels:
         return None
     figures = [
@@ -55,9 +55,9 @@ def levels(run: Run) -> Html | None:
     return section("levels", "Levels in use", *figures)
 
 
-def outcomes(run: Run) -> Html | None:
+def outcomes(run: Summary) -> Html | None:
     """A chart of outcomes; None where all are the same."""
-    whole = run.facts.over_time
+    whole = run.told.over_time
     if whole is None or len(whole.outcomes) < 2:
         return None
     return _chart(run, whole, _by_outcome(whole), "Outcomes over time", parts=False)
@@ -94,7 +94,7 @@ def _by_outcome(seen: OverTime) -> list[Layer]:
     ]
 
 
-def _chart(run: Run, seen: OverTime, layers: list[Layer], title: str, *, parts: bool) -> Html:
+def _chart(run: Summary, seen: OverTime, layers: list[Layer], title: str, *, parts: bool) -> Html:
     axis = _axis(seen)
     marks = _marks(run, seen, dates=axis.dates)
     times = [moment(seen.start + k * seen.width) for k in range(len(axis.starts))]
@@ -134,10 +134,10 @@ def _place(micros: int, *, dates: bool) -> float:
     return micros // unit if micros % unit == 0 else micros / unit
 
 
-def _marks(run: Run, seen: OverTime, *, dates: bool) -> list[Mark]:
+def _marks(run: Summary, seen: OverTime, *, dates: bool) -> list[Mark]:
     """The changes inside, one line a bin; those that stand close together share their numbers."""
     end = seen.start + seen.width * _bins(seen)
-    told = {step.time: ", ".join(step.changes) for step in run.facts.steps}
+    told = {step.time: ", ".join(step.changes) for step in run.told.steps}
     inside = [
         (k, phase.since)
         for k, phase in enumerate(run.phases)
@@ -165,10 +165,10 @@ def _labels(changes: Sequence[tuple[int, int]], room: int) -> dict[int, str]:
     return {each[0]: "-".join(map(str, dict.fromkeys((each[0], each[-1])))) for each in together}
 
 
-def _steps(run: Run) -> Html:
+def _steps(run: Summary) -> Html:
     """The changes as a numbered list."""
     number = {phase.since: k for k, phase in enumerate(run.phases)}
-    known = [step for step in run.facts.steps if step.time in number]
+    known = [step for step in run.told.steps if step.time in number]
     if not known:
         return tag("p", "Nothing changed in the cluster.", class_="soft")
     items = [_step(step, number[step.time]) for step in known]

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 from typing import Final
 
+from fairlead.balance.in_words import InWords
 from fairlead.report.charts import PALETTE, Bar, bars
 from fairlead.report.markup import Html, tag, together
 from fairlead.report.over_time import outcomes as outcomes_over_time
 from fairlead.report.parts import figure, numbers, section, table
-from fairlead.report.told import InWords, Run
 from fairlead.report.words import percent, plural, visible
+from fairlead.summary import Summary
 
 MOST_REASONS: Final = 12
 NO_ORDER: Final = "order inside groups is not promised"
 
 
-def outcomes(run: Run) -> Html:
+def outcomes(run: Summary) -> Html:
     """What became of the rows."""
     chart = outcomes_over_time(run)
     each = ", ".join(f"{n:,} {outcome}" for outcome, n in run.outcomes.items()) or "none"
@@ -33,7 +34,7 @@ def outcomes(run: Run) -> Html:
     )
 
 
-def _rejects(run: Run) -> Html:
+def _rejects(run: Summary) -> Html:
     ordered = sorted(run.rejections.items(), key=lambda each: (-each[1], each[0]))
     rows = [Bar(visible(reason, 48), n, f"{n:,}") for reason, n in ordered[:MOST_REASONS]]
     listing = table(["reason", "rows"], [[visible(reason), f"{n:,}"] for reason, n in ordered])
@@ -46,9 +47,9 @@ def _rejects(run: Run) -> Html:
     )
 
 
-def groups(run: Run) -> Html | None:
+def groups(run: Summary) -> Html | None:
     """Whether groups stayed together; None where there are none in the table."""
-    found = run.facts.groups
+    found = run.told.groups
     if found is None:
         return None
     if not found.number:
@@ -65,9 +66,9 @@ def groups(run: Run) -> Html | None:
     return section("groups", "Groups", warning)
 
 
-def streams(run: Run) -> Html:
+def streams(run: Summary) -> Html:
     """The busiest streams."""
-    found = run.facts.streams
+    found = run.told.streams
     about = "A stream is the messages whose choices share one state."
     if found.number < 2:
         told = f"{about} All messages are one stream." if found.number else about
@@ -93,9 +94,9 @@ def streams(run: Run) -> Html:
     )
 
 
-def policies(run: Run) -> Html:
+def policies(run: Summary) -> Html:
     """The effective policies, as `fairlead check` says them."""
-    found = run.facts.policies
+    found = run.told.policies
     parts = [
         _in_words(words, total)
         for words, total in zip(found.shown, found.destinations, strict=True)
@@ -133,9 +134,9 @@ def _in_words(words: InWords, total: int) -> Html:
     )
 
 
-def reproduce(run: Run) -> Html:
+def reproduce(run: Summary) -> Html:
     """How to make the same run again, and how to see that it is the same."""
-    made = run.facts.made
+    made = run.told.made
     rows = [
         ["messages", visible(made.messages)],
         ["messages in", f"{run.read:,}"],

@@ -9,18 +9,18 @@ from fairlead.report import deviation
 from fairlead.report.charts import BAR, Bar, bars
 from fairlead.report.markup import Html, tag
 from fairlead.report.parts import figure, key, numbers, section, table
-from fairlead.report.told import Phase, Run, Share
 from fairlead.report.words import Names, moment, percent, plural
+from fairlead.summary import Phase, Share, Summary
 
 MOST_PHASES: Final = 6
 MOST_BARS: Final = 12
 
 
-def shares(run: Run, names: Names) -> Html:
+def shares(run: Summary, names: Names) -> Html:
     """The section; a chart for each phase, the phases with the most messages."""
     busy = [(k, phase) for k, phase in enumerate(run.phases) if phase.messages]
     chosen = sorted(sorted(busy, key=lambda each: -each[1].messages)[:MOST_PHASES])
-    cards = [_card(k, phase, names, several=run.several_clusters) for k, phase in chosen]
+    cards = [_card(k, phase, names, several=names.with_cluster) for k, phase in chosen]
     weighed = deviation.weighed(phase for _, phase in chosen)
     ticks = [key("tick", "its share by weight")] if weighed else []
     return section(
