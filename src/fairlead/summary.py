@@ -20,6 +20,8 @@ class Share:
     """What one destination got while the cluster did not change."""
 
     cluster: str
+    subject: str | None
+    """What the destination belongs to; a name can stand in several. None where it is in none."""
     destination: str
     weight: int | None
     expected: float | None
@@ -43,6 +45,7 @@ class Series:
     """Messages in each bin. `cluster` and `name` None: everybody who has no series of their own."""
 
     cluster: str | None
+    subject: str | None
     name: str | None
     counts: list[int]
 

@@ -241,6 +241,25 @@ def test_check_of_extreme_weights(desk: Desk, weights: dict[str, int]) -> None:
     assert desk.run("check", desk.write("c.toml", msmq(weights))) == 0
 
 
+TWO_SUBJECTS = """policy = "smartsockets"
+subscriber = [
+  { name = "R1", subject = "/news" },
+  { name = "R2", subject = "/news", connected = "warm", load_balanced = false },
+  { name = "R1", subject = "/work", present = false, connected = false },
+]
+"""
+
+
+def test_check_of_subscribers(desk: Desk) -> None:
+    assert desk.run("check", desk.write("two.toml", TWO_SUBJECTS)) == 0
+    assert [line.split(maxsplit=2) for line in desk.out.splitlines()[-5:-1]] == [
+        ["destination", "subject", "condition"],
+        ["R1", "/news"],
+        ["R2", "/news", "warm, balancing off"],
+        ["R1", "/work", "absent, disconnected"],
+    ]
+
+
 def test_explain_count(desk: Desk) -> None:
     assert desk.run("explain", "-c", desk / "two.toml", "--count", "7") == 0
     assert "choices: B A B B A B B\n" in desk.out
@@ -692,6 +711,39 @@ def test_a_message_for_several_is_a_row_for_each(desk: Desk) -> None:
     assert desk.run("explain", desk / "o", "--id", "04") == 0
     assert "04 -> R1, R2, all" in desk.out
     assert "everyone who is left gets it" in desk.out
+
+
+def test_subscribers_of_one_name_are_told_apart_by_their_subject(desk: Desk) -> None:
+    one = '[[cluster]]\nname = "one"\npolicy = "msmq"\n'
+    one += '[[cluster.destination]]\nname = "R1"\nweight = 1\n'
+    sockets = '[[cluster]]\nname = "{}"\npolicy = "smartsockets"\n'
+    subscriber = '[[cluster.subscriber]]\nname = "R1"\nsubject = "{}"\n'
+    two = sockets.format("two") + subscriber.format("/news") + subscriber.format("/work")
+    alone = sockets.format("alone") + subscriber.format("/only")
+    desk.write("three.toml", one + two + alone)
+    rows = ["two,/news", "two,/news", "two,/work", "two,/nobody", "alone,", "alone,/only", "one,/x"]
+    given = desk.write(
+        "m.csv",
+        "id,time,cluster,subject\n" + "".join(f"m{k},{k},{r}\n" for k, r in enumerate(rows)),
+    )
+    assert desk.dispatch(given, cluster="three.toml") == 0, desk.err
+    told = desk.summary()
+    wanted = [
+        ("one", None, "R1", 1),
+        ("two", "/news", "R1", 2),
+        ("two", "/work", "R1", 1),
+        ("alone", "/only", "R1", 2),
+    ]
+    named = ("cluster", "subject", "destination", "messages")
+    [phase] = told["phases"]
+    assert [tuple(share[name] for name in named) for share in phase["shares"]] == wanted
+    assert [
+        (each["cluster"], each["subject"], each["name"], sum(each["counts"]))
+        for each in told["facts"]["over_time"]["destinations"]
+    ] == wanted
+    assert re.search(r"^two +/work +R1 +1 ", desk.out, re.MULTILINE)
+    page = (desk.folder / "o" / "report.html").read_text(encoding="utf-8")
+    assert "two / R1@/work" in page
 
 
 def test_two_runs_with_messages_for_several_are_compared_message_for_message(desk: Desk) -> None:

@@ -26,6 +26,7 @@ def share(name: str, messages: int, total: int, *, of: str = "pool", weight: int
     """A destination's share; it should have a third."""
     return {
         "cluster": of,
+        "subject": None,
         "destination": name,
         "weight": weight,
         "expected": 1 / 3,
@@ -35,7 +36,7 @@ def share(name: str, messages: int, total: int, *, of: str = "pool", weight: int
 
 
 def series(name: str | None, counts: list[int], *, of: str | None = None) -> Plain:
-    return {"cluster": of, "name": name, "counts": counts}
+    return {"cluster": of, "subject": None, "name": name, "counts": counts}
 
 
 def words(cluster: str = "pool") -> Plain:
@@ -46,8 +47,14 @@ def words(cluster: str = "pool") -> Plain:
         "about": "weighted round robin: the machine with the lowest sent/weight",
         "steps": ["disabled: destinations that are not enabled are dropped"],
         "note": "",
-        "destinations": [{"name": "A", "address": "http://a:1", "weight": 1}],
+        "destinations": [listed("A", "http://a:1", 1)],
     }
+
+
+def listed(name: str, address: str, weight: int | None = None) -> Plain:
+    """A destination as its file has it."""
+    of = {"subject": None, "condition": ""}
+    return {"name": name, "address": address, "weight": weight, **of}
 
 
 def small(**facts: object) -> Plain:
@@ -97,17 +104,17 @@ def small(**facts: object) -> Plain:
 def full(destinations: int = 10_000, names: tuple[str, ...] = EVIL) -> Plain:
     """Everything that a report can tell, and a lot of it."""
     bins, phases = 150, 40
-    listed = [*names, *(f"D{k:05}" for k in range(destinations - len(names)))]
+    everybody = [*names, *(f"D{k:05}" for k in range(destinations - len(names)))]
     clusters = ("shop", "lab<i>")
     each = 5_000
     shares = [
         share(name, each + 3 * each // (k + 1), 3 * each * destinations, of=clusters[k % 2])
-        for k, name in enumerate(listed)
+        for k, name in enumerate(everybody)
     ]
     n = each * destinations
     top = [
         series(name, [40 * (1 + (k * b) % 7) for b in range(bins)], of=clusters[k % 2])
-        for k, name in enumerate(listed[:12])
+        for k, name in enumerate(everybody[:12])
     ]
     outcomes = ("control", "no-destination", "put-inhibited", "routed", "unknown-queue")
     seen = {
@@ -122,7 +129,7 @@ def full(destinations: int = 10_000, names: tuple[str, ...] = EVIL) -> Plain:
     }
     times = [START + DAY + k * 5 * HOUR for k in range(phases - 1)]
     steps = [
-        {"time": at, "changes": [f"{name} weight → 2" for name in listed[:8]], "more": 92}
+        {"time": at, "changes": [f"{name} weight → 2" for name in everybody[:8]], "more": 92}
         for at in times
     ]
     plain = small(
@@ -132,7 +139,7 @@ def full(destinations: int = 10_000, names: tuple[str, ...] = EVIL) -> Plain:
         steps=steps,
         streams={
             "number": 1_000_000,
-            "busiest": [{"name": f"shop/{name}", "messages": 9 * each} for name in listed[:20]],
+            "busiest": [{"name": f"shop/{name}", "messages": 9 * each} for name in everybody[:20]],
         },
         groups={"number": 90_000, "spread": 1_234},
         policies={
@@ -140,9 +147,7 @@ def full(destinations: int = 10_000, names: tuple[str, ...] = EVIL) -> Plain:
             "shown": [
                 {
                     **words(f"shop {k}"),
-                    "destinations": [
-                        {"name": name, "address": name, "weight": None} for name in listed[:50]
-                    ],
+                    "destinations": [listed(name, name) for name in everybody[:50]],
                 }
                 for k in range(20)
             ],

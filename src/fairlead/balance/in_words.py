@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from fairlead.balance.cluster import Cluster
 from fairlead.balance.policies import POLICIES
 from fairlead.balance.policies.composed import Composed, nearest
+from fairlead.balance.policy import Policy
 
 
 @dataclass(frozen=True)
@@ -14,8 +17,12 @@ class Listed:
     """A destination as the file has it; `weight` None where weights do not decide."""
 
     name: str
+    subject: str | None
+    """None where destinations belong to none."""
     address: str
     weight: int | None
+    condition: str
+    """What is special about it, in words; "" if nothing is."""
 
 
 @dataclass(frozen=True)
@@ -43,8 +50,16 @@ def in_words(cluster: Cluster) -> InWords:
         state.about,
         state.effective(),
         nearest(type(state)) if composed and isinstance(state, Composed) else "",
-        [
-            Listed(name, state.address(state.members.index(name)) or "", weights.get(name))
-            for name in dict.fromkeys(state.members)
-        ],
+        [_listed(state, member, weights) for member in state.destinations()],
+    )
+
+
+def _listed(state: Policy[Any, Any, Any], member: int, weights: Mapping[str, int]) -> Listed:
+    name = state.members[member]
+    return Listed(
+        name,
+        state.subject(member),
+        state.address(member) or "",
+        weights.get(name),
+        state.condition(member),
     )

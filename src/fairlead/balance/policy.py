@@ -106,6 +106,8 @@ class Policy(ABC, Generic[T, K, C]):
     objects: dict[Ref, Any]
     members: tuple[str, ...]
     """Destination names by the rule's index."""
+    subjects: Sequence[str] = ()
+    """Where each destination belongs to one subject: all of them. A name can be in several."""
     rule: Rule
     version: int
     pending: Pending
@@ -249,6 +251,18 @@ class Policy(ABC, Generic[T, K, C]):
     def member_called(self, destination: str, raw: Raw) -> int:
         """The member that a message of this class reached there. Raises ValueError."""
         return self.members.index(destination)
+
+    def destinations(self) -> Sequence[int]:
+        """One member for each destination, in the order in which they are told."""
+        return range(len(self.members))
+
+    def subject(self, member: int) -> str | None:
+        """The subject that a destination belongs to, if it belongs to one."""
+        return None
+
+    def condition(self, member: int) -> str:
+        """What is special about a destination now, in words; "" if nothing is."""
+        return ""
 
     def whose(self, member: int) -> Ref:
         """The object that a member stands for."""

@@ -10,7 +10,7 @@ from fairlead import report
 from fairlead.balance.change import Change
 from fairlead.cli.options import pairs
 from fairlead.cli.progress import Stages
-from fairlead.cli.show import console, printable, table
+from fairlead.cli.show import console, filled, print_table, printable
 from fairlead.config.changes import load_changes
 from fairlead.config.clusters import load_clusters
 from fairlead.report.words import date
@@ -135,24 +135,20 @@ def print_phases(to: Console, phases: Sequence[Phase]) -> None:
     shown = [phase for phase in phases if phase.messages]
     for phase in shown[:MOST_PHASES]:
         since = "from the beginning" if phase.since is None else f"since {moment(phase.since)}"
-        listing = table(
-            "cluster",
-            "destination",
-            "messages",
-            "share",
-            "by weight",
-            title=f"{since}: {phase.messages:,} messages",
-            right=("messages", "share", "by weight"),
-        )
-        for share in sorted(phase.shares, key=lambda s: -s.messages)[:MOST_SHARES]:
-            listing.add_row(
-                printable(share.cluster),
-                printable(share.destination),
-                f"{share.messages:,}",
-                f"{share.share:.2%}",
-                "" if share.expected is None else f"{share.expected:.2%}",
-            )
-        to.print(listing)
+        to.print(f"{since}: {phase.messages:,} messages", markup=False)
+        rows = [
+            {
+                "cluster": printable(share.cluster),
+                "subject": printable(share.subject or ""),
+                "destination": printable(share.destination),
+                "messages": f"{share.messages:,}",
+                "share": f"{share.share:.2%}",
+                "by weight": "" if share.expected is None else f"{share.expected:.2%}",
+            }
+            for share in sorted(phase.shares, key=lambda s: -s.messages)[:MOST_SHARES]
+        ]
+        if rows:
+            print_table(to, filled(rows, right=("messages", "share", "by weight")))
         if len(phase.shares) > MOST_SHARES:
             to.print(f"… {len(phase.shares) - MOST_SHARES} more destinations in summary.json")
     if len(shown) > MOST_PHASES:

@@ -58,4 +58,21 @@ def _by_all(written: DataFrame, plan: Plan, *also: Column) -> DataFrame:
     only = plan.clusters[0].name if len(plan.clusters) == 1 else ""
     named = text(written, "cluster")
     cluster = F.when(named == "", F.lit(only)).otherwise(named)
-    return finest(accept(written, plan), cluster, version(plan.times, TIME), *also)
+    at = version(plan.times, TIME)
+    return finest(accept(written, plan), cluster, _subject(written, cluster, plan), at, *also)
+
+
+def _subject(written: DataFrame, cluster: Column, plan: Plan) -> Column:
+    """What each row's destination belongs to; null where there is none, or it is in no subject.
+
+    So there are no more of them than destinations, whatever subjects messages name.
+    """
+    subjects = {name: each.subjects for name, each in plan.policies.items() if each.subjects}
+    if not subjects:
+        return F.lit(None).cast("string")
+    given = found = text(written, "subject")
+    only = {name: each[0] for name, each in subjects.items() if len(each) == 1}
+    if only:
+        filled = F.create_map(*(F.lit(part) for pair in only.items() for part in pair))
+        found = F.when(given != "", given).otherwise(F.try_element_at(filled, cluster))
+    return F.when(F.col("destination").isNotNull() & cluster.isin(list(subjects)), found)

@@ -18,6 +18,9 @@ from fairlead.summary import Phase, Share
 
 MASK: Final = (1 << 64) - 1
 
+Place = tuple[str | None, str | None]
+"""Subject and name of a destination inside its cluster."""
+
 
 @dataclass(frozen=True)
 class Counted:
@@ -25,6 +28,8 @@ class Counted:
 
     version: int
     cluster: str
+    subject: str | None
+    """What the destination belongs to, where destinations belong to subjects."""
     destination: str | None
     outcome: str
     messages: int
@@ -33,14 +38,22 @@ class Counted:
     """`xor` and `sum` of the rows' hashes, whatever their order."""
 
 
-def finest(written: DataFrame, cluster: Column, at: Column, *also: Column) -> DataFrame:
+def finest(
+    written: DataFrame, cluster: Column, subject: Column, at: Column, *also: Column
+) -> DataFrame:
     """Count decisions as they were written, by all that is asked of them afterwards.
 
-    `cluster`, `at`: name and version of each; `also`: what else tells the counts apart.
+    `cluster`, `at`: name and version of each; `subject`: what its destination belongs to; `also`:
+    what else tells the counts apart.
     """
     row = F.xxhash64(F.col("id").cast("string"), *DECISION)
     return written.groupBy(
-        at.alias("version"), cluster.alias("cluster"), "destination", "outcome", *also
+        at.alias("version"),
+        cluster.alias("cluster"),
+        subject.alias("subject"),
+        "destination",
+        "outcome",
+        *also,
     ).agg(
         F.count(F.lit(1)).alias("messages"),
         F.bit_xor(row).alias("xor"),
@@ -51,7 +64,7 @@ def finest(written: DataFrame, cluster: Column, at: Column, *also: Column) -> Da
 def counted(counts: DataFrame) -> list[Counted]:
     """The finest counts, put together where only what `also` was differs."""
     rows = (
-        counts.groupBy("version", "cluster", "destination", "outcome")
+        counts.groupBy("version", "cluster", "subject", "destination", "outcome")
         .agg(
             F.sum("messages").alias("messages"),
             F.bit_xor("xor").alias("xor"),
@@ -92,10 +105,11 @@ def outcomes(counts: Iterable[Counted]) -> dict[str, int]:
 
 def phases(plan: Plan, counts: Sequence[Counted]) -> list[Phase]:
     """Shares between each two changes."""
-    got: dict[tuple[int, str], dict[str | None, int]] = {}
+    got: dict[tuple[int, str], dict[Place, int]] = {}
     for each in counts:
         here = got.setdefault((each.version, each.cluster), {})
-        here[each.destination] = here.get(each.destination, 0) + each.messages
+        place = (each.subject, each.destination)
+        here[place] = here.get(place, 0) + each.messages
     found = []
     times = plan.times
     for at, policies in plan.versions():
@@ -109,19 +123,20 @@ def phases(plan: Plan, counts: Sequence[Counted]) -> list[Phase]:
 
 
 def _shares(
-    cluster: str, policy: Policy[Any, Any, Any], counts: Mapping[str | None, int]
+    cluster: str, policy: Policy[Any, Any, Any], counts: Mapping[Place, int]
 ) -> list[Share]:
     weights = policy.weights()
     total = sum(weights.values())
-    routed = sum(n for destination, n in counts.items() if destination is not None)
+    routed = sum(n for (_, destination), n in counts.items() if destination is not None)
     shares = []
-    for name in dict.fromkeys(policy.members):
-        got = counts.get(name, 0)
+    for member in policy.destinations():
+        subject, name = policy.subject(member), policy.members[member]
+        got = counts.get((subject, name), 0)
         weight = weights.get(name)
         if got or weight:
             expected = weight / total if weight is not None and total else None
             part = got / routed if routed else 0.0
-            shares.append(Share(cluster, name, weight, expected, got, part))
+            shares.append(Share(cluster, subject, name, weight, expected, got, part))
     return shares
 
 

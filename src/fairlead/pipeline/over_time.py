@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from functools import reduce
+from operator import and_
 from typing import Any, Final
 
 from pyspark.sql import Column, DataFrame, Row
@@ -24,8 +26,8 @@ CLOSE: Final = PREFIX + "close"
 SLOT: Final = PREFIX + "slot"
 LEVEL: Final = PREFIX + "level"
 
-Destination = tuple[str, str]
-"""Cluster and name."""
+Destination = tuple[str, str | None, str]
+"""Cluster, subject and name."""
 
 
 def busiest(counts: Iterable[Counted], plan: Plan) -> list[Destination]:
@@ -33,16 +35,15 @@ def busiest(counts: Iterable[Counted], plan: Plan) -> list[Destination]:
     totals: dict[Destination, int] = {}
     for each in counts:
         if each.destination is not None:
-            place = (each.cluster, each.destination)
+            place = (each.cluster, each.subject, each.destination)
             totals[place] = totals.get(place, 0) + each.messages
-    most = sorted(totals, key=lambda place: (-totals[place], place))[:MOST_SERIES]
-    listed = {
-        (name, member): (k, j)
-        for k, (name, policy) in enumerate(plan.policies.items())
-        for j, member in enumerate(policy.members)
-    }
-    last = (len(listed), 0)
-    return sorted(most, key=lambda place: (listed.get(place, last), place))
+    listed: dict[Destination, int] = {}
+    for cluster, policy in plan.policies.items():
+        for member in policy.destinations():
+            place = (cluster, policy.subject(member), policy.members[member])
+            listed[place] = len(listed)
+    most = sorted(totals, key=lambda place: (-totals[place], listed[place]))[:MOST_SERIES]
+    return sorted(most, key=lambda place: listed[place])
 
 
 def over_time(
@@ -62,7 +63,7 @@ def over_time(
         .collect()
     )
     named = {k: Series(*place, [0] * bins.number) for k, place in enumerate(top)}
-    named[len(top)] = Series(None, None, [0] * bins.number)
+    named[len(top)] = Series(None, None, None, [0] * bins.number)
     by_slot = _added(rows, SLOT, bins, named)
     return OverTime(
         bins.start,
@@ -75,9 +76,10 @@ def over_time(
 
 def _slot(top: Sequence[Destination]) -> Column:
     found = F.lit(len(top))
-    for k, (cluster, name) in enumerate(top):
-        this = (F.col("cluster") == F.lit(cluster)) & (F.col("destination") == F.lit(name))
-        found = F.when(this, F.lit(k)).otherwise(found)
+    for k, place in enumerate(top):
+        columns = zip(("cluster", "subject", "destination"), place, strict=True)
+        same = [F.col(name).eqNullSafe(F.lit(value)) for name, value in columns]
+        found = F.when(reduce(and_, same), F.lit(k)).otherwise(found)
     return found
 
 
@@ -89,7 +91,7 @@ def _added(
     for row in rows:
         value = row[column]
         if value is not None:
-            new = Series(None, str(value), [0] * bins.number)
+            new = Series(None, None, str(value), [0] * bins.number)
             found.setdefault(value, new).counts[row[BIN]] += row["messages"]
     return [found[value] for value in sorted(found)]
 
@@ -97,7 +99,7 @@ def _added(
 def _levels(plan: Plan) -> list[tuple[str, str, int, int, int]]:
     """(cluster, destination, from version, to version, priority); empty with one priority only."""
     found: dict[tuple[str, str, int], tuple[int, int]] = {}
-    latest: dict[Destination, tuple[int, int]] = {}
+    latest: dict[tuple[str, str], tuple[int, int]] = {}
     for version, policies in plan.versions():
         for cluster, policy in policies.items():
             for name, priority in _priorities(policy):

@@ -68,8 +68,9 @@ def told(phases: list[Phase], names: Names) -> str:
     points = abs(found.points)
     by = "less than 0.01" if points < SMALLEST_POINTS else f"{points * 100:.2f}"
     more = "more" if found.points > 0 else "less"
+    name = names(share.cluster, share.subject, share.destination)
     return (
-        f"{names(share.cluster, share.destination)} got {percent(share.share)} where its weight "
-        f"says {percent(found.expected)}: {by} points {more}, "
+        f"{name} got {percent(share.share)} where its weight says "
+        f"{percent(found.expected)}: {by} points {more}, "
         f"{plural(round(abs(found.messages)), 'message')}."
     )

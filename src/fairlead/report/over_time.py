@@ -69,7 +69,9 @@ def _by_destination(seen: OverTime, names: Names) -> list[Layer]:
         if each.cluster is None or each.name is None:
             found.append(Layer("all others", OTHERS, each.counts))
         else:
-            found.append(Layer(names(each.cluster, each.name), PALETTE[k], each.counts))
+            found.append(
+                Layer(names(each.cluster, each.subject, each.name), PALETTE[k], each.counts)
+            )
     return found
 
 

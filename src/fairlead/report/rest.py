@@ -111,14 +111,16 @@ def _in_words(words: InWords, total: int) -> Html:
     whole = total == len(words.destinations) and weights
     rows = [
         [
-            visible(each.name),
+            visible(each.name if each.subject is None else f"{each.name}@{each.subject}"),
             visible(each.address),
+            each.condition,
             "" if each.weight is None else f"{each.weight:,}",
             percent(each.weight / weights) if whole and each.weight is not None else "",
         ]
         for each in words.destinations
     ]
-    listing = table(["destination", "address", "weight", "share"], rows, texts=2, total=total)
+    columns = ["destination", "address", "condition", "weight", "share"]
+    listing = table(columns, rows, texts=3, total=total)
     return together(
         [
             tag("h3", f"{visible(words.cluster)}: {words.policy}"),

@@ -86,7 +86,7 @@ def _card(k: int, phase: Phase, names: Names, *, several: bool) -> Html:
 
 
 def _bar(share: Share, names: Names) -> Bar:
-    name = names(share.cluster, share.destination)
+    name = names(share.cluster, share.subject, share.destination)
     return Bar(name, share.share, percent(share.share), share.expected)
 
 
@@ -94,7 +94,7 @@ def _row(share: Share, names: Names, *, several: bool) -> Sequence[str]:
     expected = share.expected
     return (
         *([share.cluster] if several else []),
-        names(share.cluster, share.destination),
+        names(share.cluster, share.subject, share.destination),
         f"{share.messages:,}",
         percent(share.share),
         "" if share.weight is None else f"{share.weight:,}",
