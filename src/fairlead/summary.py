@@ -39,6 +39,13 @@ class Phase:
     messages: int
     shares: list[Share]
 
+    def busiest(self, most: int) -> list[Share]:
+        """The shares with the most messages, the clusters one after another."""
+        top = sorted(self.shares, key=lambda share: -share.messages)[:most]
+        clusters = list(dict.fromkeys(share.cluster for share in self.shares))
+        place = {cluster: k for k, cluster in enumerate(clusters)}
+        return sorted(top, key=lambda share: place[share.cluster])
+
 
 @dataclass(frozen=True)
 class Series:

@@ -260,6 +260,16 @@ def test_check_of_subscribers(desk: Desk) -> None:
     ]
 
 
+def test_piped_lines_are_whole_and_end_where_their_text_ends(desk: Desk) -> None:
+    names = {"x" * 300: 1, "y": 2}
+    assert desk.run("check", desk.write("long.toml", msmq(names))) == 0
+    lines = desk.out.splitlines()
+    assert [line for line in lines if line != line.rstrip()] == []
+    assert any(line.startswith("x" * 300 + " ") for line in lines)
+    assert desk.run("explain", "-c", desk / "long.toml", "--count", "2") == 0
+    assert any(line.startswith("choices: ") and "x" * 300 in line for line in desk.out.splitlines())
+
+
 def test_explain_count(desk: Desk) -> None:
     assert desk.run("explain", "-c", desk / "two.toml", "--count", "7") == 0
     assert "choices: B A B B A B B\n" in desk.out
@@ -741,7 +751,9 @@ def test_subscribers_of_one_name_are_told_apart_by_their_subject(desk: Desk) -> 
         (each["cluster"], each["subject"], each["name"], sum(each["counts"]))
         for each in told["facts"]["over_time"]["destinations"]
     ] == wanted
-    assert re.search(r"^two +/work +R1 +1 ", desk.out, re.MULTILINE)
+    shown = [line for line in desk.out.splitlines() if " R1 " in line]
+    assert [line.split()[0] for line in shown] == ["one", "two", "two", "alone"]
+    assert re.match(r"two +/work +R1 +1 ", shown[2])
     page = (desk.folder / "o" / "report.html").read_text(encoding="utf-8")
     assert "two / R1@/work" in page
 

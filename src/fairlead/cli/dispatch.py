@@ -145,7 +145,7 @@ def print_phases(to: Console, phases: Sequence[Phase]) -> None:
                 "share": f"{share.share:.2%}",
                 "by weight": "" if share.expected is None else f"{share.expected:.2%}",
             }
-            for share in sorted(phase.shares, key=lambda s: -s.messages)[:MOST_SHARES]
+            for share in phase.busiest(MOST_SHARES)
         ]
         if rows:
             print_table(to, filled(rows, right=("messages", "share", "by weight")))

@@ -8,7 +8,7 @@ from typing import Final
 from fairlead.report import deviation
 from fairlead.report.charts import BAR, Bar, bars
 from fairlead.report.markup import Html, tag
-from fairlead.report.parts import figure, key, numbers, section, table
+from fairlead.report.parts import MOST_ROWS, figure, key, numbers, section, table
 from fairlead.report.words import Names, moment, percent, plural
 from fairlead.summary import Phase, Share, Summary
 
@@ -59,8 +59,7 @@ def since(k: int, phase: Phase) -> str:
 
 
 def _card(k: int, phase: Phase, names: Names, *, several: bool) -> Html:
-    ordered = sorted(phase.shares, key=lambda share: -share.messages)
-    top = set(map(id, ordered[:MOST_BARS]))
+    top = set(map(id, phase.busiest(MOST_BARS)))
     shown = [share for share in phase.shares if id(share) in top]
     title = since(k, phase)
     title = title[0].upper() + title[1:]
@@ -73,8 +72,9 @@ def _card(k: int, phase: Phase, names: Names, *, several: bool) -> Html:
     columns = ["destination", "messages", "share", "weight", "by weight", "points"]
     listing = table(
         (["cluster"] if several else []) + columns,
-        [_row(share, names, several=several) for share in ordered],
+        [_row(share, names, several=several) for share in phase.busiest(MOST_ROWS)],
         texts=2 if several else 1,
+        total=len(phase.shares),
     )
     return figure(
         title,
