@@ -260,6 +260,15 @@ def test_check_of_subscribers(desk: Desk) -> None:
     ]
 
 
+def test_check_tells_ibms_steps_apart_from_its_own_numbers(desk: Desk) -> None:
+    hub = 'policy = "ibm-mq"\n[queue_manager]\nname = "HUB"\nclusters = ["C"]\n'
+    hub += '[[queue]]\nname = "Q"\nqueue_manager = "HUB"\n'
+    assert desk.run("check", desk.write("hub.toml", hub)) == 0
+    steps = [line for line in desk.out.splitlines() if re.match(r" +\d+\. ", line)]
+    assert all(re.search(r"\(IBM's steps? [^)]+\)$", line) for line in steps)
+    assert not any(re.search(r": \d+[ab]?(-\d+)?: ", line) for line in steps)
+
+
 def test_piped_lines_are_whole_and_end_where_their_text_ends(desk: Desk) -> None:
     names = {"x" * 300: 1, "y": 2}
     assert desk.run("check", desk.write("long.toml", msmq(names))) == 0
