@@ -28,6 +28,7 @@ class Share:
     """Its part of the weights of those that could be chosen; None where weights do not decide."""
     messages: int
     share: float
+    """Its part of the cluster's rows that have a destination."""
 
 
 @dataclass(frozen=True)
@@ -37,6 +38,8 @@ class Phase:
     since: int | None
     """None: from the beginning."""
     messages: int
+    rows: int
+    """Rows of decisions: a message that goes to several destinations has one for each."""
     shares: list[Share]
 
     def busiest(self, most: int) -> list[Share]:
@@ -49,7 +52,7 @@ class Phase:
 
 @dataclass(frozen=True)
 class Series:
-    """Messages in each bin. `cluster` and `name` None: everybody who has no series of their own."""
+    """Rows of decisions in each bin; `cluster` and `name` None: all that have no series."""
 
     cluster: str | None
     subject: str | None
@@ -161,6 +164,7 @@ class Summary:
     outcomes: dict[str, int]
     """Rows by outcome; a message that goes to several destinations is a row for each."""
     rows: int
+    """Rows of decisions."""
     digest: str
     phases: list[Phase]
     rejections: dict[str, int] = field(default_factory=dict)

@@ -723,6 +723,7 @@ def test_a_message_for_several_is_a_row_for_each(desk: Desk) -> None:
     assert got == [(f"{k:02d}", name) for k, names in enumerate(wanted) for name in names]
     assert "in 8 = decided 6 + rejected 2" in desk.out
     assert "decisions: 15, one for each destination of a message" in desk.out
+    assert "from the beginning: 6 messages, 15 decisions\n" in desk.out
     assert {row["reason"][:4] for row in desk.rows("rejected")} == {"mode", "time"}
     assert desk.run("explain", desk / "o", "--id", "03") == 0
     assert "03 -> R1, all" in desk.out
@@ -732,7 +733,8 @@ def test_a_message_for_several_is_a_row_for_each(desk: Desk) -> None:
     assert "everyone who is left gets it" in desk.out
 
 
-def test_subscribers_of_one_name_are_told_apart_by_their_subject(desk: Desk) -> None:
+def test_subscribers_of_one_name_are_told_apart_by_their_subject(on_spark: Desk) -> None:
+    desk = on_spark
     one = '[[cluster]]\nname = "one"\npolicy = "msmq"\n'
     one += '[[cluster.destination]]\nname = "R1"\nweight = 1\n'
     sockets = '[[cluster]]\nname = "{}"\npolicy = "smartsockets"\n'

@@ -198,6 +198,19 @@ def test_a_priority_that_changes_counts_as_it_was(spark: SparkSession, tmp_path:
     assert levels == {"0": 4, "1": 6}
 
 
+def test_phases_tell_messages_and_rows_apart(spark: SparkSession, tmp_path: Path) -> None:
+    both = [{"name": "X"}, {"name": "Y"}]
+    clusters = [SHOP, Cluster.of("broadcast", name="pool", destination=both)]
+    changes = [Change("X", "state", "down", 500 * SECOND)]
+    summary, written = told(spark, table(50), tmp_path, clusters=clusters, changes=changes)
+    early = [row for row in written if row["time"] < 500]
+    late = [row for row in written if row["time"] >= 500]
+    assert [phase.rows for phase in summary.phases] == [len(early), len(late)]
+    assert [phase.messages for phase in summary.phases] == [5, 45]
+    assert summary.decided == 50
+    assert summary.rows == len(written) > 50
+
+
 def test_nobody_asked_nothing_told(spark: SparkSession, tmp_path: Path) -> None:
     rows = table(50)
     asked, _ = told(spark, rows, tmp_path, command="x")

@@ -77,7 +77,7 @@ def small(**facts: object) -> Plain:
         "outcomes": {"routed": 9},
         "rows": 9,
         "digest": "6b8b1a0d1376d672000000026a4629ec",
-        "phases": [{"since": None, "messages": 9, "shares": shares}],
+        "phases": [{"since": None, "messages": 9, "rows": 9, "shares": shares}],
         "rejections": {},
         "seconds": 1.5,
         "blocks": 1,
@@ -160,6 +160,8 @@ def full(destinations: int = 10_000, names: tuple[str, ...] = EVIL) -> Plain:
         "rows": 50_000_000,
         "outcomes": {"control": 17, "no-destination": 3, "routed": n, "unknown-queue": 9},
         "rejections": {f"time {k}: found nothing</script>": 14 for k in range(50)},
-        "phases": [{"since": at, "messages": n, "shares": shares} for at in (None, *times)],
+        "phases": [
+            {"since": at, "messages": n, "rows": n, "shares": shares} for at in (None, *times)
+        ],
     }
     return plain

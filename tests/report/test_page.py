@@ -176,7 +176,7 @@ def test_what_is_no_summary_is_one_clear_line() -> None:
 )
 def test_the_largest_deviation_in_words(messages: tuple[int, ...], told: str) -> None:
     shares = [share(name, n, 9) for name, n in zip("ABC", messages, strict=True)]
-    phases = [{"since": None, "messages": 9, "shares": shares}]
+    phases = [{"since": None, "messages": 9, "rows": 9, "shares": shares}]
     found = page(small() | {"phases": phases})
     assert told in found.parts["header"]
     assert told in found.parts["shares"]
@@ -184,13 +184,13 @@ def test_the_largest_deviation_in_words(messages: tuple[int, ...], told: str) ->
 
 def test_less_than_a_message_is_no_deviation() -> None:
     shares = [share("A", 1, 2), share("B", 1, 2), share("C", 0, 2)]
-    phases = [{"since": None, "messages": 2, "shares": shares}]
+    phases = [{"since": None, "messages": 2, "rows": 2, "shares": shares}]
     assert "to within one message" in page(small() | {"phases": phases}).parts["header"]
 
 
 def test_policies_without_weights_are_not_held_against_any() -> None:
     unweighed = [{**share("A", 9, 9), "expected": None, "weight": None}]
-    phases = [{"since": None, "messages": 9, "shares": unweighed}]
+    phases = [{"since": None, "messages": 9, "rows": 9, "shares": unweighed}]
     found = page(small() | {"phases": phases})
     assert "Weights decide nothing here" in found.parts["header"]
     assert "its share by weight" not in found.parts["shares"]
@@ -226,7 +226,7 @@ def test_changes_are_marked_and_told() -> None:
     changed = small(
         steps=[{"time": START + HOUR, "changes": ["A weight → 2", "B enabled → false"], "more": 3}]
     )
-    changed["phases"].append({"since": START + HOUR, "messages": 0, "shares": []})
+    changed["phases"].append({"since": START + HOUR, "messages": 0, "rows": 0, "shares": []})
     found = page(changed)
     listed = found.parts["destinations"]
     assert "2026-03-02 01:00 UTC: A weight → 2, B enabled → false and 3 more" in listed
@@ -339,6 +339,12 @@ def test_a_missing_charting_library_is_one_clear_line() -> None:
 
 
 def test_messages_for_several_are_told_apart_from_rows() -> None:
-    found = page(small() | {"read": 4, "rows": 9})
+    plain = small() | {"read": 4, "rows": 9}
+    plain["phases"][0]["messages"] = 4
+    found = page(plain)
+    assert "decisions: routed" in found.parts["header"]
+    assert "share of the decisions" in found.parts["shares"]
+    assert "4 messages, 9 decisions." in found.parts["shares"]
+    assert "Decisions in each hour" in found.parts["destinations"]
     assert "4 messages in = 4 decided + 0 rejected." in found.parts["outcomes"]
     assert "9 rows of decisions, one for each destination" in found.parts["outcomes"]

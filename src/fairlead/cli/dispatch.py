@@ -135,8 +135,9 @@ def print_phases(to: Console, phases: Sequence[Phase]) -> None:
     shown = [phase for phase in phases if phase.messages]
     for phase in shown[:MOST_PHASES]:
         since = "from the beginning" if phase.since is None else f"since {moment(phase.since)}"
-        to.print(f"{since}: {phase.messages:,} messages", markup=False)
-        rows = [
+        rows = f", {phase.rows:,} decisions" if phase.rows != phase.messages else ""
+        to.print(f"{since}: {phase.messages:,} messages{rows}", markup=False)
+        shares = [
             {
                 "cluster": printable(share.cluster),
                 "subject": printable(share.subject or ""),
@@ -147,8 +148,8 @@ def print_phases(to: Console, phases: Sequence[Phase]) -> None:
             }
             for share in phase.busiest(MOST_SHARES)
         ]
-        if rows:
-            print_table(to, filled(rows, right=("messages", "share", "by weight")))
+        if shares:
+            print_table(to, filled(shares, right=("messages", "share", "by weight")))
         if len(phase.shares) > MOST_SHARES:
             to.print(f"… {len(phase.shares) - MOST_SHARES} more destinations in summary.json")
     if len(shown) > MOST_PHASES:

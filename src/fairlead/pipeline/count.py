@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from fairlead.compiled.router import Plan
-from fairlead.pipeline import bins, facts
+from fairlead.pipeline import bins, facts, measure
 from fairlead.pipeline.accept import accept, text
 from fairlead.pipeline.blocks import version
 from fairlead.pipeline.columns import TIME
@@ -19,6 +21,13 @@ from fairlead.summary import Facts, Made, OverTime, Period
 def count(written: DataFrame, plan: Plan) -> list[Counted]:
     """The decisions that were written, counted."""
     return counted(_by_all(written, plan))
+
+
+def messages(written: DataFrame, plan: Plan, counts: Iterable[Counted]) -> dict[int, int]:
+    """How many messages were decided, by version."""
+    if not plan.fans_out:
+        return measure.rows(counts)
+    return measure.messages(accept(written, plan), plan, version(plan.times, TIME))
 
 
 def count_for_report(

@@ -27,10 +27,10 @@ from fairlead.pipeline.begin import Progress, begin
 from fairlead.pipeline.blocks import ROWS_A_BLOCK, cut, sample
 from fairlead.pipeline.columns import REASON, quoted
 from fairlead.pipeline.count import count, count_for_report
+from fairlead.pipeline.count import messages as messages_of
 from fairlead.pipeline.deliver import Delivery
 from fairlead.pipeline.facts import made
 from fairlead.pipeline.measure import check_nothing_lost, digest, outcomes, phases
-from fairlead.pipeline.measure import messages as messages_of
 from fairlead.pipeline.read import checked
 from fairlead.pipeline.route import States, in_blocks, route, spelled
 from fairlead.pipeline.survey import (
@@ -204,19 +204,18 @@ def run(
         else:
             told = made(where, command)
             counts, facts = count_for_report(written, plan, ready.survey, told)
+        decided = messages_of(written, plan, counts)
         rejections = _rejections(reasons) if ready.survey.rejected else {}
     total = ready.survey.accepted + ready.survey.rejected
     ended = outcomes(counts)
-    copies = sum(ended.values())
-    decided = messages_of(written, plan) if plan.fans_out else copies
-    check_nothing_lost(total, decided, sum(rejections.values()))
+    check_nothing_lost(total, sum(decided.values()), sum(rejections.values()))
     summary = Summary(
         read=total,
         rejected=ready.survey.rejected,
         outcomes=ended,
-        rows=copies,
+        rows=sum(ended.values()),
         digest=digest(counts),
-        phases=phases(plan, counts),
+        phases=phases(plan, counts, decided),
         rejections=rejections,
         seconds=round(time.monotonic() - began, 3),
         blocks=len(ready.survey.blocks),

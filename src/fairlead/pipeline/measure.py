@@ -75,15 +75,23 @@ def counted(counts: DataFrame) -> list[Counted]:
     return [Counted(**row.asDict()) for row in rows]
 
 
-def messages(written: DataFrame, plan: Plan) -> int:
-    """How many messages the decisions are of, where some may have several rows."""
+def messages(written: DataFrame, plan: Plan, at: Column) -> dict[int, int]:
+    """How many messages the decisions are of, by version (`at`), where some have several rows."""
     stream = [text(written, name) for name in ("cluster", *plan.streamed)]
-    row = written.agg(
+    rows = written.groupBy(at.alias("version")).agg(
         # A control message has no sequence, and one row.
         F.count_distinct(*stream, "sequence").alias("work"),
         F.count_if(F.col("sequence").isNull()).alias("control"),
-    ).collect()[0]
-    return int(row["work"]) + int(row["control"])
+    )
+    return {row["version"]: row["work"] + row["control"] for row in rows.collect()}
+
+
+def rows(counts: Iterable[Counted]) -> dict[int, int]:
+    """Rows of decisions by version."""
+    found: dict[int, int] = {}
+    for each in counts:
+        found[each.version] = found.get(each.version, 0) + each.messages
+    return found
 
 
 def digest(counts: Iterable[Counted]) -> str:
@@ -96,29 +104,30 @@ def digest(counts: Iterable[Counted]) -> str:
 
 
 def outcomes(counts: Iterable[Counted]) -> dict[str, int]:
-    """Messages by outcome."""
+    """Rows by outcome."""
     found: dict[str, int] = {}
     for each in sorted(counts, key=lambda each: each.outcome):
         found[each.outcome] = found.get(each.outcome, 0) + each.messages
     return found
 
 
-def phases(plan: Plan, counts: Sequence[Counted]) -> list[Phase]:
-    """Shares between each two changes."""
+def phases(plan: Plan, counts: Sequence[Counted], messages: Mapping[int, int]) -> list[Phase]:
+    """Shares between each two changes; `messages`: how many, by version."""
     got: dict[tuple[int, str], dict[Place, int]] = {}
     for each in counts:
         here = got.setdefault((each.version, each.cluster), {})
         place = (each.subject, each.destination)
         here[place] = here.get(place, 0) + each.messages
     found = []
-    times = plan.times
+    times, written = plan.times, rows(counts)
     for at, policies in plan.versions():
-        messages, shares = 0, []
-        for name, policy in policies.items():
-            here = got.get((at, name), {})
-            messages += sum(here.values())
-            shares += _shares(name, policy, here)
-        found.append(Phase(times[at - 1] if at else None, messages, shares))
+        shares = [
+            share
+            for name, policy in policies.items()
+            for share in _shares(name, policy, got.get((at, name), {}))
+        ]
+        since = times[at - 1] if at else None
+        found.append(Phase(since, messages.get(at, 0), written.get(at, 0), shares))
     return found
 
 

@@ -58,8 +58,13 @@ class Axis:
     dates: bool
 
 
-def stacked(layers: Sequence[Layer], axis: Axis, marks: Sequence[Mark], *, parts: bool) -> Spec:
-    """Bars over time, one on another; `parts`: as parts of the whole of each bin."""
+def stacked(
+    layers: Sequence[Layer], axis: Axis, marks: Sequence[Mark], what: str, *, parts: bool
+) -> Spec:
+    """Bars over time, one on another; `parts`: as parts of the whole of each bin.
+
+    `what`: what is counted.
+    """
     import altair as alt
 
     kind = "T" if axis.dates else "Q"
@@ -94,7 +99,7 @@ def stacked(layers: Sequence[Layer], axis: Axis, marks: Sequence[Mark], *, parts
             tooltip=[
                 alt.Tooltip("when:N", title="from"),
                 alt.Tooltip("s:N", title="name"),
-                alt.Tooltip("n:Q", title="messages", format=","),
+                alt.Tooltip("n:Q", title=what, format=","),
             ],
         )
     )

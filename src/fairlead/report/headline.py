@@ -42,7 +42,8 @@ def _when(run: Summary) -> str:
 def _tiles(run: Summary) -> Html:
     tiles = [_tile("messages in", f"{run.read:,}")]
     for outcome, n in run.outcomes.items():
-        tiles.append(_tile(outcome, f"{n:,}", "good" if outcome == ROUTED else "bad"))
+        term = f"decisions: {outcome}" if run.several_each else outcome
+        tiles.append(_tile(term, f"{n:,}", "good" if outcome == ROUTED else "bad"))
     tiles.append(_tile("rejected", f"{run.rejected:,}", "bad" if run.rejected else ""))
     period = run.told.period
     if period is not None:

@@ -7,7 +7,7 @@ from typing import Final
 
 from fairlead.report.charts import OTHERS, PALETTE, Axis, Layer, Mark, stacked
 from fairlead.report.markup import Html, tag
-from fairlead.report.parts import figure, key, legend, numbers, section, table
+from fairlead.report.parts import counted, figure, key, legend, numbers, section, table
 from fairlead.report.words import Names, date, every, moment, plural, visible
 from fairlead.summary import OverTime, Series, Step, Summary
 
@@ -100,8 +100,9 @@ def _chart(run: Summary, seen: OverTime, layers: list[Layer], title: str, *, par
     axis = _axis(seen)
     marks = _marks(run, seen, dates=axis.dates)
     times = [moment(seen.start + k * seen.width) for k in range(len(axis.starts))]
-    what = "Parts of the messages" if parts else "Messages"
-    about = f"{what} in each {every(seen.width)}"
+    what = counted(run)
+    about = f"Parts of the {what}" if parts else what.capitalize()
+    about += f" in each {every(seen.width)}"
     listing = table(
         ["from", *(layer.name for layer in layers)],
         [[time, *(f"{layer.counts[k]:,}" for layer in layers)] for k, time in enumerate(times)],
@@ -110,7 +111,7 @@ def _chart(run: Summary, seen: OverTime, layers: list[Layer], title: str, *, par
     return figure(
         title,
         about,
-        stacked(layers, axis, marks, parts=parts),
+        stacked(layers, axis, marks, what, parts=parts),
         f"{title}: {about}, from {times[0]} on, as stacked bars of "
         f"{plural(len(layers), 'series')}, with {plural(len(marks), 'change')} marked.",
         legend(layers, *entries),

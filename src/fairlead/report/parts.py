@@ -7,8 +7,14 @@ from typing import Final
 
 from fairlead.report.charts import Layer, Spec
 from fairlead.report.markup import Child, Html, data, tag, together
+from fairlead.summary import Summary
 
 MOST_ROWS: Final = 50
+
+
+def counted(run: Summary) -> str:
+    """What a chart counts: rows of decisions, which are messages where each has one."""
+    return "decisions" if run.several_each else "messages"
 
 
 def section(anchor: str, title: str, *children: Child) -> Html:

@@ -8,7 +8,7 @@ from typing import Final
 from fairlead.report import deviation
 from fairlead.report.charts import BAR, Bar, bars
 from fairlead.report.markup import Html, tag
-from fairlead.report.parts import MOST_ROWS, figure, key, numbers, section, table
+from fairlead.report.parts import MOST_ROWS, counted, figure, key, numbers, section, table
 from fairlead.report.words import Names, moment, percent, plural
 from fairlead.summary import Phase, Share, Summary
 
@@ -28,7 +28,7 @@ def shares(run: Summary, names: Names) -> Html:
         "Shares against weights" if weighed else "Shares",
         tag(
             "ul",
-            tag("li", tag("i", style=f"--c:{BAR}"), "share of the messages"),
+            tag("li", tag("i", style=f"--c:{BAR}"), f"share of the {counted(run)}"),
             *ticks,
             class_="legend",
         ),
@@ -63,7 +63,8 @@ def _card(k: int, phase: Phase, names: Names, *, several: bool) -> Html:
     shown = [share for share in phase.shares if id(share) in top]
     title = since(k, phase)
     title = title[0].upper() + title[1:]
-    about = plural(phase.messages, "message") + "."
+    about = plural(phase.messages, "message")
+    about += "." if phase.rows == phase.messages else f", {plural(phase.rows, 'decision')}."
     if deviation.weighed([phase]):
         about += f" {deviation.told([phase], names)}"
     hidden = len(phase.shares) - len(shown)
