@@ -53,7 +53,7 @@ def words(cluster: str = "pool") -> Plain:
 
 def listed(name: str, address: str, weight: int | None = None) -> Plain:
     """A destination as its file has it."""
-    of = {"subject": None, "condition": ""}
+    of = {"subject": None, "share": None, "condition": ""}
     return {"name": name, "address": address, "weight": weight, **of}
 
 

@@ -192,7 +192,7 @@ def test_policies_without_weights_are_not_held_against_any() -> None:
     unweighed = [{**share("A", 9, 9), "expected": None, "weight": None}]
     phases = [{"since": None, "messages": 9, "rows": 9, "shares": unweighed}]
     found = page(small() | {"phases": phases})
-    assert "Weights decide nothing here" in found.parts["header"]
+    assert "No share is held against a weight here" in found.parts["header"]
     assert "its share by weight" not in found.parts["shares"]
 
 

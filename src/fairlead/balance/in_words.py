@@ -14,13 +14,15 @@ from fairlead.balance.policy import Policy
 
 @dataclass(frozen=True)
 class Listed:
-    """A destination as the file has it; `weight` None where weights do not decide."""
+    """A destination as the file has it; `weight` and `share` None where weights do not decide."""
 
     name: str
     subject: str | None
     """None where destinations belong to none."""
     address: str
     weight: int | None
+    share: float | None
+    """Its part of the messages by weight."""
     condition: str
     """What is special about it, in words; "" if nothing is."""
 
@@ -42,7 +44,7 @@ class InWords:
 def in_words(cluster: Cluster) -> InWords:
     """Say what a cluster's file means."""
     state = cluster.start()
-    weights = state.weights()
+    weights, expected = state.weights(), state.expected()
     composed = isinstance(state, Composed) and type(state) not in POLICIES.values()
     return InWords(
         cluster.name,
@@ -50,16 +52,22 @@ def in_words(cluster: Cluster) -> InWords:
         state.about,
         state.effective(),
         nearest(type(state)) if composed and isinstance(state, Composed) else "",
-        [_listed(state, member, weights) for member in state.destinations()],
+        [_listed(state, member, weights, expected) for member in state.destinations()],
     )
 
 
-def _listed(state: Policy[Any, Any, Any], member: int, weights: Mapping[str, int]) -> Listed:
+def _listed(
+    state: Policy[Any, Any, Any],
+    member: int,
+    weights: Mapping[str, int],
+    expected: Mapping[str, float],
+) -> Listed:
     name = state.members[member]
     return Listed(
         name,
         state.subject(member),
         state.address(member) or "",
         weights.get(name),
+        expected.get(name),
         state.condition(member),
     )

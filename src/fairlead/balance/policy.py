@@ -213,8 +213,24 @@ class Policy(ABC, Generic[T, K, C]):
         return ""
 
     def weights(self) -> dict[str, int]:
-        """Weights of the destinations that can be chosen now; empty where weights do not decide."""
+        """Weights, as the file has them, of the destinations that can be chosen now.
+
+        Empty where weights do not decide.
+        """
         return {}
+
+    def in_effect(self) -> dict[str, int]:
+        """The weights as they count now, beside the others'."""
+        return self.weights()
+
+    def expected(self) -> dict[str, float]:
+        """By destination: the part of the messages that its weight gives it.
+
+        Empty where weights do not decide, or where messages follow their group past them.
+        """
+        weights = {} if self.rebinds else self.in_effect()
+        total = sum(weights.values())
+        return {name: weight / total for name, weight in weights.items()} if total else {}
 
     def refusal(self, attribute: str) -> str | None:
         """Why this attribute cannot be changed, if it cannot."""

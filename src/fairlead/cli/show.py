@@ -81,7 +81,6 @@ def show_cluster(path: Path) -> None:
             out.print(f"  {k:2}. {line}", markup=False)
         if words.note:
             out.print(f"  {words.note}", markup=False)
-        total = sum(each.weight or 0 for each in words.destinations)
         rows = [
             {
                 "destination": printable(each.name),
@@ -89,7 +88,7 @@ def show_cluster(path: Path) -> None:
                 "address": printable(each.address),
                 "condition": each.condition,
                 "weight": "" if each.weight is None else str(each.weight),
-                "share": f"{each.weight / total:.2%}" if total and each.weight is not None else "",
+                "share": "" if each.share is None else f"{each.share:.2%}",
             }
             for each in words.destinations
         ]

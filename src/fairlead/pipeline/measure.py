@@ -134,8 +134,7 @@ def phases(plan: Plan, counts: Sequence[Counted], messages: Mapping[int, int]) -
 def _shares(
     cluster: str, policy: Policy[Any, Any, Any], counts: Mapping[Place, int]
 ) -> list[Share]:
-    weights = policy.weights()
-    total = sum(weights.values())
+    weights, expected = policy.weights(), policy.expected()
     routed = sum(n for (_, destination), n in counts.items() if destination is not None)
     shares = []
     for member in policy.destinations():
@@ -143,9 +142,8 @@ def _shares(
         got = counts.get((subject, name), 0)
         weight = weights.get(name)
         if got or weight:
-            expected = weight / total if weight is not None and total else None
             part = got / routed if routed else 0.0
-            shares.append(Share(cluster, subject, name, weight, expected, got, part))
+            shares.append(Share(cluster, subject, name, weight, expected.get(name), got, part))
     return shares
 
 

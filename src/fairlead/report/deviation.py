@@ -52,7 +52,7 @@ def _largest(phase: Phase) -> Deviation | None:
 
 
 def weighed(phases: Iterable[Phase]) -> bool:
-    """Whether weights decide anything."""
+    """Whether weights say what any share should be."""
     return any(share.expected is not None for phase in phases for share in phase.shares)
 
 
@@ -60,7 +60,10 @@ def told(phases: list[Phase], names: Names) -> str:
     """The largest deviation in words."""
     some = [phase for phase in phases if phase.messages]
     if not weighed(some):
-        return "Weights decide nothing here, so no share is held against one."
+        return (
+            "No share is held against a weight here: weights decide nothing, or messages follow "
+            "their groups."
+        )
     found = largest(some)
     if found is None:
         return "Every share is what the weights say, to within one message."

@@ -107,15 +107,13 @@ def policies(run: Summary) -> Html:
 
 
 def _in_words(words: InWords, total: int) -> Html:
-    weights = sum(each.weight or 0 for each in words.destinations)
-    whole = total == len(words.destinations) and weights
     rows = [
         [
             visible(each.name if each.subject is None else f"{each.name}@{each.subject}"),
             visible(each.address),
             each.condition,
             "" if each.weight is None else f"{each.weight:,}",
-            percent(each.weight / weights) if whole and each.weight is not None else "",
+            "" if each.share is None else percent(each.share),
         ]
         for each in words.destinations
     ]
