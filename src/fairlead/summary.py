@@ -33,10 +33,13 @@ class Share:
 
 @dataclass(frozen=True)
 class Phase:
-    """A time between two changes."""
+    """A time between two steps, in which the cluster did not change."""
 
     since: int | None
     """None: from the beginning."""
+    follows: bool
+    """Whether the step that began it followed of itself from earlier changes: a part of a slow
+    start, the end of a fail-back delay."""
     messages: int
     rows: int
     """Rows of decisions: a message that goes to several destinations has one for each."""
@@ -105,6 +108,16 @@ class Step:
 
 
 @dataclass(frozen=True)
+class Changes:
+    """What was changed; what followed of itself from that is not among it."""
+
+    number: int
+    times: int
+    """At how many different times."""
+    first: list[Step]
+
+
+@dataclass(frozen=True)
 class Stream:
     """Messages whose choices share one state."""
 
@@ -147,8 +160,7 @@ class Facts:
     over_time: OverTime | None
     around_changes: OverTime | None
     """The same in narrower bins, where the changes are close together in a long time."""
-    steps: list[Step]
-    """The first times at which something changed."""
+    changes: Changes
     streams: Streams
     groups: Groups | None
     """None where the table has no groups."""

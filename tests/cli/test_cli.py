@@ -495,6 +495,9 @@ def test_a_slow_start_is_dispatched_and_explained(on_spark: Desk) -> None:
         second * 1_000_000 for second in (0, 90, 100, *range(120, 201, 10))
     ]
     assert [round(share["expected"], 3) for share in phases[3]["shares"]] == [0.909, 0.091]
+    assert [phase["follows"] for phase in phases] == [False] * 3 + [True] * 10
+    assert "since 100 s (a follow-up step): 20 messages\n" in desk.out
+    assert desk.summary()["facts"]["changes"]["number"] == 2
     rows = desk.rows()
     assert desk.run("explain", desk / "o", "--id", rows[101]["id"]) == 0, desk.err
     assert "B: 10 served / weight 10 (10 % of 100: slow start) = 1\n" in desk.out

@@ -17,7 +17,7 @@ from fairlead.config.changes import LATEST
 from fairlead.pipeline.bins import MOST_BINS, Bins, around, over, widths
 from fairlead.pipeline.deliver import Delivery
 from fairlead.pipeline.dispatch import run
-from fairlead.pipeline.facts import steps
+from fairlead.pipeline.facts import changes as in_words
 from fairlead.summary import Summary
 
 SECOND = 1_000_000
@@ -224,7 +224,8 @@ def test_nobody_asked_nothing_told(spark: SparkSession, tmp_path: Path) -> None:
 
 def test_changes_in_words() -> None:
     many = [Change(f"D{k}", "enabled", False, 7) for k in range(10)]
-    found = steps([*many, Change("*", "reset", None, 3)])
-    assert [(step.time, step.more) for step in found] == [(3, 0), (7, 2)]
-    assert found[0].changes == ["* reset"]
-    assert found[1].changes[0] == "D0 enabled → false"
+    found = in_words([*many, Change("*", "reset", None, 3)])
+    assert (found.number, found.times) == (11, 2)
+    assert [(step.time, step.more) for step in found.first] == [(3, 0), (7, 2)]
+    assert found.first[0].changes == ["* reset"]
+    assert found.first[1].changes[0] == "D0 enabled → false"

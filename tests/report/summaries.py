@@ -77,7 +77,7 @@ def small(**facts: object) -> Plain:
         "outcomes": {"routed": 9},
         "rows": 9,
         "digest": "6b8b1a0d1376d672000000026a4629ec",
-        "phases": [{"since": None, "messages": 9, "rows": 9, "shares": shares}],
+        "phases": [{"since": None, "follows": False, "messages": 9, "rows": 9, "shares": shares}],
         "rejections": {},
         "seconds": 1.5,
         "blocks": 1,
@@ -92,7 +92,7 @@ def small(**facts: object) -> Plain:
             "period": {"first": START, "last": START + 3 * HOUR - 1},
             "over_time": over_time,
             "around_changes": None,
-            "steps": [],
+            "changes": {"number": 0, "times": 0, "first": []},
             "streams": {"number": 1, "busiest": [{"name": "pool", "messages": 9}]},
             "groups": None,
             "policies": {"number": 1, "shown": [words()], "destinations": [1]},
@@ -136,7 +136,7 @@ def full(destinations: int = 10_000, names: tuple[str, ...] = EVIL) -> Plain:
         period={"first": START, "last": START + bins * 2 * HOUR - 1},
         over_time=seen,
         around_changes={**seen, "width": 600 * SECOND, "start": START + DAY},
-        steps=steps,
+        changes={"number": 3_900, "times": 39, "first": steps},
         streams={
             "number": 1_000_000,
             "busiest": [{"name": f"shop/{name}", "messages": 9 * each} for name in everybody[:20]],
@@ -161,7 +161,8 @@ def full(destinations: int = 10_000, names: tuple[str, ...] = EVIL) -> Plain:
         "outcomes": {"control": 17, "no-destination": 3, "routed": n, "unknown-queue": 9},
         "rejections": {f"time {k}: found nothing</script>": 14 for k in range(50)},
         "phases": [
-            {"since": at, "messages": n, "rows": n, "shares": shares} for at in (None, *times)
+            {"since": at, "follows": False, "messages": n, "rows": n, "shares": shares}
+            for at in (None, *times)
         ],
     }
     return plain

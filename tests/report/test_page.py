@@ -85,6 +85,12 @@ def rows(spec: dict[str, Any]) -> list[dict[str, Any]]:
     return max(spec["datasets"].values(), key=len)
 
 
+def marks(found: Page) -> list[dict[str, Any]]:
+    """The lines for changes in the first chart that has some."""
+    tables = [rows for spec in found.specs for rows in spec["datasets"].values()]
+    return next(rows for rows in tables if rows and "label" in rows[0])
+
+
 @pytest.fixture(scope="module")
 def largest() -> Page:
     return page(full())
@@ -109,7 +115,7 @@ def test_a_small_run_has_the_parts_that_say_something() -> None:
 def test_a_full_run_has_every_part(largest: Page) -> None:
     found = largest
     assert set(found.parts) == {"header", *PARTS, "levels", "groups"}
-    assert "39 changes" in found.parts["header"]
+    assert "3,900 changes at 39 times" in found.parts["header"]
     assert "order inside groups is not promised" in found.parts["groups"]
     assert "The 20 busiest of 1,000,000 streams" in found.parts["streams"]
     assert "Around the changes" in found.parts["destinations"]
@@ -176,7 +182,7 @@ def test_what_is_no_summary_is_one_clear_line() -> None:
 )
 def test_the_largest_deviation_in_words(messages: tuple[int, ...], told: str) -> None:
     shares = [share(name, n, 9) for name, n in zip("ABC", messages, strict=True)]
-    phases = [{"since": None, "messages": 9, "rows": 9, "shares": shares}]
+    phases = [{"since": None, "follows": False, "messages": 9, "rows": 9, "shares": shares}]
     found = page(small() | {"phases": phases})
     assert told in found.parts["header"]
     assert told in found.parts["shares"]
@@ -184,13 +190,13 @@ def test_the_largest_deviation_in_words(messages: tuple[int, ...], told: str) ->
 
 def test_less_than_a_message_is_no_deviation() -> None:
     shares = [share("A", 1, 2), share("B", 1, 2), share("C", 0, 2)]
-    phases = [{"since": None, "messages": 2, "rows": 2, "shares": shares}]
+    phases = [{"since": None, "follows": False, "messages": 2, "rows": 2, "shares": shares}]
     assert "to within one message" in page(small() | {"phases": phases}).parts["header"]
 
 
 def test_policies_without_weights_are_not_held_against_any() -> None:
     unweighed = [{**share("A", 9, 9), "expected": None, "weight": None}]
-    phases = [{"since": None, "messages": 9, "rows": 9, "shares": unweighed}]
+    phases = [{"since": None, "follows": False, "messages": 9, "rows": 9, "shares": unweighed}]
     found = page(small() | {"phases": phases})
     assert "No share is held against a weight here" in found.parts["header"]
     assert "its share by weight" not in found.parts["shares"]
@@ -222,25 +228,50 @@ def test_times_that_were_numbers_are_told_in_seconds() -> None:
     assert "Messages in each 500 milliseconds" in found.parts["destinations"]
 
 
+def phase(since: int, *, follows: bool = False) -> dict[str, Any]:
+    return {"since": since, "follows": follows, "messages": 3, "rows": 3, "shares": []}
+
+
+def changed() -> dict[str, Any]:
+    """Five changes at one time."""
+    step = {"time": START + HOUR, "changes": ["A weight → 2", "B enabled → false"], "more": 3}
+    plain = small(changes={"number": 5, "times": 1, "first": [step]})
+    plain["phases"].append(phase(START + HOUR))
+    return plain
+
+
+def test_follow_up_steps_are_no_changes() -> None:
+    plain = changed()
+    plain["phases"] += [phase(START + (7 + k) * HOUR // 6, follows=True) for k in range(2)]
+    found = page(plain)
+    assert "through 5 changes at 1 time" in found.parts["header"]
+    assert "Follow-up step 2 after change 1, since 2026-03-02 01:20 UTC" in found.parts["shares"]
+    told = found.parts["destinations"]
+    assert "2 follow-up steps came of that" in told
+    assert "journal.json" not in told
+    assert [(mark["label"], mark["f"]) for mark in marks(found)] == [("1", False)]
+    plain["phases"][1]["since"] -= 1
+    assert [(mark["label"], mark["f"]) for mark in marks(page(plain))] == [("1", False), ("", True)]
+
+
+def test_changes_that_are_left_out_are_counted() -> None:
+    plain = changed()
+    plain["facts"]["changes"]["times"] = 4
+    assert "… 3 more in journal.json" in page(plain).parts["destinations"]
+
+
 def test_changes_are_marked_and_told() -> None:
-    changed = small(
-        steps=[{"time": START + HOUR, "changes": ["A weight → 2", "B enabled → false"], "more": 3}]
-    )
-    changed["phases"].append({"since": START + HOUR, "messages": 0, "rows": 0, "shares": []})
-    found = page(changed)
+    found = page(changed())
     listed = found.parts["destinations"]
     assert "2026-03-02 01:00 UTC: A weight → 2, B enabled → false and 3 more" in listed
-    marks = min(found.specs[1]["datasets"].values(), key=len)
-    assert [(mark["t"], mark["label"]) for mark in marks] == [((START + HOUR) // 1_000, "1")]
+    assert [(mark["t"], mark["label"]) for mark in marks(found)] == [((START + HOUR) // 1_000, "1")]
 
 
 def test_changes_that_stand_close_share_their_numbers(largest: Page) -> None:
     found = largest
-    marks = next(
-        rows for rows in found.specs[6]["datasets"].values() if rows and "label" in rows[0]
-    )
-    labels = [mark["label"] for mark in marks if mark["label"]]
-    assert len(marks) == 39
+    drawn = marks(found)
+    labels = [mark["label"] for mark in drawn if mark["label"]]
+    assert len(drawn) == 39
     assert labels[0] == "1-5"
     assert len(labels) <= 12
 

@@ -135,6 +135,7 @@ def print_phases(to: Console, phases: Sequence[Phase]) -> None:
     shown = [phase for phase in phases if phase.messages]
     for phase in shown[:MOST_PHASES]:
         since = "from the beginning" if phase.since is None else f"since {moment(phase.since)}"
+        since += " (a follow-up step)" if phase.follows else ""
         rows = f", {phase.rows:,} decisions" if phase.rows != phase.messages else ""
         to.print(f"{since}: {phase.messages:,} messages{rows}", markup=False)
         shares = [

@@ -56,7 +56,7 @@ def count_for_report(
         period=Period(*survey.period) if survey.period else None,
         over_time=seen.get(BIN),
         around_changes=seen.get(CLOSE),
-        steps=facts.steps(plan.changes),
+        changes=facts.changes(plan.changes),
         streams=facts.streams(plan, survey),
         groups=facts.groups(written, plan),
         policies=facts.policies(plan),

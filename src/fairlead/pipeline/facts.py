@@ -16,7 +16,7 @@ from fairlead.balance.in_words import InWords, in_words
 from fairlead.compiled.router import NO_STREAM, Plan
 from fairlead.pipeline.accept import text
 from fairlead.pipeline.survey import Survey
-from fairlead.summary import Groups, Made, Policies, Step, Stream, Streams
+from fairlead.summary import Changes, Groups, Made, Policies, Step, Stream, Streams
 
 MOST_STREAMS: Final = 20
 MOST_STEPS: Final = 50
@@ -32,14 +32,14 @@ def made(messages: str, command: str) -> Made:
     return Made(messages, command, version("fairlead"), version("pyspark"), python)
 
 
-def steps(changes: Iterable[Change]) -> list[Step]:
-    """The changes by their time, in words."""
-    in_order = sorted(changes, key=lambda change: change.time)
+def changes(made: Iterable[Change]) -> Changes:
+    """What was changed, by its time, in words."""
+    in_order = sorted(made, key=lambda change: change.time)
     found = []
     for time, together in groupby(in_order, key=lambda change: change.time):
         told = [_told(change) for change in together]
         found.append(Step(time, told[:MOST_CHANGES], max(0, len(told) - MOST_CHANGES)))
-    return found[:MOST_STEPS]
+    return Changes(len(in_order), len(found), found[:MOST_STEPS])
 
 
 def _told(change: Change) -> str:

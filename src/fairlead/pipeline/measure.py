@@ -120,6 +120,7 @@ def phases(plan: Plan, counts: Sequence[Counted], messages: Mapping[int, int]) -
         here[place] = here.get(place, 0) + each.messages
     found = []
     times, written = plan.times, rows(counts)
+    changed = {change.time for change in plan.changes}
     for at, policies in plan.versions():
         shares = [
             share
@@ -127,7 +128,8 @@ def phases(plan: Plan, counts: Sequence[Counted], messages: Mapping[int, int]) -
             for share in _shares(name, policy, got.get((at, name), {}))
         ]
         since = times[at - 1] if at else None
-        found.append(Phase(since, messages.get(at, 0), written.get(at, 0), shares))
+        follows = since is not None and since not in changed
+        found.append(Phase(since, follows, messages.get(at, 0), written.get(at, 0), shares))
     return found
 
 

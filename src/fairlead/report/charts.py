@@ -47,6 +47,8 @@ class Mark:
     at: float
     label: str
     text: str
+    follows: bool = False
+    """Whether it is a follow-up step: a fainter line."""
 
 
 @dataclass(frozen=True)
@@ -130,12 +132,17 @@ def _stacked_rows(layers: Sequence[Layer], axis: Axis, *, parts: bool) -> list[d
 def _lines(marks: Sequence[Mark], kind: str) -> list[alt.Chart]:
     import altair as alt
 
-    rows = [{"t": mark.at, "label": mark.label, "text": mark.text} for mark in marks]
+    rows = [
+        {"t": mark.at, "label": mark.label, "text": mark.text, "f": mark.follows} for mark in marks
+    ]
     base = alt.Chart(alt.InlineData(values=rows)).encode(
         x=f"t:{kind}",
         tooltip=alt.Tooltip("text:N", title="change"),
     )
-    lines = base.mark_rule(color=TEXT, strokeWidth=1.5, strokeDash=[4, 3], opacity=0.8, aria=False)
+    lines = base.mark_rule(color=TEXT, strokeWidth=1.5, aria=False).encode(
+        strokeDash=alt.condition("datum.f", alt.value([1, 3]), alt.value([4, 3])),
+        opacity=alt.condition("datum.f", alt.value(0.6), alt.value(0.8)),
+    )
     numbers = base.mark_text(y=-8, color=TEXT, fontWeight="bold", fontSize=12, aria=False).encode(
         text="label:N"
     )

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from fairlead.report import deviation
+from fairlead.report.changes import titles
 from fairlead.report.markup import Child, Html, tag, together
-from fairlead.report.shares import since
-from fairlead.report.words import Names, duration, moment, visible
+from fairlead.report.words import Names, duration, moment, plural, visible
 from fairlead.summary import Summary
 
 ROUTED = "routed"
@@ -19,15 +19,21 @@ def headline(run: Summary, names: Names) -> Html:
         if policies.number == 1
         else f"among {policies.number:,} clusters"
     )
-    changes = len(run.phases) - 1
-    through = f", through {changes:,} change{'s' if changes > 1 else ''}" if changes else ""
     return tag(
         "header",
         tag("p", "Fairlead dispatch report", class_="soft"),
-        tag("h1", f"{_short(run.told.made.messages)} {under}{through}"),
+        tag("h1", f"{_short(run.told.made.messages)} {under}{_through(run)}"),
         _tiles(run),
         tag("p", _when(run), deviation.told(run.phases, names), class_="lead"),
     )
+
+
+def _through(run: Summary) -> str:
+    changes = run.told.changes
+    if not changes.number:
+        return ""
+    times = f" at {plural(changes.times, 'time')}" if changes.times < changes.number else ""
+    return f", through {plural(changes.number, 'change')}{times}"
 
 
 def _when(run: Summary) -> str:
@@ -35,8 +41,9 @@ def _when(run: Summary) -> str:
     found = deviation.largest(run.phases)
     if found is None or len(run.phases) == 1:
         return "The largest deviation: " if found else ""
-    k = next(k for k, phase in enumerate(run.phases) if phase is found.phase)
-    return f"The largest deviation: {since(k, found.phase)}, "
+    called = zip(titles(run.phases), run.phases, strict=True)
+    title = next(title for title, phase in called if phase is found.phase)
+    return f"The largest deviation: {title}, "
 
 
 def _tiles(run: Summary) -> Html:

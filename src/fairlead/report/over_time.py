@@ -5,17 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
+from fairlead.report import changes
 from fairlead.report.charts import OTHERS, PALETTE, Axis, Layer, Mark, stacked
 from fairlead.report.markup import Html, tag
 from fairlead.report.parts import counted, figure, key, legend, numbers, section, table
 from fairlead.report.words import Names, date, every, moment, plural, visible
-from fairlead.summary import OverTime, Series, Step, Summary
+from fairlead.summary import OverTime, Series, Summary
 
 MOST_LABELS: Final = 12
 """Numbers of changes that have room above a chart on a phone."""
-MOST_STEPS: Final = 8
-"""Longer lists of changes are folded."""
-LONGEST_CHANGE: Final = 100
 MOST_LEVELS: Final = 12
 ROUTED: Final = "routed"
 OUTCOMES: Final = {
@@ -38,7 +36,7 @@ def destinations(run: Summary, names: Names) -> Html:
         "destinations",
         "Destinations over time",
         *(figures or [tag("p", "No message was decided.")]),
-        _steps(run),
+        changes.listed(run),
     )
 
 
@@ -107,13 +105,15 @@ def _chart(run: Summary, seen: OverTime, layers: list[Layer], title: str, *, par
         ["from", *(layer.name for layer in layers)],
         [[time, *(f"{layer.counts[k]:,}" for layer in layers)] for k, time in enumerate(times)],
     )
-    entries = [key("dash", "a change, by its number")] if marks else []
+    own = [mark for mark in marks if not mark.follows]
+    entries = [key("dash", "a change, by its number")] if own else []
+    entries += [key("dot", "a follow-up step")] if len(own) < len(marks) else []
     return figure(
         title,
         about,
         stacked(layers, axis, marks, what, parts=parts),
         f"{title}: {about}, from {times[0]} on, as stacked bars of "
-        f"{plural(len(layers), 'series')}, with {plural(len(marks), 'change')} marked.",
+        f"{plural(len(layers), 'series')}, with {plural(len(own), 'change')} marked.",
         legend(layers, *entries),
         numbers(listing),
         stack=True,
@@ -138,20 +138,27 @@ def _place(micros: int, *, dates: bool) -> float:
 
 
 def _marks(run: Summary, seen: OverTime, *, dates: bool) -> list[Mark]:
-    """The changes inside, one line a bin; those that stand close together share their numbers."""
+    """The steps inside, one line a bin; changes that stand close together share their numbers."""
     end = seen.start + seen.width * _bins(seen)
-    told = {step.time: ", ".join(step.changes) for step in run.told.steps}
+    told = {step.time: ", ".join(step.changes) for step in run.told.changes.first}
     inside = [
-        (k, phase.since)
-        for k, phase in enumerate(run.phases)
+        (k, phase.since, phase.follows)
+        for k, phase in zip(changes.numbers(run.phases), run.phases, strict=True)
         if phase.since is not None and seen.start <= phase.since < end
     ]
-    labels = _labels(inside, (end - seen.start) // MOST_LABELS)
+    own = [(k, time) for k, time, follows in inside if not follows]
+    labels = _labels(own, (end - seen.start) // MOST_LABELS)
     drawn: dict[int, Mark] = {}
-    for k, time in inside:
+    for k, time in own:
         text = visible(f"{k}: {told.get(time, moment(time))}")
         mark = Mark(_place(time, dates=dates), labels.get(k, ""), text)
         drawn.setdefault((time - seen.start) // seen.width, mark)
+    for k, time, follows in inside:
+        if follows:
+            mark = Mark(
+                _place(time, dates=dates), "", f"a follow-up step after change {k}", follows
+            )
+            drawn.setdefault((time - seen.start) // seen.width, mark)
     return list(drawn.values())
 
 
@@ -166,31 +173,3 @@ def _labels(changes: Sequence[tuple[int, int]], room: int) -> dict[int, str]:
             together.append([k])
             begins = time
     return {each[0]: "-".join(map(str, dict.fromkeys((each[0], each[-1])))) for each in together}
-
-
-def _steps(run: Summary) -> Html:
-    """The changes as a numbered list."""
-    number = {phase.since: k for k, phase in enumerate(run.phases)}
-    known = [step for step in run.told.steps if step.time in number]
-    if not known:
-        return tag("p", "Nothing changed in the cluster.", class_="soft")
-    items = [_step(step, number[step.time]) for step in known]
-    folded = tag(
-        "details",
-        tag("summary", plural(len(items) - MOST_STEPS, "more change")),
-        tag("ol", *items[MOST_STEPS:], class_="steps"),
-    )
-    left = len(run.phases) - 1 - len(known)
-    return tag(
-        "div",
-        tag("h3", "What changed"),
-        tag("ol", *items[:MOST_STEPS], class_="steps"),
-        folded if len(items) > MOST_STEPS else "",
-        tag("p", f"… {left:,} more in journal.json", class_="soft") if left > 0 else "",
-    )
-
-
-def _step(step: Step, number: int) -> Html:
-    changes = ", ".join(visible(change, LONGEST_CHANGE) for change in step.changes)
-    more = f" and {step.more:,} more" if step.more else ""
-    return tag("li", tag("b", moment(step.time)), f": {changes}{more}", value=number)
