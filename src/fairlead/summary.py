@@ -73,7 +73,8 @@ class OverTime:
     """Those with the most messages, in the order of the file, and the others together."""
     outcomes: list[Series]
     levels: list[Series]
-    """By priority; empty where the destinations have none, or all the same."""
+    """By cluster and priority, of the clusters with the most messages; without clusters where
+    destinations have no priority, or all the same."""
 
 
 @dataclass(frozen=True)
@@ -119,7 +120,7 @@ class Changes:
 
 @dataclass(frozen=True)
 class Stream:
-    """Messages whose choices share one state."""
+    """The messages of one cluster, and queue or subject, which `sequence` counts."""
 
     name: str
     messages: int

@@ -125,7 +125,11 @@ def full(destinations: int = 10_000, names: tuple[str, ...] = EVIL) -> Plain:
             series(outcome, [(k + b) % 9 * 100 for b in range(bins)])
             for k, outcome in enumerate(outcomes)
         ],
-        "levels": [series(str(p), [(p * b) % 5 for b in range(bins)]) for p in range(128)],
+        "levels": [
+            series(str(p), [(p * b) % 5 for b in range(bins)], of=cluster)
+            for cluster in clusters
+            for p in range(128)
+        ],
     }
     times = [START + DAY + k * 5 * HOUR for k in range(phases - 1)]
     steps = [

@@ -151,9 +151,9 @@ def test_every_chart_has_words_and_a_table_behind_it(largest: Page) -> None:
     found = largest
     figures = [given for tag, given in found.tags if tag == "figure"]
     drawn = [given for tag, given in found.tags if given.get("role") == "img"]
-    assert len(figures) == len(drawn) == len(found.specs) == 13
+    assert len(figures) == len(drawn) == len(found.specs) == 15
     assert all(len(given["aria-label"] or "") > 20 for given in drawn)
-    assert sum(tag == "details" for tag, _ in found.tags) >= 13
+    assert sum(tag == "details" for tag, _ in found.tags) >= 15
 
 
 def test_a_summary_without_facts_is_one_clear_line() -> None:
@@ -166,6 +166,17 @@ def test_a_summary_without_facts_is_one_clear_line() -> None:
 def test_what_is_no_summary_is_one_clear_line() -> None:
     with pytest.raises(UserError, match="summary: Object missing required field `digest`"):
         report.render({"read": 9, "rejected": 0, "outcomes": {}, "rows": 9})
+
+
+def test_a_stream_without_a_name_is_told_as_such() -> None:
+    busiest = [{"name": "", "messages": 5}, {"name": "pool", "messages": 4}]
+    found = page(small(streams={"number": 2, "busiest": busiest}))
+    assert [row["s"] for row in rows(found.specs[2])] == ["1. (no name)", "2. pool"]
+    assert "(no name)" in found.parts["streams"]
+
+
+def test_destinations_beyond_those_listed_are_in_the_journal(largest: Page) -> None:
+    assert "9,950 more in journal.json" in largest.parts["policy"]
 
 
 # --- the largest deviation -------------------------------------------------------------------
@@ -274,6 +285,37 @@ def test_changes_that_stand_close_share_their_numbers(largest: Page) -> None:
     assert len(drawn) == 39
     assert labels[0] == "1-5"
     assert len(labels) <= 12
+
+
+def test_each_cluster_has_levels_of_its_own(largest: Page) -> None:
+    figures = [given for tag, given in largest.tags if given.get("role") == "img"]
+    told = [str(given["aria-label"]) for given in figures]
+    assert [each.split(": Parts")[0] for each in told if ": Parts" in each] == [
+        "shop: All the time",
+        "shop: Around the changes",
+        "lab<i>: All the time",
+        "lab<i>: Around the changes",
+    ]
+
+
+def test_seconds_are_told_as_they_are() -> None:
+    seconds = small()
+    seconds["facts"]["over_time"] |= {"start": 0, "width": 5_000_000}
+    axis = page(seconds).specs[1]["layer"][0]["encoding"]["x"]["axis"]
+    assert "format" not in axis
+    assert axis["labelExpr"] == "format(datum.value, ',')"
+
+
+@pytest.mark.parametrize(
+    ("got", "expected", "begins"), [(0.5, 0.6, 0.6), (0.5, 0.4, 0.5), (0.1, 0.9, 0.1)]
+)
+def test_a_label_stands_at_its_bar_and_not_on_the_mark(
+    got: float, expected: float, begins: float
+) -> None:
+    shares = [{**share("A", 9, 9), "share": got, "expected": expected}, share("B", 0, 9)]
+    phases = [{**small()["phases"][0], "shares": shares}]
+    drawn = rows(page(small() | {"phases": phases}).specs[0])
+    assert drawn[0]["f"] == begins
 
 
 # --- bounds ----------------------------------------------------------------------------------

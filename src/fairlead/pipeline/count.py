@@ -12,6 +12,7 @@ from fairlead.pipeline import bins, facts, measure
 from fairlead.pipeline.accept import accept, text
 from fairlead.pipeline.blocks import version
 from fairlead.pipeline.columns import TIME
+from fairlead.pipeline.levels import levels
 from fairlead.pipeline.measure import Counted, counted, finest
 from fairlead.pipeline.over_time import BIN, CLOSE, busiest, over_time
 from fairlead.pipeline.survey import Survey
@@ -44,9 +45,11 @@ def count_for_report(
     counts = _by_all(written, plan, *also).persist()
     try:
         found = counted(counts)
-        top = busiest(found, plan)
+        top, on = busiest(found, plan), levels(plan, found)
         seen: dict[str, OverTime] = {
-            name: over_time(counts, name, each, top, plan) for name, each in columns.items() if each
+            name: over_time(counts, name, each, top, on, plan)
+            for name, each in columns.items()
+            if each
         }
         seen = {name: each for name, each in seen.items() if each.outcomes}
     finally:

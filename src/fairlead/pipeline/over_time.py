@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from functools import reduce
 from operator import and_
 from typing import Any, Final
@@ -10,12 +10,10 @@ from typing import Any, Final
 from pyspark.sql import Column, DataFrame, Row
 from pyspark.sql import functions as F
 
-from fairlead.balance.objects import Ref
-from fairlead.balance.policies.destinations import KIND
-from fairlead.balance.policy import Policy
 from fairlead.compiled.router import Plan
 from fairlead.pipeline.bins import Bins
 from fairlead.pipeline.columns import PREFIX
+from fairlead.pipeline.levels import LEVEL, OWNER, Level, leveled
 from fairlead.pipeline.measure import Counted
 from fairlead.summary import OverTime, Series
 
@@ -24,7 +22,6 @@ BIN: Final = PREFIX + "bin"
 CLOSE: Final = PREFIX + "close"
 """The bin of the time around the changes."""
 SLOT: Final = PREFIX + "slot"
-LEVEL: Final = PREFIX + "level"
 
 Destination = tuple[str, str | None, str]
 """Cluster, subject and name."""
@@ -47,30 +44,35 @@ def busiest(counts: Iterable[Counted], plan: Plan) -> list[Destination]:
 
 
 def over_time(
-    finest: DataFrame, bin_: str, bins: Bins, top: Sequence[Destination], plan: Plan
+    finest: DataFrame,
+    bin_: str,
+    bins: Bins,
+    top: Sequence[Destination],
+    levels: Sequence[Level],
+    plan: Plan,
 ) -> OverTime:
     """Roll the finest counts up by bin; the destinations outside `top` are one.
 
     `bin_`: the column with the number of the bin, null for rows that are in none.
     """
     slot = F.when(F.col("destination").isNotNull(), _slot(top))
-    levels = _levels(plan)
-    leveled = _leveled(finest, levels) if levels else finest.withColumn(LEVEL, F.lit(None))
     rows = (
-        leveled.where(F.col(bin_).isNotNull())
-        .groupBy(F.col(bin_).alias(BIN), slot.alias(SLOT), LEVEL, "outcome")
+        leveled(finest, levels)
+        .where(F.col(bin_).isNotNull())
+        .groupBy(F.col(bin_).alias(BIN), slot.alias(SLOT), OWNER, LEVEL, "outcome")
         .agg(F.sum("messages").alias("messages"))
         .collect()
     )
-    named = {k: Series(*place, [0] * bins.number) for k, place in enumerate(top)}
-    named[len(top)] = Series(None, None, None, [0] * bins.number)
-    by_slot = _added(rows, SLOT, bins, named)
+    slots = dict(enumerate([*top, (None, None, None)]))
     return OverTime(
         bins.start,
         bins.width,
-        [each for each in by_slot if any(each.counts)],
-        _added(rows, "outcome", bins),
-        _added(rows, LEVEL, bins),
+        [Series(*slots[k], counts) for (k,), counts in _counts(rows, bins, SLOT)],
+        [Series(None, None, name, counts) for (name,), counts in _counts(rows, bins, "outcome")],
+        [
+            Series(plan.clusters[k].name, None, str(priority), counts)
+            for (k, priority), counts in _counts(rows, bins, OWNER, LEVEL)
+        ],
     )
 
 
@@ -83,49 +85,11 @@ def _slot(top: Sequence[Destination]) -> Column:
     return found
 
 
-def _added(
-    rows: Iterable[Row], column: str, bins: Bins, named: Mapping[int, Series] | None = None
-) -> list[Series]:
-    """A series for each value of a column, in the order of the values."""
-    found: dict[Any, Series] = dict(named or {})
+def _counts(rows: Iterable[Row], bins: Bins, *columns: str) -> list[tuple[Any, list[int]]]:
+    """Counts in each bin by the values of these columns, in their order; null is none."""
+    found: dict[Any, list[int]] = {}
     for row in rows:
-        value = row[column]
-        if value is not None:
-            new = Series(None, None, str(value), [0] * bins.number)
-            found.setdefault(value, new).counts[row[BIN]] += row["messages"]
-    return [found[value] for value in sorted(found)]
-
-
-def _levels(plan: Plan) -> list[tuple[str, str, int, int, int]]:
-    """(cluster, destination, from version, to version, priority); empty with one priority only."""
-    found: dict[tuple[str, str, int], tuple[int, int]] = {}
-    latest: dict[tuple[str, str], tuple[int, int]] = {}
-    for version, policies in plan.versions():
-        for cluster, policy in policies.items():
-            for name, priority in _priorities(policy):
-                since, before = latest.get((cluster, name), (version, priority))
-                since = since if before == priority else version
-                latest[cluster, name] = (since, priority)
-                found[cluster, name, since] = (version, priority)
-    if len({priority for _, priority in found.values()}) < 2:
-        return []
-    return [(*key, *value) for key, value in found.items()]
-
-
-def _priorities(policy: Policy[Any, Any, Any]) -> Iterable[tuple[str, int]]:
-    kind = policy.kinds.get(KIND)
-    if kind is None or "priority" not in kind.__struct_fields__:
-        return
-    for name in policy.members:
-        yield name, policy.objects[Ref(KIND, name)].priority
-
-
-def _leveled(finest: DataFrame, levels: Sequence[tuple[str, str, int, int, int]]) -> DataFrame:
-    """The counts with the priority that their destination had."""
-    one, other, since, until = (PREFIX + name for name in ("cluster", "name", "since", "until"))
-    table = finest.sparkSession.createDataFrame(
-        list(levels), f"{one} string, {other} string, {since} int, {until} int, {LEVEL} int"
-    )
-    same = (F.col("cluster") == F.col(one)) & (F.col("destination") == F.col(other))
-    then = F.col("version").between(F.col(since), F.col(until))
-    return finest.join(F.broadcast(table), same & then, "left")
+        values = tuple(row[name] for name in columns)
+        if None not in values:
+            found.setdefault(values, [0] * bins.number)[row[BIN]] += row["messages"]
+    return sorted(found.items())

@@ -25,6 +25,10 @@ TEXT: Final = "currentColor"
 ROW: Final = 24
 """Height of a bar with its name, in pixels."""
 LONGEST_LABEL: Final = 150
+ROOM: Final = 1.3
+"""The width of a chart of bars, in lengths of the longest."""
+LABEL: Final = 0.35
+"""The width of a bar's label on a phone, in lengths of the longest bar."""
 HOURS: Final = {"hours": "%H:%M", "minutes": "%H:%M"}
 """How a time axis tells hours; days and longer are told as Vega does."""
 
@@ -74,7 +78,8 @@ def stacked(
     along = alt.Axis(
         title=None if axis.dates else "seconds",
         tickCount=alt.ExprRef("max(2, width / 110)"),
-        format=HOURS if axis.dates else "~g",
+        # Numbers as they are: what Vega would make of "g" is 1e+1 for 10.
+        **({"format": HOURS} if axis.dates else {"labelExpr": "format(datum.value, ',')"}),
         grid=False,
         labelFlush=True,
         labelOverlap="greedy",
@@ -159,14 +164,21 @@ class Bar:
     mark: float | None = None
 
 
+def _label_at(row: Bar, longest: float) -> float:
+    """Where the label begins: at the end of its bar, unless it would lie on the mark."""
+    if row.mark is None or row.mark < row.value or row.mark - row.value > longest * LABEL:
+        return row.value
+    return row.mark
+
+
 def bars(rows: Sequence[Bar], colour: str = BAR) -> Spec:
     """Horizontal bars with their values, the first on top."""
     import altair as alt
 
-    ends = [max(row.value, row.mark or 0) for row in rows]
+    longest = max((max(row.value, row.mark or 0) for row in rows), default=0)
     values = [
-        {"s": row.name, "v": row.value, "l": row.label, "m": row.mark, "f": end}
-        for row, end in zip(rows, ends, strict=True)
+        {"s": row.name, "v": row.value, "l": row.label, "m": row.mark, "f": _label_at(row, longest)}
+        for row in rows
     ]
     base = alt.Chart(alt.InlineData(values=values)).encode(
         y=alt.Y(
@@ -178,7 +190,7 @@ def bars(rows: Sequence[Bar], colour: str = BAR) -> Spec:
         ),
         tooltip=[alt.Tooltip("s:N", title="name"), alt.Tooltip("l:N", title="got")],
     )
-    across = alt.Scale(domain=[0, max(ends, default=0) * 1.3 or 1], nice=False)
+    across = alt.Scale(domain=[0, longest * ROOM or 1], nice=False)
     filled = base.mark_bar(color=colour, height=alt.RelativeBandSize(0.62), aria=False).encode(
         x=alt.X("v:Q", axis=None, scale=across)
     )

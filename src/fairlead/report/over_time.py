@@ -9,7 +9,7 @@ from fairlead.report import changes
 from fairlead.report.charts import OTHERS, PALETTE, Axis, Layer, Mark, stacked
 from fairlead.report.markup import Html, tag
 from fairlead.report.parts import counted, figure, key, legend, numbers, section, table
-from fairlead.report.words import Names, date, every, moment, plural, visible
+from fairlead.report.words import LONGEST_NAME, Names, date, every, moment, plural, visible
 from fairlead.summary import OverTime, Series, Summary
 
 MOST_LABELS: Final = 12
@@ -40,17 +40,23 @@ def destinations(run: Summary, names: Names) -> Html:
     )
 
 
-def levels(run: Summary) -> Html | None:
-    """The section: what each priority got; None where there is one only."""
+def levels(run: Summary, names: Names) -> Html | None:
+    """The section: what each priority got, cluster by cluster; None where there is one only."""
     whole, close = run.told.over_time, run.told.around_changes
     if whole is None or not whole.levels:
         return None
+    clusters = dict.fromkeys(each.cluster or "" for each in whole.levels)
     figures = [
-        _chart(run, each, _by_level(each), title, parts=True)
+        _chart(run, each, layers, f"{_of(cluster, names)}{title}", parts=True)
+        for cluster in clusters
         for each, title in ((whole, "All the time"), (close, "Around the changes"))
-        if each is not None
+        if each is not None and (layers := _by_level(each, cluster))
     ]
     return section("levels", "Levels in use", *figures)
+
+
+def _of(cluster: str, names: Names) -> str:
+    return f"{visible(cluster, LONGEST_NAME)}: " if names.with_cluster else ""
 
 
 def outcomes(run: Summary) -> Html | None:
@@ -73,8 +79,9 @@ def _by_destination(seen: OverTime, names: Names) -> list[Layer]:
     return found
 
 
-def _by_level(seen: OverTime) -> list[Layer]:
-    first, rest = seen.levels[:MOST_LEVELS], seen.levels[MOST_LEVELS:]
+def _by_level(seen: OverTime, cluster: str) -> list[Layer]:
+    own = [each for each in seen.levels if each.cluster == cluster]
+    first, rest = own[:MOST_LEVELS], own[MOST_LEVELS:]
     found = [
         Layer(f"priority {each.name}", PALETTE[k], each.counts) for k, each in enumerate(first)
     ]

@@ -24,7 +24,7 @@ def whole(run: Summary) -> str:
     sections = (
         shares(run, names),
         over_time.destinations(run, names),
-        over_time.levels(run),
+        over_time.levels(run, names),
         rest.outcomes(run),
         rest.groups(run),
         rest.streams(run),

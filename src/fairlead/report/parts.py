@@ -24,11 +24,17 @@ def section(anchor: str, title: str, *children: Child) -> Html:
 
 
 def table(
-    columns: Sequence[str], rows: Sequence[Sequence[str]], *, texts: int = 1, total: int = 0
+    columns: Sequence[str],
+    rows: Sequence[Sequence[str]],
+    *,
+    texts: int = 1,
+    total: int = 0,
+    left_in: str = "summary.json",
 ) -> Html:
     """A table of at most 50 rows; after the first columns, which are `texts`, stand numbers.
 
-    `total`: how many rows there would be, if `rows` are only the first.
+    `total`: how many rows there would be, if `rows` are only the first. `left_in`: where the
+    others stand.
     """
     kinds = ["text" if k < texts else "n" for k in range(len(columns))]
     head = [tag("th", name, class_=k, scope="col") for name, k in zip(columns, kinds, strict=True)]
@@ -37,7 +43,7 @@ def table(
         for row in rows[:MOST_ROWS]
     ]
     left = max(total, len(rows)) - len(body)
-    after = tag("p", f"… {left:,} more in summary.json", class_="soft") if left else ""
+    after = tag("p", f"… {left:,} more in {left_in}", class_="soft") if left else ""
     listing = tag("table", tag("thead", tag("tr", *head)), tag("tbody", *body))
     return together([tag("div", listing, class_="scroll"), after])
 

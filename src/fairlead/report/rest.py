@@ -13,6 +13,7 @@ from fairlead.report.words import percent, plural, visible
 from fairlead.summary import Summary
 
 MOST_REASONS: Final = 12
+NAMELESS: Final = "(no name)"
 NO_ORDER: Final = "order inside groups is not promised"
 
 
@@ -69,17 +70,18 @@ def groups(run: Summary) -> Html | None:
 def streams(run: Summary) -> Html:
     """The busiest streams."""
     found = run.told.streams
-    about = "A stream is the messages whose choices share one state."
+    about = "A stream is the messages of one cluster, and queue or subject: sequence counts them."
     if found.number < 2:
         told = f"{about} All messages are one stream." if found.number else about
         return section("streams", "Streams", tag("p", told))
     rows = [
-        Bar(f"{k}. {visible(each.name, 40)}", each.messages, f"{each.messages:,}")
+        Bar(f"{k}. {visible(each.name, 40) or NAMELESS}", each.messages, f"{each.messages:,}")
         for k, each in enumerate(found.busiest, 1)
     ]
     shown = f"The {len(rows)} busiest of {found.number:,}" if len(rows) < found.number else "All"
     listing = table(
-        ["stream", "messages"], [[visible(s.name), f"{s.messages:,}"] for s in found.busiest]
+        ["stream", "messages"],
+        [[visible(s.name) or NAMELESS, f"{s.messages:,}"] for s in found.busiest],
     )
     return section(
         "streams",
@@ -118,7 +120,7 @@ def _in_words(words: InWords, total: int) -> Html:
         for each in words.destinations
     ]
     columns = ["destination", "address", "condition", "weight", "share"]
-    listing = table(columns, rows, texts=3, total=total)
+    listing = table(columns, rows, texts=3, total=total, left_in="journal.json")
     return together(
         [
             tag("h3", f"{visible(words.cluster)}: {words.policy}"),
