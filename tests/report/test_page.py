@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.report.summaries import EVIL, HOUR, START, full, series, share, small, words
+from tests.report.summaries import EVIL, HOUR, START, full, listed, series, share, small, words
 
 import fairlead
 from fairlead import report
@@ -110,6 +110,14 @@ def test_a_small_run_has_the_parts_that_say_something() -> None:
     assert "disabled: destinations that are not enabled" in found.parts["policy"]
     for told in ("fairlead dispatch /data/calls.csv -c pool.toml", "6b8b1a0d", "4.3.0", "3.11.7"):
         assert told in found.parts["reproduce"]
+
+
+def test_columns_in_which_nothing_stands_are_left_out() -> None:
+    warm = {**listed("A", "", 1), "subject": "/news", "condition": "warm"}
+    known = {**words(), "destinations": [warm]}
+    found = page(small(policies={"number": 1, "shown": [known], "destinations": [1]}))
+    assert "destinationconditionweightA@/newswarm1" in found.parts["policy"]
+    assert "destinationaddressweightAhttp://a:11" in page(small()).parts["policy"]
 
 
 def test_a_full_run_has_every_part(largest: Page) -> None:

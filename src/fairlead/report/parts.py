@@ -33,13 +33,14 @@ def table(
 ) -> Html:
     """A table of at most 50 rows; after the first columns, which are `texts`, stand numbers.
 
+    Columns in which nothing stands are left out.
     `total`: how many rows there would be, if `rows` are only the first. `left_in`: where the
     others stand.
     """
-    kinds = ["text" if k < texts else "n" for k in range(len(columns))]
-    head = [tag("th", name, class_=k, scope="col") for name, k in zip(columns, kinds, strict=True)]
+    kept = {k: "text" if k < texts else "n" for k in range(len(columns)) if any(r[k] for r in rows)}
+    head = [tag("th", columns[k], class_=kind, scope="col") for k, kind in kept.items()]
     body = [
-        tag("tr", *(tag("td", cell, class_=k) for cell, k in zip(row, kinds, strict=True)))
+        tag("tr", *(tag("td", row[k], class_=kind) for k, kind in kept.items()))
         for row in rows[:MOST_ROWS]
     ]
     left = max(total, len(rows)) - len(body)
