@@ -15,8 +15,8 @@ from fairlead.config.changes import load_changes
 from fairlead.config.clusters import load_clusters
 from fairlead.pipeline import dispatch
 from fairlead.pipeline.deliver import Delivery
-from fairlead.pipeline.dispatch import Summary
 from fairlead.pipeline.read import read
+from fairlead.summary import Summary
 
 
 class Jobs:

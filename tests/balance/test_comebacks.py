@@ -129,10 +129,12 @@ def test_who_is_held_back_is_told() -> None:
 
 def test_weights_are_told_as_they_count_now() -> None:
     policy = cluster({"slow_start": 10}).start()
-    assert policy.weights() == {"A": 100, "B": 100}
+    assert policy.expected() == {"A": 1 / 2, "B": 1 / 2}
     policy.apply([policy.resolve(Change("B", "present", False))], 0)
     policy.apply([policy.resolve(Change("B", "present", True))], 1)
-    assert policy.weights() == {"A": 10, "B": 1}
+    assert policy.weights() == {"A": 100, "B": 100}
+    assert policy.in_effect() == {"A": 10, "B": 1}
+    assert policy.expected() == {"A": 10 / 11, "B": 1 / 11}
 
 
 # --- the live balancer's time ----------------------------------------------------------------

@@ -181,3 +181,33 @@ def test_shares_are_told_as_shares() -> None:
 def test_panic_is_told_only_where_there_can_be_any(options: Any) -> None:
     assert "panic" not in str(cluster("priority-failover", options=options).start().effective())
     assert "panic" in str(cluster("priority-failover").start().effective())
+
+
+# --- what weights say ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("policy", ["msmq", "weighted", "priority-failover"])
+def test_groups_that_stay_are_held_against_no_weight(policy: str) -> None:
+    weighed = [{"name": "A", "weight": 3}, {"name": "B", "weight": 1}]
+    free = cluster(policy, destination=weighed).start()
+    assert free.expected() == {"A": 3 / 4, "B": 1 / 4}
+    bound = cluster(policy, destination=weighed, options={"affinity": "group"}).start()
+    assert bound.weights() == {"A": 3, "B": 1}
+    assert bound.expected() == {}
+
+
+def test_where_nobody_has_a_weight_none_is_told() -> None:
+    for policy in ("round-robin", "fewest-pending", "hot-standby", "broadcast"):
+        found = cluster(policy).start()
+        assert found.weights() == found.expected() == {}
+
+
+def test_levels_tell_the_files_weights_and_what_each_gets() -> None:
+    levels = [
+        {"name": "near", "weight": 5},
+        {"name": "gone", "weight": 5, "state": "down"},
+        {"name": "far", "weight": 9, "priority": 1},
+    ]
+    found = cluster("priority-failover", destination=levels).start()
+    assert found.weights() == {"near": 5, "far": 9}
+    assert found.expected() == {"near": 0.7, "far": 0.3}

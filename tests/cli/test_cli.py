@@ -241,6 +241,44 @@ def test_check_of_extreme_weights(desk: Desk, weights: dict[str, int]) -> None:
     assert desk.run("check", desk.write("c.toml", msmq(weights))) == 0
 
 
+TWO_SUBJECTS = """policy = "smartsockets"
+subscriber = [
+  { name = "R1", subject = "/news" },
+  { name = "R2", subject = "/news", connected = "warm", load_balanced = false },
+  { name = "R1", subject = "/work", present = false, connected = false },
+]
+"""
+
+
+def test_check_of_subscribers(desk: Desk) -> None:
+    assert desk.run("check", desk.write("two.toml", TWO_SUBJECTS)) == 0
+    assert [line.split(maxsplit=2) for line in desk.out.splitlines()[-5:-1]] == [
+        ["destination", "subject", "condition"],
+        ["R1", "/news"],
+        ["R2", "/news", "warm, balancing off"],
+        ["R1", "/work", "absent, disconnected"],
+    ]
+
+
+def test_check_tells_ibms_steps_apart_from_its_own_numbers(desk: Desk) -> None:
+    hub = 'policy = "ibm-mq"\n[queue_manager]\nname = "HUB"\nclusters = ["C"]\n'
+    hub += '[[queue]]\nname = "Q"\nqueue_manager = "HUB"\n'
+    assert desk.run("check", desk.write("hub.toml", hub)) == 0
+    steps = [line for line in desk.out.splitlines() if re.match(r" +\d+\. ", line)]
+    assert all(re.search(r"\(IBM's steps? [^)]+\)$", line) for line in steps)
+    assert not any(re.search(r": \d+[ab]?(-\d+)?: ", line) for line in steps)
+
+
+def test_piped_lines_are_whole_and_end_where_their_text_ends(desk: Desk) -> None:
+    names = {"x" * 300: 1, "y": 2}
+    assert desk.run("check", desk.write("long.toml", msmq(names))) == 0
+    lines = desk.out.splitlines()
+    assert [line for line in lines if line != line.rstrip()] == []
+    assert any(line.startswith("x" * 300 + " ") for line in lines)
+    assert desk.run("explain", "-c", desk / "long.toml", "--count", "2") == 0
+    assert any(line.startswith("choices: ") and "x" * 300 in line for line in desk.out.splitlines())
+
+
 def test_explain_count(desk: Desk) -> None:
     assert desk.run("explain", "-c", desk / "two.toml", "--count", "7") == 0
     assert "choices: B A B B A B B\n" in desk.out
@@ -457,6 +495,9 @@ def test_a_slow_start_is_dispatched_and_explained(on_spark: Desk) -> None:
         second * 1_000_000 for second in (0, 90, 100, *range(120, 201, 10))
     ]
     assert [round(share["expected"], 3) for share in phases[3]["shares"]] == [0.909, 0.091]
+    assert [phase["follows"] for phase in phases] == [False] * 3 + [True] * 10
+    assert "since 100 s (a follow-up step): 20 messages\n" in desk.out
+    assert desk.summary()["facts"]["changes"]["number"] == 2
     rows = desk.rows()
     assert desk.run("explain", desk / "o", "--id", rows[101]["id"]) == 0, desk.err
     assert "B: 10 served / weight 10 (10 % of 100: slow start) = 1\n" in desk.out
@@ -685,6 +726,7 @@ def test_a_message_for_several_is_a_row_for_each(desk: Desk) -> None:
     assert got == [(f"{k:02d}", name) for k, names in enumerate(wanted) for name in names]
     assert "in 8 = decided 6 + rejected 2" in desk.out
     assert "decisions: 15, one for each destination of a message" in desk.out
+    assert "from the beginning: 6 messages, 15 decisions\n" in desk.out
     assert {row["reason"][:4] for row in desk.rows("rejected")} == {"mode", "time"}
     assert desk.run("explain", desk / "o", "--id", "03") == 0
     assert "03 -> R1, all" in desk.out
@@ -692,6 +734,42 @@ def test_a_message_for_several_is_a_row_for_each(desk: Desk) -> None:
     assert desk.run("explain", desk / "o", "--id", "04") == 0
     assert "04 -> R1, R2, all" in desk.out
     assert "everyone who is left gets it" in desk.out
+
+
+def test_subscribers_of_one_name_are_told_apart_by_their_subject(on_spark: Desk) -> None:
+    desk = on_spark
+    one = '[[cluster]]\nname = "one"\npolicy = "msmq"\n'
+    one += '[[cluster.destination]]\nname = "R1"\nweight = 1\n'
+    sockets = '[[cluster]]\nname = "{}"\npolicy = "smartsockets"\n'
+    subscriber = '[[cluster.subscriber]]\nname = "R1"\nsubject = "{}"\n'
+    two = sockets.format("two") + subscriber.format("/news") + subscriber.format("/work")
+    alone = sockets.format("alone") + subscriber.format("/only")
+    desk.write("three.toml", one + two + alone)
+    rows = ["two,/news", "two,/news", "two,/work", "two,/nobody", "alone,", "alone,/only", "one,/x"]
+    given = desk.write(
+        "m.csv",
+        "id,time,cluster,subject\n" + "".join(f"m{k},{k},{r}\n" for k, r in enumerate(rows)),
+    )
+    assert desk.dispatch(given, cluster="three.toml") == 0, desk.err
+    told = desk.summary()
+    wanted = [
+        ("one", None, "R1", 1),
+        ("two", "/news", "R1", 2),
+        ("two", "/work", "R1", 1),
+        ("alone", "/only", "R1", 2),
+    ]
+    named = ("cluster", "subject", "destination", "messages")
+    [phase] = told["phases"]
+    assert [tuple(share[name] for name in named) for share in phase["shares"]] == wanted
+    assert [
+        (each["cluster"], each["subject"], each["name"], sum(each["counts"]))
+        for each in told["facts"]["over_time"]["destinations"]
+    ] == wanted
+    shown = [line for line in desk.out.splitlines() if " R1 " in line]
+    assert [line.split()[0] for line in shown] == ["one", "two", "two", "alone"]
+    assert re.match(r"two +/work +R1 +1 ", shown[2])
+    page = (desk.folder / "o" / "report.html").read_text(encoding="utf-8")
+    assert "two / R1@/work" in page
 
 
 def test_two_runs_with_messages_for_several_are_compared_message_for_message(desk: Desk) -> None:

@@ -28,8 +28,9 @@ from fairlead.pipeline.accept import accept
 from fairlead.pipeline.blocks import MOST_NESTED
 from fairlead.pipeline.columns import TIME
 from fairlead.pipeline.deliver import Delivery
-from fairlead.pipeline.dispatch import Summary, prepare, rejected, run
+from fairlead.pipeline.dispatch import prepare, rejected, run
 from fairlead.pipeline.read import read
+from fairlead.summary import Summary
 
 SHOP = Cluster.of(
     "msmq",

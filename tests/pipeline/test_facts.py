@@ -16,8 +16,9 @@ from fairlead import Change, Cluster
 from fairlead.config.changes import LATEST
 from fairlead.pipeline.bins import MOST_BINS, Bins, around, over, widths
 from fairlead.pipeline.deliver import Delivery
-from fairlead.pipeline.dispatch import Summary, run
-from fairlead.pipeline.facts import steps
+from fairlead.pipeline.dispatch import run
+from fairlead.pipeline.facts import changes as in_words
+from fairlead.summary import Summary
 
 SECOND = 1_000_000
 DAY = 86_400 * SECOND
@@ -197,6 +198,19 @@ def test_a_priority_that_changes_counts_as_it_was(spark: SparkSession, tmp_path:
     assert levels == {"0": 4, "1": 6}
 
 
+def test_phases_tell_messages_and_rows_apart(spark: SparkSession, tmp_path: Path) -> None:
+    both = [{"name": "X"}, {"name": "Y"}]
+    clusters = [SHOP, Cluster.of("broadcast", name="pool", destination=both)]
+    changes = [Change("X", "state", "down", 500 * SECOND)]
+    summary, written = told(spark, table(50), tmp_path, clusters=clusters, changes=changes)
+    early = [row for row in written if row["time"] < 500]
+    late = [row for row in written if row["time"] >= 500]
+    assert [phase.rows for phase in summary.phases] == [len(early), len(late)]
+    assert [phase.messages for phase in summary.phases] == [5, 45]
+    assert summary.decided == 50
+    assert summary.rows == len(written) > 50
+
+
 def test_nobody_asked_nothing_told(spark: SparkSession, tmp_path: Path) -> None:
     rows = table(50)
     asked, _ = told(spark, rows, tmp_path, command="x")
@@ -210,7 +224,8 @@ def test_nobody_asked_nothing_told(spark: SparkSession, tmp_path: Path) -> None:
 
 def test_changes_in_words() -> None:
     many = [Change(f"D{k}", "enabled", False, 7) for k in range(10)]
-    found = steps([*many, Change("*", "reset", None, 3)])
-    assert [(step.time, step.more) for step in found] == [(3, 0), (7, 2)]
-    assert found[0].changes == ["* reset"]
-    assert found[1].changes[0] == "D0 enabled → false"
+    found = in_words([*many, Change("*", "reset", None, 3)])
+    assert (found.number, found.times) == (11, 2)
+    assert [(step.time, step.more) for step in found.first] == [(3, 0), (7, 2)]
+    assert found.first[0].changes == ["* reset"]
+    assert found.first[1].changes[0] == "D0 enabled → false"

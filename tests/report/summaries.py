@@ -26,6 +26,7 @@ def share(name: str, messages: int, total: int, *, of: str = "pool", weight: int
     """A destination's share; it should have a third."""
     return {
         "cluster": of,
+        "subject": None,
         "destination": name,
         "weight": weight,
         "expected": 1 / 3,
@@ -35,7 +36,7 @@ def share(name: str, messages: int, total: int, *, of: str = "pool", weight: int
 
 
 def series(name: str | None, counts: list[int], *, of: str | None = None) -> Plain:
-    return {"cluster": of, "name": name, "counts": counts}
+    return {"cluster": of, "subject": None, "name": name, "counts": counts}
 
 
 def words(cluster: str = "pool") -> Plain:
@@ -46,8 +47,14 @@ def words(cluster: str = "pool") -> Plain:
         "about": "weighted round robin: the machine with the lowest sent/weight",
         "steps": ["disabled: destinations that are not enabled are dropped"],
         "note": "",
-        "destinations": [{"name": "A", "address": "http://a:1", "weight": 1}],
+        "destinations": [listed("A", "http://a:1", 1)],
     }
+
+
+def listed(name: str, address: str, weight: int | None = None) -> Plain:
+    """A destination as its file has it."""
+    of = {"subject": None, "share": None, "condition": ""}
+    return {"name": name, "address": address, "weight": weight, **of}
 
 
 def small(**facts: object) -> Plain:
@@ -70,7 +77,7 @@ def small(**facts: object) -> Plain:
         "outcomes": {"routed": 9},
         "rows": 9,
         "digest": "6b8b1a0d1376d672000000026a4629ec",
-        "phases": [{"since": None, "messages": 9, "shares": shares}],
+        "phases": [{"since": None, "follows": False, "messages": 9, "rows": 9, "shares": shares}],
         "rejections": {},
         "seconds": 1.5,
         "blocks": 1,
@@ -85,7 +92,7 @@ def small(**facts: object) -> Plain:
             "period": {"first": START, "last": START + 3 * HOUR - 1},
             "over_time": over_time,
             "around_changes": None,
-            "steps": [],
+            "changes": {"number": 0, "times": 0, "first": []},
             "streams": {"number": 1, "busiest": [{"name": "pool", "messages": 9}]},
             "groups": None,
             "policies": {"number": 1, "shown": [words()], "destinations": [1]},
@@ -97,17 +104,17 @@ def small(**facts: object) -> Plain:
 def full(destinations: int = 10_000, names: tuple[str, ...] = EVIL) -> Plain:
     """Everything that a report can tell, and a lot of it."""
     bins, phases = 150, 40
-    listed = [*names, *(f"D{k:05}" for k in range(destinations - len(names)))]
+    everybody = [*names, *(f"D{k:05}" for k in range(destinations - len(names)))]
     clusters = ("shop", "lab<i>")
     each = 5_000
     shares = [
         share(name, each + 3 * each // (k + 1), 3 * each * destinations, of=clusters[k % 2])
-        for k, name in enumerate(listed)
+        for k, name in enumerate(everybody)
     ]
     n = each * destinations
     top = [
         series(name, [40 * (1 + (k * b) % 7) for b in range(bins)], of=clusters[k % 2])
-        for k, name in enumerate(listed[:12])
+        for k, name in enumerate(everybody[:12])
     ]
     outcomes = ("control", "no-destination", "put-inhibited", "routed", "unknown-queue")
     seen = {
@@ -118,21 +125,25 @@ def full(destinations: int = 10_000, names: tuple[str, ...] = EVIL) -> Plain:
             series(outcome, [(k + b) % 9 * 100 for b in range(bins)])
             for k, outcome in enumerate(outcomes)
         ],
-        "levels": [series(str(p), [(p * b) % 5 for b in range(bins)]) for p in range(128)],
+        "levels": [
+            series(str(p), [(p * b) % 5 for b in range(bins)], of=cluster)
+            for cluster in clusters
+            for p in range(128)
+        ],
     }
     times = [START + DAY + k * 5 * HOUR for k in range(phases - 1)]
     steps = [
-        {"time": at, "changes": [f"{name} weight → 2" for name in listed[:8]], "more": 92}
+        {"time": at, "changes": [f"{name} weight → 2" for name in everybody[:8]], "more": 92}
         for at in times
     ]
     plain = small(
         period={"first": START, "last": START + bins * 2 * HOUR - 1},
         over_time=seen,
         around_changes={**seen, "width": 600 * SECOND, "start": START + DAY},
-        steps=steps,
+        changes={"number": 3_900, "times": 39, "first": steps},
         streams={
             "number": 1_000_000,
-            "busiest": [{"name": f"shop/{name}", "messages": 9 * each} for name in listed[:20]],
+            "busiest": [{"name": f"shop/{name}", "messages": 9 * each} for name in everybody[:20]],
         },
         groups={"number": 90_000, "spread": 1_234},
         policies={
@@ -140,9 +151,7 @@ def full(destinations: int = 10_000, names: tuple[str, ...] = EVIL) -> Plain:
             "shown": [
                 {
                     **words(f"shop {k}"),
-                    "destinations": [
-                        {"name": name, "address": name, "weight": None} for name in listed[:50]
-                    ],
+                    "destinations": [listed(name, name) for name in everybody[:50]],
                 }
                 for k in range(20)
             ],
@@ -155,6 +164,9 @@ def full(destinations: int = 10_000, names: tuple[str, ...] = EVIL) -> Plain:
         "rows": 50_000_000,
         "outcomes": {"control": 17, "no-destination": 3, "routed": n, "unknown-queue": 9},
         "rejections": {f"time {k}: found nothing</script>": 14 for k in range(50)},
-        "phases": [{"since": at, "messages": n, "shares": shares} for at in (None, *times)],
+        "phases": [
+            {"since": at, "follows": False, "messages": n, "rows": n, "shares": shares}
+            for at in (None, *times)
+        ],
     }
     return plain

@@ -59,7 +59,7 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 def test_it_is_drawn_and_fits(tab: Tab, pages: dict[str, Path], name: str, width: int) -> None:
     tab.open(pages[name], width)
     charts = tab.run(DRAWN)
-    assert len(charts) == {"small": 2, "full": 13, "seconds": 2, "empty": 0}[name]
+    assert len(charts) == {"small": 2, "full": 15, "seconds": 2, "empty": 0}[name]
     for chart in charts:
         assert chart["state"] == "drawn"
         assert chart["marks"] >= 3

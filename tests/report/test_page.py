@@ -11,10 +11,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.report.summaries import EVIL, HOUR, START, full, series, share, small, words
+from tests.report.summaries import EVIL, HOUR, START, full, listed, series, share, small, words
 
 import fairlead
 from fairlead import report
+from fairlead.errors import UserError
 
 VOID = {"meta"}
 LARGEST_PAGE = 2_200_000
@@ -84,6 +85,12 @@ def rows(spec: dict[str, Any]) -> list[dict[str, Any]]:
     return max(spec["datasets"].values(), key=len)
 
 
+def marks(found: Page) -> list[dict[str, Any]]:
+    """The lines for changes in the first chart that has some."""
+    tables = [rows for spec in found.specs for rows in spec["datasets"].values()]
+    return next(rows for rows in tables if rows and "label" in rows[0])
+
+
 @pytest.fixture(scope="module")
 def largest() -> Page:
     return page(full())
@@ -105,10 +112,18 @@ def test_a_small_run_has_the_parts_that_say_something() -> None:
         assert told in found.parts["reproduce"]
 
 
+def test_columns_in_which_nothing_stands_are_left_out() -> None:
+    warm = {**listed("A", "", 1), "subject": "/news", "condition": "warm"}
+    known = {**words(), "destinations": [warm]}
+    found = page(small(policies={"number": 1, "shown": [known], "destinations": [1]}))
+    assert "destinationconditionweightA@/newswarm1" in found.parts["policy"]
+    assert "destinationaddressweightAhttp://a:11" in page(small()).parts["policy"]
+
+
 def test_a_full_run_has_every_part(largest: Page) -> None:
     found = largest
     assert set(found.parts) == {"header", *PARTS, "levels", "groups"}
-    assert "39 changes" in found.parts["header"]
+    assert "3,900 changes at 39 times" in found.parts["header"]
     assert "order inside groups is not promised" in found.parts["groups"]
     assert "The 20 busiest of 1,000,000 streams" in found.parts["streams"]
     assert "Around the changes" in found.parts["destinations"]
@@ -144,9 +159,32 @@ def test_every_chart_has_words_and_a_table_behind_it(largest: Page) -> None:
     found = largest
     figures = [given for tag, given in found.tags if tag == "figure"]
     drawn = [given for tag, given in found.tags if given.get("role") == "img"]
-    assert len(figures) == len(drawn) == len(found.specs) == 13
+    assert len(figures) == len(drawn) == len(found.specs) == 15
     assert all(len(given["aria-label"] or "") > 20 for given in drawn)
-    assert sum(tag == "details" for tag, _ in found.tags) >= 13
+    assert sum(tag == "details" for tag, _ in found.tags) >= 15
+
+
+def test_a_summary_without_facts_is_one_clear_line() -> None:
+    plain = small()
+    del plain["facts"]
+    with pytest.raises(UserError, match="found no facts, allowed: "):
+        report.render(plain)
+
+
+def test_what_is_no_summary_is_one_clear_line() -> None:
+    with pytest.raises(UserError, match="summary: Object missing required field `digest`"):
+        report.render({"read": 9, "rejected": 0, "outcomes": {}, "rows": 9})
+
+
+def test_a_stream_without_a_name_is_told_as_such() -> None:
+    busiest = [{"name": "", "messages": 5}, {"name": "pool", "messages": 4}]
+    found = page(small(streams={"number": 2, "busiest": busiest}))
+    assert [row["s"] for row in rows(found.specs[2])] == ["1. (no name)", "2. pool"]
+    assert "(no name)" in found.parts["streams"]
+
+
+def test_destinations_beyond_those_listed_are_in_the_journal(largest: Page) -> None:
+    assert "9,950 more in journal.json" in largest.parts["policy"]
 
 
 # --- the largest deviation -------------------------------------------------------------------
@@ -163,7 +201,7 @@ def test_every_chart_has_words_and_a_table_behind_it(largest: Page) -> None:
 )
 def test_the_largest_deviation_in_words(messages: tuple[int, ...], told: str) -> None:
     shares = [share(name, n, 9) for name, n in zip("ABC", messages, strict=True)]
-    phases = [{"since": None, "messages": 9, "shares": shares}]
+    phases = [{"since": None, "follows": False, "messages": 9, "rows": 9, "shares": shares}]
     found = page(small() | {"phases": phases})
     assert told in found.parts["header"]
     assert told in found.parts["shares"]
@@ -171,15 +209,15 @@ def test_the_largest_deviation_in_words(messages: tuple[int, ...], told: str) ->
 
 def test_less_than_a_message_is_no_deviation() -> None:
     shares = [share("A", 1, 2), share("B", 1, 2), share("C", 0, 2)]
-    phases = [{"since": None, "messages": 2, "shares": shares}]
+    phases = [{"since": None, "follows": False, "messages": 2, "rows": 2, "shares": shares}]
     assert "to within one message" in page(small() | {"phases": phases}).parts["header"]
 
 
 def test_policies_without_weights_are_not_held_against_any() -> None:
     unweighed = [{**share("A", 9, 9), "expected": None, "weight": None}]
-    phases = [{"since": None, "messages": 9, "shares": unweighed}]
+    phases = [{"since": None, "follows": False, "messages": 9, "rows": 9, "shares": unweighed}]
     found = page(small() | {"phases": phases})
-    assert "Weights decide nothing here" in found.parts["header"]
+    assert "No share is held against a weight here" in found.parts["header"]
     assert "its share by weight" not in found.parts["shares"]
 
 
@@ -209,27 +247,83 @@ def test_times_that_were_numbers_are_told_in_seconds() -> None:
     assert "Messages in each 500 milliseconds" in found.parts["destinations"]
 
 
+def phase(since: int, *, follows: bool = False) -> dict[str, Any]:
+    return {"since": since, "follows": follows, "messages": 3, "rows": 3, "shares": []}
+
+
+def changed() -> dict[str, Any]:
+    """Five changes at one time."""
+    step = {"time": START + HOUR, "changes": ["A weight → 2", "B enabled → false"], "more": 3}
+    plain = small(changes={"number": 5, "times": 1, "first": [step]})
+    plain["phases"].append(phase(START + HOUR))
+    return plain
+
+
+def test_follow_up_steps_are_no_changes() -> None:
+    plain = changed()
+    plain["phases"] += [phase(START + (7 + k) * HOUR // 6, follows=True) for k in range(2)]
+    found = page(plain)
+    assert "through 5 changes at 1 time" in found.parts["header"]
+    assert "Follow-up step 2 after change 1, since 2026-03-02 01:20 UTC" in found.parts["shares"]
+    told = found.parts["destinations"]
+    assert "2 follow-up steps came of that" in told
+    assert "journal.json" not in told
+    assert [(mark["label"], mark["f"]) for mark in marks(found)] == [("1", False)]
+    plain["phases"][1]["since"] -= 1
+    assert [(mark["label"], mark["f"]) for mark in marks(page(plain))] == [("1", False), ("", True)]
+
+
+def test_changes_that_are_left_out_are_counted() -> None:
+    plain = changed()
+    plain["facts"]["changes"]["times"] = 4
+    assert "… 3 more in journal.json" in page(plain).parts["destinations"]
+
+
 def test_changes_are_marked_and_told() -> None:
-    changed = small(
-        steps=[{"time": START + HOUR, "changes": ["A weight → 2", "B enabled → false"], "more": 3}]
-    )
-    changed["phases"].append({"since": START + HOUR, "messages": 0, "shares": []})
-    found = page(changed)
+    found = page(changed())
     listed = found.parts["destinations"]
     assert "2026-03-02 01:00 UTC: A weight → 2, B enabled → false and 3 more" in listed
-    marks = min(found.specs[1]["datasets"].values(), key=len)
-    assert [(mark["t"], mark["label"]) for mark in marks] == [((START + HOUR) // 1_000, "1")]
+    assert [(mark["t"], mark["label"]) for mark in marks(found)] == [((START + HOUR) // 1_000, "1")]
 
 
 def test_changes_that_stand_close_share_their_numbers(largest: Page) -> None:
     found = largest
-    marks = next(
-        rows for rows in found.specs[6]["datasets"].values() if rows and "label" in rows[0]
-    )
-    labels = [mark["label"] for mark in marks if mark["label"]]
-    assert len(marks) == 39
+    drawn = marks(found)
+    labels = [mark["label"] for mark in drawn if mark["label"]]
+    assert len(drawn) == 39
     assert labels[0] == "1-5"
     assert len(labels) <= 12
+
+
+def test_each_cluster_has_levels_of_its_own(largest: Page) -> None:
+    figures = [given for tag, given in largest.tags if given.get("role") == "img"]
+    told = [str(given["aria-label"]) for given in figures]
+    assert [each.split(": Parts")[0] for each in told if ": Parts" in each] == [
+        "shop: All the time",
+        "shop: Around the changes",
+        "lab<i>: All the time",
+        "lab<i>: Around the changes",
+    ]
+
+
+def test_seconds_are_told_as_they_are() -> None:
+    seconds = small()
+    seconds["facts"]["over_time"] |= {"start": 0, "width": 5_000_000}
+    axis = page(seconds).specs[1]["layer"][0]["encoding"]["x"]["axis"]
+    assert "format" not in axis
+    assert axis["labelExpr"] == "format(datum.value, ',')"
+
+
+@pytest.mark.parametrize(
+    ("got", "expected", "begins"), [(0.5, 0.6, 0.6), (0.5, 0.4, 0.5), (0.1, 0.9, 0.1)]
+)
+def test_a_label_stands_at_its_bar_and_not_on_the_mark(
+    got: float, expected: float, begins: float
+) -> None:
+    shares = [{**share("A", 9, 9), "share": got, "expected": expected}, share("B", 0, 9)]
+    phases = [{**small()["phases"][0], "shares": shares}]
+    drawn = rows(page(small() | {"phases": phases}).specs[0])
+    assert drawn[0]["f"] == begins
 
 
 # --- bounds ----------------------------------------------------------------------------------
@@ -326,6 +420,12 @@ def test_a_missing_charting_library_is_one_clear_line() -> None:
 
 
 def test_messages_for_several_are_told_apart_from_rows() -> None:
-    found = page(small() | {"read": 4, "rows": 9})
+    plain = small() | {"read": 4, "rows": 9}
+    plain["phases"][0]["messages"] = 4
+    found = page(plain)
+    assert "decisions: routed" in found.parts["header"]
+    assert "share of the decisions" in found.parts["shares"]
+    assert "4 messages, 9 decisions." in found.parts["shares"]
+    assert "Decisions in each hour" in found.parts["destinations"]
     assert "4 messages in = 4 decided + 0 rejected." in found.parts["outcomes"]
     assert "9 rows of decisions, one for each destination" in found.parts["outcomes"]

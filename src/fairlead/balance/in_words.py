@@ -2,20 +2,29 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from fairlead.balance.cluster import Cluster
 from fairlead.balance.policies import POLICIES
 from fairlead.balance.policies.composed import Composed, nearest
+from fairlead.balance.policy import Policy
 
 
 @dataclass(frozen=True)
 class Listed:
-    """A destination as the file has it; `weight` None where weights do not decide."""
+    """A destination as the file has it; `weight` and `share` None where weights do not decide."""
 
     name: str
+    subject: str | None
+    """None where destinations belong to none."""
     address: str
     weight: int | None
+    share: float | None
+    """Its part of the messages by weight."""
+    condition: str
+    """What is special about it, in words; "" if nothing is."""
 
 
 @dataclass(frozen=True)
@@ -35,7 +44,7 @@ class InWords:
 def in_words(cluster: Cluster) -> InWords:
     """Say what a cluster's file means."""
     state = cluster.start()
-    weights = state.weights()
+    weights, expected = state.weights(), state.expected()
     composed = isinstance(state, Composed) and type(state) not in POLICIES.values()
     return InWords(
         cluster.name,
@@ -43,8 +52,22 @@ def in_words(cluster: Cluster) -> InWords:
         state.about,
         state.effective(),
         nearest(type(state)) if composed and isinstance(state, Composed) else "",
-        [
-            Listed(name, state.address(state.members.index(name)) or "", weights.get(name))
-            for name in dict.fromkeys(state.members)
-        ],
+        [_listed(state, member, weights, expected) for member in state.destinations()],
+    )
+
+
+def _listed(
+    state: Policy[Any, Any, Any],
+    member: int,
+    weights: Mapping[str, int],
+    expected: Mapping[str, float],
+) -> Listed:
+    name = state.members[member]
+    return Listed(
+        name,
+        state.subject(member),
+        state.address(member) or "",
+        weights.get(name),
+        expected.get(name),
+        state.condition(member),
     )

@@ -106,6 +106,8 @@ class Policy(ABC, Generic[T, K, C]):
     objects: dict[Ref, Any]
     members: tuple[str, ...]
     """Destination names by the rule's index."""
+    subjects: Sequence[str] = ()
+    """Where each destination belongs to one subject: all of them. A name can be in several."""
     rule: Rule
     version: int
     pending: Pending
@@ -211,8 +213,24 @@ class Policy(ABC, Generic[T, K, C]):
         return ""
 
     def weights(self) -> dict[str, int]:
-        """Weights of the destinations that can be chosen now; empty where weights do not decide."""
+        """Weights, as the file has them, of the destinations that can be chosen now.
+
+        Empty where weights do not decide.
+        """
         return {}
+
+    def in_effect(self) -> dict[str, int]:
+        """The weights as they count now, beside the others'."""
+        return self.weights()
+
+    def expected(self) -> dict[str, float]:
+        """By destination: the part of the messages that its weight gives it.
+
+        Empty where weights do not decide, or where messages follow their group past them.
+        """
+        weights = {} if self.rebinds else self.in_effect()
+        total = sum(weights.values())
+        return {name: weight / total for name, weight in weights.items()} if total else {}
 
     def refusal(self, attribute: str) -> str | None:
         """Why this attribute cannot be changed, if it cannot."""
@@ -249,6 +267,18 @@ class Policy(ABC, Generic[T, K, C]):
     def member_called(self, destination: str, raw: Raw) -> int:
         """The member that a message of this class reached there. Raises ValueError."""
         return self.members.index(destination)
+
+    def destinations(self) -> Sequence[int]:
+        """One member for each destination, in the order in which they are told."""
+        return range(len(self.members))
+
+    def subject(self, member: int) -> str | None:
+        """The subject that a destination belongs to, if it belongs to one."""
+        return None
+
+    def condition(self, member: int) -> str:
+        """What is special about a destination now, in words; "" if nothing is."""
+        return ""
 
     def whose(self, member: int) -> Ref:
         """The object that a member stands for."""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from fairlead.cli.gate import Gate, gate
 from fairlead.cli.progress import Stages
-from fairlead.cli.show import console, printable, table
+from fairlead.cli.show import console, print_table, printable, table
 from fairlead.errors import UserError
 
 if TYPE_CHECKING:
@@ -101,12 +101,12 @@ def _print(found: Diff, before: Path, after: Path) -> None:
     for each in found.destinations[:MOST_SHOWN]:
         gained = f"{each.after - each.before:+,}"
         gains.add_row(_name(each.destination), f"{each.before:,}", f"{each.after:,}", gained)
-    to.print(gains)
+    print_table(to, gains)
     if found.moves:
         moves = table("from", "to", "messages", right=("messages",))
         for move in found.moves[:MOST_SHOWN]:
             moves.add_row(_name(move.before), _name(move.after), f"{move.messages:,}")
-        to.print(moves)
+        print_table(to, moves)
         if len(found.moves) > MOST_SHOWN:
             to.print(f"… {len(found.moves) - MOST_SHOWN} more pairs in summary.json of --out DIR")
 

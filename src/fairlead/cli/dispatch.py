@@ -10,7 +10,7 @@ from fairlead import report
 from fairlead.balance.change import Change
 from fairlead.cli.options import pairs
 from fairlead.cli.progress import Stages
-from fairlead.cli.show import console, printable, table
+from fairlead.cli.show import console, filled, print_table, printable
 from fairlead.config.changes import load_changes
 from fairlead.config.clusters import load_clusters
 from fairlead.report.words import date
@@ -19,8 +19,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from fairlead.pipeline.deliver import Delivery
-    from fairlead.pipeline.dispatch import Summary
-    from fairlead.pipeline.measure import Phase
+    from fairlead.summary import Phase, Summary
 
 MOST_PHASES = 12
 MOST_SHARES = 20
@@ -136,24 +135,22 @@ def print_phases(to: Console, phases: Sequence[Phase]) -> None:
     shown = [phase for phase in phases if phase.messages]
     for phase in shown[:MOST_PHASES]:
         since = "from the beginning" if phase.since is None else f"since {moment(phase.since)}"
-        listing = table(
-            "cluster",
-            "destination",
-            "messages",
-            "share",
-            "by weight",
-            title=f"{since}: {phase.messages:,} messages",
-            right=("messages", "share", "by weight"),
-        )
-        for share in sorted(phase.shares, key=lambda s: -s.messages)[:MOST_SHARES]:
-            listing.add_row(
-                printable(share.cluster),
-                printable(share.destination),
-                f"{share.messages:,}",
-                f"{share.share:.2%}",
-                "" if share.expected is None else f"{share.expected:.2%}",
-            )
-        to.print(listing)
+        since += " (a follow-up step)" if phase.follows else ""
+        rows = f", {phase.rows:,} decisions" if phase.rows != phase.messages else ""
+        to.print(f"{since}: {phase.messages:,} messages{rows}", markup=False)
+        shares = [
+            {
+                "cluster": printable(share.cluster),
+                "subject": printable(share.subject or ""),
+                "destination": printable(share.destination),
+                "messages": f"{share.messages:,}",
+                "share": f"{share.share:.2%}",
+                "by weight": "" if share.expected is None else f"{share.expected:.2%}",
+            }
+            for share in phase.busiest(MOST_SHARES)
+        ]
+        if shares:
+            print_table(to, filled(shares, right=("messages", "share", "by weight")))
         if len(phase.shares) > MOST_SHARES:
             to.print(f"… {len(phase.shares) - MOST_SHARES} more destinations in summary.json")
     if len(shown) > MOST_PHASES:

@@ -10,7 +10,7 @@ from fairlead.balance.balancer import Balancer
 from fairlead.balance.decision import Decision
 from fairlead.balance.objects import hint, listed
 from fairlead.cli.options import pairs
-from fairlead.cli.show import console, printable, table
+from fairlead.cli.show import console, print_table, printable, table
 from fairlead.config.clusters import load_clusters
 from fairlead.errors import UserError
 
@@ -46,7 +46,7 @@ def explain_invented(path: Path, given: Sequence[str], count: int) -> None:
     totals = table("destination", "messages", "share", right=("messages", "share"))
     for each, n in sorted(Counter(name for every in names for name in every).items()):
         totals.add_row(printable(each), str(n), f"{n / count:.2%}")
-    out.print(totals)
+    print_table(out, totals)
 
 
 def _names(decision: Decision) -> list[str]:

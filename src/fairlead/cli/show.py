@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Final
 
 from rich.console import Console
 from rich.table import Table
@@ -15,24 +17,43 @@ from fairlead.balance.policies.choices import CHOICES
 from fairlead.balance.policies.composed import STEPS
 from fairlead.config.clusters import load_clusters
 
-PLAIN_WIDTH = 200
-"""Piped output is not folded to a terminal's width."""
+PIPED_WIDTH: Final = 1_000_000
+"""Only a terminal's lines are folded."""
 
 
 def console() -> Console:
     """Where results are printed: pretty on a terminal, plain lines when piped."""
     found = Console(highlight=False, soft_wrap=False)
     if not found.is_terminal:
-        found = Console(highlight=False, width=PLAIN_WIDTH, no_color=True)
+        found = Console(highlight=False, width=PIPED_WIDTH, no_color=True)
     return found
 
 
-def table(*columns: str, title: str | None = None, right: tuple[str, ...] = ()) -> Table:
+def table(*columns: str, right: tuple[str, ...] = ()) -> Table:
     """An empty table in the style of all ours."""
-    found = Table(title=title, title_justify="left", box=None, pad_edge=False)
+    found = Table(box=None, pad_edge=False)
     for column in columns:
         found.add_column(column, justify="right" if column in right else "left", overflow="fold")
     return found
+
+
+def filled(rows: Sequence[Mapping[str, str]], right: tuple[str, ...] = ()) -> Table:
+    """A table of at least one row, without the columns in which nothing stands."""
+    columns = [name for name in rows[0] if any(row[name] for row in rows)]
+    found = table(*columns, right=right)
+    for row in rows:
+        found.add_row(*(row[name] for name in columns))
+    return found
+
+
+def print_table(to: Console, listing: Table) -> None:
+    """Print a table; piped, without the blanks that fill its lines."""
+    if to.is_terminal:
+        to.print(listing)
+        return
+    with to.capture() as found:
+        to.print(listing)
+    to.out("\n".join(line.rstrip() for line in found.get().rstrip("\n").split("\n")))
 
 
 def show_policies() -> None:
@@ -60,14 +81,18 @@ def show_cluster(path: Path) -> None:
             out.print(f"  {k:2}. {line}", markup=False)
         if words.note:
             out.print(f"  {words.note}", markup=False)
-        total = sum(each.weight or 0 for each in words.destinations)
-        shares = ("weight", "share") if total else ()
-        listing = table("destination", "address", *shares, right=shares)
-        for each in words.destinations:
-            weight = each.weight
-            share = () if weight is None else (str(weight), f"{weight / total:.2%}")
-            listing.add_row(printable(each.name), printable(each.address), *share)
-        out.print(listing)
+        rows = [
+            {
+                "destination": printable(each.name),
+                "subject": printable(each.subject or ""),
+                "address": printable(each.address),
+                "condition": each.condition,
+                "weight": "" if each.weight is None else str(each.weight),
+                "share": "" if each.share is None else f"{each.share:.2%}",
+            }
+            for each in words.destinations
+        ]
+        print_table(out, filled(rows, right=("weight", "share")))
     out.print("ok")
 
 

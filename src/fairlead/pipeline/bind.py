@@ -8,7 +8,6 @@ messages can be bound pay for it.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
@@ -32,6 +31,7 @@ from fairlead.pipeline.columns import (
     SERVICE,
     TIME,
     VERSION,
+    WHO,
     WHOSE,
     WORD,
 )
@@ -39,7 +39,6 @@ from fairlead.pipeline.route import States, in_blocks, route
 from fairlead.pipeline.survey import verdicts
 
 OK, DEFAULT, HEEDED = (PREFIX + name for name in ("ok", "bind_default", "bind_heeded"))
-WHO: Final = (BIND, WHOSE, WORD, EPOCH)
 
 
 def can_bind(plan: Plan, columns: Sequence[str]) -> bool:

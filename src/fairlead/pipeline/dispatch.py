@@ -9,8 +9,7 @@ import logging
 import time
 from collections.abc import Iterable, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import asdict, dataclass, field
-from typing import Any
+from dataclasses import dataclass
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
@@ -28,10 +27,10 @@ from fairlead.pipeline.begin import Progress, begin
 from fairlead.pipeline.blocks import ROWS_A_BLOCK, cut, sample
 from fairlead.pipeline.columns import REASON, quoted
 from fairlead.pipeline.count import count, count_for_report
+from fairlead.pipeline.count import messages as messages_of
 from fairlead.pipeline.deliver import Delivery
-from fairlead.pipeline.facts import Facts, made
-from fairlead.pipeline.measure import Phase, check_nothing_lost, digest, outcomes, phases
-from fairlead.pipeline.measure import messages as messages_of
+from fairlead.pipeline.facts import made
+from fairlead.pipeline.measure import check_nothing_lost, digest, outcomes, phases
 from fairlead.pipeline.read import checked
 from fairlead.pipeline.route import States, in_blocks, route, spelled
 from fairlead.pipeline.survey import (
@@ -41,6 +40,7 @@ from fairlead.pipeline.survey import (
     survey_in_place,
 )
 from fairlead.pipeline.unique import unique
+from fairlead.summary import Summary
 
 log = logging.getLogger("fairlead")
 
@@ -63,31 +63,6 @@ class Routed:
         ordered = in_blocks(self.rows, found.blocks)
         routed = route(ordered, self.plan, self.states, found.sizes)
         return spelled(routed, self.plan, self.columns)
-
-
-@dataclass
-class Summary:
-    """What a dispatch did."""
-
-    read: int
-    rejected: int
-    outcomes: dict[str, int]
-    """Rows by outcome; a message that goes to several destinations is a row for each."""
-    rows: int
-    digest: str
-    phases: list[Phase] = field(default_factory=list)
-    rejections: dict[str, int] = field(default_factory=dict)
-    seconds: float = 0.0
-    blocks: int = 1
-    facts: Facts | None = None
-    """What a report tells beyond this; None: nobody asked."""
-
-    def as_plain(self) -> dict[str, Any]:
-        """For summary.json."""
-        plain = asdict(self)
-        if self.facts is None:
-            del plain["facts"]
-        return plain
 
 
 def _quiet(_: str) -> AbstractContextManager[object]:
@@ -229,19 +204,18 @@ def run(
         else:
             told = made(where, command)
             counts, facts = count_for_report(written, plan, ready.survey, told)
+        decided = messages_of(written, plan, counts)
         rejections = _rejections(reasons) if ready.survey.rejected else {}
     total = ready.survey.accepted + ready.survey.rejected
     ended = outcomes(counts)
-    copies = sum(ended.values())
-    decided = messages_of(written, plan) if plan.fans_out else copies
-    check_nothing_lost(total, decided, sum(rejections.values()))
+    check_nothing_lost(total, sum(decided.values()), sum(rejections.values()))
     summary = Summary(
         read=total,
         rejected=ready.survey.rejected,
         outcomes=ended,
-        rows=copies,
+        rows=sum(ended.values()),
         digest=digest(counts),
-        phases=phases(plan, counts),
+        phases=phases(plan, counts, decided),
         rejections=rejections,
         seconds=round(time.monotonic() - began, 3),
         blocks=len(ready.survey.blocks),

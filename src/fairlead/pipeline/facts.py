@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from importlib.metadata import version
 from itertools import groupby
 from typing import Final
@@ -16,8 +15,8 @@ from fairlead.balance.change import Change
 from fairlead.balance.in_words import InWords, in_words
 from fairlead.compiled.router import NO_STREAM, Plan
 from fairlead.pipeline.accept import text
-from fairlead.pipeline.over_time import OverTime
 from fairlead.pipeline.survey import Survey
+from fairlead.summary import Changes, Groups, Made, Policies, Step, Stream, Streams
 
 MOST_STREAMS: Final = 20
 MOST_STEPS: Final = 50
@@ -27,102 +26,20 @@ MOST_DESTINATIONS: Final = 50
 GROUP: Final = "group"
 
 
-@dataclass(frozen=True)
-class Period:
-    """The first and the last time of a message that was decided, in microseconds."""
-
-    first: int
-    last: int
-
-
-@dataclass(frozen=True)
-class Step:
-    """All changes of one time."""
-
-    time: int
-    changes: list[str]
-    """The first of them, in words."""
-    more: int
-    """How many others."""
-
-
-@dataclass(frozen=True)
-class Stream:
-    """Messages whose choices share one state."""
-
-    name: str
-    messages: int
-
-
-@dataclass(frozen=True)
-class Streams:
-    """How many streams there are, and those with the most messages."""
-
-    number: int
-    busiest: list[Stream]
-
-
-@dataclass(frozen=True)
-class Groups:
-    """How many groups there are, and how many had messages on more than one destination."""
-
-    number: int
-    spread: int
-
-
-@dataclass(frozen=True)
-class Policies:
-    """The effective policies in words, of the first clusters."""
-
-    number: int
-    shown: list[InWords]
-    destinations: list[int]
-    """How many destinations each of those shown has, of which the first are listed."""
-
-
-@dataclass(frozen=True)
-class Made:
-    """What the run was made with."""
-
-    messages: str
-    """Where they came from."""
-    command: str
-    fairlead: str
-    pyspark: str
-    python: str
-
-
-@dataclass(frozen=True)
-class Facts:
-    """Everything that only a report asks for."""
-
-    made: Made
-    period: Period | None
-    over_time: OverTime | None
-    around_changes: OverTime | None
-    """The same in narrower bins, where the changes are close together in a long time."""
-    steps: list[Step]
-    """The first times at which something changed."""
-    streams: Streams
-    groups: Groups | None
-    """None where the table has no groups."""
-    policies: Policies
-
-
 def made(messages: str, command: str) -> Made:
     """What this process is."""
     python = ".".join(map(str, sys.version_info[:3]))
     return Made(messages, command, version("fairlead"), version("pyspark"), python)
 
 
-def steps(changes: Iterable[Change]) -> list[Step]:
-    """The changes by their time, in words."""
-    in_order = sorted(changes, key=lambda change: change.time)
+def changes(made: Iterable[Change]) -> Changes:
+    """What was changed, by its time, in words."""
+    in_order = sorted(made, key=lambda change: change.time)
     found = []
     for time, together in groupby(in_order, key=lambda change: change.time):
         told = [_told(change) for change in together]
         found.append(Step(time, told[:MOST_CHANGES], max(0, len(told) - MOST_CHANGES)))
-    return found[:MOST_STEPS]
+    return Changes(len(in_order), len(found), found[:MOST_STEPS])
 
 
 def _told(change: Change) -> str:

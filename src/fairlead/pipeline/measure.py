@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Final
 
 from pyspark.sql import Column, DataFrame
@@ -14,8 +14,12 @@ from fairlead.balance.policy import Policy
 from fairlead.compiled.router import Plan
 from fairlead.errors import FairleadError
 from fairlead.pipeline.accept import text
+from fairlead.summary import Phase, Share
 
 MASK: Final = (1 << 64) - 1
+
+Place = tuple[str | None, str | None]
+"""Subject and name of a destination inside its cluster."""
 
 
 @dataclass(frozen=True)
@@ -24,6 +28,8 @@ class Counted:
 
     version: int
     cluster: str
+    subject: str | None
+    """What the destination belongs to, where destinations belong to subjects."""
     destination: str | None
     outcome: str
     messages: int
@@ -32,14 +38,22 @@ class Counted:
     """`xor` and `sum` of the rows' hashes, whatever their order."""
 
 
-def finest(written: DataFrame, cluster: Column, at: Column, *also: Column) -> DataFrame:
+def finest(
+    written: DataFrame, cluster: Column, subject: Column, at: Column, *also: Column
+) -> DataFrame:
     """Count decisions as they were written, by all that is asked of them afterwards.
 
-    `cluster`, `at`: name and version of each; `also`: what else tells the counts apart.
+    `cluster`, `at`: name and version of each; `subject`: what its destination belongs to; `also`:
+    what else tells the counts apart.
     """
     row = F.xxhash64(F.col("id").cast("string"), *DECISION)
     return written.groupBy(
-        at.alias("version"), cluster.alias("cluster"), "destination", "outcome", *also
+        at.alias("version"),
+        cluster.alias("cluster"),
+        subject.alias("subject"),
+        "destination",
+        "outcome",
+        *also,
     ).agg(
         F.count(F.lit(1)).alias("messages"),
         F.bit_xor(row).alias("xor"),
@@ -50,7 +64,7 @@ def finest(written: DataFrame, cluster: Column, at: Column, *also: Column) -> Da
 def counted(counts: DataFrame) -> list[Counted]:
     """The finest counts, put together where only what `also` was differs."""
     rows = (
-        counts.groupBy("version", "cluster", "destination", "outcome")
+        counts.groupBy("version", "cluster", "subject", "destination", "outcome")
         .agg(
             F.sum("messages").alias("messages"),
             F.bit_xor("xor").alias("xor"),
@@ -61,15 +75,23 @@ def counted(counts: DataFrame) -> list[Counted]:
     return [Counted(**row.asDict()) for row in rows]
 
 
-def messages(written: DataFrame, plan: Plan) -> int:
-    """How many messages the decisions are of, where some may have several rows."""
+def messages(written: DataFrame, plan: Plan, at: Column) -> dict[int, int]:
+    """How many messages the decisions are of, by version (`at`), where some have several rows."""
     stream = [text(written, name) for name in ("cluster", *plan.streamed)]
-    row = written.agg(
+    rows = written.groupBy(at.alias("version")).agg(
         # A control message has no sequence, and one row.
         F.count_distinct(*stream, "sequence").alias("work"),
         F.count_if(F.col("sequence").isNull()).alias("control"),
-    ).collect()[0]
-    return int(row["work"]) + int(row["control"])
+    )
+    return {row["version"]: row["work"] + row["control"] for row in rows.collect()}
+
+
+def rows(counts: Iterable[Counted]) -> dict[int, int]:
+    """Rows of decisions by version."""
+    found: dict[int, int] = {}
+    for each in counts:
+        found[each.version] = found.get(each.version, 0) + each.messages
+    return found
 
 
 def digest(counts: Iterable[Counted]) -> str:
@@ -82,68 +104,48 @@ def digest(counts: Iterable[Counted]) -> str:
 
 
 def outcomes(counts: Iterable[Counted]) -> dict[str, int]:
-    """Messages by outcome."""
+    """Rows by outcome."""
     found: dict[str, int] = {}
     for each in sorted(counts, key=lambda each: each.outcome):
         found[each.outcome] = found.get(each.outcome, 0) + each.messages
     return found
 
 
-@dataclass
-class Share:
-    """What one destination got while the cluster did not change."""
-
-    cluster: str
-    destination: str
-    weight: int | None
-    expected: float | None
-    """Its part of the weights of those that could be chosen; None where weights do not decide."""
-    messages: int = 0
-    share: float = 0.0
-
-
-@dataclass
-class Phase:
-    """A time between two changes."""
-
-    since: int | None
-    """Microseconds; None: from the beginning."""
-    messages: int = 0
-    shares: list[Share] = field(default_factory=list)
-
-
-def phases(plan: Plan, counts: Sequence[Counted]) -> list[Phase]:
-    """Shares between each two changes."""
-    got: dict[tuple[int, str], dict[str | None, int]] = {}
+def phases(plan: Plan, counts: Sequence[Counted], messages: Mapping[int, int]) -> list[Phase]:
+    """Shares between each two changes; `messages`: how many, by version."""
+    got: dict[tuple[int, str], dict[Place, int]] = {}
     for each in counts:
         here = got.setdefault((each.version, each.cluster), {})
-        here[each.destination] = here.get(each.destination, 0) + each.messages
+        place = (each.subject, each.destination)
+        here[place] = here.get(place, 0) + each.messages
     found = []
-    times = plan.times
+    times, written = plan.times, rows(counts)
+    changed = {change.time for change in plan.changes}
     for at, policies in plan.versions():
-        phase = Phase(times[at - 1] if at else None)
-        for name, policy in policies.items():
-            here = got.get((at, name), {})
-            phase.messages += sum(here.values())
-            phase.shares += _shares(name, policy, here)
-        found.append(phase)
+        shares = [
+            share
+            for name, policy in policies.items()
+            for share in _shares(name, policy, got.get((at, name), {}))
+        ]
+        since = times[at - 1] if at else None
+        follows = since is not None and since not in changed
+        found.append(Phase(since, follows, messages.get(at, 0), written.get(at, 0), shares))
     return found
 
 
 def _shares(
-    cluster: str, policy: Policy[Any, Any, Any], counts: Mapping[str | None, int]
+    cluster: str, policy: Policy[Any, Any, Any], counts: Mapping[Place, int]
 ) -> list[Share]:
-    weights = policy.weights()
-    total = sum(weights.values())
-    routed = sum(n for destination, n in counts.items() if destination is not None)
+    weights, expected = policy.weights(), policy.expected()
+    routed = sum(n for (_, destination), n in counts.items() if destination is not None)
     shares = []
-    for name in dict.fromkeys(policy.members):
-        got = counts.get(name, 0)
+    for member in policy.destinations():
+        subject, name = policy.subject(member), policy.members[member]
+        got = counts.get((subject, name), 0)
         weight = weights.get(name)
         if got or weight:
-            expected = weight / total if weight is not None and total else None
             part = got / routed if routed else 0.0
-            shares.append(Share(cluster, name, weight, expected, got, part))
+            shares.append(Share(cluster, subject, name, weight, expected.get(name), got, part))
     return shares
 
 

@@ -34,13 +34,13 @@ from fairlead.pipeline.columns import (
     KEY,
     SERVICE,
     TIME,
+    WHO,
     WHOSE,
     WORD,
 )
 from fairlead.pipeline.route import needed
 from fairlead.pipeline.sequential import of_every_block
 
-WHO: Final = (BIND, WHOSE, WORD, EPOCH)
 SCHEMA: Final = pa.schema(
     [
         ("block", pa.int32()),

@@ -23,8 +23,11 @@ def check_installed() -> None:
 
 
 def render(summary: Mapping[str, Any]) -> str:
-    """The page about a run, from the plain data of its `summary.json` (with `facts`)."""
+    """The page about a run, from the plain data of its `summary.json`.
+
+    Raises UserError where the data is another, or has no `facts`.
+    """
     from fairlead.report.page import whole
-    from fairlead.report.told import of_plain
+    from fairlead.summary import of_plain
 
     return whole(of_plain(summary))

@@ -25,6 +25,10 @@ TEXT: Final = "currentColor"
 ROW: Final = 24
 """Height of a bar with its name, in pixels."""
 LONGEST_LABEL: Final = 150
+ROOM: Final = 1.3
+"""The width of a chart of bars, in lengths of the longest."""
+LABEL: Final = 0.35
+"""The width of a bar's label on a phone, in lengths of the longest bar."""
 HOURS: Final = {"hours": "%H:%M", "minutes": "%H:%M"}
 """How a time axis tells hours; days and longer are told as Vega does."""
 
@@ -47,6 +51,8 @@ class Mark:
     at: float
     label: str
     text: str
+    follows: bool = False
+    """Whether it is a follow-up step: a fainter line."""
 
 
 @dataclass(frozen=True)
@@ -58,8 +64,13 @@ class Axis:
     dates: bool
 
 
-def stacked(layers: Sequence[Layer], axis: Axis, marks: Sequence[Mark], *, parts: bool) -> Spec:
-    """Bars over time, one on another; `parts`: as parts of the whole of each bin."""
+def stacked(
+    layers: Sequence[Layer], axis: Axis, marks: Sequence[Mark], what: str, *, parts: bool
+) -> Spec:
+    """Bars over time, one on another; `parts`: as parts of the whole of each bin.
+
+    `what`: what is counted.
+    """
     import altair as alt
 
     kind = "T" if axis.dates else "Q"
@@ -67,7 +78,8 @@ def stacked(layers: Sequence[Layer], axis: Axis, marks: Sequence[Mark], *, parts
     along = alt.Axis(
         title=None if axis.dates else "seconds",
         tickCount=alt.ExprRef("max(2, width / 110)"),
-        format=HOURS if axis.dates else "~g",
+        # Numbers as they are: what Vega would make of "g" is 1e+1 for 10.
+        **({"format": HOURS} if axis.dates else {"labelExpr": "format(datum.value, ',')"}),
         grid=False,
         labelFlush=True,
         labelOverlap="greedy",
@@ -94,7 +106,7 @@ def stacked(layers: Sequence[Layer], axis: Axis, marks: Sequence[Mark], *, parts
             tooltip=[
                 alt.Tooltip("when:N", title="from"),
                 alt.Tooltip("s:N", title="name"),
-                alt.Tooltip("n:Q", title="messages", format=","),
+                alt.Tooltip("n:Q", title=what, format=","),
             ],
         )
     )
@@ -125,12 +137,17 @@ def _stacked_rows(layers: Sequence[Layer], axis: Axis, *, parts: bool) -> list[d
 def _lines(marks: Sequence[Mark], kind: str) -> list[alt.Chart]:
     import altair as alt
 
-    rows = [{"t": mark.at, "label": mark.label, "text": mark.text} for mark in marks]
+    rows = [
+        {"t": mark.at, "label": mark.label, "text": mark.text, "f": mark.follows} for mark in marks
+    ]
     base = alt.Chart(alt.InlineData(values=rows)).encode(
         x=f"t:{kind}",
         tooltip=alt.Tooltip("text:N", title="change"),
     )
-    lines = base.mark_rule(color=TEXT, strokeWidth=1.5, strokeDash=[4, 3], opacity=0.8, aria=False)
+    lines = base.mark_rule(color=TEXT, strokeWidth=1.5, aria=False).encode(
+        strokeDash=alt.condition("datum.f", alt.value([1, 3]), alt.value([4, 3])),
+        opacity=alt.condition("datum.f", alt.value(0.6), alt.value(0.8)),
+    )
     numbers = base.mark_text(y=-8, color=TEXT, fontWeight="bold", fontSize=12, aria=False).encode(
         text="label:N"
     )
@@ -147,14 +164,21 @@ class Bar:
     mark: float | None = None
 
 
+def _label_at(row: Bar, longest: float) -> float:
+    """Where the label begins: at the end of its bar, unless it would lie on the mark."""
+    if row.mark is None or row.mark < row.value or row.mark - row.value > longest * LABEL:
+        return row.value
+    return row.mark
+
+
 def bars(rows: Sequence[Bar], colour: str = BAR) -> Spec:
     """Horizontal bars with their values, the first on top."""
     import altair as alt
 
-    ends = [max(row.value, row.mark or 0) for row in rows]
+    longest = max((max(row.value, row.mark or 0) for row in rows), default=0)
     values = [
-        {"s": row.name, "v": row.value, "l": row.label, "m": row.mark, "f": end}
-        for row, end in zip(rows, ends, strict=True)
+        {"s": row.name, "v": row.value, "l": row.label, "m": row.mark, "f": _label_at(row, longest)}
+        for row in rows
     ]
     base = alt.Chart(alt.InlineData(values=values)).encode(
         y=alt.Y(
@@ -166,7 +190,7 @@ def bars(rows: Sequence[Bar], colour: str = BAR) -> Spec:
         ),
         tooltip=[alt.Tooltip("s:N", title="name"), alt.Tooltip("l:N", title="got")],
     )
-    across = alt.Scale(domain=[0, max(ends, default=0) * 1.3 or 1], nice=False)
+    across = alt.Scale(domain=[0, longest * ROOM or 1], nice=False)
     filled = base.mark_bar(color=colour, height=alt.RelativeBandSize(0.62), aria=False).encode(
         x=alt.X("v:Q", axis=None, scale=across)
     )

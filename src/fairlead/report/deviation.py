@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from fairlead.report.told import Phase, Share
 from fairlead.report.words import Names, percent, plural
+from fairlead.summary import Phase, Share
 
 SMALLEST_POINTS = 0.0001
 A_MESSAGE = 1 - 1e-6
@@ -52,7 +52,7 @@ def _largest(phase: Phase) -> Deviation | None:
 
 
 def weighed(phases: Iterable[Phase]) -> bool:
-    """Whether weights decide anything."""
+    """Whether weights say what any share should be."""
     return any(share.expected is not None for phase in phases for share in phase.shares)
 
 
@@ -60,7 +60,10 @@ def told(phases: list[Phase], names: Names) -> str:
     """The largest deviation in words."""
     some = [phase for phase in phases if phase.messages]
     if not weighed(some):
-        return "Weights decide nothing here, so no share is held against one."
+        return (
+            "No share is held against a weight here: weights decide nothing, or messages follow "
+            "their groups."
+        )
     found = largest(some)
     if found is None:
         return "Every share is what the weights say, to within one message."
@@ -68,8 +71,9 @@ def told(phases: list[Phase], names: Names) -> str:
     points = abs(found.points)
     by = "less than 0.01" if points < SMALLEST_POINTS else f"{points * 100:.2f}"
     more = "more" if found.points > 0 else "less"
+    name = names(share.cluster, share.subject, share.destination)
     return (
-        f"{names(share.cluster, share.destination)} got {percent(share.share)} where its weight "
-        f"says {percent(found.expected)}: {by} points {more}, "
+        f"{name} got {percent(share.share)} where its weight says "
+        f"{percent(found.expected)}: {by} points {more}, "
         f"{plural(round(abs(found.messages)), 'message')}."
     )

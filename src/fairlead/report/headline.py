@@ -3,48 +3,56 @@
 from __future__ import annotations
 
 from fairlead.report import deviation
+from fairlead.report.changes import titles
 from fairlead.report.markup import Child, Html, tag, together
-from fairlead.report.shares import since
-from fairlead.report.told import Run
-from fairlead.report.words import Names, duration, moment, visible
+from fairlead.report.words import Names, duration, moment, plural, visible
+from fairlead.summary import Summary
 
 ROUTED = "routed"
 
 
-def headline(run: Run, names: Names) -> Html:
+def headline(run: Summary, names: Names) -> Html:
     """What a reader should know who reads nothing else."""
-    policies = run.facts.policies
+    policies = run.told.policies
     under = (
         f"under {policies.shown[0].policy}"
         if policies.number == 1
         else f"among {policies.number:,} clusters"
     )
-    changes = len(run.phases) - 1
-    through = f", through {changes:,} change{'s' if changes > 1 else ''}" if changes else ""
     return tag(
         "header",
         tag("p", "Fairlead dispatch report", class_="soft"),
-        tag("h1", f"{_short(run.facts.made.messages)} {under}{through}"),
+        tag("h1", f"{_short(run.told.made.messages)} {under}{_through(run)}"),
         _tiles(run),
         tag("p", _when(run), deviation.told(run.phases, names), class_="lead"),
     )
 
 
-def _when(run: Run) -> str:
+def _through(run: Summary) -> str:
+    changes = run.told.changes
+    if not changes.number:
+        return ""
+    times = f" at {plural(changes.times, 'time')}" if changes.times < changes.number else ""
+    return f", through {plural(changes.number, 'change')}{times}"
+
+
+def _when(run: Summary) -> str:
     """Where the largest deviation is, if it could be in several places."""
     found = deviation.largest(run.phases)
     if found is None or len(run.phases) == 1:
         return "The largest deviation: " if found else ""
-    k = next(k for k, phase in enumerate(run.phases) if phase is found.phase)
-    return f"The largest deviation: {since(k, found.phase)}, "
+    called = zip(titles(run.phases), run.phases, strict=True)
+    title = next(title for title, phase in called if phase is found.phase)
+    return f"The largest deviation: {title}, "
 
 
-def _tiles(run: Run) -> Html:
+def _tiles(run: Summary) -> Html:
     tiles = [_tile("messages in", f"{run.read:,}")]
     for outcome, n in run.outcomes.items():
-        tiles.append(_tile(outcome, f"{n:,}", "good" if outcome == ROUTED else "bad"))
+        term = f"decisions: {outcome}" if run.several_each else outcome
+        tiles.append(_tile(term, f"{n:,}", "good" if outcome == ROUTED else "bad"))
     tiles.append(_tile("rejected", f"{run.rejected:,}", "bad" if run.rejected else ""))
-    period = run.facts.period
+    period = run.told.period
     if period is not None:
         length = duration(period.last - period.first)
         first, last = (tag("span", moment(time)) for time in (period.first, period.last))

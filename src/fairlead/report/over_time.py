@@ -5,17 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
+from fairlead.report import changes
 from fairlead.report.charts import OTHERS, PALETTE, Axis, Layer, Mark, stacked
 from fairlead.report.markup import Html, tag
-from fairlead.report.parts import figure, key, legend, numbers, section, table
-from fairlead.report.told import OverTime, Run, Series, Step
-from fairlead.report.words import Names, date, every, moment, plural, visible
+from fairlead.report.parts import counted, figure, key, legend, numbers, section, table
+from fairlead.report.words import LONGEST_NAME, Names, date, every, moment, plural, visible
+from fairlead.summary import OverTime, Series, Summary
 
 MOST_LABELS: Final = 12
 """Numbers of changes that have room above a chart on a phone."""
-MOST_STEPS: Final = 8
-"""Longer lists of changes are folded."""
-LONGEST_CHANGE: Final = 100
 MOST_LEVELS: Final = 12
 ROUTED: Final = "routed"
 OUTCOMES: Final = {
@@ -26,9 +24,9 @@ OUTCOMES: Final = {
 }
 
 
-def destinations(run: Run, names: Names) -> Html:
+def destinations(run: Summary, names: Names) -> Html:
     """The section: who got how much when, and what happened to the cluster."""
-    whole, close = run.facts.over_time, run.facts.around_changes
+    whole, close = run.told.over_time, run.told.around_changes
     figures = [
         _chart(run, each, _by_destination(each, names), title, parts=False)
         for each, title in ((whole, "All the time"), (close, "Around the changes"))
@@ -38,26 +36,32 @@ def destinations(run: Run, names: Names) -> Html:
         "destinations",
         "Destinations over time",
         *(figures or [tag("p", "No message was decided.")]),
-        _steps(run),
+        changes.listed(run),
     )
 
 
-def levels(run: Run) -> Html | None:
-    """The section: what each priority got; None where there is one only."""
-    whole, close = run.facts.over_time, run.facts.around_changes
+def levels(run: Summary, names: Names) -> Html | None:
+    """The section: what each priority got, cluster by cluster; None where there is one only."""
+    whole, close = run.told.over_time, run.told.around_changes
     if whole is None or not whole.levels:
         return None
+    clusters = dict.fromkeys(each.cluster or "" for each in whole.levels)
     figures = [
-        _chart(run, each, _by_level(each), title, parts=True)
+        _chart(run, each, layers, f"{_of(cluster, names)}{title}", parts=True)
+        for cluster in clusters
         for each, title in ((whole, "All the time"), (close, "Around the changes"))
-        if each is not None
+        if each is not None and (layers := _by_level(each, cluster))
     ]
     return section("levels", "Levels in use", *figures)
 
 
-def outcomes(run: Run) -> Html | None:
+def _of(cluster: str, names: Names) -> str:
+    return f"{visible(cluster, LONGEST_NAME)}: " if names.with_cluster else ""
+
+
+def outcomes(run: Summary) -> Html | None:
     """A chart of outcomes; None where all are the same."""
-    whole = run.facts.over_time
+    whole = run.told.over_time
     if whole is None or len(whole.outcomes) < 2:
         return None
     return _chart(run, whole, _by_outcome(whole), "Outcomes over time", parts=False)
@@ -69,12 +73,15 @@ def _by_destination(seen: OverTime, names: Names) -> list[Layer]:
         if each.cluster is None or each.name is None:
             found.append(Layer("all others", OTHERS, each.counts))
         else:
-            found.append(Layer(names(each.cluster, each.name), PALETTE[k], each.counts))
+            found.append(
+                Layer(names(each.cluster, each.subject, each.name), PALETTE[k], each.counts)
+            )
     return found
 
 
-def _by_level(seen: OverTime) -> list[Layer]:
-    first, rest = seen.levels[:MOST_LEVELS], seen.levels[MOST_LEVELS:]
+def _by_level(seen: OverTime, cluster: str) -> list[Layer]:
+    own = [each for each in seen.levels if each.cluster == cluster]
+    first, rest = own[:MOST_LEVELS], own[MOST_LEVELS:]
     found = [
         Layer(f"priority {each.name}", PALETTE[k], each.counts) for k, each in enumerate(first)
     ]
@@ -94,23 +101,26 @@ def _by_outcome(seen: OverTime) -> list[Layer]:
     ]
 
 
-def _chart(run: Run, seen: OverTime, layers: list[Layer], title: str, *, parts: bool) -> Html:
+def _chart(run: Summary, seen: OverTime, layers: list[Layer], title: str, *, parts: bool) -> Html:
     axis = _axis(seen)
     marks = _marks(run, seen, dates=axis.dates)
     times = [moment(seen.start + k * seen.width) for k in range(len(axis.starts))]
-    what = "Parts of the messages" if parts else "Messages"
-    about = f"{what} in each {every(seen.width)}"
+    what = counted(run)
+    about = f"Parts of the {what}" if parts else what.capitalize()
+    about += f" in each {every(seen.width)}"
     listing = table(
         ["from", *(layer.name for layer in layers)],
         [[time, *(f"{layer.counts[k]:,}" for layer in layers)] for k, time in enumerate(times)],
     )
-    entries = [key("dash", "a change, by its number")] if marks else []
+    own = [mark for mark in marks if not mark.follows]
+    entries = [key("dash", "a change, by its number")] if own else []
+    entries += [key("dot", "a follow-up step")] if len(own) < len(marks) else []
     return figure(
         title,
         about,
-        stacked(layers, axis, marks, parts=parts),
+        stacked(layers, axis, marks, what, parts=parts),
         f"{title}: {about}, from {times[0]} on, as stacked bars of "
-        f"{plural(len(layers), 'series')}, with {plural(len(marks), 'change')} marked.",
+        f"{plural(len(layers), 'series')}, with {plural(len(own), 'change')} marked.",
         legend(layers, *entries),
         numbers(listing),
         stack=True,
@@ -134,21 +144,28 @@ def _place(micros: int, *, dates: bool) -> float:
     return micros // unit if micros % unit == 0 else micros / unit
 
 
-def _marks(run: Run, seen: OverTime, *, dates: bool) -> list[Mark]:
-    """The changes inside, one line a bin; those that stand close together share their numbers."""
+def _marks(run: Summary, seen: OverTime, *, dates: bool) -> list[Mark]:
+    """The steps inside, one line a bin; changes that stand close together share their numbers."""
     end = seen.start + seen.width * _bins(seen)
-    told = {step.time: ", ".join(step.changes) for step in run.facts.steps}
+    told = {step.time: ", ".join(step.changes) for step in run.told.changes.first}
     inside = [
-        (k, phase.since)
-        for k, phase in enumerate(run.phases)
+        (k, phase.since, phase.follows)
+        for k, phase in zip(changes.numbers(run.phases), run.phases, strict=True)
         if phase.since is not None and seen.start <= phase.since < end
     ]
-    labels = _labels(inside, (end - seen.start) // MOST_LABELS)
+    own = [(k, time) for k, time, follows in inside if not follows]
+    labels = _labels(own, (end - seen.start) // MOST_LABELS)
     drawn: dict[int, Mark] = {}
-    for k, time in inside:
+    for k, time in own:
         text = visible(f"{k}: {told.get(time, moment(time))}")
         mark = Mark(_place(time, dates=dates), labels.get(k, ""), text)
         drawn.setdefault((time - seen.start) // seen.width, mark)
+    for k, time, follows in inside:
+        if follows:
+            mark = Mark(
+                _place(time, dates=dates), "", f"a follow-up step after change {k}", follows
+            )
+            drawn.setdefault((time - seen.start) // seen.width, mark)
     return list(drawn.values())
 
 
@@ -163,31 +180,3 @@ def _labels(changes: Sequence[tuple[int, int]], room: int) -> dict[int, str]:
             together.append([k])
             begins = time
     return {each[0]: "-".join(map(str, dict.fromkeys((each[0], each[-1])))) for each in together}
-
-
-def _steps(run: Run) -> Html:
-    """The changes as a numbered list."""
-    number = {phase.since: k for k, phase in enumerate(run.phases)}
-    known = [step for step in run.facts.steps if step.time in number]
-    if not known:
-        return tag("p", "Nothing changed in the cluster.", class_="soft")
-    items = [_step(step, number[step.time]) for step in known]
-    folded = tag(
-        "details",
-        tag("summary", plural(len(items) - MOST_STEPS, "more change")),
-        tag("ol", *items[MOST_STEPS:], class_="steps"),
-    )
-    left = len(run.phases) - 1 - len(known)
-    return tag(
-        "div",
-        tag("h3", "What changed"),
-        tag("ol", *items[:MOST_STEPS], class_="steps"),
-        folded if len(items) > MOST_STEPS else "",
-        tag("p", f"… {left:,} more in journal.json", class_="soft") if left > 0 else "",
-    )
-
-
-def _step(step: Step, number: int) -> Html:
-    changes = ", ".join(visible(change, LONGEST_CHANGE) for change in step.changes)
-    more = f" and {step.more:,} more" if step.more else ""
-    return tag("li", tag("b", moment(step.time)), f": {changes}{more}", value=number)

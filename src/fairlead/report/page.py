@@ -12,19 +12,19 @@ from fairlead.report import charts, over_time, rest
 from fairlead.report.headline import headline
 from fairlead.report.markup import Html, code, tag
 from fairlead.report.shares import shares
-from fairlead.report.told import Run
 from fairlead.report.words import Names, visible
+from fairlead.summary import Summary
 
 DOCTYPE: Final = "<!DOCTYPE html>\n"
 
 
-def whole(run: Run) -> str:
+def whole(run: Summary) -> str:
     """The page as text."""
-    names = Names(with_cluster=run.several_clusters)
+    names = Names(with_cluster=run.told.policies.number > 1)
     sections = (
         shares(run, names),
         over_time.destinations(run, names),
-        over_time.levels(run),
+        over_time.levels(run, names),
         rest.outcomes(run),
         rest.groups(run),
         rest.streams(run),
@@ -32,7 +32,7 @@ def whole(run: Run) -> str:
         rest.reproduce(run),
     )
     program = _program()
-    made = run.facts.made
+    made = run.told.made
     head = tag(
         "head",
         tag("meta", charset="utf-8"),

@@ -7,8 +7,14 @@ from typing import Final
 
 from fairlead.report.charts import Layer, Spec
 from fairlead.report.markup import Child, Html, data, tag, together
+from fairlead.summary import Summary
 
 MOST_ROWS: Final = 50
+
+
+def counted(run: Summary) -> str:
+    """What a chart counts: rows of decisions, which are messages where each has one."""
+    return "decisions" if run.several_each else "messages"
 
 
 def section(anchor: str, title: str, *children: Child) -> Html:
@@ -18,20 +24,27 @@ def section(anchor: str, title: str, *children: Child) -> Html:
 
 
 def table(
-    columns: Sequence[str], rows: Sequence[Sequence[str]], *, texts: int = 1, total: int = 0
+    columns: Sequence[str],
+    rows: Sequence[Sequence[str]],
+    *,
+    texts: int = 1,
+    total: int = 0,
+    left_in: str = "summary.json",
 ) -> Html:
     """A table of at most 50 rows; after the first columns, which are `texts`, stand numbers.
 
-    `total`: how many rows there would be, if `rows` are only the first.
+    Columns in which nothing stands are left out.
+    `total`: how many rows there would be, if `rows` are only the first. `left_in`: where the
+    others stand.
     """
-    kinds = ["text" if k < texts else "n" for k in range(len(columns))]
-    head = [tag("th", name, class_=k, scope="col") for name, k in zip(columns, kinds, strict=True)]
+    kept = {k: "text" if k < texts else "n" for k in range(len(columns)) if any(r[k] for r in rows)}
+    head = [tag("th", columns[k], class_=kind, scope="col") for k, kind in kept.items()]
     body = [
-        tag("tr", *(tag("td", cell, class_=k) for cell, k in zip(row, kinds, strict=True)))
+        tag("tr", *(tag("td", row[k], class_=kind) for k, kind in kept.items()))
         for row in rows[:MOST_ROWS]
     ]
     left = max(total, len(rows)) - len(body)
-    after = tag("p", f"… {left:,} more in summary.json", class_="soft") if left else ""
+    after = tag("p", f"… {left:,} more in {left_in}", class_="soft") if left else ""
     listing = tag("table", tag("thead", tag("tr", *head)), tag("tbody", *body))
     return together([tag("div", listing, class_="scroll"), after])
 

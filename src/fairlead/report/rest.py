@@ -4,18 +4,20 @@ from __future__ import annotations
 
 from typing import Final
 
+from fairlead.balance.in_words import InWords
 from fairlead.report.charts import PALETTE, Bar, bars
 from fairlead.report.markup import Html, tag, together
 from fairlead.report.over_time import outcomes as outcomes_over_time
 from fairlead.report.parts import figure, numbers, section, table
-from fairlead.report.told import InWords, Run
 from fairlead.report.words import percent, plural, visible
+from fairlead.summary import Summary
 
 MOST_REASONS: Final = 12
+NAMELESS: Final = "(no name)"
 NO_ORDER: Final = "order inside groups is not promised"
 
 
-def outcomes(run: Run) -> Html:
+def outcomes(run: Summary) -> Html:
     """What became of the rows."""
     chart = outcomes_over_time(run)
     each = ", ".join(f"{n:,} {outcome}" for outcome, n in run.outcomes.items()) or "none"
@@ -33,7 +35,7 @@ def outcomes(run: Run) -> Html:
     )
 
 
-def _rejects(run: Run) -> Html:
+def _rejects(run: Summary) -> Html:
     ordered = sorted(run.rejections.items(), key=lambda each: (-each[1], each[0]))
     rows = [Bar(visible(reason, 48), n, f"{n:,}") for reason, n in ordered[:MOST_REASONS]]
     listing = table(["reason", "rows"], [[visible(reason), f"{n:,}"] for reason, n in ordered])
@@ -46,9 +48,9 @@ def _rejects(run: Run) -> Html:
     )
 
 
-def groups(run: Run) -> Html | None:
+def groups(run: Summary) -> Html | None:
     """Whether groups stayed together; None where there are none in the table."""
-    found = run.facts.groups
+    found = run.told.groups
     if found is None:
         return None
     if not found.number:
@@ -65,20 +67,21 @@ def groups(run: Run) -> Html | None:
     return section("groups", "Groups", warning)
 
 
-def streams(run: Run) -> Html:
+def streams(run: Summary) -> Html:
     """The busiest streams."""
-    found = run.facts.streams
-    about = "A stream is the messages whose choices share one state."
+    found = run.told.streams
+    about = "A stream is the messages of one cluster, and queue or subject: sequence counts them."
     if found.number < 2:
         told = f"{about} All messages are one stream." if found.number else about
         return section("streams", "Streams", tag("p", told))
     rows = [
-        Bar(f"{k}. {visible(each.name, 40)}", each.messages, f"{each.messages:,}")
+        Bar(f"{k}. {visible(each.name, 40) or NAMELESS}", each.messages, f"{each.messages:,}")
         for k, each in enumerate(found.busiest, 1)
     ]
     shown = f"The {len(rows)} busiest of {found.number:,}" if len(rows) < found.number else "All"
     listing = table(
-        ["stream", "messages"], [[visible(s.name), f"{s.messages:,}"] for s in found.busiest]
+        ["stream", "messages"],
+        [[visible(s.name) or NAMELESS, f"{s.messages:,}"] for s in found.busiest],
     )
     return section(
         "streams",
@@ -93,9 +96,9 @@ def streams(run: Run) -> Html:
     )
 
 
-def policies(run: Run) -> Html:
+def policies(run: Summary) -> Html:
     """The effective policies, as `fairlead check` says them."""
-    found = run.facts.policies
+    found = run.told.policies
     parts = [
         _in_words(words, total)
         for words, total in zip(found.shown, found.destinations, strict=True)
@@ -106,18 +109,18 @@ def policies(run: Run) -> Html:
 
 
 def _in_words(words: InWords, total: int) -> Html:
-    weights = sum(each.weight or 0 for each in words.destinations)
-    whole = total == len(words.destinations) and weights
     rows = [
         [
-            visible(each.name),
+            visible(each.name if each.subject is None else f"{each.name}@{each.subject}"),
             visible(each.address),
+            each.condition,
             "" if each.weight is None else f"{each.weight:,}",
-            percent(each.weight / weights) if whole and each.weight is not None else "",
+            "" if each.share is None else percent(each.share),
         ]
         for each in words.destinations
     ]
-    listing = table(["destination", "address", "weight", "share"], rows, texts=2, total=total)
+    columns = ["destination", "address", "condition", "weight", "share"]
+    listing = table(columns, rows, texts=3, total=total, left_in="journal.json")
     return together(
         [
             tag("h3", f"{visible(words.cluster)}: {words.policy}"),
@@ -133,9 +136,9 @@ def _in_words(words: InWords, total: int) -> Html:
     )
 
 
-def reproduce(run: Run) -> Html:
+def reproduce(run: Summary) -> Html:
     """How to make the same run again, and how to see that it is the same."""
-    made = run.facts.made
+    made = run.told.made
     rows = [
         ["messages", visible(made.messages)],
         ["messages in", f"{run.read:,}"],

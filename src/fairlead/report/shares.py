@@ -6,21 +6,24 @@ from collections.abc import Sequence
 from typing import Final
 
 from fairlead.report import deviation
+from fairlead.report.changes import titles
 from fairlead.report.charts import BAR, Bar, bars
 from fairlead.report.markup import Html, tag
-from fairlead.report.parts import figure, key, numbers, section, table
-from fairlead.report.told import Phase, Run, Share
-from fairlead.report.words import Names, moment, percent, plural
+from fairlead.report.parts import MOST_ROWS, counted, figure, key, numbers, section, table
+from fairlead.report.words import Names, percent, plural
+from fairlead.summary import Phase, Share, Summary
 
 MOST_PHASES: Final = 6
 MOST_BARS: Final = 12
 
 
-def shares(run: Run, names: Names) -> Html:
+def shares(run: Summary, names: Names) -> Html:
     """The section; a chart for each phase, the phases with the most messages."""
-    busy = [(k, phase) for k, phase in enumerate(run.phases) if phase.messages]
-    chosen = sorted(sorted(busy, key=lambda each: -each[1].messages)[:MOST_PHASES])
-    cards = [_card(k, phase, names, several=run.several_clusters) for k, phase in chosen]
+    called = zip(titles(run.phases), run.phases, strict=True)
+    busy = [(title, phase) for title, phase in called if phase.messages]
+    most = sorted(busy, key=lambda each: -each[1].messages)[:MOST_PHASES]
+    chosen = [each for each in busy if each in most]
+    cards = [_card(title, phase, names) for title, phase in chosen]
     weighed = deviation.weighed(phase for _, phase in chosen)
     ticks = [key("tick", "its share by weight")] if weighed else []
     return section(
@@ -28,7 +31,7 @@ def shares(run: Run, names: Names) -> Html:
         "Shares against weights" if weighed else "Shares",
         tag(
             "ul",
-            tag("li", tag("i", style=f"--c:{BAR}"), "share of the messages"),
+            tag("li", tag("i", style=f"--c:{BAR}"), f"share of the {counted(run)}"),
             *ticks,
             class_="legend",
         ),
@@ -37,12 +40,9 @@ def shares(run: Run, names: Names) -> Html:
     )
 
 
-def _others(busy: Sequence[tuple[int, Phase]], names: Names) -> Html:
+def _others(busy: Sequence[tuple[str, Phase]], names: Names) -> Html:
     """All phases in a table, where not all have a chart."""
-    rows = [
-        [since(k, phase), deviation.told([phase], names), f"{phase.messages:,}"]
-        for k, phase in busy
-    ]
+    rows = [[title, deviation.told([phase], names), f"{phase.messages:,}"] for title, phase in busy]
     title = f"The {MOST_PHASES} times with the most messages are drawn; all {len(busy):,}"
     return tag(
         "details",
@@ -51,20 +51,13 @@ def _others(busy: Sequence[tuple[int, Phase]], names: Names) -> Html:
     )
 
 
-def since(k: int, phase: Phase) -> str:
-    """What a phase is called."""
-    if phase.since is None:
-        return "from the beginning"
-    return f"after change {k}, since {moment(phase.since)}"
-
-
-def _card(k: int, phase: Phase, names: Names, *, several: bool) -> Html:
-    ordered = sorted(phase.shares, key=lambda share: -share.messages)
-    top = set(map(id, ordered[:MOST_BARS]))
+def _card(title: str, phase: Phase, names: Names) -> Html:
+    top = set(map(id, phase.busiest(MOST_BARS)))
     shown = [share for share in phase.shares if id(share) in top]
-    title = since(k, phase)
+    several = names.with_cluster
     title = title[0].upper() + title[1:]
-    about = plural(phase.messages, "message") + "."
+    about = plural(phase.messages, "message")
+    about += "." if phase.rows == phase.messages else f", {plural(phase.rows, 'decision')}."
     if deviation.weighed([phase]):
         about += f" {deviation.told([phase], names)}"
     hidden = len(phase.shares) - len(shown)
@@ -73,8 +66,9 @@ def _card(k: int, phase: Phase, names: Names, *, several: bool) -> Html:
     columns = ["destination", "messages", "share", "weight", "by weight", "points"]
     listing = table(
         (["cluster"] if several else []) + columns,
-        [_row(share, names, several=several) for share in ordered],
+        [_row(share, names, several=several) for share in phase.busiest(MOST_ROWS)],
         texts=2 if several else 1,
+        total=len(phase.shares),
     )
     return figure(
         title,
@@ -86,7 +80,7 @@ def _card(k: int, phase: Phase, names: Names, *, several: bool) -> Html:
 
 
 def _bar(share: Share, names: Names) -> Bar:
-    name = names(share.cluster, share.destination)
+    name = names(share.cluster, share.subject, share.destination)
     return Bar(name, share.share, percent(share.share), share.expected)
 
 
@@ -94,7 +88,7 @@ def _row(share: Share, names: Names, *, several: bool) -> Sequence[str]:
     expected = share.expected
     return (
         *([share.cluster] if several else []),
-        names(share.cluster, share.destination),
+        names(share.cluster, share.subject, share.destination),
         f"{share.messages:,}",
         percent(share.share),
         "" if share.weight is None else f"{share.weight:,}",

@@ -94,14 +94,15 @@ class Names:
     def __init__(self, *, with_cluster: bool) -> None:
         """`with_cluster`: whether a name is told with its cluster's."""
         self.with_cluster = with_cluster
-        self.given: dict[tuple[str, str], str] = {}
+        self.given: dict[tuple[str, str | None, str], str] = {}
         self.taken: set[str] = set()
 
-    def __call__(self, cluster: str, name: str) -> str:
-        """The short name, the same each time."""
-        place = (cluster, name)
+    def __call__(self, cluster: str, subject: str | None, name: str) -> str:
+        """The short name, the same each time; one of a subject is told as changes name it."""
+        place = (cluster, subject, name)
         if place not in self.given:
-            full = f"{cluster} / {name}" if self.with_cluster else name
+            full = name if subject is None else f"{name}@{subject}"
+            full = f"{cluster} / {full}" if self.with_cluster else full
             self.given[place] = self._free(visible(full, LONGEST_NAME))
         return self.given[place]
 

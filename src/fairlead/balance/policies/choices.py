@@ -99,7 +99,7 @@ class Choice(ABC):
         """Destination i counts by so many per mille of its weight."""
 
     def weights(self, listed: Sequence[Any], passing: Sequence[bool]) -> dict[str, int]:
-        """The weights by which the shares can be judged; empty where there are none."""
+        """The weights of those that get through; empty where weights do not decide."""
         return {}
 
 
@@ -170,9 +170,6 @@ class Circular(Choice):
 
     def changed(self, rule: Rule, i: int, news: News) -> None:
         _connect(rule, i, passes=news.passes)
-
-    def weights(self, listed: Sequence[Any], passing: Sequence[bool]) -> dict[str, int]:
-        return {each.name: 1 for each, ok in zip(listed, passing, strict=True) if ok}
 
 
 class ByFirstByName(Choice):

@@ -201,8 +201,10 @@ class Composed(ReturningPolicy[Any]):
         for step in self.steps:
             left = step.keep({}, left)
         kept = {each.name for each in left}
-        found = self.choice.weights(self.listed, [each.name in kept for each in self.listed])
-        return self.in_part(found) if self.paces else found
+        return self.choice.weights(self.listed, [each.name in kept for each in self.listed])
+
+    def in_effect(self) -> dict[str, int]:
+        return self.in_part(self.weights())
 
     def reset(self) -> None:
         passing = [self.passes(each) for each in self.listed]

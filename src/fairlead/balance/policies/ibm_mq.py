@@ -266,14 +266,16 @@ class IbmMq(Policy[IbmMqTables, Put, Candidate]):
             return None
         member = own[0].member
         if key.via_cluster_channel:
-            return Taken(member, "local", "3: the message came in over a cluster channel")
+            return Taken(
+                member, "local", "the message came in over a cluster channel (IBM's step 3)"
+            )
         if any(c.queue is None and c.alias is None for c in own):
-            return Taken(member, "local", "3: the queue manager given is the local one")
+            return Taken(member, "local", "the queue manager given is the local one (IBM's step 3)")
         uses = {c.queue.use_queue for c in own if c.queue}
         if LOCAL in uses:
-            return Taken(member, "local", "3: the queue's use_queue is local")
+            return Taken(member, "local", "the queue's use_queue is local (IBM's step 3)")
         if "queue-manager" in uses and self.objects[self._local].use_queue == LOCAL:
-            return Taken(member, "local", "3: the queue manager's use_queue is local")
+            return Taken(member, "local", "the queue manager's use_queue is local (IBM's step 3)")
         return None
 
     # changes
@@ -325,14 +327,14 @@ class IbmMq(Policy[IbmMqTables, Put, Candidate]):
         steps = [f"{e.name}: {e.about}" for e in self._eliminations]
         recent = self.objects[self._local].most_recently_used_channels
         local = (
-            "local: 3: a local instance is chosen at once if use_queue says so, "
-            "or if the message came in over a cluster channel"
+            "local: a local instance is chosen at once if use_queue says so, "
+            "or if the message came in over a cluster channel (IBM's step 3)"
         )
         rule = (
-            "choose least-served (12): the lowest sequence factor; ties to the least recently "
-            "used channel, then by name"
+            "choose least-served: the lowest sequence factor; ties to the least recently used "
+            "channel, then by name (IBM's step 12)"
         )
-        limit = f"11c: only the {recent} most recently used channels are kept"
+        limit = f"only the {recent} most recently used channels are kept (IBM's step 11c)"
         return [*steps[:STEPS_1_AND_2], local, *steps[STEPS_1_AND_2:], limit, rule]
 
 

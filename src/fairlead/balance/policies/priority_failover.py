@@ -252,6 +252,9 @@ class PriorityFailover(ReturningPolicy[FailoverTables]):
         self._look()
 
     def weights(self) -> dict[str, int]:
+        return {each.name: each.weight for each in self.listed if each.name in self._got}
+
+    def in_effect(self) -> dict[str, int]:
         return dict(self._got)
 
     def reset(self) -> None:

@@ -271,6 +271,19 @@ class SmartSockets(Policy[SmartSocketsTables, Publication, Receiver]):
             raise ValueError(destination)
         return found
 
+    def destinations(self) -> Sequence[int]:
+        return range(len(self.refs))
+
+    def subject(self, member: int) -> str:
+        return self.whose(member).owner
+
+    def condition(self, member: int) -> str:
+        each = self.objects[self.whose(member)]
+        found = [] if each.present else ["absent"]
+        found += ["warm"] if is_warm(each) else [] if each.connected else ["disconnected"]
+        found += [] if each.load_balanced else ["balancing off"]
+        return ", ".join(found)
+
     def whose(self, member: int) -> Ref:
         return self.refs[member % len(self.refs)]
 
