@@ -544,6 +544,22 @@ def test_diff_fails_where_it_is_told_to(desk: Desk, runs: tuple[str, str]) -> No
     assert desk.run("diff", *runs, "--fail-if", "moved > 100%", "--fail-if", "lost > 0") == 0
     assert desk.run("diff", *runs, "--fail-if", "lost > 0", "--fail-if", "moved > 5%") == 3
     assert "fails: moved > 5%: moved is " in desk.out
+    assert desk.run("diff", *runs, "--fail-if", "only_before > 0") == 0
+
+
+def test_a_condition_with_nothing_to_look_at_is_refused(desk: Desk) -> None:
+    for name, id_ in (("one", "a"), ("two", "b")):
+        assert desk.dispatch(desk.write("m.csv", f"id,time\n{id_},1\n"), to=name) == 0
+    both = desk / "one", desk / "two"
+    assert "moved > 5%: found no message that is in both runs" in desk.refused(
+        "diff", *both, "--fail-if", "moved > 5%"
+    )
+    assert f"in both: 0; only in {both[0]}: 1; only in {both[1]}: 1" in desk.out
+    assert desk.run("diff", *both, "--fail-if", "only_after > 0%") == 3
+    same = both[0], both[0]
+    assert "found no message with a group" in desk.refused(
+        "diff", *same, "--fail-if", "groups_moved > 0"
+    )
 
 
 @pytest.mark.parametrize(
@@ -552,7 +568,7 @@ def test_diff_fails_where_it_is_told_to(desk: Desk, runs: tuple[str, str]) -> No
         ("moved", "allowed: NAME > NUMBER"),
         ("moved > x", "allowed: NAME > NUMBER"),
         ("moved > -1", "allowed: NAME > NUMBER"),
-        ("movd > 1", "allowed: moved, lost, won, groups_moved; did you mean 'moved'?"),
+        ("movd > 1", "groups_moved, only_before, only_after; did you mean 'moved'?"),
     ],
 )
 def test_a_condition_that_means_nothing_is_refused(desk: Desk, condition: str, told: str) -> None:

@@ -184,7 +184,8 @@ def diff(
 ) -> None:
     """Compare two runs: which messages and groups moved, who gains, who loses.
 
-    `--fail-if` looks at moved, lost, won or groups_moved, as a number or in per cent.
+    `--fail-if` looks at moved, lost, won, groups_moved, only_before or only_after (messages that
+    one run has and the other not), as a number or in per cent.
 
     Example: `fairlead diff routed routed-new --fail-if "moved > 5%" --fail-if "lost > 0"`
     """
