@@ -365,6 +365,52 @@ def test_bad_rows_are_rejected_with_reasons(on_spark: Desk) -> None:
     assert not list(desk.folder.glob(".*"))
 
 
+LINES = """id,time,note
+a,1,"one
+two"
+b,2,"say ""hi"", or no"
+c,3,5" pipe
+d,4,x,more
+e,5
+f,6,"x, y"
+"""
+
+
+def test_lines_that_are_no_rows_are_rejected(on_spark: Desk) -> None:
+    desk = on_spark
+    given = desk.write("m.csv", LINES)
+    assert desk.dispatch(given, "--format", "csv") == 0, desk.err
+    assert "in 7 = decided 4 + rejected 3" in desk.out
+    assert "rejected, row: 3" in desk.out
+    assert {row["id"]: row["note"] for row in desk.rows()}["f"] == "x, y"
+    cut = "a part of a quoted text with a line break, allowed: with the option multiLine=true"
+    assert sorted(row["reason"] for row in desk.rows("rejected")) == [
+        "row: found 'd,4,x,more', allowed: a cell for each column",
+        "row: found 'e,5', allowed: a cell for each column",
+        f"row: found 'two\"', {cut}",
+    ]
+    numbered = ("--number-rows", "--drop", "id", "--column", "time=0", "--drop", "note")
+    assert desk.dispatch(given, *numbered, "--overwrite") == 0, desk.err
+    assert "rejected, row: 3" in desk.out
+    more = ("--read-option", "multiLine=true", "--format", "csv")
+    assert desk.dispatch(given, "--overwrite", *more) == 0, desk.err
+    assert {row["id"]: row["note"] for row in desk.rows()}["a"] == "one\ntwo"
+
+
+@pytest.mark.parametrize("header", ["id,time,id", "Id,time,ID"])
+def test_a_header_that_names_a_column_twice_is_refused(on_spark: Desk, header: str) -> None:
+    line = on_spark.not_dispatched(on_spark.write("m.csv", f"{header}\na,1,b\n"))
+    assert "m.csv: column" in line
+    assert "found 2 times in the header, allowed: once" in line
+
+
+def test_columns_may_end_in_their_places(on_spark: Desk) -> None:
+    given = on_spark.write("m.csv", "c0,c1,id,time\na,1,b,2\n")
+    assert on_spark.dispatch(given) == 0, on_spark.err
+    (row,) = on_spark.rows()
+    assert (row["c0"], row["c1"]) == ("a", "1")
+
+
 def test_a_table_without_messages(on_spark: Desk) -> None:
     desk = on_spark
     assert desk.dispatch(desk.write("m.csv", "id,time\n"), "--format", "csv") == 0

@@ -32,7 +32,7 @@ from fairlead.pipeline.deliver import Delivery
 from fairlead.pipeline.facts import Facts, made
 from fairlead.pipeline.measure import Phase, check_nothing_lost, digest, outcomes, phases
 from fairlead.pipeline.measure import messages as messages_of
-from fairlead.pipeline.read import checked
+from fairlead.pipeline.read import checked, own_columns
 from fairlead.pipeline.route import States, in_blocks, route, spelled
 from fairlead.pipeline.survey import (
     Survey,
@@ -129,7 +129,7 @@ def rejected(
     """
     plan = Plan([clusters] if isinstance(clusters, Cluster) else list(clusters), list(changes))
     rows = accept(checked(messages, "messages"), plan)
-    return _rejected(rows if trust_ids else unique(rows), messages.columns)
+    return _rejected(rows if trust_ids else unique(rows), own_columns(messages))
 
 
 def _rejected(rows: DataFrame, columns: Sequence[str]) -> DataFrame:
@@ -153,7 +153,7 @@ def prepare(
     `as_in_files`: the table comes straight from files, so rows lie together as they do there.
     """
     plan = Plan([clusters] if isinstance(clusters, Cluster) else list(clusters), list(changes))
-    columns = checked(messages, where).columns
+    columns = own_columns(checked(messages, where))
     check_columns(plan, columns, where, "; map one with --column {}=…")
     _check_keys(plan, messages, where)
     rows = accepted = accept(messages, plan)

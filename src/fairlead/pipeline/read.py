@@ -9,12 +9,13 @@ from pathlib import Path
 
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import AnalysisException, ParseException, PySparkException
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame, DataFrameReader, SparkSession
 from pyspark.sql import functions as F
+from pyspark.sql.types import StringType, StructField, StructType
 
 from fairlead.balance.objects import hint, listed
 from fairlead.errors import MessageError, UserError
-from fairlead.pipeline.columns import CSV, PREFIX, RESERVED, quoted
+from fairlead.pipeline.columns import CSV, MALFORMED, PREFIX, RESERVED, quoted
 from fairlead.pipeline.place import local
 
 __all__ = ["read"]
@@ -56,19 +57,28 @@ def read(
     `input_format`: what the path's ending does not say (`csv`, `json`, `parquet`, `text`, `orc`).
     `columns`: name → Spark SQL expression over the file's columns. `drop`: columns to leave out.
     `number_rows`: `id` is the file's name (below the folder) and the row's number in it, from 1.
-    `options`: of Spark's reader. Raises UserError naming the file and what is wrong with it.
+    `options`: of Spark's reader. CSV has a column MALFORMED, too. Raises UserError naming the file
+    and what is wrong with it.
     """
     found_format = input_format or _format_of(path)
-    reader = spark.read.format(found_format).options(**OPTIONS.get(found_format, {}))
+    said = dict(OPTIONS.get(found_format, {}))
     if _has_plain_folders(path):
-        reader = reader.option("recursiveFileLookup", "true")
+        said["recursiveFileLookup"] = "true"
+    said.update(options or {})
+
+    def reader() -> DataFrameReader:
+        return spark.read.format(found_format).options(**said)
+
     try:
-        table = reader.options(**(options or {})).load(path)
+        table = reader().load(path)
         names = table.columns
     except (PySparkException, Py4JJavaError) as error:
         raise UserError(f"{path}: not a table of format {found_format}: {_first(error)}") from None
     if not names:
         raise UserError(f"{path}: not a table: found no columns")
+    if found_format == "csv":
+        _check_header(reader(), table, path)
+        table = _with_malformed(reader(), table, path)
     mapped = dict(columns or {})
     if number_rows and IDENTITY in mapped:
         raise UserError("--number-rows makes the column id; --column id=… would be ignored")
@@ -89,6 +99,36 @@ def read(
     return _mapped(table, path, mapped, dropped)
 
 
+def _check_header(reader: DataFrameReader, table: DataFrame, path: str) -> None:
+    """Refuse columns of one name, to which Spark has added their places: id0 and id2."""
+    bases = [name.removesuffix(str(k)) for k, name in enumerate(table.columns)]
+    placed = Counter(
+        base.lower() for base, name in zip(bases, table.columns, strict=True) if base != name
+    )
+    if not any(times > 1 for times in placed.values()):
+        return
+    # The names may as well be the file's own: only its first row can tell.
+    first = reader.options(header="false").load(path).first()
+    found = Counter(str(cell).lower() for cell in first or ())
+    for base in bases:
+        if placed[base.lower()] > 1 and found[base.lower()] > 1:
+            raise MessageError(
+                f"{path}: column {base!r}: found {found[base.lower()]} times in the header, "
+                "allowed: once (upper and lower case are alike)"
+            )
+
+
+def _with_malformed(reader: DataFrameReader, table: DataFrame, path: str) -> DataFrame:
+    """The table with MALFORMED; Spark tells of such rows only where the schema has a place."""
+    schema = StructType([*table.schema.fields, StructField(MALFORMED, StringType())])
+    # With pruning, cells would be counted among the columns that a query happens to need.
+    options = {"columnNameOfCorruptRecord": MALFORMED, "columnPruning": "false"}
+    found = reader.options(**options).schema(schema).load(path)
+    # Always true, but Spark refuses a query that looks at nothing but the place.
+    seen = F.length(F.coalesce(quoted(table.columns[0]).cast("string"), F.lit(""))) >= 0
+    return found.withColumn(MALFORMED, F.when(seen, F.col(MALFORMED)))
+
+
 def _mapped(
     table: DataFrame, path: str, columns: Mapping[str, str], drop: Sequence[str]
 ) -> DataFrame:
@@ -99,14 +139,20 @@ def _mapped(
         return found if found.columns else table
     except (AnalysisException, ParseException) as error:
         spelled = ", ".join(f"{name}={expression}" for name, expression in columns.items())
+        has = listed(own_columns(table))
         raise UserError(
-            f"{path}: --column {spelled}: {_first(error)}; the table has: {listed(table.columns)}"
+            f"{path}: --column {spelled}: {_first(error)}; the table has: {has}"
         ) from None
+
+
+def own_columns(table: DataFrame) -> list[str]:
+    """The columns that are the table's own."""
+    return [name for name in table.columns if name != MALFORMED]
 
 
 def checked(messages: DataFrame, where: str) -> DataFrame:
     """Refuse a table without id or time, or with columns that the decisions need."""
-    names = messages.columns
+    names = own_columns(messages)
     for name in ("id", "time"):
         if name not in names:
             way = (
