@@ -201,6 +201,12 @@ def test_bad_changes(on_spark: Desk, policy: str, row: str, told: str) -> None:
 # --- other commands --------------------------------------------------------------------------
 
 
+def test_without_a_command_the_help_is_printed(desk: Desk) -> None:
+    assert desk.run() == 2
+    assert "dispatch" in desk.out
+    assert desk.err == ""
+
+
 def test_version(desk: Desk) -> None:
     assert desk.run("--version") == 0
     assert re.fullmatch(r"fairlead \d+\.\d+.*\n", desk.out)
@@ -277,6 +283,11 @@ def test_tables_that_spark_cannot_read(on_spark: Desk) -> None:
     desk = on_spark
     binary = desk.write("m.parquet", bytes(range(256)) * 4)
     assert f"{binary}: not a table of format parquet" in desk.not_dispatched(binary)
+    given = desk.write("m.csv", messages(1))
+    line = desk.not_dispatched(given, "--input-format", "parquet")
+    assert f"{given}: not a table of format parquet: Encountered error while reading" in line
+    line = desk.not_dispatched(given, "--input-format", "json")
+    assert f"{given}: not a table of format json: found no row in it" in line
     no_time = desk.write("a.csv", "id,tiem\n1,2\n")
     line = desk.not_dispatched(no_time)
     assert "no column 'time', found: id, tiem; did you mean 'tiem'?; map one with" in line

@@ -32,7 +32,8 @@ def guarded(command: Callable[[], object]) -> int:
     except (KeyboardInterrupt, typer.Abort):
         return _say("stopped; nothing was delivered", STOPPED)
     except typer.TyperException as error:
-        return _say(error.format_message(), MISTAKE)
+        line = error.format_message()  # none where the help has been printed instead
+        return _say(line, MISTAKE) if line else MISTAKE
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return DONE

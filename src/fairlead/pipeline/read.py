@@ -40,6 +40,8 @@ OPTIONS: Mapping[str, Mapping[str, str]] = {
 ROW_DIGITS = 10
 """Row numbers are padded, so that ids of one file sort in the file's order."""
 IDENTITY = "id"
+NO_ROW = "_corrupt_record"
+"""Spark's column of the lines that are no JSON; the only one where no line is."""
 
 
 def read(
@@ -76,6 +78,8 @@ def read(
         raise UserError(f"{path}: not a table of format {found_format}: {_first(error)}") from None
     if not names:
         raise UserError(f"{path}: not a table: found no columns")
+    if names == [NO_ROW]:
+        raise UserError(f"{path}: not a table of format {found_format}: found no row in it")
     if found_format == "csv":
         _check_header(reader(), table, path)
         table = _with_malformed(reader(), table, path)
@@ -283,5 +287,7 @@ def _relative(files: Sequence[str], path: str) -> list[str]:
 
 def _first(error: Exception) -> str:
     """The first line of a long error, without its class in brackets."""
-    line = str(error).strip().splitlines()[0]
+    lines = str(error).strip().splitlines()
+    # Of an error from Java the first line only says where Python called it.
+    line = lines[1] if isinstance(error, Py4JJavaError) and len(lines) > 1 else lines[0]
     return line.split("] ", 1)[-1].split(" SQLSTATE")[0].rstrip(". ")
