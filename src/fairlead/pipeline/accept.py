@@ -58,8 +58,7 @@ def accept(messages: DataFrame, plan: Plan) -> DataFrame:
         bad = (_text("service_time") != "") & (
             seconds.isNull() | (seconds < 0) | (seconds > LONGEST_SERVICE)
         )
-        allowed = f"a number of seconds from 0 to {LONGEST_SERVICE}, or empty"
-        reasons.append(_when(bad, _found("service_time", allowed)))
+        allowed = f"a number of seconds from 0 to {LONGEST_SERVICE}"
         limited = [name for name, timed in plan.timed.items() if timed]
         if limited:
             meant = ["", *limited] if len(plan.clusters) == 1 else limited
@@ -68,6 +67,8 @@ def accept(messages: DataFrame, plan: Plan) -> DataFrame:
             )
             served = text(messages, "cluster").isin(meant)
             reasons.append(_when((_text("service_time") == "") & served, missing))
+            reasons.append(_when(bad & served, _found("service_time", allowed)))
+        reasons.append(_when(bad, _found("service_time", f"{allowed}, or empty")))
     heeded = plan.heeds
     for name, words in WORDS.items():
         if name in kinds and name in heeded:

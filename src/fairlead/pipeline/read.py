@@ -62,27 +62,8 @@ def read(
     `options`: of Spark's reader. CSV has a column MALFORMED, too. Raises UserError naming the file
     and what is wrong with it.
     """
-    found_format = input_format or _format_of(path)
-    said = dict(OPTIONS.get(found_format, {}))
-    if _has_plain_folders(path):
-        said["recursiveFileLookup"] = "true"
-    said.update(options or {})
-
-    def reader() -> DataFrameReader:
-        return spark.read.format(found_format).options(**said)
-
-    try:
-        table = reader().load(path)
-        names = table.columns
-    except (PySparkException, Py4JJavaError) as error:
-        raise UserError(f"{path}: not a table of format {found_format}: {_first(error)}") from None
-    if not names:
-        raise UserError(f"{path}: not a table: found no columns")
-    if names == [NO_ROW]:
-        raise UserError(f"{path}: not a table of format {found_format}: found no row in it")
-    if found_format == "csv":
-        _check_header(reader(), table, path)
-        table = _with_malformed(reader(), table, path)
+    table = _loaded(spark, path, input_format or _format_of(path), options or {})
+    names = own_columns(table)
     mapped = dict(columns or {})
     if number_rows and IDENTITY in mapped:
         raise UserError("--number-rows makes the column id; --column id=… would be ignored")
@@ -101,6 +82,33 @@ def read(
     # The table's own id is gone already where rows are numbered.
     dropped = [name for name in drop if not (number_rows and name == IDENTITY)]
     return _mapped(table, path, mapped, dropped)
+
+
+def _loaded(
+    spark: SparkSession, path: str, found_format: str, options: Mapping[str, str]
+) -> DataFrame:
+    """What the files hold, as they are; with MALFORMED where they are CSV."""
+    said = dict(OPTIONS.get(found_format, {}))
+    if _has_plain_folders(path):
+        said["recursiveFileLookup"] = "true"
+    said.update(options)
+
+    def reader() -> DataFrameReader:
+        return spark.read.format(found_format).options(**said)
+
+    try:
+        table = reader().load(path)
+        names = table.columns
+    except (PySparkException, Py4JJavaError) as error:
+        raise UserError(f"{path}: not a table of format {found_format}: {_first(error)}") from None
+    if not names:
+        raise UserError(f"{path}: not a table: found no columns")
+    if names == [NO_ROW]:
+        raise UserError(f"{path}: not a table of format {found_format}: found no row in it")
+    if found_format == "csv":
+        _check_header(reader(), table, path)
+        return _with_malformed(reader(), table, path)
+    return table
 
 
 def _check_header(reader: DataFrameReader, table: DataFrame, path: str) -> None:
@@ -140,7 +148,7 @@ def _mapped(
     try:
         mapped = [F.expr(expression).alias(name) for name, expression in columns.items()]
         found = table.select(*kept, *mapped)
-        return found if found.columns else table
+        return found if own_columns(found) else table
     except (AnalysisException, ParseException) as error:
         spelled = ", ".join(f"{name}={expression}" for name, expression in columns.items())
         has = listed(own_columns(table))
