@@ -133,7 +133,7 @@ def test_threads_that_explain_see_their_own_moment() -> None:
 
 # --- decisions made ahead --------------------------------------------------------------------
 
-SHARED = ("outcome", "cluster", "raw", "stream", "place", "bound_to", "key", "also", "copies")
+SHARED = ("outcome", "cluster", "raw", "stream", "place", "binding", "key", "also", "copies")
 
 
 def all_of(decision: Decision) -> dict[str, object]:

@@ -654,6 +654,7 @@ def test_files_of_one_folder_that_order_columns_otherwise_are_refused(desk: Desk
     assert "header" in line.lower()
 
 
+CONTROL = "a SetPriority message is no work: nobody is chosen for it\n"
 IBM = """policy = "ibm-mq"
 [queue_manager]
 name = "HUB"
@@ -681,21 +682,23 @@ def test_explain_a_run_with_bound_messages(on_spark: Desk) -> None:
     desk = on_spark
     desk.write("mq.toml", IBM)
     rows = ["p1", "p2", "p1", "p3", "p2", "p1"]
-    body = "id,time,queue,producer,bind\n" + "".join(
-        f"m{k},{k},ORDERS,{who},\n" for k, who in enumerate(rows)
+    body = "id,time,queue,producer,bind,cluster\n" + "".join(
+        f"m{k},{k},ORDERS,{who},,\n" for k, who in enumerate(rows)
     )
-    body += "free,9,ORDERS,p1,not-fixed\nlost,10,NONE,,\ncontrol,11,,,sometimes\n"
+    body += "free,9,ORDERS,p1,not-fixed,\nlost,10,NONE,,,\ncontrol,11,,,sometimes,\n"
+    body += "none,12,ORDERS,,,other\n"
     assert desk.dispatch(desk.write("m.csv", body), cluster="mq.toml") == 0, desk.err
     found = {row["id"]: row["destination"] for row in desk.rows()}
     assert found["m0"] == found["m2"] == found["m5"] != found["m1"] == found["m4"]
-    assert desk.summary()["outcomes"] == {"routed": 7, "unknown-queue": 1}
+    assert desk.summary()["outcomes"] == {"no-destination": 1, "routed": 7, "unknown-queue": 1}
     assert "bind: found 'sometimes'" in desk.rows("rejected")[0]["reason"]
     for asked, told in {
-        "m0": "1. TO.A",
-        "m2": "bound: p1",
-        "m4": "bound: p2",
+        "m0": "the first of producer p1",
+        "m2": "it follows producer p1",
+        "m4": "it follows producer p2",
         "free": "would have been chosen",
         "lost": "nobody (unknown-queue)",
+        "none": "there is no cluster 'other'",
     }.items():
         assert desk.run("explain", desk / "o", "--id", asked) == 0, desk.err
         assert told in desk.out
@@ -717,7 +720,7 @@ def test_explain_a_run_with_capacities(on_spark: Desk, file_format: str) -> None
     assert desk.run("explain", desk / "o", "--id", "m4") == 0, desk.err
     assert "m4 -> B" in desk.out
     assert desk.run("explain", desk / "o", "--id", "c") == 0, desk.err
-    assert "SetPriority" in desk.out
+    assert desk.out == "c -> nobody (control)\n" + CONTROL
 
 
 @pytest.mark.parametrize("file_format", ["parquet", "csv", "json"])
@@ -735,6 +738,7 @@ def test_explain_a_run_with_keys(on_spark: Desk, file_format: str) -> None:
         assert desk.run("explain", desk / "o", "--id", row["id"]) == 0, desk.err
         assert f"{row['id']} -> {row['destination']}" in desk.out
         assert ("the key's number" if groups[k] else f"place {k} in the stream") in desk.out
+        assert (f"its key is the group {groups[k]!r}" in desk.out) == bool(groups[k])
     assert desk.run("explain", "-c", desk / "keys.toml", "-m", "group=é") == 0
     assert "the key's number 235179326" in desk.out
     assert "does not read it" in desk.refused("explain", "-c", desk / "keys.toml", "-m", "type2=x")
@@ -799,7 +803,8 @@ def test_groups_stay_and_explain_says_so(on_spark: Desk, file_format: str) -> No
     for place, bound in ((2, True), (4, False), (6, False), (7, True), (8, True)):
         assert desk.run("explain", desk / "o", "--id", f"m{place}") == 0, desk.err
         assert f"m{place} -> {rows[place]['destination']}" in desk.out
-        assert ("bound: " in desk.out) == bound
+        assert ("it follows group" in desk.out) == bound
+        assert ("group g was at A, which has dropped out" in desk.out) == (place == 4)
     nameless = desk.write("n.csv", "id,time\na,1\n")
     assert "no column 'group', found: id, time; affinity" in desk.not_dispatched(
         nameless, cluster="stay.toml"
@@ -818,7 +823,7 @@ def test_a_group_is_explained_beside_a_cluster_that_sends_to_everyone(desk: Desk
     assert desk.summary()["facts"]["groups"] == {"number": 2, "spread": 0}
     assert desk.run("explain", desk / "o", "--id", "b") == 0, desk.err
     assert "b -> A" in desk.out
-    assert "bound: g" in desk.out
+    assert "it follows group g" in desk.out
 
 
 def test_diff_does_not_replace_a_run_that_it_compares(desk: Desk) -> None:

@@ -170,6 +170,14 @@ class Policy(ABC, Generic[T, K, C]):
         """The outcome of a message that loses its last candidate in this elimination."""
         return NO_DESTINATION
 
+    def in_vain(self, member: int) -> str:
+        """Why a message for which this member is chosen is not routed all the same; "": it is."""
+        return ""
+
+    def no_candidates(self, key: K) -> str:
+        """Why there is no candidate for such a message, in words."""
+        return "there is no candidate"
+
     def address(self, member: int) -> str | None:
         """Where a destination is reached, if the policy's objects say."""
         return None
