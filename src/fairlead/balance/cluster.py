@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
@@ -86,6 +86,18 @@ def _numbers(plain: Any) -> Any:  # noqa: ANN401 - plain data of any kind
     return [_numbers(each) for each in plain] if isinstance(plain, list) else plain
 
 
+def clusters_in(given: object) -> list[Cluster]:
+    """One cluster or several, as a list. Raises ConfigError for anything else."""
+    every = list(given) if isinstance(given, Iterable) else [given]
+    found = [each for each in every if isinstance(each, Cluster)]
+    if len(found) < len(every):
+        raise ConfigError(
+            f"clusters: found {given!r}, allowed: a fairlead.Cluster, or several, "
+            "as load_clusters makes them of a file"
+        )
+    return found
+
+
 def _of_plain(plain: Mapping[str, Any], name: str) -> Cluster:
     return Cluster.from_plain(plain, default_name=name)
 
@@ -126,13 +138,11 @@ def _keys(chosen: type[Policy[Any, Any, Any]]) -> set[str]:
 
 
 def resolve(
-    states: Mapping[str, Policy[Any, Any, Any]], changes: Sequence[Change]
+    states: Mapping[str, Policy[Any, Any, Any]], changes: Change | Iterable[Change]
 ) -> list[tuple[int, str, list[Effect]]]:
     """The changes as steps (time, cluster, effects), one for each time and cluster touched."""
-    for change in changes:
-        _check(change)
     steps: dict[tuple[int, str], list[Effect]] = {}
-    for change in sorted(changes, key=lambda change: change.time):
+    for change in sorted(changes_in(changes), key=lambda change: change.time):
         for name, own in _addressed(states, change):
             steps.setdefault((change.time, name), []).append(states[name].resolve(own))
     return [(time, name, effects) for (time, name), effects in steps.items()]
@@ -158,11 +168,20 @@ def with_follow_ups(
     return found
 
 
-def _check(change: object) -> None:
-    if not (isinstance(change, Change) and isinstance(change.time, int)):
-        raise ChangeError(
-            f"change: found {change!r}, allowed: a fairlead.Change, its time in whole microseconds"
-        )
+def changes_in(given: object) -> list[Change]:
+    """One change or several, as a list. Raises ChangeError for anything else."""
+    every: list[object] = [given]
+    if isinstance(given, Iterable) and not isinstance(given, Change):
+        every = list(given)
+    found: list[Change] = []
+    for each in every:
+        if not (isinstance(each, Change) and isinstance(each.time, int)):
+            raise ChangeError(
+                f"change: found {each!r}, allowed: a fairlead.Change, "
+                "its time in whole microseconds"
+            )
+        found.append(each)
+    return found
 
 
 def _addressed(

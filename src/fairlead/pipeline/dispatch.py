@@ -17,10 +17,10 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import BooleanType, IntegralType, NullType, StringType
 
 from fairlead.balance.change import Change
-from fairlead.balance.cluster import Cluster
+from fairlead.balance.cluster import Cluster, clusters_in
+from fairlead.balance.message import SPELLED_ALIKE
 from fairlead.compiled.needed import check_columns
 from fairlead.compiled.router import Plan
-from fairlead.compiled.table import KEY_TYPES
 from fairlead.errors import MessageError
 from fairlead.pipeline import keep
 from fairlead.pipeline.accept import accept
@@ -127,7 +127,7 @@ def rejected(
 
     Looks for duplicate ids at once, unless `trust_ids`; the rest is lazy. Raises as `dispatch`.
     """
-    plan = Plan([clusters] if isinstance(clusters, Cluster) else list(clusters), list(changes))
+    plan = Plan(clusters_in(clusters), list(changes))
     rows = accept(checked(messages, "messages"), plan)
     return _rejected(rows if trust_ids else unique(rows), own_columns(messages))
 
@@ -152,7 +152,7 @@ def prepare(
 
     `as_in_files`: the table comes straight from files, so rows lie together as they do there.
     """
-    plan = Plan([clusters] if isinstance(clusters, Cluster) else list(clusters), list(changes))
+    plan = Plan(clusters_in(clusters), list(changes))
     columns = own_columns(checked(messages, where))
     check_columns(plan, columns, where, "; map one with --column {}=…")
     _check_keys(plan, messages, where)
@@ -179,7 +179,7 @@ def _check_keys(plan: Plan, messages: DataFrame, where: str) -> None:
         kind = messages.schema[name].dataType
         if not isinstance(kind, StringType | IntegralType | BooleanType | NullType):
             raise MessageError(
-                f"{where}: {name}: found {kind.simpleString()}, allowed: {KEY_TYPES}"
+                f"{where}: {name}: found {kind.simpleString()}, allowed: {SPELLED_ALIKE}"
             )
 
 

@@ -162,9 +162,16 @@ def own_columns(table: DataFrame) -> list[str]:
     return [name for name in table.columns if name != MALFORMED]
 
 
+def _frame(found: object, where: str) -> DataFrame:
+    if not isinstance(found, DataFrame):
+        kind = type(found).__name__
+        raise MessageError(f"{where}: found a {kind}, allowed: a DataFrame of Spark")
+    return found
+
+
 def checked(messages: DataFrame, where: str) -> DataFrame:
     """Refuse a table without id or time, or with columns that the decisions need."""
-    names = own_columns(messages)
+    names = own_columns(_frame(messages, where))
     for name in ("id", "time"):
         if name not in names:
             way = (
