@@ -210,7 +210,12 @@ def explain(
     ] = None,
     cluster: Annotated[
         Path | None,
-        typer.Option("--cluster", "-c", metavar="FILE", help="A cluster file, for a new message."),
+        typer.Option(
+            "--cluster",
+            "-c",
+            metavar="FILE",
+            help="A cluster file (or a folder of them), for a new message.",
+        ),
     ] = None,
     message: Annotated[
         list[str] | None,
@@ -249,9 +254,12 @@ def explain(
 
 @app.command(rich_help_panel="Look")
 def check(
-    cluster: Annotated[Path, typer.Argument(metavar="FILE", help="A cluster file (TOML).")],
+    cluster: Annotated[
+        Path,
+        typer.Argument(metavar="FILE", help="The cluster file (TOML), or a folder of them."),
+    ],
 ) -> None:
-    """Check a cluster file, and say its effective policy in words."""
+    """Check a cluster file, or all in a folder, and say what each means in words."""
     from fairlead.cli.show import show_cluster
 
     show_cluster(cluster)
