@@ -12,8 +12,9 @@ if TYPE_CHECKING:
     from fairlead.balance.balancer import Balancer
     from fairlead.balance.change import Change
     from fairlead.balance.cluster import Cluster
-    from fairlead.balance.decision import Decision, Explanation
+    from fairlead.balance.decision import Decision
     from fairlead.balance.elimination import Drop, Step, drop_where, keep_highest
+    from fairlead.balance.explanation import Explanation
     from fairlead.balance.journal import JournalRow
     from fairlead.balance.own import OwnChoice, OwnElimination
     from fairlead.compiled.table import route
@@ -31,7 +32,7 @@ _PLACES = {
     "Cluster": "fairlead.balance.cluster",
     "Decision": "fairlead.balance.decision",
     "Drop": "fairlead.balance.elimination",
-    "Explanation": "fairlead.balance.decision",
+    "Explanation": "fairlead.balance.explanation",
     "JournalRow": "fairlead.balance.journal",
     "Outlook": "fairlead.order.outlook",
     "OwnChoice": "fairlead.balance.own",

@@ -133,7 +133,7 @@ def test_threads_that_explain_see_their_own_moment() -> None:
 
 # --- decisions made ahead --------------------------------------------------------------------
 
-SHARED = ("outcome", "cluster", "raw", "stream", "place", "bound_to", "key", "also", "copies")
+SHARED = ("outcome", "cluster", "raw", "stream", "place", "binding", "key", "also", "copies")
 
 
 def all_of(decision: Decision) -> dict[str, object]:
@@ -600,6 +600,30 @@ def test_completed_needs_a_destination() -> None:
     balancer = Balancer(Cluster.of("nanomsg", destination=[{"name": "A", "state": "down"}]))
     with pytest.raises(MessageError, match="no-destination"):
         balancer.completed(balancer.choose(NOTHING))
+
+
+@pytest.mark.parametrize("clusters", ["pool.toml", 5, [CLUSTERS["msmq"], "pool.toml"]])
+def test_what_is_no_cluster_is_refused(clusters: Any) -> None:
+    with pytest.raises(ConfigError, match=r"^clusters: found .*allowed: a fairlead\.Cluster"):
+        Balancer(clusters)
+
+
+def test_what_is_no_message_no_decision_and_no_change_is_refused() -> None:
+    balancer = Balancer(CLUSTERS["msmq"])
+    wrong: Any
+    for wrong in ("x", 5, ["group"]):
+        with pytest.raises(MessageError, match=r"^message: found .*allowed: attributes by name"):
+            balancer.choose(wrong)
+        with pytest.raises(MessageError, match="allowed: what choose returned"):
+            balancer.completed(wrong)
+        with pytest.raises(ChangeError, match=r"allowed: a fairlead\.Change"):
+            balancer.apply(wrong)
+    assert balancer.choose().sequence == 0
+
+
+def test_attributes_that_no_policy_reads_mean_nothing() -> None:
+    decision = Balancer(CLUSTERS["msmq"]).choose({"colour": 1.5, "group": b"x"})
+    assert decision.outcome == "routed"
 
 
 def test_two_clusters_of_one_name_are_refused() -> None:

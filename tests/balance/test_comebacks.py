@@ -44,7 +44,7 @@ def recovering(**options: Any) -> Balancer:
     ("policy", "options", "line"),
     [
         ("weighted", {"slow_start": 0}, "options.slow_start: found 0, allowed: seconds from 0.001"),
-        ("weighted", {"slow_start": "NaN"}, "options.slow_start: found NaN, allowed: seconds"),
+        ("weighted", {"slow_start": Decimal("NaN")}, "slow_start: found NaN, allowed: seconds"),
         ("weighted", {"slow_start": 0.0001}, "with at most 3 decimals"),
         ("weighted", {"slow_start": True}, "options.slow_start: found true, allowed: a number"),
         ("weighted", {"slow_start": 1, "slow_start_min": 0}, "an integer from 1 to 99"),
@@ -58,13 +58,13 @@ def recovering(**options: Any) -> Balancer:
         ),
         ("weighted", {"failback_delay": -1}, "options.failback_delay: found -1, allowed: seconds"),
         ("priority-failover", {"failback_delay": 1e7}, "from 0.001 to 1000000"),
-        ("hot-standby", {"slow_start": 1}, "a key of weighted, priority-failover; here it would"),
-        ("msmq", {"slow_start": 1}, "a key of weighted, priority-failover; here it would"),
-        ("nanomsg", {"failback_delay": 1}, "here it would be ignored"),
+        ("hot-standby", {"slow_start": 1}, "a key of weighted, priority-failover, which would be"),
+        ("msmq", {"slow_start": 1}, "a key of weighted, priority-failover, which would be"),
+        ("nanomsg", {"failback_delay": 1}, "would be ignored here"),
         (
             {"eliminate": ["weight-zero"], "choose": "least-served"},
             {"failback_delay": 1},
-            "options.failback_delay: found a key that is not known",
+            "options.failback_delay: found a key of round-robin, weighted, ",
         ),
     ],
 )  # fmt: skip

@@ -51,7 +51,7 @@ def test_a_composition_that_cannot_work_is_refused(
         ({"eliminate": "down", "choose": "circular"}, "policy.eliminate: found 'down'"),
         (
             {"eliminate": [], "choose": "circular", "then": 1},
-            "policy.then: found a key that is not known",
+            "policy.then: found an unknown key",
         ),
         ("wieghted", "did you mean 'weighted'"),
         (None, "policy: found nothing"),

@@ -269,6 +269,12 @@ def test_a_column_that_engines_spell_otherwise_is_no_key(kind: pa.DataType) -> N
         route(table, POOL)
 
 
+@pytest.mark.parametrize("key", [1.0, 1e20, b"a"])
+def test_a_value_that_engines_spell_otherwise_is_no_key(key: object) -> None:
+    with pytest.raises(MessageError, match=r"message group: found .*, allowed: text, whole num"):
+        Balancer(POOL).choose({"group": key})
+
+
 def test_a_table_without_the_key_is_refused() -> None:
     with pytest.raises(
         MessageError, match=r"no column 'group', found: .*; cluster \w+ chooses by it"

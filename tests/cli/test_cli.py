@@ -201,6 +201,12 @@ def test_bad_changes(on_spark: Desk, policy: str, row: str, told: str) -> None:
 # --- other commands --------------------------------------------------------------------------
 
 
+def test_without_a_command_the_help_is_printed(desk: Desk) -> None:
+    assert desk.run() == 2
+    assert "dispatch" in desk.out
+    assert desk.err == ""
+
+
 def test_version(desk: Desk) -> None:
     assert desk.run("--version") == 0
     assert re.fullmatch(r"fairlead \d+\.\d+.*\n", desk.out)
@@ -315,6 +321,11 @@ def test_tables_that_spark_cannot_read(on_spark: Desk) -> None:
     desk = on_spark
     binary = desk.write("m.parquet", bytes(range(256)) * 4)
     assert f"{binary}: not a table of format parquet" in desk.not_dispatched(binary)
+    given = desk.write("m.csv", messages(1))
+    line = desk.not_dispatched(given, "--input-format", "parquet")
+    assert f"{given}: not a table of format parquet: Encountered error while reading" in line
+    line = desk.not_dispatched(given, "--input-format", "json")
+    assert f"{given}: not a table of format json: found no row in it" in line
     no_time = desk.write("a.csv", "id,tiem\n1,2\n")
     line = desk.not_dispatched(no_time)
     assert "no column 'time', found: id, tiem; did you mean 'tiem'?; map one with" in line
@@ -401,6 +412,52 @@ def test_bad_rows_are_rejected_with_reasons(on_spark: Desk) -> None:
         {"id", "time", "service_time", "destination", "address", "outcome", "sequence"}
     ] * 6
     assert not list(desk.folder.glob(".*"))
+
+
+LINES = """id,time,note
+a,1,"one
+two"
+b,2,"say ""hi"", or no"
+c,3,5" pipe
+d,4,x,more
+e,5
+f,6,"x, y"
+"""
+
+
+def test_lines_that_are_no_rows_are_rejected(on_spark: Desk) -> None:
+    desk = on_spark
+    given = desk.write("m.csv", LINES)
+    assert desk.dispatch(given, "--format", "csv") == 0, desk.err
+    assert "in 7 = decided 4 + rejected 3" in desk.out
+    assert "rejected, row: 3" in desk.out
+    assert {row["id"]: row["note"] for row in desk.rows()}["f"] == "x, y"
+    cut = "a part of a quoted text with a line break, allowed: with the option multiLine=true"
+    assert sorted(row["reason"] for row in desk.rows("rejected")) == [
+        "row: found 'd,4,x,more', allowed: a cell for each column",
+        "row: found 'e,5', allowed: a cell for each column",
+        f"row: found 'two\"', {cut}",
+    ]
+    numbered = ("--number-rows", "--drop", "id", "--column", "time=0", "--drop", "note")
+    assert desk.dispatch(given, *numbered, "--overwrite") == 0, desk.err
+    assert "rejected, row: 3" in desk.out
+    more = ("--read-option", "multiLine=true", "--format", "csv")
+    assert desk.dispatch(given, "--overwrite", *more) == 0, desk.err
+    assert {row["id"]: row["note"] for row in desk.rows()}["a"] == "one\ntwo"
+
+
+@pytest.mark.parametrize("header", ["id,time,id", "Id,time,ID"])
+def test_a_header_that_names_a_column_twice_is_refused(on_spark: Desk, header: str) -> None:
+    line = on_spark.not_dispatched(on_spark.write("m.csv", f"{header}\na,1,b\n"))
+    assert "m.csv: column" in line
+    assert "found 2 times in the header, allowed: once" in line
+
+
+def test_columns_may_end_in_their_places(on_spark: Desk) -> None:
+    given = on_spark.write("m.csv", "c0,c1,id,time\na,1,b,2\n")
+    assert on_spark.dispatch(given) == 0, on_spark.err
+    (row,) = on_spark.rows()
+    assert (row["c0"], row["c1"]) == ("a", "1")
 
 
 def test_a_table_without_messages(on_spark: Desk) -> None:
@@ -585,6 +642,22 @@ def test_diff_fails_where_it_is_told_to(desk: Desk, runs: tuple[str, str]) -> No
     assert desk.run("diff", *runs, "--fail-if", "moved > 100%", "--fail-if", "lost > 0") == 0
     assert desk.run("diff", *runs, "--fail-if", "lost > 0", "--fail-if", "moved > 5%") == 3
     assert "fails: moved > 5%: moved is " in desk.out
+    assert desk.run("diff", *runs, "--fail-if", "only_before > 0") == 0
+
+
+def test_a_condition_with_nothing_to_look_at_is_refused(desk: Desk) -> None:
+    for name, id_ in (("one", "a"), ("two", "b")):
+        assert desk.dispatch(desk.write("m.csv", f"id,time\n{id_},1\n"), to=name) == 0
+    both = desk / "one", desk / "two"
+    assert "moved > 5%: found no message that is in both runs" in desk.refused(
+        "diff", *both, "--fail-if", "moved > 5%"
+    )
+    assert f"in both: 0; only in {both[0]}: 1; only in {both[1]}: 1" in desk.out
+    assert desk.run("diff", *both, "--fail-if", "only_after > 0%") == 3
+    same = both[0], both[0]
+    assert "found no message with a group" in desk.refused(
+        "diff", *same, "--fail-if", "groups_moved > 0"
+    )
 
 
 @pytest.mark.parametrize(
@@ -593,7 +666,7 @@ def test_diff_fails_where_it_is_told_to(desk: Desk, runs: tuple[str, str]) -> No
         ("moved", "allowed: NAME > NUMBER"),
         ("moved > x", "allowed: NAME > NUMBER"),
         ("moved > -1", "allowed: NAME > NUMBER"),
-        ("movd > 1", "allowed: moved, lost, won, groups_moved; did you mean 'moved'?"),
+        ("movd > 1", "groups_moved, only_before, only_after; did you mean 'moved'?"),
     ],
 )
 def test_a_condition_that_means_nothing_is_refused(desk: Desk, condition: str, told: str) -> None:
@@ -622,6 +695,7 @@ def test_files_of_one_folder_that_order_columns_otherwise_are_refused(desk: Desk
     assert "header" in line.lower()
 
 
+CONTROL = "a SetPriority message is no work: nobody is chosen for it\n"
 IBM = """policy = "ibm-mq"
 [queue_manager]
 name = "HUB"
@@ -649,21 +723,23 @@ def test_explain_a_run_with_bound_messages(on_spark: Desk) -> None:
     desk = on_spark
     desk.write("mq.toml", IBM)
     rows = ["p1", "p2", "p1", "p3", "p2", "p1"]
-    body = "id,time,queue,producer,bind\n" + "".join(
-        f"m{k},{k},ORDERS,{who},\n" for k, who in enumerate(rows)
+    body = "id,time,queue,producer,bind,cluster\n" + "".join(
+        f"m{k},{k},ORDERS,{who},,\n" for k, who in enumerate(rows)
     )
-    body += "free,9,ORDERS,p1,not-fixed\nlost,10,NONE,,\ncontrol,11,,,sometimes\n"
+    body += "free,9,ORDERS,p1,not-fixed,\nlost,10,NONE,,,\ncontrol,11,,,sometimes,\n"
+    body += "none,12,ORDERS,,,other\n"
     assert desk.dispatch(desk.write("m.csv", body), cluster="mq.toml") == 0, desk.err
     found = {row["id"]: row["destination"] for row in desk.rows()}
     assert found["m0"] == found["m2"] == found["m5"] != found["m1"] == found["m4"]
-    assert desk.summary()["outcomes"] == {"routed": 7, "unknown-queue": 1}
+    assert desk.summary()["outcomes"] == {"no-destination": 1, "routed": 7, "unknown-queue": 1}
     assert "bind: found 'sometimes'" in desk.rows("rejected")[0]["reason"]
     for asked, told in {
-        "m0": "1. TO.A",
-        "m2": "bound: p1",
-        "m4": "bound: p2",
+        "m0": "the first of producer p1",
+        "m2": "it follows producer p1",
+        "m4": "it follows producer p2",
         "free": "would have been chosen",
         "lost": "nobody (unknown-queue)",
+        "none": "there is no cluster 'other'",
     }.items():
         assert desk.run("explain", desk / "o", "--id", asked) == 0, desk.err
         assert told in desk.out
@@ -685,7 +761,7 @@ def test_explain_a_run_with_capacities(on_spark: Desk, file_format: str) -> None
     assert desk.run("explain", desk / "o", "--id", "m4") == 0, desk.err
     assert "m4 -> B" in desk.out
     assert desk.run("explain", desk / "o", "--id", "c") == 0, desk.err
-    assert "SetPriority" in desk.out
+    assert desk.out == "c -> nobody (control)\n" + CONTROL
 
 
 @pytest.mark.parametrize("file_format", ["parquet", "csv", "json"])
@@ -703,6 +779,7 @@ def test_explain_a_run_with_keys(on_spark: Desk, file_format: str) -> None:
         assert desk.run("explain", desk / "o", "--id", row["id"]) == 0, desk.err
         assert f"{row['id']} -> {row['destination']}" in desk.out
         assert ("the key's number" if groups[k] else f"place {k} in the stream") in desk.out
+        assert (f"its key is the group {groups[k]!r}" in desk.out) == bool(groups[k])
     assert desk.run("explain", "-c", desk / "keys.toml", "-m", "group=é") == 0
     assert "the key's number 235179326" in desk.out
     assert "does not read it" in desk.refused("explain", "-c", desk / "keys.toml", "-m", "type2=x")
@@ -804,7 +881,8 @@ def test_groups_stay_and_explain_says_so(on_spark: Desk, file_format: str) -> No
     for place, bound in ((2, True), (4, False), (6, False), (7, True), (8, True)):
         assert desk.run("explain", desk / "o", "--id", f"m{place}") == 0, desk.err
         assert f"m{place} -> {rows[place]['destination']}" in desk.out
-        assert ("bound: " in desk.out) == bound
+        assert ("it follows group" in desk.out) == bound
+        assert ("group g was at A, which has dropped out" in desk.out) == (place == 4)
     nameless = desk.write("n.csv", "id,time\na,1\n")
     assert "no column 'group', found: id, time; affinity" in desk.not_dispatched(
         nameless, cluster="stay.toml"
@@ -823,7 +901,7 @@ def test_a_group_is_explained_beside_a_cluster_that_sends_to_everyone(desk: Desk
     assert desk.summary()["facts"]["groups"] == {"number": 2, "spread": 0}
     assert desk.run("explain", desk / "o", "--id", "b") == 0, desk.err
     assert "b -> A" in desk.out
-    assert "bound: g" in desk.out
+    assert "it follows group g" in desk.out
 
 
 def test_diff_does_not_replace_a_run_that_it_compares(desk: Desk) -> None:

@@ -188,6 +188,7 @@ def test_micros(value: object, expected: int | None) -> None:
         (MSMQ, ("pool", "reset", None), "target of a reset: found 'pool', allowed: *, default"),
         (NANOMSG, ("A", "priority", 3), "attribute priority: an endpoint keeps the priority"),
         (NANOMSG, ("A", "state", "sideways"), "destination:A state: found 'sideways', allowed: "),
+        (MSMQ, ("*", "reset", "0"), "value of a reset: found '0', allowed: nothing, or true"),
         (NANOMSG, ("*", "reset", None), "counts nothing that could be reset"),
         (NANOMSG, ("default", "reset", None), "counts nothing that could be reset"),
         (IBM, ("Q", "rank", 1), "target 'Q' is ambiguous, allowed: queue:Q@A, queue:Q@B"),

@@ -80,19 +80,20 @@ def test_a_weight_is_needed(tmp_path: Path) -> None:
     [
         (
             "wieght = 1",
-            "8: destination[2] 'B'.wieght: found a key that is not known, allowed: name,",
+            "8: destination[2] 'B'.wieght: found an unknown key, allowed: name,",
         ),
         (
             "priority = 1",
-            "8: destination[2] 'B'.priority: found a key that is not known (a key of ",
+            "8: destination[2] 'B'.priority: found a key of ",
         ),
-        ("priority = 1", "here it would be ignored"),
+        ("priority = 1", "would be ignored here"),
         ("weight = 1\ncapacity = 3", "9: destination[2] 'B'.capacity: found 3, allowed: only 0"),
         (
             "weight = 1\nspeed = 0",
             "destination[2] 'B'.speed: found 0, allowed: a number from 0.001",
         ),
         ("weight = 1\nspeed = nan", "destination[2] 'B'.speed: found NaN, allowed: a number from"),
+        ('weight = 1\nspeed = "2"', "9: destination[2] 'B'.speed: found '2', allowed: a number"),
         ('weight = 1\nspeed = "x"', "9: destination[2] 'B'.speed: found 'x', allowed: a number"),
         ("weight = 1\nspeed = 1.2345", "destination[2] 'B'.speed: found 1.2345, allowed:"),
         (
@@ -109,12 +110,12 @@ def test_a_weight_is_needed(tmp_path: Path) -> None:
         ),
         ("weight = 1\naddress = 5", "9: destination[2] 'B'.address: found 5, allowed: a text"),
         ('weight = 1\n[options]\nnewcomer = "lvl"', "10: options.newcomer: found 'lvl', allowed: "),
-        ("weight = 1\n[options]\nnew = 1", "10: options.new: found a key that is not known"),
+        ("weight = 1\n[options]\nnew = 1", "10: options.new: found an unknown key"),
         ("weight = 1\n[order]\nageing = 'x'", "10: order.ageing: found 'x', allowed: a number"),
-        ("weight = 1\n[surprise]\nx = 1", "9: surprise: found a key that is not known"),
+        ("weight = 1\n[surprise]\nx = 1", "9: surprise: found an unknown key"),
         (
             'weight = 1\n[[channel]]\nname = "C"',
-            "9: channel: found a key that is not known (a key ",
+            "9: channel: found a key of ",
         ),
         (
             'weight = 1\n[[destination]]\nname = ""\nweight = 1',
@@ -126,6 +127,29 @@ def test_a_weight_is_needed(tmp_path: Path) -> None:
 )
 def test_msmq(tmp_path: Path, line: str, told: str) -> None:
     assert told in error(tmp_path, MSMQ.format(line=line))
+
+
+@pytest.mark.parametrize(
+    ("line", "told"),
+    [
+        ('slow_start = "5"', "4: options.slow_start: found '5', allowed: a number"),
+        ("slow_start = 0", "4: options.slow_start: found 0, allowed: seconds from 0.001"),
+        (
+            "slow_start = 1\nslow_start_aggression = 99",
+            "5: options.slow_start_aggression: found 99",
+        ),
+        ("slow_start = 1\nslow_start_aggression = 99", "decimals; without it it is 1"),
+        ("failback_delay = -1", "4: options.failback_delay: found -1, allowed: seconds"),
+    ],
+)
+def test_ranges_of_options(tmp_path: Path, line: str, told: str) -> None:
+    text = f'policy = "weighted"\n\n[options]\n{line}\n[[destination]]\nname = "A"\n'
+    assert told in error(tmp_path, text)
+
+
+def test_a_name_that_is_given_is_not_empty(tmp_path: Path) -> None:
+    told = error(tmp_path, 'name = ""\n' + MSMQ.format(line="weight = 1"))
+    assert told == "pool.toml:1: name: found nothing, allowed: a text that is not empty"
 
 
 def test_did_you_mean(tmp_path: Path) -> None:
@@ -147,13 +171,13 @@ def test_did_you_mean(tmp_path: Path) -> None:
         ),
         (
             "weight = 3",
-            "4: destination[1] 'A'.weight: found a key that is not known (a key of msmq",
+            "4: destination[1] 'A'.weight: found a key of msmq",
         ),
         ('state = "failed"', "4: destination[1] 'A'.state: found 'failed', allowed: "),
         ("capacity = -1", "4: destination[1] 'A'.capacity: found -1, allowed: an integer from 0"),
         (
             '[options]\nnewcomer = "level"',
-            "5: options.newcomer: found a key that is not known (a key",
+            "5: options.newcomer: found a key of",
         ),
     ],
 )

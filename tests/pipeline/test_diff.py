@@ -38,6 +38,7 @@ def test_counts_are_those_of_plain_python(spark: SparkSession, seed: int) -> Non
     found = diff(compare(frame(spark, one), frame(spark, other)))
     both = sorted(one.keys() & other.keys())
     assert (found.before, found.after, found.both) == (60, 60, len(both))
+    assert (found.only_before, found.only_after) == (60 - len(both), 60 - len(both))
     moves = Counter((one[i][0], other[i][0]) for i in both if one[i][0] != other[i][0])
     assert found.moved == sum(moves.values())
     assert {(m.before, m.after): m.messages for m in found.moves} == dict(moves)
@@ -67,7 +68,7 @@ def test_what_moved_is_listed(spark: SparkSession) -> None:
     one: Any = {"a": ("A", "routed", ""), "b": ("A", "routed", "g"), "c": ("A", "routed", "")}
     other: Any = {"a": ("A", "routed", ""), "b": ("B", "routed", "g"), "d": ("A", "routed", "")}
     rows = moved(compare(frame(spark, one), frame(spark, other))).collect()
-    assert [tuple(row) for row in rows] == [("b", "g", "A", "B", "routed", "routed")]
+    assert [tuple(row) for row in rows] == [("b", "g", "A", "B", "routed", "routed", "", "")]
 
 
 def test_groups_that_only_one_run_knows_count(spark: SparkSession) -> None:
@@ -76,6 +77,38 @@ def test_groups_that_only_one_run_knows_count(spark: SparkSession) -> None:
     found = diff(compare(run, other))
     assert found.moves == [Move("A", "B", 1)]
     assert (found.groups, found.groups_moved) == (1, 1)
+
+
+WITH_CLUSTERS = f"{SCHEMA}, cluster string"
+
+
+def test_a_move_to_an_equal_name_in_another_cluster_is_a_move(spark: SparkSession) -> None:
+    one = [
+        ("a", "front", "routed", "g", "east"),
+        ("b", "front", "routed", "g", "west"),
+        ("c", None, "no-destination", "", "east"),
+    ]
+    other = [
+        ("a", "front", "routed", "g", "west"),
+        ("b", "front", "routed", "g", "west"),
+        ("c", None, "no-destination", "", "west"),
+    ]
+    compared = compare(*(spark.createDataFrame(rows, WITH_CLUSTERS) for rows in (one, other)))
+    found = diff(compared)
+    assert found.moves == [Move("front", "front", 1, "east", "west")]
+    assert (found.groups, found.groups_moved) == (2, 1)  # g of east, and g of west
+    assert found.destinations == [
+        Balance("front", 1, 0, "east"),
+        Balance("front", 1, 2, "west"),
+        Balance(None, 1, 1),
+    ]
+    assert [row["id"] for row in moved(compared).collect()] == ["a"]
+
+
+def test_clusters_that_only_one_run_names_do_not_count(spark: SparkSession) -> None:
+    run = spark.createDataFrame([("a", "A", "routed", "", "east")], WITH_CLUSTERS)
+    found = diff(compare(run, run.drop("cluster")))
+    assert (found.moved, found.destinations) == (0, [Balance("A", 1, 1)])
 
 
 def test_a_table_that_dispatch_did_not_make_is_refused(spark: SparkSession) -> None:

@@ -466,6 +466,28 @@ def test_the_compiled_engine_refuses_what_spark_rejects(column: dict[str, list[A
         route(table, SHOP)
 
 
+def test_what_is_no_table_is_refused() -> None:
+    wrong: Any = "m.csv"
+    with pytest.raises(MessageError, match=r"found a str, allowed: a pyarrow\.Table"):
+        route(wrong, SHOP)
+    with pytest.raises(MessageError, match="found a str, allowed: a DataFrame of Spark"):
+        dispatch(wrong, SHOP)
+
+
+def test_a_service_time_may_only_be_empty_where_no_completion_decides(spark: SparkSession) -> None:
+    plain = {"destination": [{"name": "A"}]}
+    clusters = [Cluster.of("fewest-pending", name="busy", **plain)]
+    clusters.append(Cluster.of("round-robin", name="idle", **plain))
+    frame = spark.sql(
+        "select * from values ('a', 1, 'busy', 'x'), ('b', 2, 'idle', 'x'), ('c', 3, 'busy', '') "
+        "as t(id, time, cluster, service_time)"
+    )
+    reasons = [row["reason"] for row in rejected(frame, clusters).orderBy("id").collect()]
+    number = "service_time: found 'x', allowed: a number of seconds from 0 to 4000000000"
+    missing = "service_time: found nothing, allowed: a number; completions decide here"
+    assert reasons == [number, f"{number}, or empty", missing]
+
+
 def test_words_are_checked_where_a_policy_reads_them() -> None:
     table = pa.table({"id": ["a", "b"], "time": [1, 2], "mode": ["", "sometimes"]})
     assert route(table, SHOP).num_rows == 2

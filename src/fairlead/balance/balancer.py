@@ -8,7 +8,7 @@ from threading import Lock
 from typing import Any, Final
 
 from fairlead.balance.change import Change
-from fairlead.balance.cluster import Cluster, resolve
+from fairlead.balance.cluster import Cluster, clusters_in, resolve
 from fairlead.balance.decision import Context, Decision
 from fairlead.balance.desk import Desk
 from fairlead.balance.journal import JournalRow
@@ -53,9 +53,8 @@ class Balancer:
         journal: Callable[[JournalRow], object] | None = None,
     ) -> None:
         """Start all clusters at their beginning."""
-        every = [clusters] if isinstance(clusters, Cluster) else list(clusters)
         self._desks: dict[str, Desk] = {}
-        for cluster in every:
+        for cluster in clusters_in(clusters):
             if cluster.name in self._desks:
                 raise ConfigError(f"cluster {cluster.name!r}: found twice, allowed: once")
             self._desks[cluster.name] = Desk(cluster.name, cluster.start())
@@ -79,10 +78,18 @@ class Balancer:
     def choose(self, message: Message = NOTHING) -> Decision:
         """Decide where a message goes, and count the choice.
 
-        `message`: routing attributes by name (`cluster`, `queue`, `group`, …); all are optional.
+        `message`: routing attributes by name (`cluster`, `queue`, `group`, …); all are optional,
+        and those that no policy reads mean nothing, like the other columns of a table.
         Raises MessageError for an attribute value that is not allowed; nothing is counted then.
         """
-        if not message or message.keys().isdisjoint(self._telling):
+        try:
+            quiet = not message or message.keys().isdisjoint(self._telling)
+        except AttributeError:
+            raise MessageError(
+                f"message: found {message!r}, allowed: attributes by name, such as "
+                "{'group': 'kim'}"
+            ) from None
+        if quiet:
             try:
                 return self._take()
             except IndexError:
@@ -156,6 +163,8 @@ class Balancer:
         failed is not completed any more: that changes nothing. Raises MessageError for a decision
         without a destination, and for a name that the message did not go to.
         """
+        if not isinstance(decision, Decision):
+            raise MessageError(f"completed: found {decision!r}, allowed: what choose returned")
         if decision.destination is None:
             raise MessageError(f"completed: the decision's outcome is {decision.outcome}")
         names = [copy.destination for copy in decision.copies]
@@ -177,11 +186,10 @@ class Balancer:
         or, where that is over already, at the latest time that the balancer has been told; what is
         due before is made before, and what follows later is counted from there. Raises ChangeError.
         """
-        several = [changes] if isinstance(changes, Change) else list(changes)
         with self._lock:
             self._withdraw()
             states = {name: desk.policy for name, desk in self._desks.items()}
-            for time, name, effects in resolve(states, several):
+            for time, name, effects in resolve(states, changes):
                 self._make_due(time - 1)
                 self._now = max(self._now, time)
                 self._desks[name].apply(effects, self._now)

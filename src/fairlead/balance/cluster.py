@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import Any
 
 import msgspec
+from msgspec import UNSET
 
 from fairlead.balance.change import EVERYBODY, RESET, Change
 from fairlead.balance.objects import hint, listed, shown, to_decimal
 from fairlead.balance.policies import POLICIES
 from fairlead.balance.policies.composed import COMPOSED, Composition, compose
 from fairlead.balance.policy import Effect, Policy, Tables
-from fairlead.balance.refusal import refusal
+from fairlead.balance.refusal import refusal, text_for_number
 from fairlead.errors import ChangeError, ConfigError
 
 
@@ -33,7 +35,7 @@ class Cluster:
 
     def as_plain(self) -> dict[str, Any]:
         """As its file would say it, in plain data."""
-        plain: dict[str, Any] = msgspec.to_builtins(self.tables)
+        plain: dict[str, Any] = _numbers(msgspec.to_builtins(self.tables, builtin_types=(Decimal,)))
         return plain
 
     def start(self) -> Policy[Any, Any, Any]:
@@ -50,7 +52,8 @@ class Cluster:
 
         Raises ConfigError naming the key, what was found and what is allowed.
         """
-        return cls.from_plain({"policy": policy, "name": name, **tables}, default_name="default")
+        named = {"name": name} if name else {}
+        return cls.from_plain({"policy": policy, **named, **tables}, default_name="default")
 
     @classmethod
     def from_plain(cls, plain: Mapping[str, Any], *, default_name: str) -> Cluster:
@@ -61,14 +64,38 @@ class Cluster:
         """
         policy = _policy(plain)
         kind = policy.tables
+        wrong = text_for_number(plain, kind)
+        if wrong:
+            raise ConfigError(*wrong)
         try:
             tables = msgspec.convert(plain, kind, dec_hook=to_decimal)
         except msgspec.ValidationError as error:
             line, place = refusal(error, plain, kind, _keys_elsewhere(policy))
             raise ConfigError(line, place) from None
-        found = cls(tables.name or default_name, tables, policy)
+        found = cls(default_name if tables.name is UNSET else tables.name, tables, policy)
         found.start()
         return found
+
+
+def _numbers(plain: Any) -> Any:  # noqa: ANN401 - plain data of any kind
+    """The same with numbers for decimals, which have too few digits to lose any in a float."""
+    if isinstance(plain, Decimal):
+        return int(plain) if plain == int(plain) else float(plain)
+    if isinstance(plain, dict):
+        return {key: _numbers(value) for key, value in plain.items()}
+    return [_numbers(each) for each in plain] if isinstance(plain, list) else plain
+
+
+def clusters_in(given: object) -> list[Cluster]:
+    """One cluster or several, as a list. Raises ConfigError for anything else."""
+    every = list(given) if isinstance(given, Iterable) else [given]
+    found = [each for each in every if isinstance(each, Cluster)]
+    if len(found) < len(every):
+        raise ConfigError(
+            f"clusters: found {given!r}, allowed: a fairlead.Cluster, or several, "
+            "as load_clusters makes them of a file"
+        )
+    return found
 
 
 def _of_plain(plain: Mapping[str, Any], name: str) -> Cluster:
@@ -111,13 +138,11 @@ def _keys(chosen: type[Policy[Any, Any, Any]]) -> set[str]:
 
 
 def resolve(
-    states: Mapping[str, Policy[Any, Any, Any]], changes: Sequence[Change]
+    states: Mapping[str, Policy[Any, Any, Any]], changes: Change | Iterable[Change]
 ) -> list[tuple[int, str, list[Effect]]]:
     """The changes as steps (time, cluster, effects), one for each time and cluster touched."""
-    for change in changes:
-        _check(change)
     steps: dict[tuple[int, str], list[Effect]] = {}
-    for change in sorted(changes, key=lambda change: change.time):
+    for change in sorted(changes_in(changes), key=lambda change: change.time):
         for name, own in _addressed(states, change):
             steps.setdefault((change.time, name), []).append(states[name].resolve(own))
     return [(time, name, effects) for (time, name), effects in steps.items()]
@@ -143,11 +168,20 @@ def with_follow_ups(
     return found
 
 
-def _check(change: object) -> None:
-    if not (isinstance(change, Change) and isinstance(change.time, int)):
-        raise ChangeError(
-            f"change: found {change!r}, allowed: a fairlead.Change, its time in whole microseconds"
-        )
+def changes_in(given: object) -> list[Change]:
+    """One change or several, as a list. Raises ChangeError for anything else."""
+    every: list[object] = [given]
+    if isinstance(given, Iterable) and not isinstance(given, Change):
+        every = list(given)
+    found: list[Change] = []
+    for each in every:
+        if not (isinstance(each, Change) and isinstance(each.time, int)):
+            raise ChangeError(
+                f"change: found {each!r}, allowed: a fairlead.Change, "
+                "its time in whole microseconds"
+            )
+        found.append(each)
+    return found
 
 
 def _addressed(

@@ -9,7 +9,7 @@ brought back from the stretch's beginning, so that a decision can explain itself
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import msgspec
 
@@ -37,6 +37,17 @@ class Frame:
         self.members = policy.members
 
 
+class Binding(NamedTuple):
+    """What a message's group, or who opened, has to do with its destination."""
+
+    key: Raw
+    """How it is bound, inside which queue, and the group's or the opener's name."""
+    follows: bool
+    """Whether it goes where an earlier one went; else it is chosen for, and later ones follow."""
+    before: int = -1
+    """The member to which earlier ones went, where that one has dropped out."""
+
+
 class Moment(msgspec.Struct, frozen=True, gc=False):
     """The state of a cluster just before one choice."""
 
@@ -45,9 +56,11 @@ class Moment(msgspec.Struct, frozen=True, gc=False):
     """The stretch that the choice belongs to; None where the rule was not asked."""
     place: int
     """How many events of the stretch came before."""
-    bound_to: Raw = ()
+    binding: Binding | None = None
     key: int = PLACES
     """The number by which the message was chosen for, where the rule asks for one."""
+    word: str = ""
+    """The key that has this number; "" where the message has none."""
 
     @property
     def version(self) -> int:

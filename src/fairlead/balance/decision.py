@@ -7,44 +7,11 @@ from typing import NamedTuple
 
 import msgspec
 
-from fairlead.balance.course import AnyPolicy, Direct, Frame, Moment, Scheduled
-from fairlead.balance.elimination import Drop, Step
+from fairlead.balance.course import AnyPolicy, Binding, Direct, Frame, Moment, Scheduled
+from fairlead.balance.explanation import Explanation, explain, not_asked
 from fairlead.balance.journal import JournalRow
-from fairlead.balance.message import CONTROL
 from fairlead.balance.policy import Raw
 from fairlead.balance.rules.keyed import number_of
-
-
-class Explanation(NamedTuple):
-    """Why a message went where it went; as a text, the lines that `fairlead explain` prints."""
-
-    steps: list[Step]
-    """The eliminations that dropped somebody, in order."""
-    ranks: list[tuple[str, str]]
-    """Who was left, in the order of the rule, with the value that it compared."""
-    decided: str
-    """The comparison that decided."""
-    deciding_step: str
-    """The elimination or choice rule that decided, or the outcome."""
-    runner_up: str | None
-    """Who would have been next, if anybody."""
-    otherwise: str
-    """What would have made the runner-up win."""
-    also: tuple[str, ...] = ()
-    """Everybody who gets the message, where it goes to several; by name."""
-
-    def __str__(self) -> str:
-        lines: list[str] = []
-        for step in self.steps:
-            lines.append(f"{step.name}: {step.kept} left")
-            lines += [f"    dropped {drop.candidate}: {drop.because}" for drop in step.dropped]
-        lines += [
-            f"  {place}. {name}: {value}" for place, (name, value) in enumerate(self.ranks, 1)
-        ]
-        lines += [line for line in (self.decided, self.otherwise) if line]
-        if self.also:
-            lines.append(f"it goes to all of these: {', '.join(self.also)}")
-        return "\n".join(lines)
 
 
 class Copy(NamedTuple):
@@ -64,7 +31,7 @@ class Context(msgspec.Struct, frozen=True, gc=False):
     start: Scheduled | Direct | None = None
     offset: int = 0
     """A decision's place less its sequence."""
-    bound_to: Raw = ()
+    binding: Binding | None = None
     key: str = ""
     also: tuple[int, ...] = ()
 
@@ -120,9 +87,9 @@ class Decision(msgspec.Struct, frozen=True, gc=False):
         return (self.sequence or 0) + self.context.offset
 
     @property
-    def bound_to(self) -> Raw:
-        """What binds the message to an earlier one's destination, if anything does."""
-        return self.context.bound_to
+    def binding(self) -> Binding | None:
+        """What its group, or who opened, has to do with its destination; None: nothing."""
+        return self.context.binding
 
     @property
     def key(self) -> str:
@@ -150,7 +117,7 @@ class Decision(msgspec.Struct, frozen=True, gc=False):
         if self.frame is None:
             return None
         key = number_of(self.key, self.sequence or 0)
-        return Moment(self.frame, self.start, self.place, self.bound_to, key)
+        return Moment(self.frame, self.start, self.place, self.binding, key, self.key)
 
     @property
     def stream(self) -> str:
@@ -162,12 +129,7 @@ class Decision(msgspec.Struct, frozen=True, gc=False):
         """Each step with whom it dropped and why, the comparison that decided, the runner-up."""
         moment = self.moment
         if moment is None:
-            named = (
-                f"there is no cluster {self.cluster!r}" if self.cluster else "no cluster is named"
-            )
-            control = "a SetPriority message is no work: nobody is chosen for it"
-            line = control if self.outcome == CONTROL else named
-            return Explanation([], [], line, self.outcome, None, "")
+            return not_asked(self.cluster, self.outcome)
         return explain(moment, self.raw, self.destination)
 
     def journal(self, position: int, message_id: str = "", time: int | None = None) -> JournalRow:
@@ -195,46 +157,3 @@ def copies(policy: AnyPolicy, also: Iterable[int], own: Copy | None = None) -> t
     if own is not None:
         found.add(own)
     return tuple(sorted(found, key=lambda each: each.destination.encode()))
-
-
-def explain(moment: Moment, raw: Raw, destination: str | None) -> Explanation:
-    """Why, at this moment, a message of this class went to this destination."""
-    found = _explain(moment, raw, destination)
-    also = moment.eliminate(raw)[0].also
-    if not also:
-        return found
-    policy = moment.frame.policy
-    own = Copy(destination, None) if destination is not None else None
-    every = {copy.destination: None for copy in copies(policy, also, own)}
-    return found._replace(also=tuple(every))
-
-
-def _explain(moment: Moment, raw: Raw, destination: str | None) -> Explanation:
-    names = moment.members
-    if moment.bound_to:
-        told = f"bound: {' / '.join(part for part in moment.bound_to if part)}"
-        return Explanation(
-            [Step("bound", (), 1)], [(destination or "", told)], told, "bound", None, ""
-        )
-    verdict, steps = moment.eliminate(raw)
-    steps = [step for step in steps if step.dropped or step.name == "candidates"]
-    last = steps[-1].name if len(steps) > 1 else verdict.outcome
-    if not verdict.members:
-        return Explanation(steps, [], f"{verdict.outcome}: nobody is left", last, None, "")
-    if verdict.taken >= 0:
-        if verdict.also:
-            ranks = [(names[verdict.taken], "the first by name")]
-            return Explanation(steps, ranks, "everyone who is left gets it", "everyone", None, "")
-        return Explanation(steps, [(names[verdict.taken], "chosen at once")], "", last, None, "")
-    rule = moment.rule()
-    compared = rule.compare(verdict.members, names)
-    if compared.passed_over:
-        passed = tuple(Drop(names[rank.member], rank.value) for rank in compared.passed_over)
-        steps = [*steps, Step(rule.name, passed, len(compared.ranks))]
-    ranks = [(names[rank.member], rank.value) for rank in compared.ranks]
-    if len(ranks) < 2:
-        alone = "the only one left" if ranks else "nobody can take a message now"
-        decided = compared.decided or alone
-        step = steps[-1].name if len(steps) > 1 else rule.name
-        return Explanation(steps, ranks, decided, step, None, "")
-    return Explanation(steps, ranks, compared.decided, rule.name, ranks[1][0], compared.otherwise)

@@ -7,7 +7,7 @@ from itertools import count, repeat
 from typing import Any
 
 from fairlead.balance.change import FAILED, STATE
-from fairlead.balance.course import LOG, AnyPolicy, Direct, Frame, Scheduled
+from fairlead.balance.course import LOG, AnyPolicy, Binding, Direct, Frame, Scheduled
 from fairlead.balance.decision import Context, Decision
 from fairlead.balance.message import (
     NO_DESTINATION,
@@ -133,17 +133,22 @@ class Desk:
         verdict = policy.verdict(raw)
         part = self._part(raw)
         key: Raw | None = None
+        binding: Binding | None = None
         if policy.binds:
             key = policy.binding(raw, message)
-            bound = self.bindings.get(key) if key else None
-            if bound is not None and not (policy.rebinds and bound not in policy.holding(raw)):
-                return self._decision(part, verdict, bound, ROUTED, stream, raw, bound_to=key or ())
+            before = self.bindings.get(key, -1) if key else -1
+            if before >= 0 and not (policy.rebinds and before not in policy.holding(raw)):
+                follows = Binding(key or (), follows=True)
+                return self._decision(part, verdict, before, ROUTED, stream, raw, binding=follows)
+            binding = Binding(key, follows=False, before=before) if key else None
         word = text(message, policy.keyed_by) if policy.keyed_by else ""
         start, place, member = part.choose(verdict, word, self.sequences.get(stream, 0))
         if key and member >= 0:
             self.bindings[key] = member
         outcome = verdict.outcome if member >= 0 or verdict.outcome != ROUTED else NO_DESTINATION
-        return self._decision(part, verdict, member, outcome, stream, raw, start, place, key=word)
+        return self._decision(
+            part, verdict, member, outcome, stream, raw, start, place, binding, word
+        )
 
     def _decision(
         self,
@@ -155,7 +160,7 @@ class Desk:
         raw: Raw,
         start: Scheduled | Direct | None = None,
         place: int = 0,
-        bound_to: Raw = (),
+        binding: Binding | None = None,
         key: str = "",
     ) -> Decision:
         sequence = self.sequences.get(stream, 0)
@@ -173,7 +178,7 @@ class Desk:
             part.frame,
             start,
             place - sequence,
-            bound_to,
+            binding,
             key,
             verdict.also,
         )

@@ -37,6 +37,10 @@ WORDS: Final[Mapping[str, tuple[str, ...]]] = {
 }
 """Attributes that take only these words, where a policy reads them; all others are free text."""
 
+SPELLED_ALIKE: Final = (
+    "text, whole numbers or booleans; others are spelled otherwise in every engine"
+)
+
 DECISION: Final = ("destination", "address", "outcome", "sequence")
 """What a decision adds to a message's own attributes."""
 
@@ -65,12 +69,17 @@ CONTRADICTIONS: Final = (Contradiction("pcf", ("queue", "queue_manager")),)
 
 
 def text(message: Message, name: str) -> str:
-    """The attribute as text, "" where it is not given; refused if not an allowed word."""
+    """The attribute as text, "" where it is not given; refused if not an allowed word.
+
+    So is what other engines would spell otherwise.
+    """
     value = message.get(name)
     if value is None:
         return ""
     if isinstance(value, bool):
         value = "true" if value else "false"
+    if isinstance(value, float | bytes):
+        raise MessageError(f"message {name}: found {value!r}, allowed: {SPELLED_ALIKE}")
     found = value if isinstance(value, str) else str(value)
     words = WORDS.get(name)
     if words is not None and found and found not in words:

@@ -113,6 +113,13 @@ def hint(found: str, known: Iterable[str]) -> str:
     return f"; did you mean {close[0]!r}?" if close else ""
 
 
+def on_one_line(text: str) -> str:
+    """A line with whatever is not printable, such as a break in a name, escaped."""
+    if text.isprintable():
+        return text
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+
+
 def listed(names: Iterable[str], most: int = 12) -> str:
     """Names for an error line, cut short where there are many."""
     every = list(names)

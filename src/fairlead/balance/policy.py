@@ -14,11 +14,12 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Generic, NamedTuple, Self, TypeVar
 
 import msgspec
+from msgspec import UNSET, UnsetType
 
 from fairlead.balance.change import EVERYBODY, FAILED, RESET, STATE, UP, Change
 from fairlead.balance.elimination import Drop, Elimination, Step
 from fairlead.balance.message import NO_DESTINATION, ON_GROUP, ON_OPEN, ROUTED, Message, text
-from fairlead.balance.objects import Object, Order, Ref, Table, converted, hint, listed
+from fairlead.balance.objects import Name, Object, Order, Ref, Table, converted, hint, listed, shown
 from fairlead.balance.pending import Pending
 from fairlead.balance.rules.rule import Plain, Rule
 from fairlead.errors import ChangeError, ConfigError
@@ -38,7 +39,7 @@ class Tables(Table, frozen=True, kw_only=True):
 
     policy: str | dict[str, Any]
     """A name, or a table that composes one."""
-    name: str = ""
+    name: Name | UnsetType = UNSET
     order: Order = Order()
 
 
@@ -170,6 +171,14 @@ class Policy(ABC, Generic[T, K, C]):
     def outcome_after(self, step: str) -> str:
         """The outcome of a message that loses its last candidate in this elimination."""
         return NO_DESTINATION
+
+    def in_vain(self, member: int) -> str:
+        """Why a message for which this member is chosen is not routed all the same; "": it is."""
+        return ""
+
+    def no_candidates(self, key: K) -> str:
+        """Why there is no candidate for such a message, in words."""
+        return "there is no candidate"
 
     def address(self, member: int) -> str | None:
         """Where a destination is reached, if the policy's objects say."""
@@ -341,6 +350,11 @@ class Policy(ABC, Generic[T, K, C]):
     def resolve(self, change: Change) -> Effect:
         """Whom and what a change means; refused if it can mean nothing, or two things."""
         if change.attribute == RESET:
+            if change.value not in (None, "", True, "true"):
+                raise ChangeError(
+                    f"{change.where}: value of a reset: found {shown(change.value)}, "
+                    "allowed: nothing, or true"
+                )
             if not self.counts:
                 raise ChangeError(
                     f"{change.where}: reset: the policy {self.name} counts nothing "

@@ -37,20 +37,52 @@ def refusal(
         known = _keys(_type_at(table, place))
         name = named["name"]
         elsewhere = [policy for policy, keys in others.items() if name in keys]
-        ignored = f" (a key of {listed(elsewhere)}; here it would be ignored)" if elsewhere else ""
-        line = f"{spelled(plain, [*place, name])}: found a key that is not known{ignored}, "
+        key = "an unknown key"
+        if elsewhere:
+            key = f"a key of {listed(elsewhere)}, which would be ignored here"
         words = listed(known, 20) or "none"
-        return f"{line}allowed: {words}{hint(name, known)}", [*place, name]
+        line = f"{spelled(plain, [*place, name])}: found {key}, allowed: {words}"
+        return line + hint(name, known), [*place, name]
     if "missing required field" in what and named:
         place.append(named["name"])
         info = _type_at(table, place)
         return f"{spelled(plain, place)}: found nothing, allowed: {allowed(info)}", place
     if ": found " in what:
-        return f"{spelled(plain, place)}.{what}" if place else what, place
+        key = what.partition(": found ")[0]
+        inside = [*place, key] if key in _keys(_type_at(table, place)) else place
+        return f"{spelled(plain, place)}.{what}" if place else what, inside
     found, info = _value_at(plain, place), _type_at(table, place)
     words = allowed(info)
     close = hint(str(found), words.split(", ")) if isinstance(found, str) else ""
     return f"{spelled(plain, place)}: found {shown(found)}, allowed: {words}{close}", place
+
+
+def text_for_number(
+    plain: Mapping[str, Any], table: type[msgspec.Struct]
+) -> tuple[str, Place] | None:
+    """The line and the place of a text where a number is asked for; msgspec would read it."""
+    info = msgspec.inspect.type_info(table)
+    place = _text_for_number(plain, info)
+    if place is None:
+        return None
+    found, words = _value_at(plain, place), allowed(_type_at(table, place))
+    return f"{spelled(plain, place)}: found {shown(found)}, allowed: {words}", place
+
+
+def _text_for_number(value: object, info: msgspec.inspect.Type) -> Place | None:
+    if isinstance(value, str):
+        return () if isinstance(info, msgspec.inspect.DecimalType) else None
+    inside: Iterable[tuple[str | int, object, msgspec.inspect.Type]] = ()
+    if isinstance(value, Mapping) and isinstance(info, msgspec.inspect.StructType):
+        fields = [field for field in info.fields if field.encode_name in value]
+        inside = [(f.encode_name, value[f.encode_name], f.type) for f in fields]
+    elif isinstance(value, list) and isinstance(info, msgspec.inspect.ListType):
+        inside = [(k, each, info.item_type) for k, each in enumerate(value)]
+    for key, each, kind in inside:
+        found = _text_for_number(each, kind)
+        if found is not None:
+            return (key, *found)
+    return None
 
 
 def spelled(plain: Mapping[str, Any], place: Place) -> str:

@@ -184,7 +184,8 @@ def diff(
 ) -> None:
     """Compare two runs: which messages and groups moved, who gains, who loses.
 
-    `--fail-if` looks at moved, lost, won or groups_moved, as a number or in per cent.
+    `--fail-if` looks at moved, lost, won, groups_moved, only_before or only_after (messages that
+    one run has and the other not), as a number or in per cent.
 
     Example: `fairlead diff routed routed-new --fail-if "moved > 5%" --fail-if "lost > 0"`
     """
@@ -209,7 +210,12 @@ def explain(
     ] = None,
     cluster: Annotated[
         Path | None,
-        typer.Option("--cluster", "-c", metavar="FILE", help="A cluster file, for a new message."),
+        typer.Option(
+            "--cluster",
+            "-c",
+            metavar="FILE",
+            help="A cluster file (or a folder of them), for a new message.",
+        ),
     ] = None,
     message: Annotated[
         list[str] | None,
@@ -248,9 +254,12 @@ def explain(
 
 @app.command(rich_help_panel="Look")
 def check(
-    cluster: Annotated[Path, typer.Argument(metavar="FILE", help="A cluster file (TOML).")],
+    cluster: Annotated[
+        Path,
+        typer.Argument(metavar="FILE", help="The cluster file (TOML), or a folder of them."),
+    ],
 ) -> None:
-    """Check a cluster file, and say its effective policy in words."""
+    """Check a cluster file, or all in a folder, and say what each means in words."""
     from fairlead.cli.show import show_cluster
 
     show_cluster(cluster)

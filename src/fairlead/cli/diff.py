@@ -22,8 +22,17 @@ GATES: Final = {
     "lost": "both",
     "won": "both",
     "groups_moved": "groups",
+    "only_before": "before",
+    "only_after": "after",
 }
 """What --fail-if can look at → what per cents of it are of."""
+OF: Final = {
+    "both": "message that is in both runs, allowed: two runs of the same messages",
+    "groups": "message with a group that is in both runs, allowed: without this condition",
+    "before": "message in the first run, allowed: a run that decided some",
+    "after": "message in the second run, allowed: a run that decided some",
+}
+"""What is missing where there is nothing that a condition could look at."""
 FAILED: Final = 3
 """Exit status where a condition of --fail-if holds."""
 MOST_SHOWN: Final = 20
@@ -90,7 +99,11 @@ def _decisions(spark: SparkSession, folder: Path, journal: Mapping[str, Any]) ->
 def _print(found: Diff, before: Path, after: Path) -> None:
     to = console()
     to.print(f"messages: {found.before:,} in {before}, {found.after:,} in {after}", markup=False)
-    to.print(f"in both: {found.both:,}", markup=False)
+    to.print(
+        f"in both: {found.both:,}; only in {before}: {found.only_before:,}; "
+        f"only in {after}: {found.only_after:,}",
+        markup=False,
+    )
     to.print(f"moved: {_part(found.moved, found.both)}", markup=False)
     to.print(f"lost (routed before, not now): {_part(found.lost, found.both)}", markup=False)
     to.print(f"won (routed now, not before): {_part(found.won, found.both)}", markup=False)
@@ -100,12 +113,15 @@ def _print(found: Diff, before: Path, after: Path) -> None:
     gains = table("destination", *right, right=right)
     for each in found.destinations[:MOST_SHOWN]:
         gained = f"{each.after - each.before:+,}"
-        gains.add_row(_name(each.destination), f"{each.before:,}", f"{each.after:,}", gained)
+        name = _name(each.destination, each.cluster)
+        gains.add_row(name, f"{each.before:,}", f"{each.after:,}", gained)
     print_table(to, gains)
     if found.moves:
         moves = table("from", "to", "messages", right=("messages",))
         for move in found.moves[:MOST_SHOWN]:
-            moves.add_row(_name(move.before), _name(move.after), f"{move.messages:,}")
+            one = _name(move.before, move.cluster_before)
+            other = _name(move.after, move.cluster_after)
+            moves.add_row(one, other, f"{move.messages:,}")
         print_table(to, moves)
         if len(found.moves) > MOST_SHOWN:
             to.print(f"… {len(found.moves) - MOST_SHOWN} more pairs in summary.json of --out DIR")
@@ -115,14 +131,19 @@ def _part(n: int, of: int) -> str:
     return f"{n:,} of {of:,}" + (f" ({n / of:.2%})" if of else "")
 
 
-def _name(destination: str | None) -> str:
-    return "(nobody)" if destination is None else printable(destination)
+def _name(destination: str | None, cluster: str) -> str:
+    if destination is None:
+        return "(nobody)"
+    return printable(f"{cluster}/{destination}" if cluster else destination)
 
 
 def _judge(found: Diff, gates: Sequence[Gate]) -> int:
+    """The status; a condition that has nothing to look at is refused, for it could never hold."""
     status = 0
     for each in gates:
         value, of = getattr(found, each.name), getattr(found, GATES[each.name])
+        if not of:
+            raise UserError(f"--fail-if: {each.text}: found no {OF[GATES[each.name]]}")
         if each.fails(value, of):
             console().print(f"fails: {each.text}: {each.name} is {_part(value, of)}", markup=False)
             status = FAILED

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from fairlead.balance.balancer import Balancer
 from fairlead.balance.decision import Decision
-from fairlead.balance.objects import hint, listed
+from fairlead.balance.objects import hint, listed, on_one_line
 from fairlead.cli.options import pairs
 from fairlead.cli.show import console, print_table, printable, table
 from fairlead.config.clusters import load_clusters
@@ -34,7 +34,7 @@ def explain_invented(path: Path, given: Sequence[str], count: int) -> None:
     decisions = [balancer.choose(message) for _ in range(count)]
     out = console()
     last = decisions[-1]
-    head = f"-> {_goes(last)}"
+    head = on_one_line(f"-> {_goes(last)}")
     out.print(f"message {count} of {count} {head}" if count > 1 else head, markup=False)
     out.print(str(last.explain()), markup=False)
     if count == 1:
@@ -42,7 +42,7 @@ def explain_invented(path: Path, given: Sequence[str], count: int) -> None:
     names = [_names(each) or [f"({each.outcome})"] for each in decisions]
     more = f" … ({count - MOST_LISTED} more)" if count > MOST_LISTED else ""
     listed_ = " ".join("+".join(each) for each in names[:MOST_LISTED])
-    out.print(f"choices: {listed_}{more}", markup=False)
+    out.print(on_one_line(f"choices: {listed_}{more}"), markup=False)
     totals = table("destination", "messages", "share", right=("messages", "share"))
     for each, n in sorted(Counter(name for every in names for name in every).items()):
         totals.add_row(printable(each), str(n), f"{n / count:.2%}")
@@ -64,10 +64,10 @@ def explain_made(folder: Path, message_id: str) -> None:
     out = console()
     found = why(folder, message_id)
     goes = ", ".join(found.destinations) or f"nobody ({found.outcome})"
-    out.print(f"{message_id} -> {goes}", markup=False)
-    out.print(
-        f"cluster {found.cluster}, version {found.version}, stream {found.stream}, "
-        f"sequence {found.sequence}",
-        markup=False,
-    )
+    out.print(on_one_line(f"{message_id} -> {goes}"), markup=False)
+    where = [f"cluster {found.cluster}, version {found.version}"] if found.cluster else []
+    if found.sequence is not None:
+        where.append(f"stream {found.stream}, sequence {found.sequence}")
+    if where:
+        out.print(on_one_line(", ".join(where)), markup=False)
     out.print(str(found.explanation), markup=False)

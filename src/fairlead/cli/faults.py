@@ -32,7 +32,8 @@ def guarded(command: Callable[[], object]) -> int:
     except (KeyboardInterrupt, typer.Abort):
         return _say("stopped; nothing was delivered", STOPPED)
     except typer.TyperException as error:
-        return _say(error.format_message(), MISTAKE)
+        told = error.format_message()  # empty where the help has been printed instead
+        return _say(told, MISTAKE) if told else MISTAKE
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return DONE

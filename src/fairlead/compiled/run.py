@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from fairlead.balance.course import Binding
 from fairlead.balance.message import NO_DESTINATION, OUTCOMES, ROUTED
 from fairlead.balance.policy import Effect, Policy, Raw
 from fairlead.balance.rules.keyed import KeyedRule
@@ -217,13 +218,15 @@ class ClusterRun:
     def _keys(self, bindings: Bindings, default: NDArray[np.int8]) -> Int64s:
         return bindings.by_group if self.policy.rebinds else bindings.keys(default)
 
-    def is_bound(self, bindings: Bindings, raw: Raw) -> bool:
-        """Whether the one message of these bindings goes where an earlier one went."""
+    def binding(self, bindings: Bindings, raw: Raw, key: Raw) -> Binding:
+        """What the one message of these bindings has to do with earlier ones of its `key`."""
         policy = self.policy
         default = Bindings.code(policy.bind_default(policy.key(raw)))
-        key = int(self._keys(bindings, np.array([default], np.int8))[0])
-        member = int(bindings.bound[key]) if key >= 0 else UNBOUND
-        return member != UNBOUND and (not policy.rebinds or member in policy.holding(raw))
+        number = int(self._keys(bindings, np.array([default], np.int8))[0])
+        before = int(bindings.bound[number])
+        if before == UNBOUND or (policy.rebinds and before not in policy.holding(raw)):
+            return Binding(key, follows=False, before=before)
+        return Binding(key, follows=True)
 
     def _first_of_each(
         self, codes: Int32s, keys: Int64s, open_: NDArray[np.bool_]

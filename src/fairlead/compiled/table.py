@@ -11,8 +11,8 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from fairlead.balance.change import Change
-from fairlead.balance.cluster import Cluster
-from fairlead.balance.message import CONTRADICTIONS, DECISION, SET_PRIORITY, WORDS
+from fairlead.balance.cluster import Cluster, clusters_in
+from fairlead.balance.message import CONTRADICTIONS, DECISION, SET_PRIORITY, SPELLED_ALIKE, WORDS
 from fairlead.balance.policy import Raw
 from fairlead.balance.rules.keyed import NO_KEY as WITHOUT
 from fairlead.balance.rules.keyed import number_of
@@ -26,8 +26,7 @@ from fairlead.compiled.unique import all_different
 from fairlead.config.changes import LATEST, MICROS
 from fairlead.errors import MessageError
 
-KEY_TYPES = "text, whole numbers or booleans; others are spelled otherwise in every engine"
-SPELLED_ALIKE = (
+KEY_TYPES = (
     pa.types.is_string,
     pa.types.is_large_string,
     pa.types.is_string_view,
@@ -59,7 +58,7 @@ def route(
     RuleError, and MessageError for rows that Spark
     would put into `rejected/`: here the table is the caller's own, so it is refused as a whole.
     """
-    plan = Plan([clusters] if isinstance(clusters, Cluster) else list(clusters), list(changes))
+    plan = Plan(clusters_in(clusters), list(changes))
     _check(messages, plan.heeds, trust_ids=trust_ids)
     check_columns(plan, messages.column_names, "messages")
     _check_keys(messages, plan)
@@ -121,6 +120,8 @@ def _spelled(words: Sequence[str | None], codes: pa.Array) -> pa.Array:
 
 
 def _check(messages: pa.Table, heeded: Collection[str], *, trust_ids: bool) -> None:
+    if not isinstance(messages, pa.Table):
+        raise MessageError(f"messages: found a {type(messages).__name__}, allowed: a pyarrow.Table")
     for name in ("id", "time"):
         if name not in messages.column_names:
             raise MessageError(
@@ -161,8 +162,8 @@ def _check_keys(messages: pa.Table, plan: Plan) -> None:
         kind = messages.schema.field(name).type
         if pa.types.is_dictionary(kind):
             kind = kind.value_type
-        if not any(known(kind) for known in SPELLED_ALIKE):
-            raise MessageError(f"messages: {name}: found {kind}, allowed: {KEY_TYPES}")
+        if not any(known(kind) for known in KEY_TYPES):
+            raise MessageError(f"messages: {name}: found {kind}, allowed: {SPELLED_ALIKE}")
 
 
 def _text(messages: pa.Table, name: str) -> pa.ChunkedArray:

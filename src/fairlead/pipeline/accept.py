@@ -21,7 +21,7 @@ from fairlead.compiled.router import Plan
 from fairlead.compiled.table import LONGEST_SERVICE
 from fairlead.config.changes import LATEST, MICROS
 from fairlead.errors import MessageError
-from fairlead.pipeline.columns import ID, KEY, REASON, SERVICE, TIME
+from fairlead.pipeline.columns import ID, KEY, MALFORMED, REASON, SERVICE, TIME, quoted
 
 LONGEST_SHOWN = 60
 SECONDS = "decimal(28,9)"
@@ -42,7 +42,8 @@ def accept(messages: DataFrame, plan: Plan) -> DataFrame:
     """
     kinds = {field.name: field.dataType for field in messages.schema.fields}
     time = _time(kinds["time"])
-    reasons: list[Column] = [
+    reasons: list[Column] = _malformed() if MALFORMED in kinds else []
+    reasons += [
         _when(_text("id") == "", F.lit("id: found nothing, allowed: a text")),
         _when(time.isNull(), _found("time", "a timestamp, or a number of seconds")),
     ]
@@ -57,8 +58,7 @@ def accept(messages: DataFrame, plan: Plan) -> DataFrame:
         bad = (_text("service_time") != "") & (
             seconds.isNull() | (seconds < 0) | (seconds > LONGEST_SERVICE)
         )
-        allowed = f"a number of seconds from 0 to {LONGEST_SERVICE}, or empty"
-        reasons.append(_when(bad, _found("service_time", allowed)))
+        allowed = f"a number of seconds from 0 to {LONGEST_SERVICE}"
         limited = [name for name, timed in plan.timed.items() if timed]
         if limited:
             meant = ["", *limited] if len(plan.clusters) == 1 else limited
@@ -67,6 +67,8 @@ def accept(messages: DataFrame, plan: Plan) -> DataFrame:
             )
             served = text(messages, "cluster").isin(meant)
             reasons.append(_when((_text("service_time") == "") & served, missing))
+            reasons.append(_when(bad & served, _found("service_time", allowed)))
+        reasons.append(_when(bad, _found("service_time", f"{allowed}, or empty")))
     heeded = plan.heeds
     for name, words in WORDS.items():
         if name in kinds and name in heeded:
@@ -78,7 +80,7 @@ def accept(messages: DataFrame, plan: Plan) -> DataFrame:
                 both = (_text(rule.flag) == "true") & (_text(name) != "")
                 reasons.append(_when(both, F.lit(f"{rule.flag}: a message with it has no {name}")))
     return messages.select(
-        "*",
+        *(quoted(name) for name in messages.columns if name != MALFORMED),
         key.alias(KEY),
         F.col("id").cast("string").alias(ID),
         time.alias(TIME),
@@ -94,6 +96,18 @@ def _text(name: str) -> Column:
 def text(messages: DataFrame, name: str) -> Column:
     """A column as text, "" where it is not given or there is none."""
     return _text(name) if name in messages.columns else F.lit("")
+
+
+def _malformed() -> list[Column]:
+    """Rows of CSV that are none: cells too many or too few, for one because a text was cut."""
+    row = F.col(MALFORMED)
+    shown = F.concat(F.lit("row: found '"), F.substring(row, 1, LONGEST_SHOWN))
+    quotes = F.length(row) - F.length(F.replace(row, F.lit('"'), F.lit("")))
+    cut = "', a part of a quoted text with a line break, allowed: with the option multiLine=true"
+    return [
+        _when(quotes % 2 == 1, F.concat(shown, F.lit(cut))),
+        _when(row.isNotNull(), F.concat(shown, F.lit("', allowed: a cell for each column"))),
+    ]
 
 
 def _when(condition: Column, reason: Column) -> Column:

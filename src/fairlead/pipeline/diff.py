@@ -17,6 +17,8 @@ __all__ = ["Balance", "Diff", "Move", "compare", "diff", "moved"]
 MOST_MOVES: Final = 1_000
 BEFORE, AFTER = "destination_before", "destination_after"
 OUTCOME_BEFORE, OUTCOME_AFTER = "outcome_before", "outcome_after"
+CLUSTER, CLUSTER_BEFORE, CLUSTER_AFTER = "cluster", "cluster_before", "cluster_after"
+SIDES: Final = (BEFORE, AFTER, OUTCOME_BEFORE, OUTCOME_AFTER, CLUSTER_BEFORE, CLUSTER_AFTER)
 GROUP: Final = "group"
 
 
@@ -27,6 +29,9 @@ class Move:
     before: str | None
     after: str | None
     messages: int
+    cluster_before: str = ""
+    """Whose destination it was; "" for nobody, and where the runs do not both have clusters."""
+    cluster_after: str = ""
 
 
 @dataclass(frozen=True)
@@ -36,6 +41,8 @@ class Balance:
     destination: str | None
     before: int
     after: int
+    cluster: str = ""
+    """Whose destination it is; "" for nobody, and where the runs do not both have clusters."""
 
 
 @dataclass(frozen=True)
@@ -48,6 +55,10 @@ class Diff:
     """Messages of the second."""
     both: int
     """Messages that both have."""
+    only_before: int
+    """Messages that the second has not."""
+    only_after: int
+    """Messages that the first has not."""
     moved: int
     """Of both: to another destination, to nobody, or from nobody."""
     lost: int
@@ -72,30 +83,38 @@ def compare(before: DataFrame, after: DataFrame) -> DataFrame:
     """One row for each message of either run.
 
     `before`, `after`: decisions, one for each message (see `joined`), with `id`, `destination`,
-    `outcome` and perhaps `group`. Gives `id`, destination and outcome before and after (null where
-    that run has no such message), and, if a run has it, `group` ("" for none). Raises
-    MessageError.
+    `outcome` and perhaps `cluster` and `group`. Gives `id`, cluster, destination and outcome before
+    and after (null where that run has no such message), and, if a run has it, `group` ("" for
+    none). The clusters are "" unless both runs have the column: without it a message is in the only
+    one, whose name may be no more than that of its file. Raises MessageError.
     """
-    one = _narrow(before, "before", BEFORE, OUTCOME_BEFORE)
-    other = _narrow(after, "after", AFTER, OUTCOME_AFTER)
+    clustered = CLUSTER in before.columns and CLUSTER in after.columns
+    one = _narrow(before, "before", BEFORE, OUTCOME_BEFORE, CLUSTER_BEFORE, clustered=clustered)
+    other = _narrow(after, "after", AFTER, OUTCOME_AFTER, CLUSTER_AFTER, clustered=clustered)
     both = (*one.columns, *other.columns)
     known = [name for name in (f"{GROUP}_{BEFORE}", f"{GROUP}_{AFTER}") if name in both]
     group = [F.coalesce(*known, F.lit("")).alias(GROUP)] if known else []
-    return one.join(other, "id", "full_outer").select(
-        "id", *group, BEFORE, AFTER, OUTCOME_BEFORE, OUTCOME_AFTER
-    )
+    return one.join(other, "id", "full_outer").select("id", *group, *SIDES)
 
 
 def joined(decisions: DataFrame) -> DataFrame:
     """One row for each message: of one that went to several, all their names in `destination`."""
-    group = [F.first(GROUP).alias(GROUP)] if GROUP in decisions.columns else []
+    kept = [F.first(name).alias(name) for name in (CLUSTER, GROUP) if name in decisions.columns]
     names = F.array_join(F.array_sort(F.collect_set("destination")), " + ")
     return decisions.groupBy("id").agg(
-        F.when(names != "", names).alias("destination"), F.first("outcome").alias("outcome"), *group
+        F.when(names != "", names).alias("destination"), F.first("outcome").alias("outcome"), *kept
     )
 
 
-def _narrow(decisions: DataFrame, which: str, destination: str, outcome: str) -> DataFrame:
+def _narrow(
+    decisions: DataFrame,
+    which: str,
+    destination: str,
+    outcome: str,
+    cluster: str,
+    *,
+    clustered: bool,
+) -> DataFrame:
     for name in ("id", "destination", "outcome"):
         if name not in decisions.columns:
             raise MessageError(
@@ -107,6 +126,7 @@ def _narrow(decisions: DataFrame, which: str, destination: str, outcome: str) ->
         F.col("id").cast("string").alias("id"),
         F.col("destination").alias(destination),
         F.col("outcome").alias(outcome),
+        (text(decisions, CLUSTER) if clustered else F.lit("")).alias(cluster),
         *(group if GROUP in decisions.columns else []),
     )
 
@@ -121,18 +141,22 @@ def _in_both() -> Column:
 
 
 def _elsewhere() -> Column:
-    return ~F.col(BEFORE).eqNullSafe(F.col(AFTER))
+    """To a destination of another name, or of another cluster."""
+    same = (F.col(CLUSTER_BEFORE) == F.col(CLUSTER_AFTER)) | F.col(BEFORE).isNull()
+    return ~(F.col(BEFORE).eqNullSafe(F.col(AFTER)) & same)
 
 
 def diff(compared: DataFrame) -> Diff:
     """Count what `compare` found; the messages stay where they are."""
     number = F.count(F.lit(1)).alias("n")
-    counted = compared.groupBy(BEFORE, AFTER, OUTCOME_BEFORE, OUTCOME_AFTER).agg(number).persist()
+    counted = compared.groupBy(*SIDES).agg(number).persist()
     try:
         totals = counted.agg(
             _sum(F.col(OUTCOME_BEFORE).isNotNull()).alias("before"),
             _sum(F.col(OUTCOME_AFTER).isNotNull()).alias("after"),
             _sum(_in_both()).alias("both"),
+            _sum(F.col(OUTCOME_AFTER).isNull()).alias("only_before"),
+            _sum(F.col(OUTCOME_BEFORE).isNull()).alias("only_after"),
             _sum(_in_both() & _elsewhere()).alias("moved"),
             _sum(_in_both() & _routed(OUTCOME_BEFORE) & ~_routed(OUTCOME_AFTER)).alias("lost"),
             _sum(_in_both() & ~_routed(OUTCOME_BEFORE) & _routed(OUTCOME_AFTER)).alias("won"),
@@ -156,46 +180,74 @@ def _routed(outcome: str) -> Column:
 
 
 def _groups(compared: DataFrame) -> dict[str, int]:
-    """How many groups there are, and how many go elsewhere."""
+    """How many groups there are, each inside its cluster of before, and how many go elsewhere."""
     if GROUP not in compared.columns:
         return {"groups": 0, "groups_moved": 0}
-    places = [F.sort_array(F.collect_set(name)).alias(name) for name in (BEFORE, AFTER)]
-    groups = compared.where(_in_both() & (F.col(GROUP) != "")).groupBy(GROUP).agg(*places)
-    row = groups.agg(
-        F.count(F.lit(1)).alias("groups"), F.count_if(_elsewhere()).alias("groups_moved")
-    ).collect()[0]
+    sides = ((BEFORE, CLUSTER_BEFORE), (AFTER, CLUSTER_AFTER))
+    places = [F.sort_array(F.collect_set(_place(*side))).alias(side[0]) for side in sides]
+    grouped = compared.where(_in_both() & (F.col(GROUP) != "")).groupBy(CLUSTER_BEFORE, GROUP)
+    row = (
+        grouped.agg(*places)
+        .agg(
+            F.count(F.lit(1)).alias("groups"),
+            F.count_if(F.col(BEFORE) != F.col(AFTER)).alias("groups_moved"),
+        )
+        .collect()[0]
+    )
     found: dict[str, int] = row.asDict()
     return found
+
+
+def _place(destination: str, cluster: str) -> Column:
+    """Cluster and destination in one; null for nobody."""
+    both = F.struct(F.col(cluster).alias("cluster"), F.col(destination).alias("destination"))
+    return F.when(F.col(destination).isNotNull(), both)
+
+
+def _whose(destination: str, cluster: str) -> Column:
+    """The destination's cluster; "" for nobody, who has none."""
+    return F.when(F.col(destination).isNull(), "").otherwise(F.col(cluster))
 
 
 def _destinations(counted: DataFrame) -> list[Balance]:
     """Who had how much, and has now; the greatest difference first."""
     sides = [
         counted.where(F.col(outcome).isNotNull()).select(
+            _whose(name, cluster).alias("cluster"),
             F.col(name).alias("destination"),
             (F.col("n") if outcome == OUTCOME_BEFORE else F.lit(0)).alias("before"),
             (F.col("n") if outcome == OUTCOME_AFTER else F.lit(0)).alias("after"),
         )
-        for name, outcome in ((BEFORE, OUTCOME_BEFORE), (AFTER, OUTCOME_AFTER))
+        for name, outcome, cluster in (
+            (BEFORE, OUTCOME_BEFORE, CLUSTER_BEFORE),
+            (AFTER, OUTCOME_AFTER, CLUSTER_AFTER),
+        )
     ]
     rows = (
         sides[0]
         .unionByName(sides[1])
-        .groupBy("destination")
+        .groupBy("cluster", "destination")
         .agg(F.sum("before").alias("before"), F.sum("after").alias("after"))
         .collect()
     )
     found = [Balance(**row.asDict()) for row in rows]
-    return sorted(found, key=lambda b: (-abs(b.after - b.before), b.destination or ""))
+    return sorted(found, key=lambda b: (-abs(b.after - b.before), b.cluster, b.destination or ""))
 
 
 def _moves(counted: DataFrame) -> list[Move]:
+    whose = [
+        _whose(BEFORE, CLUSTER_BEFORE).alias(CLUSTER_BEFORE),
+        _whose(AFTER, CLUSTER_AFTER).alias(CLUSTER_AFTER),
+    ]
     rows = (
         moved(counted)
-        .groupBy(BEFORE, AFTER)
+        .groupBy(BEFORE, AFTER, *whose)
         .agg(F.sum("n").alias("messages"))
-        .orderBy(F.desc("messages"), BEFORE, AFTER)
+        .orderBy(F.desc("messages"), CLUSTER_BEFORE, BEFORE, CLUSTER_AFTER, AFTER)
         .limit(MOST_MOVES)
         .collect()
     )
-    return [Move(row[BEFORE], row[AFTER], row["messages"]) for row in rows]
+    return [
+        Move(row[BEFORE], row[AFTER], row["messages"], row[CLUSTER_BEFORE], row[CLUSTER_AFTER])
+        for row in rows
+    ]

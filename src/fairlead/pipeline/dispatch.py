@@ -16,10 +16,10 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import BooleanType, IntegralType, NullType, StringType
 
 from fairlead.balance.change import Change
-from fairlead.balance.cluster import Cluster
+from fairlead.balance.cluster import Cluster, clusters_in
+from fairlead.balance.message import SPELLED_ALIKE
 from fairlead.compiled.needed import check_columns
 from fairlead.compiled.router import Plan
-from fairlead.compiled.table import KEY_TYPES
 from fairlead.errors import MessageError
 from fairlead.pipeline import keep
 from fairlead.pipeline.accept import accept
@@ -31,7 +31,7 @@ from fairlead.pipeline.count import messages as messages_of
 from fairlead.pipeline.deliver import Delivery
 from fairlead.pipeline.facts import made
 from fairlead.pipeline.measure import check_nothing_lost, digest, outcomes, phases
-from fairlead.pipeline.read import checked
+from fairlead.pipeline.read import checked, own_columns
 from fairlead.pipeline.route import States, in_blocks, route, spelled
 from fairlead.pipeline.survey import (
     Survey,
@@ -102,9 +102,9 @@ def rejected(
 
     Looks for duplicate ids at once, unless `trust_ids`; the rest is lazy. Raises as `dispatch`.
     """
-    plan = Plan([clusters] if isinstance(clusters, Cluster) else list(clusters), list(changes))
+    plan = Plan(clusters_in(clusters), list(changes))
     rows = accept(checked(messages, "messages"), plan)
-    return _rejected(rows if trust_ids else unique(rows), messages.columns)
+    return _rejected(rows if trust_ids else unique(rows), own_columns(messages))
 
 
 def _rejected(rows: DataFrame, columns: Sequence[str]) -> DataFrame:
@@ -127,8 +127,8 @@ def prepare(
 
     `as_in_files`: the table comes straight from files, so rows lie together as they do there.
     """
-    plan = Plan([clusters] if isinstance(clusters, Cluster) else list(clusters), list(changes))
-    columns = checked(messages, where).columns
+    plan = Plan(clusters_in(clusters), list(changes))
+    columns = own_columns(checked(messages, where))
     check_columns(plan, columns, where, "; map one with --column {}=…")
     _check_keys(plan, messages, where)
     rows = accepted = accept(messages, plan)
@@ -154,7 +154,7 @@ def _check_keys(plan: Plan, messages: DataFrame, where: str) -> None:
         kind = messages.schema[name].dataType
         if not isinstance(kind, StringType | IntegralType | BooleanType | NullType):
             raise MessageError(
-                f"{where}: {name}: found {kind.simpleString()}, allowed: {KEY_TYPES}"
+                f"{where}: {name}: found {kind.simpleString()}, allowed: {SPELLED_ALIKE}"
             )
 
 

@@ -9,12 +9,13 @@ from pathlib import Path
 
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import AnalysisException, ParseException, PySparkException
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame, DataFrameReader, SparkSession
 from pyspark.sql import functions as F
+from pyspark.sql.types import StringType, StructField, StructType
 
 from fairlead.balance.objects import hint, listed
 from fairlead.errors import MessageError, UserError
-from fairlead.pipeline.columns import CSV, PREFIX, RESERVED, quoted
+from fairlead.pipeline.columns import CSV, MALFORMED, PREFIX, RESERVED, quoted
 from fairlead.pipeline.place import local
 
 __all__ = ["read"]
@@ -39,6 +40,8 @@ OPTIONS: Mapping[str, Mapping[str, str]] = {
 ROW_DIGITS = 10
 """Row numbers are padded, so that ids of one file sort in the file's order."""
 IDENTITY = "id"
+NO_ROW = "_corrupt_record"
+"""Spark's column of the lines that are no JSON; the only one where no line is."""
 
 
 def read(
@@ -56,19 +59,11 @@ def read(
     `input_format`: what the path's ending does not say (`csv`, `json`, `parquet`, `text`, `orc`).
     `columns`: name → Spark SQL expression over the file's columns. `drop`: columns to leave out.
     `number_rows`: `id` is the file's name (below the folder) and the row's number in it, from 1.
-    `options`: of Spark's reader. Raises UserError naming the file and what is wrong with it.
+    `options`: of Spark's reader. CSV has a column MALFORMED, too. Raises UserError naming the file
+    and what is wrong with it.
     """
-    found_format = input_format or _format_of(path)
-    reader = spark.read.format(found_format).options(**OPTIONS.get(found_format, {}))
-    if _has_plain_folders(path):
-        reader = reader.option("recursiveFileLookup", "true")
-    try:
-        table = reader.options(**(options or {})).load(path)
-        names = table.columns
-    except (PySparkException, Py4JJavaError) as error:
-        raise UserError(f"{path}: not a table of format {found_format}: {_first(error)}") from None
-    if not names:
-        raise UserError(f"{path}: not a table: found no columns")
+    table = _loaded(spark, path, input_format or _format_of(path), options or {})
+    names = own_columns(table)
     mapped = dict(columns or {})
     if number_rows and IDENTITY in mapped:
         raise UserError("--number-rows makes the column id; --column id=… would be ignored")
@@ -89,6 +84,63 @@ def read(
     return _mapped(table, path, mapped, dropped)
 
 
+def _loaded(
+    spark: SparkSession, path: str, found_format: str, options: Mapping[str, str]
+) -> DataFrame:
+    """What the files hold, as they are; with MALFORMED where they are CSV."""
+    said = dict(OPTIONS.get(found_format, {}))
+    if _has_plain_folders(path):
+        said["recursiveFileLookup"] = "true"
+    said.update(options)
+
+    def reader() -> DataFrameReader:
+        return spark.read.format(found_format).options(**said)
+
+    try:
+        table = reader().load(path)
+        names = table.columns
+    except (PySparkException, Py4JJavaError) as error:
+        raise UserError(f"{path}: not a table of format {found_format}: {_first(error)}") from None
+    if not names:
+        raise UserError(f"{path}: not a table: found no columns")
+    if names == [NO_ROW]:
+        raise UserError(f"{path}: not a table of format {found_format}: found no row in it")
+    if found_format == "csv":
+        _check_header(reader(), table, path)
+        return _with_malformed(reader(), table, path)
+    return table
+
+
+def _check_header(reader: DataFrameReader, table: DataFrame, path: str) -> None:
+    """Refuse columns of one name, to which Spark has added their places: id0 and id2."""
+    bases = [name.removesuffix(str(k)) for k, name in enumerate(table.columns)]
+    placed = Counter(
+        base.lower() for base, name in zip(bases, table.columns, strict=True) if base != name
+    )
+    if not any(times > 1 for times in placed.values()):
+        return
+    # The names may as well be the file's own: only its first row can tell.
+    first = reader.options(header="false").load(path).first()
+    found = Counter(str(cell).lower() for cell in first or ())
+    for base in bases:
+        if placed[base.lower()] > 1 and found[base.lower()] > 1:
+            raise MessageError(
+                f"{path}: column {base!r}: found {found[base.lower()]} times in the header, "
+                "allowed: once (upper and lower case are alike)"
+            )
+
+
+def _with_malformed(reader: DataFrameReader, table: DataFrame, path: str) -> DataFrame:
+    """The table with MALFORMED; Spark tells of such rows only where the schema has a place."""
+    schema = StructType([*table.schema.fields, StructField(MALFORMED, StringType())])
+    # With pruning, cells would be counted among the columns that a query happens to need.
+    options = {"columnNameOfCorruptRecord": MALFORMED, "columnPruning": "false"}
+    found = reader.options(**options).schema(schema).load(path)
+    # Always true, but Spark refuses a query that looks at nothing but the place.
+    seen = F.length(F.coalesce(quoted(table.columns[0]).cast("string"), F.lit(""))) >= 0
+    return found.withColumn(MALFORMED, F.when(seen, F.col(MALFORMED)))
+
+
 def _mapped(
     table: DataFrame, path: str, columns: Mapping[str, str], drop: Sequence[str]
 ) -> DataFrame:
@@ -96,17 +148,30 @@ def _mapped(
     try:
         mapped = [F.expr(expression).alias(name) for name, expression in columns.items()]
         found = table.select(*kept, *mapped)
-        return found if found.columns else table
+        return found if own_columns(found) else table
     except (AnalysisException, ParseException) as error:
         spelled = ", ".join(f"{name}={expression}" for name, expression in columns.items())
+        has = listed(own_columns(table))
         raise UserError(
-            f"{path}: --column {spelled}: {_first(error)}; the table has: {listed(table.columns)}"
+            f"{path}: --column {spelled}: {_first(error)}; the table has: {has}"
         ) from None
+
+
+def own_columns(table: DataFrame) -> list[str]:
+    """The columns that are the table's own."""
+    return [name for name in table.columns if name != MALFORMED]
+
+
+def _frame(found: object, where: str) -> DataFrame:
+    if not isinstance(found, DataFrame):
+        kind = type(found).__name__
+        raise MessageError(f"{where}: found a {kind}, allowed: a DataFrame of Spark")
+    return found
 
 
 def checked(messages: DataFrame, where: str) -> DataFrame:
     """Refuse a table without id or time, or with columns that the decisions need."""
-    names = messages.columns
+    names = own_columns(_frame(messages, where))
     for name in ("id", "time"):
         if name not in names:
             way = (
@@ -237,5 +302,7 @@ def _relative(files: Sequence[str], path: str) -> list[str]:
 
 def _first(error: Exception) -> str:
     """The first line of a long error, without its class in brackets."""
-    line = str(error).strip().splitlines()[0]
+    lines = str(error).strip().splitlines()
+    # Of an error from Java the first line only says where Python called it.
+    line = lines[1] if isinstance(error, Py4JJavaError) and len(lines) > 1 else lines[0]
     return line.split("] ", 1)[-1].split(" SQLSTATE")[0].rstrip(". ")

@@ -20,9 +20,9 @@ import pyarrow.json
 import pyarrow.parquet as pq
 
 from fairlead.balance.change import Change
-from fairlead.balance.course import Frame, Moment
-from fairlead.balance.decision import Explanation, explain
-from fairlead.balance.message import CONTROL, ROUTED
+from fairlead.balance.course import Binding, Frame, Moment
+from fairlead.balance.explanation import Explanation, explain, not_asked
+from fairlead.balance.message import CONTROL, ROUTED, text
 from fairlead.balance.rules.keyed import PLACES
 from fairlead.compiled.kernels import Int32s
 from fairlead.compiled.router import MessageClass, Plan, Router
@@ -134,16 +134,8 @@ def _explain(plan: Plan, journal: dict[str, Any], files: list[Path], row: int) -
         rows = _first_copies(rows)
     asked = {name: rows[name][-1].as_py() for name in rows.column_names}
     if asked["outcome"] == CONTROL:
-        line = "a SetPriority message is no work: nobody is chosen for it"
-        return Why(
-            [],
-            CONTROL,
-            asked.get("cluster") or "",
-            0,
-            "",
-            None,
-            Explanation([], [], line, CONTROL, None, ""),
-        )
+        name = asked.get("cluster") or ""
+        return Why([], CONTROL, name, 0, "", None, not_asked(name, CONTROL))
     blocks = Blocks(tuple((key, id_) for key, id_ in journal["blocks"]))
     block = blocks.of(_place(rows, len(rows) - 1))
     if not plan.binds:
@@ -167,21 +159,16 @@ def _explain(plan: Plan, journal: dict[str, Any], files: list[Path], row: int) -
     sequence = None if asked["sequence"] is None else int(asked["sequence"])
     stream = "/".join(part for part in plan.streams[plan.stream_of[codes[last]]] if part)
     if run is None:
-        line = f"there is no cluster {each.cluster!r}"
-        return Why(
-            [],
-            asked["outcome"],
-            each.cluster,
-            0,
-            stream,
-            sequence,
-            Explanation([], [], line, "unknown-cluster", None, ""),
-        )
+        explanation = not_asked(each.cluster, asked["outcome"])
+        return Why([], asked["outcome"], each.cluster, 0, stream, sequence, explanation)
     run.reach(None if times is None else int(times[last]))
-    bound: tuple[str, ...] = ()
-    if keys is not None and run.is_bound(keys.at(slice(last, last + 1)), each.raw):
-        bound = (str(asked.get("group") or asked.get("producer") or "the opener"),)
-    moment = Moment(Frame(run.policy), None, 0, bound, _key(rows, plan, codes, sequence))
+    binding: Binding | None = None
+    by = run.policy.binding(each.raw, asked) if keys is not None and run.policy.binds else None
+    if keys is not None and by is not None:
+        binding = run.binding(keys.at(slice(last, last + 1)), each.raw, by)
+    number = _key(rows, plan, codes, sequence)
+    word = text(asked, run.policy.keyed_by) if run.policy.keyed_by else ""
+    moment = Moment(Frame(run.policy), None, 0, binding, number, word)
     same = pc.equal(copies["id"].cast(pa.string()), str(asked["id"]))
     got = [name for name in copies.filter(same)["destination"].to_pylist() if name is not None]
     chosen = _chosen(moment, each.raw, got) if run.policy.fans_out else asked["destination"]

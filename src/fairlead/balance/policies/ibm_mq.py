@@ -34,6 +34,8 @@ from fairlead.errors import ConfigError
 STEPS_1_AND_2 = 5
 QUEUE_MANAGER, CHANNEL, QUEUE, ALIAS = "queue_manager", "channel", "queue", "alias"
 
+NAMES_NOTHING = "the message names neither a queue nor a queue manager, and there are several"
+
 
 class IbmMq(Policy[IbmMqTables, Put, Candidate]):
     """The least used channel of those that the steps leave."""
@@ -151,6 +153,19 @@ class IbmMq(Policy[IbmMqTables, Put, Candidate]):
         if key.queue_manager:
             return self._for_queue_manager(key.queue_manager), NO_DESTINATION
         return [], UNKNOWN_QUEUE
+
+    def no_candidates(self, key: Put) -> str:
+        if key.pcf:
+            return "no channel is in a cluster of the local queue manager"
+        if not key.queue:
+            name = key.queue_manager
+            return f"nothing leads to the queue manager {name!r}" if name else NAMES_NOTHING
+        outcome = self._for_queue(key)[1]
+        if outcome == UNKNOWN_QUEUE:
+            return f"there is no queue {key.queue!r}"
+        if outcome == PUT_INHIBITED:
+            return f"no instance of the queue {key.queue!r} is put-enabled"
+        return f"no channel leads to an instance of the queue {key.queue!r}"
 
     def _for_queue(self, key: Put) -> tuple[list[Candidate], str]:
         instances = [

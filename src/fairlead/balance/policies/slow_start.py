@@ -28,10 +28,11 @@ FAILBACK_DELAY: Final = "failback_delay"
 EXACT: Final = Context(prec=50, rounding=ROUND_HALF_UP)
 """Powers are correct to so many digits on every machine."""
 RANGES: Final = {
-    "slow_start": (Decimal("0.001"), 1_000_000, "seconds"),
-    "slow_start_aggression": (Decimal("0.1"), 10, "a number"),
-    FAILBACK_DELAY: (Decimal("0.001"), 1_000_000, "seconds"),
+    "slow_start": (Decimal("0.001"), 1_000_000, "seconds", "there is none"),
+    "slow_start_aggression": (Decimal("0.1"), 10, "a number", "it is 1"),
+    FAILBACK_DELAY: (Decimal("0.001"), 1_000_000, "seconds", "there is none"),
 }
+"""The lowest and the highest that an option can be, what it is, and what holds without it."""
 
 
 class Returning(Table, frozen=True, kw_only=True):
@@ -41,12 +42,12 @@ class Returning(Table, frozen=True, kw_only=True):
         """Each within its range, and none that would be ignored. Raises ValueError."""
         given = {name: getattr(self, name) for name in self.__struct_fields__}
         given = {name: value for name, value in given.items() if value is not UNSET}
-        for name, (low, high, what) in RANGES.items():
+        for name, (low, high, what, without) in RANGES.items():
             value = given.get(name, low)
             if not (value.is_finite() and low <= value <= high and value == round(value, 3)):
                 raise ValueError(
                     f"{name}: found {value}, allowed: {what} from {low} to {high} with at most 3 "
-                    "decimals; without it there is none"
+                    f"decimals; without it {without}"
                 )
         for name in ("slow_start_aggression", "slow_start_min"):
             if name in given and "slow_start" not in given:

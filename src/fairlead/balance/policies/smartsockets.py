@@ -260,6 +260,15 @@ class SmartSockets(Policy[SmartSocketsTables, Publication, Receiver]):
     def outcome_of(self, member: int) -> str:
         return LOST if self._is_lost(member) else ROUTED
 
+    def in_vain(self, member: int) -> str:
+        lost = "it is lost: all subscribers are warm, and only what is guaranteed is kept for them"
+        return lost if self._is_lost(member) else ""
+
+    def no_candidates(self, key: Publication) -> str:
+        if not key.subject:
+            return "the message names no subject, and there are several"
+        return f"nobody subscribes to the subject {key.subject!r}"
+
     def _is_lost(self, member: int) -> bool:
         """Whether a message is lost that a member is chosen for in its way."""
         return member // len(self.refs) % lists.HOWS == lists.LOST

@@ -96,5 +96,5 @@ class Everyone(FirstByName):
     name = "everyone"
 
     def compare(self, members: Sequence[int], names: Sequence[str]) -> Comparison:
-        first = [Rank(members[0], "the first by name")]
+        first = [Rank(members[0], "everyone gets it")]
         return Comparison(first, [], "everyone who is left gets it", "")

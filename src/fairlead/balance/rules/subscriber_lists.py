@@ -200,7 +200,7 @@ class SubscriberLists(Rule):
         s, n = self.state, len(self.state.place)
         kind = members[0] // n // HOWS
         if kind == EVERYONE:
-            first = [Rank(members[0], "the first by name")]
+            first = [Rank(members[0], "everyone gets it")]
             return Comparison(first, [], "everyone who is left gets it", "")
         if kind == BY_NAME:
             ranks = [Rank(m, f"place {place} by name") for place, m in enumerate(members, 1)]

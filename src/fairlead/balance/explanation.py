@@ -1,0 +1,135 @@
+"""Why a message went where it went."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from fairlead.balance.course import Binding, Moment
+from fairlead.balance.elimination import Drop, Step
+from fairlead.balance.message import CONTROL, ON_GROUP
+from fairlead.balance.objects import on_one_line
+from fairlead.balance.policy import Raw, Verdict
+from fairlead.balance.rules.keyed import KeyedRule
+
+
+class Explanation(NamedTuple):
+    """Why a message went where it went; as a text, the lines that `fairlead explain` prints."""
+
+    steps: list[Step]
+    """The eliminations that dropped somebody, in order."""
+    ranks: list[tuple[str, str]]
+    """Who was left, in the order of the rule, with the value that it compared."""
+    decided: str
+    """The comparison that decided."""
+    deciding_step: str
+    """The elimination or choice rule that decided, or the outcome."""
+    runner_up: str | None
+    """Who would have been next, if anybody."""
+    otherwise: str
+    """What would have made the runner-up win."""
+    notes: tuple[str, ...] = ()
+    """What else there is to know: its key, what becomes of its group, why it is lost."""
+    also: tuple[str, ...] = ()
+    """Everybody who gets the message, where it goes to several; by name."""
+
+    def __str__(self) -> str:
+        lines: list[str] = []
+        for step in self.steps:
+            lines.append(f"{step.name}: {step.kept} left")
+            lines += [f"    dropped {drop.candidate}: {drop.because}" for drop in step.dropped]
+        lines += [
+            f"  {place}. {name}: {value}" for place, (name, value) in enumerate(self.ranks, 1)
+        ]
+        lines += [line for line in (self.decided, self.otherwise, *self.notes) if line]
+        if self.also:
+            lines.append(f"it goes to all of these: {', '.join(self.also)}")
+        return "\n".join(map(on_one_line, lines))
+
+
+def not_asked(cluster: str, outcome: str) -> Explanation:
+    """Of a message for which no cluster was asked."""
+    line = f"there is no cluster {cluster!r}" if cluster else "it names no cluster of several"
+    if outcome == CONTROL:
+        line = "a SetPriority message is no work: nobody is chosen for it"
+    return Explanation([], [], line, outcome, None, "")
+
+
+def explain(moment: Moment, raw: Raw, destination: str | None) -> Explanation:
+    """Why, at this moment, a message of this class went to this destination."""
+    verdict, steps = moment.eliminate(raw)
+    binding = moment.binding
+    if binding is not None and binding.follows:
+        return _followed(moment, binding, verdict, destination or "")
+    found = _chosen(moment, raw, verdict, steps)
+    if binding is not None and (binding.before >= 0 or found.ranks):
+        found = found._replace(notes=(*found.notes, _begun(moment, binding)))
+    if not verdict.also:
+        return found
+    every = {moment.members[i] for i in verdict.also} | {destination} - {None}
+    return found._replace(also=tuple(sorted(map(str, every), key=str.encode)))
+
+
+def _followed(moment: Moment, binding: Binding, verdict: Verdict, name: str) -> Explanation:
+    """Where an earlier message went."""
+    word = _word(binding)
+    staying = moment.frame.policy.rebinds and moment.members.index(name) not in verdict.members
+    drains = f"{name} is draining: nothing new starts there, but what is there goes on"
+    return Explanation(
+        [Step("bound", (), 1)],
+        [(name, f"where {word} is")],
+        f"it follows {word}",
+        "bound",
+        None,
+        "",
+        (drains,) if staying else (),
+    )
+
+
+def _begun(moment: Moment, binding: Binding) -> str:
+    """What becomes of a group whose message was chosen for."""
+    word = _word(binding)
+    if binding.before >= 0:
+        return f"{word} was at {moment.members[binding.before]}, which has dropped out since then"
+    return f"it is the first of {word}: those that come later follow it"
+
+
+def _word(binding: Binding) -> str:
+    kind, *_, name = binding.key
+    if kind == ON_GROUP:
+        return f"group {name}"
+    return f"producer {name}" if name else "the one that opened, whose name is not given"
+
+
+def _chosen(moment: Moment, raw: Raw, verdict: Verdict, steps: list[Step]) -> Explanation:
+    policy, names = moment.frame.policy, moment.members
+    steps = [step for step in steps if step.dropped or step.name == "candidates"]
+    last = steps[-1].name if len(steps) > 1 else verdict.outcome
+    if not verdict.members:
+        why = "nobody is left" if steps[0].kept else policy.no_candidates(policy.key(raw))
+        return Explanation(steps, [], f"{verdict.outcome}: {why}", last, None, "")
+    if verdict.taken >= 0:
+        name = names[verdict.taken]
+        if verdict.also:
+            told = "everyone who is left gets it"
+            return Explanation(steps, [(name, "everyone gets it")], told, "everyone", None, "")
+        return Explanation(steps, [(name, "chosen at once")], "", last, None, "")
+    rule = moment.rule()
+    compared = rule.compare(verdict.members, names)
+    if compared.passed_over:
+        passed = tuple(Drop(names[rank.member], rank.value) for rank in compared.passed_over)
+        steps = [*steps, Step(rule.name, passed, len(compared.ranks))]
+    ranks = [(names[rank.member], rank.value) for rank in compared.ranks]
+    notes: tuple[str, ...] = ()
+    if isinstance(rule, KeyedRule) and moment.word:
+        notes = (f"its key is the {policy.keyed_by} {moment.word!r}",)
+    if len(ranks) < 2:
+        alone = "the only one left" if ranks else "nobody can take a message now"
+        decided = compared.decided or alone
+        step = steps[-1].name if len(steps) > 1 else rule.name
+        found = Explanation(steps, ranks, decided, step, None, "", notes)
+    else:
+        found = Explanation(
+            steps, ranks, compared.decided, rule.name, ranks[1][0], compared.otherwise, notes
+        )
+    in_vain = policy.in_vain(compared.ranks[0].member) if ranks else ""
+    return found._replace(notes=(*notes, in_vain)) if in_vain else found
