@@ -148,7 +148,7 @@ def test_a_file_without_order_means_fifo() -> None:
 def test_what_fifo_would_ignore_is_refused(tmp_path: Path, line: str, said: str) -> None:
     file = tmp_path / "pool.toml"
     file.write_text(f'policy = "msmq"\n[order]\n{line}\n[[destination]]\nname = "A"\nweight = 1\n')
-    with pytest.raises(ConfigError, match=rf"pool.toml:2: order\.{said}"):
+    with pytest.raises(ConfigError, match=rf"pool.toml:3: order\.{said}"):
         load_clusters(file)
 
 
