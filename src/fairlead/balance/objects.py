@@ -178,8 +178,10 @@ def _in_words(info: msgspec.inspect.Type) -> str:
 
 
 IN_WORDS: Final[dict[type, str]] = {
+    msgspec.inspect.AnyType: "a value",
     msgspec.inspect.BoolType: "true or false",
     msgspec.inspect.DecimalType: "a number",
+    msgspec.inspect.DictType: "a table",
     msgspec.inspect.FloatType: "a number",
     msgspec.inspect.StructType: "a table",
 }

@@ -347,7 +347,7 @@ class Policy(ABC, Generic[T, K, C]):
                     "that could be reset"
                 )
             return Effect(None, RESET, None)
-        ref = self._target(change)
+        ref = self.target(change)
         table = type(self.objects[ref])
         stateless = STATE not in table.__struct_fields__
         if change.attribute == STATE and change.value in (FAILED, *(UP if stateless else ())):
@@ -377,7 +377,8 @@ class Policy(ABC, Generic[T, K, C]):
         spelled = f"{self.also_called.get(kind, kind)}:{name}"
         return [ref for ref in self.objects if spelled in {str(ref), f"{ref.kind}:{ref.name}"}]
 
-    def _target(self, change: Change) -> Ref:
+    def target(self, change: Change) -> Ref:
+        """The one object that a change speaks of. Raises ChangeError if there is none, or two."""
         found = self.targets(change.target)
         if len(found) == 1:
             return found[0]
