@@ -63,7 +63,7 @@ def parsed(path: str | Path) -> tuple[str, dict[str, Any]]:
         raise ConfigError(f"{path}: cannot be read: {error}") from None
     try:
         return text, tomllib.loads(text, parse_float=Decimal)
-    except tomllib.TOMLDecodeError as error:
+    except ValueError as error:  # TOMLDecodeError, or an integer of too many digits
         raise ConfigError(f"{path}: not TOML: {error}") from None
 
 

@@ -10,7 +10,7 @@ from fairlead.balance.change import Change
 from fairlead.balance.cluster import Cluster, addressee
 from fairlead.balance.objects import hint, listed
 from fairlead.balance.policy import Policy, Tables
-from fairlead.errors import ConfigError
+from fairlead.errors import ChangeError, ConfigError
 
 OPTIONS: Final = "options"
 ORDER: Final = "order"
@@ -33,13 +33,16 @@ class Key:
 def key_of(
     clusters: Sequence[Cluster], states: States, target: str, attribute: str, where: str
 ) -> Key:
-    """The key that a target and an attribute mean. Raises ConfigError or ChangeError.
+    """The key that a target and an attribute mean. Raises ConfigError.
 
     A target is what it is in a change, or `options`, or `options@CLUSTER`.
     """
     if target == OPTIONS or target.startswith(f"{OPTIONS}@"):
         return Key(_owner(list(states), target, where), (OPTIONS, attribute), where)
-    name, state, ref = addressee(states, Change(target, attribute, where=where))
+    try:
+        name, state, ref = addressee(states, Change(target, attribute, where=where))
+    except ChangeError as error:
+        raise ConfigError(f"{error}{hint(target, [OPTIONS])}") from None
     if attribute == NAME:
         raise ConfigError(f"{where}.attribute: found 'name', allowed: any other; names are fixed")
     tables = next(cluster.tables for cluster in clusters if cluster.name == name)

@@ -12,12 +12,14 @@ from typing import Annotated, Any, Final
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
-from fairlead.balance.objects import Name, Table
+from fairlead.balance.objects import Name, Table, shown
 from fairlead.balance.refusal import refusal, spelled
 from fairlead.config.clusters import line_of, parsed
 from fairlead.errors import ConfigError
 
 SCENARIO: Final = "scenario"
+MOST_DIGITS: Final = 18
+"""Of a number, before the point, so that its decimals have room."""
 MOST_RATE: Final = 1_000
 RATES: Final = f"a number above 0, up to {MOST_RATE}, with at most 6 decimals"
 
@@ -130,7 +132,7 @@ def number(value: object, decimals: int) -> Decimal | None:
     if isinstance(value, bool) or not isinstance(value, int | Decimal):
         return None
     found = Decimal(value)
-    if not found.is_finite() or abs(found) > 10**18 or found != round(found, decimals):
+    if not found.is_finite() or found.adjusted() >= MOST_DIGITS or found != round(found, decimals):
         return None
     return found
 
@@ -140,7 +142,8 @@ def more_of_it(source: Source, k: int, entry: Entry) -> tuple[Decimal, int]:
     rate = Decimal(1) if entry.scale_rate is UNSET else number(entry.scale_rate, 6)
     if rate is None or not 0 < rate <= MOST_RATE:
         raise ConfigError(
-            f"{source.where(SCENARIO, k, 'scale_rate')}: found {entry.scale_rate}, allowed: {RATES}"
+            f"{source.where(SCENARIO, k, 'scale_rate')}: found {shown(entry.scale_rate)}, "
+            f"allowed: {RATES}"
         )
     if entry.seed is UNSET:
         return rate, 0

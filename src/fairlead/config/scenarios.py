@@ -96,7 +96,10 @@ class _Reader:
         self.scale_rate, self.seed = more_of_it(source, number, entry)
         self.others = [*changes]
         if entry.changes is not UNSET:
-            self.others += read_changes(source.path.parent / entry.changes)
+            try:
+                self.others += read_changes(source.path.parent / entry.changes)
+            except ChangeError as error:
+                raise ChangeError(f"{self._where('changes')}: {error}") from None
         set_, self.swept = self._keys("set", entry.set_), self._keys("sweep", entry.sweep)
         self._once([*set_, *self.swept])
         self.fixed = [

@@ -15,7 +15,7 @@ from fairlead.errors import ConfigError
 
 DECIMALS: Final = 9
 UNIT: Final = 10**DECIMALS
-NUMBERS: Final = f"a number up to 10^18 with at most {DECIMALS} decimals"
+NUMBERS: Final = f"a number below 10^18 with at most {DECIMALS} decimals"
 
 
 @dataclass(frozen=True, slots=True)
