@@ -8,6 +8,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable
 from decimal import Decimal
+from functools import cache
 from typing import Annotated, Any, Final, Literal, NamedTuple, TypeAlias, get_args, get_type_hints
 
 import msgspec
@@ -127,6 +128,7 @@ def to_decimal(kind: type, value: object) -> object:
     raise TypeError(f"cannot make a {kind.__name__} of {value!r}")
 
 
+@cache
 def field_type(table: type[msgspec.Struct], attribute: str) -> Any:  # noqa: ANN401 - a type form
     """The declared type of one attribute."""
     return get_type_hints(table, include_extras=True)[attribute]

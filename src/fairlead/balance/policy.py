@@ -116,6 +116,7 @@ class Policy(ABC, Generic[T, K, C]):
     def __init__(self, tables: T) -> None:
         """Check the tables against each other and start with nobody served."""
         self.objects = {}
+        self._named: dict[str, list[Ref]] = {}
         for ref, each in self.listing(tables):
             if ref in self.objects:
                 nth = sum(1 for each in self.objects if each.kind == ref.kind)
@@ -123,6 +124,7 @@ class Policy(ABC, Generic[T, K, C]):
                     f"{ref.kind} {ref.name!r}: found twice, allowed: once", [ref.kind, nth]
                 )
             self.objects[ref] = each
+            self._named.setdefault(ref.name, []).append(ref)
         self.version = 0
         self.now = 0
         """When the latest step was made, in microseconds."""
@@ -370,7 +372,7 @@ class Policy(ABC, Generic[T, K, C]):
 
     def targets(self, target: str) -> list[Ref]:
         """All objects that a target's text can mean: by name alone, else `kind:name@owner`."""
-        named = [ref for ref in self.objects if ref.name == target]
+        named = self._named.get(target, [])
         if named or ":" not in target:
             return named
         kind, _, name = target.partition(":")
