@@ -12,7 +12,7 @@ import msgspec
 from msgspec import UNSET
 
 from fairlead.balance.change import EVERYBODY, RESET, Change
-from fairlead.balance.objects import hint, listed, shown, to_decimal
+from fairlead.balance.objects import Ref, hint, listed, shown, to_decimal
 from fairlead.balance.policies import POLICIES
 from fairlead.balance.policies.composed import COMPOSED, Composition, compose
 from fairlead.balance.policy import Effect, Policy, Tables
@@ -216,3 +216,14 @@ def _reset(states: Mapping[str, Policy[Any, Any, Any]], change: Change) -> list[
         f"{change.where}: target of a reset: found {change.target!r}, "
         f"allowed: {listed(known)}{hint(change.target, known)}"
     )
+
+
+def addressee(
+    states: Mapping[str, Policy[Any, Any, Any]], change: Change
+) -> tuple[str, Policy[Any, Any, Any], Ref]:
+    """The one object that a change speaks of, and whose it is: the cluster's name, the cluster.
+
+    Raises ChangeError if there is no such object, or if several could be meant.
+    """
+    ((name, own),) = _addressed(states, change)
+    return name, states[name], states[name].target(own)

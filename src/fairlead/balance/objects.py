@@ -8,6 +8,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable
 from decimal import Decimal
+from functools import cache
 from typing import Annotated, Any, Final, Literal, NamedTuple, TypeAlias, get_args, get_type_hints
 
 import msgspec
@@ -134,6 +135,7 @@ def to_decimal(kind: type, value: object) -> object:
     raise TypeError(f"cannot make a {kind.__name__} of {value!r}")
 
 
+@cache
 def field_type(table: type[msgspec.Struct], attribute: str) -> Any:  # noqa: ANN401 - a type form
     """The declared type of one attribute."""
     return get_type_hints(table, include_extras=True)[attribute]
@@ -185,8 +187,10 @@ def _in_words(info: msgspec.inspect.Type) -> str:
 
 
 IN_WORDS: Final[dict[type, str]] = {
+    msgspec.inspect.AnyType: "a value",
     msgspec.inspect.BoolType: "true or false",
     msgspec.inspect.DecimalType: "a number",
+    msgspec.inspect.DictType: "a table",
     msgspec.inspect.FloatType: "a number",
     msgspec.inspect.StructType: "a table",
 }

@@ -117,6 +117,7 @@ class Policy(ABC, Generic[T, K, C]):
     def __init__(self, tables: T) -> None:
         """Check the tables against each other and start with nobody served."""
         self.objects = {}
+        self._named: dict[str, list[Ref]] = {}
         for ref, each in self.listing(tables):
             if ref in self.objects:
                 nth = sum(1 for each in self.objects if each.kind == ref.kind)
@@ -124,6 +125,7 @@ class Policy(ABC, Generic[T, K, C]):
                     f"{ref.kind} {ref.name!r}: found twice, allowed: once", [ref.kind, nth]
                 )
             self.objects[ref] = each
+            self._named.setdefault(ref.name, []).append(ref)
         self.version = 0
         self.now = 0
         """When the latest step was made, in microseconds."""
@@ -361,7 +363,7 @@ class Policy(ABC, Generic[T, K, C]):
                     "that could be reset"
                 )
             return Effect(None, RESET, None)
-        ref = self._target(change)
+        ref = self.target(change)
         table = type(self.objects[ref])
         stateless = STATE not in table.__struct_fields__
         if change.attribute == STATE and change.value in (FAILED, *(UP if stateless else ())):
@@ -384,14 +386,15 @@ class Policy(ABC, Generic[T, K, C]):
 
     def targets(self, target: str) -> list[Ref]:
         """All objects that a target's text can mean: by name alone, else `kind:name@owner`."""
-        named = [ref for ref in self.objects if ref.name == target]
+        named = self._named.get(target, [])
         if named or ":" not in target:
             return named
         kind, _, name = target.partition(":")
         spelled = f"{self.also_called.get(kind, kind)}:{name}"
         return [ref for ref in self.objects if spelled in {str(ref), f"{ref.kind}:{ref.name}"}]
 
-    def _target(self, change: Change) -> Ref:
+    def target(self, change: Change) -> Ref:
+        """The one object that a change speaks of. Raises ChangeError if there is none, or two."""
         found = self.targets(change.target)
         if len(found) == 1:
             return found[0]

@@ -28,7 +28,7 @@ def load_clusters(path: str | Path) -> list[Cluster]:
     place = Path(path)
     if place.is_dir():
         return _of_folder(place)
-    text, plain = _parsed(path)
+    text, plain = parsed(path)
     if SEVERAL not in plain:
         return [_cluster(path, text, plain, (), place.stem)]
     tables = plain[SEVERAL]
@@ -53,7 +53,7 @@ def load_clusters(path: str | Path) -> list[Cluster]:
     ]
 
 
-def _parsed(path: str | Path) -> tuple[str, dict[str, Any]]:
+def parsed(path: str | Path) -> tuple[str, dict[str, Any]]:
     """A file's text, and what it says."""
     try:
         text = Path(path).read_text(encoding="utf-8-sig")
@@ -63,7 +63,7 @@ def _parsed(path: str | Path) -> tuple[str, dict[str, Any]]:
         raise ConfigError(f"{path}: cannot be read: {error}") from None
     try:
         return text, tomllib.loads(text, parse_float=Decimal)
-    except tomllib.TOMLDecodeError as error:
+    except ValueError as error:  # TOMLDecodeError, or an integer of too many digits
         raise ConfigError(f"{path}: not TOML: {error}") from None
 
 

@@ -143,6 +143,11 @@ def _time(kind: DataType) -> Column:
     )
 
 
+def micros(messages: DataFrame) -> Column:
+    """The column `time` in whole microseconds; null where it is no time."""
+    return _time(messages.schema["time"].dataType)
+
+
 def _micros(seconds: Column) -> Column:
     """Whole microseconds; null where 64 bits would not hold them."""
     return F.when(F.abs(seconds) <= LATEST, F.round(seconds * MICROS).cast("long"))
