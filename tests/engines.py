@@ -14,6 +14,7 @@ from typing import Any
 import pyarrow as pa
 
 from fairlead import Balancer, Change, Cluster, Decision, route
+from fairlead.replay import replay
 
 Row = dict[str, Any]
 Decided = list[tuple[str | None, str, int | None]]
@@ -135,6 +136,17 @@ def compiled(cluster: dict[str, Any], messages: list[Row], changes: list[Row]) -
     return [
         (row["destination"], row["outcome"], row["sequence"])
         for row in found.select(["destination", "outcome", "sequence"]).to_pylist()
+    ]
+
+
+def replayed(cluster: dict[str, Any], messages: list[Row], changes: list[Row]) -> Decided:
+    """A replay of messages that take half a second each: the first attempt of each."""
+    rows = [{"service_time": 0.5, **message} for message in messages]
+    found = replay(table(rows), cluster_of(cluster), changes_of(changes))
+    return [
+        (row["destination"], row["outcome"], row["sequence"])
+        for row in found.to_pylist()
+        if row["attempt"] == 1
     ]
 
 

@@ -142,12 +142,14 @@ def test_every_engine_decides_alike(spark: SparkSession) -> None:
     batch = [random_case(seed) for seed in range(12)]
     lived = [engines.live(*case) for case in batch]
     assert [engines.compiled(*case) for case in batch] == lived
+    assert [engines.replayed(*case) for case in batch] == lived
     assert engines.on_spark(spark, batch, partitions=3, rows_a_block=40) == lived
     assert len({name for case in lived for name, _, _ in case}) == len("ABCD")
 
 
 def test_it_is_compiled() -> None:
     assert engines.compiled(*random_case(1))
+    assert engines.replayed(*random_case(1))
     assert "cheapest" not in {choice.name for choice in INTERPRETED}
 
 
@@ -162,14 +164,16 @@ def test_a_snapshot_changes_nothing() -> None:
     assert set(names[-5:]) == {"A"}
 
 
-def test_what_numba_cannot_compile_is_interpreted(broken: Path) -> None:
+@pytest.mark.parametrize("engine", [engines.compiled, engines.replayed])
+def test_what_numba_cannot_compile_is_interpreted(broken: Path, engine: engines.Engine) -> None:
     lived = engines.live(pool("unfit"), MESSAGES, [])
     assert [name for name, _, _ in lived] == list("ABABABAB")
-    assert engines.compiled(pool("unfit"), MESSAGES, []) == lived
+    for _ in range(2):
+        assert engine(pool("unfit"), MESSAGES, []) == lived
     assert "unfit" in {choice.name for choice in INTERPRETED}
 
 
-@pytest.mark.parametrize("engine", [engines.live, engines.compiled])
+@pytest.mark.parametrize("engine", [engines.live, engines.compiled, engines.replayed])
 @pytest.mark.parametrize(
     ("cluster", "told"),
     [

@@ -73,6 +73,8 @@ class Order(Table, frozen=True, kw_only=True):
     default_priority: Priority = DEFAULT_PRIORITY
     ageing: Decimal = Decimal(0)
     """Seconds per step of priority; 0 = off."""
+    weights: dict[Name, Annotated[int, Meta(ge=1, le=1_000_000)]] = {}
+    """Tenant → its weight; 1 for those that are not there."""
 
     def __post_init__(self) -> None:
         ageing = self.ageing

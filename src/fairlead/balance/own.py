@@ -84,7 +84,8 @@ def _compilable(choice: OwnChoice) -> ModuleType:
     It is called like the user's own, where code that was compiled before is looked for.
     """
     module = ModuleType(choice.choose.__module__)
-    functions = (*choice.helpers, choice.served, choice.choose)
+    optional = (choice.completed,) if choice.completed is not None else ()
+    functions = (*choice.helpers, *optional, choice.served, choice.choose)
     vars(module).update({function.__name__: function for function in functions})
     vars(module)["COMPILED"] = functions
     vars(module)["OWN"] = choice

@@ -102,6 +102,10 @@ class Policy(ABC, Generic[T, K, C]):
     apart: ClassVar[tuple[str, ...]] = ()
     """Attributes of `reads` for each value of which the rule has a state of its own."""
 
+    waits: bool = False
+    """Replay: whether a message for which nobody is left waits until somebody is."""
+    after_failure: str = ROUTED
+    """Replay: what becomes of what a destination holds when it fails; `routed`: it is, anew."""
     keyed_by: str = ""
     """The attribute whose value is a message's key, if the rule chooses by one."""
     objects: dict[Ref, Any]
@@ -295,6 +299,10 @@ class Policy(ABC, Generic[T, K, C]):
         """The object that a member stands for."""
         name = self.members[member]
         return next(ref for ref in self.objects if ref.name == name)
+
+    def worker(self, member: int) -> Ref:
+        """The object whose readers work on what this member gets, at its speed."""
+        return self.whose(member)
 
     def binding(self, raw: Raw, message: Message) -> Raw | None:
         """What the message's destination is bound to, if to anything."""

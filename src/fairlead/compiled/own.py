@@ -28,7 +28,7 @@ def own_choices(rule: OwnRule, starts: Int64s, members: Int64s, which: Int32s) -
         try:
             stopped = run(state, starts, members, which, found, choose, served)
         except NumbaError as error:
-            _interpreted(rule.module, error)
+            cannot_compile(rule.module, error)
         except Exception as error:
             raise failed(f"choice rule {rule.name}", error) from error
         else:
@@ -58,7 +58,8 @@ INTERPRETED: set[OwnChoice] = set()
 """Rules that Numba cannot compile; each is told once."""
 
 
-def _interpreted(module: ModuleType, error: Exception) -> None:
+def cannot_compile(module: ModuleType, error: Exception) -> None:
+    """From now on the rule is interpreted; the first time that is told."""
     choice: OwnChoice = vars(module)["OWN"]
     INTERPRETED.add(choice)
     first = str(error).strip().split("\n", 1)[0]
@@ -68,10 +69,15 @@ def _interpreted(module: ModuleType, error: Exception) -> None:
     )
 
 
+def is_interpreted(module: ModuleType) -> bool:
+    """Whether it was found that the rule cannot be compiled."""
+    return vars(module)["OWN"] in INTERPRETED
+
+
 def _compiled(module: ModuleType) -> tuple[Any, Any, Any] | None:
     """`run` and the user's functions, compiled when they are first called."""
     choice: OwnChoice = vars(module)["OWN"]
-    if choice in INTERPRETED:
+    if is_interpreted(module):
         return None
     functions = kernels(module)
     choose, served = (getattr(functions, f.__name__) for f in (choice.choose, choice.served))

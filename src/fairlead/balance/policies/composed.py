@@ -148,6 +148,7 @@ class Composed(ReturningPolicy[Any]):
         super().__init__(tables)
         self.options = tables.options
         self.keyed_by = getattr(self.options, "key", "")
+        self.waits = self.choice.name == ByReadyRing.name
         self.reset()
 
     def ordered(self, refs: list[Ref]) -> list[Ref]:

@@ -57,7 +57,7 @@ class IbmMq(Policy[IbmMqTables, Put, Candidate]):
         super().__init__(tables)
         self._check(tables)
         self._local = Ref(QUEUE_MANAGER, self.local_name)
-        channels = sorted(
+        self._refs = channels = sorted(
             (ref for ref in self.objects if ref.kind == CHANNEL), key=lambda ref: ref.name
         )
         self._local_channel = Channel(name=LOCAL, queue_manager=self.local_name)
@@ -104,6 +104,13 @@ class IbmMq(Policy[IbmMqTables, Put, Candidate]):
     def _single_queue(self) -> str:
         names = {ref.name for ref in self.objects if ref.kind == QUEUE}
         return names.pop() if len(names) == 1 else ""
+
+    def whose(self, member: int) -> Ref:
+        return self._local if self.members[member] == LOCAL else self._refs[member]
+
+    def worker(self, member: int) -> Ref:
+        own = self.whose(member)
+        return Ref(QUEUE_MANAGER, own.owner) if own.kind == CHANNEL else own
 
     def listing(self, tables: IbmMqTables) -> Iterable[tuple[Ref, Object]]:
         yield Ref(QUEUE_MANAGER, tables.queue_manager.name), tables.queue_manager

@@ -11,6 +11,7 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from msgspec import Meta
 
+from fairlead.balance.message import LOST
 from fairlead.balance.objects import Capacity, Ref, Table
 from fairlead.balance.policies.destinations import (
     ABSENT,
@@ -55,6 +56,8 @@ class Nanomsg(DestinationPolicy[NanomsgTables]):
     choose_when_not = "peers of one priority should get unequal shares"
     tables = NanomsgTables
     counts = False
+    waits = True
+    after_failure = LOST
     kinds: ClassVar = {"destination": Peer}
     steps = (ABSENT, DOWN)
 

@@ -274,11 +274,12 @@ class SmartSockets(Policy[SmartSocketsTables, Publication, Receiver]):
         return member // len(self.refs) % lists.HOWS == lists.LOST
 
     def member_called(self, destination: str, raw: Raw) -> int:
-        subject = self.key(raw).subject
-        found = self.index.get(Ref(SUBSCRIBER, destination, subject))
+        key = self.key(raw)
+        found = self.index.get(Ref(SUBSCRIBER, destination, key.subject))
         if found is None:
             raise ValueError(destination)
-        return found
+        how = lists.PENDING if key.guaranteed else lists.PLAIN
+        return how * len(self.refs) + found
 
     def destinations(self) -> Sequence[int]:
         return range(len(self.refs))

@@ -69,6 +69,11 @@ def completed(s: State, i: int) -> None:
         s.pending[i] -= 1
 
 
+def returned(s: State, i: int) -> None:
+    """Member i holds one of its messages again that it had finished in vain."""
+    s.pending[i] += 1
+
+
 def run(s: State, starts: Indexes, members: Indexes, sets: Indexes, out: Ints) -> None:
     """Choose for each k among members[starts[sets[k]]:starts[sets[k] + 1]], into out[k]."""
     for k in range(len(sets)):
@@ -104,7 +109,7 @@ def finish_until(s: State, due: Due, time: int) -> None:
         completed(s, i)
 
 
-COMPILED = (before, served, completed, choose, run, *HEAP, finish_until, run_timed)
+COMPILED = (before, served, completed, returned, choose, run, *HEAP, finish_until, run_timed)
 
 
 class FewestPending(TimedRule):

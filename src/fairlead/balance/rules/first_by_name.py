@@ -24,8 +24,8 @@ class State(NamedTuple):
     """[how many were made]"""
 
 
-def choose(s: State, members: Indexes, start: int) -> int:
-    """The first of those members that begin at `start`; there is at least one."""
+def choose(s: State, members: Indexes, start: int, _: int) -> int:
+    """The first of members[start:stop]; there is at least one."""
     s.choices[0] += 1
     return members[start]
 
@@ -33,13 +33,13 @@ def choose(s: State, members: Indexes, start: int) -> int:
 def run(s: State, starts: Indexes, members: Indexes, sets: Indexes, out: Ints) -> None:
     """Choose for each k among members[starts[sets[k]]:starts[sets[k] + 1]], into out[k]."""
     for k in range(len(sets)):
-        out[k] = choose(s, members, starts[sets[k]])
+        out[k] = choose(s, members, starts[sets[k]], starts[sets[k] + 1])
 
 
 def run_one(s: State, heap: Indexes, out: Ints) -> None:
     """Choose len(out) times among the members in `heap`."""
     for k in range(len(out)):
-        out[k] = choose(s, heap, 0)
+        out[k] = choose(s, heap, 0, len(heap))
 
 
 COMPILED = (choose, run, run_one)
@@ -56,7 +56,7 @@ class FirstByName(ScheduledRule):
         self.state = State([0])
 
     def choose(self, members: Sequence[int]) -> int:
-        return choose(self.state, members, 0)
+        return choose(self.state, members, 0, len(members))
 
     def served(self, member: int) -> None:
         self.state.choices[0] += 1

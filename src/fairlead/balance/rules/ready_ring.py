@@ -92,6 +92,12 @@ def completed(s: State, i: int) -> None:
     settle(s, i)
 
 
+def returned(s: State, i: int) -> None:
+    """Peer i holds one of its messages again that it had finished in vain."""
+    s.held[i] += 1
+    settle(s, i)
+
+
 def settle(s: State, i: int) -> None:
     """Bring peer i into its ring, or out of it, as its connection and load ask for."""
     free = s.capacity[i] == 0 or s.held[i] < s.capacity[i]
@@ -171,6 +177,7 @@ COMPILED = (
     settle,
     served,
     completed,
+    returned,
     choose,
     run,
     sink,

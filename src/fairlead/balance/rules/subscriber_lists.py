@@ -109,10 +109,19 @@ def served(s: State, member: int) -> None:
 
 
 def completed(s: State, member: int) -> None:
-    """A subscriber has acknowledged one message."""
-    i = member % len(s.place)
-    if s.pending[i] > 0:
+    """A subscriber has acknowledged one message; only guaranteed ones are pending."""
+    n = len(s.place)
+    i, how = member % n, member // n % HOWS
+    if how == PENDING and s.pending[i] > 0:
         s.pending[i] -= 1
+
+
+def returned(s: State, member: int) -> None:
+    """A subscriber has a guaranteed message again that it had acknowledged in vain."""
+    n = len(s.place)
+    i, how = member % n, member // n % HOWS
+    if how == PENDING and s.place[i] != OUT:
+        s.pending[i] += 1
 
 
 def run(s: State, starts: Indexes, members: Indexes, sets: Indexes, out: Ints) -> None:
@@ -121,7 +130,7 @@ def run(s: State, starts: Indexes, members: Indexes, sets: Indexes, out: Ints) -
         out[k] = choose(s, members, starts[sets[k]], starts[sets[k] + 1])
 
 
-COMPILED = (cursor, before, served, completed, choose, run)
+COMPILED = (cursor, before, served, completed, returned, choose, run)
 
 
 # What follows runs between choices, in plain Python over lists, in every engine.

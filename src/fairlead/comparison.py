@@ -1,0 +1,133 @@
+"""What a replay found, scenario by scenario: what `comparison.json` holds.
+
+Times in whole microseconds, waits in seconds. A message waits until its reader begins with it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import msgspec
+
+from fairlead.errors import UserError
+from fairlead.summary import Changes, Made
+
+
+@dataclass(frozen=True)
+class Waits:
+    """How long messages waited, in seconds; of those that were begun with."""
+
+    name: str
+    """Of the destination, priority or tenant; "" for all."""
+    messages: int
+    mean: float
+    p50: float
+    p90: float
+    p99: float
+    """A wait that a message had, at most 0.2 % away from the exact percentile."""
+    max: float
+
+
+@dataclass(frozen=True)
+class Worker:
+    """A destination's readers (ibm-mq: a channel's, at its queue manager)."""
+
+    cluster: str
+    destination: str
+    messages: int
+    """Attempts that were begun."""
+    busy: float
+    """Seconds that were worked."""
+    utilisation: float | None
+    """Of the time of its readers, from the first arrival to the last finish; None: they are shared
+    with other destinations."""
+
+
+@dataclass(frozen=True)
+class Queue:
+    """How many messages waited at the end of each bin of `width` from `start` on."""
+
+    start: int
+    width: int
+    waiting: list[int]
+
+
+@dataclass(frozen=True)
+class Scenario:
+    """What became of the messages in one scenario."""
+
+    name: str
+    messages: int
+    """That arrived: given more or less traffic, not as many as were read."""
+    outcomes: dict[str, int]
+    """Rows by outcome; an attempt that is followed by another one has one of its own."""
+    waiting: int
+    """Messages that still waited, or were never begun with, when nothing more happened."""
+    redeliveries: int
+    """Attempts after the first."""
+    failovers: int
+    """Messages that were given back by a destination that failed."""
+    waits: Waits
+    by_destination: list[Waits]
+    by_priority: list[Waits]
+    by_tenant: list[Waits]
+    """Those with the most messages."""
+    workers: list[Worker]
+    queue: Queue | None
+    """None: no message arrived."""
+    groups: int
+    groups_out_of_order: int
+    """In which a message was begun with before an earlier one of its group."""
+    digest: str
+    changes: Changes | None = None
+    """What happened to its clusters, in words."""
+
+    @property
+    def utilisation(self) -> float | None:
+        """Of all readers together; None where not all are known."""
+        found = [each for each in self.workers if each.utilisation]
+        available = sum(each.busy / each.utilisation for each in found if each.utilisation)
+        return sum(each.busy for each in found) / available if available else None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Comparison:
+    """All scenarios of a replay."""
+
+    read: int
+    rejected: int
+    rejections: dict[str, int]
+    scenarios: list[Scenario]
+    seconds: float = 0.0
+    made: Made | None = None
+    """What a report tells of the run itself; None: nobody asked."""
+
+    @property
+    def told(self) -> Made:
+        """What the run was made with. Raises UserError where nobody asked for it."""
+        if self.made is None:
+            raise UserError(
+                "comparison: found no made, allowed: the comparison of a run that made a report "
+                "(without --no-report)"
+            )
+        return self.made
+
+    def as_plain(self) -> dict[str, Any]:
+        """For comparison.json."""
+        plain = asdict(self)
+        if self.made is None:
+            del plain["made"]
+        return plain
+
+
+def of_plain(plain: Mapping[str, Any]) -> Comparison:
+    """The comparison that `as_plain` told.
+
+    Raises UserError where something is missing or another.
+    """
+    try:
+        return msgspec.convert(plain, Comparison)
+    except msgspec.ValidationError as error:
+        raise UserError(f"comparison: {error}") from None

@@ -1,0 +1,96 @@
+"""What tells messages of a table in memory apart: their classes, bindings and keys."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+
+from fairlead.balance.message import SET_PRIORITY
+from fairlead.balance.policy import Raw
+from fairlead.balance.rules.keyed import NO_KEY as WITHOUT
+from fairlead.balance.rules.keyed import number_of
+from fairlead.compiled.bindings import NO_KEY, NOT_SAID, UNBOUND, Bindings
+from fairlead.compiled.columns import coded
+from fairlead.compiled.kernels import Int32s, Int64s
+from fairlead.compiled.router import Plan
+
+DENSE = 1 << 20
+
+
+def classes(messages: pa.Table, plan: Plan) -> Int32s:
+    """The class code of each row; classes that the plan does not know yet are added to it."""
+    every = dict.fromkeys(("cluster", *plan.reads, "type"))
+    names = [name for name in every if name in messages.column_names]
+    code = np.zeros(len(messages), np.int64)
+    given: list[dict[str, str]] = [{}]
+    for name in names:
+        indices, words = coded(messages, name)
+        if name == "type" and name not in plan.reads:
+            words, indices = _only_control(words, indices)
+        distinct, code = compressed(code * len(words) + indices)
+        given = [{**given[c // len(words)], name: words[c % len(words)]} for c in distinct.tolist()]
+    known = {each: code for code, each in enumerate(plan.classes)}
+    recoded = []
+    for each in given:
+        control = each.get("type") == SET_PRIORITY
+        found = plan.message_class(each.get("cluster", ""), each, control=control)
+        recoded.append(known.setdefault(found, len(known)))
+    if len(known) > len(plan.classes):
+        plan.set_classes(list(known))
+    return np.array(recoded, np.int32)[code]
+
+
+def _only_control(words: list[str], indices: Int64s) -> tuple[list[str], Int64s]:
+    """Of all types only the one of control messages matters."""
+    control = np.array([word == SET_PRIORITY for word in words], np.int64)
+    return ["", SET_PRIORITY], control[indices] if len(words) else indices
+
+
+def compressed(codes: Int64s) -> tuple[Int64s, Int64s]:
+    """The distinct codes, and the codes as places among them."""
+    top = int(codes.max()) + 1 if len(codes) else 0
+    if top > DENSE:
+        distinct, places = np.unique(codes, return_inverse=True)
+        return distinct, places
+    distinct = np.flatnonzero(np.bincount(codes, minlength=top))
+    place = np.zeros(top, np.int64)
+    place[distinct] = np.arange(len(distinct))
+    return distinct, place[codes]
+
+
+def bindings(messages: pa.Table, plan: Plan, codes: Int32s) -> Bindings | None:
+    """What each row may be bound by."""
+    if not plan.binds or not len(messages):
+        return None
+    whose: dict[tuple[str, Raw], int] = {}
+    places = [whose.setdefault((each.cluster, each.raw[:2]), len(whose)) for each in plan.classes]
+    home = np.array(places, np.int64)[codes]
+    said = np.full(len(messages), NOT_SAID, np.int8)
+    if "bind" in plan.heeds:
+        bind, words = coded(messages, "bind")
+        said = np.array([Bindings.code(word) for word in words], np.int8)[bind]
+    keys: list[Int64s] = []
+    for name in ("producer", "group"):
+        indices, words = coded(messages, name)
+        _, key = compressed(home * len(words) + indices)
+        key += sum(int(each.max()) + 1 for each in keys)
+        if name == "group":
+            key = np.where(np.array([not word for word in words], np.bool_)[indices], NO_KEY, key)
+        keys.append(key)
+    size = max(int(each.max()) for each in keys) + 1
+    free = np.ones(len(messages), np.bool_)
+    return Bindings(said, keys[0], keys[1], np.full(size, UNBOUND, np.int64), free)
+
+
+def keys(messages: pa.Table, plan: Plan, codes: Int32s) -> Int64s | None:
+    """The number of each row's key, where its cluster chooses by one."""
+    if not plan.keyed:
+        return None
+    found = np.full(len(messages), WITHOUT, np.int64)
+    for name in dict.fromkeys(plan.keyed.values()):
+        indices, words = coded(messages, name)
+        numbers = np.array([number_of(word, 0) if word else WITHOUT for word in words], np.int64)
+        asked = [plan.keyed.get(each.cluster) == name for each in plan.classes]
+        mine = np.array(asked, np.bool_)[codes]
+        found[mine] = numbers[indices[mine]]
+    return found

@@ -1,0 +1,167 @@
+"""Columns of a table in memory, read and checked."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from fairlead.balance.message import CONTRADICTIONS, DECISION, SPELLED_ALIKE, WORDS
+from fairlead.compiled.kernels import Int64s
+from fairlead.compiled.order import in_order
+from fairlead.compiled.router import Plan
+from fairlead.compiled.unique import all_different
+from fairlead.config.changes import LATEST, MICROS
+from fairlead.errors import MessageError
+
+KEY_TYPES = (
+    pa.types.is_string,
+    pa.types.is_large_string,
+    pa.types.is_string_view,
+    pa.types.is_integer,
+    pa.types.is_boolean,
+    pa.types.is_null,
+)
+LONGEST_SERVICE = 4_000_000_000
+
+
+def check(messages: pa.Table, heeded: Collection[str], *, trust_ids: bool) -> None:
+    """Refuse a table in which not every row is a message. Raises MessageError."""
+    if not isinstance(messages, pa.Table):
+        raise MessageError(f"messages: found a {type(messages).__name__}, allowed: a pyarrow.Table")
+    for name in ("id", "time"):
+        if name not in messages.column_names:
+            raise MessageError(
+                f"messages: no column {name!r}, found: {', '.join(messages.column_names)}"
+            )
+    for name in DECISION:
+        if name in messages.column_names:
+            raise MessageError(f"messages: column {name!r} is what the decisions add; rename it")
+    ids = text(messages, "id")
+    if pc.any(pc.equal(ids, "")).as_py():
+        raise MessageError("messages: id: found nothing in a row, allowed: a text")
+    if not trust_ids and not all_different(ids):
+        raise MessageError("messages: id: found one twice, allowed: once")
+    _check_words(messages, heeded)
+
+
+def _check_words(messages: pa.Table, heeded: Collection[str]) -> None:
+    for name, words in WORDS.items():
+        if name not in messages.column_names or name not in heeded:
+            continue
+        for value in pc.unique(text(messages, name)).to_pylist():
+            if value and value not in words:
+                raise MessageError(
+                    f"messages: {name}: found {value!r}, allowed: {', '.join(words)}, empty"
+                )
+    for rule in CONTRADICTIONS:
+        if rule.flag not in heeded:
+            continue
+        flagged = pc.equal(text(messages, rule.flag), "true")
+        for name in rule.excludes:
+            both = pc.and_(flagged, pc.not_equal(text(messages, name), ""))
+            if pc.any(both).as_py():
+                raise MessageError(f"messages: {rule.flag}: a message with it has no {name}")
+
+
+def check_keys(messages: pa.Table, plan: Plan) -> None:
+    """Refuse keys that engines would spell otherwise. Raises MessageError."""
+    for name in plan.keyed.values():
+        kind = messages.schema.field(name).type
+        if pa.types.is_dictionary(kind):
+            kind = kind.value_type
+        if not any(known(kind) for known in KEY_TYPES):
+            raise MessageError(f"messages: {name}: found {kind}, allowed: {SPELLED_ALIKE}")
+
+
+def text(messages: pa.Table, name: str) -> pa.ChunkedArray:
+    """A column as text, "" where it is not given or the table has none."""
+    if name not in messages.column_names:
+        return pa.chunked_array([pa.repeat("", len(messages))])
+    return pc.fill_null(messages.column(name).cast(pa.string()), "")
+
+
+def times_of(messages: pa.Table) -> Int64s:
+    """The times, in whole microseconds. Raises MessageError."""
+    column = messages.column("time")
+    if column.null_count:
+        raise MessageError("messages: time: found nothing in a row")
+    if pa.types.is_timestamp(column.type):
+        found = column.cast(pa.timestamp("us", column.type.tz), safe=False).cast(pa.int64())
+        return np.asarray(found.to_numpy(), np.int64)
+    return micros(messages, "time")
+
+
+def micros(messages: pa.Table, name: str) -> Int64s:
+    """A number of seconds as whole microseconds."""
+    column = messages.column(name)
+    if pa.types.is_integer(column.type):
+        whole = np.asarray(column.cast(pa.int64()).to_numpy(), np.int64)
+        _check_range(name, whole)
+        return whole * MICROS
+    try:
+        numbers = pc.fill_null(column.cast(pa.float64()), float("nan"))
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
+        raise MessageError(
+            f"messages: {name}: found {column.type}, allowed: a timestamp, or a number of seconds "
+            f"({error})"
+        ) from None
+    seconds = np.asarray(numbers.to_numpy())
+    if not np.isfinite(seconds).all():
+        raise MessageError(f"messages: {name}: found something that is no number")
+    _check_range(name, seconds)
+    found: Int64s = np.floor(seconds * MICROS + 0.5).astype(np.int64)
+    return found
+
+
+def _check_range(name: str, seconds: NDArray[Any]) -> None:
+    """Refuse what 64 bits of microseconds do not hold: nanoseconds since the epoch, mostly."""
+    if len(seconds) and np.abs(seconds).max() > LATEST:
+        raise MessageError(
+            f"messages: {name}: found {np.abs(seconds).max()}, allowed: at most {LATEST} seconds"
+        )
+
+
+def order_of(messages: pa.Table, times: Int64s) -> Int64s | None:
+    """The rows in order, or None where they are already."""
+    keys = times
+    if "position" in messages.column_names:
+        keys = np.asarray(messages.column("position").cast(pa.int64()).to_numpy(), np.int64)
+    return in_order(keys, text(messages, "id"))
+
+
+def coded(messages: pa.Table, name: str) -> tuple[Int64s, list[str]]:
+    """A column as codes, and the words they stand for."""
+    column = text(messages, name).combine_chunks().dictionary_encode()
+    return np.asarray(column.indices).astype(np.int64), column.dictionary.to_pylist()
+
+
+def services_of(messages: pa.Table, *, needed: bool) -> Int64s | None:
+    """The service times in whole microseconds; None where there are none, or nobody needs them.
+
+    Raises MessageError.
+    """
+    if "service_time" not in messages.column_names:
+        return None
+    if not needed:
+        # Not given is allowed where nobody asks; what is given must still be sensible.
+        messages = messages.filter(pc.is_valid(messages.column("service_time")))
+    found = micros(messages, "service_time")
+    if len(found) and not 0 <= found.min() <= found.max() <= LONGEST_SERVICE * MICROS:
+        raise MessageError(
+            f"messages: service_time: found {found.min() / MICROS} to {found.max() / MICROS}, "
+            f"allowed: 0 to {LONGEST_SERVICE} seconds"
+        )
+    return found if needed else None
+
+
+def spelled(words: Sequence[str | None], codes: pa.Array) -> pa.Array:
+    """Codes as a dictionary-encoded column of words."""
+    distinct = list(dict.fromkeys(word for word in words if word is not None))
+    place = {word: k for k, word in enumerate(distinct)}
+    at = pa.array([None if word is None else place[word] for word in words], pa.int32())
+    return pa.DictionaryArray.from_arrays(at.take(codes), pa.array(distinct, pa.string()))

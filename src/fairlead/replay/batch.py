@@ -1,0 +1,93 @@
+"""What goes into a replay, and what comes out of it: columns of int64."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from fairlead.compiled.bindings import Bindings
+from fairlead.compiled.kernels import Int32s, Int64s
+from fairlead.replay.arrays import Rows
+from fairlead.replay.memory import TOLD
+
+
+class Traits(NamedTuple):
+    """What any message of a replay has, now or later."""
+
+    groups: bool = True
+    priorities: bool = True
+    tenants: bool = True
+    rollbacks: bool = True
+    raises: bool = True
+    """Some are no work, and only raise their group."""
+    shortest: int = 0
+    """What the shortest work takes, in microseconds at the nominal speed."""
+
+
+class Batch(NamedTuple):
+    """Messages in order, one entry each; times in microseconds, never falling."""
+
+    codes: Int32s
+    """Of their classes, as the plan has them."""
+    times: Int64s
+    services: Int64s
+    """Microseconds, at the nominal speed."""
+    messages: Int64s
+    """Running numbers, by which they are told again."""
+    sequences: Int64s
+    """The place of each in its stream, NONE for one that is in none."""
+    keys: Int64s
+    """Numbers of keys, where a rule chooses by them."""
+    groups: Int64s | None = None
+    """Numbers of groups, NONE for a message that is a group of its own. None: all are."""
+    priorities: Int64s | None = None
+    """NONE where none is said."""
+    tenants: Int64s | None = None
+    """Numbers of tenants. None: all are of the first."""
+    costs: Int64s | None = None
+    """None: 1."""
+    rollbacks: Int64s | None = None
+    """How many attempts of it fail. None: 0."""
+    bindings: Bindings | None = None
+
+    def at(self, places: Any) -> Batch:  # noqa: ANN401 - a slice or an array of places
+        """The same of some of the messages."""
+        columns: dict[str, Any] = self._asdict()
+        bindings = columns.pop("bindings")
+        some: dict[str, Any] = {
+            name: None if each is None else each[places] for name, each in columns.items()
+        }
+        return Batch(**some, bindings=None if bindings is None else bindings.at(places))
+
+
+class Told(NamedTuple):
+    """What became of messages: an entry for each attempt. Times in microseconds."""
+
+    messages: Int64s
+    sequences: Int64s
+    outcomes: Int64s
+    """Places in WORDS; NONE: it still waits, or is worked on."""
+    labels: Int64s
+    """Codes of destinations at their addresses; NONE: there is none."""
+    attempts: Int64s
+    readers: Int64s
+    """From 1; NONE: it has not begun."""
+    since: Int64s
+    """When it began to wait."""
+    starts: Int64s
+    finishes: Int64s
+
+    @classmethod
+    def of_rows(cls, rows: Rows) -> Told:
+        """From rows of the columns TOLD."""
+        return cls(*(np.ascontiguousarray(rows[:, k]) for k in range(len(TOLD))))
+
+    @classmethod
+    def together(cls, parts: Iterable[Told]) -> Told:
+        """Several, one after another."""
+        every = list(parts) or [cls(*(np.empty(0, np.int64) for _ in cls._fields))]
+        if len(every) == 1:
+            return every[0]
+        return cls(*(np.concatenate(columns) for columns in zip(*every, strict=True)))

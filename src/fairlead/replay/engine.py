@@ -1,0 +1,116 @@
+"""The kernel bound to a cluster's choice rule: compiled, or plain Python where that cannot be."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import cache
+from pathlib import Path
+from types import FunctionType, ModuleType, SimpleNamespace
+from typing import Any, Final
+from zlib import crc32
+
+import numba
+
+from fairlead.balance.own import OwnChoice
+from fairlead.balance.rules import due
+from fairlead.balance.rules.keyed import KeyedRule
+from fairlead.balance.rules.own_rule import OwnRule
+from fairlead.balance.rules.rule import Rule
+from fairlead.compiled.kernels import compiled, kernels
+from fairlead.order import key
+from fairlead.replay import agenda, events, flow, heap, memory
+
+ASKED: Final = ("choose", "completed", "returned")
+"""What is taken from a rule."""
+
+
+def engine(rule: Rule) -> SimpleNamespace:
+    """The functions of `events` for this rule, compiled."""
+    return _compiled(events, rule.module, type(rule))
+
+
+def flow_engine(rule: Rule) -> SimpleNamespace:
+    """The functions of `flow` for this rule, compiled."""
+    return _compiled(flow, rule.module, type(rule))
+
+
+@cache
+def _compiled(kernel: ModuleType, module: ModuleType, kind: type[Rule]) -> SimpleNamespace:
+    suffix = f"_{module.__name__.rpartition('.')[2]}_{_sources(module)}"
+    found = SimpleNamespace(**_base(kernel))
+    make = numba.njit if issubclass(kind, OwnRule) else compiled
+    _bind(kernel, vars(found), _asked(module, vars(kernels(module))), kind, suffix, make)
+    return found
+
+
+@cache
+def _base(kernel: ModuleType) -> dict[str, Any]:
+    """What does not depend on a rule, compiled."""
+    names = _plain_base(kernel)
+    for function in kernel.BASE:
+        renewed = _renewed(function, names, f"_{_sources()}")
+        names[function.__name__] = compiled(renewed)
+    return names
+
+
+def _plain_base(kernel: ModuleType) -> dict[str, Any]:
+    names: dict[str, Any] = {}
+    for function in kernel.BASE:
+        names |= function.__globals__
+    return names | vars(kernel)
+
+
+def plain(kernel: ModuleType, rule: Rule) -> SimpleNamespace:
+    """The functions of `events` or `flow` as they stand, over lists where the rule has them."""
+    found = SimpleNamespace(**_plain_base(kernel))
+    found.borrowed = found.cells_of = lambda array: array
+    own = _asked(rule.module, vars(rule.module))
+    _bind(kernel, vars(found), own, type(rule), "", lambda function: function)
+    return found
+
+
+def _asked(module: ModuleType, functions: Mapping[str, Any]) -> dict[str, Any]:
+    """The rule's own functions, by the names that the kernel has for them."""
+    own: OwnChoice | None = vars(module).get("OWN")
+    if own is None:
+        return {name: value for name, value in functions.items() if name in ASKED}
+    named = {"choose": own.choose, "served": own.served, "completed": own.completed}
+    return {name: functions[f.__name__] for name, f in named.items() if f is not None}
+
+
+def _bind(
+    kernel: ModuleType,
+    names: dict[str, Any],
+    own: Mapping[str, Any],
+    kind: type[Rule],
+    suffix: str,
+    make: Callable[..., Any],
+) -> None:
+    ask: Callable[..., Any] = kernel.chosen
+    if issubclass(kind, KeyedRule):
+        ask = kernel.chosen_by_key
+    elif issubclass(kind, OwnRule):
+        ask = kernel.chosen_by_own
+    nothing = make(_renewed(events.nothing, names, suffix))
+    names |= {"completed": nothing, "returned": nothing, **own}
+    names["chosen"] = make(_renewed(ask, names, suffix))
+    for function in kernel.OF_A_RULE:
+        names[function.__name__] = make(_renewed(function, names, suffix))
+
+
+def _renewed(function: Any, names: dict[str, Any], suffix: str) -> Any:  # noqa: ANN401
+    """The function with these names around it, under a name of its own in the cache."""
+    found = FunctionType(function.__code__, names, function.__name__)
+    found.__module__ = function.__module__
+    found.__qualname__ = f"{function.__qualname__}{suffix}"
+    return found
+
+
+@cache
+def _sources(*more: ModuleType) -> str:
+    """A word for the sources: what is compiled of one holds what is compiled of others."""
+    found = 0
+    for module in (due, key, heap, memory, agenda, events, flow, *more):
+        path = getattr(module, "__file__", None)
+        found = crc32(Path(path).read_bytes(), found) if path else found
+    return f"{found:08x}"

@@ -1,0 +1,220 @@
+"""A replay in which anything may overtake: groups, priorities, failures; event by event."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import lcm
+from typing import Final
+
+import numpy as np
+
+from fairlead.balance.change import FAILED, STATE
+from fairlead.balance.message import ROUTED
+from fairlead.balance.policy import Effect
+from fairlead.compiled.bindings import Bindings
+from fairlead.errors import MessageError
+from fairlead.replay import events
+from fairlead.replay.arrays import Rows
+from fairlead.replay.batch import Batch, Told
+from fairlead.replay.engine import engine, plain
+from fairlead.replay.heap import NONE
+from fairlead.replay.memory import (
+    BIND,
+    BOUND,
+    CELLS,
+    CLASS,
+    COST,
+    DONE_COUNT,
+    GROUP,
+    HAS,
+    IDLE,
+    KEY,
+    LEAST_ROWS,
+    MESSAGE,
+    NODE_OF,
+    NUMBER,
+    OUTCOME,
+    PRIORITY,
+    READER_CELLS,
+    READER_ROW,
+    READERS,
+    REMEMBERS,
+    ROLLBACKS,
+    SEQUENCE,
+    SERVICE,
+    SHARE_OF,
+    SHARED,
+    TENANT,
+    TENANT_OF,
+    TIME,
+    TOLD,
+)
+from fairlead.replay.run import Run, Setting
+from fairlead.replay.words import GIVEN_BACK_CODE, LOST_CODE, WORDS
+
+AT_ONCE: Final = 4_096
+"""Messages, before what is over is fetched."""
+COLUMNS: Final = np.array(TOLD, np.int64)
+LARGEST_TAG: Final = 1 << 62
+
+
+class EventRun(Run):
+    """A cluster's traffic, event by event."""
+
+    def __init__(self, setting: Setting, *, remembers: bool, interpreted: bool = False) -> None:
+        """`remembers`: groups may be raised by themselves.
+
+        `interpreted`: by the kernel's source as it stands, not compiled.
+        """
+        rule = setting.policy.rule
+        as_it_stands = plain(events, rule)
+        super().__init__(setting, as_it_stands if interpreted else engine(rule), as_it_stands)
+        self.memory.cells[REMEMBERS] = remembers
+        self._spare = LEAST_ROWS
+        self._spent = 0
+        self._tenants: Sequence[str] = ()
+        self._whose = np.empty(0, np.int64)
+        """By group: the tenant of its first message, or NONE."""
+        self._held: list[list[int]] = []
+
+    def know(self, tenants: Sequence[str], groups: int, bonds: int) -> None:
+        """What the next messages can name: tenants, and so many `groups` and `bonds`."""
+        weights = self.order.weights
+        unit = lcm(*weights.values())
+        memory = self.memory
+        start = memory.at_least(SHARE_OF, len(tenants), 0)
+        shares = [unit // weights.get(name, 1) for name in tenants]
+        memory.cells[start : start + len(shares)] = shares
+        self._tenants = tenants
+        more = max(0, groups - len(self._whose))
+        self._whose = np.concatenate([self._whose, np.full(more, NONE, np.int64)])
+        memory.at_least(TENANT_OF, len(tenants), NONE)
+        memory.at_least(NODE_OF, groups, NONE)
+        memory.at_least(BOUND, bonds, NONE)
+
+    def arrive(self, batch: Batch) -> None:
+        cells = self._cells(batch)
+        start = 0
+        while start < len(cells):
+            stop = min(len(cells), start + AT_ONCE)
+            start = self.ask("feed", cells, start, stop)
+            self._collect()
+            if start < stop:
+                self._make_room()
+
+    def _cells(self, batch: Batch) -> Rows:
+        self._check_tenants(batch)
+        cells = np.empty((len(batch.times), CELLS), np.int64)
+        cells[:, TIME] = batch.times
+        cells[:, MESSAGE] = batch.messages
+        cells[:, CLASS] = batch.codes
+        cells[:, SERVICE] = batch.services
+        cells[:, KEY] = batch.keys
+        cells[:, SEQUENCE] = batch.sequences
+        for column, given, missing in (
+            (GROUP, batch.groups, NONE),
+            (PRIORITY, batch.priorities, NONE),
+            (TENANT, batch.tenants, 0),
+            (COST, batch.costs, 1),
+            (ROLLBACKS, batch.rollbacks, 0),
+        ):
+            cells[:, column] = missing if given is None else given
+        cells[:, BIND] = NONE
+        if batch.bindings is not None:
+            self._bind(cells, batch.bindings)
+        self._check_charges(cells)
+        return cells
+
+    def _bind(self, cells: Rows, bindings: Bindings) -> None:
+        """By what each message is bound, as the cluster is now."""
+        policy = self.policy
+        if policy.rebinds:
+            cells[:, BIND] = bindings.by_group
+        elif policy.binds:
+            kinds = [Bindings.code(policy.bind_default(policy.key(raw))) for raw in self.classes]
+            cells[:, BIND] = bindings.keys(np.array([*kinds, 0], np.int8)[cells[:, CLASS]])
+
+    def _check_tenants(self, batch: Batch) -> None:
+        """A group belongs to one tenant, as in a live agenda."""
+        if batch.groups is None or batch.tenants is None:
+            return
+        places = np.flatnonzero(batch.groups != NONE)
+        groups, tenants = batch.groups[places], batch.tenants[places]
+        unknown = np.flatnonzero(self._whose[groups] == NONE)[::-1]  # the first is written last
+        self._whose[groups[unknown]] = tenants[unknown]
+        wrong = np.flatnonzero(self._whose[groups] != tenants)
+        if len(wrong):
+            first = int(wrong[0])
+            raise MessageError(
+                f"messages: row {batch.messages[places[first]]} in order, tenant: found "
+                f"{self._tenants[tenants[first]]!r}, allowed: "
+                f"{self._tenants[self._whose[groups[first]]]!r}, whose its group is"
+            )
+
+    def _check_charges(self, cells: Rows) -> None:
+        """What tenants are charged must stay within 64 bits."""
+        unit = lcm(*self.order.weights.values())
+        self._spent += int(cells[:, COST].sum()) * unit
+        if self._spent >= LARGEST_TAG:
+            raise MessageError(
+                f"messages: cost: found {self._spent // unit} in all, allowed: less than "
+                f"{LARGEST_TAG // unit} with these weights of tenants"
+            )
+
+    def reach(self, time: int) -> None:
+        while not self.ask("pass_to", time):
+            self._make_room()
+        self._collect()
+
+    def _make_room(self) -> None:
+        """More room; twice as much each time, as the kernel may ask for more than is usual."""
+        self._spare *= 2
+        self.memory.room(self._spare, self._spare)
+
+    def _collect(self) -> None:
+        """Fetch what is over, so that its rows are used again."""
+        cells = self.memory.cells
+        found = np.empty((int(cells[DONE_COUNT]), len(TOLD)), np.int64)
+        self.kernel.fetch(cells, COLUMNS, found)
+        self.tell(Told.of_rows(found))
+
+    def left(self) -> Told:
+        every = np.concatenate([self.memory.rows(chunk) for chunk in self.memory.jobs])
+        return Told.of_rows(every[every[:, OUTCOME] == NONE][:, COLUMNS])
+
+    # changes
+
+    def before_step(self, effects: Sequence[Effect]) -> None:
+        """Take away what those hold that fail."""
+        refs = [ref for ref, name, value in effects if (name, value) == (STATE, FAILED)]
+        self._held = [self._emptied(s) for s, ref in enumerate(self.workers) if ref in refs]
+
+    def _emptied(self, server: int) -> list[int]:
+        memory = self.memory
+        found = np.empty(sum(chunk.rows for chunk in memory.jobs), np.int64)
+        n = self.kernel.empty(memory.cells, memory.servers[server], found)
+        jobs: list[int] = found[:n].tolist()
+        return sorted(jobs, key=lambda j: int(memory.cells[j + NUMBER]))
+
+    def after_step(self) -> None:
+        """Route anew what was held, or end it; others have their copies already."""
+        after = self.policy.after_failure
+        for j in [j for jobs in self._held for j in jobs]:
+            if after != ROUTED:
+                self.kernel.over(self.memory.cells, j, WORDS.index(after))
+                continue
+            if self.memory.cells[j + SHARED]:
+                self.kernel.over(self.memory.cells, j, LOST_CODE)
+                continue
+            self.memory.room(LEAST_ROWS, LEAST_ROWS)
+            self.ask("give_back", j, GIVEN_BACK_CODE)
+        self._held = []
+
+    def fit_out(self) -> None:
+        super().fit_out()
+        m = self.memory.cells
+        for s in self.memory.servers:
+            first = m[s + READER_ROW]
+            stop = first + READER_CELLS * m[s + READERS]
+            m[s + IDLE] = (m[first + HAS : stop : READER_CELLS] == NONE).sum()
+            self.kernel.touch(m, s)

@@ -1,0 +1,158 @@
+"""Replay where nothing overtakes: first come, first served, so a start is known at the arrival.
+
+Without groups, priorities, tenants, failures and changes of readers the general kernel does no more
+than this: a message starts when it is there and the first reader of its destination is free. Which
+is some twenty times less work. Where completions decide, those to come are kept in a heap.
+
+What stands above `Flow` is in the part of Python that Numba compiles; `choose` and `completed` are
+the choice rule's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+from fairlead.balance.rules.due import work
+from fairlead.balance.rules.integers import Indexes, Ints
+from fairlead.compiled.borrowed import borrowed, cells_of
+from fairlead.compiled.kernels import Int32s, Int64s
+from fairlead.replay.events import pop, push, rise, set_due, sink, sooner
+from fairlead.replay.heap import NONE
+from fairlead.replay.memory import (
+    CLASS_CELLS,
+    CLASSES,
+    DUE_AT,
+    DUE_COUNT,
+    DUE_READER,
+    DUES,
+    FREE_AT,
+    MEMBER_CELLS,
+    MEMBERS,
+    NEVER,
+    READER_CELLS,
+    READER_ROW,
+    READERS,
+    SET_START,
+    SET_STOP,
+    SPEED,
+    STARTED,
+    TAKEN,
+    WORKED_AT,
+)
+
+MOST_READERS: Final = 64
+"""They are looked through one by one."""
+
+
+def pass_completions(m: Ints, r: Any, time: int) -> None:  # noqa: ANN401
+    """Let all completions up to and at this time happen."""
+    while m[DUE_COUNT] > 0 and m[m[DUES] + DUE_AT] <= time:
+        member = m[m[DUES] + DUE_READER]
+        pop(m)
+        completed(r, member)  # type: ignore[name-defined]  # noqa: F821
+
+
+def free_reader(m: Ints, s: int, time: int) -> int:
+    """The first reader of a server that is free by then, else the one that is free first."""
+    best = m[s + READER_ROW]
+    if m[best + FREE_AT] <= time:
+        return best
+    for k in range(1, m[s + READERS]):
+        reader = m[s + READER_ROW] + READER_CELLS * k
+        if m[reader + FREE_AT] <= time:
+            return reader
+        if m[reader + FREE_AT] < m[best + FREE_AT]:
+            best = reader
+    return best
+
+
+def flow(
+    m: Ints,
+    a: Indexes,
+    r: Any,  # noqa: ANN401
+    timed: bool,
+    codes: Int32s,
+    times: Int64s,
+    services: Int64s,
+    keys: Int64s,
+    whom: Int64s,
+    readers: Int64s,
+    starts: Int64s,
+    finishes: Int64s,
+) -> None:
+    """Replay messages in order, into the last four: member (NONE: nobody), reader, start, end."""
+    for k in range(len(times)):
+        time = times[k]
+        if timed:
+            pass_completions(m, r, time)
+        c = m[CLASSES] + CLASS_CELLS * codes[k]
+        member = m[c + TAKEN]
+        if m[c + SET_STOP] > m[c + SET_START]:
+            member = chosen(m, a, r, c, keys, k)
+        whom[k] = member
+        if member == NONE:
+            readers[k] = NONE
+            starts[k] = finishes[k] = NEVER
+            continue
+        s = m[m[MEMBERS] + MEMBER_CELLS * member + WORKED_AT]
+        reader = free_reader(m, s, time)
+        start = max(time, m[reader + FREE_AT])
+        finish = start + work(services[k], m[s + SPEED])
+        m[reader + FREE_AT] = finish
+        readers[k] = (reader - m[s + READER_ROW]) // READER_CELLS + 1
+        starts[k] = start
+        finishes[k] = finish
+        if timed:
+            m[STARTED] += 1
+            push(m, finish, member)
+
+
+def chosen(m: Ints, a: Indexes, r: Any, c: int, _: Int64s, __: int) -> int:  # noqa: ANN401
+    """Ask the rule."""
+    return choose(r, a, m[c + SET_START], m[c + SET_STOP])  # type: ignore[name-defined,no-any-return]  # noqa: F821
+
+
+def chosen_by_key(m: Ints, a: Indexes, r: Any, c: int, keys: Int64s, k: int) -> int:  # noqa: ANN401
+    """Ask a rule that looks at a number of the message."""
+    return choose(r, a, m[c + SET_START], m[c + SET_STOP], keys[k])  # type: ignore[name-defined,no-any-return]  # noqa: F821
+
+
+def pass_to(m: Ints, a: Indexes, r: Any, time: int) -> None:  # noqa: ANN401, ARG001
+    """`pass_completions`, asked from outside."""
+    pass_completions(cells_of(m), borrowed(r), time)
+
+
+def flow_in(
+    m: Ints,
+    a: Indexes,
+    r: Any,  # noqa: ANN401
+    timed: bool,
+    codes: Int32s,
+    times: Int64s,
+    services: Int64s,
+    keys: Int64s,
+    whom: Int64s,
+    readers: Int64s,
+    starts: Int64s,
+    finishes: Int64s,
+) -> None:
+    """`flow`, asked from outside."""
+    flow(
+        cells_of(m),
+        cells_of(a),
+        borrowed(r),
+        timed,
+        borrowed(codes),
+        borrowed(times),
+        borrowed(services),
+        borrowed(keys),
+        borrowed(whom),
+        borrowed(readers),
+        borrowed(starts),
+        borrowed(finishes),
+    )
+
+
+BASE: Sequence[Any] = (work, sooner, set_due, rise, sink, push, pop, free_reader)
+OF_A_RULE: Sequence[Any] = (pass_completions, flow, flow_in, pass_to)

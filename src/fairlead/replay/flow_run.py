@@ -1,0 +1,105 @@
+"""A replay in which nothing overtakes: first come, first served."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from fairlead.balance.change import FAILED, STATE
+from fairlead.balance.policy import Effect
+from fairlead.balance.rules.due import work
+from fairlead.balance.rules.fewest_pending import FewestPending
+from fairlead.balance.rules.own_rule import OwnRule
+from fairlead.replay import flow
+from fairlead.replay.batch import Batch, Told, Traits
+from fairlead.replay.engine import flow_engine, plain
+from fairlead.replay.flow import MOST_READERS
+from fairlead.replay.heap import NONE
+from fairlead.replay.memory import (
+    BEFORE_ALL,
+    DUE,
+    DUE_COUNT,
+    DUES,
+    FREE_AT,
+    READER_CELLS,
+    READER_ROW,
+    READERS,
+)
+from fairlead.replay.run import Run, Setting
+from fairlead.replay.words import ROUTED_CODE, WORDS
+
+
+def can_flow(setting: Setting, traits: Traits) -> bool:
+    """Whether nothing can overtake, and nothing that was begun can end otherwise."""
+    policy, steps, order = setting.policy, setting.steps, setting.order
+    overtaking = traits.priorities and order.discipline != "fifo"
+    if traits.groups or traits.tenants or traits.rollbacks or overtaking:
+        return False
+    if policy.fans_out or policy.binds or policy.waits or isinstance(policy.rule, OwnRule):
+        return False
+    if any(_disturbs(effect) for _, effects in steps for effect in effects):
+        return False
+    workers = [policy.objects[policy.worker(i)] for i in range(len(policy.members))]
+    # What takes no time is done before the next reader looks, so it is not told from waiting.
+    instant = any(not work(traits.shortest, each.speed_in_thousandths) for each in workers)
+    return not instant and all(1 <= each.readers <= MOST_READERS for each in workers)
+
+
+def _disturbs(effect: Effect) -> bool:
+    return effect.attribute in ("readers", "speed") or (
+        (effect.attribute, effect.value) == (STATE, FAILED)
+    )
+
+
+class FlowRun(Run):
+    """A cluster's traffic, message by message."""
+
+    def __init__(self, setting: Setting) -> None:
+        """At the cluster's beginning."""
+        rule = setting.policy.rule
+        super().__init__(setting, flow_engine(rule), plain(flow, rule))
+        self._timed = isinstance(rule, FewestPending)
+        m = self.memory.cells
+        for s in self.memory.servers:
+            first = m[s + READER_ROW] + FREE_AT
+            m[first : first + READER_CELLS * m[s + READERS] : READER_CELLS] = BEFORE_ALL
+
+    def arrive(self, batch: Batch) -> None:
+        n = len(batch.times)
+        if self._timed:
+            self.memory.at_least(DUES, DUE * (int(self.memory.cells[DUE_COUNT]) + n), 0)
+        member, reader, start, finish = (np.empty(n, np.int64) for _ in range(4))
+        self.ask(
+            "flow_in",
+            self._timed,
+            batch.codes,
+            batch.times,
+            batch.services,
+            batch.keys,
+            *(member, reader, start, finish),
+        )
+        every = range(len(self.policy.members))
+        labels = np.array([*(self.told.label(self.policy, i) for i in every), NONE], np.int64)
+        outcomes = np.full(n, ROUTED_CODE, np.int64)
+        if (nobody := member == NONE).any():
+            verdicts = [self.policy.verdict(raw) for raw in self.classes]
+            ends = np.array([WORDS.index(each.outcome) for each in verdicts], np.int64)
+            outcomes[nobody] = ends[batch.codes[nobody]]
+        self.tell(
+            Told(
+                batch.messages,
+                batch.sequences,
+                outcomes,
+                labels[member],
+                np.ones(n, np.int64),
+                reader,
+                batch.times,
+                start,
+                finish,
+            )
+        )
+
+    def reach(self, time: int) -> None:
+        self.ask("pass_to", time)
+
+    def left(self) -> Told:
+        return Told.together([])

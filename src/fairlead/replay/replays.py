@@ -1,0 +1,130 @@
+"""All clusters' traffic under one plan: the replay's counterpart of the router."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from fairlead.balance.policy import Policy
+from fairlead.balance.rules.keyed import NO_KEY, PLACES
+from fairlead.compiled.kernels import Int32s, Int64s
+from fairlead.compiled.router import MessageClass, Plan, Router
+from fairlead.errors import ConfigError
+from fairlead.replay.batch import Batch, Told, Traits
+from fairlead.replay.event_run import EventRun
+from fairlead.replay.flow_run import FlowRun, can_flow
+from fairlead.replay.heap import NONE
+from fairlead.replay.memory import CONTROL, NEVER
+from fairlead.replay.run import Run, Setting
+from fairlead.replay.words import CONTROL_CODE, NOBODY_CODE
+
+
+class Replays:
+    """A replay of all clusters, resumable: `feed`, `done`, `feed`, …, `finish`, `done`."""
+
+    def __init__(self, plan: Plan, traits: Traits, *, interpreted: bool = False) -> None:
+        """At the beginning. `traits`: of all messages that will come."""
+        self.plan = plan
+        self.router = Router(plan)
+        self._odd: list[Told] = []
+        """Messages whose cluster nobody knows."""
+        self.runs: list[Run] = []
+        self._run_of = np.full(len(plan.classes), NONE, np.int64)
+        self._own_code = np.full(len(plan.classes), CONTROL, np.int32)
+        for place, cluster in enumerate(plan.clusters):
+            policy, steps = cluster.start(), plan.steps[cluster.name]
+            mine = [code for code, each in enumerate(plan.classes) if self._is_of(each, place)]
+            own = [code for code in mine if not plan.classes[code].control]
+            raws = [plan.classes[code].raw for code in own]
+            _refuse_parts(policy, {policy.part(raw) for raw in raws})
+            self._run_of[mine] = place
+            self._own_code[own] = np.arange(len(own))
+            setting = Setting(policy, steps, raws, plan.codes, cluster.tables.order)
+            if len(own) == len(mine) and not interpreted and can_flow(setting, traits):
+                self.runs.append(FlowRun(setting))
+            else:
+                events = EventRun(setting, remembers=traits.raises, interpreted=interpreted)
+                self.runs.append(events)
+
+    def _is_of(self, each: MessageClass, place: int) -> bool:
+        """Whether messages of a class belong to a cluster; without a name, only to the only one."""
+        clusters = self.plan.clusters
+        return each.cluster == clusters[place].name or (not each.cluster and len(clusters) == 1)
+
+    def feed(self, batch: Batch, groups: int = 0, tenants: Sequence[str] = ("",)) -> None:
+        """Let messages arrive, and number them in their streams.
+
+        `groups`: how many numbers of groups there are. `tenants`: their names, by number.
+        """
+        codes = batch.codes
+        sequence = self.router.sequence(codes)
+        times = batch.times
+        if len(times):
+            times = np.maximum(np.maximum.accumulate(times), self.router.latest)
+            self.router.latest = int(times[-1])
+        batch = batch._replace(
+            codes=self._own_code[codes],
+            times=times,
+            sequences=sequence,
+            keys=self._keys(batch, sequence),
+        )
+        runs = self._run_of[codes]
+        for place, run in enumerate(self.runs):
+            if isinstance(run, EventRun):
+                bonds = 0 if batch.bindings is None else len(batch.bindings.bound)
+                run.know(tenants, groups, bonds)
+            mine = runs == place
+            run.feed(batch if mine.all() else batch.at(np.flatnonzero(mine)))
+        self._end_odd(batch.at(np.flatnonzero(runs == NONE)), codes[runs == NONE])
+
+    def _keys(self, batch: Batch, sequence: Int64s) -> Int64s:
+        """A message without a key is chosen for by its place in its stream."""
+        if not self.plan.keyed:
+            return sequence
+        return np.where(batch.keys == NO_KEY, PLACES + sequence, batch.keys)
+
+    def _end_odd(self, batch: Batch, codes: Int32s) -> None:
+        n = len(codes)
+        none = np.full(n, NONE, np.int64)
+        control = np.array([each.control for each in self.plan.classes] or [False], np.bool_)
+        outcomes = np.where(control[codes], CONTROL_CODE, NOBODY_CODE)
+        never, once = np.full(n, NEVER, np.int64), np.ones(n, np.int64)
+        self._odd.append(
+            Told(
+                batch.messages,
+                batch.sequences,
+                outcomes,
+                none,
+                once,
+                none,
+                batch.times,
+                never,
+                never,
+            )
+        )
+
+    def finish(self) -> None:
+        """No more messages come."""
+        for run in self.runs:
+            run.finish()
+
+    def done(self) -> Told:
+        """What is over since the last call, in no order that matters."""
+        found = Told.together([*self._odd, *(run.done() for run in self.runs)])
+        self._odd = []
+        return found
+
+    def left(self) -> Told:
+        """What waits or is worked on."""
+        return Told.together([run.left() for run in self.runs])
+
+
+def _refuse_parts(policy: Policy[Any, Any, Any], parts: set[tuple[str, ...]]) -> None:
+    if len(parts) > 1:
+        name = policy.apart[0]
+        raise ConfigError(
+            f"{name}: found {len(parts)} in one replay, allowed: one; each has a state of its own "
+            f"({', '.join(sorted(repr(part[0]) for part in parts)[:5])})"
+        )

@@ -1,0 +1,242 @@
+"""One cluster's traffic, batch by batch, through the cluster's changes."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Collection, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from types import SimpleNamespace
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+from numba.core.errors import NumbaError
+
+from fairlead.balance.objects import Order
+from fairlead.balance.policy import Effect, Policy, Raw
+from fairlead.balance.rules.own_rule import Careful, OwnRule, nonsense
+from fairlead.balance.rules.rule import Rule
+from fairlead.compiled.choices import flat
+from fairlead.compiled.kernels import as_arrays
+from fairlead.compiled.labels import Codes
+from fairlead.compiled.own import cannot_compile, is_interpreted
+from fairlead.compiled.run import Step
+from fairlead.replay.arrays import Cells
+from fairlead.replay.batch import Batch, Told
+from fairlead.replay.events import FOREVER
+from fairlead.replay.memory import (
+    CLASSES,
+    MEMBERS,
+    NONSENSE,
+    NONSENSE_CHOICE,
+    READERS,
+    SPEED,
+    WAITS,
+    Memory,
+)
+from fairlead.replay.words import WORDS
+
+MOST_CHOICES: Final = 1 << 34
+"""So many choices between two steps must stay within 64 bits to be compiled."""
+
+
+class Setting(NamedTuple):
+    """A cluster at its beginning, and what is going to happen to it."""
+
+    policy: Policy[Any, Any, Any]
+    steps: Sequence[Step]
+    """In order of time."""
+    classes: Sequence[Raw]
+    """By the codes that the messages have."""
+    told: Codes
+    order: Order
+
+
+class Run(ABC):
+    """A cluster with its readers, resumable: `feed`, `feed`, …, then `finish`.
+
+    `done` gives what is over since it was last asked.
+    """
+
+    def __init__(self, setting: Setting, compiled: SimpleNamespace, plain: SimpleNamespace) -> None:
+        """`compiled` and `plain`: the kernel's functions, bound to the policy's rule.
+
+        The plain ones are taken where the compiled ones cannot be, or would not be exact.
+        """
+        self.policy = policy = setting.policy
+        self.steps = setting.steps
+        self.classes = setting.classes
+        self.told = setting.told
+        self.order = order = setting.order
+        self.kernel = compiled
+        self._compiled, self._plain = compiled, plain
+        self.made = 0
+        self._over: list[Told] = []
+        every = range(len(policy.members))
+        self.workers = list(dict.fromkeys(policy.worker(i) for i in every))
+        self._worker_of = [self.workers.index(policy.worker(i)) for i in every]
+        self.memory = Memory(
+            self._most_readers(),
+            step=order.step,
+            fifo=order.discipline == "fifo",
+            default=order.default_priority,
+        )
+        self.state: Any = None
+        self.members: Cells = np.zeros(0, np.int64)
+        self._fresh = True
+        self.fit_out()
+
+    def _most_readers(self) -> list[int]:
+        """By server: how many readers it has at most, at any time."""
+        most = {ref: self.policy.objects[ref].readers for ref in self.workers}
+        for _, effects in self.steps:
+            for ref, attribute, value in effects:
+                if attribute == "readers" and ref in most and isinstance(value, int):
+                    most[ref] = max(most[ref], value)
+        return [most[ref] for ref in self.workers]
+
+    # messages
+
+    def feed(self, batch: Batch) -> None:
+        """Let messages arrive; their times never fall, over all batches."""
+        start = 0
+        while start < len(batch.times):
+            stop = len(batch.times)
+            if self.made < len(self.steps):
+                stop = int(np.searchsorted(batch.times, self.steps[self.made][0], "left"))
+                if stop <= start:
+                    self._step()
+                    continue
+            self.prepare()
+            self.arrive(batch.at(slice(start, stop)))
+            start = stop
+
+    def finish(self) -> None:
+        """No more messages come: all steps are made, and what can be done is done."""
+        while self.made < len(self.steps):
+            self._step()
+        self.reach(FOREVER)
+
+    def done(self) -> Told:
+        """What is over since the last call."""
+        found, self._over = Told.together(self._over), []
+        return found
+
+    @abstractmethod
+    def arrive(self, batch: Batch) -> None:
+        """Messages arrive between two steps."""
+
+    @abstractmethod
+    def reach(self, time: int) -> None:
+        """Let everything happen that is before this time, and its completions."""
+
+    @abstractmethod
+    def left(self) -> Told:
+        """What waits or is worked on."""
+
+    def ask(self, name: str, *more: object) -> Any:  # noqa: ANN401
+        """Call a function of the kernel that may ask the rule."""
+        cells, rule = self.memory.cells, self.policy.rule
+        with careful(rule):
+            try:
+                found = getattr(self.kernel, name)(cells, self.members, self.state, *more)
+            except NumbaError as error:
+                if not isinstance(rule, OwnRule):
+                    raise
+                cannot_compile(rule.module, error)
+                rule.adopt(self.state)
+                self._choose_kernel()
+                found = getattr(self.kernel, name)(cells, self.members, self.state, *more)
+        if cells[NONSENSE]:
+            raise nonsense(rule.name, int(cells[NONSENSE_CHOICE]), range(len(self.policy.members)))
+        return found
+
+    def tell(self, told: Told) -> None:
+        """These are over."""
+        self._over.append(told)
+
+    # changes
+
+    def _step(self) -> None:
+        """Make the next step."""
+        time, effects = self.steps[self.made]
+        self.prepare()
+        self.reach(time)
+        self.policy.rule.adopt(self.state)
+        self._fresh = True
+        self.before_step(effects)
+        self.policy.apply(effects, time)
+        self.made += 1
+        self.fit_out()
+        self.prepare()
+        self.after_step()
+
+    def before_step(self, effects: Sequence[Effect]) -> None:  # noqa: B027 - nothing, mostly
+        """These changes are about to be made."""
+
+    def after_step(self) -> None:  # noqa: B027
+        """They have been made."""
+
+    def fit_out(self) -> None:
+        """Give each server the readers and the speed that it has now."""
+        m = self.memory.cells
+        for s, ref in zip(self.memory.servers, self.workers, strict=True):
+            m[s + READERS] = self.policy.objects[ref].readers
+            m[s + SPEED] = self.policy.objects[ref].speed_in_thousandths
+
+    # the cluster as it is now
+
+    def prepare(self) -> None:
+        """Tell the kernel the cluster as it is now."""
+        if self._fresh:
+            self.members = self._described()
+            self._choose_kernel()
+            self._fresh = False
+
+    def _choose_kernel(self) -> None:
+        rule = self.policy.rule
+        exact = rule.fits_int64(MOST_CHOICES) and not (
+            isinstance(rule, OwnRule) and is_interpreted(rule.module)
+        )
+        self.kernel = self._compiled if exact else self._plain
+        self.state = rule.state if self.kernel is self._plain else as_arrays(rule.state)
+
+    def _described(self) -> Cells:
+        """Write whom each class may go to; returns the list of members that this speaks of."""
+        policy, memory = self.policy, self.memory
+        verdicts = [policy.verdict(raw) for raw in self.classes]
+        pieces = {each.members for each in verdicts if each.taken < 0}
+        pieces |= {each.also for each in verdicts}
+        starts, members = flat(list(pieces))
+        piece = {own: (starts[k], starts[k + 1]) for k, own in enumerate(pieces)}
+        classes = [
+            (
+                *(piece[each.members] if each.taken < 0 else (0, 0)),
+                each.taken,
+                WORDS.index(each.outcome),
+                *piece[each.also],
+            )
+            for each in verdicts
+        ]
+        every = range(len(policy.members))
+        holds: Collection[int] = every
+        if policy.rebinds and self.classes:
+            # Such a policy reads nothing of a message, so all classes are one.
+            holds = policy.holding(self.classes[0])
+        whom = [
+            (
+                int(i in holds),
+                memory.servers[self._worker_of[i]],
+                WORDS.index(policy.outcome_of(i)),
+                self.told.label(policy, i),
+            )
+            for i in every
+        ]
+        memory.write(CLASSES, classes)
+        memory.write(MEMBERS, whom)
+        memory.cells[WAITS] = policy.waits
+        return members
+
+
+def careful(rule: Rule) -> AbstractContextManager[object]:
+    """What an own rule raises is told as its own."""
+    return Careful(f"choice rule {rule.name}") if isinstance(rule, OwnRule) else nullcontext()

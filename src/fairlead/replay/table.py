@@ -1,0 +1,190 @@
+"""Replay a table in memory, without Spark."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from fairlead.balance.change import Change
+from fairlead.balance.cluster import Cluster, clusters_in
+from fairlead.balance.message import SET_PRIORITY, WHOLE_NUMBERS
+from fairlead.compiled.classes import bindings, classes, keys
+from fairlead.compiled.columns import (
+    check,
+    check_keys,
+    coded,
+    order_of,
+    services_of,
+    spelled,
+    text,
+    times_of,
+)
+from fairlead.compiled.kernels import Int32s, Int64s
+from fairlead.compiled.needed import check_columns
+from fairlead.compiled.order import taken
+from fairlead.compiled.router import Plan
+from fairlead.config.changes import MICROS
+from fairlead.errors import MessageError
+from fairlead.replay.batch import Batch, Told, Traits
+from fairlead.replay.heap import NONE
+from fairlead.replay.memory import NEVER
+from fairlead.replay.replays import Replays
+from fairlead.replay.words import NOBODY_CODE, ROUTED_CODE, WORDS
+
+
+def replay(
+    messages: pa.Table,
+    clusters: Cluster | Iterable[Cluster],
+    changes: Sequence[Change] = (),
+    *,
+    trust_ids: bool = False,
+) -> pa.Table:
+    """What would have become of each message of a table, waiting and work included.
+
+    `messages`: columns `id`, `time` and `service_time` (seconds), and any of `priority`, `group`,
+    `tenant`, `cost`, `rollbacks` and of the routing attributes; other columns are carried through.
+    The rows may be in any order. `changes`: their times count from where the messages' do.
+
+    Returns a row for each attempt of each message, in the order of the messages, then by attempt,
+    with `destination`, `address`, `outcome`, `sequence`, `attempt` and `reader` (from 1), `start`,
+    `finish` (of the type of `time` if that is a timestamp, else seconds) and `wait` (seconds,
+    until the start) added. What still waits at the end has no start. Raises ConfigError,
+    ChangeError, RuleError and MessageError.
+    """
+    plan = Plan(clusters_in(clusters), list(changes))
+    check(messages, plan.heeds, trust_ids=trust_ids)
+    check_columns(plan, messages.column_names, "messages")
+    check_keys(messages, plan)
+    times = times_of(messages)
+    order = order_of(messages, times)
+    if order is not None:
+        messages, times = taken(messages, order), times[order]
+    codes = classes(messages, plan)
+    batch, groups, tenants = batch_of(messages, plan, codes, times)
+    found = Replays(plan, traits_of(batch, raises=has_control(messages)))
+    found.feed(batch, groups, tenants)
+    found.finish()
+    told = Told.together([found.done(), found.left()])
+    order_of_rows = np.lexsort((told.attempts, told.messages))
+    return _told(messages, plan, Told(*(column[order_of_rows] for column in told)))
+
+
+def batch_of(
+    messages: pa.Table, plan: Plan, codes: Int32s, times: Int64s
+) -> tuple[Batch, int, list[str]]:
+    """The messages as columns of numbers; how many groups there are, and the tenants' names."""
+    groups, group = grouped(messages)
+    tenant, tenants = coded(messages, "tenant")
+    numbers = keys(messages, plan, codes)
+    nothing = np.zeros(0, np.int64)
+    batch = Batch(
+        codes,
+        times,
+        services(messages),
+        np.arange(len(messages)),
+        nothing,
+        nothing if numbers is None else numbers,
+        group,
+        whole(messages, "priority", NONE),
+        tenant if len(tenants) > 1 else None,
+        whole(messages, "cost", 1),
+        whole(messages, "rollbacks", 0),
+        bindings(messages, plan, codes),
+    )
+    return batch, groups, tenants
+
+
+def traits_of(batch: Batch, *, raises: bool) -> Traits:
+    """What these messages have, if they are all."""
+    return Traits(
+        groups=batch.groups is not None and bool((batch.groups != NONE).any()),
+        priorities=batch.priorities is not None and bool((batch.priorities != NONE).any()),
+        tenants=batch.tenants is not None,
+        rollbacks=batch.rollbacks is not None and bool(batch.rollbacks.any()),
+        raises=raises,
+        shortest=int(batch.services.min()) if len(batch.services) else 1,
+    )
+
+
+def has_control(messages: pa.Table) -> bool:
+    """Whether any row raises a group without being work."""
+    if "type" not in messages.column_names:
+        return False
+    return bool(pc.any(pc.equal(text(messages, "type"), SET_PRIORITY)).as_py())
+
+
+def grouped(messages: pa.Table) -> tuple[int, Int64s | None]:
+    """How many groups there are, and each row's number, NONE for a group of its own."""
+    if "group" not in messages.column_names:
+        return 0, None
+    numbers, words = coded(messages, "group")
+    if "" in words:
+        numbers = np.where(numbers == words.index(""), NONE, numbers)
+    return len(words), numbers
+
+
+def services(messages: pa.Table) -> Int64s:
+    """How long each message takes, in microseconds. Raises MessageError."""
+    found = services_of(messages, needed=True)
+    if found is None:
+        raise MessageError(
+            f"messages: no column 'service_time', found: {', '.join(messages.column_names)}; "
+            "a replay needs the seconds that each message takes"
+        )
+    return found
+
+
+def whole(messages: pa.Table, name: str, missing: int) -> Int64s | None:
+    """A column of whole numbers, `missing` where a row has none; None: there is no such column."""
+    if name not in messages.column_names:
+        return None
+    column = messages.column(name)
+    if pa.types.is_string(column.type) or pa.types.is_dictionary(column.type):
+        column = pc.if_else(pc.equal(text(messages, name), ""), None, column.cast(pa.string()))
+    try:
+        found = pc.fill_null(column.cast(pa.int64()), missing).to_numpy()
+    except pa.ArrowInvalid as error:
+        raise MessageError(f"messages: {name}: {error}") from None
+    said = found[found != missing] if missing == NONE else found
+    least, most = WHOLE_NUMBERS[name]
+    if len(said) and not least <= said.min() <= said.max() <= most:
+        raise MessageError(
+            f"messages: {name}: found {said.min()} to {said.max()}, "
+            f"allowed: an integer from {least} to {most}, or none"
+        )
+    return np.asarray(found, np.int64)
+
+
+def _told(messages: pa.Table, plan: Plan, told: Told) -> pa.Table:
+    codes = plan.codes
+    place = pa.array(np.where(told.labels != NONE, told.labels, 0))
+    there = np.where(told.labels != NONE, ROUTED_CODE, NOBODY_CODE)
+    outcomes = np.where(told.outcomes != NONE, told.outcomes, there)
+    waits = (told.starts - told.since) / MICROS
+    added = {
+        "destination": spelled(codes.destination, place),
+        "address": spelled(codes.address, place),
+        "outcome": spelled(WORDS, pa.array(outcomes)),
+        "sequence": pa.array(told.sequences, mask=told.sequences == NONE),
+        "attempt": pa.array(told.attempts),
+        "reader": pa.array(told.readers, mask=told.readers == NONE),
+        "start": _moments(messages, told.starts),
+        "finish": _moments(messages, told.finishes),
+        "wait": pa.array(waits, mask=told.starts == NEVER),
+    }
+    table = messages.take(pa.array(told.messages))
+    for name, column in added.items():
+        table = table.append_column(name, column)
+    return table
+
+
+def _moments(messages: pa.Table, times: Int64s) -> pa.Array:
+    """Times as the table's own are given: timestamps, or numbers of seconds."""
+    kind = messages.schema.field("time").type
+    mask = times == NEVER
+    if pa.types.is_timestamp(kind):
+        return pa.array(times, mask=mask).cast(pa.timestamp("us", kind.tz))
+    return pa.array(times / MICROS, mask=mask)

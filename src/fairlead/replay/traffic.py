@@ -1,0 +1,121 @@
+"""Narrow columns of messages, piece by piece, for replays of them under several plans."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Final, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from fairlead.balance.rules.keyed import NO_KEY
+from fairlead.compiled.bindings import Bindings
+from fairlead.compiled.kernels import Int32s, Int64s
+from fairlead.compiled.router import Plan
+from fairlead.replay.batch import Batch, Told, Traits
+from fairlead.replay.numbers import Pairs, Words
+from fairlead.replay.replays import Replays
+
+CODE: Final = "code"
+TIME: Final = "time"
+SERVICE: Final = "service"
+KEY_OF: Final = "key of "
+"""Followed by an attribute: the number of its value."""
+
+
+class Lane(NamedTuple):
+    """One scenario, and what its plan makes of the messages' codes."""
+
+    scenario: int
+    plan: Plan
+    codes: Int32s
+    """By the code that a message has in the traffic: its class in the plan."""
+
+
+class Traffic:
+    """Several replays of the same messages, which go through all of them piece by piece."""
+
+    def __init__(self, lanes: Sequence[Lane], traits: Traits) -> None:
+        """At the beginning."""
+        self.lanes = [(lane, Replays(lane.plan, traits)) for lane in lanes]
+        self._groups = Words(empty=False)
+        self._tenants = Words(empty=True)
+        self._openers = Words(empty=True)
+        self._bonds = [(Pairs(), Pairs()) for _ in lanes]
+        self._next = 0
+
+    def feed(self, piece: pa.RecordBatch) -> Iterator[tuple[int, Told]]:
+        """Let a piece arrive; gives what is over by then, with the number of the scenario."""
+        n = piece.num_rows
+        names = piece.schema.names
+
+        def numbers(name: str) -> Int64s | None:
+            return np.asarray(piece.column(name)) if name in names else None
+
+        groups = self._groups.of(piece.column("group")) if "group" in names else None
+        tenants = self._tenants.of(piece.column("tenant")) if "tenant" in names else None
+        openers = self._openers.of(piece.column("producer")) if "producer" in names else None
+        messages = np.arange(self._next, self._next + n)
+        self._next += n
+        codes = np.asarray(piece.column(CODE))
+        for (lane, replays), bonds in zip(self.lanes, self._bonds, strict=True):
+            own: Int32s = lane.codes[codes]
+            batch = Batch(
+                own,
+                np.asarray(piece.column(TIME)),
+                np.asarray(piece.column(SERVICE)),
+                messages,
+                messages,
+                _keys(piece, lane.plan, own),
+                groups,
+                numbers("priority"),
+                tenants,
+                numbers("cost"),
+                numbers("rollbacks"),
+                _bindings(piece, lane.plan, own, groups, openers, bonds),
+            )
+            replays.feed(batch, len(self._groups), list(self._tenants) or [""])
+            yield lane.scenario, replays.done()
+
+    def finish(self) -> Iterator[tuple[int, Told]]:
+        """No more pieces come: gives the rest, and what still waits."""
+        for lane, replays in self.lanes:
+            replays.finish()
+            yield lane.scenario, Told.together([replays.done(), replays.left()])
+
+
+def _keys(piece: pa.RecordBatch, plan: Plan, codes: Int32s) -> Int64s:
+    found = np.full(len(codes), NO_KEY, np.int64)
+    for name in dict.fromkeys(plan.keyed.values()):
+        asked = [plan.keyed.get(each.cluster) == name for each in plan.classes]
+        mine = np.array(asked, np.bool_)[codes]
+        found[mine] = np.asarray(piece.column(KEY_OF + name))[mine]
+    return found
+
+
+def _bindings(
+    piece: pa.RecordBatch,
+    plan: Plan,
+    codes: Int32s,
+    groups: Int64s | None,
+    openers: Int64s | None,
+    bonds: tuple[Pairs, Pairs],
+) -> Bindings | None:
+    """By what each message may be bound; its opener's numbers are even, its group's odd."""
+    if not plan.binds:
+        return None
+    n = len(codes)
+    whose: dict[tuple[str, tuple[str, ...]], int] = {}
+    places = [whose.setdefault((each.cluster, each.raw[:2]), len(whose)) for each in plan.classes]
+    home = np.array(places, np.int64)[codes]
+    nobody = np.zeros(n, np.int64)
+    by_opener = 2 * bonds[0].of(home, nobody if openers is None else openers)
+    by_group = nobody - 1 if groups is None else bonds[1].of(home, groups)
+    by_group = np.where(by_group < 0, by_group, 2 * by_group + 1)
+    said = np.zeros(n, np.int8)
+    if "bind" in piece.schema.names and "bind" in plan.heeds:
+        coded = piece.column("bind").dictionary_encode()
+        kinds = [Bindings.code(word or "") for word in coded.dictionary.to_pylist()]
+        said = np.array(kinds, np.int8)[np.asarray(coded.indices)]
+    size = 2 * max(len(bonds[0]), len(bonds[1])) + 2
+    return Bindings(said, by_opener, by_group, np.zeros(size, np.int64), np.zeros(n, np.bool_))

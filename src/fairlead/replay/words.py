@@ -1,0 +1,23 @@
+"""How a message, or an attempt of it, ends in a replay."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from fairlead.balance.message import CONTROL, LOST, NO_DESTINATION, OUTCOMES, ROUTED
+
+ROLLED_BACK: Final = "rolled-back"
+"""The attempt failed at its end; another one follows, at the same destination."""
+GIVEN_BACK: Final = "given-back"
+"""The destination failed; the message was routed anew."""
+WORDS: Final = (*OUTCOMES, ROLLED_BACK, GIVEN_BACK)
+
+ROUTED_CODE: Final = WORDS.index(ROUTED)
+NOBODY_CODE: Final = WORDS.index(NO_DESTINATION)
+CONTROL_CODE: Final = WORDS.index(CONTROL)
+LOST_CODE: Final = WORDS.index(LOST)
+ROLLED_BACK_CODE: Final = WORDS.index(ROLLED_BACK)
+GIVEN_BACK_CODE: Final = WORDS.index(GIVEN_BACK)
+
+AGAIN: Final = (ROLLED_BACK, GIVEN_BACK)
+"""Outcomes after which the message goes on, in another row."""

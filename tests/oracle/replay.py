@@ -1,0 +1,331 @@
+"""A replay over lists: the live balancer says who, the priority table's oracle says when.
+
+Every instant is gone through from the top: completions in the order in which they were begun, then
+changes, then those at the door, then arrivals, then each server's readers look, the first first.
+Times are whole microseconds.
+"""
+
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any
+
+from fairlead import Balancer, Change, Cluster
+from fairlead.balance.rules import fewest_pending, ready_ring, subscriber_lists
+from tests.oracle.service_broker import Hold, PriorityTable
+
+Row = dict[str, Any]
+FOREVER = 1 << 62
+
+
+@dataclass
+class Job:
+    """A message on its way to one destination."""
+
+    message: Row
+    sequence: int | None
+    attempt: int = 1
+    since: int = 0
+    rollbacks: int = 0
+    priority: int | None = None
+    decision: Any = None
+    destination: str | None = None
+    server: Any = None
+    for_everyone: bool = False
+    reader: int | None = None
+    start: int | None = None
+    finish: int | None = None
+
+
+@dataclass
+class Reader:
+    """A reader at work."""
+
+    hold: Hold
+    job: Job
+    due: int
+    begun: int
+    done: list[Job] = field(default_factory=list)
+
+
+@dataclass
+class Server:
+    """A destination: its queue and its readers."""
+
+    table: PriorityTable
+    readers: int
+    speed: int
+    busy: dict[int, Reader] = field(default_factory=dict)
+
+
+class Replay:
+    """One cluster."""
+
+    def __init__(self, cluster: Cluster, changes: list[Change]) -> None:
+        self.cluster = cluster
+        self.policy = cluster.start()
+        self.balancer = Balancer(cluster)
+        self.changes = sorted(changes, key=lambda change: change.time)
+        workers = [self.policy.worker(i) for i in range(len(self.policy.members))]
+        self.servers = {ref: Server(self.table(), *self.equipment(ref)) for ref in workers}
+        self.door = self.table()
+        self.sequences: dict[Any, int] = {}
+        self.begun = 0
+        self.rows: list[Row] = []
+
+    def table(self) -> PriorityTable:
+        order = self.cluster.tables.order
+        return PriorityTable(order.discipline, order.step, order.weights)
+
+    def equipment(self, ref: Any) -> tuple[int, int]:
+        worker = self.policy.objects[ref]
+        return worker.readers, worker.speed_in_thousandths
+
+    def run(self, messages: list[Row]) -> list[Row]:
+        """All rows, sorted by message and attempt. `messages` in order, times never falling."""
+        messages, changes = list(messages), list(self.changes)
+        while True:
+            times = [
+                reader.due for server in self.servers.values() for reader in server.busy.values()
+            ]
+            times += [each.time for each in changes[:1]] + [each["time"] for each in messages[:1]]
+            follow = self.balancer.next_change()
+            times += [] if follow is None else [follow]
+            if not times:
+                break
+            now = min(times)
+            self.complete(now)
+            step = [each for each in changes if each.time == now]
+            changes = changes[len(step) :]
+            if step or follow == now:
+                self.change(step, now)
+            self.let_in(now)
+            while messages and messages[0]["time"] == now:
+                self.arrive(messages.pop(0), now)
+            self.look(now)
+        self.leave_over()
+        return sorted(
+            self.rows, key=lambda row: (row["id"], row["attempt"], row["destination"] or "")
+        )
+
+    # completions
+
+    def complete(self, now: int) -> None:
+        while due := sorted(
+            (reader.begun, ref, number)
+            for ref, server in self.servers.items()
+            for number, reader in server.busy.items()
+            if reader.due == now
+        ):
+            _, ref, number = due[0]
+            self.complete_one(self.servers[ref], number, now)
+
+    def complete_one(self, server: Server, number: int, now: int) -> None:
+        reader = server.busy[number]
+        job = reader.job
+        job.finish = now
+        if job.rollbacks:
+            job.rollbacks -= 1
+            del server.busy[number]
+            for each in reader.done:
+                self.not_done_after_all(each)
+            for each in [*reader.done, job]:
+                self.tell(each, "rolled-back")
+                each.attempt, each.since = each.attempt + 1, now
+                each.reader = each.start = each.finish = None
+            server.table.rollback(reader.hold)
+            return
+        self.balancer.completed(job.decision, by=job.destination)
+        reader.done.append(job)
+        following = server.table.receive(reader.hold)
+        if following is not None:
+            self.begin(server, number, reader.hold, following, now, reader.done)
+            return
+        server.table.finish(reader.hold)
+        del server.busy[number]
+        for each in reader.done:
+            self.tell(each, "routed")
+
+    def begin(
+        self, server: Server, number: int, hold: Hold, job: Job, now: int, done: list[Job]
+    ) -> None:
+        self.begun += 1
+        service = job.message["service"]
+        due = now + (2 * service * 1000 + server.speed) // (2 * server.speed)
+        job.start, job.reader = now, number
+        server.busy[number] = Reader(hold, job, due, self.begun, done)
+
+    # changes
+
+    def change(self, step: list[Change], now: int) -> None:
+        failing = [
+            self.policy.resolve(each).ref
+            for each in step
+            if (each.attribute, each.value) == ("state", "failed")
+        ]
+        back = [self.empty(self.servers[ref], now) for ref in self.servers if ref in failing]
+        if step:
+            self.balancer.apply(step)
+        self.balancer.at(now)
+        self.policy = self.part().policy
+        for ref, server in self.servers.items():
+            server.readers, server.speed = self.equipment(ref)
+        for job in [job for jobs in back for job in jobs]:
+            if self.policy.after_failure != "routed":
+                self.tell(job, self.policy.after_failure)
+                continue
+            if job.for_everyone:  # the others have it already
+                self.tell(job, "lost")
+                continue
+            self.tell(job, "given-back")
+            job.attempt, job.since = job.attempt + 1, now
+            job.reader = job.start = job.finish = job.destination = job.server = None
+            self.route(job, now)
+
+    def part(self) -> Any:
+        """What the balancer keeps of the cluster; of smartsockets, for its one server."""
+        (desk,) = self.balancer._desks.values()
+        return next(iter(desk.parts.values()), desk)
+
+    def not_done_after_all(self, job: Job) -> None:
+        """What was acknowledged is pending again; the live balancer has no word for that."""
+        part = self.part()
+        part._settle()
+        rule, member = part.policy.rule, self.member(job)
+        state = rule.state
+        if isinstance(rule, fewest_pending.FewestPending):
+            state.pending[member] += 1
+        elif isinstance(rule, ready_ring.ReadyRing):
+            state.held[member] += 1
+            if 0 < state.capacity[member] <= state.held[member]:
+                state.ready[member] = ready_ring.OUT
+        elif isinstance(rule, subscriber_lists.SubscriberLists):
+            listed = state.place[member % len(state.place)] != subscriber_lists.OUT
+            if listed and job.message["given"].get("delivery") in ("some", "all"):
+                state.pending[member % len(state.place)] += 1
+
+    def member(self, job: Job) -> int:
+        raw = self.policy.raw(job.message["given"])
+        return self.policy.member_called(job.destination, raw)
+
+    def empty(self, server: Server, now: int) -> list[Job]:
+        """Everything there, as it arrived; the first of a raised group keeps the priority."""
+        for _, reader in sorted(server.busy.items()):
+            reader.job.finish = now
+            server.table.rollback(reader.hold)
+        server.busy.clear()
+        rows = sorted(server.table.queue, key=lambda row: row["number"])
+        raised = {entry["group"]: entry["priority"] for entry in server.table.entries}
+        for row in rows:
+            priority = raised.pop(row["group"], None)
+            if priority is not None:
+                row["item"].priority = priority
+        known = server.table
+        server.table = self.table()
+        server.table.groups, server.table.events = known.groups, known.events
+        server.table.clock = known.clock
+        return [row["item"] for row in rows]
+
+    # arrivals
+
+    def arrive(self, message: Row, now: int) -> None:
+        if message.get("control"):
+            job = Job(message, None, since=now)
+            for server in self.servers.values():
+                server.table.prioritise(message.get("group", ""), now, self.raised_to(message))
+            if any(row["group"] == message.get("group", "") for row in self.door.queue):
+                self.door.prioritise(message["group"], now, self.raised_to(message))
+            self.tell(job, "control")
+            return
+        stream = self.policy.stream(self.policy.raw(message["given"]))
+        sequence = self.sequences.get(stream, 0)
+        self.sequences[stream] = sequence + 1
+        job = Job(message, sequence, since=now, rollbacks=message.get("rollbacks", 0))
+        job.priority = message.get("priority")
+        self.route(job, now)
+
+    def raised_to(self, message: Row) -> int:
+        priority = message.get("priority")
+        return self.cluster.tables.order.default_priority if priority is None else priority
+
+    def route(self, job: Job, now: int) -> None:
+        if self.door.queue or not self.decide(job, now):
+            self.wait(self.door, job, now)
+
+    def decide(self, job: Job, now: int) -> bool:
+        (desk,) = self.balancer._desks.values()
+        desk.sequences[self.policy.stream(self.policy.raw(job.message["given"]))] = job.sequence
+        decision = self.balancer.choose(job.message["given"])
+        if decision.destination is None:
+            if self.policy.waits:
+                return False
+            self.tell(job, decision.outcome)
+            return True
+        job.decision = decision
+        everyone = {self.policy.worker(member) for member in decision.also}
+        for copy in decision.copies:
+            own = Job(**{**vars(job), "destination": copy.destination})
+            if job.attempt > 1 and copy.destination != decision.destination:
+                continue  # it has its copy since the first attempt
+            own.server = self.policy.worker(self.member(own))
+            own.for_everyone = job.attempt == 1 and own.server in everyone
+            self.wait(self.servers[own.server].table, own, now)
+        return True
+
+    def wait(self, table: PriorityTable, job: Job, now: int) -> None:
+        message = job.message
+        table.arrive(
+            message.get("group", ""),
+            job,
+            now,
+            priority=None if table.fifo else job.priority,
+            tenant=message.get("tenant", ""),
+            cost=message.get("cost", 1),
+        )
+
+    def let_in(self, now: int) -> None:
+        """One by one through the door, the best group's first; a priority stays while some wait."""
+        table = self.door
+        while table.queue:
+            tenant = min(table.tenants_with_something(), key=table.standing)
+            group = table.in_order(tenant)[0]
+            row, entry = table.waiting(group)[0], table.entry_of(group)
+            job, own = row["item"], row["item"].priority
+            if own is None and entry:
+                job.priority = entry["priority"]
+            if not self.decide(job, now):
+                job.priority = own
+                return
+            before = table.tenants_with_something()
+            table.clock = max(table.clock, table.used_by(tenant))
+            table.turn[tenant] = table.event()
+            table.queue.remove(row)
+            if entry and not table.waiting(group):
+                table.entries.remove(entry)
+            table.join(before)
+            price = Fraction(row["cost"], table.weights.get(tenant, 1))
+            table.used[tenant] = table.used_by(tenant) + price
+            table.forget_if_idle()
+
+    def look(self, now: int) -> None:
+        for server in self.servers.values():
+            for number in range(1, server.readers + 1):
+                if number not in server.busy:
+                    hold = server.table.take()
+                    if hold is None:
+                        break
+                    self.begin(server, number, hold, server.table.receive(hold), now, [])
+
+    # results
+
+    def leave_over(self) -> None:
+        """What still waits when nothing more happens."""
+        for row in self.door.queue:
+            self.tell(row["item"], "no-destination")
+        for server in self.servers.values():
+            for row in server.table.queue:
+                self.tell(row["item"], "routed")
+
+    def tell(self, job: Job, outcome: str) -> None:
+        names = ("sequence", "attempt", "destination", "reader", "start", "finish", "since")
+        told = {name: getattr(job, name) for name in names}
+        self.rows.append({"id": job.message["id"], "outcome": outcome, **told})

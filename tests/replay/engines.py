@@ -1,0 +1,167 @@
+"""Replays behind one function each: (cluster, messages, changes) -> rows, in order.
+
+A row is one attempt of one message at one destination. Times are whole microseconds.
+"""
+
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+import numpy as np
+from tests import engines
+from tests.engines import Row, changes_of, cluster_of, in_order, micros
+from tests.oracle.replay import Replay
+
+from fairlead.compiled.classes import classes
+from fairlead.compiled.columns import order_of, times_of
+from fairlead.compiled.order import taken
+from fairlead.compiled.router import Plan
+from fairlead.replay import replay
+from fairlead.replay.batch import Told, Traits
+from fairlead.replay.heap import NONE
+from fairlead.replay.memory import NEVER
+from fairlead.replay.replays import Replays
+from fairlead.replay.table import batch_of, has_control, traits_of
+from fairlead.replay.words import NOBODY_CODE, ROUTED_CODE, WORDS
+
+NOT_GIVEN = {"id", "time", "service_time", "priority", "tenant", "cost", "rollbacks"}
+
+
+class Attempt(NamedTuple):
+    """What became of a message, or of one attempt of it."""
+
+    id: str
+    attempt: int
+    destination: str
+    """"" where there is none."""
+    outcome: str
+    sequence: int | None
+    reader: int | None
+    start: int | None
+    finish: int | None
+    wait: int | None
+
+
+def oracle(cluster: Row, messages: list[Row], changes: list[Row]) -> list[Attempt]:
+    """The plain program."""
+    found = Replay(cluster_of(cluster), changes_of(changes)).run(
+        [_for_oracle(message) for message in in_order(messages)]
+    )
+    return sorted(
+        Attempt(
+            str(row["id"]),
+            row["attempt"],
+            row["destination"] or "",
+            row["outcome"],
+            row["sequence"],
+            row["reader"],
+            row["start"],
+            row["finish"],
+            None if row["start"] is None else row["start"] - row["since"],
+        )
+        for row in found
+    )
+
+
+def _for_oracle(message: Row) -> Row:
+    row = {key: each for key, each in message.items() if key in NOT_GIVEN | {"group"}}
+    return {
+        **row,
+        "time": micros(message["time"]),
+        "service": micros(message["service_time"]),
+        "control": message.get("type") == "SetPriority",
+        "given": {key: each for key, each in message.items() if key not in NOT_GIVEN},
+    }
+
+
+def table(cluster: Row, messages: list[Row], changes: list[Row]) -> list[Attempt]:
+    """What users call."""
+    if not messages:
+        return []
+    found = replay(engines.table(messages[::-1]), cluster_of(cluster), changes_of(changes))
+    return sorted(
+        Attempt(
+            row["id"],
+            row["attempt"],
+            row["destination"] or "",
+            row["outcome"],
+            row["sequence"],
+            row["reader"],
+            _micros(row["start"]),
+            _micros(row["finish"]),
+            None if row["wait"] is None else micros(row["wait"]),
+        )
+        for row in found.to_pylist()
+    )
+
+
+def _micros(moment: Any) -> int | None:
+    return None if moment is None else round(moment.timestamp() * 1_000_000)
+
+
+class Kernel:
+    """A replay whose inside can be looked at: fed in pieces, interpreted, by events alone."""
+
+    def __init__(
+        self,
+        cluster: Row,
+        messages: list[Row],
+        changes: list[Row],
+        *,
+        interpreted: bool = False,
+        by_events: bool = False,
+    ) -> None:
+        """`by_events`: also where nothing can overtake."""
+        self.plan = Plan([cluster_of(cluster)], changes_of(changes))
+        rows = engines.table(in_order(messages))
+        times = times_of(rows)
+        order = order_of(rows, times)
+        if order is not None:
+            rows, times = taken(rows, order), times[order]
+        codes = classes(rows, self.plan)
+        self.batch, self.groups, self.tenants = batch_of(rows, self.plan, codes, times)
+        self.ids = rows.column("id").to_pylist()
+        raises = has_control(rows)
+        traits = Traits() if by_events else traits_of(self.batch, raises=raises)
+        self.replays = Replays(self.plan, traits, interpreted=interpreted)
+        (self.run,) = self.replays.runs
+
+    def feed(self, start: int, stop: int) -> None:
+        """Let messages arrive, by their places in order."""
+        piece = self.batch.at(slice(start, stop))
+        self.replays.feed(piece, self.groups, self.tenants)
+
+    def through(self, cuts: Sequence[int] = ()) -> list[Attempt]:
+        """Everything, in pieces that end at `cuts`; what is over is fetched after each."""
+        told = []
+        places = [0, *sorted(cuts), len(self.ids)]
+        for start, stop in pairwise(places):
+            self.feed(start, stop)
+            told.append(self.replays.done())
+        self.replays.finish()
+        return self.attempts(Told.together([*told, self.replays.done(), self.replays.left()]))
+
+    def attempts(self, told: Told) -> list[Attempt]:
+        names = self.plan.codes.destination
+        there = np.where(told.labels != NONE, ROUTED_CODE, NOBODY_CODE)
+        outcomes = np.where(told.outcomes != NONE, told.outcomes, there)
+        return sorted(
+            Attempt(
+                self.ids[row.messages],
+                int(row.attempts),
+                names[row.labels] or "" if row.labels != NONE else "",
+                WORDS[outcome],
+                _or_none(row.sequences, NONE),
+                _or_none(row.readers, NONE),
+                _or_none(row.starts, NEVER),
+                _or_none(row.finishes, NEVER),
+                None if row.starts == NEVER else int(row.starts - row.since),
+            )
+            for row, outcome in zip(
+                map(Told._make, zip(*told, strict=True)), outcomes.tolist(), strict=True
+            )
+        )
+
+
+def _or_none(value: Any, none: int) -> int | None:
+    return None if value == none else int(value)

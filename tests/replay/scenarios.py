@@ -1,0 +1,166 @@
+"""Random traffic for replays: the scenarios that the engines share, with work to be done on top.
+
+To a cluster, its messages and changes come readers and speeds, the order of work, groups, tenants,
+costs, priorities, rows that only raise their group, attempts that fail, and destinations that do.
+Each scenario first settles which of these are in play. A third are plain: nothing can overtake.
+"""
+
+from fractions import Fraction
+from random import Random
+from typing import Any
+
+from hypothesis import strategies as st
+from tests.golden_cases import POLICIES
+from tests.strategies import Row, Scenario, in_play, often, random_scenario, rarely
+
+OWN = "own"
+RING = "composed ready-ring"
+KINDS = (*POLICIES, OWN, RING)
+"""What there are scenarios of."""
+EXTRAS = ["groups", "tenants", "priorities", "raises", "rollbacks", "ageing", "readers", "failures"]
+GROUPS = ["", "g1", "g2", "g3", "g4"]
+MICRO = Fraction(1, 1_000_000)
+
+
+def replay_scenario(kind: str, random: Random) -> Scenario:
+    """A scenario of this kind; all its messages are for the one cluster."""
+    cluster, messages, changes = _base(kind, random)
+    plain = rarely(random) or rarely(random) or rarely(random)
+    play = set() if plain else in_play(random, EXTRAS, 1 / 4, 1 / 2, 3 / 4)
+    for message in messages:
+        message.pop("cluster", None)
+        message.pop("server", None)  # each server has lists of its own, and a replay is of one
+    targets = _equip(random, cluster)
+    _order(random, cluster, play)
+    _work(random, messages, play, plain=plain)
+    if "raises" in play:
+        messages += _raises(random, messages)
+    if "readers" in play:
+        changes += _changed(random, messages, targets, [("readers", 0, 1, 2, 3), ("speed", 0.5, 3)])
+    if "failures" in play:
+        # By what a message is bound is settled when it arrives; live, whenever it is chosen for.
+        changes = [change for change in changes if change["attribute"] != "bind"]
+        changes += _changed(random, messages, targets, [("state", "failed", "failed", "up")])
+    random.shuffle(changes)
+    return cluster, messages, changes
+
+
+@st.composite
+def scenarios(draw: st.DrawFn, kind: str) -> Scenario:
+    """A seed, and then which messages and changes stay: so a failure shrinks to what matters."""
+    seed = draw(st.integers(0, 2**32 - 1))
+    cluster, messages, changes = replay_scenario(kind, Random(seed))  # noqa: S311
+    messages = [each for each in messages if draw(st.integers(0, 19)) > 0]
+    return cluster, messages, [each for each in changes if draw(st.integers(0, 19)) > 0]
+
+
+def _base(kind: str, random: Random) -> Scenario:
+    if kind == RING:
+        cluster, messages, changes = random_scenario("nanomsg", random)
+        eliminate = ["down"] if random.random() < 1 / 2 else ["down", "disabled"]
+        cluster["policy"] = {"eliminate": eliminate, "choose": "ready-ring"}
+        cluster.pop("options", None)
+        return cluster, messages, changes
+    if kind == OWN:
+        cluster, messages, changes = random_scenario("round-robin", random)
+        cluster["policy"] = {
+            "eliminate": ["disabled", "down", "draining", "other-region"],
+            "choose": "cheapest",
+        }
+        cluster.pop("options", None)
+        for row in cluster["destination"]:
+            row |= {"price": random.randint(1, 3), "region": random.choice(["", "", "east"])}
+        for message in messages:
+            message["region"] = random.choice(["", "east", "west"])
+        return cluster, messages, changes
+    return random_scenario(kind, random)
+
+
+def _equip(random: Random, cluster: Row) -> list[str]:
+    """Readers and speeds; returns the targets of changes to those who have them."""
+    if "subscriber" in cluster:
+        workers = cluster["subscriber"]
+        targets = [f"subscriber:{row['name']}@{row['subject']}" for row in workers]
+    elif "queue_manager" in cluster:
+        workers = [cluster["queue_manager"], *cluster["remote"]]
+        targets = [f"queue_manager:{row['name']}" for row in workers]
+    else:
+        workers = cluster["destination"]
+        targets = [row["name"] for row in workers]
+    for row in workers:
+        row.pop("readers", None)
+        if random.random() < 1 / 2:
+            row["readers"] = random.choice([1, 2, 2, 3, 0])
+        if random.random() < 1 / 3:
+            row["speed"] = random.choice([0.5, 2, 3, 0.333])
+    return targets
+
+
+def _order(random: Random, cluster: Row, play: set[str]) -> None:
+    order: Row = {}
+    if play and often(random):
+        order["discipline"] = "priority"
+        if "ageing" in play:
+            order["ageing"] = random.choice([0.5, 1, 5, 0.000002])
+        if rarely(random):
+            order["default_priority"] = random.choice([0, 3, 255])
+    if "tenants" in play and random.random() < 1 / 2:
+        order["weights"] = {"t0": random.choice([1, 2, 3])}
+    if order:
+        cluster["order"] = order
+
+
+def _work(random: Random, messages: list[Row], play: set[str], *, plain: bool) -> None:
+    tiny = any(message["time"].denominator > 2 for message in messages)
+    unit = MICRO if tiny else Fraction(1, 2)
+    lengths = [random.randint(int(plain), 6) * unit for _ in range(random.randint(1, 3))]
+    groups = random.sample(GROUPS, random.randint(1, len(GROUPS)))
+    for message in messages:
+        message["service_time"] = random.choice(lengths)
+        if "groups" in play and "group" not in message:
+            message["group"] = random.choice(groups)
+        group = message.get("group", "")
+        if "tenants" in play:
+            message["tenant"] = f"t{len(group) % 2 if group else random.randint(0, 1)}"
+            if group:
+                message["tenant"] = f"t{sum(map(ord, group)) % 2}"
+            message["cost"] = random.randint(1, 5)
+        if "priorities" in play and random.random() < 1 / 3:
+            message["priority"] = random.choice([0, 1, 2, 3, 255])
+        if "rollbacks" in play and rarely(random):
+            message["rollbacks"] = random.randint(1, 2)
+
+
+def _raises(random: Random, messages: list[Row]) -> list[Row]:
+    """Rows that are no work; their ids put some before and some behind the work of one time."""
+    if not messages:
+        return []
+    found = []
+    for k in range(random.randint(1, 6)):
+        like = random.choice(messages)
+        row: Row = {
+            "id": random.choice(["!", "~~"]) + str(k),
+            "time": like["time"] + random.choice([0, 0, 1, 2]),
+            "type": "SetPriority",
+            "group": like.get("group", ""),
+            "service_time": Fraction(0),
+        }
+        if random.random() < 2 / 3:
+            row["priority"] = random.randint(0, 4)
+        if "tenant" in like:
+            row["tenant"] = like["tenant"]
+        found.append(row)
+    return found
+
+
+def _changed(
+    random: Random, messages: list[Row], targets: list[str], kinds: list[tuple[Any, ...]]
+) -> list[Row]:
+    moments = [message["time"] for message in messages] or [Fraction(0)]
+    changes = []
+    for _ in range(random.randint(1, 4)):
+        attribute, *values = random.choice(kinds)
+        moment = random.choice(moments) + random.choice([0, 0, MICRO, Fraction(1, 2), 2, 3])
+        row = {"time": moment, "target": random.choice(targets), "attribute": attribute}
+        changes.append({**row, "value": random.choice(values)})
+    return changes
