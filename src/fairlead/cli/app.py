@@ -162,6 +162,146 @@ def dispatch(
 
 
 @app.command(rich_help_panel="Decide")
+def replay(
+    context: typer.Context,
+    messages: Annotated[str, typer.Argument(metavar="MESSAGES", help="A file or a folder.")],
+    cluster: Annotated[
+        list[Path],
+        typer.Option(
+            "--cluster",
+            "-c",
+            metavar="FILE",
+            help="A cluster file (or a folder of them); repeatable, each is a scenario.",
+        ),
+    ],
+    out: Annotated[
+        str, typer.Option("--out", "-o", metavar="DIR", help="Where the results go; a new folder.")
+    ],
+    changes: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE", help="What happened to the cluster: time,target,attribute,value."
+        ),
+    ] = None,
+    column: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--column",
+            metavar="NAME=EXPR",
+            help="A column as a Spark SQL expression of the table's own; repeatable.",
+        ),
+    ] = None,
+    drop: Annotated[
+        list[str] | None,
+        typer.Option("--drop", metavar="NAME", help="Leave a column out; repeatable."),
+    ] = None,
+    number_rows: Annotated[
+        bool,
+        typer.Option("--number-rows", help="Make `id` from the file's name and the row's number."),
+    ] = False,
+    input_format: Annotated[
+        Read | None, typer.Option(help="If the file's ending does not tell.")
+    ] = None,
+    read_option: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME=VALUE", help="An option of Spark's reader; repeatable."),
+    ] = None,
+    format: Annotated[  # noqa: A002 - the option is called so
+        Written, typer.Option("--format", help="Format of the results.")
+    ] = Written.parquet,
+    scenarios: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="A file of scenarios: how they differ from the cluster."),
+    ] = None,
+    scale_rate: Annotated[
+        str,
+        typer.Option(
+            "--scale-rate", metavar="RATE", help="Each message so many times, on average: 1.5."
+        ),
+    ] = "1",
+    seed: Annotated[
+        int | None, typer.Option(help="Which messages those are that come once more.")
+    ] = None,
+    fail_if: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--fail-if",
+            metavar="CONDITION",
+            help="End with status 3 if it holds in any scenario, such as 'p99_wait > 2s'.",
+        ),
+    ] = None,
+    overwrite: Annotated[
+        bool, typer.Option("--overwrite", help="Replace the results of an earlier run.")
+    ] = False,
+    no_report: Annotated[
+        bool, typer.Option("--no-report", help="Do not make `report.html`.")
+    ] = False,
+    master: Master = None,
+) -> None:
+    """Replay recorded messages on Spark: who would have waited how long, in each scenario.
+
+    A scenario is a cluster file, or what a file of --scenarios makes of one.
+
+    MESSAGES is a table as for `dispatch`, with `service_time` (seconds that each message takes),
+    and perhaps `priority`, `group`, `tenant`, `cost` and `rollbacks`. The folder gets
+    `comparison.json`, `rejected/`, `report.html` and, for each scenario, a folder with its
+    `decisions/`.
+
+    `--fail-if` looks at mean_wait, p50_wait, p90_wait, p99_wait, max_wait, waiting, redeliveries
+    and groups_out_of_order.
+
+    Example: `fairlead replay calls.csv -c pool.toml -c pool-new.toml -o replayed`
+    """
+    from fairlead.cli.options import command_line
+    from fairlead.cli.replay import run_replay
+
+    status = run_replay(
+        messages,
+        cluster,
+        out,
+        changes=changes,
+        columns=column or [],
+        drop=drop or [],
+        number_rows=number_rows,
+        input_format=input_format.value if input_format else None,
+        read_options=read_option or [],
+        file_format=format.value,
+        scenario_file=scenarios,
+        scale=scale_rate,
+        seed=seed,
+        fail_if=fail_if or [],
+        overwrite=overwrite,
+        master=master,
+        command=None if no_report else command_line(["fairlead", *context.obj]),
+    )
+    raise typer.Exit(status)
+
+
+@app.command(rich_help_panel="Decide")
+def whatif(
+    out: Annotated[
+        Path,
+        typer.Argument(metavar="OUT", help="A scenario's folder of replay, such as replayed/pool."),
+    ],
+    promote: Annotated[str, typer.Option("--promote", metavar="GROUP", help="The group to raise.")],
+    at: Annotated[
+        str, typer.Option("--at", metavar="TIME", help="When: seconds, or a timestamp (UTC).")
+    ],
+    priority: Annotated[int, typer.Option(help="To which priority; 255 is the highest.")] = 255,
+    master: Master = None,
+) -> None:
+    """Raise a group in a replayed scenario: when it would go, whom that delays and by how much.
+
+    The order of the scenario must be by priority (`[order] discipline = "priority"`).
+
+    Example: `fairlead whatif replayed/pool --promote g17 --at 1200`
+    """
+    from fairlead.cli.whatif import run_whatif
+
+    run_whatif(out, promote, at, priority, master)
+
+
+@app.command(rich_help_panel="Decide")
 def diff(
     before: Annotated[Path, typer.Argument(metavar="OUT_A", help="A folder of dispatch.")],
     after: Annotated[Path, typer.Argument(metavar="OUT_B", help="Another one.")],
@@ -184,8 +324,10 @@ def diff(
 ) -> None:
     """Compare two runs: which messages and groups moved, who gains, who loses.
 
-    `--fail-if` looks at moved, lost, won, groups_moved, only_before or only_after (messages that
-    one run has and the other not), as a number or in per cent.
+    Also two scenarios of a replay: which messages are begun with sooner, and which later.
+
+    `--fail-if` looks at moved, lost, won, groups_moved, sooner, later, only_before or only_after
+    (messages that one run has and the other not), as a number or in per cent.
 
     Example: `fairlead diff routed routed-new --fail-if "moved > 5%" --fail-if "lost > 0"`
     """

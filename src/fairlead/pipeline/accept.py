@@ -5,6 +5,8 @@ Adds the order key, the id as text, times in whole microseconds, and the reason 
 
 from __future__ import annotations
 
+from collections.abc import Collection, Sequence
+
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import (
@@ -16,9 +18,9 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
-from fairlead.balance.message import CONTRADICTIONS, WORDS
+from fairlead.balance.message import CONTRADICTIONS, SET_PRIORITY, WHOLE_NUMBERS, WORDS
+from fairlead.compiled.columns import LONGEST_SERVICE
 from fairlead.compiled.router import Plan
-from fairlead.compiled.table import LONGEST_SERVICE
 from fairlead.config.changes import LATEST, MICROS
 from fairlead.errors import MessageError
 from fairlead.pipeline.columns import ID, KEY, MALFORMED, REASON, SERVICE, TIME, quoted
@@ -35,13 +37,14 @@ WITHOUT_ZONE = f"""
 """Microseconds of a date, or of a timestamp without a zone, which are UTC."""
 
 
-def accept(messages: DataFrame, plan: Plan) -> DataFrame:
+def accept(messages: DataFrame, *plans: Plan, worked: bool = False) -> DataFrame:
     """The same rows with KEY, ID, TIME, SERVICE and REASON (null for a good row).
 
-    A message for a cluster where completions decide who is busy needs a service time.
+    A message for a cluster where completions decide who is busy needs a service time; if it is to
+    be `worked` on (replay), every message does.
     """
     kinds = {field.name: field.dataType for field in messages.schema.fields}
-    time = _time(kinds["time"])
+    time = time_of(kinds["time"])
     reasons: list[Column] = _malformed() if MALFORMED in kinds else []
     reasons += [
         _when(_text("id") == "", F.lit("id: found nothing, allowed: a text")),
@@ -53,23 +56,11 @@ def accept(messages: DataFrame, plan: Plan) -> DataFrame:
         reasons.append(_when(key.isNull(), _found("position", "an integer")))
     service: Column = F.lit(None).cast("long")
     if "service_time" in kinds:
-        seconds = F.expr(f"try_cast(service_time as {SECONDS})")
-        service = _micros(seconds)
-        bad = (_text("service_time") != "") & (
-            seconds.isNull() | (seconds < 0) | (seconds > LONGEST_SERVICE)
-        )
-        allowed = f"a number of seconds from 0 to {LONGEST_SERVICE}"
-        limited = [name for name, timed in plan.timed.items() if timed]
-        if limited:
-            meant = ["", *limited] if len(plan.clusters) == 1 else limited
-            missing = F.lit(
-                "service_time: found nothing, allowed: a number; completions decide here"
-            )
-            served = text(messages, "cluster").isin(meant)
-            reasons.append(_when((_text("service_time") == "") & served, missing))
-            reasons.append(_when(bad & served, _found("service_time", allowed)))
-        reasons.append(_when(bad, _found("service_time", f"{allowed}, or empty")))
-    heeded = plan.heeds
+        service = _micros(F.expr(f"try_cast(service_time as {SECONDS})"))
+        reasons += _service(messages, plans, worked=worked)
+    if worked:
+        reasons += _order(kinds)
+    heeded = set().union(*(plan.heeds for plan in plans))
     for name, words in WORDS.items():
         if name in kinds and name in heeded:
             bad = ~_text(name).isin("", *words)
@@ -87,6 +78,41 @@ def accept(messages: DataFrame, plan: Plan) -> DataFrame:
         service.alias(SERVICE),
         F.coalesce(*reasons, F.lit(None).cast("string")).alias(REASON),
     )
+
+
+def _service(messages: DataFrame, plans: Sequence[Plan], *, worked: bool) -> list[Column]:
+    """How long a message takes must be a number, where anybody asks."""
+    seconds = F.expr(f"try_cast(service_time as {SECONDS})")
+    bad = (_text("service_time") != "") & (
+        seconds.isNull() | (seconds < 0) | (seconds > LONGEST_SERVICE)
+    )
+    allowed = f"a number of seconds from 0 to {LONGEST_SERVICE}"
+    nothing = _text("service_time") == ""
+    if worked:
+        missing = F.lit(f"service_time: found nothing, allowed: {allowed}")
+        work = text(messages, "type") != SET_PRIORITY
+        return [_when(nothing & work, missing), _when(bad, _found("service_time", allowed))]
+    reasons = []
+    limited = [name for plan in plans for name, timed in plan.timed.items() if timed]
+    if limited:
+        meant = ["", *limited] if len(plans[0].clusters) == 1 else limited
+        missing = F.lit("service_time: found nothing, allowed: a number; completions decide here")
+        served = text(messages, "cluster").isin(meant)
+        reasons.append(_when(nothing & served, missing))
+        reasons.append(_when(bad & served, _found("service_time", allowed)))
+    return [*reasons, _when(bad, _found("service_time", f"{allowed}, or empty"))]
+
+
+def _order(kinds: Collection[str]) -> list[Column]:
+    """What orders work, and how often it fails, must be whole numbers."""
+    reasons = []
+    for name, (least, most) in WHOLE_NUMBERS.items():
+        if name in kinds:
+            number = F.expr(f"try_cast(`{name}` as decimal(28, 9))")
+            bad = number.isNull() | (number != F.floor(number)) | ~number.between(least, most)
+            allowed = f"an integer from {least} to {most}, or empty"
+            reasons.append(_when((_text(name) != "") & bad, _found(name, allowed)))
+    return reasons
 
 
 def _text(name: str) -> Column:
@@ -121,7 +147,7 @@ def _found(name: str, allowed: str) -> Column:
     return F.concat(F.lit(f"{name}: found "), found, F.lit(f", allowed: {allowed}"))
 
 
-def _time(kind: DataType) -> Column:
+def time_of(kind: DataType) -> Column:
     """Whole microseconds since the epoch, or since 0 for a plain number of seconds."""
     if isinstance(kind, TimestampType):
         return F.unix_micros("time")
@@ -145,7 +171,7 @@ def _time(kind: DataType) -> Column:
 
 def micros(messages: DataFrame) -> Column:
     """The column `time` in whole microseconds; null where it is no time."""
-    return _time(messages.schema["time"].dataType)
+    return time_of(messages.schema["time"].dataType)
 
 
 def _micros(seconds: Column) -> Column:

@@ -79,12 +79,30 @@ class Delivery:
         """Where a part of the delivery is written."""
         return str(self.making / name)
 
-    def write(self, table: DataFrame, name: str, file_format: str) -> None:
-        """Write a table in files of this format, in the order of its partitions."""
+    def write(self, table: DataFrame, name: str, file_format: str, by: str | None = None) -> None:
+        """Write a table in files of this format, in the order of its partitions.
+
+        `by`: a column of integers, for each value of which there is a folder.
+        """
         flat = table.select(*(_flat(table, field.name) for field in table.schema.fields))
         shown = table if file_format != "csv" else flat
         writer = shown.write.format(file_format).options(**OPTIONS[file_format])
+        if by is not None:
+            writer = writer.partitionBy(by)
         writer.save(self.path(name))
+
+    def move(self, name: str, to: str) -> None:
+        """Put a part elsewhere in the delivery; an empty one where nothing was written."""
+        target = self.making / to
+        target.parent.mkdir(parents=True, exist_ok=True)
+        if (self.making / name).exists():
+            (self.making / name).rename(target)
+        else:
+            target.mkdir()
+
+    def remove(self, name: str) -> None:
+        """Take a part away again, if it is there."""
+        shutil.rmtree(self.making / name, ignore_errors=True)
 
     def write_json(self, name: str, content: Mapping[str, Any]) -> None:
         """Write a small file of JSON."""

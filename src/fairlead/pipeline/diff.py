@@ -7,8 +7,10 @@ from typing import Any, Final
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
+from pyspark.sql.types import TimestampType
 
 from fairlead.balance.message import ROUTED
+from fairlead.config.changes import MICROS
 from fairlead.errors import MessageError
 from fairlead.pipeline.accept import text
 
@@ -20,6 +22,8 @@ OUTCOME_BEFORE, OUTCOME_AFTER = "outcome_before", "outcome_after"
 CLUSTER, CLUSTER_BEFORE, CLUSTER_AFTER = "cluster", "cluster_before", "cluster_after"
 SIDES: Final = (BEFORE, AFTER, OUTCOME_BEFORE, OUTCOME_AFTER, CLUSTER_BEFORE, CLUSTER_AFTER)
 GROUP: Final = "group"
+START: Final = "start"
+STARTED_BEFORE, STARTED_AFTER = "started_before", "started_after"
 
 
 @dataclass(frozen=True)
@@ -69,6 +73,13 @@ class Diff:
     """Groups that have messages in both; 0 where neither run has the column."""
     groups_moved: int
     """Groups whose messages go to other destinations than before."""
+    sooner: int = 0
+    later: int = 0
+    """Of both, where both are replays: begun with earlier than before, and later."""
+    begun: int = 0
+    """Of both: begun with before and now."""
+    seconds: float = 0.0
+    """By how much later than before they are begun with, on average."""
     destinations: list[Balance] = field(default_factory=list)
     """The greatest difference first."""
     moves: list[Move] = field(default_factory=list)
@@ -94,12 +105,15 @@ def compare(before: DataFrame, after: DataFrame) -> DataFrame:
     both = (*one.columns, *other.columns)
     known = [name for name in (f"{GROUP}_{BEFORE}", f"{GROUP}_{AFTER}") if name in both]
     group = [F.coalesce(*known, F.lit("")).alias(GROUP)] if known else []
-    return one.join(other, "id", "full_outer").select("id", *group, *SIDES)
+    starts = (STARTED_BEFORE, STARTED_AFTER)
+    timed = starts if set(starts) <= set(both) else ()
+    return one.join(other, "id", "full_outer").select("id", *group, *SIDES, *timed)
 
 
 def joined(decisions: DataFrame) -> DataFrame:
     """One row for each message: of one that went to several, all their names in `destination`."""
     kept = [F.first(name).alias(name) for name in (CLUSTER, GROUP) if name in decisions.columns]
+    kept += [F.min(START).alias(START)] if START in decisions.columns else []
     names = F.array_join(F.array_sort(F.collect_set("destination")), " + ")
     return decisions.groupBy("id").agg(
         F.when(names != "", names).alias("destination"), F.first("outcome").alias("outcome"), *kept
@@ -122,13 +136,21 @@ def _narrow(
                 "allowed: what dispatch decided"
             )
     group = [text(decisions, GROUP).alias(f"{GROUP}_{destination}")]
+    started = STARTED_BEFORE if destination == BEFORE else STARTED_AFTER
     return decisions.select(
         F.col("id").cast("string").alias("id"),
         F.col("destination").alias(destination),
         F.col("outcome").alias(outcome),
         (text(decisions, CLUSTER) if clustered else F.lit("")).alias(cluster),
         *(group if GROUP in decisions.columns else []),
+        *([_micros(decisions).alias(started)] if START in decisions.columns else []),
     )
+
+
+def _micros(decisions: DataFrame) -> Column:
+    """When a replay began with a message, in microseconds."""
+    dated = isinstance(decisions.schema[START].dataType, TimestampType)
+    return F.unix_micros(START) if dated else F.round(F.col(START).cast("double") * MICROS)
 
 
 def moved(compared: DataFrame) -> DataFrame:
@@ -164,6 +186,7 @@ def diff(compared: DataFrame) -> Diff:
         return Diff(
             **totals.asDict(),
             **_groups(compared),
+            **_starts(compared),
             destinations=_destinations(counted),
             moves=_moves(counted),
         )
@@ -195,6 +218,21 @@ def _groups(compared: DataFrame) -> dict[str, int]:
         .collect()[0]
     )
     found: dict[str, int] = row.asDict()
+    return found
+
+
+def _starts(compared: DataFrame) -> dict[str, Any]:
+    """How many messages are begun with earlier than before, and how many later."""
+    if STARTED_BEFORE not in compared.columns:
+        return {}
+    more = F.col(STARTED_AFTER) - F.col(STARTED_BEFORE)
+    row = compared.agg(
+        F.count_if(more < 0).alias("sooner"),
+        F.count_if(more > 0).alias("later"),
+        F.count(more).alias("begun"),
+        (F.coalesce(F.avg(more), F.lit(0.0)) / MICROS).alias("seconds"),
+    ).collect()[0]
+    found: dict[str, Any] = row.asDict()
     return found
 
 

@@ -205,7 +205,7 @@ def run(
             told = made(where, command)
             counts, facts = count_for_report(written, plan, ready.survey, told)
         decided = messages_of(written, plan, counts)
-        rejections = _rejections(reasons) if ready.survey.rejected else {}
+        rejections = keep.rejections(reasons) if ready.survey.rejected else {}
     total = ready.survey.accepted + ready.survey.rejected
     ended = outcomes(counts)
     check_nothing_lost(total, sum(decided.values()), sum(rejections.values()))
@@ -225,10 +225,3 @@ def run(
     delivery.write_json("summary.json", summary.as_plain())
     log.info("dispatched", extra={"read": total, "outcomes": ended})
     return summary
-
-
-def _rejections(rejected: DataFrame) -> dict[str, int]:
-    """Rejected rows by what was wrong: the reason up to what was found."""
-    kind = F.split(F.col("reason"), ": found|: a message", 2)[0]
-    rows = rejected.groupBy(kind.alias("kind")).agg(F.count(F.lit(1)).alias("n")).collect()
-    return {row["kind"]: row["n"] for row in sorted(rows, key=lambda row: str(row["kind"]))}

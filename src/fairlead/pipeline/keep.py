@@ -8,9 +8,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
 from pyspark.sql.types import ArrayType, MapType, StringType, StructField, StructType
 
 from fairlead.balance.cluster import Cluster
+from fairlead.compiled.router import Plan
 from fairlead.errors import UserError
 from fairlead.pipeline.deliver import OPTIONS, Delivery
 
@@ -57,16 +59,35 @@ def clusters_of(journal: Mapping[str, Any]) -> list[Cluster]:
     ]
 
 
+def scenario(delivery: Delivery, folder: str, plan: Plan, file_format: str) -> None:
+    """Write what the decisions of one scenario of a replay were made with."""
+    content = {"format": 1, "file_format": file_format, "replay": True, **_plain(plan)}
+    delivery.write_json(f"{folder}/{JOURNAL}", content)
+
+
+def _plain(plan: Plan) -> dict[str, Any]:
+    return {
+        "clusters": [
+            {"name": cluster.name, "tables": cluster.as_plain()} for cluster in plan.clusters
+        ],
+        "changes": [change._asdict() for change in plan.changes],
+    }
+
+
+def rejections(rejected: DataFrame) -> dict[str, int]:
+    """Rejected rows by what was wrong: the reason up to what was found."""
+    kind = F.split(F.col("reason"), ": found|: a message", 2)[0]
+    rows = rejected.groupBy(kind.alias("kind")).agg(F.count(F.lit(1)).alias("n")).collect()
+    return {row["kind"]: row["n"] for row in sorted(rows, key=lambda row: str(row["kind"]))}
+
+
 def journal(delivery: Delivery, ready: Routed, file_format: str) -> None:
     """Write what `explain` needs to bring any moment of the run back."""
     plan = ready.plan
     content: dict[str, Any] = {
         "format": 1,
         "file_format": file_format,
-        "clusters": [
-            {"name": cluster.name, "tables": cluster.as_plain()} for cluster in plan.clusters
-        ],
-        "changes": [change._asdict() for change in plan.changes],
+        **_plain(plan),
         "classes": [list(each) for each in plan.classes],
         "blocks": [list(start) for start in ready.survey.blocks.starts],
         "states": list(ready.states),

@@ -24,10 +24,10 @@ from fairlead.balance.course import Binding, Frame, Moment
 from fairlead.balance.explanation import Explanation, explain, not_asked
 from fairlead.balance.message import CONTROL, ROUTED, text
 from fairlead.balance.rules.keyed import PLACES
+from fairlead.compiled.classes import bindings, classes
+from fairlead.compiled.classes import keys as keys_of
 from fairlead.compiled.kernels import Int32s
 from fairlead.compiled.router import MessageClass, Plan, Router
-from fairlead.compiled.table import bindings, classes
-from fairlead.compiled.table import keys as keys_of
 from fairlead.config.changes import micros
 from fairlead.errors import FairleadError, UserError
 from fairlead.pipeline.blocks import Blocks, Place

@@ -1,0 +1,263 @@
+"""The command `replay`: read what was said, run, print the scenarios side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from decimal import Decimal, InvalidOperation
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from fairlead import report
+from fairlead.cli.diff import FAILED
+from fairlead.cli.dispatch import changes_from
+from fairlead.cli.gate import Gate, gate
+from fairlead.cli.options import pairs
+from fairlead.cli.progress import Stages
+from fairlead.cli.show import console, filled, print_table, printable
+from fairlead.config.clusters import load_clusters
+from fairlead.config.scenarios import load_scenarios
+from fairlead.errors import UserError
+from fairlead.report.words import length
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from fairlead.comparison import Comparison, Scenario, Waits
+    from fairlead.compiled.router import Plan
+
+TIMED: Final = ("mean_wait", "p50_wait", "p90_wait", "p99_wait", "max_wait")
+WHOLE_OF: Final = {
+    "waiting": "messages",
+    "redeliveries": "messages",
+    "groups_out_of_order": "groups",
+}
+PART_OF: Final[dict[str, str | None]] = {**dict.fromkeys(TIMED), **WHOLE_OF}
+MOST_SHOWN: Final = 12
+MOST_OFTEN: Final = 1_000
+
+
+def run_replay(
+    messages: str,
+    clusters: Sequence[Path],
+    out: str,
+    *,
+    changes: Path | None,
+    columns: Sequence[str],
+    drop: Sequence[str],
+    number_rows: bool,
+    input_format: str | None,
+    read_options: Sequence[str],
+    file_format: str,
+    scenario_file: Path | None,
+    scale: str,
+    seed: int | None,
+    fail_if: Sequence[str],
+    overwrite: bool,
+    master: str | None,
+    command: str | None,
+) -> int:
+    """Everything that can be refused is refused before Spark is started; returns the status.
+
+    `command`: the line that a report shows as the way to this run; None: no report.
+    """
+    gates = [gate(each, PART_OF, timed=TIMED) for each in fail_if]
+    mapped = pairs("--column", columns)
+    options = pairs("--read-option", read_options)
+    asked = scenarios(clusters, changes, scenario_file, *rate_of(scale, seed))
+    from fairlead.pipeline.deliver import Delivery
+    from fairlead.pipeline.read import read, readable
+
+    if command is not None:
+        report.check_installed()
+    readable(messages, input_format)
+    with Delivery(out, overwrite=overwrite) as delivery, Stages(7) as stages:
+        with stages("start Spark"):
+            from fairlead.pipeline import replay as pipeline
+            from fairlead.pipeline.session import session
+
+            spark = session(master)
+        rows = read(
+            spark,
+            messages,
+            input_format=input_format,
+            columns=mapped,
+            drop=drop,
+            number_rows=number_rows,
+            options=options,
+        )
+        found = pipeline.run(
+            spark,
+            rows,
+            asked.plans,
+            delivery,
+            where=messages,
+            scaled={name: pipeline.Traffic(*each) for name, each in asked.scaled.items()},
+            file_format=file_format,
+            command=command,
+            progress=stages,
+        )
+        if command is not None:
+            with stages("report"):
+                page = report.render_comparison(found.as_plain())
+                delivery.write_text(report.NAME, page)
+        delivery.finish()
+    print_comparison(console(), found, out)
+    return judged(found, gates)
+
+
+def rate_of(scale: str, seed: int | None) -> tuple[Decimal, int]:
+    """--scale-rate and --seed."""
+    try:
+        rate = Decimal(scale)
+    except InvalidOperation:
+        rate = Decimal(0)
+    if not (rate.is_finite() and 0 < rate <= MOST_OFTEN):
+        raise UserError(
+            f"--scale-rate: found {scale!r}, allowed: a number above 0, at most {MOST_OFTEN}"
+        )
+    if seed is not None and rate == 1:
+        raise UserError("--seed: without --scale-rate it would have no effect")
+    return rate, seed or 0
+
+
+class Asked(NamedTuple):
+    """The scenarios that were asked for."""
+
+    plans: dict[str, Plan]
+    scaled: dict[str, tuple[Decimal, int]]
+    """Those with more or less traffic than was recorded: how much, and the seed."""
+
+
+def scenarios(
+    clusters: Sequence[Path],
+    changes: Path | None,
+    file: Path | None,
+    rate: Decimal,
+    seed: int,
+) -> Asked:
+    """One for each cluster file, called as the file is; or those of a scenario file."""
+    from fairlead.compiled.router import Plan
+
+    happened = changes_from(changes)
+    found = Asked({}, {})
+    if file is not None:
+        if len(clusters) > 1:
+            raise UserError(
+                f"--scenarios {file}: found {len(clusters)} --cluster, allowed: one; a scenario "
+                "file says how the scenarios differ from it"
+            )
+        (path,) = clusters
+        for each in load_scenarios(file, load_clusters(path), happened, read_changes=changes_from):
+            found.plans[each.name] = Plan(each.clusters, each.changes)
+            if each.scale_rate != 1:
+                found.scaled[each.name] = (each.scale_rate, each.seed)
+    else:
+        for path in clusters:
+            if path.stem in found.plans:
+                raise UserError(
+                    f"--cluster {path}: found a second file called {path.stem}, allowed: one"
+                )
+            found.plans[path.stem] = Plan(load_clusters(path), happened)
+    if rate != 1:
+        found.scaled.update(
+            {name: (rate, seed) for name in found.plans if name not in found.scaled}
+        )
+    return found
+
+
+def print_comparison(to: Console, found: Comparison, out: str) -> None:
+    """The scenarios side by side, and where the results are."""
+    for reason, n in found.rejections.items():
+        to.print(f"rejected, {reason}: {n:,}", markup=False)
+    print_table(to, filled([_row(each) for each in found.scenarios], right=NUMBERS))
+    for each in found.scenarios[:MOST_SHOWN]:
+        _print_kind(to, each, "destination", each.by_destination)
+        if len(each.by_priority) > 1:
+            _print_kind(to, each, "priority", each.by_priority)
+        if len(each.by_tenant) > 1:
+            _print_kind(to, each, "tenant", each.by_tenant)
+    if len(found.scenarios) > MOST_SHOWN:
+        to.print(f"… {len(found.scenarios) - MOST_SHOWN} more scenarios in comparison.json")
+    replayed = found.read - found.rejected
+    to.print(
+        f"in {found.read:,} = replayed {replayed:,} + rejected {found.rejected:,}", markup=False
+    )
+    to.print(f"results: {out}", markup=False)
+    if found.made is not None:
+        to.print(f"report: {Path(out) / report.NAME}", markup=False)
+
+
+NUMBERS: Final = (
+    *("messages", "mean wait", "p50", "p90", "p99", "max", "busy", "not begun", "redelivered"),
+    "groups out of order",
+)
+
+
+def _row(each: Scenario) -> dict[str, str]:
+    used = each.utilisation
+    return {
+        "scenario": printable(each.name),
+        "messages": f"{each.messages:,}",
+        **_waits(each.waits),
+        "busy": "" if used is None else f"{used:.1%}",
+        "not begun": f"{each.waiting:,}" if each.waiting else "",
+        "redelivered": f"{each.redeliveries:,}" if each.redeliveries else "",
+        "groups out of order": f"{each.groups_out_of_order:,}" if each.groups else "",
+    }
+
+
+def _waits(waits: Waits) -> dict[str, str]:
+    if not waits.messages:
+        return dict.fromkeys(("mean wait", "p50", "p90", "p99", "max"), "")
+    return {
+        "mean wait": length(waits.mean),
+        "p50": length(waits.p50),
+        "p90": length(waits.p90),
+        "p99": length(waits.p99),
+        "max": length(waits.max),
+    }
+
+
+def _print_kind(to: Console, scenario: Scenario, kind: str, waits: Sequence[Waits]) -> None:
+    if not waits:
+        return
+    used = {each.destination: each.utilisation for each in scenario.workers}
+    rows = []
+    for each in waits[:MOST_SHOWN]:
+        part = used.get(each.name) if kind == "destination" else None
+        rows.append(
+            {
+                kind: printable(each.name) or "(none)",
+                "messages": f"{each.messages:,}",
+                **_waits(each),
+                "busy": "" if part is None else f"{part:.1%}",
+            }
+        )
+    to.print(f"{scenario.name}, by {kind}:", markup=False)
+    print_table(to, filled(rows, right=NUMBERS))
+    if len(waits) > MOST_SHOWN:
+        to.print(f"… {len(waits) - MOST_SHOWN} more in comparison.json")
+
+
+def judged(found: Comparison, gates: Sequence[Gate]) -> int:
+    """The status; a condition that has nothing to look at is refused, for it could never hold."""
+    status = 0
+    for each in gates:
+        for scenario in found.scenarios:
+            if each.name in TIMED:
+                if not scenario.waits.messages:
+                    raise UserError(
+                        f"--fail-if: {each.text}: found no message in {scenario.name!r} that was "
+                        "begun with, allowed: a replay of some"
+                    )
+                value = getattr(scenario.waits, each.name.removesuffix("_wait"))
+                told, of = length(value), 0
+            else:
+                value, of = getattr(scenario, each.name), getattr(scenario, WHOLE_OF[each.name])
+                told = f"{value:,} of {of:,}"
+            if each.fails(value, of):
+                console().print(
+                    f"fails: {each.text}: {each.name} is {told} in {scenario.name}", markup=False
+                )
+                status = FAILED
+    return status

@@ -1,0 +1,90 @@
+"""The command `whatif`: raise a group in a replayed scenario, and say what that does."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from fairlead.cli.progress import Stages
+from fairlead.cli.show import console, filled, print_table, printable
+from fairlead.config.changes import micros
+from fairlead.errors import UserError
+from fairlead.report.words import date, length
+
+if TYPE_CHECKING:
+    from fairlead.pipeline.whatif import WhatIf
+
+HIGHEST = 255
+
+
+def run_whatif(out: Path, group: str, at: str, priority: int, master: str | None) -> None:
+    """Everything that can be refused is refused before Spark is started."""
+    time = micros(at)
+    if time is None:
+        raise UserError(f"--at: found {at!r}, allowed: a number of seconds, or a timestamp")
+    if not 0 <= priority <= HIGHEST:
+        raise UserError(f"--priority: found {priority}, allowed: an integer from 0 to {HIGHEST}")
+    from fairlead.balance.change import Change
+    from fairlead.compiled.router import Plan
+    from fairlead.pipeline.keep import clusters_of, read_journal
+
+    journal = read_journal(out)
+    if not journal.get("replay"):
+        raise UserError(f"{out}: found a run of dispatch, allowed: a scenario's folder of replay")
+    plan = Plan(clusters_of(journal), [Change(**each) for each in journal["changes"]])
+    from fairlead.pipeline.whatif import refuse_fifo, what_if
+
+    refuse_fifo(plan)
+    with Stages(2) as stages:
+        with stages("start Spark"):
+            from fairlead.pipeline.read import read
+            from fairlead.pipeline.session import session
+
+            spark = session(master)
+        options = {"multiLine": "true"} if journal["file_format"] == "csv" else {}
+        place = str(out / "decisions")
+        decisions = read(spark, place, input_format=journal["file_format"], options=options)
+        with stages("replay"):
+            found = what_if(decisions, plan, group, time, priority)
+    _print(found)
+
+
+def _print(found: WhatIf) -> None:
+    to = console()
+    group = printable(found.group)
+    if not found.waiting:
+        to.print(f"{group}: nothing of it would be begun with sooner", markup=False)
+        return
+    to.print(f"{group}: {found.waiting:,} messages would be begun with sooner", markup=False)
+    rows = [
+        {
+            "message": printable(each.name),
+            "begun at": _moment(each.before),
+            "would be at": _moment(each.before + each.seconds),
+            "sooner by": length(-each.seconds),
+        }
+        for each in found.raised
+    ]
+    print_table(to, filled(rows, right=("sooner by",)))
+    to.print(
+        f"delayed: {found.delayed:,} messages of others, by {length(found.longest)} at most, "
+        f"{length(found.total)} in all",
+        markup=False,
+    )
+    if found.sooner:
+        to.print(f"sooner, too: {found.sooner:,} messages of others", markup=False)
+    if found.hurt:
+        rows = [
+            {
+                "delayed": printable(each.name),
+                "messages": f"{each.messages:,}",
+                "by at most": length(each.seconds),
+            }
+            for each in found.hurt
+        ]
+        print_table(to, filled(rows, right=("messages", "by at most")))
+
+
+def _moment(seconds: float) -> str:
+    found = date(round(seconds * 1_000_000))
+    return f"{seconds:.3f} s" if found is None else str(found)

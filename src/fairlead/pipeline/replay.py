@@ -1,0 +1,341 @@
+"""Replay: the same messages under several scenarios, with readers. The whole flow stands here.
+
+read → accept → unique → cut into blocks → gather → simulate → join → deliver → measure
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import nullcontext
+from dataclasses import replace
+from decimal import Decimal
+from functools import reduce
+from typing import Final, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql.types import StructType
+
+from fairlead.balance.message import WORKED
+from fairlead.balance.objects import listed
+from fairlead.comparison import Comparison, Scenario
+from fairlead.compiled.needed import check_columns
+from fairlead.compiled.router import Plan
+from fairlead.config.changes import MICROS
+from fairlead.errors import MessageError
+from fairlead.pipeline import keep
+from fairlead.pipeline.accept import accept
+from fairlead.pipeline.begin import Progress
+from fairlead.pipeline.blocks import ROWS_A_BLOCK, cut, sample
+from fairlead.pipeline.columns import BLOCK, NUMBER, REASON, SCENARIO, quoted
+from fairlead.pipeline.deliver import Delivery
+from fairlead.pipeline.facts import changes, made
+from fairlead.pipeline.gather import Gathered, gather, numbered, packed, pieces
+from fairlead.pipeline.measure import check_nothing_lost
+from fairlead.pipeline.read import checked, own_columns
+from fairlead.pipeline.scale import scale_rate
+from fairlead.pipeline.unique import unique
+from fairlead.pipeline.waits import compared
+from fairlead.replay.batch import Told, Traits
+from fairlead.replay.heap import NONE
+from fairlead.replay.memory import NEVER
+from fairlead.replay.traffic import Lane
+from fairlead.replay.traffic import Traffic as Lanes
+from fairlead.replay.words import NOBODY_CODE, ROUTED_CODE, WORDS
+
+log = logging.getLogger("fairlead")
+
+TOGETHER: Final = ".all"
+REJECTED: Final = "rejected"
+NOT_SCENARIOS: Final = (REJECTED, "report.html", "comparison.json", "summary.json")
+
+SIMULATED: Final = (
+    f"{SCENARIO} int, {NUMBER} long, sequence long, outcome int, label int, attempt int, "
+    "reader int, since long, start long, finish long"
+)
+
+
+class Replayed:
+    """Messages ready to be replayed, and what was learnt of them on the way."""
+
+    def __init__(
+        self,
+        messages: DataFrame,
+        plans: Mapping[str, Plan],
+        *,
+        where: str = "messages",
+        rows_a_block: int = ROWS_A_BLOCK,
+        progress: Progress = lambda _: nullcontext(),
+    ) -> None:
+        """`plans`: by the scenario's name. Raises MessageError."""
+        self.plans = dict(plans)
+        self.columns = own_columns(_checked(messages, where, list(plans.values())))
+        every = list(self.plans.values())
+        accepted = accept(messages, *every, worked=True)
+        with progress("check ids"):
+            self.rows = unique(accepted)
+        good = self.rows.where(F.col(REASON).isNull())
+        with progress("cut into blocks"):
+            blocks = cut(sample(good, in_files=False), rows_a_block=rows_a_block)
+        block = blocks.column().alias(BLOCK)
+        with progress("survey"):
+            self.gathered = gather(self.rows.select("*", block), blocks, every, REASON)
+        self.good = self.gathered.survey.classified(good.select("*", block))
+
+    @property
+    def decisions(self) -> DataFrame:
+        """A row for each attempt of each message in each scenario, with SCENARIO and NUMBER."""
+        told = simulated(self.good, self.gathered, self.plans)
+        own = [quoted(name) for name in self.columns]
+        messages = numbered(self.good, self.gathered).select(NUMBER, BLOCK, *own)
+        joined = messages.join(told, NUMBER)
+        parts = len(self.gathered.survey.blocks)
+        placed = joined.repartitionById(
+            parts * len(self.plans), F.col(SCENARIO) * parts + F.col(BLOCK)
+        )
+        ordered = placed.sortWithinPartitions(SCENARIO, NUMBER, "attempt", "label")
+        return ordered.select(SCENARIO, *own, *self._spelled())
+
+    def _spelled(self) -> list[Column]:
+        """What the numbers of the simulation stand for."""
+        codes = [plan.codes for plan in self.plans.values()]
+
+        def word(words: Sequence[Sequence[object]], scenario: Column, place: Column) -> Column:
+            array = F.from_json(F.lit(json.dumps(words)), "array<array<string>>")
+            return F.element_at(F.element_at(array, scenario + 1), place + 1)
+
+        label = F.when(F.col("label") >= 0, F.col("label"))
+        outcome = F.element_at(
+            F.from_json(F.lit(json.dumps(WORDS)), "array<string>"), F.col("outcome") + 1
+        )
+
+        def moment(name: str) -> Column:
+            found = F.when(F.col(name) != NEVER, F.col(name))
+            return F.timestamp_micros(found) if self.gathered.dated else found / MICROS
+
+        waited = F.when(F.col("start") != NEVER, F.col("start") - F.col("since")) / MICROS
+        return [
+            word([each.destination for each in codes], F.col(SCENARIO), label).alias("destination"),
+            word([each.address for each in codes], F.col(SCENARIO), label).alias("address"),
+            outcome.alias("outcome"),
+            F.when(F.col("sequence") >= 0, F.col("sequence")).alias("sequence"),
+            F.col("attempt").alias("attempt"),
+            F.when(F.col("reader") >= 0, F.col("reader")).alias("reader"),
+            moment("start").alias("start"),
+            moment("finish").alias("finish"),
+            waited.alias("wait"),
+        ]
+
+    @property
+    def rejected(self) -> DataFrame:
+        """The rows that are no messages, each with its `reason`."""
+        own = [quoted(name) for name in self.columns]
+        bad = self.rows.where(F.col(REASON).isNotNull())
+        return bad.select(*own, F.col(REASON).alias("reason"))
+
+
+def _checked(messages: DataFrame, where: str, plans: Sequence[Plan]) -> DataFrame:
+    checked(messages, where)
+    advice = "; map one with --column {}=…"
+    for name in WORKED:
+        if name in (each.lower() for each in messages.columns):
+            raise MessageError(
+                f"{where}: column {name!r} is what a replay adds; rename it with "
+                f"--column new_{name}={name} --drop {name}"
+            )
+    if "service_time" not in messages.columns:
+        raise MessageError(
+            f"{where}: no column 'service_time', found: {listed(own_columns(messages))}; a replay "
+            f"needs the seconds that each message takes{advice.format('service_time')}"
+        )
+    for plan in plans:
+        check_columns(plan, messages.columns, where, advice)
+    return messages
+
+
+def simulated(good: DataFrame, found: Gathered, plans: Mapping[str, Plan]) -> DataFrame:
+    """What becomes of the messages, as numbers: a row for each attempt in each scenario.
+
+    The scenarios are spread over as many tasks as run at once; each task reads all messages once.
+    """
+    every = list(plans.values())
+    lanes = [
+        Lane(k, plan, np.array(found.codes_in(plan) or [0], np.int32))
+        for k, plan in enumerate(every)
+    ]
+    tasks = min(len(lanes), _parallel(good.sparkSession))
+    shares = [lanes[k::tasks] for k in range(tasks)]
+    task = F.explode(F.array(*(F.lit(k) for k in range(tasks)))).alias("task")
+    spread = packed(good, found, every).select("*", task).repartitionById(tasks, "task")
+    in_order = spread.sortWithinPartitions("task", "block", "part")
+    return in_order.mapInArrow(_simulator(shares, found.traits), SIMULATED)
+
+
+def _parallel(spark: SparkSession) -> int:
+    """How many tasks can be expected to run at once."""
+    found = spark.conf.get("spark.sql.shuffle.partitions", "2")
+    return max(1, int(found or 2))
+
+
+def _simulator(
+    shares: Sequence[Sequence[Lane]], traits: Traits
+) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+    def simulate(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        traffic: Lanes | None = None
+        for batch in batches:
+            for task, rows in zip(
+                batch.column("task").to_pylist(), batch.column("rows").to_pylist(), strict=True
+            ):
+                if traffic is None:
+                    traffic = Lanes(shares[task], traits)
+                for scenario, told in traffic.feed(pieces(rows)):
+                    yield _rows(scenario, told)
+        if traffic is not None:
+            for scenario, told in traffic.finish():
+                yield _rows(scenario, told)
+
+    return simulate
+
+
+def _rows(scenario: int, told: Told) -> pa.RecordBatch:
+    still = np.where(told.labels == NONE, NOBODY_CODE, ROUTED_CODE)
+    columns = [
+        np.full(len(told.messages), scenario, np.int32),
+        told.messages,
+        told.sequences,
+        np.where(told.outcomes == NONE, still, told.outcomes).astype(np.int32),
+        told.labels.astype(np.int32),
+        told.attempts.astype(np.int32),
+        told.readers.astype(np.int32),
+        told.since,
+        told.starts,
+        told.finishes,
+    ]
+    names = [each.split()[0] for each in SIMULATED.split(", ")]
+    return pa.RecordBatch.from_arrays([pa.array(column) for column in columns], names)
+
+
+def replay(messages: DataFrame, plans: Mapping[str, Plan]) -> DataFrame:
+    """What would have become of the messages of a DataFrame under each plan.
+
+    `plans`: by the scenario's name.
+
+    Returns a row for each attempt of each message, with `scenario` and all that a replay tells
+    (see `fairlead.replay.table.replay`). Rows that are no messages are left out.
+    """
+    found = Replayed(messages, plans)
+    names = F.from_json(F.lit(json.dumps(list(plans))), "array<string>")
+    scenario = F.element_at(names, F.col(SCENARIO) + 1).alias("scenario")
+    return found.decisions.select(scenario, "*").drop(SCENARIO)
+
+
+class Traffic(NamedTuple):
+    """How much of the recorded traffic there is: each message so many times, on average."""
+
+    rate: Decimal = Decimal(1)
+    seed: int = 0
+
+
+def run(
+    spark: SparkSession,
+    messages: DataFrame,
+    plans: Mapping[str, Plan],
+    delivery: Delivery,
+    *,
+    where: str,
+    scaled: Mapping[str, Traffic] | None = None,
+    file_format: str = "parquet",
+    rows_a_block: int = ROWS_A_BLOCK,
+    command: str | None = None,
+    progress: Progress = lambda _: nullcontext(),
+) -> Comparison:
+    """Replay a table into a delivery, which the caller finishes: a folder for each scenario.
+
+    `scaled`: scenarios that have more or less traffic than was recorded. `command`: what a report
+    is to show as the way to this run; None: nobody wants a report.
+    """
+    began = time.monotonic()
+    folders = dict(zip(plans, folder_names(plans), strict=True))
+    given = scaled or {}
+    several: dict[Traffic, dict[str, Plan]] = {}
+    for name, plan in plans.items():
+        several.setdefault(given.get(name, Traffic()), {})[name] = plan
+    found: dict[str, Scenario] = {}
+    told: Gathered | None = None
+    rejections: dict[str, int] = {}
+    for traffic, own in several.items():
+        table = scale_rate(_checked(messages, where, list(own.values())), *traffic)
+        ready = Replayed(table, own, where=where, rows_a_block=rows_a_block, progress=progress)
+        with progress("replay and write"):
+            schema = _write(ready, delivery, folders, file_format)
+        with progress("measure"):
+            parts = [
+                keep.load(spark, delivery.path(f"{folders[name]}/decisions"), file_format, schema)
+                for name in own
+            ]
+            numbered_ = [part.withColumn(SCENARIO, F.lit(k)) for k, part in enumerate(parts)]
+            written = reduce(DataFrame.unionByName, numbered_)
+            gathered = ready.gathered
+            period, dated = gathered.period, gathered.dated
+            each = compared(list(own), written, list(own.values()), period, dated=dated)
+            found.update({scenario.name: scenario for scenario in each})
+        if not any(plan.fans_out for plan in own.values()):
+            for scenario in each:
+                check_nothing_lost(sum(gathered.sizes), scenario.messages, 0)
+        if told is None or traffic == Traffic():
+            told, rejections = gathered, _write_rejected(ready, delivery, spark, file_format)
+    result = Comparison(
+        read=sum(told.sizes) + told.rejected if told else 0,
+        rejected=told.rejected if told else 0,
+        rejections=rejections,
+        scenarios=[
+            replace(found[name], changes=changes(plan.changes)) for name, plan in plans.items()
+        ],
+        seconds=round(time.monotonic() - began, 3),
+        made=None if command is None else made(where, command),
+    )
+    for name, plan in plans.items():
+        keep.scenario(delivery, folders[name], plan, file_format)
+    delivery.write_json("comparison.json", result.as_plain())
+    delivery.write_json("summary.json", result.as_plain())
+    log.info("replayed", extra={"read": result.read, "scenarios": list(plans)})
+    return result
+
+
+def _write(
+    ready: Replayed, delivery: Delivery, folders: Mapping[str, str], file_format: str
+) -> StructType:
+    """Write the decisions of all scenarios of one traffic at once; returns their columns."""
+    decisions = ready.decisions
+    delivery.write(decisions, TOGETHER, file_format, by=SCENARIO)
+    for k, name in enumerate(ready.plans):
+        delivery.move(f"{TOGETHER}/{SCENARIO}={k}", f"{folders[name]}/decisions")
+    delivery.remove(TOGETHER)
+    return decisions.drop(SCENARIO).schema
+
+
+def _write_rejected(
+    ready: Replayed, delivery: Delivery, spark: SparkSession, file_format: str
+) -> dict[str, int]:
+    """Write the rows that are no messages, once; returns how many, by reason."""
+    bad = ready.rejected
+    delivery.remove(REJECTED)
+    delivery.write(bad if ready.gathered.rejected else bad.limit(0), REJECTED, file_format)
+    if not ready.gathered.rejected:
+        return {}
+    return keep.rejections(keep.load(spark, delivery.path(REJECTED), file_format, bad.schema))
+
+
+def folder_names(plans: Mapping[str, Plan]) -> list[str]:
+    """A folder for each scenario: its name, where that can be one."""
+    found: list[str] = []
+    for k, name in enumerate(plans):
+        plain = "".join(c if c.isalnum() or c in "-_.+ " else "_" for c in name).strip(" .") or "_"
+        taken = {each.lower() for each in (*found, *NOT_SCENARIOS)}
+        found.append(plain if plain.lower() not in taken else f"{plain}-{k + 1}")
+    return found

@@ -1,0 +1,103 @@
+"""`fairlead replay`, `whatif` and `diff` over scenarios, in process."""
+
+import json
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+from pyspark.sql import SparkSession
+from tests.cli.test_cli import Desk
+
+POOL = """policy = "weighted"
+[order]
+discipline = "priority"
+[[destination]]
+name = "A"
+[[destination]]
+name = "B"
+"""
+SCENARIOS = """[[scenario]]
+name = "as it is"
+[[scenario]]
+name = "a/b: quick"
+set = [{ target = "B", attribute = "speed", value = 2 }]
+[[scenario]]
+name = "half"
+scale_rate = 0.5
+"""
+
+
+@pytest.fixture
+def desk(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Desk:
+    found = Desk(tmp_path, capsys)
+    found.write("pool.toml", POOL)
+    found.write("fifo.toml", POOL.replace('discipline = "priority"', 'discipline = "fifo"'))
+    rows = "".join(f"m{k:02},{k // 4},2,g{k % 10}\n" for k in range(40))
+    found.write("calls.csv", f"id,time,service_time,group\n{rows}bad,x,1,\n")
+    return found
+
+
+def replay(desk: Desk, *more: str, cluster: str = "pool.toml", to: str = "o") -> int:
+    messages, file = desk / "calls.csv", desk / cluster
+    return desk.run("replay", messages, "-c", file, "-o", desk / to, *more)
+
+
+def test_scenarios_side_by_side(desk: Desk, spark: SparkSession) -> None:
+    desk.write("s.toml", SCENARIOS)
+    assert replay(desk, "--scenarios", desk / "s.toml", "--fail-if", "p99_wait > 5s") == 3
+    assert "rejected, time: 1" in desk.out
+    assert "in 41 = replayed 40 + rejected 1" in desk.out
+    assert "fails: p99_wait > 5s: p99_wait is " in desk.out
+    told = json.loads((desk.folder / "o" / "comparison.json").read_text())
+    assert [each["name"] for each in told["scenarios"]] == ["as it is", "a/b: quick", "half"]
+    for folder, n in (("as it is", 40), ("a_b_ quick", 40)):
+        decisions = pq.read_table(desk.folder / "o" / folder / "decisions")
+        assert len(decisions) == n
+    waits = [each["waits"]["mean"] for each in told["scenarios"]]
+    assert waits[1] < waits[0]
+    assert told["scenarios"][2]["messages"] < 40
+
+    folders = [str(desk.folder / "o" / name) for name in ("as it is", "a_b_ quick")]
+    assert desk.run("diff", *folders, "--fail-if", "sooner > 0") == 3
+    assert "begun with sooner: " in desk.out
+
+    assert desk.run("whatif", folders[0], "--promote", "g9", "--at", "5") == 0
+    assert "g9: " in desk.out
+    assert "messages would be begun with sooner" in desk.out
+    assert "delayed: " in desk.out
+    assert desk.run("whatif", folders[0], "--promote", "nobody", "--at", "5") == 2
+    assert "found no message of a group 'nobody'" in desk.err
+
+
+def test_two_files_are_two_scenarios(desk: Desk, spark: SparkSession) -> None:
+    assert replay(desk, "-c", desk / "fifo.toml", "--format", "csv") == 0
+    names = {each.name for each in (desk.folder / "o").iterdir()}
+    assert names >= {"pool", "fifo", "rejected", "comparison.json", "summary.json"}
+    assert desk.run("whatif", desk / "o/fifo", "--promote", "g1", "--at", "5") == 2
+    assert "order.discipline: found fifo, allowed: priority" in desk.err
+
+
+@pytest.mark.parametrize(
+    ("more", "line"),
+    [
+        (["--seed", "3"], "--seed: without --scale-rate it would have no effect"),
+        (["--scale-rate", "0"], "--scale-rate: found '0', allowed: a number above 0"),
+        (["--fail-if", "p99 > 1"], "--fail-if: found 'p99', allowed: mean_wait, p50_wait"),
+        (["--fail-if", "p99_wait > 2%"], "found the unit '%', allowed for p99_wait: ms, s, min, h"),
+        (["--fail-if", "waiting > 2s"], "found the unit 's', allowed for waiting: %"),
+        (["-c", "pool.toml"], "found a second file called pool"),
+        (["--scenarios", "none.toml"], "none.toml"),
+    ],
+)
+def test_what_cannot_be_is_refused_before_spark(desk: Desk, more: list[str], line: str) -> None:
+    given = [desk / each if each.endswith(".toml") else each for each in more]
+    assert replay(desk, *given) == 2
+    assert line in desk.err
+    assert desk.err.count("\n") == 1
+    assert not (desk.folder / "o").exists()
+
+
+def test_a_run_of_dispatch_is_no_scenario(desk: Desk, spark: SparkSession) -> None:
+    assert desk.dispatch(desk / "calls.csv", cluster="pool.toml", to="d") == 0
+    assert desk.run("whatif", desk / "d", "--promote", "g1", "--at", "5") == 2
+    assert "found a run of dispatch, allowed: a scenario's folder of replay" in desk.err

@@ -1,0 +1,198 @@
+"""Replay on Spark: as in memory, whatever the partitioning; and what it counts of what it wrote."""
+
+from fractions import Fraction
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from pyspark.sql import DataFrame, Row, SparkSession
+
+from fairlead import Change, Cluster, route
+from fairlead.compiled.router import Plan
+from fairlead.errors import MessageError
+from fairlead.pipeline.deliver import Delivery
+from fairlead.pipeline.replay import Replayed, replay, run
+from fairlead.replay.table import replay as in_memory
+
+SECOND = 1_000_000
+
+
+def traffic(seed: int, n: int = 400) -> pa.Table:
+    random = Random(seed)  # noqa: S311
+    rows = []
+    for k in range(n):
+        group = random.choice(["", *(f"g{i}" for i in range(12))])
+        raised = bool(group) and random.random() < 0.05
+        rows.append(
+            {
+                "id": f"{k:04}",
+                "time": random.randint(0, 900) / 10,
+                "service_time": random.choice([0.0, 0.3, 0.7, 1.5]),
+                "group": group,
+                "type": "SetPriority" if raised else "",
+                "priority": random.choice([None, None, 3, 200]),
+                "tenant": f"t{int(group[1:]) % 2}" if group else "t0",
+                "cost": random.randint(1, 4),
+                "rollbacks": 1 if random.random() < 0.03 else 0,
+                "note": f"n{k}",
+            }
+        )
+    return pa.Table.from_pylist(rows)
+
+
+def cluster(policy: str, **more: Any) -> Cluster:
+    destinations = [{"name": "A", "readers": 2}, {"name": "B"}, {"name": "C", "speed": 0.5}]
+    if policy == "nanomsg":
+        destinations[0]["capacity"] = 3
+    return Cluster.of(policy, destination=destinations, **more)
+
+
+CHANGES = [
+    Change("A", "state", "failed", 20 * SECOND),
+    Change("A", "state", "up", 40 * SECOND),
+    Change("B", "readers", 3, 50 * SECOND),
+]
+
+
+def plans() -> dict[str, Plan]:
+    order = {"discipline": "priority", "ageing": 5, "weights": {"t0": 2}}
+    return {
+        "weighted": Plan([cluster("weighted", order=order)], CHANGES),
+        "fewest": Plan([cluster("fewest-pending")], []),
+        "by rings": Plan([cluster("nanomsg", order={"discipline": "priority"})], CHANGES),
+        "by key": Plan([cluster("rendezvous", options={"key": "group"})], CHANGES[2:]),
+        "together": Plan([cluster("weighted", options={"affinity": "group"})], CHANGES),
+    }
+
+
+def told(row: Any) -> tuple[Any, ...]:
+    names = ("id", "attempt", "destination", "outcome", "sequence", "reader")
+    times = tuple(
+        None if row[name] is None else round(Fraction(row[name]) * SECOND)
+        for name in ("start", "finish", "wait")
+    )
+    return (*(str(row[name]) for name in names), row["note"], *times)
+
+
+def spread(spark: SparkSession, table: pa.Table, partitions: int) -> DataFrame:
+    return spark.createDataFrame(table).repartition(partitions)
+
+
+def collected(found: Replayed) -> dict[int, list[tuple[Any, ...]]]:
+    rows: dict[int, list[tuple[Any, ...]]] = {}
+    each: Row
+    for each in found.decisions.collect():
+        rows.setdefault(each[0], []).append(told(each))
+    return {scenario: sorted(own, key=str) for scenario, own in rows.items()}
+
+
+@pytest.mark.parametrize(("partitions", "rows_a_block"), [(1, 500_000), (7, 90), (40, 13)])
+def test_spark_tells_what_the_table_in_memory_does(
+    spark: SparkSession, partitions: int, rows_a_block: int
+) -> None:
+    table = traffic(partitions)
+    found = collected(
+        Replayed(spread(spark, table, partitions), plans(), rows_a_block=rows_a_block)
+    )
+    for scenario, plan in enumerate(plans().values()):
+        wanted = in_memory(table, plan.clusters, plan.changes).to_pylist()
+        assert found[scenario] == sorted(map(told, wanted), key=str)
+
+
+def test_an_open_loop_policy_routes_as_dispatch_does(spark: SparkSession) -> None:
+    table = traffic(5).drop_columns(["rollbacks"])
+    own = cluster("weighted")
+    rows = replay(spread(spark, table, 3), {"only": Plan([own], [])}).collect()
+    routed = {row["id"]: row for row in route(table, own).to_pylist()}
+    assert len(rows) == len(routed)
+    for row in rows:
+        wanted = routed[row["id"]]
+        assert (row["destination"], row["sequence"]) == (wanted["destination"], wanted["sequence"])
+
+
+def test_bad_rows_are_rejected_each_with_its_reason(spark: SparkSession) -> None:
+    rows = [
+        ("good", "1", "0.5", "7", "1", ""),
+        ("late", "x", "1", "", "", ""),
+        ("none", "2", "", "", "", ""),
+        ("short", "2", "-1", "", "", ""),
+        ("high", "2", "1", "256", "", ""),
+        ("half", "2", "1", "1.5", "", ""),
+        ("free", "2", "1", "", "0", ""),
+        ("often", "2", "1", "", "", "-1"),
+        ("good", "3", "1", "", "", ""),
+    ]
+    names = ["id", "time", "service_time", "priority", "cost", "rollbacks"]
+    found = Replayed(spark.createDataFrame(rows, names), {"only": Plan([cluster("weighted")], [])})
+    reasons = {row["id"]: row["reason"] for row in found.rejected.collect()}
+    assert reasons == {
+        "late": "time: found 'x', allowed: a timestamp, or a number of seconds",
+        "none": "service_time: found nothing, allowed: a number of seconds from 0 to 4000000000",
+        "short": "service_time: found '-1', allowed: a number of seconds from 0 to 4000000000",
+        "high": "priority: found '256', allowed: an integer from 0 to 255, or empty",
+        "half": "priority: found '1.5', allowed: an integer from 0 to 255, or empty",
+        "free": "cost: found '0', allowed: an integer from 1 to 1000000000, or empty",
+        "often": "rollbacks: found '-1', allowed: an integer from 0 to 1000, or empty",
+        "good": "id: found 'good' again, allowed: once",
+    }
+    assert [row["id"] for row in found.decisions.collect()] == ["good"]
+
+
+def test_a_table_without_service_times_is_refused(spark: SparkSession) -> None:
+    messages = spark.createDataFrame([("a", 1.0)], ["id", "time"])
+    with pytest.raises(MessageError, match=r"no column 'service_time', found: id, time; a replay"):
+        Replayed(messages, {"only": Plan([cluster("weighted")], [])})
+
+
+def test_the_comparison_counts_what_was_written(spark: SparkSession, tmp_path: Path) -> None:
+    table = traffic(9)
+    digests = []
+    for partitions, rows_a_block in ((1, 500_000), (7, 50)):
+        with Delivery(str(tmp_path / f"out-{partitions}"), overwrite=False) as delivery:
+            found = run(
+                spark,
+                spread(spark, table, partitions),
+                plans(),
+                delivery,
+                where="messages",
+                rows_a_block=rows_a_block,
+            )
+            delivery.finish()
+        digests.append([scenario.digest for scenario in found.scenarios])
+    assert digests[0] == digests[1]
+    assert (found.read, found.rejected) == (len(table), 0)
+    for scenario, plan in zip(found.scenarios, plans().values(), strict=True):
+        rows = in_memory(table, plan.clusters, plan.changes).to_pylist()
+        last = [row for row in rows if row["outcome"] not in ("given-back", "rolled-back")]
+        waits = sorted(row["wait"] for row in last if row["wait"] is not None)
+        assert scenario.messages == len(last) == len(table)
+        assert scenario.redeliveries == len(rows) - len(table)
+        assert scenario.failovers == sum(row["outcome"] == "given-back" for row in rows)
+        assert scenario.waits.messages == len(waits)
+        assert scenario.waits.mean == pytest.approx(sum(waits) / len(waits))
+        assert scenario.waits.max == pytest.approx(waits[-1])
+        for name, part in (("p50", 0.5), ("p90", 0.9), ("p99", 0.99)):
+            exact = waits[-int(-len(waits) * part // 1) - 1]
+            assert getattr(scenario.waits, name) == pytest.approx(exact, rel=0.002)
+        busy = dict.fromkeys("ABC", 0.0)
+        for row in rows:
+            if row["finish"] is not None:
+                busy[row["destination"]] += row["finish"] - row["start"]
+        assert {each.destination: each.busy for each in scenario.workers} == pytest.approx(busy)
+        assert sum(each.messages for each in scenario.by_tenant) == len(waits)
+        queue = scenario.queue
+        assert queue is not None
+        assert queue.waiting[-1] == scenario.waiting
+    assert found.scenarios[4].groups_out_of_order == torn(table, list(plans().values())[4])
+
+
+def torn(table: pa.Table, plan: Plan) -> int:
+    """In how many groups a message was begun with before an earlier one."""
+    rows = in_memory(table, plan.clusters, plan.changes).to_pylist()
+    last = [row for row in rows if row["outcome"] == "routed" and row["start"] is not None]
+    starts: dict[str, list[float]] = {}
+    for row in sorted(last, key=lambda row: (row["time"], row["id"])):
+        starts.setdefault(row["group"], []).append(row["start"])
+    return sum(own != sorted(own) for name, own in starts.items() if name)
