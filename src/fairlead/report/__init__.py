@@ -1,4 +1,4 @@
-"""The report: one page about one run, made from what `summary.json` holds; no Spark in it."""
+"""The report: one page about one run, made from the plain data that it left; no Spark in it."""
 
 from __future__ import annotations
 
@@ -31,3 +31,14 @@ def render(summary: Mapping[str, Any]) -> str:
     from fairlead.summary import of_plain
 
     return whole(of_plain(summary))
+
+
+def render_comparison(comparison: Mapping[str, Any]) -> str:
+    """The page about a replay, from the plain data of its `comparison.json`.
+
+    Raises UserError where the data is another, or has no `made`.
+    """
+    from fairlead.comparison import of_plain
+    from fairlead.report.replayed.page import whole
+
+    return whole(of_plain(comparison))

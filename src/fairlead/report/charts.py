@@ -73,17 +73,7 @@ def stacked(
     """
     import altair as alt
 
-    kind = "T" if axis.dates else "Q"
-    scale = alt.Scale(nice=False, **({"type": "utc"} if axis.dates else {"zero": False}))
-    along = alt.Axis(
-        title=None if axis.dates else "seconds",
-        tickCount=alt.ExprRef("max(2, width / 110)"),
-        # Numbers as they are: what Vega would make of "g" is 1e+1 for 10.
-        **({"format": HOURS} if axis.dates else {"labelExpr": "format(datum.value, ',')"}),
-        grid=False,
-        labelFlush=True,
-        labelOverlap="greedy",
-    )
+    kind, scale, along = time_axis(dates=axis.dates)
     label = f"format(datum.value, '{'.0%' if parts else '~s'}')"
     colours = alt.Scale(
         domain=[layer.name for layer in layers], range=[layer.colour for layer in layers]
@@ -110,7 +100,24 @@ def stacked(
             ],
         )
     )
-    return _finished(260, bars, *(_lines(marks, kind) if marks else ()))
+    return finished(260, bars, *(marked(marks, kind) if marks else ()))
+
+
+def time_axis(*, dates: bool) -> tuple[str, alt.Scale, alt.Axis]:
+    """The kind, scale and axis of a time."""
+    import altair as alt
+
+    scale = alt.Scale(nice=False, **({"type": "utc"} if dates else {"zero": False}))
+    along = alt.Axis(
+        title=None if dates else "seconds",
+        tickCount=alt.ExprRef("max(2, width / 110)"),
+        # Numbers as they are: what Vega would make of "g" is 1e+1 for 10.
+        **({"format": HOURS} if dates else {"labelExpr": "format(datum.value, ',')"}),
+        grid=False,
+        labelFlush=True,
+        labelOverlap="greedy",
+    )
+    return ("T" if dates else "Q"), scale, along
 
 
 def _stacked_rows(layers: Sequence[Layer], axis: Axis, *, parts: bool) -> list[dict[str, Any]]:
@@ -134,7 +141,8 @@ def _stacked_rows(layers: Sequence[Layer], axis: Axis, *, parts: bool) -> list[d
     return rows
 
 
-def _lines(marks: Sequence[Mark], kind: str) -> list[alt.Chart]:
+def marked(marks: Sequence[Mark], kind: str) -> list[alt.Chart]:
+    """The lines and their numbers; `kind`: of the axis."""
     import altair as alt
 
     rows = [
@@ -202,10 +210,11 @@ def bars(rows: Sequence[Bar], colour: str = BAR) -> Spec:
         .mark_tick(color=TEXT, thickness=2, height=ROW * 0.8, aria=False)
         .encode(x=alt.X("m:Q", scale=across))
     )
-    return _finished(ROW * len(rows), filled, ticks, said)
+    return finished(ROW * len(rows), filled, ticks, said)
 
 
-def _finished(height: int, *layers: alt.Chart) -> Spec:
+def finished(height: int, *layers: alt.Chart) -> Spec:
+    """Layers as one chart in the page's style; `height` in pixels."""
     import altair as alt
 
     small = {"labelFontSize": 12, "labelColor": TEXT, "titleColor": TEXT, "titleFontSize": 12}

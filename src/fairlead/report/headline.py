@@ -22,7 +22,7 @@ def headline(run: Summary, names: Names) -> Html:
     return tag(
         "header",
         tag("p", "Fairlead dispatch report", class_="soft"),
-        tag("h1", f"{_short(run.told.made.messages)} {under}{_through(run)}"),
+        tag("h1", f"{short(run.told.made.messages)} {under}{_through(run)}"),
         _tiles(run),
         tag("p", _when(run), deviation.told(run.phases, names), class_="lead"),
     )
@@ -47,23 +47,24 @@ def _when(run: Summary) -> str:
 
 
 def _tiles(run: Summary) -> Html:
-    tiles = [_tile("messages in", f"{run.read:,}")]
+    tiles = [tile("messages in", f"{run.read:,}")]
     for outcome, n in run.outcomes.items():
         term = f"decisions: {outcome}" if run.several_each else outcome
-        tiles.append(_tile(term, f"{n:,}", "good" if outcome == ROUTED else "bad"))
-    tiles.append(_tile("rejected", f"{run.rejected:,}", "bad" if run.rejected else ""))
+        tiles.append(tile(term, f"{n:,}", "good" if outcome == ROUTED else "bad"))
+    tiles.append(tile("rejected", f"{run.rejected:,}", "bad" if run.rejected else ""))
     period = run.told.period
     if period is not None:
         length = duration(period.last - period.first)
         first, last = (tag("span", moment(time)) for time in (period.first, period.last))
-        tiles.append(_tile(f"period: {length}", together([first, " to ", last]), "wide"))
+        tiles.append(tile(f"period: {length}", together([first, " to ", last]), "wide"))
     return tag("dl", *tiles, class_="tiles")
 
 
-def _short(place: str) -> str:
+def short(place: str) -> str:
     """The last part of a path."""
     return visible(place.rstrip("/\\").replace("\\", "/").rpartition("/")[2] or place)
 
 
-def _tile(term: str, value: Child, kind: str = "") -> Html:
+def tile(term: str, value: Child, kind: str = "") -> Html:
+    """A number and what it is."""
     return tag("div", tag("dt", term), tag("dd", value), class_=kind or None)

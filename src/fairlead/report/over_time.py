@@ -130,15 +130,15 @@ def _chart(run: Summary, seen: OverTime, layers: list[Layer], title: str, *, par
 def _axis(seen: OverTime) -> Axis:
     number = _bins(seen)
     dates = all(date(seen.start + k * seen.width) is not None for k in (0, number))
-    starts = [_place(seen.start + k * seen.width, dates=dates) for k in range(number)]
-    return Axis(starts, _place(seen.width, dates=dates), dates)
+    starts = [place(seen.start + k * seen.width, dates=dates) for k in range(number)]
+    return Axis(starts, place(seen.width, dates=dates), dates)
 
 
 def _bins(seen: OverTime) -> int:
     return max(len(each.counts) for each in seen.outcomes)
 
 
-def _place(micros: int, *, dates: bool) -> float:
+def place(micros: int, *, dates: bool) -> float:
     """On a chart's axis: milliseconds, or seconds; whole ones as such, which are shorter."""
     unit = 1_000 if dates else 1_000_000
     return micros // unit if micros % unit == 0 else micros / unit
@@ -154,22 +154,20 @@ def _marks(run: Summary, seen: OverTime, *, dates: bool) -> list[Mark]:
         if phase.since is not None and seen.start <= phase.since < end
     ]
     own = [(k, time) for k, time, follows in inside if not follows]
-    labels = _labels(own, (end - seen.start) // MOST_LABELS)
+    called = labels(own, (end - seen.start) // MOST_LABELS)
     drawn: dict[int, Mark] = {}
     for k, time in own:
         text = visible(f"{k}: {told.get(time, moment(time))}")
-        mark = Mark(_place(time, dates=dates), labels.get(k, ""), text)
+        mark = Mark(place(time, dates=dates), called.get(k, ""), text)
         drawn.setdefault((time - seen.start) // seen.width, mark)
     for k, time, follows in inside:
         if follows:
-            mark = Mark(
-                _place(time, dates=dates), "", f"a follow-up step after change {k}", follows
-            )
+            mark = Mark(place(time, dates=dates), "", f"a follow-up step after change {k}", follows)
             drawn.setdefault((time - seen.start) // seen.width, mark)
     return list(drawn.values())
 
 
-def _labels(changes: Sequence[tuple[int, int]], room: int) -> dict[int, str]:
+def labels(changes: Sequence[tuple[int, int]], room: int) -> dict[int, str]:
     """The numbers to be written, each at the first of the changes that share its room."""
     together: list[list[int]] = []
     begins = 0

@@ -6,6 +6,8 @@ from datetime import UTC, datetime, timedelta
 from typing import Final
 
 YEAR: Final = 365 * 86_400 * 1_000_000
+MINUTE: Final = 60
+HOUR: Final = 3_600
 LONGEST_NAME: Final = 48
 LONGEST_TEXT: Final = 300
 UNITS: Final = (
@@ -59,6 +61,26 @@ def duration(micros: int) -> str:
                 told += " " + plural(rest // UNITS[k + 1][0], UNITS[k + 1][1])
             return told
     return "0 seconds"
+
+
+def length(seconds: float) -> str:
+    """A length of time in one unit, to three digits.
+
+    >>> [length(s) for s in (0, 0.0123, 0.9999, 4.5, 90, 7200)]
+    ['0 s', '12.3 ms', '1,000 ms', '4.5 s', '90 s', '2 h']
+    """
+    if 0 < seconds < 1:
+        return f"{_digits(1000 * seconds)} ms"
+    if seconds < 2 * MINUTE:
+        return f"{_digits(seconds)} s"
+    if seconds < 2 * HOUR:
+        return f"{_digits(seconds / MINUTE)} min"
+    return f"{_digits(seconds / HOUR, 4)} h"
+
+
+def _digits(number: float, digits: int = 3) -> str:
+    """Rounded, and never with an exponent."""
+    return f"{float(f'{number:.{digits}g}'):,.15g}"
 
 
 def every(micros: int) -> str:

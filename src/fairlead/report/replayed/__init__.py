@@ -1,0 +1,1 @@
+"""The page about a replay: its scenarios side by side."""

@@ -1,0 +1,125 @@
+"""Who gains and who loses against the first scenario."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from fairlead.comparison import Scenario, Waits
+from fairlead.report.charts import Bar
+from fairlead.report.markup import Html, tag
+from fairlead.report.parts import MOST_ROWS, figure, numbers, section, table
+from fairlead.report.replayed.plots import differences
+from fairlead.report.replayed.shown import KINDS, LEFT_IN, Drawn, Shown, called, waits_of
+from fairlead.report.words import LONGEST_NAME, Names, length, visible
+
+MOST_BARS: Final = 10
+ALL: Final = "all messages"
+
+
+@dataclass(frozen=True)
+class Gain:
+    """The waits of the messages of one name in the first scenario and in another one."""
+
+    name: str
+    first: Waits
+    then: Waits
+
+    @property
+    def more(self) -> float:
+        """Seconds that its p99 is longer; below 0: shorter."""
+        return self.then.p99 - self.first.p99
+
+
+def against_the_first(shown: Shown) -> Html | None:
+    """The section, a chart for each other scenario that is drawn; None where there is none."""
+    first = shown.all[0]
+    others = [
+        each
+        for each in shown.drawn
+        if each.scenario is not first and each.scenario.waits.messages and first.waits.messages
+    ]
+    if not others:
+        return None
+    return section(
+        "gains",
+        f"Who gains and who loses against {shown.name(first)}",
+        tag("p", "By how much the p99 wait is shorter (green) or longer (red).", class_="soft"),
+        tag("div", *(_card(first, each) for each in others), class_="cards"),
+        shown.left,
+    )
+
+
+def gains(first: Scenario, then: Scenario) -> list[Gain]:
+    """All names that both scenarios have, of kinds of which there are several."""
+    found = []
+    for kind in KINDS:
+        before, after = waits_of(first, kind), waits_of(then, kind)
+        if len(before.keys() | after.keys()) > 1:
+            found += [
+                Gain(called(kind, name), waits, after[name])
+                for name, waits in before.items()
+                if name in after
+            ]
+    return found
+
+
+def _card(first: Scenario, each: Drawn) -> Html:
+    whole = Gain(ALL, first.waits, each.scenario.waits)
+    found = gains(first, each.scenario)
+    most = sorted(found, key=lambda gain: -abs(gain.more))
+    drawn = [whole, *sorted(most[:MOST_BARS], key=lambda gain: gain.more)]
+    listing = table(
+        ["", "p99 before", "p99", "difference", "in per cent", "mean before", "mean", "messages"],
+        [_row(gain) for gain in [whole, *most[:MOST_ROWS]]],
+        total=1 + len(found),
+        left_in=LEFT_IN,
+    )
+    told = "; ".join(f"{gain.name} {_signed(gain.more)}" for gain in drawn)
+    return figure(
+        each.name,
+        _about(found, len(drawn) - 1),
+        differences(_bars(drawn)),
+        f"p99 waits in {each.name}, differences as bars: {told}.",
+        numbers(listing),
+    )
+
+
+def _about(found: Sequence[Gain], drawn: int) -> str:
+    if not found:
+        return ""
+    shorter = sum(gain.more < 0 for gain in found)
+    longer = sum(gain.more > 0 for gain in found)
+    told = f"{shorter:,} shorter, {longer:,} longer, {len(found) - shorter - longer:,} the same"
+    return told if drawn == len(found) else f"{told}; the {drawn} that differ most"
+
+
+def _bars(gains: Sequence[Gain]) -> list[Bar]:
+    names = Names(with_cluster=False)
+    return [Bar(names("", None, gain.name), gain.more, _signed(gain.more)) for gain in gains]
+
+
+def _signed(seconds: float) -> str:
+    """A difference of waits.
+
+    >>> _signed(-1.5), _signed(0.25), _signed(0.0)
+    ('-1.5 s', '+250 ms', '±0')
+    """
+    if not seconds:
+        return "±0"
+    return ("+" if seconds > 0 else "-") + length(abs(seconds))
+
+
+def _row(gain: Gain) -> list[str]:
+    first, then = gain.first, gain.then
+    return [
+        visible(gain.name, LONGEST_NAME),
+        length(first.p99),
+        length(then.p99),
+        _signed(gain.more),
+        f"{gain.more / first.p99:+.1%}" if first.p99 else "",
+        length(first.mean),
+        length(then.mean),
+        f"{then.messages:,}",
+    ]

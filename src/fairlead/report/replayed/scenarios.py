@@ -1,0 +1,75 @@
+"""All scenarios side by side: a table, and their waits as dots."""
+
+from __future__ import annotations
+
+from fairlead.comparison import Scenario, Waits
+from fairlead.report.markup import Html, tag
+from fairlead.report.parts import MOST_ROWS, figure, section, table
+from fairlead.report.replayed.plots import Row, waits
+from fairlead.report.replayed.shown import LEFT_IN, Shown
+from fairlead.report.words import length, plural
+
+COLUMNS = ("scenario", "messages", "mean wait", "p50", "p90", "p99", "max")
+MORE_COLUMNS = ("busy", "not begun", "redelivered", "given back", "groups out of order")
+
+
+def side_by_side(shown: Shown) -> Html:
+    """The section."""
+    listing = table(
+        [*COLUMNS, *MORE_COLUMNS],
+        [_row(shown, each) for each in shown.first(MOST_ROWS)],
+        total=len(shown.all),
+        left_in=LEFT_IN,
+    )
+    about = (
+        "A message waits until a reader begins with it. Busy: the part of their time in which "
+        "readers worked."
+    )
+    return section(
+        "scenarios",
+        "Scenarios",
+        tag("p", about, class_="soft"),
+        listing,
+        _dots(shown) or "",
+        shown.left,
+    )
+
+
+def numbers_of(found: Waits) -> list[str]:
+    """Mean, p50, p90, p99 and max as text; empty where no message was begun with."""
+    if not found.messages:
+        return [""] * 5
+    return [length(each) for each in (found.mean, found.p50, found.p90, found.p99, found.max)]
+
+
+def _row(shown: Shown, each: Scenario) -> list[str]:
+    used = each.utilisation
+    return [
+        shown.name(each),
+        f"{each.messages:,}",
+        *numbers_of(each.waits),
+        "" if used is None else f"{used:.1%}",
+        *(f"{n:,}" if n else "" for n in (each.waiting, each.redeliveries, each.failovers)),
+        f"{each.groups_out_of_order:,} of {each.groups:,}" if each.groups else "",
+    ]
+
+
+def _dots(shown: Shown) -> Html | None:
+    rows = [
+        Row(each.name, each.name, {what: getattr(each.scenario.waits, what) for what in QUANTILES})
+        for each in shown.drawn
+        if each.scenario.waits.messages
+    ]
+    if not rows:
+        return None
+    told = "; ".join(f"{row.name} p99 {length(row.values['p99'])}" for row in rows)
+    return figure(
+        "Waits by scenario",
+        "On a logarithmic scale",
+        waits(rows, shown.layers, lanes=False),
+        f"Waits of {plural(len(rows), 'scenario')} as dots: {told}.",
+        tag("ul", *(tag("li", tag("i", class_=each), each) for each in QUANTILES), class_="legend"),
+    )
+
+
+QUANTILES = ("p50", "p90", "p99", "max")

@@ -1,0 +1,108 @@
+"""Which scenarios are drawn, in which colour, and what they and their messages are called."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from fairlead.comparison import Scenario, Waits
+from fairlead.report.charts import PALETTE, Layer
+from fairlead.report.markup import Html, tag
+from fairlead.report.parts import legend
+from fairlead.report.words import Names
+
+MOST_DRAWN: Final = 8
+"""Scenarios in a chart: more cannot be told apart."""
+MOST_NAMES: Final = 12
+MOST_MARKS: Final = 64
+"""Names times scenarios in a chart."""
+LEFT_IN: Final = "comparison.json"
+KINDS: Final = ("destination", "priority", "tenant")
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """A scenario in the charts."""
+
+    scenario: Scenario
+    name: str
+    colour: str
+
+
+class Shown:
+    """The scenarios of a page."""
+
+    def __init__(self, scenarios: Sequence[Scenario]) -> None:
+        """All of them, in the order in which they were given."""
+        self.all = scenarios
+        self._names = Names(with_cluster=False)
+        begun = [each for each in scenarios if each.waits.messages]
+        self.begun = len(begun)
+        """How many have messages that were begun with."""
+        self.least = min(begun, key=_p99, default=None)
+        self.most = max(begun, key=_p99, default=None)
+        self.drawn = [
+            Drawn(each, self.name(each), colour)
+            for each, colour in zip(self.first(MOST_DRAWN), PALETTE, strict=False)
+        ]
+
+    def first(self, most: int) -> list[Scenario]:
+        """The first ones, and always those that wait least and most."""
+        extremes = [id(each) for each in (self.least, self.most) if each is not None]
+        order = [*extremes, *map(id, self.all)]
+        chosen = set(list(dict.fromkeys(order))[:most])
+        return [each for each in self.all if id(each) in chosen]
+
+    def name(self, scenario: Scenario) -> str:
+        """A short name, no two the same."""
+        return self._names("", None, scenario.name)
+
+    @property
+    def left(self) -> Html | str:
+        """What is said where not all are drawn."""
+        if len(self.drawn) == len(self.all):
+            return ""
+        told = (
+            f"{len(self.drawn)} of {len(self.all):,} scenarios are drawn: the first, and those "
+            f"with the least and the most wait at p99. All stand in {LEFT_IN}."
+        )
+        return tag("p", told, class_="soft")
+
+    @property
+    def layers(self) -> list[Layer]:
+        """The drawn scenarios as series of a chart."""
+        return [Layer(each.name, each.colour, ()) for each in self.drawn]
+
+    def legend(self, *more: Html) -> Html | str:
+        """What the colours mean; nothing where there is one."""
+        several = self.layers if len(self.drawn) > 1 else []
+        return legend(several, *more) if several or more else ""
+
+    @property
+    def most_names(self) -> int:
+        """How many names stand in a chart that has a row for each drawn scenario."""
+        return min(MOST_NAMES, MOST_MARKS // max(1, len(self.drawn)))
+
+
+def _p99(scenario: Scenario) -> float:
+    return scenario.waits.p99
+
+
+def waits_of(scenario: Scenario, kind: str) -> dict[str, Waits]:
+    """By name: the waits of a kind of names, the names with the most messages first."""
+    listed: dict[str, list[Waits]] = {
+        "destination": scenario.by_destination,
+        "priority": scenario.by_priority,
+        "tenant": scenario.by_tenant,
+    }
+    return {each.name: each for each in listed[kind]}
+
+
+def called(kind: str, name: str) -> str:
+    """A name with its kind.
+
+    >>> called("priority", "5"), called("tenant", "")
+    ('priority 5', 'no tenant')
+    """
+    return f"{kind} {name}" if name else f"no {kind}"

@@ -1,0 +1,70 @@
+"""How much of their time readers worked, by destination."""
+
+from __future__ import annotations
+
+from fairlead.comparison import Worker
+from fairlead.report.markup import Html
+from fairlead.report.parts import figure, numbers, section, table
+from fairlead.report.replayed.plots import Row, parts
+from fairlead.report.replayed.shown import LEFT_IN, Drawn, Shown
+from fairlead.report.words import Names, length, plural
+
+BUSY = "utilisation"
+
+
+def by_destination(shown: Shown) -> Html | None:
+    """The section; None where no destination's readers are its own."""
+    # A file with one cluster names it by the file: its name would tell scenarios apart.
+    several = any(len({w.cluster for w in each.scenario.workers}) > 1 for each in shown.drawn)
+    names = Names(with_cluster=several)
+    worked = {each.name: _known(each, names, several=several) for each in shown.drawn}
+    most: dict[str, int] = {}
+    for own in worked.values():
+        for name, worker in own.items():
+            most[name] = most.get(name, 0) + worker.messages
+    if not most:
+        return None
+    first = sorted(most, key=lambda name: -most[name])[: shown.most_names]
+    found = [
+        (name, scenario, own[name])
+        for name in first
+        for scenario, own in worked.items()
+        if name in own
+    ]
+    about = "The part of their time in which readers worked"
+    if len(first) < len(most):
+        about += f". The {len(first)} with the most messages, of {len(most):,} destinations"
+    rows = [
+        Row(name, scenario, {BUSY: worker.utilisation or 0.0}) for name, scenario, worker in found
+    ]
+    listing = table(
+        ["destination", "scenario", "begun", "worked", "busy"],
+        [
+            [name, scenario, f"{w.messages:,}", length(w.busy), f"{w.utilisation or 0.0:.1%}"]
+            for name, scenario, w in found
+        ],
+        texts=2,
+        total=sum(map(len, worked.values())),
+        left_in=LEFT_IN,
+    )
+    return section(
+        "use",
+        "Readers' utilisation",
+        figure(
+            "By destination",
+            about,
+            parts(rows, shown.layers, BUSY),
+            f"Utilisation of {plural(len(first), 'destination')} as bars. The table has the "
+            "numbers.",
+            shown.legend(),
+            numbers(listing),
+        ),
+    )
+
+
+def _known(each: Drawn, names: Names, *, several: bool) -> dict[str, Worker]:
+    return {
+        names(worker.cluster if several else "", None, worker.destination): worker
+        for worker in each.scenario.workers
+        if worker.utilisation is not None
+    }
