@@ -9,7 +9,7 @@ from pathlib import Path
 
 from benchmarks.timing import Line
 
-PARTS = "abcdefghi"
+PARTS = "abcdefghij"
 ON_SPARK = {
     "a": ["on_spark"],
     "b": ["on_spark"],
@@ -26,7 +26,9 @@ SMALL = {"spark.driver.memory": "3g"}
 def main() -> None:
     """Print a line for each ratio."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
-    parser.add_argument("parts", nargs="*", default=list(PARTS), help="which of a b c d e f g h i")
+    parser.add_argument(
+        "parts", nargs="*", default=list(PARTS), help="which of a b c d e f g h i j"
+    )
     parser.add_argument("--rows", type=int, default=10_000_000)
     parser.add_argument("--runs", type=int, default=3)
     parser.add_argument("--folder", type=Path, help="where messages are made and kept")
@@ -59,6 +61,10 @@ def run(parts: list[str], folder: Path, rows: int, runs: int) -> list[Line]:
         from benchmarks import in_memory
 
         lines += in_memory.part_c(folder, rows, runs)
+    if "j" in parts:
+        from benchmarks import replays
+
+        lines += replays.part_j(rows // 10, runs)
     if set(ON_SPARK) & set(parts):
         lines += run_on_spark([part for part in ON_SPARK if part in parts], folder, rows, runs)
     return sorted(lines, key=lambda line: line.part)

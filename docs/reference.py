@@ -13,6 +13,8 @@ PUBLIC = (
     "fairlead",
     "!fairlead.",  # of the package only what it exports, and what follows
     "fairlead.errors",
+    "fairlead.replay",
+    "!fairlead.replay.",
     "fairlead.pipeline.read",
     "fairlead.pipeline.diff",
     "fairlead.pipeline.why",

@@ -23,6 +23,7 @@ ERRORS = [name for name, each in vars(fairlead.errors).items() if _is_error(each
 PUBLIC = [
     *(("fairlead", name) for name in fairlead.__all__),
     *(("fairlead.errors", name) for name in ERRORS),
+    ("fairlead.replay", "replay"),
     *(
         (f"fairlead.pipeline.{part}", name)
         for part in PARTS
