@@ -8,6 +8,8 @@ import pytest
 from pyspark.sql import SparkSession
 from tests.cli.test_cli import Desk
 
+from fairlead import report
+
 POOL = """policy = "weighted"
 [order]
 discipline = "priority"
@@ -75,6 +77,27 @@ def test_two_files_are_two_scenarios(desk: Desk, spark: SparkSession) -> None:
     assert names >= {"pool", "fifo", "rejected", "comparison.json", "summary.json"}
     assert desk.run("whatif", desk / "o/fifo", "--promote", "g1", "--at", "5") == 2
     assert "order.discipline: found fifo, allowed: priority" in desk.err
+
+
+def test_a_page_is_left_unless_nobody_wants_it(desk: Desk, spark: SparkSession) -> None:
+    change = desk.write("changes.csv", "time,target,attribute,value\n5,A,enabled,false\n")
+    asked = ["replay", desk / "calls.csv", "-c", desk / "pool.toml", "-c", desk / "fifo.toml"]
+    asked += ["--changes", change, "-o"]
+    assert desk.run(*asked, desk / "o") == 0, desk.err
+    assert desk.out.splitlines()[-1] == f"report: {desk / 'o'}/report.html"
+    page = (desk.folder / "o" / "report.html").read_text(encoding="utf-8")
+    told = json.loads((desk.folder / "o" / "comparison.json").read_text(encoding="utf-8"))
+    assert report.render_comparison(told) == page, "comparison.json has all that the page tells"
+    assert told["made"]["command"] == f"fairlead {' '.join(asked)} {desk / 'o'}"
+    for scenario in told["scenarios"]:
+        assert scenario["changes"]["first"][0]["changes"] == ["A enabled → false"]
+    assert desk.run(*asked, desk / "plain", "--no-report") == 0, desk.err
+    assert "report" not in desk.out + desk.err
+    assert not (desk.folder / "plain" / "report.html").exists()
+    plain = json.loads((desk.folder / "plain" / "comparison.json").read_text(encoding="utf-8"))
+    assert "made" not in plain
+    digests = [[each["digest"] for each in found["scenarios"]] for found in (told, plain)]
+    assert digests[0] == digests[1]
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,7 @@ from threading import Thread
 
 import pytest
 from tests.report.browser import Tab, browser, program
+from tests.report.comparisons import changes, large, replayed, scenario
 from tests.report.summaries import full, small
 
 from fairlead import report
@@ -73,6 +74,37 @@ def test_everything_unfolded_still_fits_a_phone(tab: Tab, pages: dict[str, Path]
     tab.open(pages["full"], 390)
     tab.run("document.querySelectorAll('details').forEach(each => { each.open = true })")
     assert tab.run(WIDE) <= 390
+
+
+@pytest.fixture(scope="module")
+def replays(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    folder = tmp_path_factory.mktemp("replays")
+    down = scenario("down", 12.0, changes=changes((60, "A enabled → false")), waiting=3)
+    content = {
+        "one": replayed(scenario("pool", 8.0)),
+        "two": replayed(scenario("pool", 8.0), down),
+        "large": large(),
+    }
+    for name, found in content.items():
+        page = report.render_comparison(found)
+        (folder / name).with_suffix(".html").write_text(page, encoding="utf-8")
+    return {name: (folder / name).with_suffix(".html") for name in content}
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+@pytest.mark.parametrize(("name", "charts"), [("one", 6), ("two", 7), ("large", 15)])
+def test_a_replay_is_drawn_and_fits(
+    tab: Tab, replays: dict[str, Path], name: str, charts: int, width: int
+) -> None:
+    tab.open(replays[name], width)
+    drawn = tab.run(DRAWN)
+    assert [chart["state"] for chart in drawn] == ["drawn"] * charts
+    assert all(chart["marks"] >= 3 and chart["width"] <= width for chart in drawn)
+    tab.run("document.querySelectorAll('details').forEach(each => { each.open = true })")
+    assert tab.run(WIDE) <= width
+    assert tab.run("document.title") == "/data/calls.csv: Fairlead report"
+    assert tab.said() == []
+    assert tab.requests() == [replays[name].as_uri()]
 
 
 def test_charts_take_the_colours_of_day_and_night(tab: Tab, pages: dict[str, Path]) -> None:
