@@ -8,6 +8,7 @@ import pdoc
 from pdoc.render import configure
 
 import fairlead
+import fairlead.replay
 
 PUBLIC = (
     "fairlead",
@@ -26,6 +27,7 @@ def build(folder: Path) -> None:
     # What the package loads when it is first used must be there to be seen.
     exported = {name: getattr(fairlead, name) for name in fairlead.__all__}
     vars(fairlead).update(exported)
+    vars(fairlead.replay)["replay"] = fairlead.replay.replay
     for each in exported.values():
         if isinstance(each, type) and issubclass(each, tuple):
             # A named tuple's own __new__ does not know the module that its types stand in.

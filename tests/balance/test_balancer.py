@@ -596,6 +596,25 @@ def test_addresses_of_copies_are_those_of_the_moment() -> None:
     assert [copy.address for copy in balancer.choose().copies] == ["new", None]
 
 
+def test_a_channel_called_like_a_queue_manager_completes_and_so_does_the_local_queue() -> None:
+    clusters = {"clusters": ["C"]}
+    queues = [{"name": "Q", "queue_manager": name, "bind": "not-fixed"} for name in ("HUB", "M")]
+    manager = {"name": "HUB", "use_queue": "any", **clusters}
+    cluster = Cluster.of(
+        "ibm-mq",
+        queue_manager=manager,
+        remote=[{"name": "M", **clusters}],
+        channel=[{"name": "M", "queue_manager": "M"}],
+        queue=queues,
+    )
+    balancer = Balancer(cluster)
+    balancer.apply(Change("queue_manager:M", "state", "failed"))
+    decisions = [balancer.choose({"queue": "Q"}) for _ in range(2)]
+    assert sorted(names(decisions)) == ["M", "local"]
+    for decision in decisions:
+        balancer.completed(decision)
+
+
 def test_completed_needs_a_destination() -> None:
     balancer = Balancer(Cluster.of("nanomsg", destination=[{"name": "A", "state": "down"}]))
     with pytest.raises(MessageError, match="no-destination"):

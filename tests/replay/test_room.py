@@ -1,0 +1,63 @@
+"""The kernel stops where its tables are full, and goes on in larger ones as if nothing had been."""
+
+from random import Random
+
+import numpy as np
+import pytest
+from tests.replay.engines import Kernel
+from tests.replay.scenarios import KINDS, replay_scenario
+
+from fairlead.replay import event_run, memory
+from fairlead.replay.event_run import EventRun
+from fairlead.replay.flow_run import FlowRun
+from tests.strategies import Row
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_small_tables_grow_at_any_event(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    grown = 0
+    for seed in range(25):
+        scenario = replay_scenario(kind, Random(seed))  # noqa: S311
+        if not scenario[1]:
+            continue
+        whole = Kernel(*scenario, by_events=True).through()
+        with monkeypatch.context() as patch:
+            patch.setattr(memory, "LEAST_ROWS", 4)
+            patch.setattr(event_run, "LEAST_ROWS", 4)
+            patch.setattr(event_run, "AT_ONCE", 3)
+            kernel = Kernel(*scenario, by_events=True)
+            assert kernel.through() == whole
+        grown += len(kernel.run.memory.jobs) > 1
+    assert grown > 5
+
+
+def test_rows_of_what_is_over_are_used_again() -> None:
+    messages = [{"id": f"{k:06}", "time": k, "service_time": 1} for k in range(20_000)]
+    cluster = {"policy": "round-robin", "destination": [{"name": "A"}]}
+    kernel = Kernel(cluster, messages, [], by_events=True)
+    kernel.through()
+    assert sum(chunk.rows for chunk in kernel.run.memory.jobs) <= 2 * event_run.AT_ONCE
+
+
+DESTINATIONS = [{"name": n, "readers": k + 1, "speed": k + 1} for k, n in enumerate("ABC")]
+
+
+@pytest.mark.parametrize("policy", ["round-robin", "fewest-pending", "rendezvous", "hot-standby"])
+def test_long_traffic_by_events_is_that_which_flows(policy: str) -> None:
+    random = np.random.default_rng(7)
+    times = np.cumsum(random.exponential(1 / 6, 30_000)).round(6).tolist()
+    services = random.exponential(1, 30_000).round(6).clip(0.000_002).tolist()
+    messages: list[Row] = [
+        {"id": f"{k:05}", "time": time, "service_time": service}
+        for k, (time, service) in enumerate(zip(times, services, strict=True))
+    ]
+    cluster = {"policy": policy, "destination": DESTINATIONS}
+    changes = [
+        {"time": times[at], "target": "A", "attribute": "enabled", "value": value}
+        for at, value in ((9_000, False), (12_000, True))
+    ]
+    flowing = Kernel(cluster, messages, changes)
+    stepping = Kernel(cluster, messages, changes, by_events=True)
+    assert isinstance(flowing.run, FlowRun)
+    assert isinstance(stepping.run, EventRun)
+    assert flowing.through([10_000]) == stepping.through([5_000, 20_000])
