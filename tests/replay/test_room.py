@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 from tests.replay.engines import Kernel
 from tests.replay.scenarios import KINDS, replay_scenario
+from tests.strategies import Row
 
 from fairlead.replay import event_run, memory
 from fairlead.replay.event_run import EventRun
 from fairlead.replay.flow_run import FlowRun
-from tests.strategies import Row
 
 
 @pytest.mark.parametrize("kind", KINDS)
