@@ -10,12 +10,13 @@ from collections.abc import Callable
 
 import typer
 
-from fairlead.errors import FairleadError, RuleError, UserError
+from fairlead.errors import FairleadError, MessageError, RuleError, UserError
 
 UNREADABLE = "FAILED_READ_FILE"
 """What Spark calls a file that is not what its name or its folder's other files promise."""
-RULE = re.compile(rf"{RuleError.__module__}\.{RuleError.__name__}: (?P<line>.*)")
-"""What a rule of a user's own did wrong on an executor."""
+ON_EXECUTORS = "|".join(each.__name__ for each in (RuleError, MessageError))
+OURS = re.compile(rf"{RuleError.__module__}\.({ON_EXECUTORS}): (?P<line>.*)")
+"""What a rule of a user's own did wrong on an executor, or what messages say that cannot be."""
 DONE, FAULT, MISTAKE, STOPPED = 0, 1, 2, 130
 
 
@@ -58,7 +59,7 @@ def sparks_line(error: Exception) -> str | None:
         return "Spark: " + " ".join(cause.partition(": ")[2].split())
     if not isinstance(error, PySparkException):
         return None
-    own = RULE.search(str(error))
+    own = OURS.search(str(error))
     if own:
         return own["line"]
     condition = error.getCondition() or ""
