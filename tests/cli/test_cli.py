@@ -667,7 +667,7 @@ def test_a_condition_with_nothing_to_look_at_is_refused(desk: Desk) -> None:
         ("moved", "allowed: NAME > NUMBER"),
         ("moved > x", "allowed: NAME > NUMBER"),
         ("moved > -1", "allowed: NAME > NUMBER"),
-        ("movd > 1", "groups_moved, only_before, only_after; did you mean 'moved'?"),
+        ("movd > 1", "groups_moved, sooner, later, only_before, only_after; did you mean 'moved'?"),
     ],
 )
 def test_a_condition_that_means_nothing_is_refused(desk: Desk, condition: str, told: str) -> None:
