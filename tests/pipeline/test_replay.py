@@ -88,7 +88,14 @@ def collected(found: Replayed) -> dict[int, list[tuple[Any, ...]]]:
     return {scenario: sorted(own, key=str) for scenario, own in rows.items()}
 
 
-@pytest.mark.parametrize(("partitions", "rows_a_block"), [(1, 500_000), (7, 90), (40, 13)])
+@pytest.mark.parametrize(
+    ("partitions", "rows_a_block"),
+    [
+        pytest.param(1, 500_000, marks=pytest.mark.slow),
+        (7, 90),
+        pytest.param(200, 13, marks=pytest.mark.slow),
+    ],
+)
 def test_spark_tells_what_the_table_in_memory_does(
     spark: SparkSession, partitions: int, rows_a_block: int
 ) -> None:

@@ -5,10 +5,12 @@ costs, priorities, rows that only raise their group, attempts that fail, and des
 Each scenario first settles which of these are in play. A third are plain: nothing can overtake.
 """
 
+from collections.abc import Iterable
 from fractions import Fraction
 from random import Random
 from typing import Any
 
+import pytest
 from hypothesis import strategies as st
 from tests.golden_cases import POLICIES
 from tests.strategies import Row, Scenario, in_play, often, random_scenario, rarely
@@ -17,6 +19,15 @@ OWN = "own"
 RING = "composed ready-ring"
 KINDS = (*POLICIES, OWN, RING)
 """What there are scenarios of."""
+QUICK = ("weighted", "fewest-pending", "nanomsg", "smartsockets")
+"""Enough for every run of the tests: to compile the kernel for a rule takes ten seconds."""
+
+
+def some(kinds: Iterable[str]) -> list[Any]:
+    """The kinds, those that are not QUICK as slow."""
+    return [k if k in QUICK else pytest.param(k, marks=pytest.mark.slow) for k in kinds]
+
+
 EXTRAS = ["groups", "tenants", "priorities", "raises", "rollbacks", "ageing", "readers", "failures"]
 GROUPS = ["", "g1", "g2", "g3", "g4"]
 MICRO = Fraction(1, 1_000_000)

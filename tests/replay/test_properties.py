@@ -11,12 +11,12 @@ from hypothesis import strategies as st
 from tests import engines
 from tests.golden_cases import POLICIES
 from tests.replay.engines import Attempt, Kernel, oracle, table
-from tests.replay.scenarios import KINDS, replay_scenario, scenarios
+from tests.replay.scenarios import KINDS, replay_scenario, scenarios, some
 from tests.strategies import Scenario
 
 from fairlead.replay.flow_run import FlowRun
 
-kinds = pytest.mark.parametrize("kind", KINDS)
+kinds = pytest.mark.parametrize("kind", some(KINDS))
 AGAIN = ("rolled-back", "given-back")
 
 
@@ -46,7 +46,7 @@ def test_compiled_and_interpreted_in_pieces_and_by_events_are_one(
     assert Kernel(*scenario, by_events=True).through(cuts) == whole
 
 
-@pytest.mark.parametrize("kind", ["weighted", "fewest-pending", "rendezvous", "msmq"])
+@pytest.mark.parametrize("kind", some(["weighted", "fewest-pending", "rendezvous", "msmq"]))
 def test_some_traffic_flows(kind: str) -> None:
     scenarios_ = [replay_scenario(kind, Random(seed)) for seed in range(60)]  # noqa: S311
     runs = [Kernel(*scenario).run for scenario in scenarios_ if scenario[1]]
@@ -106,7 +106,7 @@ def _readers_do_one_thing(found: list[Attempt], subject: dict[str, str]) -> None
             assert start >= finish
 
 
-@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind not in ("ibm-mq", "smartsockets")])
+@pytest.mark.parametrize("kind", some(k for k in KINDS if k not in ("ibm-mq", "smartsockets")))
 @settings(max_examples=15)
 @given(data=st.data())
 def test_a_group_is_worked_on_in_order_by_one_reader_at_a_time(
@@ -136,7 +136,7 @@ TIMED = ("nanomsg", "fewest-pending", "smartsockets", "composed")
 OPEN_LOOP = [kind for kind in POLICIES if kind not in TIMED]
 
 
-@pytest.mark.parametrize("kind", OPEN_LOOP)
+@pytest.mark.parametrize("kind", some(OPEN_LOOP))
 @settings(max_examples=15)
 @given(data=st.data())
 def test_who_does_not_look_at_completions_is_chosen_as_by_route(
@@ -176,7 +176,7 @@ def test_more_readers_never_raise_a_wait_in_all(seed: int, readers: int, raised:
 COUNTING = {"fewest-pending": "pending", "nanomsg": "held", "composed ready-ring": "held"}
 
 
-@pytest.mark.parametrize("kind", COUNTING)
+@pytest.mark.parametrize("kind", some(COUNTING))
 @settings(max_examples=30)
 @given(data=st.data())
 def test_what_is_pending_in_the_end_is_what_is_left(kind: str, data: st.DataObject) -> None:

@@ -5,7 +5,7 @@ from random import Random
 import numpy as np
 import pytest
 from tests.replay.engines import Kernel
-from tests.replay.scenarios import KINDS, replay_scenario
+from tests.replay.scenarios import KINDS, replay_scenario, some
 from tests.strategies import Row
 
 from fairlead.replay import event_run, memory
@@ -13,7 +13,7 @@ from fairlead.replay.event_run import EventRun
 from fairlead.replay.flow_run import FlowRun
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", some(KINDS))
 def test_small_tables_grow_at_any_event(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     grown = 0
     for seed in range(25):
@@ -42,7 +42,9 @@ def test_rows_of_what_is_over_are_used_again() -> None:
 DESTINATIONS = [{"name": n, "readers": k + 1, "speed": k + 1} for k, n in enumerate("ABC")]
 
 
-@pytest.mark.parametrize("policy", ["round-robin", "fewest-pending", "rendezvous", "hot-standby"])
+@pytest.mark.parametrize(
+    "policy", some(["weighted", "round-robin", "fewest-pending", "rendezvous", "hot-standby"])
+)
 def test_long_traffic_by_events_is_that_which_flows(policy: str) -> None:
     random = np.random.default_rng(7)
     times = np.cumsum(random.exponential(1 / 6, 30_000)).round(6).tolist()
