@@ -12,13 +12,11 @@ from zlib import crc32
 import numba
 
 from fairlead.balance.own import OwnChoice
-from fairlead.balance.rules import due
 from fairlead.balance.rules.keyed import KeyedRule
 from fairlead.balance.rules.own_rule import OwnRule
 from fairlead.balance.rules.rule import Rule
 from fairlead.compiled.kernels import compiled, kernels
-from fairlead.order import key
-from fairlead.replay import agenda, events, flow, heap, memory
+from fairlead.replay import events, flow
 
 ASKED: Final = ("choose", "completed", "returned")
 """What is taken from a rule."""
@@ -36,7 +34,7 @@ def flow_engine(rule: Rule) -> SimpleNamespace:
 
 @cache
 def _compiled(kernel: ModuleType, module: ModuleType, kind: type[Rule]) -> SimpleNamespace:
-    suffix = f"_{module.__name__.rpartition('.')[2]}_{_sources(module)}"
+    suffix = f"_{module.__name__.rpartition('.')[2]}_{_stamp(kernel, module)}"
     found = SimpleNamespace(**_base(kernel))
     make = numba.njit if issubclass(kind, OwnRule) else compiled
     _bind(kernel, vars(found), _asked(module, vars(kernels(module))), kind, suffix, make)
@@ -48,14 +46,14 @@ def _base(kernel: ModuleType) -> dict[str, Any]:
     """What does not depend on a rule, compiled."""
     names = _plain_base(kernel)
     for function in kernel.BASE:
-        renewed = _renewed(function, names, f"_{_sources()}")
+        renewed = _renewed(function, names, f"_{_stamp(kernel)}")
         names[function.__name__] = compiled(renewed)
     return names
 
 
 def _plain_base(kernel: ModuleType) -> dict[str, Any]:
     names: dict[str, Any] = {}
-    for function in kernel.BASE:
+    for function in (*kernel.BASE, *kernel.OF_A_RULE):
         names |= function.__globals__
     return names | vars(kernel)
 
@@ -86,11 +84,11 @@ def _bind(
     suffix: str,
     make: Callable[..., Any],
 ) -> None:
-    ask: Callable[..., Any] = kernel.chosen
+    ask: Callable[..., Any] = kernel.CHOSEN[0]
     if issubclass(kind, KeyedRule):
-        ask = kernel.chosen_by_key
+        ask = kernel.CHOSEN[1]
     elif issubclass(kind, OwnRule):
-        ask = kernel.chosen_by_own
+        ask = kernel.CHOSEN[2]
     nothing = make(_renewed(events.nothing, names, suffix))
     names |= {"completed": nothing, "returned": nothing, **own}
     names["chosen"] = make(_renewed(ask, names, suffix))
@@ -107,10 +105,18 @@ def _renewed(function: Any, names: dict[str, Any], suffix: str) -> Any:  # noqa:
 
 
 @cache
-def _sources(*more: ModuleType) -> str:
-    """A word for the sources: what is compiled of one holds what is compiled of others."""
+def _stamp(kernel: ModuleType, *more: ModuleType) -> str:
+    """A word for the sources and the constants: what is compiled of one holds those of others."""
+    functions = (*kernel.CHOSEN, *kernel.BASE, *kernel.OF_A_RULE)
+    files = {function.__code__.co_filename for function in functions}
+    files |= {module.__file__ for module in more if module.__file__}
     found = 0
-    for module in (due, key, heap, memory, agenda, events, flow, *more):
-        path = getattr(module, "__file__", None)
-        found = crc32(Path(path).read_bytes(), found) if path else found
-    return f"{found:08x}"
+    for path in sorted(files):
+        found = crc32(Path(path).read_bytes(), found)
+    constants = {
+        (name, value)
+        for function in functions
+        for name in function.__code__.co_names
+        if isinstance(value := function.__globals__.get(name), int)
+    }
+    return f"{crc32(repr(sorted(constants)).encode(), found):08x}"

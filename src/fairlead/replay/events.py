@@ -4,8 +4,8 @@ One instant goes through the phases CLOSED → COMPLETING → OPEN → CLOSED. W
 row of a table) says so before it changes anything, so the kernel can stop at any event and go on
 in larger tables.
 
-Everything here is in the part of Python that Numba compiles. `chosen`, `completed` and `returned`
-are those of the cluster's choice rule, whose state is `r`.
+Everything here is in the part of Python that Numba compiles. `completed` and `returned` are those
+of the cluster's choice rule, whose state is `r`.
 """
 
 from __future__ import annotations
@@ -15,84 +15,55 @@ from typing import Any, Final
 from fairlead.balance.rules.due import work
 from fairlead.balance.rules.integers import Indexes, Ints
 from fairlead.compiled.borrowed import borrowed, cells_of
-from fairlead.order.key import joined
-from fairlead.replay import agenda
+from fairlead.replay import agenda, due, jobs, who
 from fairlead.replay.agenda import (
-    arrive,
     best,
-    charge,
     drop_node,
     enter,
-    forget_if_idle,
     give,
     lock,
-    next_number,
     place,
     roll_back,
     tick,
     unlock,
 )
 from fairlead.replay.arrays import Cells, Rows
+from fairlead.replay.due import cancel, pop, push
 from fairlead.replay.heap import NONE
+from fairlead.replay.jobs import another, copied, new_job, over
 from fairlead.replay.memory import (
     ALSO,
     AT,
     ATTEMPT,
-    BIND,
-    BOUND,
     CELLS,
     CLASS,
-    CLASS_CELLS,
-    CLASSES,
-    CLOCK,
     CLOSED,
     COMPLETING,
     CONTROL,
-    COST,
-    CROWD_START,
-    CROWD_STOP,
     DEFAULT,
     DOES,
-    DONE,
-    DONE_COUNT,
     DOOR,
-    DUE,
     DUE_AT,
     DUE_COUNT,
-    DUE_ORDER,
     DUE_READER,
     DUES,
-    ENDS,
     FIFO,
     FINISH,
-    FREE,
-    FREE_JOB,
     GIVEN,
     GROUP,
     HAS,
     HEAD,
-    HOLDS,
     IDLE,
-    JOB,
     JOBS_LEFT,
-    KEY,
     LABEL,
-    LABELLED,
-    LAST_DONE,
     MEMBER,
-    MEMBER_CELLS,
-    MEMBERS,
     MESSAGE,
     NEVER,
     NEXT,
     NODE_OF,
-    NODES_LEFT,
-    NONSENSE,
-    NONSENSE_CHOICE,
     NOW,
     OPEN,
     OUTCOME,
-    OWNER,
     PHASE,
     PRIORITY,
     RAISED,
@@ -103,220 +74,24 @@ from fairlead.replay.memory import (
     ROLLBACKS,
     SERVER,
     SERVICE,
-    SET_START,
-    SET_STOP,
     SHARED,
     SINCE,
     SPEED,
     START,
     STARTED,
-    TAG,
     TAIL,
-    TAKEN,
-    TENANTS_LEFT,
     TIME,
-    TOLD_AS,
     TOUCHED,
     TOUCHED_COUNT,
     TOUCHES,
-    TURN,
     WAITING,
-    WAITS,
-    WORKED_AT,
     WORKS_AT,
     WORTH,
 )
+from fairlead.replay.who import copies, decide, let_in, room, touch, wait_outside
 from fairlead.replay.words import CONTROL_CODE, ROLLED_BACK_CODE, ROUTED_CODE
 
 FOREVER: Final = 1 << 62
-
-
-def chosen(m: Ints, a: Indexes, r: Any, c: int, _: int) -> int:  # noqa: ANN401
-    """Ask the rule for one of the members that a class can go to."""
-    return choose(r, a, m[c + SET_START], m[c + SET_STOP])  # type: ignore[name-defined,no-any-return]  # noqa: F821
-
-
-def chosen_by_key(m: Ints, a: Indexes, r: Any, c: int, j: int) -> int:  # noqa: ANN401
-    """Ask a rule that looks at a number of the message."""
-    return choose(r, a, m[c + SET_START], m[c + SET_STOP], m[j + KEY])  # type: ignore[name-defined,no-any-return]  # noqa: F821
-
-
-def chosen_by_own(m: Ints, a: Indexes, r: Any, c: int, _: int) -> int:  # noqa: ANN401
-    """Ask a user's own rule; a choice that is none of the members is told in NONSENSE."""
-    start, stop = m[c + SET_START], m[c + SET_STOP]
-    i = choose(r, a, start, stop)  # type: ignore[name-defined]  # noqa: F821
-    for k in range(start, stop):
-        if a[k] == i:
-            served(r, i)  # type: ignore[name-defined]  # noqa: F821
-            return int(i)
-    m[NONSENSE] = 1
-    m[NONSENSE_CHOICE] = i
-    return NONE
-
-
-def nothing(r: Any, i: int) -> None:  # noqa: ANN401
-    """What a rule does that does not look at completions."""
-
-
-def touch(m: Ints, s: int) -> None:
-    """A server's readers are to look for work in this instant, in the order of the servers."""
-    if m[s + TOUCHED] == 1:
-        return
-    m[s + TOUCHED] = 1
-    k = m[TOUCHED_COUNT]
-    while k > 0 and m[m[TOUCHES] + k - 1] > s:
-        m[m[TOUCHES] + k] = m[m[TOUCHES] + k - 1]
-        k -= 1
-    m[m[TOUCHES] + k] = s
-    m[TOUCHED_COUNT] += 1
-
-
-def new_job(m: Ints) -> int:
-    """A row for a job; there must be one left."""
-    j = m[FREE_JOB]
-    m[FREE_JOB] = m[j + NEXT]
-    m[JOBS_LEFT] -= 1
-    return j
-
-
-def over(m: Ints, j: int, outcome: int) -> None:
-    """A job is over, to be fetched."""
-    m[j + OUTCOME] = outcome
-    m[j + NEXT] = NONE
-    if m[DONE] == NONE:
-        m[DONE] = j
-    else:
-        m[m[LAST_DONE] + NEXT] = j
-    m[LAST_DONE] = j
-    m[DONE_COUNT] += 1
-
-
-def copied(m: Ints, j: int) -> int:
-    """Another row with what is in this one."""
-    i = new_job(m)
-    for column in range(JOB):
-        m[i + column] = m[j + column]
-    return i
-
-
-# WHO
-
-
-def decide(m: Ints, a: Indexes, r: Any, j: int) -> bool:  # noqa: ANN401
-    """Choose a destination and hand the job over, or end it; False: nobody is ready."""
-    c = m[CLASSES] + CLASS_CELLS * m[j + CLASS]
-    member = bound_to(m, m[j + BIND])
-    if member == NONE:
-        asked = m[c + SET_STOP] > m[c + SET_START]
-        if m[c + TAKEN] != NONE:
-            member = m[c + TAKEN]
-        elif asked:
-            member = chosen(m, a, r, c, j)
-        if member < 0 and (asked or m[WAITS] == 1):
-            return False
-        if member < 0:
-            over(m, j, m[c + ENDS])
-            return True
-        if m[j + BIND] != NONE:
-            m[m[BOUND] + m[j + BIND]] = member
-    told = m[m[MEMBERS] + MEMBER_CELLS * member + TOLD_AS]
-    if told != ROUTED_CODE:
-        over(m, j, told)
-        return True
-    if m[j + ATTEMPT] == 1:
-        share(m, a, c, j, member)
-    send(m, j, member)
-    return True
-
-
-def share(m: Ints, a: Indexes, c: int, j: int, member: int) -> None:
-    """All others who get messages of this class begin to have it."""
-    for k in range(m[c + CROWD_START], m[c + CROWD_STOP]):
-        if a[k] == member:
-            m[j + SHARED] = 1
-        else:
-            i = copied(m, j)
-            m[i + SHARED] = 1
-            send(m, i, a[k])
-
-
-def bound_to(m: Ints, bind: int) -> int:
-    """The member that a message is bound to, or NONE."""
-    if bind == NONE:
-        return NONE
-    member = m[m[BOUND] + bind]
-    if member != NONE and m[m[MEMBERS] + MEMBER_CELLS * member + HOLDS] == 0:
-        return NONE
-    return member
-
-
-def send(m: Ints, j: int, member: int) -> None:
-    """A job begins to wait at its destination."""
-    row = m[MEMBERS] + MEMBER_CELLS * member
-    m[j + MEMBER] = member
-    m[j + SERVER] = m[row + WORKED_AT]
-    m[j + LABEL] = m[row + LABELLED]
-    arrive(m, m[j + SERVER], j)
-    touch(m, m[j + SERVER])
-
-
-def copies(m: Ints, code: int) -> int:
-    """How many jobs a message of this class can become."""
-    c = m[CLASSES] + CLASS_CELLS * code
-    return 1 + m[c + CROWD_STOP] - m[c + CROWD_START]
-
-
-def room(m: Ints, needed: int) -> bool:
-    """Whether so many jobs can get rows, and their groups and tenants, here and at the door."""
-    needed += 1
-    left = min(m[JOBS_LEFT], m[NODES_LEFT])
-    return min(left, m[TENANTS_LEFT]) >= needed
-
-
-def let_in(m: Ints, a: Indexes, r: Any) -> bool:  # noqa: ANN401
-    """Let those go on who waited for somebody to be ready; False: there must be more room.
-
-    One after another, in the order of the line; where nobody is ready for the first, all wait.
-    """
-    door = m[DOOR]
-    while m[door + WAITING] > 0:
-        n = best(m, door)
-        j = m[n + HEAD]
-        if not room(m, copies(m, m[j + CLASS])):
-            return False
-        after, own = m[j + NEXT], m[j + PRIORITY]
-        if own == NONE:
-            m[j + PRIORITY] = m[n + RAISED]
-        if not decide(m, a, r, j):
-            m[j + PRIORITY] = own
-            return True
-        leave(m, n, after, m[j + COST])
-    return True
-
-
-def leave(m: Ints, n: int, after: int, cost: int) -> None:
-    """The first job of a group has left the door; a priority lasts while others of it wait."""
-    s, t = m[n + AT], m[n + OWNER]
-    tick(m, s, -1)
-    m[s + CLOCK] = joined(m[t + TAG], m[s + CLOCK])
-    m[t + TURN] = next_number(m)
-    m[n + WORTH] -= cost
-    m[n + HEAD] = after
-    if after == NONE:
-        m[n + TAIL] = m[n + RAISED] = NONE
-    place(m, n)
-    charge(m, t, cost)
-    if after == NONE:
-        drop_node(m, n)
-    forget_if_idle(m, s)
-
-
-def wait_outside(m: Ints, j: int) -> None:
-    """A job waits at the door until somebody is ready."""
-    door = m[DOOR]
-    m[j + MEMBER] = NONE
-    m[j + SERVER] = door
-    arrive(m, door, j)
 
 
 def come(m: Ints, a: Indexes, r: Any, cells: Rows, k: int) -> bool:  # noqa: ANN401
@@ -436,14 +211,6 @@ def tell_attempts(m: Ints, n: int, outcome: int) -> None:
         i = m[i + NEXT]
 
 
-def another(m: Ints, j: int) -> None:
-    """A job waits for another attempt."""
-    m[j + ATTEMPT] += 1
-    m[j + SINCE] = m[NOW]
-    m[j + READER] = NONE
-    m[j + START] = m[j + FINISH] = NEVER
-
-
 def rest(m: Ints, reader: int) -> None:
     """A reader has nothing to do, or is not there any more."""
     s = m[reader + WORKS_AT]
@@ -453,67 +220,11 @@ def rest(m: Ints, reader: int) -> None:
     touch(m, s)  # also where one leaves: what it has rolled back is for those who stay
 
 
+def nothing(r: Any, i: int) -> None:  # noqa: ANN401
+    """What a rule does that does not look at completions."""
+
+
 # Time
-
-
-def push(m: Ints, at: int, reader: int) -> None:
-    """A completion is to come."""
-    d = m[DUES] + DUE * m[DUE_COUNT]
-    m[DUE_COUNT] += 1
-    rise(m, d, at, m[STARTED], reader)
-
-
-def rise(m: Ints, d: int, at: int, order: int, reader: int) -> None:
-    """Put a completion into this place of the heap, or above it."""
-    first = m[DUES]
-    while d > first:
-        above = first + DUE * ((d - first - DUE) // (2 * DUE))
-        if not sooner(at, order, m[above + DUE_AT], m[above + DUE_ORDER]):
-            break
-        set_due(m, d, m[above + DUE_AT], m[above + DUE_ORDER], m[above + DUE_READER])
-        d = above
-    set_due(m, d, at, order, reader)
-
-
-def sink(m: Ints, d: int, at: int, order: int, reader: int) -> None:
-    """Put a completion into this place of the heap, or below it."""
-    first = m[DUES]
-    end = first + DUE * m[DUE_COUNT]
-    while True:
-        below = 2 * d - first + DUE
-        if below >= end:
-            break
-        other = below + DUE
-        if other < end and sooner(
-            m[other + DUE_AT], m[other + DUE_ORDER], m[below + DUE_AT], m[below + DUE_ORDER]
-        ):
-            below = other
-        if not sooner(m[below + DUE_AT], m[below + DUE_ORDER], at, order):
-            break
-        set_due(m, d, m[below + DUE_AT], m[below + DUE_ORDER], m[below + DUE_READER])
-        d = below
-    set_due(m, d, at, order, reader)
-
-
-def set_due(m: Ints, d: int, at: int, order: int, reader: int) -> None:
-    """Write a completion."""
-    m[d + DUE_AT] = at
-    m[d + DUE_ORDER] = order
-    m[d + DUE_READER] = reader
-
-
-def sooner(at: int, order: int, other_at: int, other_order: int) -> bool:
-    """Whether a completion comes before another; at one time what was begun first."""
-    if at != other_at:
-        return at < other_at
-    return order < other_order
-
-
-def pop(m: Ints) -> None:
-    """The first completion has come."""
-    m[DUE_COUNT] -= 1
-    last = m[DUES] + DUE * m[DUE_COUNT]
-    sink(m, m[DUES], m[last + DUE_AT], m[last + DUE_ORDER], m[last + DUE_READER])
 
 
 def complete_all(m: Ints, r: Any) -> bool:  # noqa: ANN401
@@ -582,21 +293,7 @@ def pass_to(m: Ints, a: Indexes, r: Any, time: int) -> bool:  # noqa: ANN401
     return reach(cells_of(m), cells_of(a), borrowed(r), time)
 
 
-def fetch(m: Ints, columns: Cells, out: Rows) -> None:
-    """Put these columns of the jobs that are over into `out`, a row each, and free their rows."""
-    j, k = m[DONE], 0
-    while j != NONE:
-        after = m[j + NEXT]
-        for column in range(len(columns)):
-            out[k, column] = m[j + columns[column]]
-        m[j + OUTCOME] = FREE
-        m[j + NEXT] = m[FREE_JOB]
-        m[FREE_JOB] = j
-        m[JOBS_LEFT] += 1
-        j = after
-        k += 1
-    m[DONE] = m[LAST_DONE] = NONE
-    m[DONE_COUNT] = 0
+# Failures
 
 
 def empty(m: Ints, s: int, found: Cells) -> int:
@@ -633,19 +330,6 @@ def empty(m: Ints, s: int, found: Cells) -> int:
     return count
 
 
-def cancel(m: Ints, reader: int) -> None:
-    """What a reader does will not be completed."""
-    d = m[DUES]
-    while m[d + DUE_READER] != reader:
-        d += DUE
-    m[DUE_COUNT] -= 1
-    last = m[DUES] + DUE * m[DUE_COUNT]
-    at, order, other = m[last + DUE_AT], m[last + DUE_ORDER], m[last + DUE_READER]
-    if d != last:
-        sink(m, d, at, order, other)
-        rise(m, d, m[d + DUE_AT], m[d + DUE_ORDER], m[d + DUE_READER])
-
-
 def give_back(m: Ints, a: Indexes, r: Any, j: int, outcome: int) -> None:  # noqa: ANN401
     """The attempt of a job is over; it is routed anew. There must be room."""
     over(m, copied(m, j), outcome)
@@ -655,37 +339,31 @@ def give_back(m: Ints, a: Indexes, r: Any, j: int, outcome: int) -> None:  # noq
         wait_outside(m, j)
 
 
+CHOSEN = who.CHOSEN
 BASE = (
-    *agenda.COMPILED,
     work,
-    touch,
-    new_job,
-    over,
-    copied,
-    copies,
-    bound_to,
-    send,
-    share,
-    room,
-    leave,
-    wait_outside,
+    *agenda.COMPILED,
+    *due.COMPILED,
+    *jobs.COMPILED,
+    *who.COMPILED,
     raise_group,
-    push,
-    sooner,
-    rise,
-    sink,
-    set_due,
-    pop,
-    cancel,
-    begin,
     look,
+    begin,
     given,
-    another,
     tell_attempts,
     rest,
-    fetch,
     empty,
 )
 """What does not depend on the choice rule."""
-OF_A_RULE = (decide, let_in, come, complete, complete_all, reach, take_in, feed, pass_to, give_back)
+OF_A_RULE = (
+    *who.OF_A_RULE,
+    come,
+    complete,
+    complete_all,
+    reach,
+    take_in,
+    feed,
+    pass_to,
+    give_back,
+)
 """What does; `chosen`, `completed` and `returned` come first."""

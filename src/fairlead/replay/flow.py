@@ -17,7 +17,7 @@ from fairlead.balance.rules.due import work
 from fairlead.balance.rules.integers import Indexes, Ints
 from fairlead.compiled.borrowed import borrowed, cells_of
 from fairlead.compiled.kernels import Int32s, Int64s
-from fairlead.replay.events import pop, push, rise, set_due, sink, sooner
+from fairlead.replay.due import pop, push, rise, set_due, sink, sooner
 from fairlead.replay.heap import NONE
 from fairlead.replay.memory import (
     CLASS_CELLS,
@@ -154,5 +154,6 @@ def flow_in(
     )
 
 
+CHOSEN: Sequence[Any] = (chosen, chosen_by_key)
 BASE: Sequence[Any] = (work, sooner, set_due, rise, sink, push, pop, free_reader)
 OF_A_RULE: Sequence[Any] = (pass_completions, flow, flow_in, pass_to)

@@ -1,0 +1,84 @@
+"""Rows of jobs: taken, copied, over and fetched.
+
+Everything here is in the part of Python that Numba compiles.
+"""
+
+from __future__ import annotations
+
+from fairlead.balance.rules.integers import Ints
+from fairlead.replay.arrays import Cells, Rows
+from fairlead.replay.heap import NONE
+from fairlead.replay.memory import (
+    ATTEMPT,
+    DONE,
+    DONE_COUNT,
+    FINISH,
+    FREE,
+    FREE_JOB,
+    JOB,
+    JOBS_LEFT,
+    LAST_DONE,
+    NEVER,
+    NEXT,
+    NOW,
+    OUTCOME,
+    READER,
+    SINCE,
+    START,
+)
+
+
+def new_job(m: Ints) -> int:
+    """A row for a job; there must be one left."""
+    j = m[FREE_JOB]
+    m[FREE_JOB] = m[j + NEXT]
+    m[JOBS_LEFT] -= 1
+    return j
+
+
+def copied(m: Ints, j: int) -> int:
+    """Another row with what is in this one."""
+    i = new_job(m)
+    for column in range(JOB):
+        m[i + column] = m[j + column]
+    return i
+
+
+def over(m: Ints, j: int, outcome: int) -> None:
+    """A job is over, to be fetched."""
+    m[j + OUTCOME] = outcome
+    m[j + NEXT] = NONE
+    if m[DONE] == NONE:
+        m[DONE] = j
+    else:
+        m[m[LAST_DONE] + NEXT] = j
+    m[LAST_DONE] = j
+    m[DONE_COUNT] += 1
+
+
+def another(m: Ints, j: int) -> None:
+    """A job waits for another attempt."""
+    m[j + ATTEMPT] += 1
+    m[j + SINCE] = m[NOW]
+    m[j + READER] = NONE
+    m[j + START] = m[j + FINISH] = NEVER
+
+
+def fetch(m: Ints, columns: Cells, out: Rows) -> None:
+    """Put these columns of the jobs that are over into `out`, a row each, and free their rows."""
+    j, k = m[DONE], 0
+    while j != NONE:
+        after = m[j + NEXT]
+        for column in range(len(columns)):
+            out[k, column] = m[j + columns[column]]
+        m[j + OUTCOME] = FREE
+        m[j + NEXT] = m[FREE_JOB]
+        m[FREE_JOB] = j
+        m[JOBS_LEFT] += 1
+        j = after
+        k += 1
+    m[DONE] = m[LAST_DONE] = NONE
+    m[DONE_COUNT] = 0
+
+
+COMPILED = (new_job, copied, over, another, fetch)
