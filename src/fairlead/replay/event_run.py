@@ -12,26 +12,31 @@ from fairlead.balance.change import FAILED, STATE
 from fairlead.balance.message import ROUTED
 from fairlead.balance.policy import Effect
 from fairlead.compiled.bindings import Bindings
-from fairlead.errors import MessageError
+from fairlead.errors import FairleadError, MessageError
 from fairlead.replay import events
 from fairlead.replay.arrays import Rows
 from fairlead.replay.batch import Batch, Told
 from fairlead.replay.engine import engine, plain
 from fairlead.replay.heap import NONE
 from fairlead.replay.memory import (
+    AREA,
     BIND,
     BOUND,
     CELLS,
     CLASS,
     COST,
+    COUNTED,
     DONE_COUNT,
+    DOOR,
     GROUP,
     HAS,
     IDLE,
     KEY,
     LEAST_ROWS,
     MESSAGE,
+    NEVER,
     NODE_OF,
+    NOW,
     NUMBER,
     OUTCOME,
     PRIORITY,
@@ -48,6 +53,7 @@ from fairlead.replay.memory import (
     TENANT_OF,
     TIME,
     TOLD,
+    WAITING,
 )
 from fairlead.replay.run import Run, Setting
 from fairlead.replay.words import GIVEN_BACK_CODE, LOST_CODE, WORDS
@@ -76,6 +82,8 @@ class EventRun(Run):
         self._whose = np.empty(0, np.int64)
         """By group: the tenant of its first message, or NONE."""
         self._held: list[list[int]] = []
+        self._waited = 0
+        """Microseconds, as told."""
 
     def know(self, tenants: Sequence[str], groups: int, bonds: int) -> None:
         """What the next messages can name: tenants, and so many `groups` and `bonds`."""
@@ -176,7 +184,32 @@ class EventRun(Run):
         cells = self.memory.cells
         found = np.empty((int(cells[DONE_COUNT]), len(TOLD)), np.int64)
         self.kernel.fetch(cells, COLUMNS, found)
-        self.tell(Told.of_rows(found))
+        told = Told.of_rows(found)
+        self._waited += waited(told)
+        begun = told.starts != NEVER
+        self.tell(told._replace(finishes=np.where(begun, told.finishes, NEVER)))
+
+    def finish(self) -> None:
+        super().finish()
+        self._check_waits()
+
+    def _check_waits(self) -> None:
+        """Little's law: what the rows say of waits is what waited over time, as the clock saw it.
+
+        Raises FairleadError, which is a fault of ours.
+        """
+        m = self.memory.cells
+        now = int(m[NOW])
+        seen = sum(
+            int(m[s + AREA] + m[s + WAITING] * (now - m[s + COUNTED]))
+            for s in (*self.memory.servers, int(m[DOOR]))
+        )
+        told = self._waited + waited(self.left(), until=now)
+        if seen != told:
+            raise FairleadError(
+                f"replay: the rows tell {told} microseconds of waiting, the clock saw {seen}; "
+                "this is a fault of Fairlead's"
+            )
 
     def left(self) -> Told:
         every = np.concatenate([self.memory.rows(chunk) for chunk in self.memory.jobs])
@@ -218,3 +251,9 @@ class EventRun(Run):
             stop = first + READER_CELLS * m[s + READERS]
             m[s + IDLE] = (m[first + HAS : stop : READER_CELLS] == NONE).sum()
             self.kernel.touch(m, s)
+
+
+def waited(told: Told, until: int = NEVER) -> int:
+    """How long these waited, in microseconds; `until`: the time, for those that still wait."""
+    ends = np.where(told.starts != NEVER, told.starts, told.finishes)
+    return int((np.where(ends != NEVER, ends, until) - told.since).sum())

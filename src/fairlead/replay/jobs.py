@@ -47,6 +47,8 @@ def copied(m: Ints, j: int) -> int:
 def over(m: Ints, j: int, outcome: int) -> None:
     """A job is over, to be fetched."""
     m[j + OUTCOME] = outcome
+    if m[j + START] == NEVER:
+        m[j + FINISH] = m[NOW]
     m[j + NEXT] = NONE
     if m[DONE] == NONE:
         m[DONE] = j
