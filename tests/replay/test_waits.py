@@ -25,5 +25,5 @@ def test_the_waits_of_all_rows_are_what_waited_over_time(kind: str) -> None:
 def test_a_wait_that_no_row_tells_of_stops_the_run() -> None:
     kernel = Kernel(*replay_scenario("weighted", Random(1)), by_events=True)  # noqa: S311
     kernel.run.memory.cells[kernel.run.memory.servers[0] + AREA] += 1
-    with pytest.raises(FairleadError, match="the clock saw .*a fault of Fairlead's"):
+    with pytest.raises(FairleadError, match=r"the clock saw .*a fault of Fairlead's"):
         kernel.through()

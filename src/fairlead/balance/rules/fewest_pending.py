@@ -39,28 +39,30 @@ class State(NamedTuple):
 
 def choose(s: State, members: Indexes, start: int, stop: int) -> int:
     """Choose among members[start:stop], at least one, and hand over one message."""
+    cursor = s.cursor[0]
     best = members[start]
+    least = rank(s, best, cursor)
     for k in range(start + 1, stop):
-        if before(s, members[k], best):
+        found = rank(s, members[k], cursor)
+        if found < least:  # of equals the first stays: members are ascending
+            least = found
             best = members[k]
     served(s, best)
     return best
 
 
-def before(s: State, i: int, j: int) -> bool:
-    """Whether member i is chosen before member j."""
-    if s.pending[i] != s.pending[j]:
-        return s.pending[i] < s.pending[j]
-    passed_i, passed_j = i < s.cursor[0], j < s.cursor[0]
-    if passed_i != passed_j:
-        return passed_j
-    return i < j
+def rank(s: State, i: int, cursor: int) -> int:
+    """Lowest first: by what is pending, then those from the cursor on.
+
+    One number, because a comparison step by step took four times as long over 32 members.
+    """
+    return 2 * s.pending[i] + (i < cursor)
 
 
 def served(s: State, i: int) -> None:
     """Hand one message over to member i."""
     s.pending[i] += 1
-    s.cursor[0] = (i + 1) % len(s.pending)
+    s.cursor[0] = i + 1 if i + 1 < len(s.pending) else 0
 
 
 def completed(s: State, i: int) -> None:
@@ -109,7 +111,7 @@ def finish_until(s: State, due: Due, time: int) -> None:
         completed(s, i)
 
 
-COMPILED = (before, served, completed, returned, choose, run, *HEAP, finish_until, run_timed)
+COMPILED = (rank, served, completed, returned, choose, run, *HEAP, finish_until, run_timed)
 
 
 class FewestPending(TimedRule):
@@ -136,7 +138,7 @@ class FewestPending(TimedRule):
         self.state.pending[member] = 0
 
     def fits_int64(self, choices: int) -> bool:
-        return int(max(self.state.pending)) + choices < INT64_END
+        return 2 * (int(max(self.state.pending)) + choices) + 1 < INT64_END
 
     def compare(self, members: Sequence[int], names: Sequence[str]) -> Comparison:
         s = self.state
