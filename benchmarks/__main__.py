@@ -9,13 +9,14 @@ from pathlib import Path
 
 from benchmarks.timing import Line
 
-PARTS = "abcdefghij"
+PARTS = "abcdefghijk"
 ON_SPARK = {
     "a": ["on_spark"],
     "b": ["on_spark"],
     "g": ["policies"],
     "h": ["broadcast", "groups"],
     "i": ["report"],
+    "k": ["scenarios"],
     "d": ["on_spark"],
 }
 """The parts that need Spark, in the order in which they run, and the modules of each."""
@@ -27,7 +28,7 @@ def main() -> None:
     """Print a line for each ratio."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     parser.add_argument(
-        "parts", nargs="*", default=list(PARTS), help="which of a b c d e f g h i j"
+        "parts", nargs="*", default=list(PARTS), help="which of a b c d e f g h i j k"
     )
     parser.add_argument("--rows", type=int, default=10_000_000)
     parser.add_argument("--runs", type=int, default=3)

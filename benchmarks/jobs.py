@@ -11,9 +11,11 @@ from pyspark.sql import functions as F
 
 from benchmarks import data
 from fairlead import Cluster, report
+from fairlead.comparison import Comparison
+from fairlead.compiled.router import Plan
 from fairlead.config.changes import load_changes
 from fairlead.config.clusters import load_clusters
-from fairlead.pipeline import dispatch
+from fairlead.pipeline import dispatch, replay
 from fairlead.pipeline.deliver import Delivery
 from fairlead.pipeline.read import read
 from fairlead.summary import Summary
@@ -27,7 +29,7 @@ class Jobs:
         self.folder = folder
         self.out = str(folder / "out")
         self.stages: dict[str, float] = {}
-        """Seconds of each stage of the last dispatch."""
+        """Seconds of each stage of the last run."""
 
     def write(self, table: DataFrame) -> None:
         shutil.rmtree(self.out, ignore_errors=True)
@@ -83,6 +85,24 @@ class Jobs:
                     delivery.write_text(report.NAME, report.render(summary.as_plain()))
             delivery.finish()
         return summary
+
+    def replay(
+        self, source: Path, clusters: Sequence[Cluster], *, drop: Sequence[str] = ()
+    ) -> Comparison:
+        """A scenario for each cluster, without a report."""
+        shutil.rmtree(self.out, ignore_errors=True)
+        self.stages = {}
+        with Delivery(self.out, overwrite=False) as delivery:
+            found = replay.run(
+                self.spark,
+                read(self.spark, str(source), drop=drop),
+                {f"s{k}": Plan([each], []) for k, each in enumerate(clusters)},
+                delivery,
+                where=str(source),
+                progress=self._timed,
+            )
+            delivery.finish()
+        return found
 
     @contextmanager
     def _timed(self, stage: str) -> Iterator[None]:
