@@ -177,6 +177,8 @@ def on_spark(
     from fairlead.pipeline.dispatch import prepare
 
     clusters, rows, changes = together(scenarios)
+    for row in rows[:1]:
+        row.setdefault("service_time", 0)  # a column is asked for, even if nobody needs it
     frame = spark.createDataFrame(table(rows[::-1])).repartition(partitions)
     ready, _ = prepare(frame, clusters, changes, rows_a_block=rows_a_block)
     decided = ready.decisions.select("id", "destination", "outcome", "sequence").collect()

@@ -109,7 +109,7 @@ def _stamp(kernel: ModuleType, *more: ModuleType) -> str:
     """A word for the sources and the constants: what is compiled of one holds those of others."""
     functions = (*kernel.CHOSEN, *kernel.BASE, *kernel.OF_A_RULE)
     files = {function.__code__.co_filename for function in functions}
-    files |= {module.__file__ for module in more if module.__file__}
+    files |= {path for module in more if (path := getattr(module, "__file__", None))}
     found = 0
     for path in sorted(files):
         found = crc32(Path(path).read_bytes(), found)
