@@ -15,6 +15,9 @@ settings.register_profile("default", deadline=None)
 settings.register_profile("ci", deadline=None, derandomize=True, print_blob=True)
 settings.load_profile("ci" if os.environ.get("CI") else "default")
 
+# Tests are many small jobs: what a JVM spends on compiling well, and on threads, is never earned.
+os.environ.setdefault("SPARK_SUBMIT_OPTS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
+
 CONNECT_SERVER = """
 from fairlead.pipeline.session import session
 
@@ -41,7 +44,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 @pytest.fixture(scope="session")
 def spark() -> Iterator[SparkSession]:
     """The one Spark session of this test process."""
-    running = session("local[2]")
+    running = session("local[2]", **{"spark.driver.memory": "2g"})
     yield running
     running.stop()
 
