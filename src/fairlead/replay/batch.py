@@ -87,7 +87,9 @@ class Told(NamedTuple):
     @classmethod
     def together(cls, parts: Iterable[Told]) -> Told:
         """Several, one after another."""
-        every = list(parts) or [cls(*(np.empty(0, np.int64) for _ in cls._fields))]
+        every = [part for part in parts if len(part.messages)]
+        if not every:
+            return cls(*(np.empty(0, np.int64) for _ in cls._fields))
         if len(every) == 1:
             return every[0]
         return cls(*(np.concatenate(columns) for columns in zip(*every, strict=True)))

@@ -77,7 +77,8 @@ class Replays:
                 run.know(tenants, groups, bonds)
             mine = runs == place
             run.feed(batch if mine.all() else batch.at(np.flatnonzero(mine)))
-        self._end_odd(batch.at(np.flatnonzero(runs == NONE)), codes[runs == NONE])
+        if (odd := runs == NONE).any():
+            self._end_odd(batch.at(np.flatnonzero(odd)), codes[odd])
 
     def _keys(self, batch: Batch, sequence: Int64s) -> Int64s:
         """A message without a key is chosen for by its place in its stream."""
