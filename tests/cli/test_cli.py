@@ -233,10 +233,13 @@ def test_check(desk: Desk) -> None:
 
 
 def test_check_of_awkward_names(desk: Desk) -> None:
-    names = [*AWKWARD, "[bold]", "[/x]", "\x1b[31m"]
-    assert desk.run("check", desk.write("odd [b].toml", msmq(dict.fromkeys(names, 1)))) == 0
+    names = [*AWKWARD, "[bold]", "[/x]", "\x1b[31m", ":bug:"]
+    pool = f"name = {toml_text('[red]x')}\n{msmq(dict.fromkeys(names, 1))}"
+    assert desk.run("check", desk.write("odd [b].toml", pool)) == 0
+    assert desk.out.startswith("[red]x: msmq, ")
     assert "\x1b" not in desk.out
     assert "[bold]" in desk.out
+    assert ":bug:" in desk.out
     assert "a\\nb" in desk.out
 
 

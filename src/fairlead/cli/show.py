@@ -23,9 +23,9 @@ PIPED_WIDTH: Final = 1_000_000
 
 def console() -> Console:
     """Where results are printed: pretty on a terminal, plain lines when piped."""
-    found = Console(highlight=False, soft_wrap=False)
+    found = Console(highlight=False, emoji=False, soft_wrap=False)
     if not found.is_terminal:
-        found = Console(highlight=False, width=PIPED_WIDTH, no_color=True)
+        found = Console(highlight=False, emoji=False, width=PIPED_WIDTH, no_color=True)
     return found
 
 
@@ -76,7 +76,8 @@ def show_cluster(path: Path) -> None:
     """The effective policy of each cluster of a file, in words."""
     out = console()
     for words in map(in_words, load_clusters(path)):
-        out.print(f"[bold]{words.cluster}[/bold]: {words.policy}, {words.about}", markup=True)
+        name = printable(words.cluster)
+        out.print(f"[bold]{name}[/bold]: {words.policy}, {words.about}", markup=True)
         for k, line in enumerate(words.steps, 1):
             out.print(f"  {k:2}. {line}", markup=False)
         if words.note:
