@@ -1,5 +1,6 @@
 """Replay on Spark: as in memory, whatever the partitioning; and what it counts of what it wrote."""
 
+from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
 from random import Random
@@ -13,7 +14,7 @@ from fairlead import Change, Cluster, route
 from fairlead.compiled.router import Plan
 from fairlead.errors import MessageError
 from fairlead.pipeline.deliver import Delivery
-from fairlead.pipeline.replay import Replayed, replay, run
+from fairlead.pipeline.replay import Replayed, Scale, replay, run
 from fairlead.replay.table import replay as in_memory
 
 SECOND = 1_000_000
@@ -150,7 +151,27 @@ def test_bad_rows_are_rejected_each_with_its_reason(spark: SparkSession) -> None
 def test_a_table_without_service_times_is_refused(spark: SparkSession) -> None:
     messages = spark.createDataFrame([("a", 1.0)], ["id", "time"])
     with pytest.raises(MessageError, match=r"no column 'service_time', found: id, time; a replay"):
-        Replayed(messages, {"only": Plan([cluster("weighted")], [])})
+        replay(messages, {"only": Plan([cluster("weighted")], [])})
+
+
+def test_a_scenario_that_cannot_be_is_refused_before_any_is_replayed(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    several = {
+        "as it is": Plan([cluster("weighted")], []),
+        "less": Plan([cluster("rendezvous", options={"key": "producer"})], []),
+    }
+    with Delivery(str(tmp_path / "out"), overwrite=False) as delivery:
+        with pytest.raises(MessageError, match="no column 'producer'"):
+            run(
+                spark,
+                spread(spark, traffic(1), 1),
+                several,
+                delivery,
+                where="messages",
+                scaled={"less": Scale(Decimal("0.5"))},
+            )
+        assert not list(delivery.making.iterdir())
 
 
 def test_the_comparison_counts_what_was_written(spark: SparkSession, tmp_path: Path) -> None:

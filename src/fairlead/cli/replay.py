@@ -92,7 +92,7 @@ def run_replay(
             asked.plans,
             delivery,
             where=messages,
-            scaled={name: pipeline.Traffic(*each) for name, each in asked.scaled.items()},
+            scaled={name: pipeline.Scale(*each) for name, each in asked.scaled.items()},
             file_format=file_format,
             command=command,
             progress=stages,

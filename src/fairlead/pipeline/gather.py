@@ -7,7 +7,7 @@ blocks one after another, and keeps what it needs of each only while it is there
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, Final
 
@@ -48,7 +48,6 @@ class Gathered:
     dated: bool
     """Whether times are dates, not plain seconds."""
     period: tuple[int, int] | None = None
-    columns: list[str] = field(default_factory=list)
 
     def codes_in(self, plan: Plan) -> list[int]:
         """By code: the class in a plan, which learns its classes here."""

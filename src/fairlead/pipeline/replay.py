@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import logging
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
 from decimal import Decimal
@@ -44,8 +44,7 @@ from fairlead.pipeline.waits import compared
 from fairlead.replay.batch import Told, Traits
 from fairlead.replay.heap import NONE
 from fairlead.replay.memory import NEVER
-from fairlead.replay.traffic import Lane
-from fairlead.replay.traffic import Traffic as Lanes
+from fairlead.replay.traffic import Lane, Lanes
 from fairlead.replay.words import NOBODY_CODE, ROUTED_CODE, WORDS
 
 log = logging.getLogger("fairlead")
@@ -68,13 +67,15 @@ class Replayed:
         messages: DataFrame,
         plans: Mapping[str, Plan],
         *,
-        where: str = "messages",
         rows_a_block: int = ROWS_A_BLOCK,
         progress: Progress = lambda _: nullcontext(),
     ) -> None:
-        """`plans`: by the scenario's name. Raises MessageError."""
+        """`messages`: a table that nothing is to be said against (see `_check`).
+
+        `plans`: by the scenario's name.
+        """
         self.plans = dict(plans)
-        self.columns = own_columns(_checked(messages, where, list(plans.values())))
+        self.columns = own_columns(messages)
         every = list(self.plans.values())
         accepted = accept(messages, *every, worked=True)
         with progress("check ids"):
@@ -89,7 +90,7 @@ class Replayed:
 
     @property
     def decisions(self) -> DataFrame:
-        """A row for each attempt of each message in each scenario, with SCENARIO and NUMBER."""
+        """A row for each attempt of each message in each scenario, which SCENARIO numbers."""
         told = simulated(self.good, self.gathered, self.plans)
         own = [quoted(name) for name in self.columns]
         messages = numbered(self.good, self.gathered).select(NUMBER, BLOCK, *own)
@@ -139,7 +140,8 @@ class Replayed:
         return bad.select(*own, F.col(REASON).alias("reason"))
 
 
-def _checked(messages: DataFrame, where: str, plans: Sequence[Plan]) -> DataFrame:
+def _check(messages: DataFrame, where: str, plans: Iterable[Plan]) -> None:
+    """Refuse a table that cannot be replayed under these plans. Raises MessageError."""
     checked(messages, where)
     advice = "; map one with --column {}=…"
     for name in WORKED:
@@ -155,7 +157,6 @@ def _checked(messages: DataFrame, where: str, plans: Sequence[Plan]) -> DataFram
         )
     for plan in plans:
         check_columns(plan, messages.columns, where, advice)
-    return messages
 
 
 def simulated(good: DataFrame, found: Gathered, plans: Mapping[str, Plan]) -> DataFrame:
@@ -226,15 +227,17 @@ def replay(messages: DataFrame, plans: Mapping[str, Plan]) -> DataFrame:
     `plans`: by the scenario's name.
 
     Returns a row for each attempt of each message, with `scenario` and all that a replay tells
-    (see `fairlead.replay.table.replay`). Rows that are no messages are left out.
+    (see `fairlead.replay.table.replay`). Rows that are no messages are left out. Raises
+    MessageError.
     """
+    _check(messages, "messages", plans.values())
     found = Replayed(messages, plans)
     names = F.from_json(F.lit(json.dumps(list(plans))), "array<string>")
     scenario = F.element_at(names, F.col(SCENARIO) + 1).alias("scenario")
     return found.decisions.select(scenario, "*").drop(SCENARIO)
 
 
-class Traffic(NamedTuple):
+class Scale(NamedTuple):
     """How much of the recorded traffic there is: each message so many times, on average."""
 
     rate: Decimal = Decimal(1)
@@ -248,7 +251,7 @@ def run(
     delivery: Delivery,
     *,
     where: str,
-    scaled: Mapping[str, Traffic] | None = None,
+    scaled: Mapping[str, Scale] | None = None,
     file_format: str = "parquet",
     rows_a_block: int = ROWS_A_BLOCK,
     command: str | None = None,
@@ -257,20 +260,21 @@ def run(
     """Replay a table into a delivery, which the caller finishes: a folder for each scenario.
 
     `scaled`: scenarios that have more or less traffic than was recorded. `command`: what a report
-    is to show as the way to this run; None: nobody wants a report.
+    is to show as the way to this run; None: nobody wants a report. Raises MessageError.
     """
     began = time.monotonic()
+    _check(messages, where, plans.values())
     folders = dict(zip(plans, folder_names(plans), strict=True))
     given = scaled or {}
-    several: dict[Traffic, dict[str, Plan]] = {}
+    several: dict[Scale, dict[str, Plan]] = {}
     for name, plan in plans.items():
-        several.setdefault(given.get(name, Traffic()), {})[name] = plan
+        several.setdefault(given.get(name, Scale()), {})[name] = plan
     found: dict[str, Scenario] = {}
     told: Gathered | None = None
     rejections: dict[str, int] = {}
-    for traffic, own in several.items():
-        table = scale_rate(_checked(messages, where, list(own.values())), *traffic)
-        ready = Replayed(table, own, where=where, rows_a_block=rows_a_block, progress=progress)
+    for scale, own in several.items():
+        table = scale_rate(messages, *scale)
+        ready = Replayed(table, own, rows_a_block=rows_a_block, progress=progress)
         with progress("replay and write"):
             schema = _write(ready, delivery, folders, file_format)
         with progress("measure"):
@@ -287,7 +291,7 @@ def run(
         if not any(plan.fans_out for plan in own.values()):
             for scenario in each:
                 check_nothing_lost(sum(gathered.sizes), scenario.messages, 0)
-        if told is None or traffic == Traffic():
+        if told is None or scale == Scale():
             told, rejections = gathered, _write_rejected(ready, delivery, spark, file_format)
     result = Comparison(
         read=sum(told.sizes) + told.rejected if told else 0,

@@ -32,7 +32,7 @@ class Lane(NamedTuple):
     """By the code that a message has in the traffic: its class in the plan."""
 
 
-class Traffic:
+class Lanes:
     """Several replays of the same messages, which go through all of them piece by piece."""
 
     def __init__(self, lanes: Sequence[Lane], traits: Traits) -> None:
