@@ -12,14 +12,12 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
 from decimal import Decimal
-from functools import reduce
 from typing import Final, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
-from pyspark.sql.types import StructType
 
 from fairlead.balance.message import WORKED
 from fairlead.balance.objects import listed
@@ -49,7 +47,8 @@ from fairlead.replay.words import NOBODY_CODE, ROUTED_CODE, WORDS
 
 log = logging.getLogger("fairlead")
 
-TOGETHER: Final = ".all"
+TOGETHER: Final = "~all"
+"""Where the decisions of all scenarios are first; no scenario's folder is called so."""
 REJECTED: Final = "rejected"
 NOT_SCENARIOS: Final = (REJECTED, "report.html", "comparison.json", "summary.json")
 
@@ -265,40 +264,35 @@ def run(
     began = time.monotonic()
     _check(messages, where, plans.values())
     folders = dict(zip(plans, folder_names(plans), strict=True))
-    given = scaled or {}
-    several: dict[Scale, dict[str, Plan]] = {}
-    for name, plan in plans.items():
-        several.setdefault(given.get(name, Scale()), {})[name] = plan
-    found: dict[str, Scenario] = {}
-    told: Gathered | None = None
+    scenarios: dict[str, Scenario] = {}
+    recorded: Gathered | None = None
     rejections: dict[str, int] = {}
-    for scale, own in several.items():
+    for scale, own in _by_scale(plans, scaled or {}):
         table = scale_rate(messages, *scale)
         ready = Replayed(table, own, rows_a_block=rows_a_block, progress=progress)
+        gathered = ready.gathered
         with progress("replay and write"):
-            schema = _write(ready, delivery, folders, file_format)
+            decisions = ready.decisions
+            delivery.write(decisions, TOGETHER, file_format, by=SCENARIO)
         with progress("measure"):
-            parts = [
-                keep.load(spark, delivery.path(f"{folders[name]}/decisions"), file_format, schema)
-                for name in own
-            ]
-            numbered_ = [part.withColumn(SCENARIO, F.lit(k)) for k, part in enumerate(parts)]
-            written = reduce(DataFrame.unionByName, numbered_)
-            gathered = ready.gathered
-            period, dated = gathered.period, gathered.dated
-            each = compared(list(own), written, list(own.values()), period, dated=dated)
-            found.update({scenario.name: scenario for scenario in each})
-        if not any(plan.fans_out for plan in own.values()):
-            for scenario in each:
+            written = keep.load(spark, delivery.path(TOGETHER), file_format, decisions.schema)
+            every, period = list(own.values()), gathered.period
+            found = compared(list(own), written, every, period, dated=gathered.dated)
+        if not any(plan.fans_out for plan in every):
+            for scenario in found:
                 check_nothing_lost(sum(gathered.sizes), scenario.messages, 0)
-        if told is None or scale == Scale():
-            told, rejections = gathered, _write_rejected(ready, delivery, spark, file_format)
+        scenarios.update({scenario.name: scenario for scenario in found})
+        for k, name in enumerate(own):
+            delivery.move(f"{TOGETHER}/{SCENARIO}={k}", f"{folders[name]}/decisions")
+        delivery.remove(TOGETHER)
+        if recorded is None:
+            recorded, rejections = gathered, _write_rejected(ready, delivery, spark, file_format)
     result = Comparison(
-        read=sum(told.sizes) + told.rejected if told else 0,
-        rejected=told.rejected if told else 0,
+        read=sum(recorded.sizes) + recorded.rejected if recorded else 0,
+        rejected=recorded.rejected if recorded else 0,
         rejections=rejections,
         scenarios=[
-            replace(found[name], changes=changes(plan.changes)) for name, plan in plans.items()
+            replace(scenarios[name], changes=changes(plan.changes)) for name, plan in plans.items()
         ],
         seconds=round(time.monotonic() - began, 3),
         made=None if command is None else made(where, command),
@@ -311,24 +305,21 @@ def run(
     return result
 
 
-def _write(
-    ready: Replayed, delivery: Delivery, folders: Mapping[str, str], file_format: str
-) -> StructType:
-    """Write the decisions of all scenarios of one traffic at once; returns their columns."""
-    decisions = ready.decisions
-    delivery.write(decisions, TOGETHER, file_format, by=SCENARIO)
-    for k, name in enumerate(ready.plans):
-        delivery.move(f"{TOGETHER}/{SCENARIO}={k}", f"{folders[name]}/decisions")
-    delivery.remove(TOGETHER)
-    return decisions.drop(SCENARIO).schema
+def _by_scale(
+    plans: Mapping[str, Plan], scaled: Mapping[str, Scale]
+) -> list[tuple[Scale, dict[str, Plan]]]:
+    """The plans that get the same traffic, together; the recorded traffic first, if any gets it."""
+    found: dict[Scale, dict[str, Plan]] = {}
+    for name, plan in plans.items():
+        found.setdefault(scaled.get(name, Scale()), {})[name] = plan
+    return sorted(found.items(), key=lambda each: each[0] != Scale())
 
 
 def _write_rejected(
     ready: Replayed, delivery: Delivery, spark: SparkSession, file_format: str
 ) -> dict[str, int]:
-    """Write the rows that are no messages, once; returns how many, by reason."""
+    """Write the rows that are no messages; returns how many, by reason."""
     bad = ready.rejected
-    delivery.remove(REJECTED)
     delivery.write(bad if ready.gathered.rejected else bad.limit(0), REJECTED, file_format)
     if not ready.gathered.rejected:
         return {}
