@@ -75,7 +75,7 @@ def test_scenarios_side_by_side(desk: Desk, spark: SparkSession) -> None:
 def test_two_files_are_two_scenarios(desk: Desk, spark: SparkSession) -> None:
     assert replay(desk, "-c", desk / "fifo.toml", "--format", "csv") == 0
     names = {each.name for each in (desk.folder / "o").iterdir()}
-    assert names >= {"pool", "fifo", "rejected", "comparison.json", "summary.json"}
+    assert names == {"pool", "fifo", "rejected", "comparison.json", "report.html"}
     assert desk.run("whatif", desk / "o/fifo", "--promote", "g1", "--at", "5") == 2
     assert "order.discipline: found fifo, allowed: priority" in desk.err
 
@@ -92,10 +92,10 @@ def test_a_page_is_left_unless_nobody_wants_it(desk: Desk, spark: SparkSession) 
     assert told["made"]["command"] == f"fairlead {' '.join(asked)} {desk / 'o'}"
     for scenario in told["scenarios"]:
         assert scenario["changes"]["first"][0]["changes"] == ["A enabled → false"]
-    assert desk.run(*asked, desk / "plain", "--no-report") == 0, desk.err
+    assert desk.run(*asked, desk / "o", "--no-report", "--overwrite") == 0, desk.err
     assert "report" not in desk.out + desk.err
-    assert not (desk.folder / "plain" / "report.html").exists()
-    plain = json.loads((desk.folder / "plain" / "comparison.json").read_text(encoding="utf-8"))
+    assert not (desk.folder / "o" / "report.html").exists()
+    plain = json.loads((desk.folder / "o" / "comparison.json").read_text(encoding="utf-8"))
     assert "made" not in plain
     digests = [[each["digest"] for each in found["scenarios"]] for found in (told, plain)]
     assert digests[0] == digests[1]

@@ -56,7 +56,7 @@ def run_diff(
         raise UserError("--overwrite says what to do with --out DIR, which is not given")
     if out is not None and Path(out).resolve() in (before.resolve(), after.resolve()):
         raise UserError(f"--out {out}: found a run that is compared, allowed: another folder")
-    from fairlead.pipeline.deliver import Delivery
+    from fairlead.pipeline.deliver import SUMMARY, Delivery
     from fairlead.pipeline.keep import read_journal
 
     journals = [read_journal(folder) for folder in (before, after)]
@@ -78,7 +78,7 @@ def run_diff(
         if made is not None:
             with stages("write"):
                 made.write(pipeline.moved(compared), "moved", "parquet")
-                made.write_json("summary.json", found.as_plain())
+                made.write_json(SUMMARY, found.as_plain())
                 made.finish()
     _print(found, before, after)
     if out:

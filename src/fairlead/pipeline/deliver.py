@@ -30,8 +30,9 @@ OPTIONS: Final[Mapping[str, Mapping[str, str]]] = {
     "csv": {**CSV, **TIMES},
     "json": {"ignoreNullFields": "false", **TIMES},
 }
-
-
+SUMMARY: Final = "summary.json"
+COMPARISON: Final = "comparison.json"
+"""What a run found; a folder has one of them where one of ours wrote it."""
 NUMBERS: Final = re.compile(r"\[\n[-\d.,\s]+\]")
 """A list of numbers in JSON; inside a text a line break would be escaped."""
 
@@ -59,7 +60,7 @@ class Delivery:
         if self.final.is_dir() and any(self.final.iterdir()) and not _ours(self.final):
             raise OutputError(
                 f"{out}: --overwrite replaces only a folder that an earlier run wrote "
-                "(this one has no summary.json)"
+                f"(this one has no {SUMMARY} and no {COMPARISON})"
             )
         if not self.final.parent.is_dir():
             raise OutputError(f"{out}: the folder {self.final.parent} does not exist")
@@ -133,7 +134,7 @@ class Delivery:
 
 
 def _ours(folder: Path) -> bool:
-    return (folder / "summary.json").is_file()
+    return any((folder / name).is_file() for name in (SUMMARY, COMPARISON))
 
 
 def _on_one_line(numbers: re.Match[str]) -> str:

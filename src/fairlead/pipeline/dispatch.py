@@ -28,7 +28,7 @@ from fairlead.pipeline.blocks import ROWS_A_BLOCK, cut, sample
 from fairlead.pipeline.columns import REASON, quoted
 from fairlead.pipeline.count import count, count_for_report
 from fairlead.pipeline.count import messages as messages_of
-from fairlead.pipeline.deliver import Delivery
+from fairlead.pipeline.deliver import SUMMARY, Delivery
 from fairlead.pipeline.facts import made
 from fairlead.pipeline.measure import check_nothing_lost, digest, outcomes, phases
 from fairlead.pipeline.read import checked, own_columns
@@ -222,6 +222,6 @@ def run(
         facts=facts,
     )
     keep.journal(delivery, ready, file_format)
-    delivery.write_json("summary.json", summary.as_plain())
+    delivery.write_json(SUMMARY, summary.as_plain())
     log.info("dispatched", extra={"read": total, "outcomes": ended})
     return summary

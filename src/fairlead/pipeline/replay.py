@@ -31,7 +31,7 @@ from fairlead.pipeline.accept import accept
 from fairlead.pipeline.begin import Progress
 from fairlead.pipeline.blocks import ROWS_A_BLOCK, cut, sample
 from fairlead.pipeline.columns import BLOCK, NUMBER, REASON, SCENARIO, quoted
-from fairlead.pipeline.deliver import Delivery
+from fairlead.pipeline.deliver import COMPARISON, Delivery
 from fairlead.pipeline.facts import changes, made
 from fairlead.pipeline.gather import Gathered, gather, numbered, packed, pieces
 from fairlead.pipeline.measure import check_nothing_lost
@@ -50,7 +50,7 @@ log = logging.getLogger("fairlead")
 TOGETHER: Final = "~all"
 """Where the decisions of all scenarios are first; no scenario's folder is called so."""
 REJECTED: Final = "rejected"
-NOT_SCENARIOS: Final = (REJECTED, "report.html", "comparison.json", "summary.json")
+NOT_SCENARIOS: Final = (REJECTED, "report.html", COMPARISON)
 
 SIMULATED: Final = (
     f"{SCENARIO} int, {NUMBER} long, sequence long, outcome int, label int, attempt int, "
@@ -299,8 +299,7 @@ def run(
     )
     for name, plan in plans.items():
         keep.scenario(delivery, folders[name], plan, file_format)
-    delivery.write_json("comparison.json", result.as_plain())
-    delivery.write_json("summary.json", result.as_plain())
+    delivery.write_json(COMPARISON, result.as_plain())
     log.info("replayed", extra={"read": result.read, "scenarios": list(plans)})
     return result
 
