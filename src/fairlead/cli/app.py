@@ -3,13 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from fairlead.cli.arguments import command_line
 from fairlead.cli.faults import guarded
+from fairlead.cli.options import (
+    Changes,
+    Columns,
+    Drop,
+    Format,
+    InputFormat,
+    Master,
+    Messages,
+    NoReport,
+    NumberRows,
+    Out,
+    Overwrite,
+    ReadOptions,
+    Written,
+)
+from fairlead.cli.table import Table
 
 app = typer.Typer(
     name="fairlead",
@@ -22,36 +38,10 @@ app = typer.Typer(
 )
 
 
-class Written(StrEnum):
-    """Formats of results."""
-
-    parquet = "parquet"
-    csv = "csv"
-    json = "json"
-
-
-class Read(StrEnum):
-    """Formats of messages."""
-
-    csv = "csv"
-    json = "json"
-    parquet = "parquet"
-    text = "text"
-    orc = "orc"
-
-
 ClusterFile = Annotated[
     Path,
     typer.Option(
         "--cluster", "-c", metavar="FILE", help="The cluster file (TOML), or a folder of them."
-    ),
-]
-Master = Annotated[
-    str | None,
-    typer.Option(
-        metavar="URL",
-        help="Spark: `local[4]`, `spark://host:7077`, `yarn`, `sc://host:15002` (Connect). "
-        "Default: all cores of this machine.",
     ),
 ]
 
@@ -83,52 +73,21 @@ def main(
 @app.command(rich_help_panel="Decide")
 def dispatch(
     context: typer.Context,
-    messages: Annotated[str, typer.Argument(metavar="MESSAGES", help="A file or a folder.")],
+    messages: Messages,
     cluster: ClusterFile,
-    out: Annotated[
-        str, typer.Option("--out", "-o", metavar="DIR", help="Where the results go; a new folder.")
-    ],
-    changes: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE", help="What happened to the cluster: time,target,attribute,value."
-        ),
-    ] = None,
-    column: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--column",
-            metavar="NAME=EXPR",
-            help="A column as a Spark SQL expression of the table's own; repeatable.",
-        ),
-    ] = None,
-    drop: Annotated[
-        list[str] | None,
-        typer.Option("--drop", metavar="NAME", help="Leave a column out; repeatable."),
-    ] = None,
-    number_rows: Annotated[
-        bool,
-        typer.Option("--number-rows", help="Make `id` from the file's name and the row's number."),
-    ] = False,
-    input_format: Annotated[
-        Read | None, typer.Option(help="If the file's ending does not tell.")
-    ] = None,
-    read_option: Annotated[
-        list[str] | None,
-        typer.Option(metavar="NAME=VALUE", help="An option of Spark's reader; repeatable."),
-    ] = None,
-    format: Annotated[  # noqa: A002 - the option is called so
-        Written, typer.Option("--format", help="Format of the results.")
-    ] = Written.parquet,
+    out: Out,
+    changes: Changes = None,
+    column: Columns = None,
+    drop: Drop = None,
+    number_rows: NumberRows = False,
+    input_format: InputFormat = None,
+    read_option: ReadOptions = None,
+    format: Format = Written.parquet,  # noqa: A002 - the option is called so
     trust_ids: Annotated[
         bool, typer.Option("--trust-ids", help="Do not look for duplicate ids.")
     ] = False,
-    overwrite: Annotated[
-        bool, typer.Option("--overwrite", help="Replace the results of an earlier run.")
-    ] = False,
-    no_report: Annotated[
-        bool, typer.Option("--no-report", help="Do not make `report.html`.")
-    ] = False,
+    overwrite: Overwrite = False,
+    no_report: NoReport = False,
     master: Master = None,
 ) -> None:
     """Route a whole table of messages on Spark, as the live balancer would.
@@ -141,18 +100,12 @@ def dispatch(
     Example: `fairlead dispatch calls.csv -c pool.toml -o routed --column "time=started_at"`
     """
     from fairlead.cli.dispatch import run_dispatch
-    from fairlead.cli.options import command_line
 
     run_dispatch(
-        messages,
+        Table.asked(messages, column, drop, number_rows, input_format, read_option),
         cluster,
         out,
         changes=changes,
-        columns=column or [],
-        drop=drop or [],
-        number_rows=number_rows,
-        input_format=input_format.value if input_format else None,
-        read_options=read_option or [],
         file_format=format.value,
         trust_ids=trust_ids,
         overwrite=overwrite,
@@ -164,7 +117,7 @@ def dispatch(
 @app.command(rich_help_panel="Decide")
 def replay(
     context: typer.Context,
-    messages: Annotated[str, typer.Argument(metavar="MESSAGES", help="A file or a folder.")],
+    messages: Messages,
     cluster: Annotated[
         list[Path],
         typer.Option(
@@ -174,41 +127,14 @@ def replay(
             help="A cluster file (or a folder of them); repeatable, each is a scenario.",
         ),
     ],
-    out: Annotated[
-        str, typer.Option("--out", "-o", metavar="DIR", help="Where the results go; a new folder.")
-    ],
-    changes: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE", help="What happened to the cluster: time,target,attribute,value."
-        ),
-    ] = None,
-    column: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--column",
-            metavar="NAME=EXPR",
-            help="A column as a Spark SQL expression of the table's own; repeatable.",
-        ),
-    ] = None,
-    drop: Annotated[
-        list[str] | None,
-        typer.Option("--drop", metavar="NAME", help="Leave a column out; repeatable."),
-    ] = None,
-    number_rows: Annotated[
-        bool,
-        typer.Option("--number-rows", help="Make `id` from the file's name and the row's number."),
-    ] = False,
-    input_format: Annotated[
-        Read | None, typer.Option(help="If the file's ending does not tell.")
-    ] = None,
-    read_option: Annotated[
-        list[str] | None,
-        typer.Option(metavar="NAME=VALUE", help="An option of Spark's reader; repeatable."),
-    ] = None,
-    format: Annotated[  # noqa: A002 - the option is called so
-        Written, typer.Option("--format", help="Format of the results.")
-    ] = Written.parquet,
+    out: Out,
+    changes: Changes = None,
+    column: Columns = None,
+    drop: Drop = None,
+    number_rows: NumberRows = False,
+    input_format: InputFormat = None,
+    read_option: ReadOptions = None,
+    format: Format = Written.parquet,  # noqa: A002 - the option is called so
     scenarios: Annotated[
         Path | None,
         typer.Option(metavar="FILE", help="A file of scenarios: how they differ from the cluster."),
@@ -230,12 +156,8 @@ def replay(
             help="End with status 3 if it holds in any scenario, such as 'p99_wait > 2s'.",
         ),
     ] = None,
-    overwrite: Annotated[
-        bool, typer.Option("--overwrite", help="Replace the results of an earlier run.")
-    ] = False,
-    no_report: Annotated[
-        bool, typer.Option("--no-report", help="Do not make `report.html`.")
-    ] = False,
+    overwrite: Overwrite = False,
+    no_report: NoReport = False,
     master: Master = None,
 ) -> None:
     """Replay recorded messages on Spark: who would have waited how long, in each scenario.
@@ -252,19 +174,13 @@ def replay(
 
     Example: `fairlead replay calls.csv -c pool.toml -c pool-new.toml -o replayed`
     """
-    from fairlead.cli.options import command_line
     from fairlead.cli.replay import run_replay
 
     status = run_replay(
-        messages,
+        Table.asked(messages, column, drop, number_rows, input_format, read_option),
         cluster,
         out,
         changes=changes,
-        columns=column or [],
-        drop=drop or [],
-        number_rows=number_rows,
-        input_format=input_format.value if input_format else None,
-        read_options=read_option or [],
         file_format=format.value,
         scenario_file=scenarios,
         scale=scale_rate,
@@ -317,9 +233,7 @@ def diff(
             help="End with status 3 if it holds, such as 'moved > 5%'; repeatable.",
         ),
     ] = None,
-    overwrite: Annotated[
-        bool, typer.Option("--overwrite", help="Replace the results of an earlier run.")
-    ] = False,
+    overwrite: Overwrite = False,
     master: Master = None,
 ) -> None:
     """Compare two runs: which messages and groups moved, who gains, who loses.

@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from fairlead import report
+from fairlead.cli.arguments import command_line
 from fairlead.cli.dispatch import print_summary, write_report
 from fairlead.cli.explain import explain_made
-from fairlead.cli.options import command_line
 from fairlead.cli.progress import Stages
 from fairlead.cli.show import console
 from fairlead.config.changes import load_changes

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 from fairlead import report
 from fairlead.balance.change import Change
-from fairlead.cli.options import pairs
 from fairlead.cli.progress import Stages
 from fairlead.cli.show import console, filled, print_table, printable
+from fairlead.cli.table import Table
 from fairlead.config.changes import load_changes
 from fairlead.config.clusters import load_clusters
 from fairlead.report.words import date
@@ -26,16 +26,11 @@ MOST_SHARES = 20
 
 
 def run_dispatch(
-    messages: str,
+    table: Table,
     cluster: Path,
     out: str,
     *,
     changes: Path | None,
-    columns: Sequence[str],
-    drop: Sequence[str],
-    number_rows: bool,
-    input_format: str | None,
-    read_options: Sequence[str],
     file_format: str,
     trust_ids: bool,
     overwrite: bool,
@@ -47,42 +42,30 @@ def run_dispatch(
     `command`: the line that a report shows as the way to this run; None: no report.
     """
     clusters = load_clusters(cluster)
-    mapped = pairs("--column", columns)
-    options = pairs("--read-option", read_options)
     happened = changes_from(changes)
     from fairlead.compiled.router import Plan
     from fairlead.pipeline.deliver import Delivery
-    from fairlead.pipeline.read import read, readable
 
     if command is not None:
         report.check_installed()
     Plan(clusters, happened)
-    readable(messages, input_format)
+    table.refuse()
     with Delivery(out, overwrite=overwrite) as delivery, Stages(7) as stages:
         with stages("start Spark"):
             from fairlead.pipeline import dispatch as pipeline
             from fairlead.pipeline.session import session
 
             spark = session(master)
-        rows = read(
-            spark,
-            messages,
-            input_format=input_format,
-            columns=mapped,
-            drop=drop,
-            number_rows=number_rows,
-            options=options,
-        )
         summary = pipeline.run(
             spark,
-            rows,
+            table.read(spark),
             clusters,
             happened,
             delivery,
-            where=messages,
+            where=table.where,
             file_format=file_format,
             trust_ids=trust_ids,
-            as_in_files=not number_rows,
+            as_in_files=not table.number_rows,
             command=command,
             progress=stages,
         )

@@ -9,7 +9,7 @@ from pathlib import Path
 from fairlead.balance.balancer import Balancer
 from fairlead.balance.decision import Decision
 from fairlead.balance.objects import hint, listed, on_one_line
-from fairlead.cli.options import pairs
+from fairlead.cli.arguments import pairs
 from fairlead.cli.show import console, print_table, printable, table
 from fairlead.config.clusters import load_clusters
 from fairlead.errors import UserError

@@ -11,9 +11,9 @@ from fairlead import report
 from fairlead.cli.diff import FAILED
 from fairlead.cli.dispatch import changes_from
 from fairlead.cli.gate import Gate, gate
-from fairlead.cli.options import pairs
 from fairlead.cli.progress import Stages
 from fairlead.cli.show import console, filled, print_table, printable
+from fairlead.cli.table import Table
 from fairlead.config.clusters import load_clusters
 from fairlead.config.scenarios import load_scenarios
 from fairlead.errors import UserError
@@ -38,16 +38,11 @@ MOST_OFTEN: Final = 1_000
 
 
 def run_replay(
-    messages: str,
+    table: Table,
     clusters: Sequence[Path],
     out: str,
     *,
     changes: Path | None,
-    columns: Sequence[str],
-    drop: Sequence[str],
-    number_rows: bool,
-    input_format: str | None,
-    read_options: Sequence[str],
     file_format: str,
     scenario_file: Path | None,
     scale: str,
@@ -62,36 +57,24 @@ def run_replay(
     `command`: the line that a report shows as the way to this run; None: no report.
     """
     gates = [gate(each, PART_OF, timed=TIMED) for each in fail_if]
-    mapped = pairs("--column", columns)
-    options = pairs("--read-option", read_options)
     asked = scenarios(clusters, changes, scenario_file, *rate_of(scale, seed))
     from fairlead.pipeline.deliver import Delivery
-    from fairlead.pipeline.read import read, readable
 
     if command is not None:
         report.check_installed()
-    readable(messages, input_format)
+    table.refuse()
     with Delivery(out, overwrite=overwrite) as delivery, Stages(7) as stages:
         with stages("start Spark"):
             from fairlead.pipeline import replay as pipeline
             from fairlead.pipeline.session import session
 
             spark = session(master)
-        rows = read(
-            spark,
-            messages,
-            input_format=input_format,
-            columns=mapped,
-            drop=drop,
-            number_rows=number_rows,
-            options=options,
-        )
         found = pipeline.run(
             spark,
-            rows,
+            table.read(spark),
             asked.plans,
             delivery,
-            where=messages,
+            where=table.where,
             scaled={name: pipeline.Scale(*each) for name, each in asked.scaled.items()},
             file_format=file_format,
             command=command,

@@ -1,0 +1,40 @@
+"""Arguments as texts: NAME=VALUE, and the line that gives them to a shell."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Sequence
+
+from fairlead.errors import UserError
+
+IN_DOUBLE = re.compile(r'(["$`]|\\)')
+"""What still means something to a shell between double quotes."""
+
+
+def pairs(option: str, given: Sequence[str]) -> dict[str, str]:
+    """NAME=VALUE texts as a dict; a name may come once."""
+    found: dict[str, str] = {}
+    for each in given:
+        name, equals, value = each.partition("=")
+        if not equals or not name:
+            raise UserError(f"{option}: found {each!r}, allowed: NAME=VALUE")
+        if name in found:
+            raise UserError(f"{option} {name}: found twice, allowed: once")
+        found[name] = value
+    return found
+
+
+def command_line(arguments: Sequence[str]) -> str:
+    """The line that gives a shell these arguments.
+
+    >>> print(command_line(["fairlead", "--column", "id=concat_ws(' ', a, b)"]))
+    fairlead --column "id=concat_ws(' ', a, b)"
+    """
+    return " ".join(_quoted(each) for each in arguments)
+
+
+def _quoted(argument: str) -> str:
+    if "'" not in argument or "!" in argument:
+        return shlex.quote(argument)
+    return '"' + IN_DOUBLE.sub(r"\\\1", argument) + '"'
