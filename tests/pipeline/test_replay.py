@@ -8,12 +8,14 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from pyspark.errors import PythonException
 from pyspark.sql import DataFrame, Row, SparkSession
 
 from fairlead import Change, Cluster, route
 from fairlead.compiled.router import Plan
 from fairlead.errors import MessageError
 from fairlead.pipeline.deliver import Delivery
+from fairlead.pipeline.gather import numbered
 from fairlead.pipeline.replay import Replayed, Scale, replay, run
 from fairlead.replay.table import replay as in_memory
 
@@ -172,6 +174,13 @@ def test_a_scenario_that_cannot_be_is_refused_before_any_is_replayed(
                 scaled={"less": Scale(Decimal("0.5"))},
             )
         assert not list(delivery.making.iterdir())
+
+
+def test_a_table_that_changes_while_it_is_read_stops_the_job(spark: SparkSession) -> None:
+    found = Replayed(spread(spark, traffic(2, n=40), 2), {"only": Plan([cluster("weighted")], [])})
+    fewer = found.good.where("id != '0003'")
+    with pytest.raises(PythonException, match="the input changed while it was read"):
+        numbered(fewer, found.gathered).collect()
 
 
 def test_the_comparison_counts_what_was_written(spark: SparkSession, tmp_path: Path) -> None:

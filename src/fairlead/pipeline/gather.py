@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import accumulate, pairwise
 from typing import Any, Final
 
+import numpy as np
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
@@ -22,7 +23,7 @@ from fairlead.compiled.router import Plan
 from fairlead.pipeline.accept import SECONDS, text
 from fairlead.pipeline.blocks import Blocks
 from fairlead.pipeline.columns import BLOCK, CLASS, CONTROL, ID, KEY, NUMBER, SERVICE, TIME
-from fairlead.pipeline.route import in_blocks
+from fairlead.pipeline.route import NO_BLOCK, check_whole, in_blocks
 from fairlead.pipeline.survey import Survey, attribute_of
 from fairlead.replay import traffic
 from fairlead.replay.batch import Traits
@@ -185,25 +186,30 @@ def pieces(rows: bytes) -> pa.RecordBatch:
 
 
 def numbered(good: DataFrame, found: Gathered) -> DataFrame:
-    """The rows with NUMBER: the place of each in the order of all."""
-    starts = [0]
-    for size in found.sizes:
-        starts.append(starts[-1] + size)
+    """The rows with NUMBER: the place of each in the order of all.
+
+    A block that comes otherwise than it was counted stops the job.
+    """
+    sizes = found.sizes
+    starts = [0, *accumulate(sizes)]
 
     def number(batches: Iterator[pa.Array]) -> Iterator[pa.Array]:
-        current, upcoming = -1, 0
+        current, seen = NO_BLOCK, 0
         for batch in batches:
-            blocks = batch.to_numpy()
-            out = []
-            edges = [0, *((blocks[1:] != blocks[:-1]).nonzero()[0] + 1).tolist(), len(blocks)]
+            blocks = np.asarray(batch)
+            out = np.empty(len(blocks), np.int64)
+            edges = [0, *(np.flatnonzero(np.diff(blocks)) + 1).tolist(), len(blocks)]
             for low, high in pairwise(edges):
                 if high == low:
                     continue
                 if blocks[low] != current:
-                    current, upcoming = int(blocks[low]), starts[int(blocks[low])]
-                out.append(pa.array(range(upcoming, upcoming + high - low), pa.int64()))
-                upcoming += high - low
-            yield pa.concat_arrays(out) if out else pa.array([], pa.int64())
+                    check_whole(current, seen, sizes)
+                    current, seen = int(blocks[low]), 0
+                first = starts[current] + seen
+                out[low:high] = np.arange(first, first + high - low)
+                seen += high - low
+            yield pa.array(out)
+        check_whole(current, seen, sizes)
 
     number.__annotations__ = {"batches": Iterator[pa.Array], "return": Iterator[pa.Array]}
     give: Callable[..., Column] = F.arrow_udf(number, "long").asNondeterministic()  # type: ignore[attr-defined]

@@ -113,7 +113,7 @@ def _router(plan: Plan, states: States, sizes: Sequence[int], names: Sequence[st
                 if stop == start:
                     continue
                 if block[start] != current:
-                    _check_whole(current, seen, sizes)
+                    check_whole(current, seen, sizes)
                     current, seen = int(block[start]), 0
                     router = Router(plan)
                     router.load(states[current])
@@ -122,7 +122,7 @@ def _router(plan: Plan, states: States, sizes: Sequence[int], names: Sequence[st
                 out[part] = _packed(router, told, codes[part], others)
                 seen += stop - start
             yield pa.array(out)
-        _check_whole(current, seen, sizes)
+        check_whole(current, seen, sizes)
 
     # Spark takes the kind of a function from the types that it names.
     run.__annotations__ = {
@@ -133,7 +133,7 @@ def _router(plan: Plan, states: States, sizes: Sequence[int], names: Sequence[st
     return F.arrow_udf(run, "long").asNondeterministic()  # type: ignore[attr-defined]
 
 
-def _check_whole(block: int, seen: int, sizes: Sequence[int]) -> None:
+def check_whole(block: int, seen: int, sizes: Sequence[int]) -> None:
     """A block that is not whole, because the table changed or was cut otherwise, stops the job."""
     if block != NO_BLOCK and seen != sizes[block]:
         raise RuntimeError(
