@@ -9,6 +9,7 @@ from tests.replay.scenarios import KINDS, replay_scenario, some
 from tests.strategies import Row
 
 from fairlead.replay import event_run, memory
+from fairlead.replay.batch import Told
 from fairlead.replay.event_run import EventRun
 from fairlead.replay.flow_run import FlowRun
 
@@ -63,3 +64,12 @@ def test_long_traffic_by_events_is_that_which_flows(policy: str) -> None:
     assert isinstance(flowing.run, FlowRun)
     assert isinstance(stepping.run, EventRun)
     assert flowing.through([10_000]) == stepping.through([5_000, 20_000])
+
+
+def test_what_is_told_stands_under_its_own_name() -> None:
+    """Columns of a job are called as what is told of them, but for the plural."""
+    names = list(vars(memory))
+    columns = names[names.index("NEXT") : names.index("JOB")]
+    assert [vars(memory)[name] for name in columns] == list(range(memory.JOB))
+    told = [columns[place].lower() for place in memory.TOLD]
+    assert [field[: len(name)] for field, name in zip(Told._fields, told, strict=True)] == told
