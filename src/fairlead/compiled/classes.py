@@ -12,6 +12,7 @@ from fairlead.balance.rules.keyed import number_of
 from fairlead.compiled.bindings import NO_KEY, NOT_SAID, UNBOUND, Bindings
 from fairlead.compiled.columns import coded
 from fairlead.compiled.kernels import Int32s, Int64s
+from fairlead.compiled.order import Bools
 from fairlead.compiled.router import Plan
 
 DENSE = 1 << 20
@@ -58,13 +59,18 @@ def compressed(codes: Int64s) -> tuple[Int64s, Int64s]:
     return distinct, place[codes]
 
 
+def homes(plan: Plan, codes: Int32s) -> Int64s:
+    """By the row: a number of the cluster and queue inside which it can be bound."""
+    whose: dict[tuple[str, Raw], int] = {}
+    places = [whose.setdefault((each.cluster, each.raw[:2]), len(whose)) for each in plan.classes]
+    return np.array(places, np.int64)[codes]
+
+
 def bindings(messages: pa.Table, plan: Plan, codes: Int32s) -> Bindings | None:
     """What each row may be bound by."""
     if not plan.binds or not len(messages):
         return None
-    whose: dict[tuple[str, Raw], int] = {}
-    places = [whose.setdefault((each.cluster, each.raw[:2]), len(whose)) for each in plan.classes]
-    home = np.array(places, np.int64)[codes]
+    home = homes(plan, codes)
     said = np.full(len(messages), NOT_SAID, np.int8)
     if "bind" in plan.heeds:
         bind, words = coded(messages, "bind")
@@ -82,6 +88,12 @@ def bindings(messages: pa.Table, plan: Plan, codes: Int32s) -> Bindings | None:
     return Bindings(said, keys[0], keys[1], np.full(size, UNBOUND, np.int64), free)
 
 
+def keyed_by(name: str, plan: Plan, codes: Int32s) -> Bools:
+    """By the row: whether its cluster chooses by the attribute of this name."""
+    asked = [plan.keyed.get(each.cluster) == name for each in plan.classes]
+    return np.array(asked, np.bool_)[codes]
+
+
 def keys(messages: pa.Table, plan: Plan, codes: Int32s) -> Int64s | None:
     """The number of each row's key, where its cluster chooses by one."""
     if not plan.keyed:
@@ -90,7 +102,6 @@ def keys(messages: pa.Table, plan: Plan, codes: Int32s) -> Int64s | None:
     for name in dict.fromkeys(plan.keyed.values()):
         indices, words = coded(messages, name)
         numbers = np.array([number_of(word, 0) if word else WITHOUT for word in words], np.int64)
-        asked = [plan.keyed.get(each.cluster) == name for each in plan.classes]
-        mine = np.array(asked, np.bool_)[codes]
+        mine = keyed_by(name, plan, codes)
         found[mine] = numbers[indices[mine]]
     return found

@@ -1,5 +1,7 @@
-"""Names of the columns that the stages add and drop again; a user's own must not begin so."""
+"""Columns that the stages add and drop again (a user's own must not begin so), and small helps."""
 
+import json
+from collections.abc import Sequence
 from typing import Final
 
 from pyspark.sql import Column
@@ -63,3 +65,12 @@ RESERVED: Final = (*DECISION, "reason")
 def quoted(name: str) -> Column:
     """A user's column, whatever its name."""
     return F.col("`" + name.replace("`", "``") + "`")
+
+
+def looked_up(words: Sequence[object], place: Column, kind: str = "string") -> Column:
+    """words[place], the words standing as one literal however many they are; null for null.
+
+    `place`: a whole number, from 0. `kind`: of each of the words, as Spark spells it.
+    """
+    array = F.from_json(F.lit(json.dumps(words)), f"array<{kind}>")
+    return F.element_at(array, place.cast("int") + 1)

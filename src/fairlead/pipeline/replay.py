@@ -5,7 +5,6 @@ read → accept → unique → cut into blocks → gather → simulate → join 
 
 from __future__ import annotations
 
-import json
 import logging
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -30,7 +29,7 @@ from fairlead.pipeline import keep
 from fairlead.pipeline.accept import accept
 from fairlead.pipeline.begin import Progress
 from fairlead.pipeline.blocks import ROWS_A_BLOCK, cut, sample
-from fairlead.pipeline.columns import BLOCK, NUMBER, REASON, SCENARIO, quoted
+from fairlead.pipeline.columns import BLOCK, NUMBER, REASON, SCENARIO, looked_up, quoted
 from fairlead.pipeline.deliver import COMPARISON, Delivery
 from fairlead.pipeline.facts import changes, made
 from fairlead.pipeline.gather import Gathered, gather, numbered, packed, pieces
@@ -105,14 +104,10 @@ class Replayed:
         """What the numbers of the simulation stand for."""
         codes = [plan.codes for plan in self.plans.values()]
 
-        def word(words: Sequence[Sequence[object]], scenario: Column, place: Column) -> Column:
-            array = F.from_json(F.lit(json.dumps(words)), "array<array<string>>")
-            return F.element_at(F.element_at(array, scenario + 1), place + 1)
+        def word(words: Sequence[Sequence[object]]) -> Column:
+            return F.element_at(looked_up(words, F.col(SCENARIO), "array<string>"), label + 1)
 
         label = F.when(F.col("label") >= 0, F.col("label"))
-        outcome = F.element_at(
-            F.from_json(F.lit(json.dumps(WORDS)), "array<string>"), F.col("outcome") + 1
-        )
 
         def moment(name: str) -> Column:
             found = F.when(F.col(name) != NEVER, F.col(name))
@@ -120,9 +115,9 @@ class Replayed:
 
         waited = F.when(F.col("start") != NEVER, F.col("start") - F.col("since")) / MICROS
         return [
-            word([each.destination for each in codes], F.col(SCENARIO), label).alias("destination"),
-            word([each.address for each in codes], F.col(SCENARIO), label).alias("address"),
-            outcome.alias("outcome"),
+            word([each.destination for each in codes]).alias("destination"),
+            word([each.address for each in codes]).alias("address"),
+            looked_up(WORDS, F.col("outcome")).alias("outcome"),
             F.when(F.col("sequence") >= 0, F.col("sequence")).alias("sequence"),
             F.col("attempt").alias("attempt"),
             F.when(F.col("reader") >= 0, F.col("reader")).alias("reader"),
@@ -231,8 +226,7 @@ def replay(messages: DataFrame, plans: Mapping[str, Plan]) -> DataFrame:
     """
     _check(messages, "messages", plans.values())
     found = Replayed(messages, plans)
-    names = F.from_json(F.lit(json.dumps(list(plans))), "array<string>")
-    scenario = F.element_at(names, F.col(SCENARIO) + 1).alias("scenario")
+    scenario = looked_up(list(plans), F.col(SCENARIO)).alias("scenario")
     return found.decisions.select(scenario, "*").drop(SCENARIO)
 
 

@@ -6,7 +6,6 @@ for is looked up in the JVM, where the messages' own columns stay.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import Any, Final
@@ -33,6 +32,7 @@ from fairlead.pipeline.columns import (
     PACKED,
     SERVICE,
     TIME,
+    looked_up,
     quoted,
 )
 
@@ -158,17 +158,17 @@ def spelled(routed: DataFrame, plan: Plan, columns: Sequence[str]) -> DataFrame:
     told: Column = F.pmod(F.col(PACKED), F.lit(codes.codes)).cast("int")
     if BOUND in routed.columns:
         told = F.when(F.col(FREE), told).otherwise(F.col(BOUND))
-    place = (F.pmod(told, F.lit(codes.size)) if plan.fans_out else told) + 1
+    place = F.pmod(told, F.lit(codes.size)) if plan.fans_out else told
     sequence = F.expr(f"(`{PACKED}` - pmod(`{PACKED}`, {codes.codes})) div {codes.codes}")
     own = [quoted(name) for name in columns]
-    destination = _looked_up(codes.destination, place).alias("destination")
-    address = _looked_up(codes.address, place).alias("address")
-    outcome = _looked_up(codes.outcome, place).alias("outcome")
+    destination = looked_up(codes.destination, place).alias("destination")
+    address = looked_up(codes.address, place).alias("address")
+    outcome = looked_up(codes.outcome, place).alias("outcome")
     number = F.when(sequence >= 0, sequence).alias("sequence")
     if not plan.fans_out:
         return routed.select(*own, destination, address, outcome, number)
     crowds = [[copy._asdict() for copy in crowd] for crowd in codes.crowds]
-    crowd = _looked_up(crowds, F.floor(told / codes.size) + 1, COPIES)
+    crowd = looked_up(crowds, F.floor(told / codes.size), COPIES)
     chosen = F.struct(destination, address)
     every = (
         F.when(destination.isNull(), F.array(chosen))
@@ -177,9 +177,3 @@ def spelled(routed: DataFrame, plan: Plan, columns: Sequence[str]) -> DataFrame:
     )
     rows = routed.select(*own, F.explode(every).alias(COPY), outcome, number)
     return rows.select(*own, f"{COPY}.destination", f"{COPY}.address", "outcome", "sequence")
-
-
-def _looked_up(words: Sequence[object], place: Column, kind: str = "string") -> Column:
-    """words[place - 1], the words standing as one literal however many they are."""
-    array = F.from_json(F.lit(json.dumps(words)), f"array<{kind}>")
-    return F.element_at(array, place.cast("int"))

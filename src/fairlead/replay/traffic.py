@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from fairlead.balance.rules.keyed import NO_KEY
 from fairlead.compiled.bindings import Bindings
+from fairlead.compiled.classes import homes, keyed_by
 from fairlead.compiled.kernels import Int32s, Int64s
 from fairlead.compiled.router import Plan
 from fairlead.replay.batch import Batch, Told, Traits
@@ -87,8 +88,7 @@ class Lanes:
 def _keys(piece: pa.RecordBatch, plan: Plan, codes: Int32s) -> Int64s:
     found = np.full(len(codes), NO_KEY, np.int64)
     for name in dict.fromkeys(plan.keyed.values()):
-        asked = [plan.keyed.get(each.cluster) == name for each in plan.classes]
-        mine = np.array(asked, np.bool_)[codes]
+        mine = keyed_by(name, plan, codes)
         found[mine] = np.asarray(piece.column(KEY_OF + name))[mine]
     return found
 
@@ -105,9 +105,7 @@ def _bindings(
     if not plan.binds:
         return None
     n = len(codes)
-    whose: dict[tuple[str, tuple[str, ...]], int] = {}
-    places = [whose.setdefault((each.cluster, each.raw[:2]), len(whose)) for each in plan.classes]
-    home = np.array(places, np.int64)[codes]
+    home = homes(plan, codes)
     nobody = np.zeros(n, np.int64)
     by_opener = 2 * bonds[0].of(home, nobody if openers is None else openers)
     by_group = nobody - 1 if groups is None else bonds[1].of(home, groups)
