@@ -14,9 +14,11 @@ from pyspark.sql import DataFrame, Row, SparkSession
 from fairlead import Change, Cluster, route
 from fairlead.compiled.router import Plan
 from fairlead.errors import MessageError
+from fairlead.pipeline.columns import SCENARIO
 from fairlead.pipeline.deliver import Delivery
 from fairlead.pipeline.gather import numbered
 from fairlead.pipeline.replay import Replayed, Scale, replay, run
+from fairlead.pipeline.waits import groups_of
 from fairlead.replay.table import replay as in_memory
 
 SECOND = 1_000_000
@@ -223,6 +225,22 @@ def test_the_comparison_counts_what_was_written(spark: SparkSession, tmp_path: P
         assert queue is not None
         assert queue.waiting[-1] == scenario.waiting
     assert found.scenarios[4].groups_out_of_order == torn(table, list(plans().values())[4])
+
+
+def test_a_copy_to_another_destination_does_not_overtake(spark: SparkSession) -> None:
+    """A message for several destinations has begun when the first of them has."""
+    rows = [
+        (0, "m1", 1.0, "g", "routed", 1.0),
+        (0, "m1", 1.0, "g", "routed", 9.0),
+        (0, "m2", 2.0, "g", "routed", 2.0),
+        (0, "m2", 2.0, "g", "routed", 3.0),
+        (1, "m1", 1.0, "g", "routed", 9.0),
+        (1, "m2", 2.0, "g", "routed", 2.0),
+        (1, "m2", 2.0, "h", "routed", 2.0),
+    ]
+    names = [SCENARIO, "id", "time", "group", "outcome", "start"]
+    written = spark.createDataFrame(rows, names)
+    assert groups_of(written, fans_out=True) == {0: (1, 0), 1: (2, 1)}
 
 
 def torn(table: pa.Table, plan: Plan) -> int:

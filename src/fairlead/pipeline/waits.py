@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Final
+from functools import reduce
+from itertools import accumulate
+from typing import Any, Final, NamedTuple
 
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
@@ -20,18 +23,26 @@ from fairlead.replay.words import AGAIN
 
 EXACT: Final = 10
 """Waits are told apart by so many leading bits."""
+HALF: Final = 32
+"""Of the bits of a wait."""
 BIN: Final = PREFIX + "bin"
 WAIT: Final = PREFIX + "wait"
 ALL: Final = "all"
 KINDS: Final = ("destination", "priority", "tenant")
 MOST_NAMES: Final = 1_000
 QUANTILES: Final = (0.5, 0.9, 0.99)
+NOTHING: Final = Waits("", 0, 0.0, 0.0, 0.0, 0.0, 0.0)
 
 
 def micros(column: str, *, dated: bool) -> Column:
     """A time that was written, in whole microseconds."""
     found = F.col(column)
-    return F.unix_micros(found) if dated else F.round(found * MICROS).cast("long")
+    return F.unix_micros(found) if dated else in_micros(found)
+
+
+def in_micros(seconds: Column) -> Column:
+    """Seconds that are whole microseconds but for what floating point left, as these."""
+    return F.rint(seconds * MICROS).cast("long")
 
 
 def binned(wait: Column) -> Column:
@@ -43,19 +54,24 @@ def binned(wait: Column) -> Column:
 def waits_of(written: DataFrame) -> dict[tuple[int, str], list[Waits]]:
     """By scenario and kind of name: the waits of those that were begun with."""
     begun = written.where(F.col("wait").isNotNull() & ~F.col("outcome").isin(*AGAIN))
-    wait = F.round(F.col("wait") * MICROS).cast("long")
     names = [F.struct(F.lit(ALL).alias("kind"), F.lit("").alias("name"))]
     names += [
         F.struct(F.lit(kind).alias("kind"), text(written, kind).alias("name"))
         for kind in KINDS
         if kind in written.columns
     ]
+    # Spark computes what stands after an explode once for each of its rows.
+    binned_ = begun.select("*", in_micros(F.col("wait")).alias(WAIT)).select(
+        "*", binned(F.col(WAIT)).alias(BIN)
+    )
     counted = (
-        begun.select(SCENARIO, wait.alias(WAIT), F.explode(F.array(*names)).alias("of"))
-        .groupBy(SCENARIO, "of.kind", "of.name", binned(F.col(WAIT)).alias(BIN))
+        binned_.select(SCENARIO, WAIT, BIN, F.explode(F.array(*names)).alias("of"))
+        .groupBy(SCENARIO, "of.kind", "of.name", BIN)
         .agg(
             F.count(F.lit(1)).alias("n"),
-            F.sum(F.col(WAIT).cast("decimal(38,0)")).alias("sum"),
+            # Their sum may need more than 64 bits; a decimal that has them takes long.
+            F.sum(F.shiftright(WAIT, HALF)).alias("high"),
+            F.sum(F.col(WAIT).bitwiseAND(F.lit((1 << HALF) - 1))).alias("low"),
             F.max(WAIT).alias("max"),
         )
     )
@@ -68,7 +84,11 @@ def waits_of(written: DataFrame) -> dict[tuple[int, str], list[Waits]]:
     ]
     rows = (
         ranked.groupBy(SCENARIO, "kind", "name")
-        .agg(F.sum("n").alias("n"), F.sum("sum").alias("sum"), F.max("max").alias("max"), *quantile)
+        .agg(
+            *(F.sum(each).alias(each) for each in ("n", "high", "low")),
+            F.max("max").alias("max"),
+            *quantile,
+        )
         .withColumn("rank", F.row_number().over(_most_first()))
         .where(F.col("rank") <= MOST_NAMES)
         .collect()
@@ -77,7 +97,7 @@ def waits_of(written: DataFrame) -> dict[tuple[int, str], list[Waits]]:
     for row in sorted(rows, key=lambda row: row["rank"]):
         n = row["n"]
         p50, p90, p99 = (row[f"q{k}"] / MICROS for k in range(len(QUANTILES)))
-        mean = float(row["sum"]) / n / MICROS
+        mean = float((row["high"] << HALF) + row["low"]) / n / MICROS
         each = Waits(row["name"], n, mean, p50, p90, p99, row["max"] / MICROS)
         found.setdefault((row[SCENARIO], row["kind"]), []).append(each)
     return found
@@ -87,56 +107,77 @@ def _most_first() -> Any:  # noqa: ANN401 - Spark's
     return Window.partitionBy(SCENARIO, "kind").orderBy(F.desc("n"), "name")
 
 
-def ends_of(written: DataFrame) -> dict[int, dict[str, Any]]:
-    """By scenario: rows by outcome, and what else counts rows."""
+class End(NamedTuple):
+    """Rows of one scenario, outcome and destination. Times in microseconds."""
+
+    scenario: int
+    outcome: str
+    cluster: str
+    destination: str | None
+    rows: int
+    waiting: int
+    redeliveries: int
+    begun: int
+    busy: int | None
+    last: int | None
+    """When the last one was finished."""
+    xor: int
+    sum: int
+    """`xor` and `sum` of the rows' hashes, whatever their order."""
+
+
+def ends_of(written: DataFrame, *, dated: bool) -> list[End]:
+    """How it ended with the rows, all counted in one pass."""
     row = F.xxhash64(F.col("id").cast("string"), *DECISION, *WORKED)
-    again = F.col("outcome").isin(*AGAIN)
-    waiting = (F.col("outcome") == ROUTED) & F.col("start").isNull()
+    begun = F.col("start").isNotNull()
+    finish = micros("finish", dated=dated)
     rows = (
-        written.groupBy(SCENARIO, "outcome")
+        written.groupBy(
+            F.col(SCENARIO).alias("scenario"),
+            "outcome",
+            text(written, "cluster").alias("cluster"),
+            "destination",
+        )
         .agg(
             F.count(F.lit(1)).alias("rows"),
-            F.count_if(waiting).alias("waiting"),
+            F.count_if(~begun & (F.col("outcome") == ROUTED)).alias("waiting"),
             F.count_if(F.col("attempt") > 1).alias("redeliveries"),
-            F.count_if(~again & (F.col("attempt") == 1)).alias("at_once"),
+            F.count_if(begun).alias("begun"),
+            F.sum(finish - micros("start", dated=dated)).alias("busy"),
+            F.max(finish).alias("last"),
             F.bit_xor(row).alias("xor"),
             F.sum(F.shiftrightunsigned(row, 33)).alias("sum"),
         )
         .collect()
     )
-    found: dict[int, dict[str, Any]] = {}
-    for each in sorted(rows, key=lambda each: each["outcome"]):
-        here = found.setdefault(
-            each[SCENARIO],
-            {"outcomes": {}, "waiting": 0, "redeliveries": 0, "xor": 0, "sum": 0},
-        )
-        here["outcomes"][each["outcome"]] = each["rows"]
-        for name in ("waiting", "redeliveries", "sum"):
-            here[name] += each[name]
-        here["xor"] ^= each["xor"]
-    return found
+    return [End(**each.asDict()) for each in rows]
 
 
-def digest_of(ends: Mapping[str, Any]) -> str:
+def digest_of(ends: Iterable[End]) -> str:
     """One word for the rows, the same however they were partitioned."""
-    return f"{ends['xor'] & MASK:016x}{ends['sum'] & MASK:016x}"
+    xor = reduce(operator.xor, (each.xor for each in ends), 0)
+    return f"{xor & MASK:016x}{sum(each.sum for each in ends) & MASK:016x}"
 
 
-def groups_of(written: DataFrame) -> dict[int, tuple[int, int]]:
-    """By scenario: how many groups, and in how many the order was not kept."""
+def groups_of(written: DataFrame, *, fans_out: bool) -> dict[int, tuple[int, int]]:
+    """By scenario: how many groups, and in how many the order was not kept.
+
+    `fans_out`: whether any message is for several destinations.
+    """
     if "group" not in written.columns:
         return {}
     whose = [text(written, name).alias(name) for name in ("cluster", "group")]
     work = written.where((text(written, "group") != "") & F.col("start").isNotNull())
     key = F.col("position").cast("long") if "position" in written.columns else None
     place = time_of(written.schema["time"].dataType) if key is None else key
-    begun = work.where(~F.col("outcome").isin(*AGAIN)).select(
+    each = work.where(~F.col("outcome").isin(*AGAIN)).select(
         SCENARIO, place.alias("place"), F.col("id").cast("string").alias("id"), *whose, "start"
     )
-    # A message for several destinations has begun when the first of them has.
-    each = begun.groupBy(SCENARIO, "cluster", "group", "place", "id").agg(
-        F.min("start").alias("start")
-    )
+    if fans_out:
+        # A message for several destinations has begun when the first of them has.
+        each = each.groupBy(SCENARIO, "cluster", "group", "place", "id").agg(
+            F.min("start").alias("start")
+        )
     order = Window.partitionBy(SCENARIO, "cluster", "group").orderBy("place", "id")
     before = F.max("start").over(order.rowsBetween(Window.unboundedPreceding, -1))
     late = each.withColumn("overtaken", F.col("start") < before)
@@ -151,19 +192,12 @@ def groups_of(written: DataFrame) -> dict[int, tuple[int, int]]:
 
 
 def queues_of(
-    written: DataFrame, period: tuple[int, int], *, dated: bool
-) -> tuple[dict[int, Queue], dict[int, int]]:
-    """By scenario: how many waited over time; and when the last one was finished."""
-    finish = micros("finish", dated=dated)
-    ends = {
-        row[SCENARIO]: row["last"] if row["last"] is not None else period[1]
-        for row in written.groupBy(SCENARIO).agg(F.max(finish).alias("last")).collect()
-    }
-    found = {}
-    last = max([period[1], *ends.values()])
-    stretch = over(period[0], last)
+    written: DataFrame, scenarios: Iterable[int], first: int, last: int, *, dated: bool
+) -> dict[int, Queue]:
+    """By scenario: how many waited over time, from the first time to the last."""
+    stretch = over(first, last)
     start = micros("start", dated=dated)
-    since = start - F.round(F.col("wait") * MICROS).cast("long")
+    since = start - in_micros(F.col("wait"))
     unbegun = F.col("start").isNull() & (F.col("outcome") == ROUTED)
     waited = written.where(F.col("start").isNotNull() | unbegun).select(
         SCENARIO,
@@ -185,45 +219,29 @@ def queues_of(
         .agg(F.sum("move.more").alias("more"))
         .collect()
     )
-    for scenario in ends:
-        more = [0] * stretch.number
-        for row in rows:
-            if row[SCENARIO] == scenario:
-                more[min(max(row["at"], 0), stretch.number - 1)] += row["more"]
-        waiting, counts = 0, []
-        for each in more:
-            waiting += each
-            counts.append(waiting)
-        found[scenario] = Queue(stretch.start, stretch.width, counts)
-    return found, ends
+    more = {scenario: [0] * stretch.number for scenario in scenarios}
+    for row in rows:
+        more[row[SCENARIO]][min(max(row["at"], 0), stretch.number - 1)] += row["more"]
+    return {
+        scenario: Queue(stretch.start, stretch.width, list(accumulate(own)))
+        for scenario, own in more.items()
+    }
 
 
-def workers_of(
-    written: DataFrame, plans: Sequence[Plan], first: int, ends: Mapping[int, int], *, dated: bool
-) -> dict[int, list[Worker]]:
-    """By scenario: how much each destination worked."""
-    took = micros("finish", dated=dated) - micros("start", dated=dated)
-    cluster = text(written, "cluster")
-    rows = (
-        written.where(F.col("start").isNotNull())
-        .groupBy(SCENARIO, cluster.alias("cluster"), "destination")
-        .agg(F.count(F.lit(1)).alias("n"), F.sum(took).alias("busy"))
-        .collect()
-    )
-    worked = {(row[SCENARIO], row["cluster"], row["destination"]): row for row in rows}
-    found: dict[int, list[Worker]] = {}
-    for scenario, plan in enumerate(plans):
-        every = available(plan, first, ends.get(scenario, first))
-        only = len(plan.clusters) == 1
-        for (name, destination), seconds in every.items():
-            row = worked.get((scenario, name, destination)) or (
-                worked.get((scenario, "", destination)) if only else None
-            )
-            busy = (row["busy"] or 0) / MICROS if row else 0.0
-            used = busy / seconds if seconds else None
-            found.setdefault(scenario, []).append(
-                Worker(name, destination, row["n"] if row else 0, busy, used)
-            )
+def workers_of(plan: Plan, ends: Iterable[End], first: int, last: int) -> list[Worker]:
+    """How much each destination of one scenario worked."""
+    worked: dict[tuple[str, str | None], list[End]] = {}
+    for each in ends:
+        worked.setdefault((each.cluster, each.destination), []).append(each)
+    only = len(plan.clusters) == 1
+    found = []
+    for (cluster, destination), seconds in available(plan, first, last).items():
+        # Where there is one cluster, a message need not name it.
+        names = ("", cluster) if only else (cluster,)
+        own = [each for name in names for each in worked.get((name, destination), [])]
+        busy = sum(each.busy or 0 for each in own) / MICROS
+        used = busy / seconds if seconds else None
+        found.append(Worker(cluster, destination, sum(each.begun for each in own), busy, used))
     return found
 
 
@@ -257,33 +275,57 @@ def compared(
     dated: bool,
 ) -> list[Scenario]:
     """What became of the messages, scenario by scenario."""
-    ends, waits, groups = ends_of(written), waits_of(written), groups_of(written)
-    queues, last = queues_of(written, period, dated=dated) if period else ({}, {})
-    first = period[0] if period else 0
-    workers = workers_of(written, plans, first, last, dated=dated)
-    nothing = Waits("", 0, 0.0, 0.0, 0.0, 0.0, 0.0)
-    found = []
-    for k, name in enumerate(names):
-        end = ends.get(k, {"outcomes": {}, "waiting": 0, "redeliveries": 0, "xor": 0, "sum": 0})
-        outcomes = end["outcomes"]
-        number, torn = groups.get(k, (0, 0))
-        found.append(
-            Scenario(
-                name=name,
-                messages=sum(n for outcome, n in outcomes.items() if outcome not in AGAIN),
-                outcomes=outcomes,
-                waiting=end["waiting"],
-                redeliveries=end["redeliveries"],
-                failovers=outcomes.get(AGAIN[1], 0),
-                waits=waits.get((k, ALL), [nothing])[0],
-                by_destination=waits.get((k, "destination"), []),
-                by_priority=waits.get((k, "priority"), []),
-                by_tenant=waits.get((k, "tenant"), []),
-                workers=workers.get(k, []),
-                queue=queues.get(k),
-                groups=number,
-                groups_out_of_order=torn,
-                digest=digest_of(end),
-            )
+    ends: dict[int, list[End]] = {}
+    for end in ends_of(written, dated=dated):
+        ends.setdefault(end.scenario, []).append(end)
+    waits = waits_of(written)
+    groups = groups_of(written, fans_out=any(plan.fans_out for plan in plans))
+    first, latest = period or (0, 0)
+    lasts = {
+        k: max((each.last for each in own if each.last is not None), default=latest)
+        for k, own in ends.items()
+    }
+    last = max([latest, *lasts.values()])
+    queues = queues_of(written, ends, first, last, dated=dated) if ends else {}
+    return [
+        _scenario(
+            name,
+            ends.get(k, []),
+            {kind: waits.get((k, kind), []) for kind in (ALL, *KINDS)},
+            workers_of(plan, ends.get(k, []), first, lasts.get(k, first)),
+            queues.get(k),
+            groups.get(k, (0, 0)),
         )
-    return found
+        for k, (name, plan) in enumerate(zip(names, plans, strict=True))
+    ]
+
+
+def _scenario(
+    name: str,
+    ends: Sequence[End],
+    waits: Mapping[str, list[Waits]],
+    workers: list[Worker],
+    queue: Queue | None,
+    groups: tuple[int, int],
+) -> Scenario:
+    outcomes: dict[str, int] = {}
+    for each in sorted(ends, key=lambda each: each.outcome):
+        outcomes[each.outcome] = outcomes.get(each.outcome, 0) + each.rows
+    number, torn = groups
+    return Scenario(
+        name=name,
+        messages=sum(n for outcome, n in outcomes.items() if outcome not in AGAIN),
+        outcomes=outcomes,
+        waiting=sum(each.waiting for each in ends),
+        redeliveries=sum(each.redeliveries for each in ends),
+        failovers=outcomes.get(AGAIN[1], 0),
+        waits=next(iter(waits[ALL]), NOTHING),
+        by_destination=waits["destination"],
+        by_priority=waits["priority"],
+        by_tenant=waits["tenant"],
+        workers=workers,
+        queue=queue,
+        groups=number,
+        groups_out_of_order=torn,
+        digest=digest_of(ends),
+    )
