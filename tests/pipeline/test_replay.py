@@ -17,7 +17,7 @@ from fairlead.errors import MessageError
 from fairlead.pipeline.columns import SCENARIO
 from fairlead.pipeline.deliver import Delivery
 from fairlead.pipeline.gather import numbered
-from fairlead.pipeline.replay import Replayed, Scale, replay, run
+from fairlead.pipeline.replay import Replayed, Scale, folder_names, replay, run
 from fairlead.pipeline.waits import groups_of
 from fairlead.replay.table import replay as in_memory
 
@@ -225,6 +225,12 @@ def test_the_comparison_counts_what_was_written(spark: SparkSession, tmp_path: P
         assert queue is not None
         assert queue.waiting[-1] == scenario.waiting
     assert found.scenarios[4].groups_out_of_order == torn(table, list(plans().values())[4])
+
+
+def test_each_scenario_has_a_folder_of_its_own() -> None:
+    names = ["a_-3", "a/", "a:", "A_", "rejected", ".."]
+    found = folder_names(dict.fromkeys(names, Plan([cluster("weighted")], [])))
+    assert found == ["a_-3", "a_", "a_-4", "A_-5", "rejected-5", "_"]
 
 
 def test_a_copy_to_another_destination_does_not_overtake(spark: SparkSession) -> None:

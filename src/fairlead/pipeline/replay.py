@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
 from decimal import Decimal
+from itertools import chain, count
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -325,5 +326,6 @@ def folder_names(plans: Mapping[str, Plan]) -> list[str]:
     for k, name in enumerate(plans):
         plain = "".join(c if c.isalnum() or c in "-_.+ " else "_" for c in name).strip(" .") or "_"
         taken = {each.lower() for each in (*found, *NOT_SCENARIOS)}
-        found.append(plain if plain.lower() not in taken else f"{plain}-{k + 1}")
+        others = (f"{plain}-{number}" for number in count(k + 1))
+        found.append(next(each for each in chain([plain], others) if each.lower() not in taken))
     return found
