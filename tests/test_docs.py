@@ -35,9 +35,11 @@ BLOCK = re.compile(
 )
 LINK = re.compile(r'(?:\]\(|src=")(?!https?:|#)(?P<path>[^)#"]+)(?:#(?P<anchor>[^)"]+))?[)"]')
 HEADING = re.compile(r"^#+ (.+)$", re.MULTILINE)
-ON_SPARK = re.compile(r"fairlead (dispatch|demo|diff)\b[^|]*$")
+ON_SPARK = re.compile(r"fairlead (dispatch|replay|demo|diff|whatif)\b[^|]*$")
 DEMO = ["demo.sh", "flights.sh"]
 TRACES = ["azure.sh", "apache.sh"]
+LONG = ["scenarios.sh"]
+"""They show nothing of what they print, and take longer than 20 seconds."""
 SCENARIOS = ["what-if.toml"]
 """Files that are no cluster files; programs on their pages read them."""
 
@@ -117,7 +119,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory, spark: SparkSession) -> Ite
 @named
 def test_a_page_prints_what_it_shows(page: Path, folder: Path) -> None:
     for title in titles(page):
-        if title.endswith((".sh", ".py")) and title not in DEMO + TRACES:
+        if title.endswith((".sh", ".py")) and title not in DEMO + TRACES + LONG:
             hold(title, printed(title))
 
 
@@ -127,6 +129,12 @@ def test_the_demo_prints_what_is_shown(folder: Path) -> None:
         pytest.skip("the extra demo is not installed")
     for snippet in DEMO:
         hold(snippet, printed(snippet), part=snippet == "demo.sh")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("snippet", LONG)
+def test_what_takes_longer_runs_too(snippet: str, folder: Path) -> None:
+    hold(snippet, printed(snippet))
 
 
 @pytest.mark.slow
