@@ -38,8 +38,7 @@ HEADING = re.compile(r"^#+ (.+)$", re.MULTILINE)
 ON_SPARK = re.compile(r"fairlead (dispatch|replay|demo|diff|whatif)\b[^|]*$")
 DEMO = ["demo.sh", "flights.sh"]
 TRACES = ["azure.sh", "apache.sh"]
-LONG = ["scenarios.sh"]
-"""They show nothing of what they print, and take longer than 20 seconds."""
+REPLAYS = ["replay.sh", "scenarios.sh"]
 SCENARIOS = ["what-if.toml"]
 """Files that are no cluster files; programs on their pages read them."""
 
@@ -119,7 +118,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory, spark: SparkSession) -> Ite
 @named
 def test_a_page_prints_what_it_shows(page: Path, folder: Path) -> None:
     for title in titles(page):
-        if title.endswith((".sh", ".py")) and title not in DEMO + TRACES + LONG:
+        if title.endswith((".sh", ".py")) and title not in DEMO + TRACES + REPLAYS:
             hold(title, printed(title))
 
 
@@ -132,8 +131,8 @@ def test_the_demo_prints_what_is_shown(folder: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("snippet", LONG)
-def test_what_takes_longer_runs_too(snippet: str, folder: Path) -> None:
+@pytest.mark.parametrize("snippet", REPLAYS)
+def test_the_replays_give_what_is_shown(snippet: str, folder: Path) -> None:
     hold(snippet, printed(snippet))
 
 
