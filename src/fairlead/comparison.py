@@ -1,6 +1,6 @@
 """What a replay found, scenario by scenario: what `comparison.json` holds.
 
-Times in whole microseconds, waits in seconds. A message waits until its reader begins with it.
+Times in whole microseconds, waits in seconds.
 """
 
 from __future__ import annotations
@@ -17,7 +17,10 @@ from fairlead.summary import Changes, Made
 
 @dataclass(frozen=True)
 class Waits:
-    """How long messages waited, in seconds; of those that were begun with."""
+    """How long messages waited, in seconds; of those that were begun with.
+
+    From when a message was sent until the attempt that counts, its last, was begun with.
+    """
 
     name: str
     """Of the destination, priority or tenant; "" for all."""
@@ -28,6 +31,16 @@ class Waits:
     p99: float
     """A wait that a message had, at most 0.2 % away from the exact percentile."""
     max: float
+
+
+@dataclass(frozen=True)
+class Longest:
+    """The message that waited longest, in seconds."""
+
+    id: str
+    group: str
+    destination: str
+    wait: float
 
 
 @dataclass(frozen=True)
@@ -81,6 +94,8 @@ class Scenario:
     groups_out_of_order: int
     """In which a message was begun with before an earlier one of its group."""
     digest: str
+    longest: Longest | None = None
+    """None: no message was begun with."""
     changes: Changes | None = None
     """What happened to its clusters, in words."""
 

@@ -205,13 +205,18 @@ def test_the_comparison_counts_what_was_written(spark: SparkSession, tmp_path: P
     for scenario, plan in zip(found.scenarios, plans().values(), strict=True):
         rows = in_memory(table, plan.clusters, plan.changes).to_pylist()
         last = [row for row in rows if row["outcome"] not in ("given-back", "rolled-back")]
-        waits = sorted(row["wait"] for row in last if row["wait"] is not None)
+        begun = [row for row in last if row["start"] is not None]
+        whole = {row["id"]: round(row["start"] - row["time"], 6) for row in begun}
+        waits = sorted(whole.values())
         assert scenario.messages == len(last) == len(table)
         assert scenario.redeliveries == len(rows) - len(table)
         assert scenario.failovers == sum(row["outcome"] == "given-back" for row in rows)
         assert scenario.waits.messages == len(waits)
         assert scenario.waits.mean == pytest.approx(sum(waits) / len(waits))
         assert scenario.waits.max == pytest.approx(waits[-1])
+        assert scenario.longest is not None
+        assert scenario.longest.id == min(id_ for id_ in whole if whole[id_] == waits[-1])
+        assert scenario.longest.wait == pytest.approx(waits[-1])
         for name, part in (("p50", 0.5), ("p90", 0.9), ("p99", 0.99)):
             exact = waits[-int(-len(waits) * part // 1) - 1]
             assert getattr(scenario.waits, name) == pytest.approx(exact, rel=0.002)

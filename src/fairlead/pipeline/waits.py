@@ -12,7 +12,7 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
 from fairlead.balance.message import DECISION, ROUTED, WORKED
-from fairlead.comparison import Queue, Scenario, Waits, Worker
+from fairlead.comparison import Longest, Queue, Scenario, Waits, Worker
 from fairlead.compiled.router import Plan
 from fairlead.config.changes import MICROS
 from fairlead.pipeline.accept import text, time_of
@@ -51,19 +51,27 @@ def binned(wait: Column) -> Column:
     return shift * (1 << EXACT) + F.call_function("shiftright", wait, shift.cast("int"))
 
 
-def waits_of(written: DataFrame) -> dict[tuple[int, str], list[Waits]]:
+def begun_with(written: DataFrame, *, dated: bool) -> DataFrame:
+    """The attempts that count, with WAIT: from the message's time until they were begun with.
+
+    So what failures and rollbacks cost is in the wait.
+    """
+    counts = written.where(F.col("start").isNotNull() & ~F.col("outcome").isin(*AGAIN))
+    whole = micros("start", dated=dated) - time_of(written.schema["time"].dataType)
+    first = in_micros(F.col("wait"))
+    return counts.withColumn(WAIT, F.when(F.col("attempt") > 1, whole).otherwise(first))
+
+
+def waits_of(begun: DataFrame) -> dict[tuple[int, str], list[Waits]]:
     """By scenario and kind of name: the waits of those that were begun with."""
-    begun = written.where(F.col("wait").isNotNull() & ~F.col("outcome").isin(*AGAIN))
     names = [F.struct(F.lit(ALL).alias("kind"), F.lit("").alias("name"))]
     names += [
-        F.struct(F.lit(kind).alias("kind"), text(written, kind).alias("name"))
+        F.struct(F.lit(kind).alias("kind"), text(begun, kind).alias("name"))
         for kind in KINDS
-        if kind in written.columns
+        if kind in begun.columns
     ]
     # Spark computes what stands after an explode once for each of its rows.
-    binned_ = begun.select("*", in_micros(F.col("wait")).alias(WAIT)).select(
-        "*", binned(F.col(WAIT)).alias(BIN)
-    )
+    binned_ = begun.select("*", binned(F.col(WAIT)).alias(BIN))
     counted = (
         binned_.select(SCENARIO, WAIT, BIN, F.explode(F.array(*names)).alias("of"))
         .groupBy(SCENARIO, "of.kind", "of.name", BIN)
@@ -101,6 +109,24 @@ def waits_of(written: DataFrame) -> dict[tuple[int, str], list[Waits]]:
         each = Waits(row["name"], n, mean, p50, p90, p99, row["max"] / MICROS)
         found.setdefault((row[SCENARIO], row["kind"]), []).append(each)
     return found
+
+
+def longest_of(begun: DataFrame) -> dict[int, Longest]:
+    """By scenario: the message that waited longest, the first by id of equals."""
+    latest = F.min_by(
+        F.struct("id", text(begun, "group").alias("group"), "destination", WAIT),
+        F.struct(-F.col(WAIT), F.col("id").cast("string")),
+    )
+    rows = begun.groupBy(SCENARIO).agg(latest.alias("it")).collect()
+    return {
+        row[SCENARIO]: Longest(
+            str(row["it"]["id"]),
+            row["it"]["group"],
+            row["it"]["destination"],
+            row["it"][WAIT] / MICROS,
+        )
+        for row in rows
+    }
 
 
 def _most_first() -> Any:  # noqa: ANN401 - Spark's
@@ -278,7 +304,8 @@ def compared(
     ends: dict[int, list[End]] = {}
     for end in ends_of(written, dated=dated):
         ends.setdefault(end.scenario, []).append(end)
-    waits = waits_of(written)
+    begun = begun_with(written, dated=dated)
+    waits, longest = waits_of(begun), longest_of(begun)
     groups = groups_of(written, fans_out=any(plan.fans_out for plan in plans))
     first, latest = period or (0, 0)
     lasts = {
@@ -295,6 +322,7 @@ def compared(
             workers_of(plan, ends.get(k, []), first, lasts.get(k, first)),
             queues.get(k),
             groups.get(k, (0, 0)),
+            longest.get(k),
         )
         for k, (name, plan) in enumerate(zip(names, plans, strict=True))
     ]
@@ -307,6 +335,7 @@ def _scenario(
     workers: list[Worker],
     queue: Queue | None,
     groups: tuple[int, int],
+    longest: Longest | None,
 ) -> Scenario:
     outcomes: dict[str, int] = {}
     for each in sorted(ends, key=lambda each: each.outcome):
@@ -328,4 +357,5 @@ def _scenario(
         groups=number,
         groups_out_of_order=torn,
         digest=digest_of(ends),
+        longest=longest,
     )
