@@ -320,10 +320,17 @@ MODES = ("none", "round-robin", "weighted", "sorted")
 
 
 def smartsockets(random: Random) -> Scenario:
-    play = in_play(random, ["connected", "load_balanced", "present", "state"], 1 / 4, 3 / 4, 1)
+    attributes = ["connected", "disconnect_mode", "load_balanced", "present", "state"]
+    play = in_play(random, attributes, 1 / 4, 3 / 4, 1)
     warm = one_of("warm") if rarely(random) else one_of(True, True, True, "warm", False)
     values: Values = {"connected": warm, "load_balanced": often, "present": often}
+    values["disconnect_mode"] = one_of("failure", "success")
     cluster: Row = {"policy": "smartsockets", "subscriber": []}
+    if random.random() < 1 / 2:
+        cluster["options"] = {
+            "on_receiver_failure": random.choice(["reroute", "reroute", "nack"]),
+            "zero_receivers": random.choice(["success", "failure"]),
+        }
     subjects = random.choice([["/s"], ["/s"], ["/s", "/t"]])
     for name in some_names(random, random.choice([1, 2, 3, 3, 4])):
         for subject in subjects:

@@ -157,29 +157,76 @@ class Replay:
     # changes
 
     def change(self, step: list[Change], now: int) -> None:
-        failing = [
-            self.policy.resolve(each).ref
-            for each in step
-            if (each.attribute, each.value) == ("state", "failed")
-        ]
-        back = [self.empty(self.servers[ref], now) for ref in self.servers if ref in failing]
+        failing = self.failing(step)
         if step:
             self.balancer.apply(step)
         self.balancer.at(now)
         self.policy = self.part().policy
         for ref, server in self.servers.items():
             server.readers, server.speed = self.equipment(ref)
-        for job in [job for jobs in back for job in jobs]:
-            if self.policy.after_failure != "routed":
-                self.tell(job, self.policy.after_failure)
-                continue
-            if job.for_everyone:  # the others have it already
-                self.tell(job, "lost")
+        fallen = [ref for ref in self.servers if ref in failing]
+        back = [(ref, self.empty(self.servers[ref], now)) for ref in fallen]
+        for ref, job in [(ref, job) for ref, jobs in back for job in jobs]:
+            end = self.end_of(job, failing[ref])
+            if end is not None:
+                self.tell(job, end)
                 continue
             self.tell(job, "given-back")
             job.attempt, job.since = job.attempt + 1, now
             job.reader = job.start = job.finish = job.destination = job.server = None
             self.route(job, now)
+
+    def failing(self, step: list[Change]) -> Row:
+        """Who fails in this step, and in which disconnect mode a subscriber does."""
+        modes = {
+            ref: getattr(self.policy.objects[ref], "disconnect_mode", "") for ref in self.servers
+        }
+        found = {}
+        for ref, attribute, value in map(self.policy.resolve, step):
+            if attribute == "disconnect_mode":
+                modes[ref] = value
+            if (attribute, value) == ("state", "failed") and ref in self.servers:
+                found[ref] = modes[ref]
+        return found
+
+    def end_of(self, job: Job, disconnect_mode: str) -> str | None:
+        """How a message ends whose destination has failed; None: it is routed anew."""
+        if self.policy.name == "nanomsg":
+            return "lost"
+        if self.policy.name != "smartsockets":
+            return "lost" if job.for_everyone else None
+        if job.message["given"].get("delivery") not in ("some", "all"):
+            return "lost"
+        if self.cluster.tables.options.on_receiver_failure == "nack":
+            return "nack"
+        if disconnect_mode == "success":
+            return "acknowledged"
+        return "nack" if job.for_everyone else None
+
+    def published(self, given: Row) -> Row:
+        """A message of SmartSockets keeps the mode that its type has now."""
+        if self.policy.name != "smartsockets" or given.get("mode"):
+            return given
+        types = {
+            each.name: each.mode
+            for ref, each in self.policy.objects.items()
+            if ref.kind == "message_type" and each.present
+        }
+        return {**given, "mode": types.get(given.get("type"), "none")}
+
+    def nobody_left(self, job: Job) -> bool:
+        """Whether nobody of a subject's list is left to get a message that comes again."""
+        if self.policy.name != "smartsockets":
+            return False
+        subject = self.policy.key(self.policy.raw(job.message["given"])).subject
+        known = [
+            each
+            for ref, each in self.policy.objects.items()
+            if ref.kind == "subscriber" and ref.owner == subject
+            if each.present and each.connected is not False
+        ]
+        awake = [each for each in known if each.connected != "warm"]
+        return not any(each.load_balanced for each in awake or known)
 
     def part(self) -> Any:
         """What the balancer keeps of the cluster; of smartsockets, for its one server."""
@@ -236,6 +283,7 @@ class Replay:
                 self.door.prioritise(message["group"], now, self.raised_to(message))
             self.tell(job, "control")
             return
+        message = {**message, "given": self.published(message["given"])}
         stream = self.policy.stream(self.policy.raw(message["given"]))
         sequence = self.sequences.get(stream, 0)
         self.sequences[stream] = sequence + 1
@@ -252,6 +300,10 @@ class Replay:
             self.wait(self.door, job, now)
 
     def decide(self, job: Job, now: int) -> bool:
+        if job.attempt > 1 and self.nobody_left(job):
+            success = self.cluster.tables.options.zero_receivers == "success"
+            self.tell(job, "acknowledged" if success else "nack")
+            return True
         (desk,) = self.balancer._desks.values()
         desk.sequences[self.policy.stream(self.policy.raw(job.message["given"]))] = job.sequence
         decision = self.balancer.choose(job.message["given"])

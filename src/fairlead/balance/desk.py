@@ -6,7 +6,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import count, repeat
 from typing import Any
 
-from fairlead.balance.change import FAILED, STATE
 from fairlead.balance.course import LOG, AnyPolicy, Binding, Direct, Frame, Scheduled
 from fairlead.balance.decision import Context, Decision
 from fairlead.balance.message import (
@@ -241,9 +240,8 @@ class Desk:
             self.policy.apply(effects, time)
         for part in self.parts.values():
             part.apply(effects, time)
-        for ref, attribute, value in effects:
-            if ref is not None and (attribute, value) == (STATE, FAILED):
-                self.failed[ref] = self.policy.version
+        for ref in self.policy.fallen:
+            self.failed[ref] = self.policy.version
 
     def dump(self) -> dict[str, Any]:
         """Everything that later choices depend on, as plain data."""

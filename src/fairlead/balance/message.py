@@ -63,6 +63,10 @@ CONTROL: Final = "control"
 REFUSED: Final = "refused"
 LOST: Final = "lost"
 OUTCOMES: Final = (ROUTED, NO_DESTINATION, UNKNOWN_QUEUE, PUT_INHIBITED, CONTROL, REFUSED, LOST)
+"""Of a decision."""
+ACKNOWLEDGED: Final = "acknowledged"
+NACK: Final = "nack"
+"""In a replay: what else a message ends with whose destination has failed."""
 
 
 @dataclass(frozen=True, slots=True)

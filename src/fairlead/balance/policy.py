@@ -18,7 +18,15 @@ from msgspec import UNSET, UnsetType
 
 from fairlead.balance.change import EVERYBODY, FAILED, RESET, STATE, UP, Change
 from fairlead.balance.elimination import Drop, Elimination, Step
-from fairlead.balance.message import NO_DESTINATION, ON_GROUP, ON_OPEN, ROUTED, Message, text
+from fairlead.balance.message import (
+    LOST,
+    NO_DESTINATION,
+    ON_GROUP,
+    ON_OPEN,
+    ROUTED,
+    Message,
+    text,
+)
 from fairlead.balance.objects import Name, Object, Order, Ref, Table, converted, hint, listed, shown
 from fairlead.balance.pending import Pending
 from fairlead.balance.rules.rule import Plain, Rule
@@ -104,8 +112,6 @@ class Policy(ABC, Generic[T, K, C]):
 
     waits: bool = False
     """Replay: whether a message for which nobody is left waits until somebody is."""
-    after_failure: str = ROUTED
-    """Replay: what becomes of what a destination holds when it fails; `routed`: it is, anew."""
     keyed_by: str = ""
     """The attribute whose value is a message's key, if the rule chooses by one."""
     objects: dict[Ref, Any]
@@ -117,6 +123,8 @@ class Policy(ABC, Generic[T, K, C]):
     version: int
     pending: Pending
     """What still follows of itself from changes that were made."""
+    fallen: dict[Ref, str]
+    """Who has lost what it held in the latest step; how, where there are several ways."""
 
     def __init__(self, tables: T) -> None:
         """Check the tables against each other and start with nobody served."""
@@ -134,6 +142,7 @@ class Policy(ABC, Generic[T, K, C]):
         self.now = 0
         """When the latest step was made, in microseconds."""
         self.pending = Pending()
+        self.fallen = {}
         self._verdicts: dict[Raw, Verdict] = {}
 
     # what a policy says of itself
@@ -304,6 +313,21 @@ class Policy(ABC, Generic[T, K, C]):
         """The object whose readers work on what this member gets, at its speed."""
         return self.whose(member)
 
+    def published(self, raw: Raw) -> Raw:
+        """Replay: the attributes with what a message takes from the cluster when it is sent."""
+        return raw
+
+    def after_failure(self, ref: Ref, raw: Raw, *, shared: bool) -> str:
+        """Replay: the outcome of a message that one held who has just failed (see `fallen`).
+
+        `routed`: it is, anew. `shared`: others got the message as well.
+        """
+        return LOST if shared else ROUTED
+
+    def redelivery(self, raw: Raw) -> Verdict:
+        """Replay: the outcome of the eliminations for a message that is routed anew."""
+        return self.verdict(raw)
+
     def binding(self, raw: Raw, message: Message) -> Raw | None:
         """What the message's destination is bound to, if to anything."""
         kind = text(message, "bind") or self.bind_default(self.key(raw))
@@ -429,6 +453,7 @@ class Policy(ABC, Generic[T, K, C]):
         step at each time that `pending.next` tells, too.
         """
         self.now = time
+        self.fallen = {}
         before: dict[Ref, Any] = {}
         for ref, later in self.pending.take(time):
             self.follow_up(Effect(ref, later.attribute, later.value), before)
@@ -444,6 +469,7 @@ class Policy(ABC, Generic[T, K, C]):
         if ref is None:
             self.reset()
         elif value == FAILED and attribute == STATE:
+            self.fallen[ref] = ""
             self.failed(ref)
         elif attribute in self.objects[ref].__struct_fields__:
             old = self.objects[ref]

@@ -8,13 +8,13 @@ from typing import Final
 
 import numpy as np
 
-from fairlead.balance.change import FAILED, STATE
 from fairlead.balance.message import ROUTED
-from fairlead.balance.policy import Effect
+from fairlead.balance.objects import Ref
+from fairlead.balance.policy import Raw
 from fairlead.compiled.bindings import Bindings
 from fairlead.errors import FairleadError, MessageError
 from fairlead.replay import events
-from fairlead.replay.arrays import Rows
+from fairlead.replay.arrays import Cells, Rows
 from fairlead.replay.batch import Batch, Told
 from fairlead.replay.engine import engine, plain
 from fairlead.replay.heap import NONE
@@ -24,6 +24,7 @@ from fairlead.replay.memory import (
     BOUND,
     CELLS,
     CLASS,
+    CONTROL,
     COST,
     COUNTED,
     DONE_COUNT,
@@ -56,7 +57,7 @@ from fairlead.replay.memory import (
     WAITING,
 )
 from fairlead.replay.run import Run, Setting
-from fairlead.replay.words import GIVEN_BACK_CODE, LOST_CODE, WORDS
+from fairlead.replay.words import GIVEN_BACK_CODE, WORDS
 
 AT_ONCE: Final = 4_096
 """Messages, before what is over is fetched."""
@@ -72,6 +73,13 @@ class EventRun(Run):
 
         `interpreted`: by the kernel's source as it stands, not compiled.
         """
+        self._given = setting.classes
+        self._code_of: dict[Raw, int] = {}
+        """By what is read of a message: its place among the classes."""
+        for code, raw in enumerate(setting.classes):
+            self._code_of.setdefault(raw, code)
+        self._sent_as: Cells = np.zeros(0, np.int64)
+        """By the code that a message comes with: its class, when it is sent now."""
         rule = setting.policy.rule
         as_it_stands = plain(events, rule)
         super().__init__(setting, as_it_stands if interpreted else engine(rule), as_it_stands)
@@ -81,7 +89,6 @@ class EventRun(Run):
         self._tenants: Sequence[str] = ()
         self._whose = np.empty(0, np.int64)
         """By group: the tenant of its first message, or NONE."""
-        self._held: list[list[int]] = []
         self._waited = 0
         """Microseconds, as told."""
 
@@ -115,7 +122,7 @@ class EventRun(Run):
         cells = np.empty((len(batch.times), CELLS), np.int64)
         cells[:, TIME] = batch.times
         cells[:, MESSAGE] = batch.messages
-        cells[:, CLASS] = batch.codes
+        cells[:, CLASS] = self._sent_as[batch.codes]
         cells[:, SERVICE] = batch.services
         cells[:, KEY] = batch.keys
         cells[:, SEQUENCE] = batch.sequences
@@ -217,10 +224,34 @@ class EventRun(Run):
 
     # changes
 
-    def before_step(self, effects: Sequence[Effect]) -> None:
-        """Take away what those hold that fail."""
-        refs = [ref for ref, name, value in effects if (name, value) == (STATE, FAILED)]
-        self._held = [self._emptied(s) for s, ref in enumerate(self.workers) if ref in refs]
+    def _described(self) -> Cells:
+        """First of all, as what messages are sent now: no later change touches that."""
+        as_sent = []
+        for raw in map(self.policy.published, self._given):
+            if raw not in self._code_of:
+                self._code_of[raw] = len(self.classes)
+                self.classes.append(raw)
+            as_sent.append(self._code_of[raw])
+        self._sent_as = np.array([*as_sent, CONTROL], np.int64)
+        return super()._described()
+
+    def after_step(self) -> None:
+        """Take away what those held who have failed; end it, or route it anew."""
+        fallen = [(s, ref) for s, ref in enumerate(self.workers) if ref in self.policy.fallen]
+        held = [(ref, j) for s, ref in fallen for j in self._emptied(s)]
+        for ref, j in held:
+            end = self._end(ref, j)
+            if end == ROUTED:
+                self.memory.room(LEAST_ROWS, LEAST_ROWS)
+                self.ask("give_back", j, GIVEN_BACK_CODE)
+            else:
+                self.kernel.over(self.memory.cells, j, WORDS.index(end))
+
+    def _end(self, ref: Ref, j: int) -> str:
+        """What becomes of a job that one held who has failed."""
+        cells = self.memory.cells
+        raw = self.classes[cells[j + CLASS]]
+        return self.policy.after_failure(ref, raw, shared=bool(cells[j + SHARED]))
 
     def _emptied(self, server: int) -> list[int]:
         memory = self.memory
@@ -228,20 +259,6 @@ class EventRun(Run):
         n = self.kernel.empty(memory.cells, memory.servers[server], found)
         jobs: list[int] = found[:n].tolist()
         return sorted(jobs, key=lambda j: int(memory.cells[j + NUMBER]))
-
-    def after_step(self) -> None:
-        """Route anew what was held, or end it; others have their copies already."""
-        after = self.policy.after_failure
-        for j in [j for jobs in self._held for j in jobs]:
-            if after != ROUTED:
-                self.kernel.over(self.memory.cells, j, WORDS.index(after))
-                continue
-            if self.memory.cells[j + SHARED]:
-                self.kernel.over(self.memory.cells, j, LOST_CODE)
-                continue
-            self.memory.room(LEAST_ROWS, LEAST_ROWS)
-            self.ask("give_back", j, GIVEN_BACK_CODE)
-        self._held = []
 
     def fit_out(self) -> None:
         super().fit_out()

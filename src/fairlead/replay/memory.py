@@ -221,7 +221,9 @@ SHARE_OF: Final = 29
 """... by a tenant's number: by how much one unit of cost moves its tag."""
 BOUND: Final = 30
 """... by what messages are bound by: the member they are bound to, or NONE."""
-NUMBERS: Final = 31
+REDELIVERIES: Final = 31
+"""As CLASSES, for what is routed anew."""
+NUMBERS: Final = 32
 
 FREE: Final = -2
 """The outcome in a row that is no job."""

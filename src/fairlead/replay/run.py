@@ -12,7 +12,7 @@ import numpy as np
 from numba.core.errors import NumbaError
 
 from fairlead.balance.objects import Order
-from fairlead.balance.policy import Effect, Policy, Raw
+from fairlead.balance.policy import Policy, Raw
 from fairlead.balance.rules.own_rule import Careful, OwnRule, nonsense
 from fairlead.balance.rules.rule import Rule
 from fairlead.compiled.choices import flat
@@ -29,6 +29,7 @@ from fairlead.replay.memory import (
     NONSENSE,
     NONSENSE_CHOICE,
     READERS,
+    REDELIVERIES,
     SPEED,
     WAITS,
     Memory,
@@ -64,7 +65,7 @@ class Run(ABC):
         """
         self.policy = policy = setting.policy
         self.steps = setting.steps
-        self.classes = setting.classes
+        self.classes = list(setting.classes)
         self.told = setting.told
         self.order = order = setting.order
         self.kernel = compiled
@@ -163,18 +164,14 @@ class Run(ABC):
         self.reach(time)
         self.policy.rule.adopt(self.state)
         self._fresh = True
-        self.before_step(effects)
         self.policy.apply(effects, time)
         self.made += 1
         self.fit_out()
         self.prepare()
         self.after_step()
 
-    def before_step(self, effects: Sequence[Effect]) -> None:  # noqa: B027 - nothing, mostly
-        """These changes are about to be made."""
-
-    def after_step(self) -> None:  # noqa: B027
-        """They have been made."""
+    def after_step(self) -> None:  # noqa: B027 - nothing, mostly
+        """The changes of a step have been made."""
 
     def fit_out(self) -> None:
         """Give each server the readers and the speed that it has now."""
@@ -204,21 +201,23 @@ class Run(ABC):
         """Write whom each class may go to; returns the list of members that this speaks of."""
         policy, memory = self.policy, self.memory
         verdicts = [policy.verdict(raw) for raw in self.classes]
-        pieces = {each.members for each in verdicts if each.taken < 0}
-        pieces |= {each.also for each in verdicts}
+        anew = [policy.redelivery(raw) for raw in self.classes]
+        every = {*verdicts, *anew}
+        pieces = {each.members for each in every if each.taken < 0}
+        pieces |= {each.also for each in every}
         starts, members = flat(list(pieces))
         piece = {own: (starts[k], starts[k + 1]) for k, own in enumerate(pieces)}
-        classes = [
-            (
+        row = {
+            each: (
                 *(piece[each.members] if each.taken < 0 else (0, 0)),
                 each.taken,
                 WORDS.index(each.outcome),
                 *piece[each.also],
             )
-            for each in verdicts
-        ]
-        every = range(len(policy.members))
-        holds: Collection[int] = every
+            for each in every
+        }
+        places = range(len(policy.members))
+        holds: Collection[int] = places
         if policy.rebinds and self.classes:
             # Such a policy reads nothing of a message, so all classes are one.
             holds = policy.holding(self.classes[0])
@@ -229,9 +228,10 @@ class Run(ABC):
                 WORDS.index(policy.outcome_of(i)),
                 self.told.label(policy, i),
             )
-            for i in every
+            for i in places
         ]
-        memory.write(CLASSES, classes)
+        memory.write(CLASSES, [row[each] for each in verdicts])
+        memory.write(REDELIVERIES, [row[each] for each in anew])
         memory.write(MEMBERS, whom)
         memory.cells[WAITS] = policy.waits
         return members

@@ -52,6 +52,7 @@ from fairlead.replay.memory import (
     OWNER,
     PRIORITY,
     RAISED,
+    REDELIVERIES,
     SERVER,
     SET_START,
     SET_STOP,
@@ -98,7 +99,7 @@ def chosen_by_own(m: Ints, a: Indexes, r: Any, c: int, _: int) -> int:  # noqa: 
 
 def decide(m: Ints, a: Indexes, r: Any, j: int) -> bool:  # noqa: ANN401
     """Choose a destination and hand the job over, or end it; False: nobody is ready."""
-    c = m[CLASSES] + CLASS_CELLS * m[j + CLASS]
+    c = (m[CLASSES] if m[j + ATTEMPT] == 1 else m[REDELIVERIES]) + CLASS_CELLS * m[j + CLASS]
     member = bound_to(m, m[j + BIND])
     if member == NONE:
         asked = m[c + SET_STOP] > m[c + SET_START]

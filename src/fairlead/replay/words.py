@@ -4,18 +4,24 @@ from __future__ import annotations
 
 from typing import Final
 
-from fairlead.balance.message import CONTROL, LOST, NO_DESTINATION, OUTCOMES, ROUTED
+from fairlead.balance.message import (
+    ACKNOWLEDGED,
+    CONTROL,
+    NACK,
+    NO_DESTINATION,
+    OUTCOMES,
+    ROUTED,
+)
 
 ROLLED_BACK: Final = "rolled-back"
 """The attempt failed at its end; another one follows, at the same destination."""
 GIVEN_BACK: Final = "given-back"
 """The destination failed; the message was routed anew."""
-WORDS: Final = (*OUTCOMES, ROLLED_BACK, GIVEN_BACK)
+WORDS: Final = (*OUTCOMES, ROLLED_BACK, GIVEN_BACK, ACKNOWLEDGED, NACK)
 
 ROUTED_CODE: Final = WORDS.index(ROUTED)
 NOBODY_CODE: Final = WORDS.index(NO_DESTINATION)
 CONTROL_CODE: Final = WORDS.index(CONTROL)
-LOST_CODE: Final = WORDS.index(LOST)
 ROLLED_BACK_CODE: Final = WORDS.index(ROLLED_BACK)
 GIVEN_BACK_CODE: Final = WORDS.index(GIVEN_BACK)
 

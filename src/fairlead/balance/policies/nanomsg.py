@@ -21,7 +21,7 @@ from fairlead.balance.policies.destinations import (
     DestinationPolicy,
     ListTables,
 )
-from fairlead.balance.policy import Effect
+from fairlead.balance.policy import Effect, Raw
 from fairlead.balance.rules import ready_ring
 from fairlead.balance.rules.ready_ring import ReadyRing
 
@@ -57,7 +57,6 @@ class Nanomsg(DestinationPolicy[NanomsgTables]):
     tables = NanomsgTables
     counts = False
     waits = True
-    after_failure = LOST
     kinds: ClassVar = {"destination": Peer}
     steps = (ABSENT, DOWN)
 
@@ -84,6 +83,9 @@ class Nanomsg(DestinationPolicy[NanomsgTables]):
             ready_ring.connect(state, i)
         elif self.passes(before) and not self.passes(after):
             ready_ring.disconnect(state, i)
+
+    def after_failure(self, ref: Ref, raw: Raw, *, shared: bool) -> str:
+        return LOST
 
     def timed(self, effects: Iterable[Effect]) -> bool:
         limits = (peer.capacity for peer in self.objects.values())

@@ -16,8 +16,10 @@ from msgspec import Meta
 from fairlead.balance.change import STATE, UP, Change
 from fairlead.balance.elimination import Elimination, drop_where
 from fairlead.balance.message import (
+    ACKNOWLEDGED,
     GUARANTEED,
     LOST,
+    NACK,
     NO_DESTINATION,
     REFUSED,
     ROUND_ROBIN,
@@ -27,7 +29,7 @@ from fairlead.balance.message import (
     WEIGHTED,
 )
 from fairlead.balance.objects import Name, Object, Ref, Table, Worker
-from fairlead.balance.policy import Effect, Policy, Raw, Tables, Taken
+from fairlead.balance.policy import Effect, Policy, Raw, Tables, Taken, Verdict
 from fairlead.balance.rules import subscriber_lists as lists
 from fairlead.balance.rules.subscriber_lists import SubscriberLists
 from fairlead.errors import ChangeError, ConfigError
@@ -167,6 +169,7 @@ class SmartSockets(Policy[SmartSocketsTables, Publication, Receiver]):
     def __init__(self, tables: SmartSocketsTables) -> None:
         """The subscribers join in the order of the file."""
         super().__init__(tables)
+        self.options = tables.options
         own = [ref for ref in self.objects if ref.kind == SUBSCRIBER]
         if not own:
             raise ConfigError("subscriber: found none, allowed: at least one [[subscriber]]")
@@ -294,6 +297,30 @@ class SmartSockets(Policy[SmartSocketsTables, Publication, Receiver]):
         found += [] if each.load_balanced else ["balancing off"]
         return ", ".join(found)
 
+    # failures
+
+    def published(self, raw: Raw) -> Raw:
+        """A message keeps the mode that its type had when it was published."""
+        subject, server, _, _, delivery = raw
+        return (subject, server, "", self.key(raw).mode, delivery)
+
+    def after_failure(self, ref: Ref, raw: Raw, *, shared: bool) -> str:
+        """Nobody waits for the acknowledgement of what is not guaranteed."""
+        if not self.key(raw).guaranteed:
+            return LOST
+        if self.options.on_receiver_failure == NACK:
+            return NACK
+        if self.fallen[ref] == "success":
+            return ACKNOWLEDGED
+        return NACK if shared else ROUTED
+
+    def redelivery(self, raw: Raw) -> Verdict:
+        """Again one of the list; who switched balancing off has had its copy since the first."""
+        found = self.verdict(raw)
+        if found.members and found.taken < 0:
+            return found
+        return Verdict(ACKNOWLEDGED if self.options.zero_receivers == "success" else NACK)
+
     def whose(self, member: int) -> Ref:
         return self.refs[member % len(self.refs)]
 
@@ -319,6 +346,7 @@ class SmartSockets(Policy[SmartSocketsTables, Publication, Receiver]):
 
     def failed(self, ref: Ref) -> None:
         before = self.objects[ref]
+        self.fallen[ref] = before.disconnect_mode
         after = self.objects[ref] = msgspec.structs.replace(before, connected=False)
         self.changed(ref, before, after)
 

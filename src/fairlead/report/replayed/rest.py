@@ -20,6 +20,8 @@ COLOURS: Final = {
     "rolled-back": PALETTE[1],
     "given-back": PALETTE[4],
     "refused": PALETTE[7],
+    "acknowledged": PALETTE[8],
+    "nack": PALETTE[5],
 }
 
 
