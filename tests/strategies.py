@@ -324,12 +324,13 @@ def smartsockets(random: Random) -> Scenario:
     play = in_play(random, attributes, 1 / 4, 3 / 4, 1)
     warm = one_of("warm") if rarely(random) else one_of(True, True, True, "warm", False)
     values: Values = {"connected": warm, "load_balanced": often, "present": often}
-    values["disconnect_mode"] = one_of("failure", "success")
+    values["disconnect_mode"] = one_of("failure", "success", "warm", "warm")
     cluster: Row = {"policy": "smartsockets", "subscriber": []}
     if random.random() < 1 / 2:
         cluster["options"] = {
             "on_receiver_failure": random.choice(["reroute", "reroute", "nack"]),
             "zero_receivers": random.choice(["success", "failure"]),
+            "reconnect_timeout": random.choice([0, 1, 2, 3]),
         }
     subjects = random.choice([["/s"], ["/s"], ["/s", "/t"]])
     for name in some_names(random, random.choice([1, 2, 3, 3, 4])):

@@ -9,6 +9,8 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
 
+import msgspec
+
 from fairlead import Balancer, Change, Cluster
 from fairlead.balance.rules import fewest_pending, ready_ring, subscriber_lists
 from tests.oracle.service_broker import Hold, PriorityTable
@@ -69,6 +71,7 @@ class Replay:
         self.servers = {ref: Server(self.table(), *self.equipment(ref)) for ref in workers}
         self.door = self.table()
         self.sequences: dict[Any, int] = {}
+        self.warm_until: dict[Any, int] = {}
         self.begun = 0
         self.rows: list[Row] = []
 
@@ -78,7 +81,8 @@ class Replay:
 
     def equipment(self, ref: Any) -> tuple[int, int]:
         worker = self.policy.objects[ref]
-        return worker.readers, worker.speed_in_thousandths
+        rests = getattr(worker, "connected", True) == "warm"
+        return 0 if rests else worker.readers, worker.speed_in_thousandths
 
     def run(self, messages: list[Row]) -> list[Row]:
         """All rows, sorted by message and attempt. `messages` in order, times never falling."""
@@ -130,8 +134,7 @@ class Replay:
                 self.not_done_after_all(each)
             for each in [*reader.done, job]:
                 self.tell(each, "rolled-back")
-                each.attempt, each.since = each.attempt + 1, now
-                each.reader = each.start = each.finish = None
+                self.again(each, now)
             server.table.rollback(reader.hold)
             return
         self.balancer.completed(job.decision, by=job.destination)
@@ -157,13 +160,16 @@ class Replay:
     # changes
 
     def change(self, step: list[Change], now: int) -> None:
-        failing = self.failing(step)
+        failing = self.failing(step, now)
         if step:
             self.balancer.apply(step)
         self.balancer.at(now)
         self.policy = self.part().policy
         for ref, server in self.servers.items():
             server.readers, server.speed = self.equipment(ref)
+        for ref in [ref for ref in failing if failing[ref] == "warm"]:
+            self.break_off(self.servers[ref], now)
+            del failing[ref]
         fallen = [ref for ref in self.servers if ref in failing]
         back = [(ref, self.empty(self.servers[ref], now)) for ref in fallen]
         for ref, job in [(ref, job) for ref, jobs in back for job in jobs]:
@@ -172,22 +178,61 @@ class Replay:
                 self.tell(job, end)
                 continue
             self.tell(job, "given-back")
-            job.attempt, job.since = job.attempt + 1, now
-            job.reader = job.start = job.finish = job.destination = job.server = None
+            self.again(job, now)
+            job.destination = job.server = None
             self.route(job, now)
 
-    def failing(self, step: list[Change]) -> Row:
-        """Who fails in this step, and in which disconnect mode a subscriber does."""
-        modes = {
-            ref: getattr(self.policy.objects[ref], "disconnect_mode", "") for ref in self.servers
-        }
-        found = {}
+    def failing(self, step: list[Change], now: int) -> Row:
+        """Who loses in this step what it held, and in which disconnect mode a subscriber does."""
+        found = {ref: "failure" for ref, until in self.warm_until.items() if until == now}
+        self.warm_until = {ref: each for ref, each in self.warm_until.items() if ref not in found}
+        now_is = {ref: msgspec.structs.asdict(each) for ref, each in self.policy.objects.items()}
+        for ref in found:
+            now_is[ref]["connected"] = False
         for ref, attribute, value in map(self.policy.resolve, step):
-            if attribute == "disconnect_mode":
-                modes[ref] = value
-            if (attribute, value) == ("state", "failed") and ref in self.servers:
-                found[ref] = modes[ref]
+            if attribute == "state" and value == "failed" and ref in self.servers:
+                found[ref] = self.fail(ref, now_is[ref], now)
+            elif ref is not None and attribute in now_is[ref]:
+                now_is[ref][attribute] = value
+            if ref in self.warm_until and now_is[ref]["connected"] != "warm":
+                del self.warm_until[ref]
+                if now_is[ref]["connected"] is False and attribute == "connected":
+                    found[ref] = "failure"
         return found
+
+    def fail(self, ref: Any, row: Row, now: int) -> str:
+        """A subscriber that is remembered is warm, at most for a while."""
+        if self.policy.name != "smartsockets":
+            return ""
+        options = self.cluster.tables.options
+        timeout = options.reconnect_timeout if options.on_receiver_failure == "reroute" else 0
+        there = row["present"] and row["connected"] is not False
+        if row["disconnect_mode"] == "warm" and timeout and there:
+            row["connected"] = "warm"
+            self.warm_until.setdefault(ref, now + timeout * 1_000_000)
+            return "warm"
+        row["connected"] = False
+        return "success" if row["disconnect_mode"] == "success" else "failure"
+
+    def break_off(self, server: Server, now: int) -> None:
+        """Who is remembered keeps what is guaranteed; attempts in work are in vain."""
+        for _, reader in sorted(server.busy.items()):
+            reader.job.finish = now
+            for each in reader.done:
+                self.not_done_after_all(each)
+            server.table.rollback(reader.hold)
+        server.busy.clear()
+        for job in [row["item"] for row in server.table.queue]:
+            if job.message["given"].get("delivery") not in ("some", "all"):
+                server.table.withdraw(job)
+                self.tell(job, "lost")
+            elif job.start is not None:
+                self.tell(job, "rolled-back")
+                self.again(job, now)
+
+    def again(self, job: Job, now: int) -> None:
+        job.attempt, job.since = job.attempt + 1, now
+        job.reader = job.start = job.finish = None
 
     def end_of(self, job: Job, disconnect_mode: str) -> str | None:
         """How a message ends whose destination has failed; None: it is routed anew."""

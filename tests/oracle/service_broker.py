@@ -129,6 +129,15 @@ class PriorityTable:
         self.turn[hold.tenant] = min(self.turn[hold.tenant], hold.turn)
         self.charge(hold, -hold.charged)
 
+    def withdraw(self, item: Any) -> None:
+        """An item that waits is not to be done any more; an entry of its group stays."""
+        (row,) = [row for row in self.queue if row["item"] is item]
+        self.queue.remove(row)
+        for hold in self.holds:
+            if hold.group == row["group"]:
+                self.charge(hold, -row["cost"])
+        self.forget_if_idle()
+
     # the order
 
     def in_order(self, tenant: str) -> list[str]:

@@ -16,7 +16,13 @@ from . import (
     truth,
 )
 
-DEFAULTS: Row = {"present": True, "load_balanced": True, "connected": True}
+DEFAULTS: Row = {
+    "present": True,
+    "load_balanced": True,
+    "connected": True,
+    "disconnect_mode": "failure",
+}
+OPTIONS: Row = {"on_receiver_failure": "reroute", "reconnect_timeout": 30}
 
 
 class List:
@@ -91,6 +97,8 @@ class Project:
     """All servers and subjects."""
 
     def __init__(self, cluster: Row, servers: set[str]) -> None:
+        self.options = {**OPTIONS, **cluster.get("options", {})}
+        self.warm_until: list[tuple[int, Row]] = []
         self.rows: list[Row] = [{**DEFAULTS, **row} for row in cluster["subscriber"]]
         self.types: list[Row] = [
             {"present": True, "mode": "none", **row} for row in cluster.get("message_type", [])
@@ -106,7 +114,7 @@ class Project:
             if subject == row["subject"]:
                 getattr(each, what)(row["name"])
 
-    def change(self, target: str, attribute: str, value: Any) -> None:
+    def change(self, target: str, attribute: str, value: Any, now: int) -> None:
         meant = [
             row for row in self.types if target in (row["name"], f"message_type:{row['name']}")
         ]
@@ -115,11 +123,33 @@ class Project:
             if target in (row["name"], f"subscriber:{row['name']}", full):
                 meant.append(row)
         (row,) = meant
-        before = row in self.rows and in_list(row)
         if attribute == "state":
-            attribute, value = "connected", value == "up"
+            attribute, value = "connected", value == "up" or self.after_failure(row, now)
         if attribute in ("present", "load_balanced") or value in (True, False, "true", "false"):
             value = truth(value)
+        self.give(row, attribute, value)
+        if row.get("connected") != "warm":
+            self.warm_until = [each for each in self.warm_until if each[1] is not row]
+
+    def after_failure(self, row: Row, now: int) -> Any:
+        """Warm for a while, if that is its disconnect mode and it was there; else gone."""
+        seconds = self.options["reconnect_timeout"]
+        reroute = self.options["on_receiver_failure"] == "reroute"
+        if not (row["disconnect_mode"] == "warm" and seconds and reroute and remembered(row)):
+            return False
+        if not any(each[1] is row for each in self.warm_until):
+            self.warm_until.append((now + seconds * 1_000_000, row))
+        return "warm"
+
+    def time_out(self, now: int) -> None:
+        """Who has not come back by now is gone."""
+        late = [row for until, row in self.warm_until if until <= now]
+        self.warm_until = [each for each in self.warm_until if each[0] > now]
+        for row in late:
+            self.give(row, "connected", False)
+
+    def give(self, row: Row, attribute: str, value: Any) -> None:
+        before = row in self.rows and in_list(row)
         row[attribute] = value
         after = row in self.rows and in_list(row)
         if before != after:
@@ -177,7 +207,10 @@ def route(cluster: Row, messages: list[Row], changes: list[Row]) -> list[Decisio
         now = microseconds(message["time"])
         while waiting and microseconds(waiting[0]["time"]) <= now:
             change = waiting.pop(0)
-            project.change(change["target"], change["attribute"], change["value"])
+            at = microseconds(change["time"])
+            project.time_out(at)
+            project.change(change["target"], change["attribute"], change["value"], at)
+        project.time_out(now)
         given, own = meant_cluster(cluster, message)
         subject = project.subject_of(message) if own else text(message.get("subject"))
         sequence = sequences.next((given, subject))

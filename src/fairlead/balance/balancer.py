@@ -199,8 +199,8 @@ class Balancer:
     def at(self, time: int) -> None:
         """It is this time now, in microseconds: make the changes that have become due.
 
-        They follow of themselves from earlier changes, under a policy with `slow_start` or
-        `failback_delay`. To be called before a choice, or by a timer (see `next_change`). A time
+        They follow of themselves from earlier changes, under a policy with `slow_start`,
+        `failback_delay` or `reconnect_timeout`. To be called before a choice, or by a timer (see `next_change`). A time
         that is over already changes nothing. Raises ChangeError.
         """
         if not isinstance(time, int):

@@ -241,7 +241,8 @@ class Desk:
         for part in self.parts.values():
             part.apply(effects, time)
         for ref in self.policy.fallen:
-            self.failed[ref] = self.policy.version
+            if not self.policy.keeps(ref):
+                self.failed[ref] = self.policy.version
 
     def dump(self) -> dict[str, Any]:
         """Everything that later choices depend on, as plain data."""

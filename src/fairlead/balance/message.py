@@ -64,9 +64,14 @@ REFUSED: Final = "refused"
 LOST: Final = "lost"
 OUTCOMES: Final = (ROUTED, NO_DESTINATION, UNKNOWN_QUEUE, PUT_INHIBITED, CONTROL, REFUSED, LOST)
 """Of a decision."""
+ROLLED_BACK: Final = "rolled-back"
+"""Replay: an attempt was in vain; another one follows, at the same destination."""
+GIVEN_BACK: Final = "given-back"
+"""Replay: the destination has failed; the message is routed anew."""
 ACKNOWLEDGED: Final = "acknowledged"
+"""Replay: it counts as acknowledged, though nobody has done it."""
 NACK: Final = "nack"
-"""In a replay: what else a message ends with whose destination has failed."""
+"""Replay: the publisher is told that the destination has failed."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,6 +19,7 @@ from msgspec import UNSET, UnsetType
 from fairlead.balance.change import EVERYBODY, FAILED, RESET, STATE, UP, Change
 from fairlead.balance.elimination import Drop, Elimination, Step
 from fairlead.balance.message import (
+    GIVEN_BACK,
     LOST,
     NO_DESTINATION,
     ON_GROUP,
@@ -124,7 +125,7 @@ class Policy(ABC, Generic[T, K, C]):
     pending: Pending
     """What still follows of itself from changes that were made."""
     fallen: dict[Ref, str]
-    """Who has lost what it held in the latest step; how, where there are several ways."""
+    """Who has failed in the latest step; how, where there are several ways."""
 
     def __init__(self, tables: T) -> None:
         """Check the tables against each other and start with nobody served."""
@@ -313,16 +314,26 @@ class Policy(ABC, Generic[T, K, C]):
         """The object whose readers work on what this member gets, at its speed."""
         return self.whose(member)
 
+    def readers(self, ref: Ref) -> int:
+        """Replay: how many readers an object has that may begin with work."""
+        found: int = self.objects[ref].readers
+        return found
+
     def published(self, raw: Raw) -> Raw:
         """Replay: the attributes with what a message takes from the cluster when it is sent."""
         return raw
 
-    def after_failure(self, ref: Ref, raw: Raw, *, shared: bool) -> str:
-        """Replay: the outcome of a message that one held who has just failed (see `fallen`).
+    def keeps(self, ref: Ref) -> bool:
+        """Whether one who has just failed (see `fallen`) is remembered, and what it held."""
+        return False
 
-        `routed`: it is, anew. `shared`: others got the message as well.
+    def after_failure(self, ref: Ref, raw: Raw, *, shared: bool) -> str:
+        """Replay: how the attempt of a message ends that one held who has just failed.
+
+        `given-back`: it is routed anew; `rolled-back`: it stays where it is. `shared`: others got
+        the message as well.
         """
-        return LOST if shared else ROUTED
+        return LOST if shared else GIVEN_BACK
 
     def redelivery(self, raw: Raw) -> Verdict:
         """Replay: the outcome of the eliminations for a message that is routed anew."""

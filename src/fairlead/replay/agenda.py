@@ -29,6 +29,7 @@ from fairlead.replay.memory import (
     GROUP,
     HEAD,
     HELD,
+    HOME,
     LATEST,
     LINE,
     LOCKED,
@@ -175,6 +176,7 @@ def arrive(m: Ints, s: int, j: int) -> None:
 
 def append(m: Ints, n: int, j: int) -> None:
     """A job stands behind those of its group that wait."""
+    m[j + HOME] = n
     m[j + NEXT] = NONE
     if m[n + HEAD] == NONE:
         m[n + HEAD] = j
@@ -182,6 +184,35 @@ def append(m: Ints, n: int, j: int) -> None:
         m[m[n + TAIL] + NEXT] = j
     m[n + TAIL] = j
     m[n + WORTH] += m[j + COST]
+
+
+def withdraw(m: Ints, j: int) -> None:
+    """A job that waits leaves its place, wherever that is in its group.
+
+    If a reader has the group, the tenant has been charged for the job (when the reader came, or
+    when the job did), and is given that back. Else the group stands where the first of those that
+    are left puts it. An entry stays, even if nothing is left: it is used up when a reader looks.
+    """
+    n = m[j + HOME]
+    tick(m, m[n + AT], -1)
+    before, i = NONE, m[n + HEAD]
+    while i != j:
+        before, i = i, m[i + NEXT]
+    if before == NONE:
+        m[n + HEAD] = m[j + NEXT]
+    else:
+        m[before + NEXT] = m[j + NEXT]
+    if m[n + TAIL] == j:
+        m[n + TAIL] = before
+    m[n + WORTH] -= m[j + COST]
+    if m[n + LOCKED] == 1:
+        charge(m, m[n + OWNER], -m[j + COST])
+        return
+    s = m[n + AT]
+    place(m, n)
+    if m[n + HEAD] == NONE and m[n + RAISED] == NONE:
+        drop_node(m, n)
+    forget_if_idle(m, s)
 
 
 def enter(m: Ints, n: int, priority: int) -> None:
@@ -355,6 +386,7 @@ COMPILED = (
     charge,
     arrive,
     forget_if_idle,
+    withdraw,
     best,
     lock,
     give,

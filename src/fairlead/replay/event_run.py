@@ -8,7 +8,6 @@ from typing import Final
 
 import numpy as np
 
-from fairlead.balance.message import ROUTED
 from fairlead.balance.objects import Ref
 from fairlead.balance.policy import Raw
 from fairlead.compiled.bindings import Bindings
@@ -32,6 +31,7 @@ from fairlead.replay.memory import (
     GROUP,
     HAS,
     IDLE,
+    JOB,
     KEY,
     LEAST_ROWS,
     MESSAGE,
@@ -47,17 +47,20 @@ from fairlead.replay.memory import (
     REMEMBERS,
     ROLLBACKS,
     SEQUENCE,
+    SERVER,
     SERVICE,
     SHARE_OF,
     SHARED,
+    START,
     TENANT,
     TENANT_OF,
     TIME,
     TOLD,
     WAITING,
+    WORKS_AT,
 )
 from fairlead.replay.run import Run, Setting
-from fairlead.replay.words import GIVEN_BACK_CODE, WORDS
+from fairlead.replay.words import GIVEN_BACK_CODE, ROLLED_BACK_CODE, WORDS
 
 AT_ONCE: Final = 4_096
 """Messages, before what is over is fetched."""
@@ -237,21 +240,51 @@ class EventRun(Run):
 
     def after_step(self) -> None:
         """Take away what those held who have failed; end it, or route it anew."""
-        fallen = [(s, ref) for s, ref in enumerate(self.workers) if ref in self.policy.fallen]
-        held = [(ref, j) for s, ref in fallen for j in self._emptied(s)]
-        for ref, j in held:
+        policy = self.policy
+        fallen = [(s, ref) for s, ref in enumerate(self.workers) if ref in policy.fallen]
+        for s, ref in fallen:
+            if policy.keeps(ref):
+                self._break_off(self.memory.servers[s], ref)
+        lost = [(s, ref) for s, ref in fallen if not policy.keeps(ref)]
+        for ref, j in [(ref, j) for s, ref in lost for j in self._emptied(s)]:
             end = self._end(ref, j)
-            if end == ROUTED:
+            if end == GIVEN_BACK_CODE:
                 self.memory.room(LEAST_ROWS, LEAST_ROWS)
-                self.ask("give_back", j, GIVEN_BACK_CODE)
+                self.ask("give_back", j, end)
             else:
-                self.kernel.over(self.memory.cells, j, WORDS.index(end))
+                self.kernel.over(self.memory.cells, j, end)
 
-    def _end(self, ref: Ref, j: int) -> str:
-        """What becomes of a job that one held who has failed."""
+    def _end(self, ref: Ref, j: int) -> int:
+        """How the attempt of a job ends that one held who has failed."""
         cells = self.memory.cells
         raw = self.classes[cells[j + CLASS]]
-        return self.policy.after_failure(ref, raw, shared=bool(cells[j + SHARED]))
+        return WORDS.index(self.policy.after_failure(ref, raw, shared=bool(cells[j + SHARED])))
+
+    def _break_off(self, server: int, ref: Ref) -> None:
+        """Who has failed and is remembered keeps what it held, or a part of it."""
+        memory, kernel = self.memory, self.kernel
+        reader = int(memory.cells[server + READER_ROW])
+        while memory.cells[reader + WORKS_AT] == server:
+            if memory.cells[reader + HAS] != NONE:
+                self.ask("break_off", reader)
+            reader += READER_CELLS
+        for j in self._waiting(server):
+            end = self._end(ref, j)
+            if end != ROLLED_BACK_CODE:
+                kernel.withdraw(memory.cells, j)
+                kernel.over(memory.cells, j, end)
+            elif memory.cells[j + START] != NEVER:
+                memory.room(LEAST_ROWS, LEAST_ROWS)
+                kernel.again(memory.cells, j, end)
+
+    def _waiting(self, server: int) -> list[int]:
+        """The jobs that are at a server."""
+        found: list[int] = []
+        for chunk in self.memory.jobs:
+            rows = self.memory.rows(chunk)
+            here = np.flatnonzero((rows[:, SERVER] == server) & (rows[:, OUTCOME] == NONE))
+            found += (chunk.start + JOB * here).tolist()
+        return found
 
     def _emptied(self, server: int) -> list[int]:
         memory = self.memory

@@ -30,7 +30,7 @@ from fairlead.replay.agenda import (
 from fairlead.replay.arrays import Cells, Rows
 from fairlead.replay.due import cancel, pop, push
 from fairlead.replay.heap import NONE
-from fairlead.replay.jobs import another, copied, new_job, over
+from fairlead.replay.jobs import again, new_job, over
 from fairlead.replay.memory import (
     ALSO,
     AT,
@@ -171,12 +171,7 @@ def complete(m: Ints, r: Any, reader: int) -> None:  # noqa: ANN401
         m[j + FINISH] = m[NOW]
         m[j + ROLLBACKS] -= 1
         tell_attempts(m, n, ROLLED_BACK_CODE)
-        i = m[n + GIVEN]
-        while i != j:
-            returned(r, m[i + MEMBER])  # type: ignore[name-defined]  # noqa: F821
-            i = m[i + NEXT]
-        roll_back(m, n)
-        rest(m, reader)
+        undo(m, r, reader)
         return
     m[j + FINISH] = m[NOW]
     completed(r, m[j + MEMBER])  # type: ignore[name-defined]  # noqa: F821
@@ -206,9 +201,19 @@ def tell_attempts(m: Ints, n: int, outcome: int) -> None:
     """All that the reader of a group was given was in vain: a row for each attempt."""
     i = m[n + GIVEN]
     while i != NONE:
-        over(m, copied(m, i), outcome)
-        another(m, i)
+        again(m, i, outcome)
         i = m[i + NEXT]
+
+
+def undo(m: Ints, r: Any, reader: int) -> None:  # noqa: ANN401
+    """All that a reader was given returns to its place; what it had finished is pending again."""
+    n = m[reader + HAS]
+    i = m[n + GIVEN]
+    while i != m[reader + DOES]:
+        returned(r, m[i + MEMBER])  # type: ignore[name-defined]  # noqa: F821
+        i = m[i + NEXT]
+    roll_back(m, n)
+    rest(m, reader)
 
 
 def rest(m: Ints, reader: int) -> None:
@@ -330,10 +335,16 @@ def empty(m: Ints, s: int, found: Cells) -> int:
     return count
 
 
+def break_off(m: Ints, a: Indexes, r: Any, reader: int) -> None:  # noqa: ANN401, ARG001
+    """A reader is broken off; who is remembered keeps what the reader was given."""
+    cancel(m, reader)
+    m[m[reader + DOES] + FINISH] = m[NOW]
+    undo(m, r, reader)
+
+
 def give_back(m: Ints, a: Indexes, r: Any, j: int, outcome: int) -> None:  # noqa: ANN401
     """The attempt of a job is over; it is routed anew. There must be room."""
-    over(m, copied(m, j), outcome)
-    another(m, j)
+    again(m, j, outcome)
     m[j + MEMBER] = m[j + SERVER] = m[j + LABEL] = NONE
     if m[m[DOOR] + WAITING] > 0 or not decide(m, a, r, j):
         wait_outside(m, j)
@@ -358,12 +369,14 @@ BASE = (
 OF_A_RULE = (
     *who.OF_A_RULE,
     come,
+    undo,
     complete,
     complete_all,
     reach,
     take_in,
     feed,
     pass_to,
+    break_off,
     give_back,
 )
 """What does; `chosen`, `completed` and `returned` come first."""

@@ -58,8 +58,9 @@ def over(m: Ints, j: int, outcome: int) -> None:
     m[DONE_COUNT] += 1
 
 
-def another(m: Ints, j: int) -> None:
-    """A job waits for another attempt."""
+def again(m: Ints, j: int, outcome: int) -> None:
+    """An attempt is over, and the job waits for another one. There must be a row."""
+    over(m, copied(m, j), outcome)
     m[j + ATTEMPT] += 1
     m[j + SINCE] = m[NOW]
     m[j + READER] = NONE
@@ -83,4 +84,4 @@ def fetch(m: Ints, columns: Cells, out: Rows) -> None:
     m[DONE_COUNT] = 0
 
 
-COMPILED = (new_job, copied, over, another, fetch)
+COMPILED = (new_job, copied, over, again, fetch)

@@ -55,7 +55,9 @@ LABEL: Final = 22
 """The code of the destination at its address."""
 SHARED: Final = 23
 """1: others got the message as well, so nobody takes its place if its destination fails."""
-JOB: Final = 24
+HOME: Final = 24
+"""The row of its group, where it waits or has been begun with."""
+JOB: Final = 25
 """How many columns a job has."""
 TOLD: Final = (MESSAGE, SEQUENCE, OUTCOME, LABEL, ATTEMPT, READER, SINCE, START, FINISH)
 """What is told of a job that is over, or of one that is left."""
@@ -324,7 +326,7 @@ class Memory:
             rows = self.cells[start : start + width * least].reshape(least, width)
             rows[:, link] = start + width * np.arange(1, least + 1)
             rows[-1, link] = self.cells[free]
-            if width == JOB:
+            if free == FREE_JOB:
                 rows[:, OUTCOME] = FREE
                 self.jobs.append(Chunk(start, least))
             else:

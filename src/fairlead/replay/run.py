@@ -177,7 +177,7 @@ class Run(ABC):
         """Give each server the readers and the speed that it has now."""
         m = self.memory.cells
         for s, ref in zip(self.memory.servers, self.workers, strict=True):
-            m[s + READERS] = self.policy.objects[ref].readers
+            m[s + READERS] = self.policy.readers(ref)
             m[s + SPEED] = self.policy.objects[ref].speed_in_thousandths
 
     # the cluster as it is now

@@ -7,16 +7,14 @@ from typing import Final
 from fairlead.balance.message import (
     ACKNOWLEDGED,
     CONTROL,
+    GIVEN_BACK,
     NACK,
     NO_DESTINATION,
     OUTCOMES,
+    ROLLED_BACK,
     ROUTED,
 )
 
-ROLLED_BACK: Final = "rolled-back"
-"""The attempt failed at its end; another one follows, at the same destination."""
-GIVEN_BACK: Final = "given-back"
-"""The destination failed; the message was routed anew."""
 WORDS: Final = (*OUTCOMES, ROLLED_BACK, GIVEN_BACK, ACKNOWLEDGED, NACK)
 
 ROUTED_CODE: Final = WORDS.index(ROUTED)

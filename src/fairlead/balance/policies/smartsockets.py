@@ -17,11 +17,13 @@ from fairlead.balance.change import STATE, UP, Change
 from fairlead.balance.elimination import Elimination, drop_where
 from fairlead.balance.message import (
     ACKNOWLEDGED,
+    GIVEN_BACK,
     GUARANTEED,
     LOST,
     NACK,
     NO_DESTINATION,
     REFUSED,
+    ROLLED_BACK,
     ROUND_ROBIN,
     ROUTED,
     SORTED,
@@ -29,6 +31,7 @@ from fairlead.balance.message import (
     WEIGHTED,
 )
 from fairlead.balance.objects import Name, Object, Ref, Table, Worker
+from fairlead.balance.pending import Later
 from fairlead.balance.policy import Effect, Policy, Raw, Tables, Taken, Verdict
 from fairlead.balance.rules import subscriber_lists as lists
 from fairlead.balance.rules.subscriber_lists import SubscriberLists
@@ -36,7 +39,11 @@ from fairlead.errors import ChangeError, ConfigError
 
 SUBSCRIBER: Final = "subscriber"
 MESSAGE_TYPE: Final = "message_type"
+CONNECTED: Final = "connected"
 WARM: Final = "warm"
+FAILURE: Final = "failure"
+SUCCESS: Final = "success"
+MICROS: Final = 1_000_000
 KIND_OF: Final = {
     ROUND_ROBIN: lists.IN_TURN,
     WEIGHTED: lists.BY_PENDING,
@@ -61,7 +68,7 @@ class Subscriber(Worker, frozen=True, kw_only=True):
     connected: bool | Literal["warm"] = True
     """warm: disconnected, but remembered."""
     disconnect_mode: Literal["failure", "success", "warm"] = "failure"
-    """Replay: what becomes of what it held when it fails."""
+    """When it fails: whether it is remembered; in a replay, what becomes of what it held."""
 
 
 class SmartSocketsOptions(Table, frozen=True, kw_only=True):
@@ -310,16 +317,25 @@ class SmartSockets(Policy[SmartSocketsTables, Publication, Receiver]):
             return LOST
         if self.options.on_receiver_failure == NACK:
             return NACK
-        if self.fallen[ref] == "success":
+        if self.keeps(ref):
+            return ROLLED_BACK
+        if self.fallen[ref] == SUCCESS:
             return ACKNOWLEDGED
-        return NACK if shared else ROUTED
+        return NACK if shared else GIVEN_BACK
+
+    def keeps(self, ref: Ref) -> bool:
+        return self.fallen[ref] == WARM
+
+    def readers(self, ref: Ref) -> int:
+        """Those of a warm subscriber rest."""
+        return 0 if is_warm(self.objects[ref]) else super().readers(ref)
 
     def redelivery(self, raw: Raw) -> Verdict:
         """Again one of the list; who switched balancing off has had its copy since the first."""
         found = self.verdict(raw)
         if found.members and found.taken < 0:
             return found
-        return Verdict(ACKNOWLEDGED if self.options.zero_receivers == "success" else NACK)
+        return Verdict(ACKNOWLEDGED if self.options.zero_receivers == SUCCESS else NACK)
 
     def whose(self, member: int) -> Ref:
         return self.refs[member % len(self.refs)]
@@ -329,7 +345,7 @@ class SmartSockets(Policy[SmartSocketsTables, Publication, Receiver]):
     def resolve(self, change: Change) -> Effect:
         """One that failed has lost its connection; one that is up again has it back."""
         if change.attribute == STATE and change.value in UP:
-            change = change._replace(attribute="connected", value=True)
+            change = change._replace(attribute=CONNECTED, value=True)
         found = super().resolve(change)
         if found.attribute == STATE and found.ref is not None and found.ref.kind != SUBSCRIBER:
             raise ChangeError(f"{change.where}: attribute: found 'state', allowed for a subscriber")
@@ -338,17 +354,40 @@ class SmartSockets(Policy[SmartSocketsTables, Publication, Receiver]):
     def changed(self, ref: Ref, before: Any, after: Any) -> None:  # noqa: ANN401
         if ref.kind != SUBSCRIBER:
             return
+        if ref in self.pending and not is_warm(after):
+            self.pending.drop(ref)
+            if not after.connected:
+                self.fallen[ref] = FAILURE
         i = self.index[ref]
         if listed(after) and not listed(before):
             lists.join(self.rule.state, i)
         elif listed(before) and not listed(after):
             lists.leave(self.rule.state, i)
 
+    @property
+    def follows_up(self) -> bool:
+        options = self.options
+        return options.on_receiver_failure != NACK and options.reconnect_timeout > 0
+
     def failed(self, ref: Ref) -> None:
+        """Its connection is lost; it is remembered for a while if it wants that and was there."""
         before = self.objects[ref]
-        self.fallen[ref] = before.disconnect_mode
-        after = self.objects[ref] = msgspec.structs.replace(before, connected=False)
+        way = before.disconnect_mode
+        if way == WARM and not (self.follows_up and there(before)):
+            way = FAILURE
+        connected = WARM if way == WARM else False
+        after = self.objects[ref] = msgspec.structs.replace(before, connected=connected)
         self.changed(ref, before, after)
+        self.fallen[ref] = way
+        if way == WARM and ref not in self.pending:
+            until = self.now + self.options.reconnect_timeout * MICROS
+            self.pending.put(ref, [Later(until, CONNECTED, value=False)])
+
+    def follow_up(self, effect: Effect, before: dict[Ref, Any]) -> None:
+        """It has not come back in time."""
+        super().follow_up(effect, before)
+        if effect.ref is not None:
+            self.fallen[effect.ref] = FAILURE
 
     def stepped(self, before: Mapping[Ref, Any]) -> None:
         self._count()
@@ -376,6 +415,12 @@ class SmartSockets(Policy[SmartSocketsTables, Publication, Receiver]):
             "sorted: the first by name; the others stand by",
             "a message's mode is its own, else its type's, else none",
             "lists, cursors and pending counts are kept for each server and subject",
+            *(
+                f"{each.name}: warm for {self.options.reconnect_timeout} s when it fails"
+                for each in self.objects.values()
+                if isinstance(each, Subscriber) and each.disconnect_mode == WARM
+                if self.follows_up
+            ),
             *(
                 f"messages of type {each.name} have mode {each.mode}"
                 for each in self.objects.values()
