@@ -331,6 +331,7 @@ def smartsockets(random: Random) -> Scenario:
             "on_receiver_failure": random.choice(["reroute", "reroute", "nack"]),
             "zero_receivers": random.choice(["success", "failure"]),
             "reconnect_timeout": random.choice([0, 1, 2, 3]),
+            "delivery_timeout": random.choice([0, 1, 1, 2, 3, 5]),
         }
     subjects = random.choice([["/s"], ["/s"], ["/s", "/t"]])
     for name in some_names(random, random.choice([1, 2, 3, 3, 4])):

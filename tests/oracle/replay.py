@@ -36,6 +36,8 @@ class Job:
     reader: int | None = None
     start: int | None = None
     finish: int | None = None
+    deadline: int | None = None
+    timed_out: bool = False
 
 
 @dataclass
@@ -72,6 +74,7 @@ class Replay:
         self.door = self.table()
         self.sequences: dict[Any, int] = {}
         self.warm_until: dict[Any, int] = {}
+        self.unacknowledged: list[Job] = []
         self.begun = 0
         self.rows: list[Row] = []
 
@@ -91,6 +94,7 @@ class Replay:
             times = [
                 reader.due for server in self.servers.values() for reader in server.busy.values()
             ]
+            times += [each.deadline for each in self.unacknowledged if each.deadline is not None]
             times += [each.time for each in changes[:1]] + [each["time"] for each in messages[:1]]
             follow = self.balancer.next_change()
             times += [] if follow is None else [follow]
@@ -98,6 +102,7 @@ class Replay:
                 break
             now = min(times)
             self.complete(now)
+            self.time_out(now)
             step = [each for each in changes if each.time == now]
             changes = changes[len(step) :]
             if step or follow == now:
@@ -132,12 +137,14 @@ class Replay:
             del server.busy[number]
             for each in reader.done:
                 self.not_done_after_all(each)
-            for each in [*reader.done, job]:
+            self.hand_back(server, reader)
+            for each in [each for each in [*reader.done, job] if not each.timed_out]:
                 self.tell(each, "rolled-back")
                 self.again(each, now)
-            server.table.rollback(reader.hold)
             return
-        self.balancer.completed(job.decision, by=job.destination)
+        if not job.timed_out:
+            self.balancer.completed(job.decision, by=job.destination)
+            self.acknowledge(job)
         reader.done.append(job)
         following = server.table.receive(reader.hold)
         if following is not None:
@@ -146,7 +153,46 @@ class Replay:
         server.table.finish(reader.hold)
         del server.busy[number]
         for each in reader.done:
-            self.tell(each, "routed")
+            self.tell(each, "timeout" if each.timed_out else "routed")
+
+    def hand_back(self, server: Server, reader: Reader) -> None:
+        """All returns to its place but what has timed out."""
+        server.table.rollback(reader.hold)
+        for each in [*reader.done, reader.job]:
+            if each.timed_out:
+                server.table.withdraw(each)
+                self.tell(each, "timeout")
+
+    # acknowledgements
+
+    def time_out(self, now: int) -> None:
+        """What is not acknowledged in time is not pending; a reader at work knows nothing of it."""
+        late = [each for each in self.unacknowledged if each.deadline == now]
+        self.unacknowledged = [each for each in self.unacknowledged if each.deadline != now]
+        for job in late:
+            job.timed_out = True
+            self.balancer.completed(job.decision, by=job.destination)
+            if job.start is None:
+                self.servers[job.server].table.withdraw(job)
+                self.tell(job, "timeout")
+
+    def acknowledge(self, job: Job) -> None:
+        """With delivery `some` the first acknowledgement is that of all."""
+        id_, all_of_them = job.message["id"], job.message["given"].get("delivery") == "some"
+        self.unacknowledged = [
+            each
+            for each in self.unacknowledged
+            if each is not job and not (all_of_them and each.message["id"] == id_)
+        ]
+
+    def expect(self, own: Job, job: Job, now: int) -> None:
+        """A copy of `job` is to be acknowledged; it keeps the deadline of its first attempt."""
+        timeout = getattr(self.cluster.tables.options, "delivery_timeout", 0) * 1_000_000
+        if job.attempt > 1:
+            self.unacknowledged = [own if each is job else each for each in self.unacknowledged]
+        elif timeout and job.message["given"].get("delivery") in ("some", "all"):
+            own.deadline = now + timeout
+            self.unacknowledged.append(own)
 
     def begin(
         self, server: Server, number: int, hold: Hold, job: Job, now: int, done: list[Job]
@@ -220,7 +266,7 @@ class Replay:
             reader.job.finish = now
             for each in reader.done:
                 self.not_done_after_all(each)
-            server.table.rollback(reader.hold)
+            self.hand_back(server, reader)
         server.busy.clear()
         for job in [row["item"] for row in server.table.queue]:
             if job.message["given"].get("delivery") not in ("some", "all"):
@@ -280,6 +326,8 @@ class Replay:
 
     def not_done_after_all(self, job: Job) -> None:
         """What was acknowledged is pending again; the live balancer has no word for that."""
+        if job.timed_out:
+            return
         part = self.part()
         part._settle()
         rule, member = part.policy.rule, self.member(job)
@@ -303,7 +351,7 @@ class Replay:
         """Everything there, as it arrived; the first of a raised group keeps the priority."""
         for _, reader in sorted(server.busy.items()):
             reader.job.finish = now
-            server.table.rollback(reader.hold)
+            self.hand_back(server, reader)
         server.busy.clear()
         rows = sorted(server.table.queue, key=lambda row: row["number"])
         raised = {entry["group"]: entry["priority"] for entry in server.table.entries}
@@ -364,6 +412,8 @@ class Replay:
             if job.attempt > 1 and copy.destination != decision.destination:
                 continue  # it has its copy since the first attempt
             own.server = self.policy.worker(self.member(own))
+            if self.policy.name == "smartsockets":
+                self.expect(own, job, now)
             own.for_everyone = job.attempt == 1 and own.server in everyone
             self.wait(self.servers[own.server].table, own, now)
         return True
@@ -423,6 +473,10 @@ class Replay:
                 self.tell(row["item"], "routed")
 
     def tell(self, job: Job, outcome: str) -> None:
+        if outcome == "acknowledged":
+            self.acknowledge(job)
+        elif outcome in ("lost", "nack"):
+            self.unacknowledged = [each for each in self.unacknowledged if each is not job]
         names = ("sequence", "attempt", "destination", "reader", "start", "finish", "since")
         told = {name: getattr(job, name) for name in names}
         self.rows.append({"id": job.message["id"], "outcome": outcome, **told})

@@ -200,8 +200,8 @@ class Balancer:
         """It is this time now, in microseconds: make the changes that have become due.
 
         They follow of themselves from earlier changes, under a policy with `slow_start`,
-        `failback_delay` or `reconnect_timeout`. To be called before a choice, or by a timer (see `next_change`). A time
-        that is over already changes nothing. Raises ChangeError.
+        `failback_delay` or `reconnect_timeout`. To be called before a choice, or by a timer (see
+        `next_change`). A time that is over already changes nothing. Raises ChangeError.
         """
         if not isinstance(time, int):
             raise ChangeError(f"at: found {time!r}, allowed: a time in whole microseconds")

@@ -113,6 +113,8 @@ class Policy(ABC, Generic[T, K, C]):
 
     waits: bool = False
     """Replay: whether a message for which nobody is left waits until somebody is."""
+    patience: int = 0
+    """Replay: microseconds after which what is not acknowledged has failed; 0: it never has."""
     keyed_by: str = ""
     """The attribute whose value is a message's key, if the rule chooses by one."""
     objects: dict[Ref, Any]
@@ -322,6 +324,10 @@ class Policy(ABC, Generic[T, K, C]):
     def published(self, raw: Raw) -> Raw:
         """Replay: the attributes with what a message takes from the cluster when it is sent."""
         return raw
+
+    def expects(self, raw: Raw) -> str:
+        """Replay: whose acknowledgement is waited for: `all` copies', `some` one's, or nobody's."""
+        return ""
 
     def keeps(self, ref: Ref) -> bool:
         """Whether one who has just failed (see `fallen`) is remembered, and what it held."""

@@ -252,7 +252,7 @@ class EventRun(Run):
                 self.memory.room(LEAST_ROWS, LEAST_ROWS)
                 self.ask("give_back", j, end)
             else:
-                self.kernel.over(self.memory.cells, j, end)
+                self.kernel.end(self.memory.cells, j, end)
 
     def _end(self, ref: Ref, j: int) -> int:
         """How the attempt of a job ends that one held who has failed."""
@@ -272,7 +272,7 @@ class EventRun(Run):
             end = self._end(ref, j)
             if end != ROLLED_BACK_CODE:
                 kernel.withdraw(memory.cells, j)
-                kernel.over(memory.cells, j, end)
+                kernel.end(memory.cells, j, end)
             elif memory.cells[j + START] != NEVER:
                 memory.room(LEAST_ROWS, LEAST_ROWS)
                 kernel.again(memory.cells, j, end)

@@ -15,7 +15,7 @@ from typing import Any, Final
 from fairlead.balance.rules.due import work
 from fairlead.balance.rules.integers import Indexes, Ints
 from fairlead.compiled.borrowed import borrowed, cells_of
-from fairlead.replay import agenda, due, jobs, who
+from fairlead.replay import agenda, due, jobs, timeouts, who
 from fairlead.replay.agenda import (
     best,
     drop_node,
@@ -23,7 +23,6 @@ from fairlead.replay.agenda import (
     give,
     lock,
     place,
-    roll_back,
     tick,
     unlock,
 )
@@ -40,6 +39,7 @@ from fairlead.replay.memory import (
     CLOSED,
     COMPLETING,
     CONTROL,
+    DEADLINE,
     DEFAULT,
     DOES,
     DOOR,
@@ -62,6 +62,7 @@ from fairlead.replay.memory import (
     NEXT,
     NODE_OF,
     NOW,
+    OLDEST,
     OPEN,
     OUTCOME,
     PHASE,
@@ -81,15 +82,18 @@ from fairlead.replay.memory import (
     STARTED,
     TAIL,
     TIME,
+    TIMED_OUT,
     TOUCHED,
     TOUCHED_COUNT,
     TOUCHES,
     WAITING,
+    WATCH,
     WORKS_AT,
     WORTH,
 )
+from fairlead.replay.timeouts import acknowledge, hand_back, time_out
 from fairlead.replay.who import copies, decide, let_in, room, touch, wait_outside
-from fairlead.replay.words import CONTROL_CODE, ROLLED_BACK_CODE, ROUTED_CODE
+from fairlead.replay.words import CONTROL_CODE, ROLLED_BACK_CODE, ROUTED_CODE, TIMEOUT_CODE
 
 FOREVER: Final = 1 << 62
 
@@ -106,7 +110,7 @@ def come(m: Ints, a: Indexes, r: Any, cells: Rows, k: int) -> bool:  # noqa: ANN
     m[j + ATTEMPT] = 1
     m[j + SHARED] = 0
     m[j + SINCE] = m[NOW]
-    for column in (MEMBER, SERVER, READER, LABEL, OUTCOME):
+    for column in (MEMBER, SERVER, READER, LABEL, OUTCOME, WATCH):
         m[j + column] = NONE
     m[j + START] = m[j + FINISH] = NEVER
     if code == CONTROL:
@@ -174,7 +178,10 @@ def complete(m: Ints, r: Any, reader: int) -> None:  # noqa: ANN401
         undo(m, r, reader)
         return
     m[j + FINISH] = m[NOW]
-    completed(r, m[j + MEMBER])  # type: ignore[name-defined]  # noqa: F821
+    if m[j + WATCH] != TIMED_OUT:
+        completed(r, m[j + MEMBER])  # type: ignore[name-defined]  # noqa: F821
+        if m[j + WATCH] != NONE:
+            acknowledge(m, j)
     i = give(m, n)
     if i != NONE:
         begin(m, reader, i)
@@ -182,7 +189,7 @@ def complete(m: Ints, r: Any, reader: int) -> None:  # noqa: ANN401
     i = m[n + GIVEN]
     while i != NONE:
         after = m[i + NEXT]
-        over(m, i, ROUTED_CODE)
+        over(m, i, TIMEOUT_CODE if m[i + WATCH] == TIMED_OUT else ROUTED_CODE)
         i = after
     unlock(m, n)
     rest(m, reader)
@@ -201,7 +208,8 @@ def tell_attempts(m: Ints, n: int, outcome: int) -> None:
     """All that the reader of a group was given was in vain: a row for each attempt."""
     i = m[n + GIVEN]
     while i != NONE:
-        again(m, i, outcome)
+        if m[i + WATCH] != TIMED_OUT:
+            again(m, i, outcome)
         i = m[i + NEXT]
 
 
@@ -210,9 +218,10 @@ def undo(m: Ints, r: Any, reader: int) -> None:  # noqa: ANN401
     n = m[reader + HAS]
     i = m[n + GIVEN]
     while i != m[reader + DOES]:
-        returned(r, m[i + MEMBER])  # type: ignore[name-defined]  # noqa: F821
+        if m[i + WATCH] != TIMED_OUT:
+            returned(r, m[i + MEMBER])  # type: ignore[name-defined]  # noqa: F821
         i = m[i + NEXT]
-    roll_back(m, n)
+    hand_back(m, n)
     rest(m, reader)
 
 
@@ -233,7 +242,7 @@ def nothing(r: Any, i: int) -> None:  # noqa: ANN401
 
 
 def complete_all(m: Ints, r: Any) -> bool:  # noqa: ANN401
-    """All completions of this instant; False: there must be more room."""
+    """All completions of this instant, then all timeouts; False: there must be more room."""
     while m[DUE_COUNT] > 0 and m[m[DUES] + DUE_AT] <= m[NOW]:
         reader = m[m[DUES] + DUE_READER]
         j = m[reader + DOES]
@@ -241,7 +250,18 @@ def complete_all(m: Ints, r: Any) -> bool:  # noqa: ANN401
             return False
         pop(m)
         complete(m, r, reader)
+    if m[OLDEST] != NONE:
+        time_out(m, r)
     return True
+
+
+def coming(m: Ints, time: int) -> int:
+    """When something happens of itself, at this time at the latest."""
+    if m[DUE_COUNT] > 0:
+        time = min(time, m[m[DUES] + DUE_AT])
+    if m[OLDEST] != NONE:
+        time = min(time, m[m[OLDEST] + DEADLINE])
+    return time
 
 
 def reach(m: Ints, a: Indexes, r: Any, time: int) -> bool:  # noqa: ANN401
@@ -263,13 +283,11 @@ def reach(m: Ints, a: Indexes, r: Any, time: int) -> bool:  # noqa: ANN401
                 return True
             look(m)
             m[PHASE] = CLOSED
-        elif m[DUE_COUNT] > 0 and m[m[DUES] + DUE_AT] < time:
-            m[NOW] = m[m[DUES] + DUE_AT]
-            m[PHASE] = COMPLETING
-        elif time == FOREVER:
-            return True
         else:
-            m[NOW] = time
+            at = coming(m, time)
+            if at == FOREVER:
+                return True
+            m[NOW] = at
             m[PHASE] = COMPLETING
 
 
@@ -313,7 +331,7 @@ def empty(m: Ints, s: int, found: Cells) -> int:
         if n != NONE:
             cancel(m, reader)
             m[m[reader + DOES] + FINISH] = m[NOW]
-            roll_back(m, n)
+            hand_back(m, n)
             rest(m, reader)
         reader += READER_CELLS
     count = 0
@@ -356,6 +374,7 @@ BASE = (
     *agenda.COMPILED,
     *due.COMPILED,
     *jobs.COMPILED,
+    *timeouts.COMPILED,
     *who.COMPILED,
     raise_group,
     look,
@@ -363,10 +382,12 @@ BASE = (
     given,
     tell_attempts,
     rest,
+    coming,
     empty,
 )
 """What does not depend on the choice rule."""
 OF_A_RULE = (
+    *timeouts.OF_A_RULE,
     *who.OF_A_RULE,
     come,
     undo,

@@ -25,6 +25,7 @@ from fairlead.replay.memory import (
     READER,
     SINCE,
     START,
+    WATCH,
 )
 
 
@@ -37,10 +38,11 @@ def new_job(m: Ints) -> int:
 
 
 def copied(m: Ints, j: int) -> int:
-    """Another row with what is in this one."""
+    """Another row with what is in this one; nobody waits for its acknowledgement."""
     i = new_job(m)
     for column in range(JOB):
         m[i + column] = m[j + column]
+    m[i + WATCH] = NONE
     return i
 
 

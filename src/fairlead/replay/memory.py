@@ -57,7 +57,11 @@ SHARED: Final = 23
 """1: others got the message as well, so nobody takes its place if its destination fails."""
 HOME: Final = 24
 """The row of its group, where it waits or has been begun with."""
-JOB: Final = 25
+WATCH: Final = 25
+"""Its watch, NONE, or TIMED_OUT."""
+TIMED_OUT: Final = -2
+"""It was not acknowledged in time."""
+JOB: Final = 26
 """How many columns a job has."""
 TOLD: Final = (MESSAGE, SEQUENCE, OUTCOME, LABEL, ATTEMPT, READER, SINCE, START, FINISH)
 """What is told of a job that is over, or of one that is left."""
@@ -152,6 +156,17 @@ DUE_ORDER: Final = 1
 DUE_READER: Final = 2
 DUE: Final = 3
 
+# A watch: the time in which a copy is to be acknowledged.
+WATCHED: Final = 0
+"""The job."""
+DEADLINE: Final = 1
+EARLIER: Final = 2
+LATER: Final = 3
+"""Its neighbours in the list of all; in a free row LATER is the next one."""
+RING: Final = 4
+"""The next of those that one acknowledgement ends together."""
+WATCH_CELLS: Final = 5
+
 # What a message of a class can meet, as the cluster is now.
 SET_START: Final = 0
 SET_STOP: Final = 1
@@ -163,7 +178,12 @@ ENDS: Final = 3
 CROWD_START: Final = 4
 CROWD_STOP: Final = 5
 """Who gets it as well: a piece of the same list."""
-CLASS_CELLS: Final = 6
+EXPECTS: Final = 6
+"""Whose acknowledgement is waited for: NOBODY_S, ALL_OF_THEM, ONE_OF_THEM."""
+CLASS_CELLS: Final = 7
+NOBODY_S: Final = 0
+ALL_OF_THEM: Final = 1
+ONE_OF_THEM: Final = 2
 
 # A member of the rule, as the cluster is now.
 HOLDS: Final = 0
@@ -225,7 +245,14 @@ BOUND: Final = 30
 """... by what messages are bound by: the member they are bound to, or NONE."""
 REDELIVERIES: Final = 31
 """As CLASSES, for what is routed anew."""
-NUMBERS: Final = 32
+PATIENCE: Final = 32
+"""Microseconds in which what is watched is to be acknowledged; 0: nothing is watched."""
+OLDEST: Final = 33
+YOUNGEST: Final = 34
+"""The first and the last watch, by deadline."""
+FREE_WATCH: Final = 35
+WATCHES_LEFT: Final = 36
+NUMBERS: Final = 37
 
 FREE: Final = -2
 """The outcome in a row that is no job."""
@@ -238,6 +265,8 @@ OPEN: Final = 2
 """Completions are over, messages may arrive; then readers look."""
 
 LEAST_ROWS: Final = 1_024
+ENOUGH: Final = 1 << 62
+"""Rows of what is never needed."""
 BEFORE_ALL: Final = -(1 << 62)
 NEVER: Final = BEFORE_ALL
 """The time of what has not happened."""
@@ -254,16 +283,21 @@ class Chunk:
 class Memory:
     """The cells, and where what stands in them."""
 
-    def __init__(self, readers: Sequence[int], *, step: int, fifo: bool, default: int) -> None:
+    def __init__(
+        self, readers: Sequence[int], *, step: int, fifo: bool, default: int, patience: int
+    ) -> None:
         """Nothing waits. `readers`: by server, how many there are at most."""
         self.cells: Cells = np.zeros(NUMBERS, np.int64)
         self._used = NUMBERS
         self.jobs: list[Chunk] = []
         m = self.cells
         m[NOW] = BEFORE_ALL
-        for place in (FREE_JOB, FREE_NODE, FREE_TENANT, DONE, LAST_DONE):
+        for place in (FREE_JOB, FREE_NODE, FREE_TENANT, FREE_WATCH):
             m[place] = NONE
-        m[STEP], m[FIFO], m[DEFAULT] = step, fifo, default
+        for place in (DONE, LAST_DONE, OLDEST, YOUNGEST):
+            m[place] = NONE
+        m[STEP], m[FIFO], m[DEFAULT], m[PATIENCE] = step, fifo, default, patience
+        m[WATCHES_LEFT] = 0 if patience else ENOUGH
         self._lengths: dict[int, int] = {}
         first = self._take(SERVER_ROW * (len(readers) + 1))
         self.servers = [first + SERVER_ROW * s for s in range(len(readers))]
@@ -319,6 +353,7 @@ class Memory:
             (FREE_JOB, JOBS_LEFT, JOB, NEXT, jobs),
             (FREE_NODE, NODES_LEFT, NODE, ALSO, others),
             (FREE_TENANT, TENANTS_LEFT, TENANT_NODE, ALSO, others),
+            (FREE_WATCH, WATCHES_LEFT, WATCH_CELLS, LATER, jobs),
         ):
             if self.cells[left] >= least:
                 continue
@@ -329,7 +364,7 @@ class Memory:
             if free == FREE_JOB:
                 rows[:, OUTCOME] = FREE
                 self.jobs.append(Chunk(start, least))
-            else:
+            elif free != FREE_WATCH:
                 rows[:, PLACED] = 0
             self.cells[free] = start
             self.cells[left] += least

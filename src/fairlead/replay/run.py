@@ -24,10 +24,13 @@ from fairlead.replay.arrays import Cells
 from fairlead.replay.batch import Batch, Told
 from fairlead.replay.events import FOREVER
 from fairlead.replay.memory import (
+    ALL_OF_THEM,
     CLASSES,
     MEMBERS,
+    NOBODY_S,
     NONSENSE,
     NONSENSE_CHOICE,
+    ONE_OF_THEM,
     READERS,
     REDELIVERIES,
     SPEED,
@@ -36,6 +39,7 @@ from fairlead.replay.memory import (
 )
 from fairlead.replay.words import WORDS
 
+EXPECTED: Final = {"": NOBODY_S, "all": ALL_OF_THEM, "some": ONE_OF_THEM}
 MOST_CHOICES: Final = 1 << 34
 """So many choices between two steps must stay within 64 bits to be compiled."""
 
@@ -80,6 +84,7 @@ class Run(ABC):
             step=order.step,
             fifo=order.discipline == "fifo",
             default=order.default_priority,
+            patience=policy.patience,
         )
         self.state: Any = None
         self.members: Cells = np.zeros(0, np.int64)
@@ -216,6 +221,7 @@ class Run(ABC):
             )
             for each in every
         }
+        expects = [EXPECTED[policy.expects(raw)] if policy.patience else 0 for raw in self.classes]
         places = range(len(policy.members))
         holds: Collection[int] = places
         if policy.rebinds and self.classes:
@@ -230,8 +236,9 @@ class Run(ABC):
             )
             for i in places
         ]
-        memory.write(CLASSES, [row[each] for each in verdicts])
-        memory.write(REDELIVERIES, [row[each] for each in anew])
+        for place, found in ((CLASSES, verdicts), (REDELIVERIES, anew)):
+            pairs = zip(found, expects, strict=True)
+            memory.write(place, [(*row[each], whose) for each, whose in pairs])
         memory.write(MEMBERS, whom)
         memory.cells[WAITS] = policy.waits
         return members

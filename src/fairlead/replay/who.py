@@ -36,6 +36,7 @@ from fairlead.replay.memory import (
     CROWD_STOP,
     DOOR,
     ENDS,
+    EXPECTS,
     HEAD,
     HOLDS,
     JOBS_LEFT,
@@ -46,9 +47,11 @@ from fairlead.replay.memory import (
     MEMBER_CELLS,
     MEMBERS,
     NEXT,
+    NOBODY_S,
     NODES_LEFT,
     NONSENSE,
     NONSENSE_CHOICE,
+    ONE_OF_THEM,
     OWNER,
     PRIORITY,
     RAISED,
@@ -68,9 +71,11 @@ from fairlead.replay.memory import (
     TURN,
     WAITING,
     WAITS,
+    WATCHES_LEFT,
     WORKED_AT,
     WORTH,
 )
+from fairlead.replay.timeouts import end, together, watch
 from fairlead.replay.words import ROUTED_CODE
 
 
@@ -110,7 +115,7 @@ def decide(m: Ints, a: Indexes, r: Any, j: int) -> bool:  # noqa: ANN401
         if member < 0 and (asked or m[WAITS] == 1):
             return False
         if member < 0:
-            over(m, j, m[c + ENDS])
+            end(m, j, m[c + ENDS])
             return True
         if m[j + BIND] != NONE:
             m[m[BOUND] + m[j + BIND]] = member
@@ -119,6 +124,8 @@ def decide(m: Ints, a: Indexes, r: Any, j: int) -> bool:  # noqa: ANN401
         over(m, j, told)
         return True
     if m[j + ATTEMPT] == 1:
+        if m[c + EXPECTS] != NOBODY_S:
+            watch(m, j)
         share(m, a, c, j, member)
     send(m, j, member)
     return True
@@ -132,6 +139,10 @@ def share(m: Ints, a: Indexes, c: int, j: int, member: int) -> None:
         else:
             i = copied(m, j)
             m[i + SHARED] = 1
+            if m[c + EXPECTS] != NOBODY_S:
+                watch(m, i)
+            if m[c + EXPECTS] == ONE_OF_THEM:
+                together(m, i, j)
             send(m, i, a[k])
 
 
@@ -178,7 +189,7 @@ def room(m: Ints, needed: int) -> bool:
     """Whether so many jobs can get rows, and their groups and tenants, here and at the door."""
     needed += 1
     left = min(m[JOBS_LEFT], m[NODES_LEFT])
-    return min(left, m[TENANTS_LEFT]) >= needed
+    return min(left, m[TENANTS_LEFT], m[WATCHES_LEFT]) >= needed
 
 
 def let_in(m: Ints, a: Indexes, r: Any) -> bool:  # noqa: ANN401

@@ -15,13 +15,17 @@ from fairlead.balance.message import (
     ROUTED,
 )
 
-WORDS: Final = (*OUTCOMES, ROLLED_BACK, GIVEN_BACK, ACKNOWLEDGED, NACK)
+TIMEOUT: Final = "timeout"
+"""It was not acknowledged in time, and is reported to the publisher as failed."""
+WORDS: Final = (*OUTCOMES, ROLLED_BACK, GIVEN_BACK, ACKNOWLEDGED, NACK, TIMEOUT)
 
 ROUTED_CODE: Final = WORDS.index(ROUTED)
 NOBODY_CODE: Final = WORDS.index(NO_DESTINATION)
 CONTROL_CODE: Final = WORDS.index(CONTROL)
 ROLLED_BACK_CODE: Final = WORDS.index(ROLLED_BACK)
 GIVEN_BACK_CODE: Final = WORDS.index(GIVEN_BACK)
+ACKNOWLEDGED_CODE: Final = WORDS.index(ACKNOWLEDGED)
+TIMEOUT_CODE: Final = WORDS.index(TIMEOUT)
 
 AGAIN: Final = (ROLLED_BACK, GIVEN_BACK)
 """Outcomes after which the message goes on, in another row."""

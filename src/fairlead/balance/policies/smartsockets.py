@@ -177,6 +177,7 @@ class SmartSockets(Policy[SmartSocketsTables, Publication, Receiver]):
         """The subscribers join in the order of the file."""
         super().__init__(tables)
         self.options = tables.options
+        self.patience = self.options.delivery_timeout * MICROS
         own = [ref for ref in self.objects if ref.kind == SUBSCRIBER]
         if not own:
             raise ConfigError("subscriber: found none, allowed: at least one [[subscriber]]")
@@ -322,6 +323,10 @@ class SmartSockets(Policy[SmartSocketsTables, Publication, Receiver]):
         if self.fallen[ref] == SUCCESS:
             return ACKNOWLEDGED
         return NACK if shared else GIVEN_BACK
+
+    def expects(self, raw: Raw) -> str:
+        delivery = raw[self.reads.index("delivery")]
+        return delivery if delivery in GUARANTEED else ""
 
     def keeps(self, ref: Ref) -> bool:
         return self.fallen[ref] == WARM

@@ -22,6 +22,7 @@ COLOURS: Final = {
     "refused": PALETTE[7],
     "acknowledged": PALETTE[8],
     "nack": PALETTE[5],
+    "timeout": PALETTE[10],
 }
 
 
