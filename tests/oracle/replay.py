@@ -210,7 +210,8 @@ class Replay:
         if step:
             self.balancer.apply(step)
         self.balancer.at(now)
-        self.policy = self.part().policy
+        (desk,) = self.balancer._desks.values()
+        self.policy = desk.policy
         for ref, server in self.servers.items():
             server.readers, server.speed = self.equipment(ref)
         for ref in [ref for ref in failing if failing[ref] == "warm"]:
@@ -319,16 +320,12 @@ class Replay:
         awake = [each for each in known if each.connected != "warm"]
         return not any(each.load_balanced for each in awake or known)
 
-    def part(self) -> Any:
-        """What the balancer keeps of the cluster; of smartsockets, for its one server."""
-        (desk,) = self.balancer._desks.values()
-        return next(iter(desk.parts.values()), desk)
-
     def not_done_after_all(self, job: Job) -> None:
         """What was acknowledged is pending again; the live balancer has no word for that."""
         if job.timed_out:
             return
-        part = self.part()
+        (desk,) = self.balancer._desks.values()
+        part = desk.parts[self.policy.part(self.policy.raw(job.message["given"]))]
         part._settle()
         rule, member = part.policy.rule, self.member(job)
         state = rule.state

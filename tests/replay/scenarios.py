@@ -40,7 +40,6 @@ def replay_scenario(kind: str, random: Random) -> Scenario:
     play = set() if plain else in_play(random, EXTRAS, 1 / 4, 1 / 2, 3 / 4)
     for message in messages:
         message.pop("cluster", None)
-        message.pop("server", None)  # each server has lists of its own, and a replay is of one
     targets = _equip(random, cluster)
     _order(random, cluster, play)
     _work(random, messages, play, plain=plain)

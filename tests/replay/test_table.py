@@ -8,7 +8,7 @@ import pytest
 from tests.replay.engines import Kernel, oracle, table
 
 from fairlead import Change, Cluster
-from fairlead.errors import ConfigError, FairleadError, MessageError
+from fairlead.errors import FairleadError, MessageError
 from fairlead.replay import replay
 
 ONE = Cluster.of("round-robin", destination=[{"name": "A", "address": "queue:a"}])
@@ -79,9 +79,6 @@ def test_priorities_as_text() -> None:
     assert found.column("start").to_pylist() == [1, 2, 0]
 
 
-SUBSCRIBER = {"name": "A", "subject": "/s"}
-
-
 @pytest.mark.parametrize(
     ("messages", "error"),
     [
@@ -112,12 +109,6 @@ def test_a_group_is_one_tenants_in_all_batches() -> None:
     kernel.feed(0, 2)
     with pytest.raises(MessageError, match="row 3 in order, tenant"):
         kernel.feed(2, 4)
-
-
-def test_lists_of_several_servers_are_refused() -> None:
-    cluster = Cluster.of("smartsockets", subscriber=[SUBSCRIBER])
-    with pytest.raises(ConfigError, match="server: found 2 in one replay, allowed: one"):
-        replay(rows(server=["near", "far"]), cluster)
 
 
 def test_costs_beyond_64_bits_are_refused() -> None:

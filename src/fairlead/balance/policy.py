@@ -316,6 +316,9 @@ class Policy(ABC, Generic[T, K, C]):
         """The object whose readers work on what this member gets, at its speed."""
         return self.whose(member)
 
+    def beside(self, parts: Sequence[Raw]) -> None:
+        """Replay: keep a state of the rule for each of these parts. Only at the beginning."""
+
     def readers(self, ref: Ref) -> int:
         """Replay: how many readers an object has that may begin with work."""
         found: int = self.objects[ref].readers

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
-from fairlead.balance.policy import Policy
 from fairlead.balance.rules.keyed import NO_KEY, PLACES
 from fairlead.compiled.kernels import Int32s, Int64s
 from fairlead.compiled.router import MessageClass, Plan, Router
-from fairlead.errors import ConfigError
 from fairlead.replay.batch import Batch, Told, Traits
 from fairlead.replay.event_run import EventRun
 from fairlead.replay.flow_run import FlowRun, can_flow
@@ -38,7 +35,9 @@ class Replays:
             mine = [code for code, each in enumerate(plan.classes) if self._is_of(each, place)]
             own = [code for code in mine if not plan.classes[code].control]
             raws = [plan.classes[code].raw for code in own]
-            _refuse_parts(policy, {policy.part(raw) for raw in raws})
+            parts = sorted({policy.part(raw) for raw in raws})
+            if len(parts) > 1:
+                policy.beside(parts)
             self._run_of[mine] = place
             self._own_code[own] = np.arange(len(own))
             setting = Setting(policy, steps, raws, plan.codes, cluster.tables.order)
@@ -120,12 +119,3 @@ class Replays:
     def left(self) -> Told:
         """What waits or is worked on."""
         return Told.together([run.left() for run in self.runs])
-
-
-def _refuse_parts(policy: Policy[Any, Any, Any], parts: set[tuple[str, ...]]) -> None:
-    if len(parts) > 1:
-        name = policy.apart[0]
-        raise ConfigError(
-            f"{name}: found {len(parts)} in one replay, allowed: one; each has a state of its own "
-            f"({', '.join(sorted(repr(part[0]) for part in parts)[:5])})"
-        )

@@ -7,7 +7,7 @@ name). Subscribers that have switched load balancing off get everything.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Annotated, Any, ClassVar, Final, Literal, NamedTuple
 
 import msgspec
@@ -94,6 +94,8 @@ class Publication(NamedTuple):
     subject: str
     mode: str
     guaranteed: bool
+    server: int
+    """Which of the servers whose lists are kept beside each other."""
 
 
 class Receiver(NamedTuple):
@@ -184,20 +186,33 @@ class SmartSockets(Policy[SmartSocketsTables, Publication, Receiver]):
         self.refs = sorted(own, key=lambda ref: (ref.owner, ref.name))
         self.index = {ref: i for i, ref in enumerate(self.refs)}
         self.subjects = list(dict.fromkeys(ref.owner for ref in self.refs))
-        numbers = {subject: g for g, subject in enumerate(self.subjects)}
-        ways = lists.KINDS * lists.HOWS
-        self.members = tuple(ref.name for ref in self.refs) * ways
-        self.rule = SubscriberLists([numbers[ref.owner] for ref in self.refs])
-        for ref in own:
-            if listed(self.objects[ref]):
-                lists.join(self.rule.state, self.index[ref])
-        self._count()
+        self.beside([()])
 
     def listing(self, tables: SmartSocketsTables) -> Iterable[tuple[Ref, Object]]:
         for kind in tables.message_type:
             yield Ref(MESSAGE_TYPE, kind.name), kind
         for each in tables.subscriber:
             yield Ref(SUBSCRIBER, each.name, each.subject), each
+
+    def beside(self, parts: Sequence[Raw]) -> None:
+        """Each of these servers has lists of its own, of the same subscribers."""
+        self.servers = {part: k for k, part in enumerate(parts)}
+        self.size = len(parts) * len(self.refs)
+        """How many members there are in each way: subscriber i of server k is k * n + i."""
+        ways = lists.KINDS * lists.HOWS
+        self.members = tuple(ref.name for ref in self.refs) * (len(parts) * ways)
+        numbers = {subject: g for g, subject in enumerate(self.subjects)}
+        own = [numbers[ref.owner] for ref in self.refs]
+        self.rule = SubscriberLists([k * len(numbers) + g for k in range(len(parts)) for g in own])
+        for ref, each in self.objects.items():
+            if ref.kind == SUBSCRIBER and listed(each):
+                self._everywhere(lists.join, ref)
+        self._count()
+
+    def _everywhere(self, what: Callable[[lists.State, int], None], ref: Ref) -> None:
+        """Let a subscriber join or leave the lists of all servers."""
+        for i in range(self.index[ref], self.size, len(self.refs)):
+            what(self.rule.state, i)
 
     # messages
 
@@ -215,7 +230,8 @@ class SmartSockets(Policy[SmartSocketsTables, Publication, Receiver]):
         given = self.objects.get(Ref(MESSAGE_TYPE, type_))
         if not mode:
             mode = given.mode if given is not None and given.present else TO_ALL
-        return Publication(subject, mode, delivery in GUARANTEED)
+        server = self.servers.get(self.part(raw), 0)
+        return Publication(subject, mode, delivery in GUARANTEED, server)
 
     # candidates
 
@@ -225,7 +241,7 @@ class SmartSockets(Policy[SmartSocketsTables, Publication, Receiver]):
         how = lists.PENDING if key.guaranteed else lists.PLAIN
         if not key.guaranteed and all(is_warm(each) for each in every if there(each)):
             how = lists.LOST
-        base = (kind * lists.HOWS + how) * len(self.refs)
+        base = (kind * lists.HOWS + how) * self.size + key.server * len(self.refs)
         found = [Receiver(each, base + self._number(each)) for each in every]
         return found, REFUSED if refused(key) else NO_DESTINATION
 
@@ -282,7 +298,7 @@ class SmartSockets(Policy[SmartSocketsTables, Publication, Receiver]):
 
     def _is_lost(self, member: int) -> bool:
         """Whether a message is lost that a member is chosen for in its way."""
-        return member // len(self.refs) % lists.HOWS == lists.LOST
+        return member // self.size % lists.HOWS == lists.LOST
 
     def member_called(self, destination: str, raw: Raw) -> int:
         key = self.key(raw)
@@ -290,7 +306,7 @@ class SmartSockets(Policy[SmartSocketsTables, Publication, Receiver]):
         if found is None:
             raise ValueError(destination)
         how = lists.PENDING if key.guaranteed else lists.PLAIN
-        return how * len(self.refs) + found
+        return how * self.size + key.server * len(self.refs) + found
 
     def destinations(self) -> Sequence[int]:
         return range(len(self.refs))
@@ -363,11 +379,10 @@ class SmartSockets(Policy[SmartSocketsTables, Publication, Receiver]):
             self.pending.drop(ref)
             if not after.connected:
                 self.fallen[ref] = FAILURE
-        i = self.index[ref]
         if listed(after) and not listed(before):
-            lists.join(self.rule.state, i)
+            self._everywhere(lists.join, ref)
         elif listed(before) and not listed(after):
-            lists.leave(self.rule.state, i)
+            self._everywhere(lists.leave, ref)
 
     @property
     def follows_up(self) -> bool:
@@ -404,7 +419,8 @@ class SmartSockets(Policy[SmartSocketsTables, Publication, Receiver]):
             all_warm = all(is_warm(each) for each in every)
             for each in every:
                 getting = all_warm or not is_warm(each)
-                self.rule.state.counted[self._number(each)] = int(getting)
+                for i in range(self._number(each), self.size, len(self.refs)):
+                    self.rule.state.counted[i] = int(getting)
 
     def refusal(self, attribute: str) -> str | None:
         if attribute == "subject":
