@@ -59,10 +59,10 @@ HOME: Final = 24
 """The row of its group, where it waits or has been begun with."""
 WATCH: Final = 25
 """Its watch, NONE, or TIMED_OUT."""
-TIMED_OUT: Final = -2
-"""It was not acknowledged in time."""
 JOB: Final = 26
 """How many columns a job has."""
+TIMED_OUT: Final = -2
+"""It was not acknowledged in time."""
 TOLD: Final = (MESSAGE, SEQUENCE, OUTCOME, LABEL, ATTEMPT, READER, SINCE, START, FINISH)
 """What is told of a job that is over, or of one that is left."""
 
