@@ -77,6 +77,7 @@ class Replay:
         self.unacknowledged: list[Job] = []
         self.begun = 0
         self.rows: list[Row] = []
+        self.now = 0
 
     def table(self) -> PriorityTable:
         order = self.cluster.tables.order
@@ -100,7 +101,7 @@ class Replay:
             times += [] if follow is None else [follow]
             if not times:
                 break
-            now = min(times)
+            self.now = now = min(times)
             self.complete(now)
             self.time_out(now)
             step = [each for each in changes if each.time == now]
@@ -470,6 +471,8 @@ class Replay:
                 self.tell(row["item"], "routed")
 
     def tell(self, job: Job, outcome: str) -> None:
+        if job.start is None and job.destination is not None and outcome != "routed":
+            job.finish = self.now  # it was taken away
         if outcome == "acknowledged":
             self.acknowledge(job)
         elif outcome in ("lost", "nack"):

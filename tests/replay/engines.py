@@ -57,7 +57,7 @@ def oracle(cluster: Row, messages: list[Row], changes: list[Row]) -> list[Attemp
             row["reader"],
             row["start"],
             row["finish"],
-            None if row["start"] is None else row["start"] - row["since"],
+            _waited(row["since"], row["start"], row["finish"]),
         )
         for row in found
     )
@@ -155,12 +155,18 @@ class Kernel:
                 _or_none(row.readers, NONE),
                 _or_none(row.starts, NEVER),
                 _or_none(row.finishes, NEVER),
-                None if row.starts == NEVER else int(row.starts - row.since),
+                _waited(int(row.since), _or_none(row.starts, NEVER), _or_none(row.finishes, NEVER)),
             )
             for row, outcome in zip(
                 map(Told._make, zip(*told, strict=True)), outcomes.tolist(), strict=True
             )
         )
+
+
+def _waited(since: int, start: int | None, finish: int | None) -> int | None:
+    """Until it was begun with, or taken away."""
+    until = finish if start is None else start
+    return None if until is None else until - since
 
 
 def _or_none(value: Any, none: int) -> int | None:

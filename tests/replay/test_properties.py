@@ -80,10 +80,10 @@ def _attempts_follow_one_another(found: list[Attempt]) -> None:
     for row in found:
         attempts[row.id, row.destination].append(row)
         of[row.id].append(row)
-        assert (row.start is None) == (row.reader is None) == (row.wait is None)
+        assert (row.start is None) == (row.reader is None)
+        assert (row.start is None and row.finish is None) == (row.wait is None)
+        assert (row.wait or 0) >= 0
         if row.start is not None:
-            assert row.wait is not None
-            assert row.wait >= 0
             assert row.finish is None or row.finish >= row.start
     for rows in of.values():
         again = sum(row.outcome in AGAIN for row in rows)

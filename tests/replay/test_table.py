@@ -144,3 +144,13 @@ def test_work_that_takes_no_time_at_a_high_speed_is_done_before_the_next_reader_
     found = table(cluster, messages, [])
     assert [row.reader for row in found] == [1, 2, 1]
     assert found == oracle(cluster, messages, [])
+
+
+def test_what_was_taken_away_before_it_began_has_waited_until_then() -> None:
+    cluster = {"policy": "round-robin", "destination": [{"name": "A"}]}
+    messages = [{"id": name, "time": k, "service_time": 9} for k, name in enumerate("ab")]
+    fails = {"time": 5, "target": "A", "attribute": "state", "value": "failed"}
+    found = {(row.id, row.attempt): row for row in table(cluster, messages, [fails])}
+    begun, waited = found["a", 1], found["b", 1]
+    assert (begun.start, begun.finish, begun.wait) == (0, 5_000_000, 0)
+    assert (waited.start, waited.finish, waited.wait) == (None, 5_000_000, 4_000_000)

@@ -114,7 +114,8 @@ class Replayed:
             found = F.when(F.col(name) != NEVER, F.col(name))
             return F.timestamp_micros(found) if self.gathered.dated else found / MICROS
 
-        waited = F.when(F.col("start") != NEVER, F.col("start") - F.col("since")) / MICROS
+        until = [F.when(F.col(name) != NEVER, F.col(name)) for name in ("start", "finish")]
+        waited = (F.coalesce(*until) - F.col("since")) / MICROS
         return [
             word([each.destination for each in codes]).alias("destination"),
             word([each.address for each in codes]).alias("address"),

@@ -222,13 +222,13 @@ def queues_of(
 ) -> dict[int, Queue]:
     """By scenario: how many waited over time, from the first time to the last."""
     stretch = over(first, last)
-    start = micros("start", dated=dated)
-    since = start - in_micros(F.col("wait"))
-    unbegun = F.col("start").isNull() & (F.col("outcome") == ROUTED)
-    waited = written.where(F.col("start").isNotNull() | unbegun).select(
+    until = F.coalesce(micros("start", dated=dated), micros("finish", dated=dated))
+    since = until - in_micros(F.col("wait"))
+    still = until.isNull() & (F.col("outcome") == ROUTED)
+    waited = written.where(until.isNotNull() | still).select(
         SCENARIO,
         F.coalesce(since, time_of(written.schema["time"].dataType)).alias("since"),
-        start.alias("start"),
+        until.alias("until"),
     )
 
     def place(column: str) -> Column:
@@ -236,7 +236,7 @@ def queues_of(
 
     moves = F.array(
         F.struct(place("since").alias("at"), F.lit(1).alias("more")),
-        F.struct(place("start").alias("at"), F.lit(-1).alias("more")),
+        F.struct(place("until").alias("at"), F.lit(-1).alias("more")),
     )
     rows = (
         waited.select(SCENARIO, F.explode(moves).alias("move"))

@@ -10,7 +10,7 @@ import numpy as np
 from fairlead.compiled.bindings import Bindings
 from fairlead.compiled.kernels import Int32s, Int64s
 from fairlead.replay.arrays import Rows
-from fairlead.replay.memory import TOLD
+from fairlead.replay.memory import NEVER, TOLD
 
 
 class Traits(NamedTuple):
@@ -78,6 +78,14 @@ class Told(NamedTuple):
     """When it began to wait."""
     starts: Int64s
     finishes: Int64s
+
+    def waits(self, until: int = NEVER) -> Int64s:
+        """How long each waited, until it was begun with or taken away, in microseconds.
+
+        `until`: the time, for those that still wait.
+        """
+        ends = np.where(self.starts != NEVER, self.starts, self.finishes)
+        return np.where(ends != NEVER, ends, until) - self.since
 
     @classmethod
     def of_rows(cls, rows: Rows) -> Told:

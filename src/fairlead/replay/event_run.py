@@ -195,9 +195,9 @@ class EventRun(Run):
         found = np.empty((int(cells[DONE_COUNT]), len(TOLD)), np.int64)
         self.kernel.fetch(cells, COLUMNS, found)
         told = Told.of_rows(found)
-        self._waited += waited(told)
-        begun = told.starts != NEVER
-        self.tell(told._replace(finishes=np.where(begun, told.finishes, NEVER)))
+        self._waited += int(told.waits().sum())
+        waited_for = told.labels != NONE
+        self.tell(told._replace(finishes=np.where(waited_for, told.finishes, NEVER)))
 
     def finish(self) -> None:
         super().finish()
@@ -214,7 +214,7 @@ class EventRun(Run):
             int(m[s + AREA] + m[s + WAITING] * (now - m[s + COUNTED]))
             for s in (*self.memory.servers, int(m[DOOR]))
         )
-        told = self._waited + waited(self.left(), until=now)
+        told = self._waited + int(self.left().waits(until=now).sum())
         if seen != told:
             raise FairleadError(
                 f"replay: the rows tell {told} microseconds of waiting, the clock saw {seen}; "
@@ -301,9 +301,3 @@ class EventRun(Run):
             stop = first + READER_CELLS * m[s + READERS]
             m[s + IDLE] = (m[first + HAS : stop : READER_CELLS] == NONE).sum()
             self.kernel.touch(m, s)
-
-
-def waited(told: Told, until: int = NEVER) -> int:
-    """How long these waited, in microseconds; `until`: the time, for those that still wait."""
-    ends = np.where(told.starts != NEVER, told.starts, told.finishes)
-    return int((np.where(ends != NEVER, ends, until) - told.since).sum())

@@ -51,8 +51,8 @@ def replay(
     Returns a row for each attempt of each message, in the order of the messages, then by attempt,
     with `destination`, `address`, `outcome`, `sequence`, `attempt` and `reader` (from 1), `start`,
     `finish` (of the type of `time` if that is a timestamp, else seconds) and `wait` (seconds,
-    until the start) added. What still waits at the end has no start. Raises ConfigError,
-    ChangeError, RuleError and MessageError.
+    until the start, or until it was taken away) added. What still waits at the end has neither.
+    Raises ConfigError, ChangeError, RuleError and MessageError.
     """
     plan = Plan(clusters_in(clusters), list(changes))
     check(messages, plan.heeds, trust_ids=trust_ids)
@@ -163,7 +163,7 @@ def _told(messages: pa.Table, plan: Plan, told: Told) -> pa.Table:
     place = pa.array(np.where(told.labels != NONE, told.labels, 0))
     there = np.where(told.labels != NONE, ROUTED_CODE, NOBODY_CODE)
     outcomes = np.where(told.outcomes != NONE, told.outcomes, there)
-    waits = (told.starts - told.since) / MICROS
+    nothing = (told.starts == NEVER) & (told.finishes == NEVER)
     added = {
         "destination": spelled(codes.destination, place),
         "address": spelled(codes.address, place),
@@ -173,7 +173,7 @@ def _told(messages: pa.Table, plan: Plan, told: Told) -> pa.Table:
         "reader": pa.array(told.readers, mask=told.readers == NONE),
         "start": _moments(messages, told.starts),
         "finish": _moments(messages, told.finishes),
-        "wait": pa.array(waits, mask=told.starts == NEVER),
+        "wait": pa.array(told.waits() / MICROS, mask=nothing),
     }
     table = messages.take(pa.array(told.messages))
     for name, column in added.items():
