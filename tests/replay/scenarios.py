@@ -35,9 +35,11 @@ MICRO = Fraction(1, 1_000_000)
 
 def replay_scenario(kind: str, random: Random) -> Scenario:
     """A scenario of this kind; all its messages are for the one cluster."""
-    cluster, messages, changes = _base(kind, random)
-    plain = rarely(random) or rarely(random) or rarely(random)
-    play = set() if plain else in_play(random, EXTRAS, 1 / 4, 1 / 2, 3 / 4)
+    troubled = kind == "smartsockets" and random.random() < 2 / 3
+    cluster, messages, changes = _troubled(random) if troubled else _base(kind, random)
+    plain = not troubled and (rarely(random) or rarely(random) or rarely(random))
+    shares = (3 / 4, 1) if troubled else (1 / 4, 1 / 2, 3 / 4)
+    play = set() if plain else in_play(random, EXTRAS, *shares)
     for message in messages:
         message.pop("cluster", None)
     targets = _equip(random, cluster)
@@ -84,6 +86,51 @@ def _base(kind: str, random: Random) -> Scenario:
             message["region"] = random.choice(["", "east", "west"])
         return cluster, messages, changes
     return random_scenario(kind, random)
+
+
+def _troubled(random: Random) -> Scenario:
+    """Few subscribers, most of it guaranteed, short timeouts, and some who fail."""
+    names = random.sample("ABCD", random.choice([1, 2, 2, 3]))
+    subscribers: list[Row] = [{"name": name, "subject": "/s"} for name in names]
+    for row in subscribers:
+        row["disconnect_mode"] = random.choice(["failure", "success", "warm", "warm"])
+        row["load_balanced"] = often(random)
+    options = {
+        "on_receiver_failure": "nack" if rarely(random) else "reroute",
+        "zero_receivers": random.choice(["success", "failure"]),
+        "delivery_timeout": random.choice([0, 1, 2, 2, 3, 4]),
+        "reconnect_timeout": random.choice([1, 2, 3]),
+    }
+    modes = random.choice([["sorted"], ["round-robin", "sorted"], ["weighted", "none", "sorted"]])
+    kinds = [
+        {
+            "mode": random.choice(modes),
+            "delivery": random.choice(["some", "all", "all"]),
+            "server": random.choice(["", "", "far"]),
+        }
+        for _ in range(random.randint(1, 3))
+    ]
+    if random.random() < 1 / 2:
+        kinds += [{"mode": "sorted"}, {"type": "WORK", "delivery": "all"}]
+    messages = [
+        {"id": f"{k:02}", "time": Fraction(random.randint(0, 12), 2), **random.choice(kinds)}
+        for k in range(random.randint(3, 24))
+    ]
+    changes = [
+        {
+            "time": Fraction(random.randint(1, 16), 2),
+            "target": f"subscriber:{random.choice(names)}@/s",
+            "attribute": "state",
+            "value": value,
+        }
+        for value in random.choices(["failed", "failed", "up"], k=random.randint(0, 4))
+    ]
+    types = [{"name": "WORK", "mode": random.choice(["sorted", "none"])}]
+    if random.random() < 1 / 2:
+        mode = {"target": "WORK", "attribute": "mode", "value": "round-robin"}
+        changes.append({"time": Fraction(random.randint(1, 6)), **mode})
+    cluster = {"policy": "smartsockets", "options": options, "message_type": types}
+    return {**cluster, "subscriber": subscribers}, messages, changes
 
 
 def _equip(random: Random, cluster: Row) -> list[str]:

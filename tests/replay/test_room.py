@@ -12,6 +12,7 @@ from fairlead.replay import event_run, memory
 from fairlead.replay.batch import Told
 from fairlead.replay.event_run import EventRun
 from fairlead.replay.flow_run import FlowRun
+from fairlead.replay.heap import NONE
 
 
 @pytest.mark.parametrize("kind", some(KINDS))
@@ -38,6 +39,21 @@ def test_rows_of_what_is_over_are_used_again() -> None:
     kernel = Kernel(cluster, messages, [], by_events=True)
     kernel.through()
     assert sum(chunk.rows for chunk in kernel.run.memory.jobs) <= 2 * event_run.AT_ONCE
+
+
+def test_watches_of_what_is_acknowledged_or_late_are_used_again() -> None:
+    sent = {"mode": "sorted", "delivery": "some"}
+    messages = [
+        {"id": f"{k:06}", "time": k, "service_time": 3 if k % 100 == 0 else 1, **sent}
+        for k in range(20_000)
+    ]
+    subscribers = [{"name": n, "subject": "/s", "load_balanced": n == "A"} for n in "AB"]
+    cluster = {"policy": "smartsockets", "options": {"delivery_timeout": 2}}
+    kernel = Kernel({**cluster, "subscriber": subscribers}, messages, [], by_events=True)
+    assert {row.outcome for row in kernel.through()} == {"routed", "timeout"}
+    cells = kernel.run.memory.cells
+    assert cells[memory.OLDEST] == cells[memory.YOUNGEST] == NONE
+    assert 0 < cells[memory.WATCHES_LEFT] <= 4 * event_run.AT_ONCE
 
 
 DESTINATIONS = [{"name": n, "readers": k + 1, "speed": k + 1} for k, n in enumerate("ABC")]
