@@ -9,7 +9,7 @@ from __future__ import annotations
 from fairlead.balance.rules.integers import Ints
 from fairlead.order.key import UNRAISED, Entry, charged, joined, key
 from fairlead.replay import heap
-from fairlead.replay.heap import FIRST, NONE, PLACED, SECOND, THIRD, out, put
+from fairlead.replay.heap import CHILD, FIRST, NONE, PLACED, SECOND, THIRD, out, put
 from fairlead.replay.memory import (
     AGE,
     ALSO,
@@ -254,16 +254,18 @@ def place(m: Ints, n: int) -> None:
 def line_up(m: Ints, t: int) -> None:
     """Put a tenant where it belongs now, or nowhere."""
     s = m[t + AT]
-    if m[t + PLACED] == 1:
-        still = m[t + TOP] != NONE
+    still = m[t + TOP] != NONE
+    alone = m[s + LINE] == t and m[t + CHILD] == NONE
+    if m[t + PLACED] == 1 and not (still and alone):
         if still and m[t + FIRST] == m[t + TAG] and (m[t + SECOND] == m[t + TURN]):
             return
         m[s + LINE] = out(m, m[s + LINE], t)
-    if m[t + TOP] != NONE:
+    if still:
         m[t + FIRST] = m[t + TAG]
         m[t + SECOND] = m[t + TURN]
         m[t + THIRD] = 0
-        m[s + LINE] = put(m, m[s + LINE], t)
+        if not alone:
+            m[s + LINE] = put(m, m[s + LINE], t)
 
 
 def charge(m: Ints, t: int, cost: int) -> None:
