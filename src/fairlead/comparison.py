@@ -6,7 +6,7 @@ Times in whole microseconds, waits in seconds.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import msgspec
@@ -98,6 +98,8 @@ class Scenario:
     """None: no message was begun with."""
     changes: Changes | None = None
     """What happened to its clusters, in words."""
+    differs: list[str] = field(default_factory=list)
+    """What was set for it, in words; nothing: the cluster file as it is, or nobody said it."""
 
     @property
     def utilisation(self) -> float | None:

@@ -1,6 +1,7 @@
 """`fairlead replay`, `whatif` and `diff` over scenarios, in process."""
 
 import json
+from decimal import Decimal
 from pathlib import Path
 
 import pyarrow.parquet as pq
@@ -9,6 +10,7 @@ from pyspark.sql import SparkSession
 from tests.cli.test_cli import Desk
 
 from fairlead import report
+from fairlead.cli.replay import scenarios
 
 POOL = """policy = "weighted"
 [order]
@@ -52,6 +54,13 @@ def test_scenarios_side_by_side(desk: Desk, spark: SparkSession) -> None:
     assert "fails: p99_wait > 5s: p99_wait is " in desk.out
     told = json.loads((desk.folder / "o" / "comparison.json").read_text())
     assert [each["name"] for each in told["scenarios"]] == ["half", "as it is", "a/b: quick"]
+    assert [each["differs"] for each in told["scenarios"]] == [
+        ["scale_rate 0.5, seed 0"],
+        [],
+        ["B: speed 2"],
+    ]
+    page = (desk.folder / "o" / "report.html").read_text(encoding="utf-8")
+    assert "nothing: the cluster file as it is" in page
     half = told["scenarios"][0]["messages"]
     assert half < 40
     for folder, n in (("half", half), ("as it is", 40), ("a_b_ quick", 40)):
@@ -76,6 +85,10 @@ def test_two_files_are_two_scenarios(desk: Desk, spark: SparkSession) -> None:
     assert replay(desk, "-c", desk / "fifo.toml", "--format", "csv") == 0
     names = {each.name for each in (desk.folder / "o").iterdir()}
     assert names == {"pool", "fifo", "rejected", "comparison.json", "report.html"}
+    told = json.loads((desk.folder / "o" / "comparison.json").read_text())
+    assert [each["differs"] for each in told["scenarios"]] == [
+        [f"cluster file {desk / name}"] for name in ("pool.toml", "fifo.toml")
+    ]
     assert desk.run("whatif", desk / "o/fifo", "--promote", "g1", "--at", "5") == 2
     assert "order.discipline: found fifo, allowed: priority" in desk.err
 
@@ -99,6 +112,17 @@ def test_a_page_is_left_unless_nobody_wants_it(desk: Desk, spark: SparkSession) 
     assert "made" not in plain
     digests = [[each["digest"] for each in found["scenarios"]] for found in (told, plain)]
     assert digests[0] == digests[1]
+
+
+def test_a_rate_for_all_is_told_of_those_without_one(desk: Desk) -> None:
+    file, cluster = desk.folder / "s.toml", desk.folder / "pool.toml"
+    file.write_text(SCENARIOS, encoding="utf-8")
+    assert scenarios([cluster], None, file, Decimal("1.5"), 7).differs == {
+        "half": ["scale_rate 0.5, seed 0"],
+        "as it is": ["scale_rate 1.5, seed 7"],
+        "a/b: quick": ["B: speed 2", "scale_rate 1.5, seed 7"],
+    }
+    assert scenarios([cluster], None, None, Decimal(1), 0).differs == {"pool": []}
 
 
 @pytest.mark.parametrize(

@@ -179,6 +179,46 @@ def test_scenarios_travel(tmp_path: Path) -> None:
     ]
 
 
+# --- what it differs by ----------------------------------------------------------------------
+
+
+def test_what_it_differs_by_is_told(tmp_path: Path) -> None:
+    (tmp_path / "storm.csv").write_text("time,target,attribute,value\n7,gpu-1,state,down\n")
+    text = """[[scenario]]
+name = "as it is"
+scale_rate = 1
+[[scenario]]
+name = "all"
+set = [
+  { target = "gpu-3", attribute = "present", value = true },
+  { target = "options", attribute = "affinity", value = "group" },
+]
+sweep = [{ target = "gpu-2", attribute = "readers", values = [2, 4] }]
+down = [
+  { target = "gpu-2", from = 10, to = 20, failed = true },
+  { target = "gpu-3", from = 2026-03-02T09:00:02Z },
+]
+changes = "storm.csv"
+scale_rate = 1.5
+seed = 7
+order = { discipline = "priority", weights = { a = 2, "<b>" = 3 } }
+"""
+    as_it_is, two, four = load(tmp_path, text)
+    assert as_it_is.differs == ()
+    assert two.differs == (
+        "gpu-3: present true",
+        "options: affinity group",
+        "gpu-2: readers 2",
+        "order: discipline priority",
+        "order: weights a=2;<b>=3",
+        "gpu-2: failed from 10 s to 20 s",
+        "gpu-3: down from 2026-03-02 09:00:02+00:00 on",
+        "changes: storm.csv",
+        "scale_rate 1.5, seed 7",
+    )
+    assert four.differs[2] == "gpu-2: readers 4"
+
+
 # --- sweeps ----------------------------------------------------------------------------------
 
 

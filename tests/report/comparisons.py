@@ -99,6 +99,7 @@ def large(scenarios: int = 1_000, names: int = 10) -> Plain:
             },
             outcomes={"routed": 150, "lost": 20, "no-destination": 30, "rolled-back": 9},
             waiting=17,
+            differs=[f"{EVIL[n % 8]}: {EVIL[k % 8]}" for n in range(k % 90)],
             changes=changes(*((60 * n, f"{EVIL[n % 8]} weight → {k % 3}") for n in range(50))),
         )
         for k, name in enumerate(called)

@@ -101,6 +101,22 @@ def test_columns_of_the_table_in_which_nothing_stands_are_left_out() -> None:
     assert "not begunredeliveredgiven back" in page(replayed(again)).parts["scenarios"]
 
 
+def test_what_a_scenario_differs_by_is_told() -> None:
+    differs = ["gpu-3: readers 2", "<b>: failed from 10 s to 20 s"]
+    found = page(replayed(scenario("pool", 8.0), scenario("more", 4.0, differs=differs)))
+    told = found.parts["scenarios"]
+    assert "poolnothing: the cluster file as it is" in told
+    assert "moregpu-3: readers 2; <b>: failed from 10 s to 20 s" in told
+    assert "differs by" not in page(two()).parts["scenarios"], "nobody said it of any"
+
+
+def test_what_a_scenario_differs_by_is_bounded() -> None:
+    many = scenario("more", 4.0, differs=[f"{'x' * 1_000}: weight {k}" for k in range(1_000)])
+    told = page(replayed(many)).parts["scenarios"]
+    assert "; … 988 more in comparison.json" in told
+    assert len(told) < 5_000
+
+
 def test_every_chart_has_words(largest: Page) -> None:
     figures = [given for tag, given in largest.tags if given.get("role") == "img"]
     assert len(figures) == len(largest.specs) >= 10

@@ -113,6 +113,7 @@ def _replay(out: Path, spark: SparkSession) -> None:
             asked.plans,
             delivery,
             where=str(out / TABLE),
+            differs=asked.differs,
             command=_replayed_by_hand(out, str(folder)),
             progress=stages,
         )

@@ -15,6 +15,7 @@ from fairlead.cli.progress import Stages
 from fairlead.cli.show import console, filled, print_table, printable
 from fairlead.cli.table import Table
 from fairlead.config.clusters import load_clusters
+from fairlead.config.differences import more_traffic
 from fairlead.config.scenarios import load_scenarios
 from fairlead.errors import UserError
 from fairlead.report.words import length
@@ -76,6 +77,7 @@ def run_replay(
             delivery,
             where=table.where,
             scaled={name: pipeline.Scale(*each) for name, each in asked.scaled.items()},
+            differs=asked.differs,
             file_format=file_format,
             command=command,
             progress=stages,
@@ -114,6 +116,8 @@ class Asked(NamedTuple):
     plans: dict[str, Plan]
     scaled: dict[str, tuple[Decimal, int]]
     """Those with more or less traffic than was recorded: how much, and the seed."""
+    differs: dict[str, list[str]]
+    """What was set for each, in words."""
 
 
 def scenarios(
@@ -127,7 +131,7 @@ def scenarios(
     from fairlead.compiled.router import Plan
 
     happened = changes_from(changes)
-    found = Asked({}, {})
+    found = Asked({}, {}, {})
     if file is not None:
         if len(clusters) > 1:
             raise UserError(
@@ -137,6 +141,7 @@ def scenarios(
         (path,) = clusters
         for each in load_scenarios(file, load_clusters(path), happened, read_changes=changes_from):
             found.plans[each.name] = Plan(each.clusters, each.changes)
+            found.differs[each.name] = [*each.differs]
             if each.scale_rate != 1:
                 found.scaled[each.name] = (each.scale_rate, each.seed)
     else:
@@ -146,10 +151,11 @@ def scenarios(
                     f"--cluster {path}: found a second file called {path.stem}, allowed: one"
                 )
             found.plans[path.stem] = Plan(load_clusters(path), happened)
+            found.differs[path.stem] = [f"cluster file {path}"] if len(clusters) > 1 else []
     if rate != 1:
-        found.scaled.update(
-            {name: (rate, seed) for name in found.plans if name not in found.scaled}
-        )
+        for name in [each for each in found.plans if each not in found.scaled]:
+            found.scaled[name] = (rate, seed)
+            found.differs[name] += more_traffic(rate, seed)
     return found
 
 

@@ -14,8 +14,8 @@ from msgspec import UNSET
 
 from fairlead.balance.change import Change
 from fairlead.balance.cluster import Cluster, resolve
-from fairlead.balance.objects import shown
 from fairlead.config.changes import load_changes
+from fairlead.config.differences import differences, said
 from fairlead.config.outages import outage_changes
 from fairlead.config.overrides import ORDER, Key, key_of, overridden
 from fairlead.config.scenario_file import SCENARIO, Entry, Set, Source, Sweep, more_of_it, read
@@ -40,6 +40,8 @@ class Scenario:
     """How often each message is there, on average."""
     seed: int = 0
     """Which messages those are."""
+    differs: tuple[str, ...] = ()
+    """What it differs by from the cluster file and the recorded traffic, in words."""
 
 
 def load_scenarios(
@@ -151,18 +153,18 @@ class _Reader:
             resolve(states, changes)
         except ChangeError as error:
             raise ChangeError(f"{self.where}: {error}") from None
-        return Scenario(self._name(values), clusters, changes, self.scale_rate, self.seed)
+        return Scenario(
+            self._name(values),
+            clusters,
+            changes,
+            self.scale_rate,
+            self.seed,
+            tuple(differences(self.entry, values, self.scale_rate, self.seed)),
+        )
 
     def _name(self, values: Sequence[object]) -> str:
         told = [
-            f"{sweep.target} {sweep.attribute} {_said(value)}"
+            f"{sweep.target} {sweep.attribute} {said(value)}"
             for sweep, value in zip(self.entry.sweep, values, strict=True)
         ]
         return f"{self.entry.name}: {', '.join(told)}" if told else self.entry.name
-
-
-def _said(value: object) -> str:
-    """A value in a name, on one line: a text without its quotes."""
-    if isinstance(value, list):
-        return ";".join(map(_said, value))
-    return value if isinstance(value, str) and value.isprintable() else shown(value)

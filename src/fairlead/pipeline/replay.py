@@ -247,6 +247,7 @@ def run(
     *,
     where: str,
     scaled: Mapping[str, Scale] | None = None,
+    differs: Mapping[str, Sequence[str]] | None = None,
     file_format: str = "parquet",
     rows_a_block: int = ROWS_A_BLOCK,
     command: str | None = None,
@@ -254,8 +255,9 @@ def run(
 ) -> Comparison:
     """Replay a table into a delivery, which the caller finishes: a folder for each scenario.
 
-    `scaled`: scenarios that have more or less traffic than was recorded. `command`: what a report
-    is to show as the way to this run; None: nobody wants a report. Raises MessageError.
+    `scaled`: scenarios that have more or less traffic than was recorded. `differs`: by the
+    scenario's name what was set for it, in words. `command`: what a report is to show as the way to
+    this run; None: nobody wants a report. Raises MessageError.
     """
     began = time.monotonic()
     _check(messages, where, plans.values())
@@ -288,7 +290,12 @@ def run(
         rejected=recorded.rejected if recorded else 0,
         rejections=rejections,
         scenarios=[
-            replace(scenarios[name], changes=changes(plan.changes)) for name, plan in plans.items()
+            replace(
+                scenarios[name],
+                changes=changes(plan.changes),
+                differs=list((differs or {}).get(name, ())),
+            )
+            for name, plan in plans.items()
         ],
         seconds=round(time.monotonic() - began, 3),
         made=None if command is None else made(where, command),

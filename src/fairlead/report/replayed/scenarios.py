@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from fairlead.comparison import Scenario, Waits
-from fairlead.report.markup import Html, tag
+from fairlead.report.markup import Html, tag, together
 from fairlead.report.parts import MOST_ROWS, figure, section, table
 from fairlead.report.replayed.plots import Row, waits
 from fairlead.report.replayed.shown import LEFT_IN, Shown
-from fairlead.report.words import length, plural
+from fairlead.report.words import length, plural, visible
 
 COLUMNS = ("scenario", "messages", "mean wait", "p50", "p90", "p99", "max")
 MORE_COLUMNS = ("busy", "not begun", "redelivered", "given back", "groups out of order")
+
+MOST_DIFFERENCES: Final = 12
+LONGEST_DIFFERENCE: Final = 120
+AS_IT_IS: Final = "nothing: the cluster file as it is"
 
 
 def side_by_side(shown: Shown) -> Html:
@@ -30,9 +36,35 @@ def side_by_side(shown: Shown) -> Html:
         "Scenarios",
         tag("p", about, class_="soft"),
         listing,
+        _differences(shown),
         _dots(shown) or "",
         shown.left,
     )
+
+
+def _differences(shown: Shown) -> Html | str:
+    """What was set for each; nothing where nobody said it of any."""
+    if not any(each.differs for each in shown.all):
+        return ""
+    listing = table(
+        ["scenario", "differs by"],
+        [[shown.name(each), _differs(each)] for each in shown.first(MOST_ROWS)],
+        texts=2,
+        total=len(shown.all),
+        left_in=LEFT_IN,
+    )
+    told = "How they differ from the cluster file and the recorded traffic"
+    if len(shown.all) == len(shown.drawn):
+        return together([tag("h3", told), listing])
+    return tag("details", tag("summary", told), listing)
+
+
+def _differs(each: Scenario) -> str:
+    if not each.differs:
+        return AS_IT_IS
+    told = "; ".join(visible(text, LONGEST_DIFFERENCE) for text in each.differs[:MOST_DIFFERENCES])
+    more = len(each.differs) - MOST_DIFFERENCES
+    return f"{told}; … {more:,} more in {LEFT_IN}" if more > 0 else told
 
 
 def numbers_of(found: Waits) -> list[str]:
