@@ -232,7 +232,7 @@ name = "readers"
 sweep = [{ target = "gpu-2", attribute = "readers", from = 1, to = 8, step = 3 }]
 """
     found = load(tmp_path, text)
-    assert names(found) == [f"readers: gpu-2 readers {n}" for n in (1, 4, 7)]
+    assert names(found) == [f"readers: {n}" for n in (1, 4, 7)]
     assert [s.clusters[0].tables.destination[1].readers for s in found] == [1, 4, 7]  # type: ignore[attr-defined]
 
 
@@ -254,8 +254,8 @@ sweep = [{ target = "gpu-2", attribute = "readers", from = 3, to = 4 }]
         "s: gpu-2 speed 1, gpu-3 present false",
         "s: gpu-2 speed 0.5, gpu-3 present true",
         "s: gpu-2 speed 0.5, gpu-3 present false",
-        "more: gpu-2 readers 3",
-        "more: gpu-2 readers 4",
+        "more: 3",
+        "more: 4",
     ]
 
 
@@ -266,8 +266,8 @@ sweep = [{ target = "gpu-2", attribute = "speed", from = 0.1, to = 100, step = 0
 """
     found = load(tmp_path, text)
     assert len(found) == MOST
-    assert found[2].name == "s: gpu-2 speed 0.3"
-    assert found[-1].name == "s: gpu-2 speed 100"
+    assert found[2].name == "s: 0.3"
+    assert found[-1].name == "s: 100"
 
 
 def test_too_many_are_counted_and_not_made(tmp_path: Path) -> None:
@@ -407,12 +407,12 @@ def test_changes_are_read_as_the_caller_can(tmp_path: Path) -> None:
         ),
         (
             (
-                '[[scenario]]\nname = "s: gpu-2 readers 1"\n[[scenario]]\nname = "s"\n'
+                '[[scenario]]\nname = "s: 1"\n[[scenario]]\nname = "s"\n'
                 'sweep = [{ target = "gpu-2", attribute = "readers", values = [1] }]'
             ),
             (
                 "what-if.toml:3: scenario[2] 's': found a second scenario that is called "
-                "'s: gpu-2 readers 1', allowed: one"
+                "'s: 1', allowed: one"
             ),
         ),
         (

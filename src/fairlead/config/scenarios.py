@@ -163,8 +163,12 @@ class _Reader:
         )
 
     def _name(self, values: Sequence[object]) -> str:
+        if not values:
+            return self.entry.name
         told = [
             f"{sweep.target} {sweep.attribute} {said(value)}"
             for sweep, value in zip(self.entry.sweep, values, strict=True)
         ]
-        return f"{self.entry.name}: {', '.join(told)}" if told else self.entry.name
+        # Of one sweep the scenario's own name says what varies, and the value is enough.
+        values_told = ", ".join(told) if len(told) > 1 else said(values[0])
+        return f"{self.entry.name}: {values_told}"

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from fairlead.report.charts import (
-    LONGEST_LABEL,
     PALETTE,
     ROW,
     TEXT,
@@ -19,6 +18,7 @@ from fairlead.report.charts import (
     marked,
     time_axis,
 )
+from fairlead.report.replayed.labels import labels
 from fairlead.report.replayed.wait_axis import wait_axis
 from fairlead.report.words import length
 
@@ -33,6 +33,8 @@ LANE: Final = 9
 GAP: Final = 12
 LESS: Final = PALETTE[2]
 MORE: Final = PALETTE[3]
+WIDEST: Final = 200
+"""Of a label, in pixels: only one of wide letters is cut by it, at its end."""
 LABEL: Final = 0.45
 """The room of a label on a phone, in lengths of all bars."""
 
@@ -57,7 +59,7 @@ def _height(rows: Sequence[Row], lanes: int) -> int:
 def _down() -> alt.Y:
     import altair as alt
 
-    axis = alt.Axis(title=None, labelLimit=LONGEST_LABEL, ticks=False, domain=False, labelPadding=6)
+    axis = alt.Axis(title=None, labelLimit=WIDEST, ticks=False, domain=False, labelPadding=6)
     return alt.Y("s:N", sort=None, axis=axis, scale=alt.Scale(paddingInner=0.15, paddingOuter=0.1))
 
 
@@ -80,12 +82,13 @@ def waits(rows: Sequence[Row], drawn: Sequence[Layer], *, lanes: bool) -> Spec:
     """
     import altair as alt
 
+    short = labels([row.name for row in rows])
     axis = wait_axis([value for row in rows for value in row.values.values()])
     place = {each.name: k if lanes else 0 for k, each in enumerate(drawn)}
     values: list[dict[str, Any]] = []
     for row in rows:
         ends = (min(row.values.values()), max(row.values.values()))
-        common = {"s": row.name, "c": row.scenario, "o": place[row.scenario]}
+        common = {"s": short[row.name], "w": row.name, "c": row.scenario, "o": place[row.scenario]}
         lines = {"a": axis.place(ends[0]), "b": axis.place(ends[1])}
         values.append({**common, **lines, "q": "line"})
         for what, value in row.values.items():
@@ -95,7 +98,7 @@ def waits(rows: Sequence[Row], drawn: Sequence[Layer], *, lanes: bool) -> Spec:
     )
     along = alt.X("x:Q", axis=axis.axis, scale=axis.scale)
     told = [
-        alt.Tooltip("s:N", title="name"),
+        alt.Tooltip("w:N", title="name"),
         *([alt.Tooltip("c:N", title="scenario")] if lanes else []),
         alt.Tooltip("q:N", title="wait"),
         alt.Tooltip("l:N", title="is"),
@@ -130,9 +133,16 @@ def parts(rows: Sequence[Row], drawn: Sequence[Layer], what: str) -> Spec:
     """Bars of parts of 1, those of one name below each other."""
     import altair as alt
 
+    short = labels([row.name for row in rows])
     place = {each.name: k for k, each in enumerate(drawn)}
     values = [
-        {"s": row.name, "c": row.scenario, "o": place[row.scenario], "v": row.values[what]}
+        {
+            "s": short[row.name],
+            "w": row.name,
+            "c": row.scenario,
+            "o": place[row.scenario],
+            "v": row.values[what],
+        }
         for row in rows
     ]
     top = max([1.0, *(row.values[what] for row in rows)])
@@ -146,7 +156,7 @@ def parts(rows: Sequence[Row], drawn: Sequence[Layer], what: str) -> Spec:
             color=_colour(drawn),
             x=alt.X("v:Q", axis=axis, scale=alt.Scale(domain=[0, top], nice=False)),
             tooltip=[
-                alt.Tooltip("s:N", title="name"),
+                alt.Tooltip("w:N", title="name"),
                 alt.Tooltip("c:N", title="scenario"),
                 alt.Tooltip("v:Q", title=what, format=".1%"),
             ],
@@ -159,6 +169,7 @@ def stacks(layers: Sequence[Layer], names: Sequence[str]) -> Spec:
     """A bar for each name, divided into the layers' parts of it."""
     import altair as alt
 
+    short = labels(names)
     totals = [sum(layer.counts[k] for layer in layers) for k in range(len(names))]
     values = []
     for k, name in enumerate(names):
@@ -167,7 +178,9 @@ def stacks(layers: Sequence[Layer], names: Sequence[str]) -> Spec:
             n = layer.counts[k]
             if n:
                 a, b = below / totals[k], (below + n) / totals[k]
-                values.append({"s": name, "c": layer.name, "a": a, "b": b, "n": n})
+                values.append(
+                    {"s": short[name], "w": name, "c": layer.name, "a": a, "b": b, "n": n}
+                )
                 below += n
     axis = alt.Axis(title=None, format=".0%", tickCount=5, labelFlush=True, labelOverlap="greedy")
     base = (
@@ -179,7 +192,7 @@ def stacks(layers: Sequence[Layer], names: Sequence[str]) -> Spec:
             x=alt.X("a:Q", axis=axis, scale=alt.Scale(domain=[0, 1], nice=False)),
             x2="b",
             tooltip=[
-                alt.Tooltip("s:N", title="scenario"),
+                alt.Tooltip("w:N", title="scenario"),
                 alt.Tooltip("c:N", title="outcome"),
                 alt.Tooltip("n:Q", title="rows", format=","),
             ],
@@ -192,7 +205,8 @@ def differences(rows: Sequence[Bar]) -> Spec:
     """Horizontal bars to the left (less) or right (more) of nothing, each with its label."""
     import altair as alt
 
-    values = [{"s": row.name, "v": row.value, "l": row.label} for row in rows]
+    short = labels([row.name for row in rows])
+    values = [{"s": short[row.name], "w": row.name, "v": row.value, "l": row.label} for row in rows]
     low = min(0.0, *(row.value for row in rows))
     high = max(0.0, *(row.value for row in rows))
     room = ((high - low) or 1.0) * LABEL
@@ -201,7 +215,7 @@ def differences(rows: Sequence[Bar]) -> Spec:
     across = alt.Scale(domain=ends, nice=False)
     base = alt.Chart(alt.InlineData(values=values)).encode(
         y=_down(),
-        tooltip=[alt.Tooltip("s:N", title="name"), alt.Tooltip("l:N", title="p99")],
+        tooltip=[alt.Tooltip("w:N", title="name"), alt.Tooltip("l:N", title="p99")],
     )
     filled = base.mark_bar(height=alt.RelativeBandSize(0.62), aria=False).encode(
         x=alt.X("v:Q", axis=None, scale=across),

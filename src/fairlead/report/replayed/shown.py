@@ -10,7 +10,8 @@ from fairlead.comparison import Scenario, Waits
 from fairlead.report.charts import PALETTE, Layer
 from fairlead.report.markup import Html, tag
 from fairlead.report.parts import legend
-from fairlead.report.words import Names
+from fairlead.report.replayed.labels import labels
+from fairlead.report.words import LONGEST_NAME
 
 MOST_DRAWN: Final = 8
 """Scenarios in a chart: more cannot be told apart."""
@@ -36,7 +37,7 @@ class Shown:
     def __init__(self, scenarios: Sequence[Scenario]) -> None:
         """All of them, in the order in which they were given."""
         self.all = scenarios
-        self._names = Names(with_cluster=False)
+        self._names = labels([each.name for each in scenarios], LONGEST_NAME)
         begun = [each for each in scenarios if each.waits.messages]
         self.begun = len(begun)
         """How many have messages that were begun with."""
@@ -56,7 +57,7 @@ class Shown:
 
     def name(self, scenario: Scenario) -> str:
         """A short name, no two the same."""
-        return self._names("", None, scenario.name)
+        return self._names[scenario.name]
 
     @property
     def left(self) -> Html | str:
