@@ -138,22 +138,35 @@ def test_what_is_no_comparison_is_one_clear_line() -> None:
 # --- who waits least, who most, who is worst off ----------------------------------------------
 
 
+def test_a_name_in_a_sentence_is_set_off() -> None:
+    odd = scenario("a fifth more", 9.0, waiting=1, changes=changes((60, "A weight → 2")))
+    found = page(replayed(scenario("as it is", 8.0), odd))
+    for told in ("“a fifth more” waits most", "Worst off in “a fifth more”:", "wait: “as it is”"):
+        assert told in found.parts["header"]
+    assert "“a fifth more”: of 200 messages 1 not begun with" in found.parts["header"]
+    assert "loses against “as it is”" in found.parts["gains"]
+    assert "A weight → 2 (in “a fifth more”)" in found.parts["queues"]
+
+
 def test_the_headline_says_by_how_much() -> None:
     told = head(scenario("pool", 8.0), scenario("more", 4.0), scenario("less", 20.0))
-    assert "more waits least at p99: 4 s, 4 s (50%) less than pool." in told
-    assert "less waits most: 20 s, 5 times as long." in told
-    assert "Worst off in less: destination A, 30 s at p99." in told
-    assert "Worst off in more: destination A, 6 s at p99." in told
+    assert "“more” waits least at p99: 4 s, 4 s (50%) less than “pool”." in told
+    assert "“less” waits most: 20 s, 5 times as long." in told
+    assert "Worst off in “less”: destination A, 30 s at p99." in told
+    assert "Worst off in “more”: destination A, 6 s at p99." in told
 
 
 @pytest.mark.parametrize(
     ("p99", "told"),
     [
-        ((4.0, 8.0), "a waits least at p99: 4 s, and is the first scenario. b waits most: 8 s"),
+        ((4.0, 8.0), "“a” waits least at p99: 4 s, and is the first scenario. “b” waits most: 8 s"),
         ((3.0, 3.0), "At p99 all scenarios wait the same: 3 s."),
         ((0.0, 0.0), "At p99 all scenarios wait the same: 0 s."),
-        ((5.0, 0.0), "b waits least at p99: 0 s, 5 s (100%) less than a. a waits most: 5 s."),
-        ((8.0, 4.0, 8.0), "b waits least at p99: 4 s, 4 s (50%) less than a. a waits most: 8 s"),
+        ((5.0, 0.0), "“b” waits least at p99: 0 s, 5 s (100%) less than “a”. “a” waits most: 5 s."),
+        (
+            (8.0, 4.0, 8.0),
+            "“b” waits least at p99: 4 s, 4 s (50%) less than “a”. “a” waits most: 8 s",
+        ),
     ],
 )
 def test_ties_and_waits_of_nothing(p99: tuple[float, ...], told: str) -> None:
@@ -165,8 +178,8 @@ def test_a_short_wait_of_few_is_no_merit() -> None:
         "down", 1.0, waiting=120, outcomes={"routed": 160, "lost": 40, "rolled-back": 9}
     )
     told = head(scenario("pool", 8.0), down)
-    assert "down: of 200 messages 40 lost, 120 not begun with. Waits do not count them." in told
-    assert "pool: of" not in told
+    assert "“down”: of 200 messages 40 lost, 120 not begun with. Waits do not count them." in told
+    assert "“pool”: of" not in told
 
 
 def test_names_alone_in_their_kind_are_not_worst_off() -> None:
@@ -177,7 +190,7 @@ def test_names_alone_in_their_kind_are_not_worst_off() -> None:
 def test_gains_and_losses_are_signed() -> None:
     more = scenario("more", 4.0, by_destination=[waits("A", 2.0), waits("B", 16.5)])
     found = page(replayed(scenario("pool", 8.0), more))
-    assert "Who gains and who loses against pool" in found.parts["gains"]
+    assert "Who gains and who loses against “pool”" in found.parts["gains"]
     assert "2 shorter, 1 longer, 1 the same" in found.parts["gains"]
     assert [(row["s"], row["l"]) for row in drawn(found, "gains")] == [
         ("all messages", "-4 s"),
@@ -243,10 +256,10 @@ def test_changes_that_all_have_are_told_once() -> None:
     told = found.parts["queues"]
     assert told.count("A enabled → false") == 1
     assert "2026-03-02 00:01 UTC: A enabled → false2026" in told
-    assert "2026-03-02 00:02 UTC: B weight → 2 (in more)" in told
+    assert "2026-03-02 00:02 UTC: B weight → 2 (in “more”)" in told
     assert [mark["text"] for mark in marks(found)] == [
         "1: A enabled → false",
-        "2: B weight → 2 (in more)",
+        "2: B weight → 2 (in “more”)",
     ]
     assert "Nothing changed in the clusters." in page(two()).parts["queues"]
 
@@ -300,7 +313,7 @@ def test_those_that_wait_least_and_most_are_always_there() -> None:
     names = list(dict.fromkeys(row["s"] for row in rows(found.specs[0])))
     assert names == ["S0", "S1", "S2", "S3", "S4", "S5", "S71", "S93"]
     assert "S71" in found.parts["scenarios"]
-    assert "S93 waits least at p99: 4 s, 1 s (20%) less than S0." in found.parts["header"]
+    assert "“S93” waits least at p99: 4 s, 1 s (20%) less than “S0”." in found.parts["header"]
 
 
 # --- texts stay texts ------------------------------------------------------------------------

@@ -44,7 +44,7 @@ def against_the_first(shown: Shown) -> Html | None:
         return None
     return section(
         "gains",
-        f"Who gains and who loses against {shown.name(first)}",
+        f"Who gains and who loses against {shown.quoted(first)}",
         tag("p", "By how much the p99 wait is shorter (green) or longer (red).", class_="soft"),
         tag("div", *(_card(first, each) for each in others), class_="cards"),
         shown.left,
@@ -81,7 +81,7 @@ def _card(first: Scenario, each: Drawn) -> Html:
         each.name,
         _about(found, len(drawn) - 1),
         differences(_bars(drawn)),
-        f"p99 waits in {each.name}, differences as bars: {told}.",
+        f"p99 waits in {each.quoted}, differences as bars: {told}.",
         numbers(listing),
     )
 

@@ -34,8 +34,10 @@ def _tiles(found: Comparison, shown: Shown) -> Html:
         tiles.append(tile("rejected", f"{found.rejected:,}", "bad"))
     least, most = shown.least, shown.most
     if least is not None and most is not None and least is not most:
-        tiles.append(tile(f"least p99 wait: {shown.name(least)}", length(least.waits.p99), "good"))
-        tiles.append(tile(f"most p99 wait: {shown.name(most)}", length(most.waits.p99), "bad"))
+        tiles.append(
+            tile(f"least p99 wait: {shown.quoted(least)}", length(least.waits.p99), "good")
+        )
+        tiles.append(tile(f"most p99 wait: {shown.quoted(most)}", length(most.waits.p99), "bad"))
     elif least is not None:
         tiles.append(tile("p99 wait", length(least.waits.p99)))
         tiles.append(tile("mean wait", length(least.waits.mean)))
@@ -61,15 +63,15 @@ def _told(shown: Shown) -> list[str]:
     if least.waits.p99 == most.waits.p99:
         told = [f"At p99 all scenarios wait the same: {length(least.waits.p99)}."]
         return [*told, *_worst_off(shown, least)]
-    told = [f"{shown.name(least)} waits least at p99: {length(least.waits.p99)}{_less(shown)}."]
-    told.append(f"{shown.name(most)} waits most: {length(most.waits.p99)}{_more(least, most)}.")
+    told = [f"{shown.quoted(least)} waits least at p99: {length(least.waits.p99)}{_less(shown)}."]
+    told.append(f"{shown.quoted(most)} waits most: {length(most.waits.p99)}{_more(least, most)}.")
     return [*told, *_worst_off(shown, most), *_worst_off(shown, least)]
 
 
 def _alone(shown: Shown, only: Scenario) -> str:
     waits = only.waits
     return (
-        f"{shown.name(only)}: one message in a hundred waits longer than {length(waits.p99)}, half "
+        f"{shown.quoted(only)}: one message in a hundred waits longer than {length(waits.p99)}, half "
         f"of them longer than {length(waits.p50)}; the longest wait is {length(waits.max)}."
     )
 
@@ -83,8 +85,8 @@ def _less(shown: Shown) -> str:
         return ", and is the first scenario"
     less = first.waits.p99 - least.waits.p99
     if not less:
-        return f", as does {shown.name(first)}"
-    return f", {length(less)} ({less / first.waits.p99:.0%}) less than {shown.name(first)}"
+        return f", as does {shown.quoted(first)}"
+    return f", {length(less)} ({less / first.waits.p99:.0%}) less than {shown.quoted(first)}"
 
 
 def _more(least: Scenario, most: Scenario) -> str:
@@ -107,7 +109,7 @@ def _worst_off(shown: Shown, scenario: Scenario) -> list[str]:
         return []
     p99, kind, waits = max(each, key=lambda found: found[0])
     whom = called(kind, visible(waits.name, LONGEST_NAME))
-    where = f" in {shown.name(scenario)}" if len(shown.all) > 1 else ""
+    where = f" in {shown.quoted(scenario)}" if len(shown.all) > 1 else ""
     return [f"Worst off{where}: {whom}, {length(p99)} at p99."]
 
 
@@ -132,4 +134,4 @@ def _unserved(shown: Shown, scenario: Scenario) -> str:
     if not told:
         return ""
     of = plural(scenario.messages, "message")
-    return f"{shown.name(scenario)}: of {of} {', '.join(told)}. Waits do not count them."
+    return f"{shown.quoted(scenario)}: of {of} {', '.join(told)}. Waits do not count them."

@@ -56,7 +56,7 @@ def _chart(shown: Shown, found: Sequence[tuple[Drawn, Queue]], steps: Sequence[H
     marks = _marks(steps, first, last, width, dates=dates)
     series = [Line(each.name, _points(queue, dates=dates)) for each, queue in found]
     entries = [key("dash", "a change, by its number")] if marks else []
-    most = "; ".join(f"{each.name} {max(queue.waiting):,} at most" for each, queue in found)
+    most = "; ".join(f"{each.quoted} {max(queue.waiting):,} at most" for each, queue in found)
     return figure(
         "All the time",
         f"At the end of each {every(width)}",
@@ -98,7 +98,7 @@ def happened(drawn: Sequence[Drawn]) -> list[Happened]:
     for each in drawn:
         for step in each.scenario.changes.first if each.scenario.changes else ():
             same = (step.time, tuple(step.changes), step.more)
-            found.setdefault(same, (step, []))[1].append(each.name)
+            found.setdefault(same, (step, []))[1].append(each.quoted)
     return [
         Happened(step, "" if len(where) == len(drawn) else _where(where))
         for _, (step, where) in sorted(found.items())

@@ -8,7 +8,7 @@ from fairlead.comparison import Scenario, Waits
 from fairlead.report.markup import Html, tag, together
 from fairlead.report.parts import MOST_ROWS, figure, section, table
 from fairlead.report.replayed.plots import Row, waits
-from fairlead.report.replayed.shown import LEFT_IN, Shown
+from fairlead.report.replayed.shown import LEFT_IN, Shown, quoted
 from fairlead.report.words import length, plural, visible
 
 COLUMNS = ("scenario", "messages", "mean wait", "p50", "p90", "p99", "max")
@@ -94,7 +94,7 @@ def _dots(shown: Shown) -> Html | None:
     ]
     if not rows:
         return None
-    told = "; ".join(f"{row.name} p99 {length(row.values['p99'])}" for row in rows)
+    told = "; ".join(f"{quoted(row.name)} p99 {length(row.values['p99'])}" for row in rows)
     return figure(
         "Waits by scenario",
         "On a logarithmic scale",

@@ -30,6 +30,11 @@ class Drawn:
     name: str
     colour: str
 
+    @property
+    def quoted(self) -> str:
+        """Its name in a sentence."""
+        return quoted(self.name)
+
 
 class Shown:
     """The scenarios of a page."""
@@ -54,6 +59,10 @@ class Shown:
         order = [*extremes, *map(id, self.all)]
         chosen = set(list(dict.fromkeys(order))[:most])
         return [each for each in self.all if id(each) in chosen]
+
+    def quoted(self, scenario: Scenario) -> str:
+        """Its short name in a sentence."""
+        return quoted(self.name(scenario))
 
     def name(self, scenario: Scenario) -> str:
         """A short name, no two the same."""
@@ -84,6 +93,15 @@ class Shown:
     def most_names(self) -> int:
         """How many names stand in a chart that has a row for each drawn scenario."""
         return min(MOST_NAMES, MOST_MARKS // max(1, len(self.drawn)))
+
+
+def quoted(name: str) -> str:
+    """A name that could be read as a part of its sentence, set off.
+
+    >>> quoted("a fifth more")
+    '“a fifth more”'
+    """
+    return f"“{name}”"
 
 
 def _p99(scenario: Scenario) -> float:
