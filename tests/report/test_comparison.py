@@ -20,6 +20,11 @@ from fairlead.errors import UserError
 
 LARGEST_PAGE = 1_500_000
 MOST_ROWS = 50
+ALIKE: Plain = {
+    "by_destination": [waits("A", 1.0), waits("B", 1.0)],
+    "by_priority": [],
+    "by_tenant": [],
+}
 PARTS = ["scenarios", "gains", "waits", "queues", "use", "outcomes", "reproduce"]
 
 
@@ -73,8 +78,32 @@ def test_two_scenarios_have_every_part() -> None:
 def test_one_scenario_is_held_against_none() -> None:
     found = page(replayed(scenario("pool", 8.0)))
     assert list(found.parts) == ["header", *(each for each in PARTS if each != "gains")]
-    told = "one message in a hundred waits longer than 8 s, half of them longer than 1 s"
+    told = (
+        "“pool”: half of all messages wait 1 s or longer, one in a hundred waits 8 s or longer; "
+        "the longest wait is 16 s."
+    )
     assert told in found.parts["header"]
+
+
+@pytest.mark.parametrize(
+    ("messages", "p50", "p99", "longest", "told"),
+    [
+        (200, 0.0, 0.0, 0.0, "“pool”: nobody waits."),
+        (1, 0.0, 0.0, 0.0, "“pool”: nobody waits."),
+        (1, 5.0, 5.0, 5.0, "“pool”: its only message waits 5 s."),
+        (200, 0.0, 0.0, 9.0, "at most one message in a hundred waits; the longest wait is 9 s."),
+        (200, 0.0, 4.0, 9.0, "at least half of all messages do not wait, one in a hundred waits 4"),
+        (20, 2.0, 9.0, 9.0, "“pool”: half of all messages wait 2 s or longer; the longest wait is"),
+        (20, 9.0, 9.0, 9.0, "at least half of the messages wait 9 s, and none of them longer."),
+    ],
+)
+def test_one_scenario_at_the_borders(
+    messages: int, p50: float, p99: float, longest: float, told: str
+) -> None:
+    some = waits("", p99, messages) | {"p50": p50, "max": longest}
+    found = head(scenario("pool", p99, waits=some, **ALIKE))
+    assert told in found
+    assert "Worst off" not in found, "all names wait alike"
 
 
 def test_a_replay_of_nothing_has_a_page() -> None:
@@ -159,18 +188,31 @@ def test_the_headline_says_by_how_much() -> None:
 @pytest.mark.parametrize(
     ("p99", "told"),
     [
-        ((4.0, 8.0), "“a” waits least at p99: 4 s, and is the first scenario. “b” waits most: 8 s"),
+        ((4.0, 8.0), "“a” waits least at p99: 4 s; “a” is the first scenario. “b” waits most: 8 s"),
         ((3.0, 3.0), "At p99 all scenarios wait the same: 3 s."),
-        ((0.0, 0.0), "At p99 all scenarios wait the same: 0 s."),
+        ((0.0, 0.0), "Nobody waits in any scenario."),
         ((5.0, 0.0), "“b” waits least at p99: 0 s, 5 s (100%) less than “a”. “a” waits most: 5 s."),
         (
             (8.0, 4.0, 8.0),
-            "“b” waits least at p99: 4 s, 4 s (50%) less than “a”. “a” waits most: 8 s",
+            "“b” waits least at p99: 4 s, 4 s (50%) less than “a”. “a” and “c” wait most: 8 s",
         ),
     ],
 )
 def test_ties_and_waits_of_nothing(p99: tuple[float, ...], told: str) -> None:
     assert told in head(*(scenario("abc"[k], each) for k, each in enumerate(p99)))
+
+
+def test_scenarios_at_the_borders() -> None:
+    some = scenario("b", 0.0, waits=waits("", 0.0, 200) | {"max": 3.0})
+    told = "At p99 nobody waits in any scenario; the longest wait is 3 s, in “b”."
+    assert told in head(scenario("a", 0.0), some)
+    none = scenario("c", 0.0, waits=waits("", 0.0, 0))
+    assert "At p99 the 2 scenarios in which messages were begun with wait the same: 3 s." in head(
+        scenario("a", 3.0), scenario("b", 3.0), none
+    )
+    told = head(scenario("a", 4.0), scenario("b", 3.999), scenario("c", 4.0), scenario("d", 4.0))
+    assert "“b” waits least at p99: 4 s, 1 ms (under 1%) less than “a”. " in told
+    assert "“a” and 2 more wait most: 4 s. Worst" in told
 
 
 def test_a_short_wait_of_few_is_no_merit() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from fairlead.balance.message import CONTROL, ROUTED
-from fairlead.comparison import Comparison, Scenario
+from fairlead.comparison import Comparison, Scenario, Waits
 from fairlead.replay.words import AGAIN
 from fairlead.report.headline import short, tile
 from fairlead.report.markup import Html, tag, together
@@ -58,22 +58,59 @@ def _told(shown: Shown) -> list[str]:
     least, most = shown.least, shown.most
     if least is None or most is None:
         return ["No message was begun with."]
-    if shown.begun == 1:
-        return [_alone(shown, least), *_worst_off(shown, least)]
+    if len(shown.begun) == 1:
+        return [f"{shown.quoted(least)}: {_alone(least.waits)}.", *_worst_off(shown, least)]
     if least.waits.p99 == most.waits.p99:
-        told = [f"At p99 all scenarios wait the same: {length(least.waits.p99)}."]
-        return [*told, *_worst_off(shown, least)]
-    told = [f"{shown.quoted(least)} waits least at p99: {length(least.waits.p99)}{_less(shown)}."]
-    told.append(f"{shown.quoted(most)} waits most: {length(most.waits.p99)}{_more(least, most)}.")
+        return [_all_the_same(shown, least.waits.p99), *_worst_off(shown, least)]
+    told = [f"{_who(shown, least)} least at p99: {length(least.waits.p99)}{_less(shown)}."]
+    told.append(f"{_who(shown, most)} most: {length(most.waits.p99)}{_more(least, most)}.")
     return [*told, *_worst_off(shown, most), *_worst_off(shown, least)]
 
 
-def _alone(shown: Shown, only: Scenario) -> str:
-    waits = only.waits
-    return (
-        f"{shown.quoted(only)}: one message in a hundred waits longer than {length(waits.p99)}, half "
-        f"of them longer than {length(waits.p50)}; the longest wait is {length(waits.max)}."
+def _alone(waits: Waits) -> str:
+    """How long messages wait where nothing is to be held against it."""
+    longest = length(waits.max)
+    if not waits.max:
+        return "nobody waits"
+    if waits.messages == 1:
+        return f"its only message waits {longest}"
+    if not waits.p99:
+        return f"at most one message in a hundred waits; the longest wait is {longest}"
+    if waits.p50 == waits.max:
+        return f"at least half of the messages wait {longest}, and none of them longer"
+    half = (
+        f"half of all messages wait {length(waits.p50)} or longer"
+        if waits.p50
+        else "at least half of all messages do not wait"
     )
+    # Of fewer than a hundred messages p99 is the longest wait.
+    few = f", one in a hundred waits {length(waits.p99)} or longer" if waits.p99 < waits.max else ""
+    return f"{half}{few}; the longest wait is {longest}"
+
+
+def _all_the_same(shown: Shown, p99: float) -> str:
+    """What is told where no scenario waits less at p99 than another."""
+    every = len(shown.begun) == len(shown.all)
+    some = f"{len(shown.begun)} scenarios in which messages were begun with"
+    if p99:
+        return f"At p99 {'all scenarios' if every else f'the {some}'} wait the same: {length(p99)}."
+    where = "in any scenario" if every else f"in the {some}"
+    longest = max(shown.begun, key=lambda each: each.waits.max)
+    if not longest.waits.max:
+        return f"Nobody waits {where}."
+    return (
+        f"At p99 nobody waits {where}; the longest wait is {length(longest.waits.max)}, in "
+        f"{shown.quoted(longest)}."
+    )
+
+
+def _who(shown: Shown, scenario: Scenario) -> str:
+    """A scenario, those that wait as long at p99, and the verb."""
+    same = [shown.quoted(each) for each in shown.begun if each.waits.p99 == scenario.waits.p99]
+    if len(same) == 1:
+        return f"{same[0]} waits"
+    others = same[1] if len(same) == 2 else f"{len(same) - 1:,} more"
+    return f"{same[0]} and {others} wait"
 
 
 def _less(shown: Shown) -> str:
@@ -82,27 +119,38 @@ def _less(shown: Shown) -> str:
     if least is None or not first.waits.messages:
         return ""
     if least is first:
-        return ", and is the first scenario"
+        return f"; {shown.quoted(first)} is the first scenario"
     less = first.waits.p99 - least.waits.p99
-    if not less:
-        return f", as does {shown.quoted(first)}"
-    return f", {length(less)} ({less / first.waits.p99:.0%}) less than {shown.quoted(first)}"
+    return f", {length(less)} ({_part(less / first.waits.p99)}) less than {shown.quoted(first)}"
+
+
+def _part(part: float) -> str:
+    """A part of 1 that is neither nothing nor, where it is not, all.
+
+    >>> _part(0.5), _part(0.001), _part(0.999), _part(1.0)
+    ('50%', 'under 1%', 'over 99%', '100%')
+    """
+    told = f"{part:.0%}"
+    if told == "0%":
+        return "under 1%"
+    return "over 99%" if told == "100%" and part < 1 else told
 
 
 def _more(least: Scenario, most: Scenario) -> str:
     if not least.waits.p99:
         return ""
     times = most.waits.p99 / least.waits.p99
-    return f", {times:,.3g} times as long" if times < 1_000 else f", {times:,.0f} times as long"
+    told = f"{times:,.3g}" if times < 1_000 else f"{times:,.0f}"
+    return f", {told} times as long" if told != "1" else ""
 
 
 def _worst_off(shown: Shown, scenario: Scenario) -> list[str]:
-    """Whose messages wait longest in a scenario, among several."""
+    """Whose messages wait longest in a scenario, among several that do not wait alike."""
     names = {kind: waits_of(scenario, kind) for kind in KINDS}
     each = [
         (waits.p99, kind, waits)
         for kind, own in names.items()
-        if len(own) > 1
+        if len({waits.p99 for waits in own.values()}) > 1
         for waits in own.values()
     ]
     if not each:

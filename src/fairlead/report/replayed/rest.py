@@ -29,7 +29,9 @@ COLOURS: Final = {
 def outcomes(found: Comparison, shown: Shown) -> Html:
     """What became of the rows."""
     replayed = found.read - found.rejected
-    told = f"{found.read:,} messages in = {replayed:,} replayed + {found.rejected:,} rejected."
+    told = (
+        f"{plural(found.read, 'message')} in = {replayed:,} replayed + {found.rejected:,} rejected."
+    )
     every = list(dict.fromkeys(name for each in shown.all for name in each.outcomes))
     listing = table(
         ["scenario", *every],
