@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -11,7 +12,7 @@ from fairlead.report.charts import Bar
 from fairlead.report.markup import Html, tag
 from fairlead.report.parts import MOST_ROWS, figure, numbers, section, table
 from fairlead.report.replayed.plots import differences
-from fairlead.report.replayed.shown import KINDS, LEFT_IN, Drawn, Shown, called, waits_of
+from fairlead.report.replayed.shown import KINDS, LEFT_IN, PLURALS, Drawn, Shown, called, waits_of
 from fairlead.report.words import LONGEST_NAME, Names, length, visible
 
 MOST_BARS: Final = 10
@@ -25,6 +26,8 @@ class Gain:
     name: str
     first: Waits
     then: Waits
+    kind: str = ""
+    """"" for all messages."""
 
     @property
     def more(self) -> float:
@@ -58,7 +61,7 @@ def gains(first: Scenario, then: Scenario) -> list[Gain]:
         before, after = waits_of(first, kind), waits_of(then, kind)
         if len(before.keys() | after.keys()) > 1:
             found += [
-                Gain(called(kind, name), waits, after[name])
+                Gain(called(kind, name), waits, after[name], kind)
                 for name, waits in before.items()
                 if name in after
             ]
@@ -91,8 +94,13 @@ def _about(found: Sequence[Gain], drawn: int) -> str:
         return ""
     shorter = sum(gain.more < 0 for gain in found)
     longer = sum(gain.more > 0 for gain in found)
-    told = f"{shorter:,} shorter, {longer:,} longer, {len(found) - shorter - longer:,} the same"
-    return told if drawn == len(found) else f"{told}; the {drawn} that differ most"
+    numbers = Counter(gain.kind for gain in found)
+    whom = " and ".join(f"{n:,} {kind if n == 1 else PLURALS[kind]}" for kind, n in numbers.items())
+    told = (
+        f"{whom}, all messages aside: {shorter:,} shorter, {longer:,} longer, "
+        f"{len(found) - shorter - longer:,} the same"
+    )
+    return told if drawn == len(found) else f"{told}; the {drawn} that differ most are drawn"
 
 
 def _bars(gains: Sequence[Gain]) -> list[Bar]:

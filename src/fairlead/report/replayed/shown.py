@@ -19,7 +19,8 @@ MOST_NAMES: Final = 12
 MOST_MARKS: Final = 64
 """Names times scenarios in a chart."""
 LEFT_IN: Final = "comparison.json"
-KINDS: Final = ("destination", "priority", "tenant")
+PLURALS: Final = {"destination": "destinations", "priority": "priorities", "tenant": "tenants"}
+KINDS: Final = tuple(PLURALS)
 
 
 @dataclass(frozen=True)

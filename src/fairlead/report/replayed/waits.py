@@ -7,10 +7,8 @@ from fairlead.report.markup import Html
 from fairlead.report.parts import figure, numbers, section, table
 from fairlead.report.replayed.plots import Row, waits
 from fairlead.report.replayed.scenarios import COLUMNS, numbers_of
-from fairlead.report.replayed.shown import KINDS, LEFT_IN, Shown, waits_of
+from fairlead.report.replayed.shown import KINDS, LEFT_IN, PLURALS, Shown, waits_of
 from fairlead.report.words import Names, plural, visible
-
-PLURALS = {"destination": "destinations", "priority": "priorities", "tenant": "tenants"}
 
 
 def by_name(shown: Shown) -> Html | None:
