@@ -1,6 +1,7 @@
 """What a replay found, scenario by scenario: what `comparison.json` holds.
 
-Times in whole microseconds, waits in seconds.
+Times in whole microseconds, waits in seconds. A message waits from its time until its
+last attempt, the one that counts, is begun.
 """
 
 from __future__ import annotations
@@ -54,8 +55,8 @@ class Worker:
     busy: float
     """Seconds that were worked."""
     utilisation: float | None
-    """Of the time of its readers, from the first arrival to the last finish; None: they are shared
-    with other destinations."""
+    """Of the time of its readers, from the first arrival to the last finish, also while it is down
+    or failed; None: they are shared with other destinations."""
 
 
 @dataclass(frozen=True)
@@ -92,7 +93,7 @@ class Scenario:
     """None: no message arrived."""
     groups: int
     groups_out_of_order: int
-    """In which a message was begun with before an earlier one of its group."""
+    """Of which a later message was begun before an earlier one, over all destinations."""
     digest: str
     longest: Longest | None = None
     """None: no message was begun with."""

@@ -122,6 +122,18 @@ def test_a_replay_of_nothing_has_a_page() -> None:
     assert list(found.parts) == ["header", "scenarios", "outcomes", "reproduce"]
 
 
+def test_what_is_measured_is_told_beside_it() -> None:
+    told = page(two()).parts
+    assert "A message waits from its time until its last attempt" in told["scenarios"]
+    assert "Busy: the part of their time in which readers worked; " in told["scenarios"]
+    assert "which a later message was begun before an earlier one, over all" in told["scenarios"]
+    assert "is down or failed is counted as theirs, too" in told["use"]
+    shared = scenario("pool", 8.0, groups=0, workers=[worker("A", None)])
+    told = page(replayed(shared)).parts
+    assert "Busy" not in told["scenarios"]
+    assert "Groups out of order" not in told["scenarios"]
+
+
 def test_columns_of_the_table_in_which_nothing_stands_are_left_out() -> None:
     told = page(two()).parts["scenarios"]
     assert "scenariomessagesmean waitp50p90p99maxbusygroups out of order" in told

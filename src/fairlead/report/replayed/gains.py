@@ -27,7 +27,7 @@ class Gain:
     first: Waits
     then: Waits
     kind: str = ""
-    """"" for all messages."""
+    """Of the name; "" for all messages."""
 
     @property
     def more(self) -> float:

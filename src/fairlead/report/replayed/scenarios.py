@@ -8,7 +8,7 @@ from fairlead.comparison import Scenario, Waits
 from fairlead.report.markup import Html, tag, together
 from fairlead.report.parts import MOST_ROWS, figure, section, table
 from fairlead.report.replayed.plots import Row, waits
-from fairlead.report.replayed.shown import LEFT_IN, Shown, quoted
+from fairlead.report.replayed.shown import BUSY, LEFT_IN, Shown, quoted
 from fairlead.report.words import length, plural, visible
 
 COLUMNS = ("scenario", "messages", "mean wait", "p50", "p90", "p99", "max")
@@ -16,6 +16,14 @@ MORE_COLUMNS = ("busy", "not begun", "redelivered", "given back", "groups out of
 
 MOST_DIFFERENCES: Final = 12
 LONGEST_DIFFERENCE: Final = 120
+WAITS: Final = (
+    "A message waits from its time until its last attempt, the one that counts, is begun: what "
+    "failures and rollbacks cost is in its wait."
+)
+OUT_OF_ORDER: Final = (
+    "Groups out of order: those of which a later message was begun before an earlier one, over all "
+    "destinations."
+)
 AS_IT_IS: Final = "nothing: the cluster file as it is"
 
 
@@ -27,19 +35,25 @@ def side_by_side(shown: Shown) -> Html:
         total=len(shown.all),
         left_in=LEFT_IN,
     )
-    about = (
-        "A message waits until a reader begins with it. Busy: the part of their time in which "
-        "readers worked."
-    )
     return section(
         "scenarios",
         "Scenarios",
-        tag("p", about, class_="soft"),
+        tag("p", _about(shown), class_="soft"),
         listing,
         _differences(shown),
         _dots(shown) or "",
         shown.left,
     )
+
+
+def _about(shown: Shown) -> str:
+    """What the columns mean that stand in the table."""
+    told = [WAITS]
+    if any(each.utilisation is not None for each in shown.all):
+        told.append(f"Busy: {BUSY}.")
+    if any(each.groups for each in shown.all):
+        told.append(OUT_OF_ORDER)
+    return " ".join(told)
 
 
 def _differences(shown: Shown) -> Html | str:

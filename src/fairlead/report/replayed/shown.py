@@ -18,6 +18,11 @@ MOST_DRAWN: Final = 8
 MOST_NAMES: Final = 12
 MOST_MARKS: Final = 64
 """Names times scenarios in a chart."""
+BUSY: Final = (
+    "the part of their time in which readers worked; the time in which their destination is down or "
+    "failed is counted as theirs, too"
+)
+"""What utilisation is."""
 LEFT_IN: Final = "comparison.json"
 PLURALS: Final = {"destination": "destinations", "priority": "priorities", "tenant": "tenants"}
 KINDS: Final = tuple(PLURALS)

@@ -6,10 +6,10 @@ from fairlead.comparison import Worker
 from fairlead.report.markup import Html
 from fairlead.report.parts import figure, numbers, section, table
 from fairlead.report.replayed.plots import Row, parts
-from fairlead.report.replayed.shown import LEFT_IN, Drawn, Shown
+from fairlead.report.replayed.shown import BUSY, LEFT_IN, Drawn, Shown
 from fairlead.report.words import Names, length, plural
 
-BUSY = "utilisation"
+UTILISATION = "utilisation"
 
 
 def by_destination(shown: Shown) -> Html | None:
@@ -31,11 +31,12 @@ def by_destination(shown: Shown) -> Html | None:
         for scenario, own in worked.items()
         if name in own
     ]
-    about = "The part of their time in which readers worked"
+    about = BUSY[:1].upper() + BUSY[1:]
     if len(first) < len(most):
         about += f". The {len(first)} with the most messages, of {len(most):,} destinations"
     rows = [
-        Row(name, scenario, {BUSY: worker.utilisation or 0.0}) for name, scenario, worker in found
+        Row(name, scenario, {UTILISATION: worker.utilisation or 0.0})
+        for name, scenario, worker in found
     ]
     listing = table(
         ["destination", "scenario", "begun", "worked", "busy"],
@@ -53,7 +54,7 @@ def by_destination(shown: Shown) -> Html | None:
         figure(
             "By destination",
             about,
-            parts(rows, shown.layers, BUSY),
+            parts(rows, shown.layers, UTILISATION),
             f"Utilisation of {plural(len(first), 'destination')} as bars. The table has the "
             "numbers.",
             shown.legend(),
