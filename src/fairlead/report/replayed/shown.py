@@ -19,8 +19,8 @@ MOST_NAMES: Final = 12
 MOST_MARKS: Final = 64
 """Names times scenarios in a chart."""
 BUSY: Final = (
-    "the part of their time in which readers worked; the time in which their destination is down or "
-    "failed is counted as theirs, too"
+    "the part of their time in which readers worked; the time in which their destination is down "
+    "or failed is counted as theirs, too"
 )
 """What utilisation is."""
 LEFT_IN: Final = "comparison.json"
