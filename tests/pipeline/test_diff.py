@@ -8,7 +8,7 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 from fairlead.errors import MessageError
-from fairlead.pipeline.diff import Balance, Move, compare, diff, moved
+from fairlead.pipeline.diff import Balance, Move, compare, diff, joined, moved
 
 Decided = dict[str, tuple[str | None, str, str]]
 SCHEMA = "id string, destination string, outcome string, `group` string"
@@ -115,3 +115,18 @@ def test_a_table_that_dispatch_did_not_make_is_refused(spark: SparkSession) -> N
     run = frame(spark, {"a": ("A", "routed", "")})
     with pytest.raises(MessageError, match="after: no column 'outcome'"):
         compare(run, run.drop("outcome"))
+
+
+@pytest.mark.parametrize(
+    ("early", "late"), [("9.5", "10.0"), ("2026-11-16T08:00:00Z", "2026-11-16T08:00:00.500Z")]
+)
+def test_starts_that_are_texts_are_compared_as_times(
+    spark: SparkSession, early: str, late: str
+) -> None:
+    """As CSV and JSON have them: of a message for two, the first start counts."""
+    names = ["id", "destination", "outcome", "start"]
+    rows = [("m", "A", "routed", late), ("m", "B", "routed", early), ("n", "A", None, None)]
+    before = joined(spark.createDataFrame(rows, names))
+    after = spark.createDataFrame([("m", "A", "routed", late), ("n", "A", "", late)], names)
+    found = diff(compare(before, after))
+    assert (found.begun, found.later, found.seconds) == (1, 1, 0.5)

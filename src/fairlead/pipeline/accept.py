@@ -27,14 +27,6 @@ from fairlead.pipeline.columns import ID, KEY, MALFORMED, REASON, SERVICE, TIME,
 
 LONGEST_SHOWN = 60
 SECONDS = "decimal(28,9)"
-NTZ = "cast(time as timestamp_ntz)"
-# Every way by which Spark makes one number of it goes through the session's time zone.
-WITHOUT_ZONE = f"""
-    unix_date(cast(time as date)) * 86400000000L
-    + (hour({NTZ}) * 60 + minute({NTZ})) * 60000000L
-    + cast(extract(second from {NTZ}) * {MICROS} as bigint)
-"""
-"""Microseconds of a date, or of a timestamp without a zone, which are UTC."""
 
 
 def accept(messages: DataFrame, *plans: Plan, worked: bool = False) -> DataFrame:
@@ -147,26 +139,38 @@ def _found(name: str, allowed: str) -> Column:
     return F.concat(F.lit(f"{name}: found "), found, F.lit(f", allowed: {allowed}"))
 
 
-def time_of(kind: DataType) -> Column:
-    """Whole microseconds since the epoch, or since 0 for a plain number of seconds."""
+def time_of(kind: DataType, name: str = "time") -> Column:
+    """A column's whole microseconds since the epoch, or since 0 for a plain number of seconds."""
     if isinstance(kind, TimestampType):
-        return F.unix_micros("time")
+        return F.unix_micros(name)
     if isinstance(kind, TimestampNTZType | DateType):
-        return F.expr(WITHOUT_ZONE)
+        return _without_zone(name)
     if not isinstance(kind, NumericType | StringType):
         raise MessageError(
-            f"messages: time: found a column of type {kind.simpleString()}, "
+            f"messages: {name}: found a column of type {kind.simpleString()}, "
             "allowed: a timestamp, a number of seconds, or text"
         )
+    seconds = _micros(F.expr(f"try_cast({name} as {SECONDS})"))
     if isinstance(kind, NumericType):
-        return _micros(F.expr(f"try_cast(time as {SECONDS})"))
+        return seconds
     # A text without a zone is UTC, as in the changes, whatever the caller's session is set to.
     return F.coalesce(
-        _micros(F.expr(f"try_cast(time as {SECONDS})")),
-        F.unix_micros(F.expr("try_cast(concat(time, 'Z') as timestamp)")),
-        F.unix_micros(F.expr("try_cast(concat(time, 'T00:00:00Z') as timestamp)")),
-        F.unix_micros(F.expr("try_cast(time as timestamp)")),
+        seconds,
+        F.unix_micros(F.expr(f"try_cast(concat({name}, 'Z') as timestamp)")),
+        F.unix_micros(F.expr(f"try_cast(concat({name}, 'T00:00:00Z') as timestamp)")),
+        F.unix_micros(F.expr(f"try_cast({name} as timestamp)")),
     )
+
+
+def _without_zone(name: str) -> Column:
+    """Microseconds of a date, or of a timestamp without a zone, which are UTC."""
+    # Every way by which Spark makes one number of it goes through the session's time zone.
+    ntz = f"cast({name} as timestamp_ntz)"
+    return F.expr(f"""
+        unix_date(cast({name} as date)) * 86400000000L
+        + (hour({ntz}) * 60 + minute({ntz})) * 60000000L
+        + cast(extract(second from {ntz}) * {MICROS} as bigint)
+    """)
 
 
 def micros(messages: DataFrame) -> Column:

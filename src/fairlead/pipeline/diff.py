@@ -7,12 +7,11 @@ from typing import Any, Final
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
-from pyspark.sql.types import TimestampType
 
 from fairlead.balance.message import ROUTED
 from fairlead.config.changes import MICROS
 from fairlead.errors import MessageError
-from fairlead.pipeline.accept import text
+from fairlead.pipeline.accept import text, time_of
 
 __all__ = ["Balance", "Diff", "Move", "compare", "diff", "moved"]
 
@@ -113,7 +112,9 @@ def compare(before: DataFrame, after: DataFrame) -> DataFrame:
 def joined(decisions: DataFrame) -> DataFrame:
     """One row for each message: of one that went to several, all their names in `destination`."""
     kept = [F.first(name).alias(name) for name in (CLUSTER, GROUP) if name in decisions.columns]
-    kept += [F.min(START).alias(START)] if START in decisions.columns else []
+    if START in decisions.columns:
+        # Texts of times, as CSV and JSON have them, do not stand in the order of the times.
+        kept.append(F.min(F.timestamp_micros(_started(decisions))).alias(START))
     names = F.array_join(F.array_sort(F.collect_set("destination")), " + ")
     return decisions.groupBy("id").agg(
         F.when(names != "", names).alias("destination"), F.first("outcome").alias("outcome"), *kept
@@ -143,14 +144,13 @@ def _narrow(
         F.col("outcome").alias(outcome),
         (text(decisions, CLUSTER) if clustered else F.lit("")).alias(cluster),
         *(group if GROUP in decisions.columns else []),
-        *([_micros(decisions).alias(started)] if START in decisions.columns else []),
+        *([_started(decisions).alias(started)] if START in decisions.columns else []),
     )
 
 
-def _micros(decisions: DataFrame) -> Column:
+def _started(decisions: DataFrame) -> Column:
     """When a replay began with a message, in microseconds."""
-    dated = isinstance(decisions.schema[START].dataType, TimestampType)
-    return F.unix_micros(START) if dated else F.round(F.col(START).cast("double") * MICROS)
+    return time_of(decisions.schema[START].dataType, START)
 
 
 def moved(compared: DataFrame) -> DataFrame:
