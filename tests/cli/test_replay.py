@@ -78,7 +78,7 @@ def test_scenarios_side_by_side(desk: Desk, spark: SparkSession) -> None:
     assert "messages would be begun with sooner" in desk.out
     assert "delayed: " in desk.out
     assert desk.run("whatif", folders[0], "--promote", "nobody", "--at", "5") == 2
-    assert "found no message of a group 'nobody'" in desk.err
+    assert "--promote: found 'nobody', allowed: a group of " in desk.err
 
 
 def test_two_files_are_two_scenarios(desk: Desk, spark: SparkSession) -> None:

@@ -1,32 +1,36 @@
 """What if a group had been raised: the same scenario replayed with one row more, held against it.
 
-read a scenario's decisions → messages → one SetPriority more → replay → compare the starts
+read a scenario's decisions → messages → a SetPriority more → replay → compare the starts
 """
 
 from __future__ import annotations
 
-import datetime as dt
 from collections.abc import Mapping
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import Any, Final
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
-from pyspark.sql.types import NumericType, TimestampType
+from pyspark.sql.types import NullType, StringType
 
 from fairlead.balance.message import DECISION, SET_PRIORITY, WORKED
 from fairlead.compiled.router import Plan
 from fairlead.config.changes import MICROS
 from fairlead.errors import MessageError, UserError
-from fairlead.pipeline.columns import quoted
+from fairlead.pipeline.accept import micros, text
+from fairlead.pipeline.columns import PREFIX, quoted
 from fairlead.pipeline.diff import STARTED_AFTER, STARTED_BEFORE, compare, joined
-from fairlead.pipeline.replay import replay
+from fairlead.pipeline.replay import Replayed
+from fairlead.pipeline.scale import EXACT
 from fairlead.replay.words import AGAIN
 
-RAISE: Final = "~raised"
-"""The id of the row more: after all others of its time."""
+RAISE: Final = "~" + PREFIX + "raised"
+"""How the id of the row more begins: after all others of its time."""
+TEXTS: Final = ("id", "group", "tenant", "cluster", "type")
 ONLY: Final = "raised"
 MOST: Final = 20
+MOST_NAMED: Final = 3
 
 
 @dataclass(frozen=True)
@@ -68,7 +72,10 @@ def messages_of(decisions: DataFrame) -> DataFrame:
 
 
 def with_raise(messages: DataFrame, group: str, time: int, priority: int) -> DataFrame:
-    """The same messages, and one that raises a group at a time (microseconds)."""
+    """The same messages, and one that raises a group at a time (microseconds).
+
+    One for each cluster that has the group. Raises MessageError; UserError where none has.
+    """
     if "group" not in messages.columns:
         raise MessageError(
             "decisions: no column 'group', so there is no group that could be raised"
@@ -77,22 +84,46 @@ def with_raise(messages: DataFrame, group: str, time: int, priority: int) -> Dat
         raise MessageError(
             "decisions: column 'position' orders the messages, so a time is no place among them"
         )
-    for name in ("type", "priority"):
-        if name not in messages.columns:
-            messages = messages.withColumn(name, F.lit(None).cast("string"))
-    kind = messages.schema["time"].dataType
-    at: Any = str(time / MICROS)
-    if isinstance(kind, TimestampType):
-        at = dt.datetime.fromtimestamp(0, dt.UTC) + dt.timedelta(microseconds=time)
-    elif isinstance(kind, NumericType):
-        at = time / MICROS
-    given = {"id": RAISE, "time": at, "type": SET_PRIORITY, "group": group, "priority": priority}
-    row = [
-        F.lit(given.get(field.name)).cast(field.dataType).alias(field.name)
-        for field in messages.schema.fields
-    ]
-    more = messages.sparkSession.range(1).select(*row)
-    return messages.unionByName(more)
+    alike = _alike(messages)
+    given = {"time": Decimal(time) / MICROS, "type": SET_PRIORITY, "group": group}
+    for k, whose in enumerate(_whose(alike, group)):
+        row = {**given, **whose, "id": f"{RAISE}-{k}", "priority": priority}
+        more = [
+            F.lit(row.get(field.name)).cast(field.dataType).alias(field.name)
+            for field in alike.schema.fields
+        ]
+        alike = alike.unionByName(alike.sparkSession.range(1).select(*more))
+    return alike
+
+
+def _alike(messages: DataFrame) -> DataFrame:
+    """The messages with columns that can hold a raise, of whatever types the table has."""
+    found = messages.withColumn("time", (micros(messages).cast(EXACT) / MICROS).cast(EXACT))
+    for name in TEXTS:
+        if name in ("type", *messages.columns):
+            found = found.withColumn(name, text(messages, name))
+    kind = found.schema["priority"].dataType if "priority" in found.columns else NullType()
+    if isinstance(kind, StringType):
+        return found
+    number = F.col("priority") if "priority" in found.columns else F.lit(None)
+    return found.withColumn("priority", number.cast("int"))
+
+
+def _whose(messages: DataFrame, group: str) -> list[dict[str, str]]:
+    """The clusters that have a group, and its tenant there. Raises UserError where none has."""
+    names = [name for name in ("cluster", "tenant") if name in messages.columns]
+    named = messages.where(F.col("group") != "")
+    own = named.where(F.col("group") == group).select(F.lit(group).alias("group"), *names)
+    found = [row.asDict() for row in own.distinct().collect()]
+    if not found:
+        others = named.select("group").distinct()
+        near = others.orderBy(F.levenshtein("group", F.lit(group)), "group").limit(MOST_NAMED)
+        known = ", ".join(repr(row["group"]) for row in near.collect())
+        raise UserError(
+            f"--promote: found {group!r}, allowed: a group of the scenario's messages"
+            + (f", such as {known}" if known else "; none of them has one")
+        )
+    return sorted(found, key=lambda row: [row[name] for name in names])
 
 
 def refuse_fifo(plan: Plan) -> None:
@@ -109,8 +140,8 @@ def what_if(decisions: DataFrame, plan: Plan, group: str, time: int, priority: i
     """Raise a group of a scenario at a time, and tell what that does. Raises UserError."""
     refuse_fifo(plan)
     messages = messages_of(decisions)
-    again = replay(with_raise(messages, group, time, priority), {ONLY: plan})
-    after = again.where((F.col("id") != RAISE) & ~F.col("outcome").isin(*AGAIN)).drop("scenario")
+    again = Replayed(with_raise(messages, group, time, priority), {ONLY: plan}).decisions
+    after = again.where(~F.col("outcome").isin(*AGAIN))
     before = decisions.where(~F.col("outcome").isin(*AGAIN))
     compared = compare(joined(before), joined(after)).persist()
     try:
@@ -128,9 +159,6 @@ def _told(compared: DataFrame, group: str) -> WhatIf:
         later.alias("later"),
         (F.col("group") == group).alias("own"),
     )
-    known = moved.where("own").count()
-    if not known:
-        raise UserError(f"--promote: found no message of a group {group!r}, allowed: one of them")
     totals = moved.agg(
         F.count_if(F.col("own") & (F.col("later") < 0)).alias("waiting"),
         F.count_if(~F.col("own") & (F.col("later") > 0)).alias("delayed"),

@@ -1,0 +1,46 @@
+"""`fairlead whatif`, in process."""
+
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+from tests.cli.test_cli import Desk
+
+POOL = """policy = "weighted"
+[order]
+discipline = "priority"
+[[destination]]
+name = "A"
+"""
+
+
+@pytest.fixture
+def desk(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Desk:
+    """Twelve messages of four seconds each, one a second, of four groups of two tenants."""
+    found = Desk(tmp_path, capsys)
+    found.write("pool.toml", POOL)
+    rows = "".join(
+        f"m{k:02},2026-11-16T08:00:{k:02}Z,4,g{k % 4},{'xy'[k % 2]},pool\n" for k in range(12)
+    )
+    found.write("calls.csv", f"id,time,service_time,group,tenant,cluster\n{rows}")
+    return found
+
+
+def test_what_a_raise_does_is_the_same_in_all_formats(desk: Desk, spark: SparkSession) -> None:
+    told = []
+    for form in ("parquet", "json", "csv"):
+        asked = ["replay", desk / "calls.csv", "-c", desk / "pool.toml", "-o", desk / form]
+        assert desk.run(*asked, "--format", form, "--no-report") == 0, desk.err
+        folder = desk / f"{form}/pool"
+        at = "2026-11-16T08:00:03.5Z"
+        assert desk.run("whatif", folder, "--promote", "g3", "--at", at) == 0, desk.err
+        told.append(desk.out)
+    assert told[0].splitlines()[0] == "g3: 3 messages would be begun with sooner"
+    assert "delayed: 3 messages of others, by 24 s at most" in told[0]
+    assert told[1:] == told[:1] * 2
+    assert desk.run("diff", desk / "json/pool", desk / "csv/pool") == 0, desk.err
+    assert "begun with later: 0 of 12" in desk.out
+
+    line = desk.refused("whatif", desk / "csv/pool", "--promote", "g33", "--at", "0")
+    wanted = "--promote: found 'g33', allowed: a group of the scenario's messages, such as 'g3', "
+    assert wanted in line
