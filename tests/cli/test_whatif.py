@@ -1,5 +1,6 @@
-"""`fairlead whatif`, in process."""
+"""`fairlead whatif`, and what the folders of a replay are for, in process."""
 
+import json
 from pathlib import Path
 
 import pytest
@@ -26,6 +27,12 @@ def desk(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Desk:
     return found
 
 
+def scenario(desk: Desk, name: str) -> str:
+    """A folder as a replay leaves it, as far as what is refused before Spark looks at it."""
+    desk.write(f"{name}/journal.json", json.dumps({"replay": True}))
+    return desk / name
+
+
 def test_what_a_raise_does_is_the_same_in_all_formats(desk: Desk, spark: SparkSession) -> None:
     told = []
     for form in ("parquet", "json", "csv"):
@@ -44,3 +51,22 @@ def test_what_a_raise_does_is_the_same_in_all_formats(desk: Desk, spark: SparkSe
     line = desk.refused("whatif", desk / "csv/pool", "--promote", "g33", "--at", "0")
     wanted = "--promote: found 'g33', allowed: a group of the scenario's messages, such as 'g3', "
     assert wanted in line
+
+
+def test_a_whole_replay_is_no_scenario(desk: Desk) -> None:
+    desk.write("o/comparison.json", "{}")
+    one, other = scenario(desk, "o/as it is"), scenario(desk, "o/half")
+    wanted = (
+        f"{desk / 'o'}: found a whole replay, allowed: one of its scenarios: {one!r}, {other!r}"
+    )
+    assert wanted in desk.refused("diff", desk / "o", one)
+    assert wanted in desk.refused("whatif", desk / "o", "--promote", "g", "--at", "0")
+
+
+def test_decisions_of_a_replay_are_not_explained(desk: Desk) -> None:
+    desk.write("o/comparison.json", "{}")
+    one = scenario(desk, "o/half")
+    line = desk.refused("explain", one, "--id", "m01")
+    assert "found what replay wrote, allowed: a folder that dispatch wrote" in line
+    assert f"stands in {one}/decisions" in line
+    assert "o/*/decisions" in desk.refused("explain", desk / "o", "--id", "m01")

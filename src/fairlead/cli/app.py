@@ -219,8 +219,11 @@ def whatif(
 
 @app.command(rich_help_panel="Decide")
 def diff(
-    before: Annotated[Path, typer.Argument(metavar="OUT_A", help="A folder of dispatch.")],
-    after: Annotated[Path, typer.Argument(metavar="OUT_B", help="Another one.")],
+    before: Annotated[
+        Path,
+        typer.Argument(metavar="OUT_A", help="A folder of dispatch, or a scenario's of replay."),
+    ],
+    after: Annotated[Path, typer.Argument(metavar="OUT_B", help="Another one of the same kind.")],
     out: Annotated[
         str | None,
         typer.Option("--out", "-o", metavar="DIR", help="Write the messages that moved; a folder."),

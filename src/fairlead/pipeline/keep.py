@@ -12,14 +12,16 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import ArrayType, MapType, StringType, StructField, StructType
 
 from fairlead.balance.cluster import Cluster
+from fairlead.balance.objects import listed
 from fairlead.compiled.router import Plan
 from fairlead.errors import UserError
-from fairlead.pipeline.deliver import OPTIONS, Delivery
+from fairlead.pipeline.deliver import COMPARISON, OPTIONS, Delivery
 
 if TYPE_CHECKING:
     from fairlead.pipeline.dispatch import Routed
 
 JOURNAL = "journal.json"
+MOST_NAMED = 3
 
 
 def load(spark: SparkSession, path: str, file_format: str, schema: StructType) -> DataFrame:
@@ -40,15 +42,31 @@ def load(spark: SparkSession, path: str, file_format: str, schema: StructType) -
 
 
 def read_journal(folder: Path) -> dict[str, Any]:
-    """What `journal` wrote. Raises UserError where the folder is none that dispatch wrote."""
+    """What a run of dispatch, or a scenario of a replay, was made with.
+
+    Raises UserError where the folder is none of either.
+    """
     try:
         text = (folder / JOURNAL).read_text(encoding="utf-8")
     except (FileNotFoundError, NotADirectoryError):
+        inside = scenarios_in(folder)
+        if inside:
+            named = listed([repr(str(each)) for each in inside], MOST_NAMED)
+            raise UserError(
+                f"{folder}: found a whole replay, allowed: one of its scenarios: {named}"
+            ) from None
         raise UserError(
-            f"{folder}: not a folder that dispatch wrote (it has no {JOURNAL})"
+            f"{folder}: not a folder that dispatch or replay wrote (it has no {JOURNAL})"
         ) from None
     found: dict[str, Any] = json.loads(text)
     return found
+
+
+def scenarios_in(folder: Path) -> list[Path]:
+    """The folders of a replay's scenarios; none where it is no replay's folder."""
+    if not (folder / COMPARISON).exists():
+        return []
+    return sorted(each.parent for each in folder.glob(f"*/{JOURNAL}"))
 
 
 def clusters_of(journal: Mapping[str, Any]) -> list[Cluster]:

@@ -31,7 +31,7 @@ from fairlead.compiled.router import MessageClass, Plan, Router
 from fairlead.config.changes import micros
 from fairlead.errors import FairleadError, UserError
 from fairlead.pipeline.blocks import Blocks, Place
-from fairlead.pipeline.keep import clusters_of, read_journal
+from fairlead.pipeline.keep import clusters_of, read_journal, scenarios_in
 
 __all__ = ["Why", "why"]
 
@@ -57,7 +57,11 @@ def why(folder: Path, message_id: str) -> Why:
     `folder`: what `fairlead dispatch` wrote. Raises UserError where the folder is no run's, or
     has no such message.
     """
+    if scenarios_in(folder):
+        raise _of_replay(folder, folder / "*" / "decisions")
     journal = read_journal(folder)
+    if journal.get("replay"):
+        raise _of_replay(folder, folder / "decisions")
     plan = Plan(
         clusters_of(journal),
         [Change(**each) for each in journal["changes"]],
@@ -74,6 +78,13 @@ def why(folder: Path, message_id: str) -> Why:
     rejected = _rejection(folder, file_format, message_id)
     raise UserError(
         f"{folder}: found no decision on {message_id!r}; " + (rejected or "no message has this id")
+    )
+
+
+def _of_replay(folder: Path, decisions: Path) -> UserError:
+    return UserError(
+        f"{folder}: found what replay wrote, allowed: a folder that dispatch wrote; what became "
+        f"of a message stands in {decisions}, and fairlead whatif and fairlead diff tell more"
     )
 
 
