@@ -158,6 +158,13 @@ def test_a_table_without_service_times_is_refused(spark: SparkSession) -> None:
         replay(messages, {"only": Plan([cluster("weighted")], [])})
 
 
+@pytest.mark.parametrize("name", ["Wait", "scenario", "sequence"])
+def test_a_column_that_a_replay_adds_is_refused(spark: SparkSession, name: str) -> None:
+    messages = spark.createDataFrame([("a", 1.0, 1.0, 3)], ["id", "time", "service_time", name])
+    with pytest.raises(MessageError, match=f"(?i)column '{name}' is what"):
+        replay(messages, {"only": Plan([cluster("weighted")], [])})
+
+
 def test_a_scenario_that_cannot_be_is_refused_before_any_is_replayed(
     spark: SparkSession, tmp_path: Path
 ) -> None:

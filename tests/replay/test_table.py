@@ -93,6 +93,8 @@ def test_priorities_as_text() -> None:
             rows(group=["g", "h", "g"], tenant=["x", "y", "y"]),
             "row 2 in order, tenant: found 'y', allowed: 'x', whose its group is",
         ),
+        (rows(wait=[1]), "column 'wait' is what a replay adds; rename it"),
+        (rows(reader=[1]), "column 'reader' is what a replay adds; rename it"),
     ],
 )
 def test_what_is_refused(messages: pa.Table, error: str) -> None:

@@ -227,6 +227,8 @@ def replay(messages: DataFrame, plans: Mapping[str, Plan]) -> DataFrame:
     MessageError.
     """
     _check(messages, "messages", plans.values())
+    if "scenario" in (each.lower() for each in messages.columns):
+        raise MessageError("messages: column 'scenario' is what a replay adds; rename it")
     found = Replayed(messages, plans)
     scenario = looked_up(list(plans), F.col(SCENARIO)).alias("scenario")
     return found.decisions.select(scenario, "*").drop(SCENARIO)

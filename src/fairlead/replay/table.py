@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 
 from fairlead.balance.change import Change
 from fairlead.balance.cluster import Cluster, clusters_in
-from fairlead.balance.message import SET_PRIORITY, WHOLE_NUMBERS
+from fairlead.balance.message import SET_PRIORITY, WHOLE_NUMBERS, WORKED
 from fairlead.compiled.classes import bindings, classes, keys
 from fairlead.compiled.columns import (
     check,
@@ -56,6 +56,7 @@ def replay(
     """
     plan = Plan(clusters_in(clusters), list(changes))
     check(messages, plan.heeds, trust_ids=trust_ids)
+    _check_added(messages)
     check_columns(plan, messages.column_names, "messages")
     check_keys(messages, plan)
     times = times_of(messages)
@@ -70,6 +71,13 @@ def replay(
     told = Told.together([found.done(), found.left()])
     order_of_rows = np.lexsort((told.attempts, told.messages))
     return _told(messages, plan, Told(*(column[order_of_rows] for column in told)))
+
+
+def _check_added(messages: pa.Table) -> None:
+    """Refuse a table with a column that would be there twice."""
+    for name in WORKED:
+        if name in messages.column_names:
+            raise MessageError(f"messages: column {name!r} is what a replay adds; rename it")
 
 
 def batch_of(
