@@ -131,6 +131,7 @@ def test_a_rate_for_all_is_told_of_those_without_one(desk: Desk) -> None:
         (["--seed", "3"], "--seed: without --scale-rate it would have no effect"),
         (["--scale-rate", "0"], "--scale-rate: found '0', allowed: a number above 0"),
         (["--fail-if", "p99 > 1"], "--fail-if: found 'p99', allowed: mean_wait, p50_wait"),
+        (["--fail-if", "p99_wait > 2"], "found no unit, allowed for p99_wait: ms, s, min, h; such"),
         (["--fail-if", "p99_wait > 2%"], "found the unit '%', allowed for p99_wait: ms, s, min, h"),
         (["--fail-if", "waiting > 2s"], "found the unit 's', allowed for waiting: %"),
         (["-c", "pool.toml"], "found a second file called pool"),

@@ -51,7 +51,7 @@ def gate(text: str, names: Mapping[str, str | None], *, timed: Sequence[str] = (
     """The condition that a text states.
 
     `names`: what can be compared, and a part of what it is (None: of nothing). `timed`: which of
-    them are seconds.
+    them are seconds; what these are compared with needs a unit.
 
     >>> gate("moved > 5%", {"moved": "both"}).fails(6, 100)
     True
@@ -71,6 +71,11 @@ def gate(text: str, names: Mapping[str, str | None], *, timed: Sequence[str] = (
             f"--fail-if: found {name!r}, allowed: {', '.join(names)}{hint(name, names)}"
         )
     units = [*SECONDS] if name in timed else ["%"] if names[name] else []
+    if name in timed and not unit:
+        raise UserError(
+            f"--fail-if: {text}: found no unit, allowed for {name}: {', '.join(units)}; "
+            f"such as {example!r}"
+        )
     if unit not in ("", *units):
         raise UserError(
             f"--fail-if: {text}: found the unit {unit!r}, "
