@@ -152,6 +152,28 @@ def test_bad_rows_are_rejected_each_with_its_reason(spark: SparkSession) -> None
     assert [row["id"] for row in found.decisions.collect()] == ["good"]
 
 
+def test_a_group_is_its_first_tenants_and_others_are_rejected(spark: SparkSession) -> None:
+    rows = [
+        ("m3", 3.0, 1.0, "g", "y", ""),
+        ("m1", 1.0, 1.0, "g", "x", "pool"),
+        ("m4", 4.0, 1.0, "g", None, ""),
+        ("m2", 2.0, 1.0, "g", "x", ""),
+        ("m5", 5.0, 1.0, "", "z", ""),
+        ("m6", 6.0, 1.0, "h", "z", ""),
+        ("m7", 7.0, 1.0, "g", "y", "nowhere"),
+    ]
+    names = ["id", "time", "service_time", "group", "tenant", "cluster"]
+    own = Cluster.of("weighted", name="pool", destination=[{"name": "A"}])
+    found = Replayed(spark.createDataFrame(rows, names), {"only": Plan([own], [])})
+    assert {row["id"]: row["reason"] for row in found.rejected.collect()} == {
+        "m3": "tenant: found 'y', allowed: 'x', as the first message of its group has",
+        "m4": "tenant: found nothing, allowed: 'x', as the first message of its group has",
+    }
+    kept = {row["id"] for row in found.decisions.collect()}
+    assert kept == {"m1", "m2", "m5", "m6", "m7"}
+    assert found.gathered.rejected == 2
+
+
 def test_a_table_without_service_times_is_refused(spark: SparkSession) -> None:
     messages = spark.createDataFrame([("a", 1.0)], ["id", "time"])
     with pytest.raises(MessageError, match=r"no column 'service_time', found: id, time; a replay"):

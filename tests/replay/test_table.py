@@ -91,7 +91,7 @@ def test_priorities_as_text() -> None:
         (rows(id=["a", "a"]), "id"),
         (
             rows(group=["g", "h", "g"], tenant=["x", "y", "y"]),
-            "row 2 in order, tenant: found 'y', allowed: 'x', whose its group is",
+            "id '2' has the tenant 'y', but its group 'g' has 'x' since its first message",
         ),
         (rows(wait=[1]), "column 'wait' is what a replay adds; rename it"),
         (rows(reader=[1]), "column 'reader' is what a replay adds; rename it"),
@@ -100,6 +100,17 @@ def test_priorities_as_text() -> None:
 def test_what_is_refused(messages: pa.Table, error: str) -> None:
     with pytest.raises(MessageError, match=error):
         replay(messages, ONE)
+
+
+def test_groups_of_two_clusters_are_two_groups() -> None:
+    two = [Cluster.of("weighted", name=name, destination=[{"name": "A"}]) for name in "ab"]
+    others = rows(group=["g"] * 3, tenant=["x", "y", "z"], cluster=["a", "b", "nowhere"])
+    assert len(replay(others, two)) == 3
+    same = rows(group=["g", "g"], tenant=["x", "y"], cluster=["b", "b"])
+    with pytest.raises(MessageError, match="id '1' has the tenant 'y'"):
+        replay(same, two)
+    with pytest.raises(MessageError, match="id '1' has the tenant 'y'"):
+        replay(rows(group=["g", "g"], tenant=["x", "y"], cluster=["", "b"]), two[1])
 
 
 def test_a_group_is_one_tenants_in_all_batches() -> None:

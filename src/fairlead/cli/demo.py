@@ -105,7 +105,7 @@ def _replay(out: Path, spark: SparkSession) -> None:
 
     folder = out / REPLAYED
     asked = scenarios([out / "weighted.toml"], out / STORM, out / SCENARIOS, Decimal(1), 0)
-    with Delivery(str(folder), overwrite=True) as delivery, Stages(6) as stages:
+    with Delivery(str(folder), overwrite=True) as delivery, Stages(7) as stages:
         departures = read(spark, str(out / TABLE), columns=HANDLED)
         found = pipeline.run(
             spark,

@@ -64,7 +64,7 @@ def run_replay(
     if command is not None:
         report.check_installed()
     table.refuse()
-    with Delivery(out, overwrite=overwrite) as delivery, Stages(7) as stages:
+    with Delivery(out, overwrite=overwrite) as delivery, Stages(8) as stages:
         with stages("start Spark"):
             from fairlead.pipeline import replay as pipeline
             from fairlead.pipeline.session import session

@@ -1,6 +1,6 @@
 """Replay: the same messages under several scenarios, with readers. The whole flow stands here.
 
-read → accept → unique → cut into blocks → gather → simulate → join → deliver → measure
+read → accept → unique → tenants → cut into blocks → gather → simulate → join → deliver → measure
 """
 
 from __future__ import annotations
@@ -37,6 +37,7 @@ from fairlead.pipeline.gather import Gathered, gather, numbered, packed, pieces
 from fairlead.pipeline.measure import check_nothing_lost
 from fairlead.pipeline.read import checked, own_columns
 from fairlead.pipeline.scale import scale_rate
+from fairlead.pipeline.tenants import one_tenant
 from fairlead.pipeline.unique import unique
 from fairlead.pipeline.waits import compared
 from fairlead.replay.batch import Told, Traits
@@ -79,6 +80,8 @@ class Replayed:
         accepted = accept(messages, *every, worked=True)
         with progress("check ids"):
             self.rows = unique(accepted)
+        with progress("check tenants"):
+            self.rows = one_tenant(self.rows, every)
         good = self.rows.where(F.col(REASON).isNull())
         with progress("cut into blocks"):
             blocks = cut(sample(good, in_files=False), rows_a_block=rows_a_block)

@@ -65,6 +65,7 @@ def replay(
         messages, times = taken(messages, order), times[order]
     codes = classes(messages, plan)
     batch, groups, tenants = batch_of(messages, plan, codes, times)
+    _check_tenants(messages, plan, batch, tenants)
     found = Replays(plan, traits_of(batch, raises=has_control(messages)))
     found.feed(batch, groups, tenants)
     found.finish()
@@ -103,6 +104,33 @@ def batch_of(
         bindings(messages, plan, codes),
     )
     return batch, groups, tenants
+
+
+def _check_tenants(messages: pa.Table, plan: Plan, batch: Batch, tenants: Sequence[str]) -> None:
+    """Refuse a group, inside its cluster, that has messages of several tenants."""
+    if batch.groups is None or batch.tenants is None:
+        return
+    names = [cluster.name for cluster in plan.clusters]
+    whose, words = coded(messages, "cluster")
+    place = {name: k for k, name in enumerate(names)}
+    if len(names) == 1:
+        place[""] = 0
+    where = np.array([place.get(word, NONE) for word in words], np.int64)[whose]
+    rows = np.flatnonzero((batch.groups != NONE) & (where != NONE))
+    group = batch.groups[rows] * len(names) + where[rows]
+    tenant = batch.tenants[rows]
+    owner = np.empty(group.max(initial=0) + 1, np.int64)
+    owner[group[::-1]] = tenant[::-1]  # the first is written last
+    wrong = np.flatnonzero(owner[group] != tenant)
+    if len(wrong):
+        first = int(wrong[0])
+        row = int(rows[first])
+        raise MessageError(
+            f"messages: id {text(messages, 'id')[row].as_py()!r} has the tenant "
+            f"{tenants[tenant[first]]!r}, but its group {text(messages, 'group')[row].as_py()!r} "
+            f"has {tenants[owner[group[first]]]!r} since its first message; "
+            "allowed: one tenant for a group"
+        )
 
 
 def traits_of(batch: Batch, *, raises: bool) -> Traits:
