@@ -97,6 +97,8 @@ class Scenario:
     digest: str
     longest: Longest | None = None
     """None: no message was begun with."""
+    folder: str = ""
+    """Below the run's, with its `decisions/`."""
     changes: Changes | None = None
     """What happened to its clusters, in words."""
     differs: list[str] = field(default_factory=list)

@@ -297,6 +297,7 @@ def run(
         scenarios=[
             replace(
                 scenarios[name],
+                folder=folders[name],
                 changes=changes(plan.changes),
                 differs=list((differs or {}).get(name, ())),
             )
