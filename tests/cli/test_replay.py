@@ -63,6 +63,8 @@ def test_scenarios_side_by_side(desk: Desk, spark: SparkSession) -> None:
     assert "nothing: the cluster file as it is" in page
     folders = [each["folder"] for each in told["scenarios"]]
     assert folders == ["half", "as it is", "a_b_ quick"]
+    last = desk.out.rindex("a/b: quick, by destination:")
+    assert last < desk.out.index("rejected, time: 1") < desk.out.index("scenario    messages")
     half = told["scenarios"][0]["messages"]
     assert half < 40
     for folder, n in (("half", half), ("as it is", 40), ("a_b_ quick", 40)):

@@ -160,10 +160,10 @@ def scenarios(
 
 
 def print_comparison(to: Console, found: Comparison, out: str) -> None:
-    """The scenarios side by side, and where the results are."""
-    for reason, n in found.rejections.items():
-        to.print(f"rejected, {reason}: {n:,}", markup=False)
-    print_table(to, filled([_row(each) for each in found.scenarios], right=NUMBERS))
+    """Each scenario, then all side by side, and where the results are.
+
+    What is looked at first comes last: on a terminal the rest has scrolled away.
+    """
     for each in found.scenarios[:MOST_SHOWN]:
         _print_kind(to, each, "destination", each.by_destination)
         if len(each.by_priority) > 1:
@@ -172,6 +172,9 @@ def print_comparison(to: Console, found: Comparison, out: str) -> None:
             _print_kind(to, each, "tenant", each.by_tenant)
     if len(found.scenarios) > MOST_SHOWN:
         to.print(f"… {len(found.scenarios) - MOST_SHOWN} more scenarios in comparison.json")
+    for reason, n in found.rejections.items():
+        to.print(f"rejected, {reason}: {n:,}", markup=False)
+    print_table(to, filled([_row(each) for each in found.scenarios], right=NUMBERS))
     replayed = found.read - found.rejected
     to.print(
         f"in {found.read:,} = replayed {replayed:,} + rejected {found.rejected:,}", markup=False
