@@ -169,8 +169,8 @@ def replay(
     `comparison.json`, `rejected/`, `report.html` and, for each scenario, a folder with its
     `decisions/`.
 
-    `--fail-if` looks at mean_wait, p50_wait, p90_wait, p99_wait, max_wait, waiting, redeliveries
-    and groups_out_of_order.
+    `--fail-if` looks at mean_wait, p50_wait, p90_wait, p99_wait, max_wait (with ms, s, min or h),
+    waiting, redeliveries and groups_out_of_order.
 
     Example: `fairlead replay calls.csv -c pool.toml -c pool-new.toml -o replayed`
     """
