@@ -314,7 +314,9 @@ def test_explain_refuses_what_would_have_no_effect(desk: Desk) -> None:
     hub += '[[queue]]\nname = "Q"\nqueue_manager = "HUB"\n'
     line = desk.refused("explain", "-c", desk.write("hub.toml", hub), "-m", "pcf=bad")
     assert "found 'bad', allowed: true, false" in line
-    assert "not a folder that dispatch wrote" in desk.refused("explain", desk / "o", "--id", "x")
+    assert "not a folder that dispatch or replay wrote" in desk.refused(
+        "explain", desk / "o", "--id", "x"
+    )
 
 
 # --- dispatch on Spark -----------------------------------------------------------------------
@@ -680,7 +682,7 @@ def test_a_condition_that_means_nothing_is_refused(desk: Desk, condition: str, t
 
 def test_diff_of_what_is_no_run(desk: Desk) -> None:
     assert desk.run("diff", desk / "a", desk / "b") == 2
-    assert "not a folder that dispatch wrote" in desk.line()
+    assert "not a folder that dispatch or replay wrote" in desk.line()
     assert desk.run("diff", desk / "a", desk / "b", "--overwrite") == 2
 
 

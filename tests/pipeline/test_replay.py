@@ -251,7 +251,7 @@ def test_the_comparison_counts_what_was_written(spark: SparkSession, tmp_path: P
             assert getattr(scenario.waits, name) == pytest.approx(exact, rel=0.002)
         busy = dict.fromkeys("ABC", 0.0)
         for row in rows:
-            if row["finish"] is not None:
+            if row["start"] is not None and row["finish"] is not None:
                 busy[row["destination"]] += row["finish"] - row["start"]
         assert {each.destination: each.busy for each in scenario.workers} == pytest.approx(busy)
         assert sum(each.messages for each in scenario.by_tenant) == len(waits)
