@@ -88,7 +88,7 @@ def traffic(folder: Path, rows: int, readers: int) -> Path:
         table = {
             "id": pa.array([f"m{i:09d}" for i in range(k, k + n)]),
             "time": times.round(6),
-            "service_time": random.exponential(1, n).round(6),
+            "service_time": random.exponential(1, n).round(6).clip(1e-6),
             "priority": random.integers(0, 10, n),
             "group": pa.array(random.integers(0, rows // 4 + 1, n)).cast(pa.string()),
         }
@@ -107,8 +107,8 @@ def clusters(what: str, scenarios: int) -> list[Cluster]:
         ]
     every = []
     for k in range(scenarios):
-        weights = [*WEIGHTS[:-1], WEIGHTS[-1] + k]
-        named = enumerate(zip(weights, WEIGHTS, strict=True))
+        readers = [*WEIGHTS[:-1], WEIGHTS[-1] + k]
+        named = enumerate(zip(WEIGHTS, readers, strict=True))
         destination = [{"name": f"D{i}", "weight": w, "readers": r} for i, (w, r) in named]
         every.append(Cluster.of("weighted", destination=destination))
     return every

@@ -179,8 +179,8 @@ def _bytes(piece: pa.RecordBatch) -> bytes:
     return bytes(sink.getvalue())
 
 
-def pieces(rows: bytes) -> pa.RecordBatch:
-    """What `packed` packed."""
+def pieces(rows: pa.Buffer) -> pa.RecordBatch:
+    """What `packed` packed, not copied."""
     with pa.ipc.open_stream(rows) as reader:
         return reader.read_next_batch()
 

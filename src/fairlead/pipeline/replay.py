@@ -188,12 +188,10 @@ def _simulator(
     def simulate(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         traffic: Lanes | None = None
         for batch in batches:
-            for task, rows in zip(
-                batch.column("task").to_pylist(), batch.column("rows").to_pylist(), strict=True
-            ):
+            for task, rows in zip(batch.column("task"), batch.column("rows"), strict=True):
                 if traffic is None:
-                    traffic = Lanes(shares[task], traits)
-                for scenario, told in traffic.feed(pieces(rows)):
+                    traffic = Lanes(shares[task.as_py()], traits)
+                for scenario, told in traffic.feed(pieces(rows.as_buffer())):
                     yield _rows(scenario, told)
         if traffic is not None:
             for scenario, told in traffic.finish():

@@ -38,6 +38,8 @@ QUERY: Mapping[str, Setting] = {
     "spark.sql.ansi.enabled": False,
     "spark.sql.execution.arrow.pyspark.enabled": True,
     "spark.sql.execution.arrow.maxRecordsPerBatch": 1 << 16,
+    # A row can be large: many messages packed for a replay.
+    "spark.sql.execution.arrow.maxBytesPerBatch": 1 << 24,
 }
 """What our queries want of any session that we start, wherever it runs."""
 

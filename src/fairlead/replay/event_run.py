@@ -100,10 +100,12 @@ class EventRun(Run):
         weights = self.order.weights
         unit = lcm(*weights.values())
         memory = self.memory
-        start = memory.at_least(SHARE_OF, len(tenants), 0)
-        shares = [unit // weights.get(name, 1) for name in tenants]
-        memory.cells[start : start + len(shares)] = shares
-        self._tenants = tenants
+        known = len(self._tenants)
+        if len(tenants) > known:
+            start = memory.at_least(SHARE_OF, len(tenants), 0)
+            shares = [unit // weights.get(name, 1) for name in tenants[known:]]
+            memory.cells[start + known : start + len(tenants)] = shares
+            self._tenants = list(tenants)
         more = max(0, groups - len(self._whose))
         self._whose = np.concatenate([self._whose, np.full(more, NONE, np.int64)])
         memory.at_least(TENANT_OF, len(tenants), NONE)

@@ -56,6 +56,7 @@ class Lanes:
         groups = self._groups.of(piece.column("group")) if "group" in names else None
         tenants = self._tenants.of(piece.column("tenant")) if "tenant" in names else None
         openers = self._openers.of(piece.column("producer")) if "producer" in names else None
+        names_of_tenants = [""] if tenants is None else list(self._tenants)
         messages = np.arange(self._next, self._next + n)
         self._next += n
         codes = np.asarray(piece.column(CODE))
@@ -75,7 +76,7 @@ class Lanes:
                 numbers("rollbacks"),
                 _bindings(piece, lane.plan, own, groups, openers, bonds),
             )
-            replays.feed(batch, len(self._groups), list(self._tenants) or [""])
+            replays.feed(batch, len(self._groups), names_of_tenants)
             yield lane.scenario, replays.done()
 
     def finish(self) -> Iterator[tuple[int, Told]]:
