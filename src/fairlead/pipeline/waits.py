@@ -11,7 +11,7 @@ from typing import Any, Final, NamedTuple
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
-from fairlead.balance.message import DECISION, ROUTED, WORKED
+from fairlead.balance.message import DECISION, GIVEN_BACK, ROUTED, WORKED
 from fairlead.comparison import Longest, Queue, Scenario, Waits, Worker
 from fairlead.compiled.router import Plan
 from fairlead.config.changes import MICROS
@@ -347,7 +347,7 @@ def _scenario(
         outcomes=outcomes,
         waiting=sum(each.waiting for each in ends),
         redeliveries=sum(each.redeliveries for each in ends),
-        failovers=outcomes.get(AGAIN[1], 0),
+        failovers=outcomes.get(GIVEN_BACK, 0),
         waits=next(iter(waits[ALL]), NOTHING),
         by_destination=waits["destination"],
         by_priority=waits["priority"],
