@@ -21,7 +21,7 @@ from fairlead.replay.agenda import (
     tick,
 )
 from fairlead.replay.heap import NONE
-from fairlead.replay.jobs import copied, over
+from fairlead.replay.jobs import copied
 from fairlead.replay.memory import (
     AT,
     ATTEMPT,
@@ -121,7 +121,7 @@ def decide(m: Ints, a: Indexes, r: Any, j: int) -> bool:  # noqa: ANN401
             m[m[BOUND] + m[j + BIND]] = member
     told = m[m[MEMBERS] + MEMBER_CELLS * member + TOLD_AS]
     if told != ROUTED_CODE:
-        over(m, j, told)
+        end(m, j, told)
         return True
     if m[j + ATTEMPT] == 1:
         if m[c + EXPECTS] != NOBODY_S:
