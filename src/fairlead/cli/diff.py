@@ -88,19 +88,17 @@ def run_diff(
 
 def _decisions(spark: SparkSession, folder: Path, journal: Mapping[str, Any]) -> DataFrame:
     """What a run decided, a row for each message."""
-    from pyspark.sql import functions as F
-
     from fairlead.pipeline.diff import joined
     from fairlead.pipeline.keep import clusters_of
     from fairlead.pipeline.read import read
-    from fairlead.replay.words import AGAIN
+    from fairlead.pipeline.waits import last_attempts
 
     options = {"multiLine": "true"} if journal["file_format"] == "csv" else {}
     place = str(folder / "decisions")
     found = read(spark, place, input_format=journal["file_format"], options=options)
     if journal.get("replay"):
         # Attempts that are followed by another one decided nothing.
-        found = found.where(~F.col("outcome").isin(*AGAIN))
+        found = last_attempts(found)
     several = any(cluster.policy.fans_out for cluster in clusters_of(journal))
     return joined(found) if several else found
 

@@ -51,12 +51,17 @@ def binned(wait: Column) -> Column:
     return shift * (1 << EXACT) + F.call_function("shiftright", wait, shift.cast("int"))
 
 
+def last_attempts(written: DataFrame) -> DataFrame:
+    """The attempts that count: after which a message does not go on."""
+    return written.where(~F.col("outcome").isin(*AGAIN))
+
+
 def begun_with(written: DataFrame, *, dated: bool) -> DataFrame:
     """The attempts that count, with WAIT: from the message's time until they were begun with.
 
     So what failures and rollbacks cost is in the wait.
     """
-    counts = written.where(F.col("start").isNotNull() & ~F.col("outcome").isin(*AGAIN))
+    counts = last_attempts(written).where(F.col("start").isNotNull())
     whole = micros("start", dated=dated) - time_of(written.schema["time"].dataType)
     first = in_micros(F.col("wait"))
     return counts.withColumn(WAIT, F.when(F.col("attempt") > 1, whole).otherwise(first))
@@ -193,10 +198,10 @@ def groups_of(written: DataFrame, *, fans_out: bool) -> dict[int, tuple[int, int
     if "group" not in written.columns:
         return {}
     whose = [text(written, name).alias(name) for name in ("cluster", "group")]
-    work = written.where((text(written, "group") != "") & F.col("start").isNotNull())
+    work = last_attempts(written).where((text(written, "group") != "") & F.col("start").isNotNull())
     key = F.col("position").cast("long") if "position" in written.columns else None
     place = time_of(written.schema["time"].dataType) if key is None else key
-    each = work.where(~F.col("outcome").isin(*AGAIN)).select(
+    each = work.select(
         SCENARIO, place.alias("place"), F.col("id").cast("string").alias("id"), *whose, "start"
     )
     if fans_out:

@@ -23,7 +23,7 @@ from fairlead.pipeline.columns import PREFIX, quoted
 from fairlead.pipeline.diff import STARTED_AFTER, STARTED_BEFORE, compare, joined
 from fairlead.pipeline.replay import Replayed
 from fairlead.pipeline.scale import EXACT
-from fairlead.replay.words import AGAIN
+from fairlead.pipeline.waits import last_attempts
 
 RAISE: Final = "~" + PREFIX + "raised"
 """How the id of the row more begins: after all others of its time."""
@@ -141,8 +141,7 @@ def what_if(decisions: DataFrame, plan: Plan, group: str, time: int, priority: i
     refuse_fifo(plan)
     messages = messages_of(decisions)
     again = Replayed(with_raise(messages, group, time, priority), {ONLY: plan}).decisions
-    after = again.where(~F.col("outcome").isin(*AGAIN))
-    before = decisions.where(~F.col("outcome").isin(*AGAIN))
+    before, after = last_attempts(decisions), last_attempts(again)
     compared = compare(joined(before), joined(after)).persist()
     try:
         return _told(compared, group)
