@@ -8,13 +8,12 @@ name). Subscribers that have switched load balancing off get everything.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Annotated, Any, ClassVar, Final, Literal, NamedTuple
+from typing import Any, ClassVar, Final
 
 import msgspec
-from msgspec import Meta
 
 from fairlead.balance.change import STATE, UP, Change
-from fairlead.balance.elimination import Elimination, drop_where
+from fairlead.balance.elimination import Elimination
 from fairlead.balance.message import (
     ACKNOWLEDGED,
     GIVEN_BACK,
@@ -30,19 +29,35 @@ from fairlead.balance.message import (
     TO_ALL,
     WEIGHTED,
 )
-from fairlead.balance.objects import Name, Object, Ref, Table, Worker
+from fairlead.balance.objects import Object, Ref
 from fairlead.balance.pending import Later
-from fairlead.balance.policy import Effect, Policy, Raw, Tables, Taken, Verdict
+from fairlead.balance.policies.smartsockets_objects import (
+    CONNECTED,
+    FAILURE,
+    MESSAGE_TYPE,
+    SUBSCRIBER,
+    SUCCESS,
+    WARM,
+    MessageType,
+    SmartSocketsTables,
+    Subscriber,
+    is_warm,
+    listed,
+    there,
+)
+from fairlead.balance.policies.smartsockets_steps import (
+    BALANCING_OFF,
+    NOT_KEPT,
+    SENT_TO,
+    Publication,
+    Receiver,
+    refused,
+)
+from fairlead.balance.policy import Effect, Policy, Raw, Taken, Verdict
 from fairlead.balance.rules import subscriber_lists as lists
 from fairlead.balance.rules.subscriber_lists import SubscriberLists
 from fairlead.errors import ChangeError, ConfigError
 
-SUBSCRIBER: Final = "subscriber"
-MESSAGE_TYPE: Final = "message_type"
-CONNECTED: Final = "connected"
-WARM: Final = "warm"
-FAILURE: Final = "failure"
-SUCCESS: Final = "success"
 MICROS: Final = 1_000_000
 KIND_OF: Final = {
     ROUND_ROBIN: lists.IN_TURN,
@@ -50,114 +65,6 @@ KIND_OF: Final = {
     SORTED: lists.BY_NAME,
     TO_ALL: lists.EVERYONE,
 }
-Seconds = Annotated[int, Meta(ge=0, le=1_000_000_000)]
-
-
-class MessageType(Object, frozen=True, kw_only=True):
-    """A type of messages, and the mode that its messages have if they bring none."""
-
-    mode: Literal["none", "round-robin", "weighted", "sorted"] = "none"
-
-
-class Subscriber(Worker, frozen=True, kw_only=True):
-    """A client's subscription to one subject."""
-
-    subject: Name
-    load_balanced: bool = True
-    """false: it gets every message, and is no member of the balanced list."""
-    connected: bool | Literal["warm"] = True
-    """warm: disconnected, but remembered."""
-    disconnect_mode: Literal["failure", "success", "warm"] = "failure"
-    """When it fails: whether it is remembered; in a replay, what becomes of what it held."""
-
-
-class SmartSocketsOptions(Table, frozen=True, kw_only=True):
-    """Replay: what happens when a chosen receiver fails, or does not acknowledge."""
-
-    on_receiver_failure: Literal["reroute", "nack"] = "reroute"
-    zero_receivers: Literal["success", "failure"] = "success"
-    delivery_timeout: Seconds = 30
-    reconnect_timeout: Seconds = 30
-
-
-class SmartSocketsTables(Tables, frozen=True, kw_only=True):
-    """A cluster file with `policy = "smartsockets"`."""
-
-    options: SmartSocketsOptions = SmartSocketsOptions()
-    message_type: list[MessageType] = []
-    subscriber: list[Subscriber] = []
-
-
-class Publication(NamedTuple):
-    """What is read of a message."""
-
-    subject: str
-    mode: str
-    guaranteed: bool
-    server: int
-    """Which of the servers whose lists are kept beside each other."""
-
-
-class Receiver(NamedTuple):
-    """A subscriber that a message may reach, and the member that it would be chosen as."""
-
-    subscriber: Subscriber
-    member: int
-
-
-SENT_TO: Final[tuple[Elimination[Publication, Receiver], ...]] = (
-    drop_where(
-        "not-guaranteed",
-        "a weighted message that is not guaranteed (delivery some or all) is refused",
-        lambda key, _: refused(key),
-        lambda key, _: "weighted counts acknowledgements, so delivery must be some or all",
-    ),
-    drop_where(
-        "absent",
-        "subscribers that have left, or have not joined yet, are dropped",
-        lambda _, c: not c.subscriber.present,
-        lambda _, c: "present is false",
-    ),
-    drop_where(
-        "disconnected",
-        "subscribers that are not connected are dropped",
-        lambda _, c: c.subscriber.connected is False,
-        lambda _, c: "connected is false",
-    ),
-    Elimination(
-        "warm-unless-all-warm",
-        "warm subscribers are dropped, unless all are warm",
-        lambda _, receivers: _awake(receivers),
-        lambda _key, _c, _kept: "it is warm, and others are connected",
-    ),
-)
-NOT_KEPT: Final[Elimination[Publication, Receiver]] = drop_where(
-    "not-kept",
-    "what is for everyone and not guaranteed is not kept for warm subscribers: it is lost",
-    lambda key, c: key.mode == TO_ALL and not key.guaranteed and is_warm(c.subscriber),
-    lambda _, c: "it is warm, and the message is not guaranteed",
-)
-BALANCING_OFF: Final[Elimination[Publication, Receiver]] = drop_where(
-    "balancing-off",
-    "a balanced message goes to one of the list; who switched balancing off gets it anyway",
-    lambda key, c: key.mode != TO_ALL and not c.subscriber.load_balanced,
-    lambda _, c: "load_balanced is false: it gets every message",
-)
-
-
-def is_warm(subscriber: Subscriber) -> bool:
-    """Whether it is disconnected, but remembered."""
-    return subscriber.connected == WARM
-
-
-def refused(key: Publication) -> bool:
-    """Whether such a message is refused when it is published."""
-    return key.mode == WEIGHTED and not key.guaranteed
-
-
-def _awake(receivers: Sequence[Receiver]) -> list[Receiver]:
-    awake = [c for c in receivers if not is_warm(c.subscriber)]
-    return awake or list(receivers)
 
 
 class SmartSockets(Policy[SmartSocketsTables, Publication, Receiver]):
@@ -448,13 +355,3 @@ class SmartSockets(Policy[SmartSocketsTables, Publication, Receiver]):
                 if isinstance(each, MessageType) and each.present
             ),
         ]
-
-
-def there(each: Subscriber) -> bool:
-    """Whether it is remembered: connected, or warm."""
-    return each.present and each.connected is not False
-
-
-def listed(each: Subscriber) -> bool:
-    """Whether it stands in its subject's list."""
-    return there(each) and each.load_balanced

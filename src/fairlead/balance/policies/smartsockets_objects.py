@@ -1,0 +1,68 @@
+"""The objects of a SmartSockets cluster and its options."""
+
+from __future__ import annotations
+
+from typing import Annotated, Final, Literal
+
+from msgspec import Meta
+
+from fairlead.balance.objects import Name, Object, Table, Worker
+from fairlead.balance.policy import Tables
+
+SUBSCRIBER: Final = "subscriber"
+MESSAGE_TYPE: Final = "message_type"
+CONNECTED: Final = "connected"
+WARM: Final = "warm"
+FAILURE: Final = "failure"
+SUCCESS: Final = "success"
+Seconds = Annotated[int, Meta(ge=0, le=1_000_000_000)]
+
+
+class MessageType(Object, frozen=True, kw_only=True):
+    """A type of messages, and the mode that its messages have if they bring none."""
+
+    mode: Literal["none", "round-robin", "weighted", "sorted"] = "none"
+
+
+class Subscriber(Worker, frozen=True, kw_only=True):
+    """A client's subscription to one subject."""
+
+    subject: Name
+    load_balanced: bool = True
+    """false: it gets every message, and is no member of the balanced list."""
+    connected: bool | Literal["warm"] = True
+    """warm: disconnected, but remembered."""
+    disconnect_mode: Literal["failure", "success", "warm"] = "failure"
+    """When it fails: whether it is remembered; in a replay, what becomes of what it held."""
+
+
+class SmartSocketsOptions(Table, frozen=True, kw_only=True):
+    """Replay: what happens when a chosen receiver fails, or does not acknowledge."""
+
+    on_receiver_failure: Literal["reroute", "nack"] = "reroute"
+    zero_receivers: Literal["success", "failure"] = "success"
+    delivery_timeout: Seconds = 30
+    reconnect_timeout: Seconds = 30
+
+
+class SmartSocketsTables(Tables, frozen=True, kw_only=True):
+    """A cluster file with `policy = "smartsockets"`."""
+
+    options: SmartSocketsOptions = SmartSocketsOptions()
+    message_type: list[MessageType] = []
+    subscriber: list[Subscriber] = []
+
+
+def is_warm(subscriber: Subscriber) -> bool:
+    """Whether it is disconnected, but remembered."""
+    return subscriber.connected == WARM
+
+
+def there(each: Subscriber) -> bool:
+    """Whether it is remembered: connected, or warm."""
+    return each.present and each.connected is not False
+
+
+def listed(each: Subscriber) -> bool:
+    """Whether it stands in its subject's list."""
+    return there(each) and each.load_balanced
