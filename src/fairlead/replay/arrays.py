@@ -11,3 +11,5 @@ Rows: TypeAlias = NDArray[np.int64]
 """Two-dimensional: a row for each thing, its columns named by constants."""
 Cells: TypeAlias = NDArray[np.int64]
 """One-dimensional."""
+Columns: TypeAlias = NDArray[np.int64]
+"""Two-dimensional: a row for each column, one after another in memory."""

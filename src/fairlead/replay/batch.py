@@ -9,8 +9,7 @@ import numpy as np
 
 from fairlead.compiled.bindings import Bindings
 from fairlead.compiled.kernels import Int32s, Int64s
-from fairlead.replay.arrays import Rows
-from fairlead.replay.memory import NEVER, TOLD
+from fairlead.replay.memory import NEVER
 
 
 class Traits(NamedTuple):
@@ -86,11 +85,6 @@ class Told(NamedTuple):
         """
         ends = np.where(self.starts != NEVER, self.starts, self.finishes)
         return np.where(ends != NEVER, ends, until) - self.since
-
-    @classmethod
-    def of_rows(cls, rows: Rows) -> Told:
-        """From rows of the columns TOLD."""
-        return cls(*(np.ascontiguousarray(rows[:, k]) for k in range(len(TOLD))))
 
     @classmethod
     def together(cls, parts: Iterable[Told]) -> Told:

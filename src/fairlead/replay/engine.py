@@ -15,11 +15,15 @@ from fairlead.balance.own import OwnChoice
 from fairlead.balance.rules.keyed import KeyedRule
 from fairlead.balance.rules.own_rule import OwnRule
 from fairlead.balance.rules.rule import Rule
+from fairlead.compiled import borrowed
+from fairlead.compiled.borrowed import views_of
 from fairlead.compiled.kernels import compiled, kernels
 from fairlead.replay import events, flow
 
 ASKED: Final = ("choose", "completed", "returned")
 """What is taken from a rule."""
+LENDING: Final = ("cells_of", "borrowed", "lent", "state_of")
+"""What changes nothing where nothing is compiled."""
 
 
 def engine(rule: Rule) -> SimpleNamespace:
@@ -36,7 +40,10 @@ def flow_engine(rule: Rule) -> SimpleNamespace:
 def _compiled(kernel: ModuleType, module: ModuleType, kind: type[Rule]) -> SimpleNamespace:
     suffix = f"_{module.__name__.rpartition('.')[2]}_{_stamp(kernel, module)}"
     found = SimpleNamespace(**_base(kernel))
-    make = numba.njit if issubclass(kind, OwnRule) else compiled
+    make: Callable[..., Any] = numba.njit
+    if not issubclass(kind, OwnRule):
+        make = compiled
+        found.state_of = views_of  # a stranger's source may ask more of an array
     _bind(kernel, vars(found), _asked(module, vars(kernels(module))), kind, suffix, make)
     return found
 
@@ -61,7 +68,8 @@ def _plain_base(kernel: ModuleType) -> dict[str, Any]:
 def plain(kernel: ModuleType, rule: Rule) -> SimpleNamespace:
     """The functions of `events` or `flow` as they stand, over lists where the rule has them."""
     found = SimpleNamespace(**_plain_base(kernel))
-    found.borrowed = found.cells_of = lambda array: array
+    for name in LENDING:
+        setattr(found, name, lambda lent: lent)
     own = _asked(rule.module, vars(rule.module))
     _bind(kernel, vars(found), own, type(rule), "", lambda function: function)
     return found
@@ -108,7 +116,7 @@ def _renewed(function: Any, names: dict[str, Any], suffix: str) -> Any:  # noqa:
 def _stamp(kernel: ModuleType, *more: ModuleType) -> str:
     """A word for the sources and the constants: what is compiled of one holds those of others."""
     functions = (*kernel.CHOSEN, *kernel.BASE, *kernel.OF_A_RULE)
-    files = {function.__code__.co_filename for function in functions}
+    files = {borrowed.__file__, *(function.__code__.co_filename for function in functions)}
     files |= {path for module in more if (path := getattr(module, "__file__", None))}
     found = 0
     for path in sorted(files):

@@ -13,7 +13,7 @@ from fairlead.balance.policy import Raw
 from fairlead.compiled.bindings import Bindings
 from fairlead.errors import FairleadError, MessageError
 from fairlead.replay import events
-from fairlead.replay.arrays import Cells, Rows
+from fairlead.replay.arrays import Cells, Columns
 from fairlead.replay.batch import Batch, Told
 from fairlead.replay.engine import engine, plain
 from fairlead.replay.heap import NONE
@@ -113,24 +113,25 @@ class EventRun(Run):
         memory.at_least(BOUND, bonds, NONE)
 
     def arrive(self, batch: Batch) -> None:
-        cells = self._cells(batch)
-        start = 0
-        while start < len(cells):
-            stop = min(len(cells), start + AT_ONCE)
-            start = self.ask("feed", cells, start, stop)
-            self._collect()
-            if start < stop:
-                self._make_room()
-
-    def _cells(self, batch: Batch) -> Rows:
         self._check_tenants(batch)
-        cells = np.empty((len(batch.times), CELLS), np.int64)
-        cells[:, TIME] = batch.times
-        cells[:, MESSAGE] = batch.messages
-        cells[:, CLASS] = self._sent_as[batch.codes]
-        cells[:, SERVICE] = batch.services
-        cells[:, KEY] = batch.keys
-        cells[:, SEQUENCE] = batch.sequences
+        self._check_charges(batch)
+        for low in range(0, len(batch.times), AT_ONCE):
+            cells = self._cells(batch.at(slice(low, low + AT_ONCE)))
+            start, stop = 0, cells.shape[1]
+            while start < stop:
+                start = self.ask("feed", cells, start, stop)
+                self._collect()
+                if start < stop:
+                    self._make_room()
+
+    def _cells(self, batch: Batch) -> Columns:
+        cells = np.empty((CELLS, len(batch.times)), np.int64)
+        cells[TIME] = batch.times
+        cells[MESSAGE] = batch.messages
+        cells[CLASS] = self._sent_as[batch.codes]
+        cells[SERVICE] = batch.services
+        cells[KEY] = batch.keys
+        cells[SEQUENCE] = batch.sequences
         for column, given, missing in (
             (GROUP, batch.groups, NONE),
             (PRIORITY, batch.priorities, NONE),
@@ -138,21 +139,20 @@ class EventRun(Run):
             (COST, batch.costs, 1),
             (ROLLBACKS, batch.rollbacks, 0),
         ):
-            cells[:, column] = missing if given is None else given
-        cells[:, BIND] = NONE
+            cells[column] = missing if given is None else given
+        cells[BIND] = NONE
         if batch.bindings is not None:
             self._bind(cells, batch.bindings)
-        self._check_charges(cells)
         return cells
 
-    def _bind(self, cells: Rows, bindings: Bindings) -> None:
+    def _bind(self, cells: Columns, bindings: Bindings) -> None:
         """By what each message is bound, as the cluster is now."""
         policy = self.policy
         if policy.rebinds:
-            cells[:, BIND] = bindings.by_group
+            cells[BIND] = bindings.by_group
         elif policy.binds:
             kinds = [Bindings.code(policy.bind_default(policy.key(raw))) for raw in self.classes]
-            cells[:, BIND] = bindings.keys(np.array([*kinds, 0], np.int8)[cells[:, CLASS]])
+            cells[BIND] = bindings.keys(np.array([*kinds, 0], np.int8)[cells[CLASS]])
 
     def _check_tenants(self, batch: Batch) -> None:
         """A group belongs to one tenant, as in a live agenda."""
@@ -171,10 +171,11 @@ class EventRun(Run):
                 f"{self._tenants[self._whose[groups[first]]]!r}, whose its group is"
             )
 
-    def _check_charges(self, cells: Rows) -> None:
+    def _check_charges(self, batch: Batch) -> None:
         """What tenants are charged must stay within 64 bits."""
         unit = lcm(*self.order.weights.values())
-        self._spent += int(cells[:, COST].sum()) * unit
+        costs = len(batch.times) if batch.costs is None else int(batch.costs.sum())
+        self._spent += costs * unit
         if self._spent >= LARGEST_TAG:
             raise MessageError(
                 f"messages: cost: found {self._spent // unit} in all, allowed: less than "
@@ -194,12 +195,9 @@ class EventRun(Run):
     def _collect(self) -> None:
         """Fetch what is over, so that its rows are used again."""
         cells = self.memory.cells
-        found = np.empty((int(cells[DONE_COUNT]), len(TOLD)), np.int64)
-        self.kernel.fetch(cells, COLUMNS, found)
-        told = Told.of_rows(found)
-        self._waited += int(told.waits().sum())
-        waited_for = told.labels != NONE
-        self.tell(told._replace(finishes=np.where(waited_for, told.finishes, NEVER)))
+        found = np.empty((len(TOLD), int(cells[DONE_COUNT])), np.int64)
+        self._waited += int(self.kernel.fetch(cells, COLUMNS, found))
+        self.tell(Told(*found))
 
     def finish(self) -> None:
         super().finish()
@@ -225,7 +223,7 @@ class EventRun(Run):
 
     def left(self) -> Told:
         every = np.concatenate([self.memory.rows(chunk) for chunk in self.memory.jobs])
-        return Told.of_rows(every[every[:, OUTCOME] == NONE][:, COLUMNS])
+        return Told(*np.ascontiguousarray(every[every[:, OUTCOME] == NONE].T[COLUMNS]))
 
     # changes
 
@@ -252,7 +250,7 @@ class EventRun(Run):
             end = self._end(ref, j)
             if end == GIVEN_BACK_CODE:
                 self.memory.room(LEAST_ROWS, LEAST_ROWS)
-                self.ask("give_back", j, end)
+                self.ask("route_anew", j, end)
             else:
                 self.kernel.end(self.memory.cells, j, end)
 
@@ -268,7 +266,7 @@ class EventRun(Run):
         reader = int(memory.cells[server + READER_ROW])
         while memory.cells[reader + WORKS_AT] == server:
             if memory.cells[reader + HAS] != NONE:
-                self.ask("break_off", reader)
+                self.ask("end_reader", reader)
             reader += READER_CELLS
         for j in self._waiting(server):
             end = self._end(ref, j)

@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from fairlead.balance.rules.due import work
 from fairlead.balance.rules.integers import Indexes, Ints
-from fairlead.compiled.borrowed import borrowed, cells_of
+from fairlead.compiled.borrowed import borrowed, cells_of, lent, state_of
 from fairlead.replay import agenda, due, jobs, timeouts, who
 from fairlead.replay.agenda import (
     best,
@@ -26,7 +26,7 @@ from fairlead.replay.agenda import (
     tick,
     unlock,
 )
-from fairlead.replay.arrays import Cells, Rows
+from fairlead.replay.arrays import Cells, Columns
 from fairlead.replay.due import cancel, pop, push
 from fairlead.replay.heap import NONE
 from fairlead.replay.jobs import again, new_job, over
@@ -98,15 +98,15 @@ from fairlead.replay.words import CONTROL_CODE, ROLLED_BACK_CODE, ROUTED_CODE, T
 FOREVER: Final = 1 << 62
 
 
-def come(m: Ints, a: Indexes, r: Any, cells: Rows, k: int) -> bool:  # noqa: ANN401
+def come(m: Ints, a: Indexes, r: Any, cells: Columns, k: int) -> bool:  # noqa: ANN401
     """A message arrives; False: there must be more room."""
-    code = cells[k, CLASS]
+    code = cells[CLASS, k]
     if not room(m, 1 if code == CONTROL else copies(m, code)):
         return False
     j = new_job(m)
     for column in range(CLASS, CELLS):
-        m[j + column] = cells[k, column]
-    m[j + MESSAGE] = cells[k, MESSAGE]
+        m[j + column] = cells[column, k]
+    m[j + MESSAGE] = cells[MESSAGE, k]
     m[j + ATTEMPT] = 1
     m[j + SHARED] = 0
     m[j + SINCE] = m[NOW]
@@ -114,7 +114,7 @@ def come(m: Ints, a: Indexes, r: Any, cells: Rows, k: int) -> bool:  # noqa: ANN
         m[j + column] = NONE
     m[j + START] = m[j + FINISH] = NEVER
     if code == CONTROL:
-        raise_group(m, cells[k, GROUP], cells[k, PRIORITY])
+        raise_group(m, cells[GROUP, k], cells[PRIORITY, k])
         over(m, j, CONTROL_CODE)
     elif m[m[DOOR] + WAITING] > 0 or not decide(m, a, r, j):
         wait_outside(m, j)
@@ -179,7 +179,7 @@ def complete(m: Ints, r: Any, reader: int) -> None:  # noqa: ANN401
         return
     m[j + FINISH] = m[NOW]
     if m[j + WATCH] != TIMED_OUT:
-        completed(r, m[j + MEMBER])  # type: ignore[name-defined]  # noqa: F821
+        completed(state_of(r), m[j + MEMBER])  # type: ignore[name-defined]  # noqa: F821
         if m[j + WATCH] != NONE:
             acknowledge(m, j)
     i = give(m, n)
@@ -219,7 +219,7 @@ def undo(m: Ints, r: Any, reader: int) -> None:  # noqa: ANN401
     i = m[n + GIVEN]
     while i != m[reader + DOES]:
         if m[i + WATCH] != TIMED_OUT:
-            returned(r, m[i + MEMBER])  # type: ignore[name-defined]  # noqa: F821
+            returned(state_of(r), m[i + MEMBER])  # type: ignore[name-defined]  # noqa: F821
         i = m[i + NEXT]
     hand_back(m, n)
     rest(m, reader)
@@ -291,10 +291,10 @@ def reach(m: Ints, a: Indexes, r: Any, time: int) -> bool:  # noqa: ANN401
             m[PHASE] = COMPLETING
 
 
-def take_in(m: Ints, a: Indexes, r: Any, cells: Rows, first: int, stop: int) -> int:  # noqa: ANN401
+def take_in(m: Ints, a: Indexes, r: Any, cells: Columns, first: int, stop: int) -> int:  # noqa: ANN401
     """Let messages first to stop arrive; returns how far it came, less than `stop` without room."""
     for k in range(first, stop):
-        time = cells[k, TIME]
+        time = cells[TIME, k]
         if (m[NOW] < time or m[PHASE] == CLOSED) and not reach(m, a, r, time):
             return k
         if m[PHASE] == COMPLETING:
@@ -304,16 +304,6 @@ def take_in(m: Ints, a: Indexes, r: Any, cells: Rows, first: int, stop: int) -> 
         if not come(m, a, r, cells, k):
             return k
     return stop
-
-
-def feed(m: Ints, a: Indexes, r: Any, cells: Rows, first: int, stop: int) -> int:  # noqa: ANN401
-    """`take_in`, asked from outside."""
-    return take_in(cells_of(m), cells_of(a), borrowed(r), borrowed(cells), first, stop)
-
-
-def pass_to(m: Ints, a: Indexes, r: Any, time: int) -> bool:  # noqa: ANN401
-    """`reach`, asked from outside."""
-    return reach(cells_of(m), cells_of(a), borrowed(r), time)
 
 
 # Failures
@@ -353,7 +343,7 @@ def empty(m: Ints, s: int, found: Cells) -> int:
     return count
 
 
-def break_off(m: Ints, a: Indexes, r: Any, reader: int) -> None:  # noqa: ANN401, ARG001
+def break_off(m: Ints, r: Any, reader: int) -> None:  # noqa: ANN401
     """A reader is broken off; who is remembered keeps what the reader was given."""
     cancel(m, reader)
     m[m[reader + DOES] + FINISH] = m[NOW]
@@ -366,6 +356,29 @@ def give_back(m: Ints, a: Indexes, r: Any, j: int, outcome: int) -> None:  # noq
     m[j + MEMBER] = m[j + SERVER] = m[j + LABEL] = NONE
     if m[m[DOOR] + WAITING] > 0 or not decide(m, a, r, j):
         wait_outside(m, j)
+
+
+# From outside, where arrays are lent for the time of one call
+
+
+def feed(m: Ints, a: Indexes, r: Any, cells: Columns, first: int, stop: int) -> int:  # noqa: ANN401
+    """`take_in`, asked from outside."""
+    return take_in(cells_of(m), cells_of(a), lent(r), borrowed(cells), first, stop)
+
+
+def pass_to(m: Ints, a: Indexes, r: Any, time: int) -> bool:  # noqa: ANN401
+    """`reach`, asked from outside."""
+    return reach(cells_of(m), cells_of(a), lent(r), time)
+
+
+def end_reader(m: Ints, a: Indexes, r: Any, reader: int) -> None:  # noqa: ANN401, ARG001
+    """`break_off`, asked from outside."""
+    break_off(cells_of(m), lent(r), reader)
+
+
+def route_anew(m: Ints, a: Indexes, r: Any, j: int, outcome: int) -> None:  # noqa: ANN401
+    """`give_back`, asked from outside."""
+    give_back(cells_of(m), cells_of(a), lent(r), j, outcome)
 
 
 CHOSEN = who.CHOSEN
@@ -395,9 +408,11 @@ OF_A_RULE = (
     complete_all,
     reach,
     take_in,
-    feed,
-    pass_to,
     break_off,
     give_back,
+    feed,
+    pass_to,
+    end_reader,
+    route_anew,
 )
 """What does; `chosen`, `completed` and `returned` come first."""

@@ -15,7 +15,7 @@ from typing import Any, Final
 
 from fairlead.balance.rules.due import work
 from fairlead.balance.rules.integers import Indexes, Ints
-from fairlead.compiled.borrowed import borrowed, cells_of
+from fairlead.compiled.borrowed import borrowed, cells_of, lent, state_of
 from fairlead.compiled.kernels import Int32s, Int64s
 from fairlead.replay.due import pop, push, rise, set_due, sink, sooner
 from fairlead.replay.heap import NONE
@@ -50,7 +50,7 @@ def pass_completions(m: Ints, r: Any, time: int) -> None:  # noqa: ANN401
     while m[DUE_COUNT] > 0 and m[m[DUES] + DUE_AT] <= time:
         member = m[m[DUES] + DUE_READER]
         pop(m)
-        completed(r, member)  # type: ignore[name-defined]  # noqa: F821
+        completed(state_of(r), member)  # type: ignore[name-defined]  # noqa: F821
 
 
 def free_reader(m: Ints, s: int, time: int) -> int:
@@ -110,17 +110,17 @@ def flow(
 
 def chosen(m: Ints, a: Indexes, r: Any, c: int, _: Int64s, __: int) -> int:  # noqa: ANN401
     """Ask the rule."""
-    return choose(r, a, m[c + SET_START], m[c + SET_STOP])  # type: ignore[name-defined,no-any-return]  # noqa: F821
+    return choose(state_of(r), a, m[c + SET_START], m[c + SET_STOP])  # type: ignore[name-defined,no-any-return]  # noqa: F821
 
 
 def chosen_by_key(m: Ints, a: Indexes, r: Any, c: int, keys: Int64s, k: int) -> int:  # noqa: ANN401
     """Ask a rule that looks at a number of the message."""
-    return choose(r, a, m[c + SET_START], m[c + SET_STOP], keys[k])  # type: ignore[name-defined,no-any-return]  # noqa: F821
+    return choose(state_of(r), a, m[c + SET_START], m[c + SET_STOP], keys[k])  # type: ignore[name-defined,no-any-return]  # noqa: F821
 
 
 def pass_to(m: Ints, a: Indexes, r: Any, time: int) -> None:  # noqa: ANN401, ARG001
     """`pass_completions`, asked from outside."""
-    pass_completions(cells_of(m), borrowed(r), time)
+    pass_completions(cells_of(m), lent(r), time)
 
 
 def flow_in(
@@ -141,7 +141,7 @@ def flow_in(
     flow(
         cells_of(m),
         cells_of(a),
-        borrowed(r),
+        lent(r),
         timed,
         borrowed(codes),
         borrowed(times),

@@ -6,7 +6,7 @@ Everything here is in the part of Python that Numba compiles.
 from __future__ import annotations
 
 from fairlead.balance.rules.integers import Ints
-from fairlead.replay.arrays import Cells, Rows
+from fairlead.replay.arrays import Cells, Columns
 from fairlead.replay.heap import NONE
 from fairlead.replay.memory import (
     ATTEMPT,
@@ -17,6 +17,7 @@ from fairlead.replay.memory import (
     FREE_JOB,
     JOB,
     JOBS_LEFT,
+    LABEL,
     LAST_DONE,
     NEVER,
     NEXT,
@@ -69,13 +70,19 @@ def again(m: Ints, j: int, outcome: int) -> None:
     m[j + START] = m[j + FINISH] = NEVER
 
 
-def fetch(m: Ints, columns: Cells, out: Rows) -> None:
-    """Put these columns of the jobs that are over into `out`, a row each, and free their rows."""
-    j, k = m[DONE], 0
+def fetch(m: Ints, columns: Cells, out: Columns) -> int:
+    """Put these columns of the jobs that are over into `out`, and free their rows.
+
+    Returns how long they waited together, until they were begun with or taken away.
+    """
+    j, k, waited = m[DONE], 0, 0
     while j != NONE:
         after = m[j + NEXT]
+        waited += (m[j + FINISH] if m[j + START] == NEVER else m[j + START]) - m[j + SINCE]
+        if m[j + LABEL] == NONE:
+            m[j + FINISH] = NEVER
         for column in range(len(columns)):
-            out[k, column] = m[j + columns[column]]
+            out[column, k] = m[j + columns[column]]
         m[j + OUTCOME] = FREE
         m[j + NEXT] = m[FREE_JOB]
         m[FREE_JOB] = j
@@ -84,6 +91,7 @@ def fetch(m: Ints, columns: Cells, out: Rows) -> None:
         k += 1
     m[DONE] = m[LAST_DONE] = NONE
     m[DONE_COUNT] = 0
+    return waited
 
 
 COMPILED = (new_job, copied, over, again, fetch)

@@ -19,6 +19,7 @@ from __future__ import annotations
 from typing import Any
 
 from fairlead.balance.rules.integers import Ints
+from fairlead.compiled.borrowed import state_of
 from fairlead.replay.agenda import roll_back, withdraw
 from fairlead.replay.heap import NONE
 from fairlead.replay.jobs import over
@@ -119,7 +120,7 @@ def time_out(m: Ints, r: Any) -> None:  # noqa: ANN401
         j = m[m[OLDEST] + WATCHED]
         drop_watch(m, m[OLDEST])
         m[j + WATCH] = TIMED_OUT
-        completed(r, m[j + MEMBER])  # type: ignore[name-defined]  # noqa: F821
+        completed(state_of(r), m[j + MEMBER])  # type: ignore[name-defined]  # noqa: F821
         if m[j + START] == NEVER:
             withdraw(m, j)
             over(m, j, TIMEOUT_CODE)

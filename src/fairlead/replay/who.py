@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from fairlead.balance.rules.integers import Indexes, Ints
+from fairlead.compiled.borrowed import state_of
 from fairlead.order.key import joined
 from fairlead.replay.agenda import (
     arrive,
@@ -81,21 +82,21 @@ from fairlead.replay.words import ROUTED_CODE
 
 def chosen(m: Ints, a: Indexes, r: Any, c: int, _: int) -> int:  # noqa: ANN401
     """Ask the rule for one of the members that a class can go to."""
-    return choose(r, a, m[c + SET_START], m[c + SET_STOP])  # type: ignore[name-defined,no-any-return]  # noqa: F821
+    return choose(state_of(r), a, m[c + SET_START], m[c + SET_STOP])  # type: ignore[name-defined,no-any-return]  # noqa: F821
 
 
 def chosen_by_key(m: Ints, a: Indexes, r: Any, c: int, j: int) -> int:  # noqa: ANN401
     """Ask a rule that looks at a number of the message."""
-    return choose(r, a, m[c + SET_START], m[c + SET_STOP], m[j + KEY])  # type: ignore[name-defined,no-any-return]  # noqa: F821
+    return choose(state_of(r), a, m[c + SET_START], m[c + SET_STOP], m[j + KEY])  # type: ignore[name-defined,no-any-return]  # noqa: F821
 
 
 def chosen_by_own(m: Ints, a: Indexes, r: Any, c: int, _: int) -> int:  # noqa: ANN401
     """Ask a user's own rule; a choice that is none of the members is told in NONSENSE."""
     start, stop = m[c + SET_START], m[c + SET_STOP]
-    i = choose(r, a, start, stop)  # type: ignore[name-defined]  # noqa: F821
+    i = choose(state_of(r), a, start, stop)  # type: ignore[name-defined]  # noqa: F821
     for k in range(start, stop):
         if a[k] == i:
-            served(r, i)  # type: ignore[name-defined]  # noqa: F821
+            served(state_of(r), i)  # type: ignore[name-defined]  # noqa: F821
             return int(i)
     m[NONSENSE] = 1
     m[NONSENSE_CHOICE] = i
