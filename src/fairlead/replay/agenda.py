@@ -331,9 +331,10 @@ def unlock(m: Ints, n: int) -> None:
     m[n + LOCKED] = 0
     m[n + GIVEN] = m[n + LATEST] = NONE
     m[n + SPENT] = 0
-    place(m, n)
     if m[n + HEAD] == NONE and m[n + RAISED] == NONE:
         drop_node(m, n)
+    else:
+        place(m, n)
     forget_if_idle(m, s)
 
 
