@@ -25,6 +25,9 @@ from fairlead.balance.rules.due import (
 from fairlead.balance.rules.integers import INT64_END, Indexes, Ints
 from fairlead.balance.rules.rule import Comparison, Rank
 
+MEMBERS = 1 << 24
+"""More than there are."""
+
 
 class State(NamedTuple):
     """What the rule remembers, one entry a member (`cursor`: one for the whole rule)."""
@@ -40,23 +43,22 @@ class State(NamedTuple):
 def choose(s: State, members: Indexes, start: int, stop: int) -> int:
     """Choose among members[start:stop], at least one, and hand over one message."""
     cursor = s.cursor[0]
-    best = members[start]
-    least = rank(s, best, cursor)
-    for k in range(start + 1, stop):
+    least = rank(s, members[start], cursor)
+    for k in range(start, stop):
         found = rank(s, members[k], cursor)
-        if found < least:  # of equals the first stays: members are ascending
+        if found < least:  # noqa: PLR1730 - `min` is slow where nothing is compiled
             least = found
-            best = members[k]
+    best = least % MEMBERS
     served(s, best)
     return best
 
 
 def rank(s: State, i: int, cursor: int) -> int:
-    """Lowest first: by what is pending, then those from the cursor on.
+    """Lowest first: by what is pending, then those from the cursor on, then by the order.
 
-    One number, because a comparison step by step took four times as long over 32 members.
+    One number that tells who it is of, because the least of many is found several at a time.
     """
-    return 2 * s.pending[i] + (i < cursor)
+    return (2 * s.pending[i] + (i < cursor)) * MEMBERS + i
 
 
 def served(s: State, i: int) -> None:
@@ -138,7 +140,7 @@ class FewestPending(TimedRule):
         self.state.pending[member] = 0
 
     def fits_int64(self, choices: int) -> bool:
-        return 2 * (int(max(self.state.pending)) + choices) + 1 < INT64_END
+        return 2 * (int(max(self.state.pending)) + choices + 1) * MEMBERS < INT64_END
 
     def compare(self, members: Sequence[int], names: Sequence[str]) -> Comparison:
         s = self.state
