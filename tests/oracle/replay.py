@@ -220,11 +220,13 @@ class Replay:
             del failing[ref]
         fallen = [ref for ref in self.servers if ref in failing]
         back = [(ref, self.empty(self.servers[ref], now)) for ref in fallen]
-        for ref, job in [(ref, job) for ref, jobs in back for job in jobs]:
+        for ref, job, raised in [(ref, *each) for ref, jobs in back for each in jobs]:
             end = self.end_of(job, failing[ref])
             if end is not None:
                 self.tell(job, end)
                 continue
+            if raised:
+                job.priority = raised.pop()
             self.tell(job, "given-back")
             self.again(job, now)
             job.destination = job.server = None
@@ -345,23 +347,22 @@ class Replay:
         raw = self.policy.raw(job.message["given"])
         return self.policy.member_called(job.destination, raw)
 
-    def empty(self, server: Server, now: int) -> list[Job]:
-        """Everything there, as it arrived; the first of a raised group keeps the priority."""
+    def empty(self, server: Server, now: int) -> list[tuple[Job, list[int]]]:
+        """Everything there, as it arrived, each with its group's priority, if there is one.
+
+        The jobs of a group share it: the first that is routed anew takes it.
+        """
         for _, reader in sorted(server.busy.items()):
             reader.job.finish = now
             self.hand_back(server, reader)
         server.busy.clear()
         rows = sorted(server.table.queue, key=lambda row: row["number"])
-        raised = {entry["group"]: entry["priority"] for entry in server.table.entries}
-        for row in rows:
-            priority = raised.pop(row["group"], None)
-            if priority is not None:
-                row["item"].priority = priority
+        raised = {entry["group"]: [entry["priority"]] for entry in server.table.entries}
         known = server.table
         server.table = self.table()
         server.table.groups, server.table.events = known.groups, known.events
         server.table.clock = known.clock
-        return [row["item"] for row in rows]
+        return [(row["item"], raised.get(row["group"], [])) for row in rows]
 
     # arrivals
 

@@ -245,14 +245,21 @@ class EventRun(Run):
         for s, ref in fallen:
             if policy.keeps(ref):
                 self._break_off(self.memory.servers[s], ref)
-        lost = [(s, ref) for s, ref in fallen if not policy.keeps(ref)]
-        for ref, j in [(ref, j) for s, ref in lost for j in self._emptied(s)]:
+        gone = [(s, ref) for s, ref in fallen if not policy.keeps(ref)]
+        held = [(s, ref, *job) for s, ref in gone for job in self._emptied(s)]
+        again: set[tuple[int, int]] = set()
+        for s, ref, j, raised in held:
             end = self._end(ref, j)
-            if end == GIVEN_BACK_CODE:
-                self.memory.room(LEAST_ROWS, LEAST_ROWS)
-                self.ask("route_anew", j, end)
-            else:
+            if end != GIVEN_BACK_CODE:
                 self.kernel.end(self.memory.cells, j, end)
+                continue
+            self.memory.room(LEAST_ROWS, LEAST_ROWS)
+            cells = self.memory.cells
+            group = (s, int(cells[j + GROUP]))
+            if raised != NONE and (group[1] == NONE or group not in again):
+                cells[j + PRIORITY] = raised  # the first of a raised group keeps the priority
+                again.add(group)
+            self.ask("route_anew", j, end)
 
     def _end(self, ref: Ref, j: int) -> int:
         """How the attempt of a job ends that one held who has failed."""
@@ -286,12 +293,13 @@ class EventRun(Run):
             found += (chunk.start + JOB * here).tolist()
         return found
 
-    def _emptied(self, server: int) -> list[int]:
+    def _emptied(self, server: int) -> list[tuple[int, int]]:
+        """The jobs that a server held, as they arrived, and what the group of each is raised to."""
         memory = self.memory
-        found = np.empty(sum(chunk.rows for chunk in memory.jobs), np.int64)
+        found = np.empty((2, sum(chunk.rows for chunk in memory.jobs)), np.int64)
         n = self.kernel.empty(memory.cells, memory.servers[server], found)
-        jobs: list[int] = found[:n].tolist()
-        return sorted(jobs, key=lambda j: int(memory.cells[j + NUMBER]))
+        jobs: list[tuple[int, int]] = list(zip(*found[:, :n].tolist(), strict=True))
+        return sorted(jobs, key=lambda job: int(memory.cells[job[0] + NUMBER]))
 
     def fit_out(self) -> None:
         super().fit_out()

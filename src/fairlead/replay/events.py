@@ -26,7 +26,7 @@ from fairlead.replay.agenda import (
     tick,
     unlock,
 )
-from fairlead.replay.arrays import Cells, Columns
+from fairlead.replay.arrays import Columns
 from fairlead.replay.due import cancel, pop, push
 from fairlead.replay.heap import NONE
 from fairlead.replay.jobs import again, new_job, over
@@ -309,11 +309,10 @@ def take_in(m: Ints, a: Indexes, r: Any, cells: Columns, first: int, stop: int) 
 # Failures
 
 
-def empty(m: Ints, s: int, found: Cells) -> int:
+def empty(m: Ints, s: int, found: Columns) -> int:
     """Take everything away from a server: what its readers have, and what waits.
 
-    Returns how many jobs that are, their rows being in `found`. The first of a raised group keeps
-    the priority.
+    Returns how many jobs that are: `found` has the row of each, and what its group was raised to.
     """
     reader = m[s + READER_ROW]
     while m[reader + WORKS_AT] == s:
@@ -327,15 +326,14 @@ def empty(m: Ints, s: int, found: Cells) -> int:
     count = 0
     n = best(m, s)
     while n != NONE:
-        j = m[n + HEAD]
-        if m[n + RAISED] != NONE:
-            m[j + PRIORITY] = m[n + RAISED]
+        j, raised = m[n + HEAD], m[n + RAISED]
         m[n + HEAD] = m[n + TAIL] = m[n + RAISED] = NONE
         m[n + WORTH] = 0
         place(m, n)
         drop_node(m, n)
         while j != NONE:
-            found[count] = j
+            found[0, count] = j
+            found[1, count] = raised
             count += 1
             tick(m, s, -1)
             j = m[j + NEXT]
