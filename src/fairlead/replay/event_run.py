@@ -119,7 +119,7 @@ class EventRun(Run):
             cells = self._cells(batch.at(slice(low, low + AT_ONCE)))
             start, stop = 0, cells.shape[1]
             while start < stop:
-                start = self.ask("feed", cells, start, stop)
+                start = self.ask("feed", cells.ravel(), cells.shape[1], start, stop)
                 self._collect()
                 if start < stop:
                     self._make_room()
@@ -196,7 +196,7 @@ class EventRun(Run):
         """Fetch what is over, so that its rows are used again."""
         cells = self.memory.cells
         found = np.empty((len(TOLD), int(cells[DONE_COUNT])), np.int64)
-        self._waited += int(self.kernel.fetch(cells, COLUMNS, found))
+        self._waited += int(self.kernel.fetch(cells, found.ravel(), found.shape[1]))
         self.tell(Told(*found))
 
     def finish(self) -> None:

@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from fairlead.balance.rules.due import work
 from fairlead.balance.rules.integers import Indexes, Ints
-from fairlead.compiled.borrowed import borrowed, cells_of, lent, state_of
+from fairlead.compiled.borrowed import cells_of, lent, state_of
 from fairlead.replay import agenda, due, jobs, timeouts, who
 from fairlead.replay.agenda import (
     best,
@@ -29,7 +29,7 @@ from fairlead.replay.agenda import (
 from fairlead.replay.arrays import Columns
 from fairlead.replay.due import cancel, pop, push
 from fairlead.replay.heap import NONE
-from fairlead.replay.jobs import again, new_job, over
+from fairlead.replay.jobs import again, new_job, over, told
 from fairlead.replay.memory import (
     ALSO,
     AT,
@@ -98,15 +98,18 @@ from fairlead.replay.words import CONTROL_CODE, ROLLED_BACK_CODE, ROUTED_CODE, T
 FOREVER: Final = 1 << 62
 
 
-def come(m: Ints, a: Indexes, r: Any, cells: Columns, k: int) -> bool:  # noqa: ANN401
-    """A message arrives; False: there must be more room."""
-    code = cells[CLASS, k]
+def come(m: Ints, a: Indexes, r: Any, cells: Ints, n: int, k: int) -> bool:  # noqa: ANN401
+    """A message arrives; False: there must be more room.
+
+    `cells`: one column after another, n cells each.
+    """
+    code = cells[CLASS * n + k]
     if not room(m, 1 if code == CONTROL else copies(m, code)):
         return False
     j = new_job(m)
     for column in range(CLASS, CELLS):
-        m[j + column] = cells[column, k]
-    m[j + MESSAGE] = cells[MESSAGE, k]
+        m[j + column] = cells[column * n + k]
+    m[j + MESSAGE] = cells[MESSAGE * n + k]
     m[j + ATTEMPT] = 1
     m[j + SHARED] = 0
     m[j + SINCE] = m[NOW]
@@ -114,7 +117,7 @@ def come(m: Ints, a: Indexes, r: Any, cells: Columns, k: int) -> bool:  # noqa: 
         m[j + column] = NONE
     m[j + START] = m[j + FINISH] = NEVER
     if code == CONTROL:
-        raise_group(m, cells[GROUP, k], cells[PRIORITY, k])
+        raise_group(m, m[j + GROUP], m[j + PRIORITY])
         over(m, j, CONTROL_CODE)
     elif m[m[DOOR] + WAITING] > 0 or not decide(m, a, r, j):
         wait_outside(m, j)
@@ -275,7 +278,7 @@ def reach(m: Ints, a: Indexes, r: Any, time: int) -> bool:  # noqa: ANN401
                 return False
             if m[NOW] == time:
                 return True
-            if not let_in(m, a, r):
+            if m[m[DOOR] + WAITING] > 0 and not let_in(m, a, r):
                 return False
             m[PHASE] = OPEN
         elif m[PHASE] == OPEN:
@@ -291,17 +294,25 @@ def reach(m: Ints, a: Indexes, r: Any, time: int) -> bool:  # noqa: ANN401
             m[PHASE] = COMPLETING
 
 
-def take_in(m: Ints, a: Indexes, r: Any, cells: Columns, first: int, stop: int) -> int:  # noqa: ANN401
+def take_in(
+    m: Ints,
+    a: Indexes,
+    r: Any,  # noqa: ANN401
+    cells: Ints,
+    n: int,
+    first: int,
+    stop: int,
+) -> int:
     """Let messages first to stop arrive; returns how far it came, less than `stop` without room."""
     for k in range(first, stop):
-        time = cells[TIME, k]
+        time = cells[TIME * n + k]
         if (m[NOW] < time or m[PHASE] == CLOSED) and not reach(m, a, r, time):
             return k
         if m[PHASE] == COMPLETING:
             if not (complete_all(m, r) and let_in(m, a, r)):
                 return k
             m[PHASE] = OPEN
-        if not come(m, a, r, cells, k):
+        if not come(m, a, r, cells, n, k):
             return k
     return stop
 
@@ -359,9 +370,22 @@ def give_back(m: Ints, a: Indexes, r: Any, j: int, outcome: int) -> None:  # noq
 # From outside, where arrays are lent for the time of one call
 
 
-def feed(m: Ints, a: Indexes, r: Any, cells: Columns, first: int, stop: int) -> int:  # noqa: ANN401
+def feed(
+    m: Ints,
+    a: Indexes,
+    r: Any,  # noqa: ANN401
+    cells: Ints,
+    n: int,
+    first: int,
+    stop: int,
+) -> int:
     """`take_in`, asked from outside."""
-    return take_in(cells_of(m), cells_of(a), lent(r), borrowed(cells), first, stop)
+    return take_in(cells_of(m), cells_of(a), lent(r), cells_of(cells), n, first, stop)
+
+
+def fetch(m: Ints, out: Ints, n: int) -> int:
+    """`told`, asked from outside."""
+    return told(cells_of(m), cells_of(out), n)
 
 
 def pass_to(m: Ints, a: Indexes, r: Any, time: int) -> bool:  # noqa: ANN401
@@ -409,6 +433,7 @@ OF_A_RULE = (
     break_off,
     give_back,
     feed,
+    fetch,
     pass_to,
     end_reader,
     route_anew,

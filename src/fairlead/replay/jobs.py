@@ -6,7 +6,6 @@ Everything here is in the part of Python that Numba compiles.
 from __future__ import annotations
 
 from fairlead.balance.rules.integers import Ints
-from fairlead.replay.arrays import Cells, Columns
 from fairlead.replay.heap import NONE
 from fairlead.replay.memory import (
     ATTEMPT,
@@ -19,11 +18,13 @@ from fairlead.replay.memory import (
     JOBS_LEFT,
     LABEL,
     LAST_DONE,
+    MESSAGE,
     NEVER,
     NEXT,
     NOW,
     OUTCOME,
     READER,
+    SEQUENCE,
     SINCE,
     START,
     WATCH,
@@ -70,19 +71,25 @@ def again(m: Ints, j: int, outcome: int) -> None:
     m[j + START] = m[j + FINISH] = NEVER
 
 
-def fetch(m: Ints, columns: Cells, out: Columns) -> int:
-    """Put these columns of the jobs that are over into `out`, and free their rows.
+def told(m: Ints, out: Ints, n: int) -> int:
+    """Put the jobs that are over into `out`, and free their rows.
 
-    Returns how long they waited together, until they were begun with or taken away.
+    `out`: one column after another, n cells each, as TOLD has them. Returns how long the jobs
+    waited together, until they were begun with or taken away.
     """
     j, k, waited = m[DONE], 0, 0
     while j != NONE:
         after = m[j + NEXT]
         waited += (m[j + FINISH] if m[j + START] == NEVER else m[j + START]) - m[j + SINCE]
-        if m[j + LABEL] == NONE:
-            m[j + FINISH] = NEVER
-        for column in range(len(columns)):
-            out[column, k] = m[j + columns[column]]
+        out[k] = m[j + MESSAGE]
+        out[k + n] = m[j + SEQUENCE]
+        out[k + 2 * n] = m[j + OUTCOME]
+        out[k + 3 * n] = m[j + LABEL]
+        out[k + 4 * n] = m[j + ATTEMPT]
+        out[k + 5 * n] = m[j + READER]
+        out[k + 6 * n] = m[j + SINCE]
+        out[k + 7 * n] = m[j + START]
+        out[k + 8 * n] = NEVER if m[j + LABEL] == NONE else m[j + FINISH]
         m[j + OUTCOME] = FREE
         m[j + NEXT] = m[FREE_JOB]
         m[FREE_JOB] = j
@@ -94,4 +101,4 @@ def fetch(m: Ints, columns: Cells, out: Columns) -> int:
     return waited
 
 
-COMPILED = (new_job, copied, over, again, fetch)
+COMPILED = (new_job, copied, over, again, told)
