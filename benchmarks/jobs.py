@@ -31,9 +31,9 @@ class Jobs:
         self.stages: dict[str, float] = {}
         """Seconds of each stage of the last run."""
 
-    def write(self, table: DataFrame) -> None:
+    def write(self, table: DataFrame, by: str | None = None) -> None:
         shutil.rmtree(self.out, ignore_errors=True)
-        table.write.parquet(self.out)
+        (table.write.partitionBy(by) if by else table.write).parquet(self.out)
 
     def copy(self, source: Path) -> None:
         self.write(self.spark.read.parquet(str(source)))

@@ -10,7 +10,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import simpy
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
 
 from benchmarks.jobs import Jobs
 from benchmarks.replays import LOAD, MANY, ONE_ROUND, WEIGHTS
@@ -55,6 +56,8 @@ def measured(jobs: Jobs, folder: Path, rows: int, what: str, readers: int) -> li
     ours("fewer", fewer, 1)
     ours("one", rows, 1)
     ours("many", rows, MANY_SCENARIOS)
+    source = traffic(folder, rows, readers)
+    run("limit", lambda: jobs.write(rows_alone(jobs.spark, source, what), "scenario"))
     source = traffic(folder, least, readers)
     run("SimPy", lambda: in_simpy(source, folder / "simpy.parquet", what))
     pace = {
@@ -66,6 +69,14 @@ def measured(jobs: Jobs, folder: Path, rows: int, what: str, readers: int) -> li
     several, bytes_ = f"{MANY_SCENARIOS} scenarios", memory["one"] / memory["fewer"]
     return [
         Line("k", f"SimPy, {what}", "replay", pace["SimPy"] / pace["one"], ""),
+        Line("k", f"SimPy, {what}", f"each of {several}", pace["SimPy"] / pace["many"], ""),
+        Line(
+            "k",
+            f"{several}, {what}",
+            "writing the same rows",
+            seconds["many"] / seconds["limit"],
+            "",
+        ),
         Line("k", f"a message of {several}, {what}", "of 1", pace["many"] / pace["one"], ""),
         Line("k", f"a message of {rows:,}, {what}", f"{fewer:,}", pace["one"] / pace["fewer"], ""),
         Line("k", f"memory of the largest worker, {rows:,}, {what}", f"{fewer:,}", bytes_, ""),
@@ -114,11 +125,32 @@ def clusters(what: str, scenarios: int) -> list[Cluster]:
     return every
 
 
+def dropped(what: str) -> list[str]:
+    return ["priority", "group"] if what == BY_WEIGHT else []
+
+
 def replayed(jobs: Jobs, source: Path, what: str, rows: int, scenarios: int) -> None:
-    drop = ["priority", "group"] if what == BY_WEIGHT else []
-    found = jobs.replay(source, clusters(what, scenarios), drop=drop)
+    found = jobs.replay(source, clusters(what, scenarios), drop=dropped(what))
     assert [each.messages for each in found.scenarios] == [rows] * scenarios
     assert all(each.groups_out_of_order == 0 for each in found.scenarios)
+
+
+def rows_alone(spark: SparkSession, source: Path, what: str) -> DataFrame:
+    """The limit: as many rows of the same columns, of messages that never wait."""
+    table = spark.read.parquet(str(source)).drop(*dropped(what))
+    every = F.explode(F.array(*(F.lit(k) for k in range(MANY_SCENARIOS)))).alias("scenario")
+    told = {
+        "destination": F.lit("D0"),
+        "address": F.lit("D0"),
+        "outcome": F.lit("routed"),
+        "sequence": F.crc32("id"),
+        "attempt": F.lit(1),
+        "reader": F.lit(1),
+        "start": F.col("time"),
+        "finish": F.col("time") + F.col("service_time"),
+        "wait": F.lit(0.0),
+    }
+    return table.select("*", every).withColumns(told)
 
 
 def in_simpy(source: Path, out: Path, what: str) -> None:
