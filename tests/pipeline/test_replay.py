@@ -13,6 +13,7 @@ from pyspark.errors import PythonException, SparkRuntimeException
 from pyspark.sql import DataFrame, Row, SparkSession
 
 from fairlead import Change, Cluster, route
+from fairlead.comparison import Queue
 from fairlead.compiled.router import Plan
 from fairlead.errors import MessageError
 from fairlead.pipeline.columns import BLOCK, SCENARIO
@@ -27,7 +28,7 @@ from fairlead.pipeline.replay import (
     simulated,
     together,
 )
-from fairlead.pipeline.waits import groups_of
+from fairlead.pipeline.waits import groups_of, queues_of
 from fairlead.replay.table import replay as in_memory
 
 SECOND = 1_000_000
@@ -321,7 +322,14 @@ def test_the_comparison_counts_what_was_written(spark: SparkSession, tmp_path: P
         assert sum(each.messages for each in scenario.by_tenant) == len(waits)
         queue = scenario.queue
         assert queue is not None
-        assert queue.waiting[-1] == scenario.waiting
+        # Little's law: as much as all rows waited, what still waits to the end of the last bin.
+        end = (queue.start + queue.width * len(queue.waiting)) / SECOND
+        area = sum(
+            end - row["time"] if row["wait"] is None else row["wait"]
+            for row in rows
+            if row["wait"] is not None or row["outcome"] == "routed"
+        )
+        assert sum(queue.waiting) * queue.width / SECOND == pytest.approx(area)
     assert found.scenarios[4].groups_out_of_order == torn(table, list(plans().values())[4])
 
 
@@ -345,6 +353,23 @@ def test_a_copy_to_another_destination_does_not_overtake(spark: SparkSession) ->
     names = [SCENARIO, "id", "time", "group", "outcome", "start"]
     written = spark.createDataFrame(rows, names)
     assert groups_of(written, fans_out=True) == {0: (1, 0), 1: (2, 1)}
+
+
+def test_a_queue_is_the_mean_of_each_bin(spark: SparkSession) -> None:
+    """Also one that is there for a small part of a bin, and what waits in the end."""
+    rows = [
+        ("routed", 0.0, 0.0, 1.0, 0.0),
+        ("routed", 1.25, 1.75, 2.0, 0.5),
+        ("routed", 1.5, 3.5, 4.0, 2.0),
+        ("given-back", 2.0, None, 3.0, 1.0),
+        ("no-destination", 2.0, None, None, None),
+        ("routed", 299.5, None, None, None),
+    ]
+    names = ["outcome", "time", "start", "finish", "wait"]
+    written = spark.createDataFrame([(0, *row) for row in rows], [SCENARIO, *names])
+    queue = queues_of(written, [0, 1], 0, 299 * SECOND, dated=False)
+    assert queue[0] == Queue(0, 2 * SECOND, [0.5, 1.25, *[0.0] * 147, 0.25])
+    assert queue[1].waiting == [0.0] * 150
 
 
 def torn(table: pa.Table, plan: Plan) -> int:
