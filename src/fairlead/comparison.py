@@ -61,11 +61,11 @@ class Worker:
 
 @dataclass(frozen=True)
 class Queue:
-    """How many messages waited at the end of each bin of `width` from `start` on."""
+    """How many messages waited, the mean of each bin of `width` from `start` on."""
 
     start: int
     width: int
-    waiting: list[int]
+    waiting: list[float]
 
 
 @dataclass(frozen=True)

@@ -7,18 +7,28 @@ from random import Random
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
-from pyspark.errors import PythonException
+from pyspark.errors import PythonException, SparkRuntimeException
 from pyspark.sql import DataFrame, Row, SparkSession
 
 from fairlead import Change, Cluster, route
+from fairlead.comparison import Queue
 from fairlead.compiled.router import Plan
 from fairlead.errors import MessageError
-from fairlead.pipeline.columns import SCENARIO
+from fairlead.pipeline.columns import BLOCK, SCENARIO
 from fairlead.pipeline.deliver import Delivery
 from fairlead.pipeline.gather import numbered
-from fairlead.pipeline.replay import Replayed, Scale, folder_names, replay, run
-from fairlead.pipeline.waits import groups_of
+from fairlead.pipeline.replay import (
+    Replayed,
+    Scale,
+    folder_names,
+    replay,
+    run,
+    simulated,
+    together,
+)
+from fairlead.pipeline.waits import groups_of, queues_of
 from fairlead.replay.table import replay as in_memory
 
 SECOND = 1_000_000
@@ -124,6 +134,13 @@ def test_an_open_loop_policy_routes_as_dispatch_does(spark: SparkSession) -> Non
         assert (row["destination"], row["sequence"]) == (wanted["destination"], wanted["sequence"])
 
 
+def test_columns_may_be_called_as_a_replay_calls_its_own_in_between(spark: SparkSession) -> None:
+    names = ["id", "time", "service_time", "label", "since", "block"]
+    messages = spark.createDataFrame([("a", 1.0, 1.0, "x", "y", "z")], names)
+    (row,) = replay(messages, {"only": Plan([cluster("weighted")], [])}).collect()
+    assert [row[name] for name in names] == ["a", 1.0, 1.0, "x", "y", "z"]
+
+
 def test_bad_rows_are_rejected_each_with_its_reason(spark: SparkSession) -> None:
     rows = [
         ("good", "1", "0.5", "7", "1", ""),
@@ -207,11 +224,59 @@ def test_a_scenario_that_cannot_be_is_refused_before_any_is_replayed(
         assert not list(delivery.making.iterdir())
 
 
-def test_a_table_that_changes_while_it_is_read_stops_the_job(spark: SparkSession) -> None:
-    found = Replayed(spread(spark, traffic(2, n=40), 2), {"only": Plan([cluster("weighted")], [])})
-    fewer = found.good.where("id != '0003'")
-    with pytest.raises(PythonException, match="the input changed while it was read"):
-        numbered(fewer, found.gathered).collect()
+def test_nothing_is_moved_for_the_join(
+    spark: SparkSession, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Rows that stand in other partitions than their blocks would be written out of order."""
+    found = Replayed(spread(spark, traffic(3), 4), plans(), rows_a_block=50)
+    found.decisions.explain()
+    plan = capsys.readouterr().out
+    assert "SortMergeJoin" in plan
+    assert "ENSURE_REQUIREMENTS" not in plan
+
+
+def test_decisions_stand_in_order_from_file_to_file(spark: SparkSession, tmp_path: Path) -> None:
+    table = traffic(3)
+    with Delivery(str(tmp_path / "out"), overwrite=False) as delivery:
+        run(spark, spread(spark, table, 4), plans(), delivery, where="messages", rows_a_block=50)
+        delivery.finish()
+    for folder in folder_names(plans()):
+        files = sorted((tmp_path / "out" / folder / "decisions").glob("*.parquet"))
+        assert len(files) > 1
+        rows = [row for file in files for row in pq.read_table(file).to_pylist()]
+        places = [(row["time"], row["id"], row["attempt"]) for row in rows]
+        assert places == sorted(places)
+
+
+def changed(spark: SparkSession) -> tuple[Replayed, DataFrame]:
+    """Messages that were counted in several blocks, and a message less than these."""
+    own = {"only": Plan([cluster("weighted")], [])}
+    found = Replayed(spread(spark, traffic(2, n=40), 2), own, rows_a_block=10)
+    return found, found.good.where("id != '0003'")
+
+
+def test_a_table_that_loses_a_row_while_it_is_read_stops_the_job(spark: SparkSession) -> None:
+    found, found.good = changed(spark)
+    with pytest.raises(PythonException, match="39 rows, counted were 40: the input changed while"):
+        found.decisions.collect()
+
+
+def test_a_table_that_gets_a_row_more_while_it_is_read_stops_the_job(spark: SparkSession) -> None:
+    found, fewer = changed(spark)
+    found.gathered.sizes[found.good.where("id = '0003'").collect()[0][BLOCK]] -= 1
+    with pytest.raises(SparkRuntimeException, match="the input changed while it was read"):
+        numbered(found.good, found.gathered).collect()
+    with pytest.raises(PythonException, match="40 rows, counted were 39: the input changed while"):
+        simulated(found.good, found.gathered, found.plans).collect()
+    assert numbered(fewer, found.gathered).count() == fewer.count()
+
+
+def test_what_is_told_of_a_row_that_is_gone_stops_the_job(spark: SparkSession) -> None:
+    found, fewer = changed(spark)
+    messages = numbered(fewer, found.gathered)
+    told = simulated(found.good, found.gathered, found.plans)
+    with pytest.raises(SparkRuntimeException, match="the input changed while it was read"):
+        together(told, messages, len(found.gathered.sizes)).collect()
 
 
 def test_the_comparison_counts_what_was_written(spark: SparkSession, tmp_path: Path) -> None:
@@ -257,7 +322,14 @@ def test_the_comparison_counts_what_was_written(spark: SparkSession, tmp_path: P
         assert sum(each.messages for each in scenario.by_tenant) == len(waits)
         queue = scenario.queue
         assert queue is not None
-        assert queue.waiting[-1] == scenario.waiting
+        # Little's law: as much as all rows waited, what still waits to the end of the last bin.
+        end = (queue.start + queue.width * len(queue.waiting)) / SECOND
+        area = sum(
+            end - row["time"] if row["wait"] is None else row["wait"]
+            for row in rows
+            if row["wait"] is not None or row["outcome"] == "routed"
+        )
+        assert sum(queue.waiting) * queue.width / SECOND == pytest.approx(area)
     assert found.scenarios[4].groups_out_of_order == torn(table, list(plans().values())[4])
 
 
@@ -281,6 +353,23 @@ def test_a_copy_to_another_destination_does_not_overtake(spark: SparkSession) ->
     names = [SCENARIO, "id", "time", "group", "outcome", "start"]
     written = spark.createDataFrame(rows, names)
     assert groups_of(written, fans_out=True) == {0: (1, 0), 1: (2, 1)}
+
+
+def test_a_queue_is_the_mean_of_each_bin(spark: SparkSession) -> None:
+    """Also one that is there for a small part of a bin, and what waits in the end."""
+    rows = [
+        ("routed", 0.0, 0.0, 1.0, 0.0),
+        ("routed", 1.25, 1.75, 2.0, 0.5),
+        ("routed", 1.5, 3.5, 4.0, 2.0),
+        ("given-back", 2.0, None, 3.0, 1.0),
+        ("no-destination", 2.0, None, None, None),
+        ("routed", 299.5, None, None, None),
+    ]
+    names = ["outcome", "time", "start", "finish", "wait"]
+    written = spark.createDataFrame([(0, *row) for row in rows], [SCENARIO, *names])
+    queue = queues_of(written, [0, 1], 0, 299 * SECOND, dated=False)
+    assert queue[0] == Queue(0, 2 * SECOND, [0.5, 1.25, *[0.0] * 147, 0.25])
+    assert queue[1].waiting == [0.0] * 150
 
 
 def torn(table: pa.Table, plan: Plan) -> int:

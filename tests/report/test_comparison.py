@@ -287,19 +287,26 @@ def test_every_axis_of_waits_has_ticks(p99: float) -> None:
     assert all(low <= tick <= high for tick in axis["axis"]["values"])
 
 
-def test_queues_begin_with_nothing_and_stand_at_the_ends_of_their_bins() -> None:
+def test_queues_are_steps_from_the_beginning_of_each_bin_to_its_end() -> None:
     found = page(two())
     points = [row for row in drawn(found, "queues") if row["c"] == "pool"]
-    assert [row["n"] for row in points] == [0, 3, 7, 0]
+    assert [row["n"] for row in points] == [3, 7, 0, 0]
     assert [row["t"] for row in points] == [START // 1_000 + 60_000 * k for k in range(4)]
     assert "2026-03-02 00:01 UTC" in found.parts["queues"]
+
+
+def test_a_mean_is_told_with_its_fraction() -> None:
+    queue = {"start": 0, "width": 30 * SECOND, "waiting": [1 / 600, 2.5, 12_345.6]}
+    found = page(replayed(scenario("pool", 8.0, queue=queue)))
+    assert [row["n"] for row in drawn(found, "queues")][:2] == [0.00166667, 2.5]
+    assert all(each in found.parts["queues"] for each in ("0.00167", "2.5", "12,346"))
 
 
 def test_times_that_were_numbers_are_told_in_seconds() -> None:
     queue = {"start": 0, "width": 30 * SECOND, "waiting": [5]}
     found = page(replayed(scenario("pool", 8.0, queue=queue)))
     assert [row["t"] for row in drawn(found, "queues")] == [0, 30]
-    assert "At the end of each 30 seconds" in found.parts["queues"]
+    assert "The mean of each 30 seconds" in found.parts["queues"]
 
 
 def test_changes_that_all_have_are_told_once() -> None:

@@ -112,7 +112,7 @@ def sample(accepted: DataFrame, *, in_files: bool) -> Sample:
     return Sample(places, rows, list(ends.values()))
 
 
-def cut(sample: Sample, *, rows_a_block: int = ROWS_A_BLOCK) -> Blocks:
+def cut(sample: Sample, *, rows_a_block: float = ROWS_A_BLOCK) -> Blocks:
     """Blocks of about equal size."""
     places = sample.places
     n = min(MOST_BLOCKS, max(1, round(sample.rows / rows_a_block)))

@@ -33,7 +33,7 @@ OPTIONS: Final[Mapping[str, Mapping[str, str]]] = {
 SUMMARY: Final = "summary.json"
 COMPARISON: Final = "comparison.json"
 """What a run found; a folder has one of them where one of ours wrote it."""
-NUMBERS: Final = re.compile(r"\[\n[-\d.,\s]+\]")
+NUMBERS: Final = re.compile(r"\[\n[-+\d.,e\s]+\]")
 """A list of numbers in JSON; inside a text a line break would be escaped."""
 
 

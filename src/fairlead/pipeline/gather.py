@@ -6,12 +6,11 @@ blocks one after another, and keeps what it needs of each only while it is there
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, pairwise
 from typing import Any, Final
 
-import numpy as np
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
@@ -22,8 +21,18 @@ from fairlead.balance.rules.keyed import NO_KEY
 from fairlead.compiled.router import Plan
 from fairlead.pipeline.accept import SECONDS, text
 from fairlead.pipeline.blocks import Blocks
-from fairlead.pipeline.columns import BLOCK, CLASS, CONTROL, ID, KEY, NUMBER, SERVICE, TIME
-from fairlead.pipeline.route import NO_BLOCK, check_whole, in_blocks
+from fairlead.pipeline.columns import (
+    BLOCK,
+    CLASS,
+    CONTROL,
+    ID,
+    KEY,
+    NUMBER,
+    SERVICE,
+    TIME,
+    looked_up,
+)
+from fairlead.pipeline.route import in_blocks
 from fairlead.pipeline.survey import Survey, attribute_of
 from fairlead.replay import traffic
 from fairlead.replay.batch import Traits
@@ -33,6 +42,9 @@ PIECE: Final = 1 << 14
 PACKED: Final = "block int, part int, rows binary"
 WHOLE: Final = {"priority": -1, "cost": 1, "rollbacks": 0}
 """Columns of whole numbers, and what stands for nothing."""
+CHANGED: Final = "the input changed while it was read"
+IN_PARTITION: Final = (1 << 33) - 1
+"""The bits of Spark's running number that tell rows of one partition apart."""
 WORDS: Final = ("group", "tenant", "producer", "bind")
 
 
@@ -188,29 +200,17 @@ def pieces(rows: pa.Buffer) -> pa.RecordBatch:
 def numbered(good: DataFrame, found: Gathered) -> DataFrame:
     """The rows with NUMBER: the place of each in the order of all.
 
-    A block that comes otherwise than it was counted stops the job.
+    A block that has more rows than were counted stops the job.
     """
-    sizes = found.sizes
-    starts = [0, *accumulate(sizes)]
+    starts = [0, *accumulate(found.sizes)]
+    # A block is a partition of its own, in which this counts from 0.
+    place = F.monotonically_increasing_id().bitwiseAND(F.lit(IN_PARTITION))
+    known = place < looked_up(found.sizes, F.col(BLOCK), "bigint")
+    number = looked_up(starts, F.col(BLOCK), "bigint") + place
+    blocks = in_blocks(good, found.survey.blocks)
+    return blocks.withColumn(NUMBER, F.when(known, number).otherwise(changed("long")))
 
-    def number(batches: Iterator[pa.Array]) -> Iterator[pa.Array]:
-        current, seen = NO_BLOCK, 0
-        for batch in batches:
-            blocks = np.asarray(batch)
-            out = np.empty(len(blocks), np.int64)
-            edges = [0, *(np.flatnonzero(np.diff(blocks)) + 1).tolist(), len(blocks)]
-            for low, high in pairwise(edges):
-                if high == low:
-                    continue
-                if blocks[low] != current:
-                    check_whole(current, seen, sizes)
-                    current, seen = int(blocks[low]), 0
-                first = starts[current] + seen
-                out[low:high] = np.arange(first, first + high - low)
-                seen += high - low
-            yield pa.array(out)
-        check_whole(current, seen, sizes)
 
-    number.__annotations__ = {"batches": Iterator[pa.Array], "return": Iterator[pa.Array]}
-    give: Callable[..., Column] = F.arrow_udf(number, "long").asNondeterministic()  # type: ignore[attr-defined]
-    return in_blocks(good, found.survey.blocks).withColumn(NUMBER, give(F.col(BLOCK)))
+def changed(kind: str) -> Column:
+    """Stops the job, where a row was not there when the rows were counted, or is gone since."""
+    return F.raise_error(F.lit(CHANGED)).cast(kind)

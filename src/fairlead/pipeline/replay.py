@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
 from decimal import Decimal
-from itertools import chain, count
+from itertools import accumulate, chain, count
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -30,10 +30,19 @@ from fairlead.pipeline import keep
 from fairlead.pipeline.accept import accept
 from fairlead.pipeline.begin import Progress
 from fairlead.pipeline.blocks import ROWS_A_BLOCK, cut, sample
-from fairlead.pipeline.columns import BLOCK, NUMBER, REASON, SCENARIO, looked_up, quoted
+from fairlead.pipeline.columns import (
+    BLOCK,
+    NUMBER,
+    PREFIX,
+    REASON,
+    SCENARIO,
+    THERE,
+    looked_up,
+    quoted,
+)
 from fairlead.pipeline.deliver import COMPARISON, Delivery
 from fairlead.pipeline.facts import changes, made
-from fairlead.pipeline.gather import Gathered, gather, numbered, packed, pieces
+from fairlead.pipeline.gather import CHANGED, Gathered, changed, gather, numbered, packed, pieces
 from fairlead.pipeline.measure import check_nothing_lost
 from fairlead.pipeline.read import checked, own_columns
 from fairlead.pipeline.scale import scale_rate
@@ -53,9 +62,11 @@ TOGETHER: Final = "~all"
 REJECTED: Final = "rejected"
 NOT_SCENARIOS: Final = (REJECTED, "report.html", COMPARISON)
 
+LABEL: Final = PREFIX + "label"
+SINCE: Final = PREFIX + "since"
 SIMULATED: Final = (
-    f"{SCENARIO} int, {NUMBER} long, sequence long, outcome int, label int, attempt int, "
-    "reader int, since long, start long, finish long"
+    f"{SCENARIO} int, {NUMBER} long, {BLOCK} int, sequence long, outcome int, {LABEL} int, "
+    f"attempt int, reader int, {SINCE} long, start long, finish long"
 )
 
 
@@ -84,7 +95,10 @@ class Replayed:
             self.rows = one_tenant(self.rows, every)
         good = self.rows.where(F.col(REASON).isNull())
         with progress("cut into blocks"):
-            blocks = cut(sample(good, in_files=False), rows_a_block=rows_a_block)
+            places = sample(good, in_files=False)
+            # A task writes a block of all scenarios: more blocks, while tasks have nothing to do.
+            fewer = max(rows_a_block / len(every), places.rows / _parallel(good.sparkSession))
+            blocks = cut(places, rows_a_block=min(rows_a_block, fewer))
         block = blocks.column().alias(BLOCK)
         with progress("survey"):
             self.gathered = gather(self.rows.select("*", block), blocks, every, REASON)
@@ -93,15 +107,10 @@ class Replayed:
     @property
     def decisions(self) -> DataFrame:
         """A row for each attempt of each message in each scenario, which SCENARIO numbers."""
-        told = simulated(self.good, self.gathered, self.plans)
         own = [quoted(name) for name in self.columns]
         messages = numbered(self.good, self.gathered).select(NUMBER, BLOCK, *own)
-        joined = messages.join(told, NUMBER)
-        parts = len(self.gathered.survey.blocks)
-        placed = joined.repartitionById(
-            parts * len(self.plans), F.col(SCENARIO) * parts + F.col(BLOCK)
-        )
-        ordered = placed.sortWithinPartitions(SCENARIO, NUMBER, "attempt", "label")
+        told = simulated(self.good, self.gathered, self.plans)
+        ordered = together(told, messages, len(self.gathered.sizes))
         return ordered.select(SCENARIO, *own, *self._spelled())
 
     def _spelled(self) -> list[Column]:
@@ -111,14 +120,14 @@ class Replayed:
         def word(words: Sequence[Sequence[object]]) -> Column:
             return F.element_at(looked_up(words, F.col(SCENARIO), "array<string>"), label + 1)
 
-        label = F.when(F.col("label") >= 0, F.col("label"))
+        label = F.when(F.col(LABEL) >= 0, F.col(LABEL))
 
         def moment(name: str) -> Column:
             found = F.when(F.col(name) != NEVER, F.col(name))
             return F.timestamp_micros(found) if self.gathered.dated else found / MICROS
 
         until = [F.when(F.col(name) != NEVER, F.col(name)) for name in ("start", "finish")]
-        waited = (F.coalesce(*until) - F.col("since")) / MICROS
+        waited = (F.coalesce(*until) - F.col(SINCE)) / MICROS
         return [
             word([each.destination for each in codes]).alias("destination"),
             word([each.address for each in codes]).alias("address"),
@@ -173,7 +182,20 @@ def simulated(good: DataFrame, found: Gathered, plans: Mapping[str, Plan]) -> Da
     task = F.explode(F.array(*(F.lit(k) for k in range(tasks)))).alias("task")
     spread = packed(good, found, every).select("*", task).repartitionById(tasks, "task")
     in_order = spread.sortWithinPartitions("task", "block", "part")
-    return in_order.mapInArrow(_simulator(shares, found.traits), SIMULATED)
+    simulator = _simulator(shares, found.traits, list(accumulate(found.sizes)))
+    return in_order.mapInArrow(simulator, SIMULATED)
+
+
+def together(told: DataFrame, messages: DataFrame, blocks: int) -> DataFrame:
+    """What is told of each message, with the message; a partition is a block, in order.
+
+    `messages`: in blocks, with NUMBER and BLOCK, by which nothing has to be moved for the join.
+    """
+    placed = told.repartitionById(blocks, BLOCK)
+    joined = placed.join(messages.withColumn(THERE, F.lit(True)), [NUMBER, BLOCK], "left")
+    attempt = F.when(F.col(THERE), F.col("attempt")).otherwise(changed("int"))
+    found = joined.withColumn("attempt", attempt).drop(THERE)
+    return found.sortWithinPartitions(SCENARIO, NUMBER, "attempt", LABEL)
 
 
 def _parallel(spark: SparkSession) -> int:
@@ -183,28 +205,34 @@ def _parallel(spark: SparkSession) -> int:
 
 
 def _simulator(
-    shares: Sequence[Sequence[Lane]], traits: Traits
+    shares: Sequence[Sequence[Lane]], traits: Traits, ends: Sequence[int]
 ) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
     def simulate(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         traffic: Lanes | None = None
+        seen = 0
         for batch in batches:
             for task, rows in zip(batch.column("task"), batch.column("rows"), strict=True):
                 if traffic is None:
                     traffic = Lanes(shares[task.as_py()], traits)
-                for scenario, told in traffic.feed(pieces(rows.as_buffer())):
-                    yield _rows(scenario, told)
+                messages = pieces(rows.as_buffer())
+                seen += messages.num_rows
+                for scenario, told in traffic.feed(messages):
+                    yield _rows(scenario, told, ends)
         if traffic is not None:
+            if seen != ends[-1]:
+                raise RuntimeError(f"{seen} rows, counted were {ends[-1]}: {CHANGED}")
             for scenario, told in traffic.finish():
-                yield _rows(scenario, told)
+                yield _rows(scenario, told, ends)
 
     return simulate
 
 
-def _rows(scenario: int, told: Told) -> pa.RecordBatch:
+def _rows(scenario: int, told: Told, ends: Sequence[int]) -> pa.RecordBatch:
     still = np.where(told.labels == NONE, NOBODY_CODE, ROUTED_CODE)
     columns = [
         np.full(len(told.messages), scenario, np.int32),
         told.messages,
+        np.searchsorted(ends, told.messages, "right").astype(np.int32),
         told.sequences,
         np.where(told.outcomes == NONE, still, told.outcomes).astype(np.int32),
         told.labels.astype(np.int32),

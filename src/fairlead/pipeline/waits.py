@@ -17,12 +17,13 @@ from fairlead.compiled.router import Plan
 from fairlead.config.changes import MICROS
 from fairlead.pipeline.accept import text, time_of
 from fairlead.pipeline.bins import over
-from fairlead.pipeline.columns import PREFIX, SCENARIO
+from fairlead.pipeline.columns import PREFIX, SCENARIO, looked_up
 from fairlead.pipeline.measure import MASK
 from fairlead.replay.words import AGAIN
 
 EXACT: Final = 10
 """Waits are told apart by so many leading bits."""
+NEARLY: Final = 1 - 1e-9
 HALF: Final = 32
 """Of the bits of a wait."""
 BIN: Final = PREFIX + "bin"
@@ -69,17 +70,17 @@ def begun_with(written: DataFrame, *, dated: bool) -> DataFrame:
 
 def waits_of(begun: DataFrame) -> dict[tuple[int, str], list[Waits]]:
     """By scenario and kind of name: the waits of those that were begun with."""
+    kinds = {kind: PREFIX + kind for kind in KINDS if kind in begun.columns}
     names = [F.struct(F.lit(ALL).alias("kind"), F.lit("").alias("name"))]
     names += [
-        F.struct(F.lit(kind).alias("kind"), text(begun, kind).alias("name"))
-        for kind in KINDS
-        if kind in begun.columns
+        F.struct(F.lit(kind).alias("kind"), F.col(name).alias("name"))
+        for kind, name in kinds.items()
     ]
-    # Spark computes what stands after an explode once for each of its rows.
-    binned_ = begun.select("*", binned(F.col(WAIT)).alias(BIN))
-    counted = (
-        binned_.select(SCENARIO, WAIT, BIN, F.explode(F.array(*names)).alias("of"))
-        .groupBy(SCENARIO, "of.kind", "of.name", BIN)
+    words = [text(begun, kind).alias(name) for kind, name in kinds.items()]
+    # Rows that are alike in all of it are counted together before they stand for each of it.
+    alike = (
+        begun.select(SCENARIO, WAIT, binned(F.col(WAIT)).alias(BIN), *words)
+        .groupBy(SCENARIO, BIN, *kinds.values())
         .agg(
             F.count(F.lit(1)).alias("n"),
             # Their sum may need more than 64 bits; a decimal that has them takes long.
@@ -87,6 +88,11 @@ def waits_of(begun: DataFrame) -> dict[tuple[int, str], list[Waits]]:
             F.sum(F.col(WAIT).bitwiseAND(F.lit((1 << HALF) - 1))).alias("low"),
             F.max(WAIT).alias("max"),
         )
+    )
+    counted = (
+        alike.select("*", F.explode(F.array(*names)).alias("of"))
+        .groupBy(SCENARIO, "of.kind", "of.name", BIN)
+        .agg(*(F.sum(each).alias(each) for each in ("n", "high", "low")), F.max("max").alias("max"))
     )
     whole = Window.partitionBy(SCENARIO, "kind", "name")
     upto = whole.orderBy(BIN).rowsBetween(Window.unboundedPreceding, Window.currentRow)
@@ -116,8 +122,16 @@ def waits_of(begun: DataFrame) -> dict[tuple[int, str], list[Waits]]:
     return found
 
 
-def longest_of(begun: DataFrame) -> dict[int, Longest]:
-    """By scenario: the message that waited longest, the first by id of equals."""
+def longest_of(begun: DataFrame, most: Mapping[int, float]) -> dict[int, Longest]:
+    """By scenario: the message that waited longest, the first by id of equals.
+
+    `most`: by scenario, the longest wait in seconds.
+    """
+    if not most:
+        return {}
+    # Few rows are left, of which the longest is one whatever the seconds lost of it.
+    least = [int(most.get(k, 0.0) * MICROS * NEARLY) for k in range(max(most) + 1)]
+    begun = begun.where(F.col(WAIT) >= looked_up(least, F.col(SCENARIO), "bigint"))
     latest = F.min_by(
         F.struct("id", text(begun, "group").alias("group"), "destination", WAIT),
         F.struct(-F.col(WAIT), F.col("id").cast("string")),
@@ -209,11 +223,13 @@ def groups_of(written: DataFrame, *, fans_out: bool) -> dict[int, tuple[int, int
         each = each.groupBy(SCENARIO, "cluster", "group", "place", "id").agg(
             F.min("start").alias("start")
         )
-    order = Window.partitionBy(SCENARIO, "cluster", "group").orderBy("place", "id")
-    before = F.max("start").over(order.rowsBetween(Window.unboundedPreceding, -1))
-    late = each.withColumn("overtaken", F.col("start") < before)
+    # Sorting is far cheaper where the first column tells nearly all rows apart.
+    whole = ("hash", SCENARIO, "cluster", "group")
+    each = each.withColumn("hash", F.xxhash64(SCENARIO, "cluster", "group"))
+    order = Window.partitionBy(*whole).orderBy("place", "id")
+    late = each.withColumn("overtaken", F.col("start") < F.lag("start").over(order))
     rows = (
-        late.groupBy(SCENARIO, "cluster", "group")
+        late.groupBy(*whole)
         .agg(F.coalesce(F.max("overtaken"), F.lit(False)).alias("torn"))
         .groupBy(SCENARIO)
         .agg(F.count(F.lit(1)).alias("n"), F.count_if("torn").alias("torn"))
@@ -226,35 +242,54 @@ def queues_of(
     written: DataFrame, scenarios: Iterable[int], first: int, last: int, *, dated: bool
 ) -> dict[int, Queue]:
     """By scenario: how many waited over time, from the first time to the last."""
-    stretch = over(first, last)
+    bins = over(first, last)
     until = F.coalesce(micros("start", dated=dated), micros("finish", dated=dated))
     since = until - in_micros(F.col("wait"))
     still = until.isNull() & (F.col("outcome") == ROUTED)
+    # What still waits does so to the end.
     waited = written.where(until.isNotNull() | still).select(
         SCENARIO,
         F.coalesce(since, time_of(written.schema["time"].dataType)).alias("since"),
-        until.alias("until"),
+        F.coalesce(until, F.lit(bins.end)).alias("until"),
     )
 
-    def place(column: str) -> Column:
-        return F.floor((F.col(column) - stretch.start) / stretch.width).cast("int")
+    def at(column: str) -> Column:
+        inside = F.least(F.greatest(F.col(column), F.lit(bins.start)), F.lit(bins.end))
+        return inside - F.lit(bins.start)
 
+    placed = waited.select(SCENARIO, at("since").alias("since"), at("until").alias("until"))
     moves = F.array(
-        F.struct(place("since").alias("at"), F.lit(1).alias("more")),
-        F.struct(place("until").alias("at"), F.lit(-1).alias("more")),
+        *(
+            F.struct(
+                F.expr(f"{name} div {bins.width}L").alias("bin"),
+                F.lit(sign).alias("more"),
+                (F.col(name) % bins.width * sign).alias("after"),
+            )
+            for name, sign in (("since", 1), ("until", -1))
+        )
     )
     rows = (
-        waited.select(SCENARIO, F.explode(moves).alias("move"))
-        .where(F.col("move.at").isNotNull())
-        .groupBy(SCENARIO, "move.at")
-        .agg(F.sum("move.more").alias("more"))
+        placed.select(SCENARIO, F.explode(moves).alias("move"))
+        .groupBy(SCENARIO, "move.bin")
+        .agg(F.sum("move.more").alias("more"), F.sum("move.after").alias("after"))
         .collect()
     )
-    more = {scenario: [0] * stretch.number for scenario in scenarios}
+    # One place more is for what goes at the very end.
+    more = {scenario: [0] * (bins.number + 1) for scenario in scenarios}
+    after = {scenario: [0] * (bins.number + 1) for scenario in more}
     for row in rows:
-        more[row[SCENARIO]][min(max(row["at"], 0), stretch.number - 1)] += row["more"]
+        more[row[SCENARIO]][row["bin"]] = row["more"]
+        after[row[SCENARIO]][row["bin"]] = row["after"]
     return {
-        scenario: Queue(stretch.start, stretch.width, list(accumulate(own)))
+        scenario: Queue(
+            bins.start,
+            bins.width,
+            [
+                # Whoever comes inside a bin waits for the part of it that is left.
+                (waiting * bins.width - late) / bins.width
+                for waiting, late in list(zip(accumulate(own), after[scenario], strict=True))[:-1]
+            ],
+        )
         for scenario, own in more.items()
     }
 
@@ -310,7 +345,8 @@ def compared(
     for end in ends_of(written, dated=dated):
         ends.setdefault(end.scenario, []).append(end)
     begun = begun_with(written, dated=dated)
-    waits, longest = waits_of(begun), longest_of(begun)
+    waits = waits_of(begun)
+    longest = longest_of(begun, {k: own[0].max for (k, kind), own in waits.items() if kind == ALL})
     groups = groups_of(written, fans_out=any(plan.fans_out for plan in plans))
     first, latest = period or (0, 0)
     lasts = {

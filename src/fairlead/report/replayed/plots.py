@@ -240,16 +240,16 @@ def differences(rows: Sequence[Bar]) -> Spec:
 
 @dataclass(frozen=True)
 class Line:
-    """A series over time: (place on the axis, value)."""
+    """A series over time: (place on the axis, value from there on)."""
 
     name: str
-    points: Sequence[tuple[float, int]]
+    points: Sequence[tuple[float, float]]
 
 
 def lines(
     series: Sequence[Line], drawn: Sequence[Layer], marks: Sequence[Mark], *, dates: bool
 ) -> Spec:
-    """A line for each series."""
+    """A line of steps for each series."""
     import altair as alt
 
     kind, scale, along = time_axis(dates=dates)
@@ -258,6 +258,8 @@ def lines(
         for each in series
         for at, value in each.points
     ]
+    # "~s" would say 500m for a half.
+    told = "format(datum.value, datum.value < 1 ? '~g' : '~s')"
     base = (
         alt.Chart(alt.InlineData(values=values))
         .transform_calculate(
@@ -267,20 +269,20 @@ def lines(
         )
         .encode(
             x=alt.X(f"t:{kind}", scale=scale, axis=along),
-            y=alt.Y("n:Q", axis=alt.Axis(title=None, format="~s", tickCount=4, tickMinStep=1)),
+            y=alt.Y("n:Q", axis=alt.Axis(title=None, labelExpr=told, tickCount=4)),
             color=_colour(drawn),
         )
     )
     # The first is wider, so that it is seen below another one that is the same.
-    line = base.mark_line(aria=False).encode(
+    line = base.mark_line(aria=False, interpolate="step-after").encode(
         strokeWidth=alt.condition("datum.f", alt.value(3), alt.value(1.5))
     )
     # A line tells only of its first point: these are not seen, and tell of theirs.
     points = base.mark_point(filled=True, size=60, opacity=0, aria=False).encode(
         tooltip=[
-            alt.Tooltip("when:N", title="at"),
+            alt.Tooltip("when:N", title="from"),
             alt.Tooltip("c:N", title="scenario"),
-            alt.Tooltip("n:Q", title="waiting", format=","),
+            alt.Tooltip("n:Q", title="waiting, mean", format=",.6~r"),
         ]
     )
     return finished(260, line, points, *(marked(marks, kind) if marks else ()))

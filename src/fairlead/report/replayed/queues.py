@@ -19,6 +19,8 @@ from fairlead.summary import Step
 
 MOST_SCENARIOS: Final = 3
 """Named beside a change that not all have."""
+WHOLE: Final = 100
+"""A mean from which on is told without a fraction."""
 
 
 @dataclass(frozen=True)
@@ -56,35 +58,41 @@ def _chart(shown: Shown, found: Sequence[tuple[Drawn, Queue]], steps: Sequence[H
     marks = _marks(steps, first, last, width, dates=dates)
     series = [Line(each.name, _points(queue, dates=dates)) for each, queue in found]
     entries = [key("dash", "a change, by its number")] if marks else []
-    most = "; ".join(f"{each.quoted} {max(queue.waiting):,} at most" for each, queue in found)
+    most = "; ".join(f"{each.quoted} {_mean(max(queue.waiting))} at most" for each, queue in found)
     return figure(
         "All the time",
-        f"At the end of each {every(width)}",
+        f"The mean of each {every(width)}",
         lines(
             series,
             shown.layers,
             marks,
             dates=dates,
         ),
-        f"Messages waiting, from {moment(first)} to {moment(last)}, as lines: {most}.",
+        f"Messages waiting, from {moment(first)} to {moment(last)}, as lines of the mean of each "
+        f"{every(width)}: {most}.",
         shown.legend(*entries),
         numbers(_table(found)),
     )
 
 
-def _points(queue: Queue, *, dates: bool) -> list[tuple[float, int]]:
-    """Nothing waits before the first message; then what waits at the end of each bin."""
+def _points(queue: Queue, *, dates: bool) -> list[tuple[float, float]]:
+    """Where each bin begins, with what waits in it; the last one goes on to its end."""
     ends = [queue.start + k * queue.width for k in range(len(queue.waiting) + 1)]
-    return [(place(at, dates=dates), n) for at, n in zip(ends, (0, *queue.waiting), strict=True)]
+    waiting = (float(f"{n:.6g}") for n in (*queue.waiting, queue.waiting[-1]))
+    return [(place(at, dates=dates), n) for at, n in zip(ends, waiting, strict=True)]
+
+
+def _mean(n: float) -> str:
+    return f"{n:,.0f}" if n >= WHOLE else f"{n:.3g}"
 
 
 def _table(found: Sequence[tuple[Drawn, Queue]]) -> Html:
-    times = sorted({q.start + (k + 1) * q.width for _, q in found for k in range(len(q.waiting))})
-    waiting = [{q.start + (k + 1) * q.width: n for k, n in enumerate(q.waiting)} for _, q in found]
+    waiting = [{q.start + k * q.width: n for k, n in enumerate(q.waiting)} for _, q in found]
+    times = sorted({at for own in waiting for at in own})
     return table(
-        ["at", *(each.name for each, _ in found)],
+        ["from", *(each.name for each, _ in found)],
         [
-            [moment(at), *("" if at not in own else f"{own[at]:,}" for own in waiting)]
+            [moment(at), *("" if at not in own else _mean(own[at]) for own in waiting)]
             for at in times[:MOST_ROWS]
         ],
         total=len(times),
