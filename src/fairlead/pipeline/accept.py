@@ -5,13 +5,15 @@ Adds the order key, the id as text, times in whole microseconds, and the reason 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import (
     DataType,
     DateType,
+    DoubleType,
+    IntegralType,
     NumericType,
     StringType,
     TimestampNTZType,
@@ -27,6 +29,9 @@ from fairlead.pipeline.columns import ID, KEY, MALFORMED, REASON, SERVICE, TIME,
 
 LONGEST_SHOWN = 60
 SECONDS = "decimal(28,9)"
+FINE = 1 << 51
+"""Below it, a product of two floating point numbers is less than 0.4 from what was meant."""
+NEAR = 0.1
 
 
 def accept(messages: DataFrame, *plans: Plan, worked: bool = False) -> DataFrame:
@@ -39,7 +44,7 @@ def accept(messages: DataFrame, *plans: Plan, worked: bool = False) -> DataFrame
     time = time_of(kinds["time"])
     reasons: list[Column] = _malformed() if MALFORMED in kinds else []
     reasons += [
-        _when(_text("id") == "", F.lit("id: found nothing, allowed: a text")),
+        _when(~said(messages, "id"), F.lit("id: found nothing, allowed: a text")),
         _when(time.isNull(), _found("time", "a timestamp, or a number of seconds")),
     ]
     key = time
@@ -48,10 +53,10 @@ def accept(messages: DataFrame, *plans: Plan, worked: bool = False) -> DataFrame
         reasons.append(_when(key.isNull(), _found("position", "an integer")))
     service: Column = F.lit(None).cast("long")
     if "service_time" in kinds:
-        service = _micros(F.expr(f"try_cast(service_time as {SECONDS})"))
+        service = _micros("service_time", kinds["service_time"])
         reasons += _service(messages, plans, worked=worked)
     if worked:
-        reasons += _order(kinds)
+        reasons += _order(messages)
     heeded = set().union(*(plan.heeds for plan in plans))
     for name, words in WORDS.items():
         if name in kinds and name in heeded:
@@ -74,12 +79,13 @@ def accept(messages: DataFrame, *plans: Plan, worked: bool = False) -> DataFrame
 
 def _service(messages: DataFrame, plans: Sequence[Plan], *, worked: bool) -> list[Column]:
     """How long a message takes must be a number, where anybody asks."""
-    seconds = F.expr(f"try_cast(service_time as {SECONDS})")
-    bad = (_text("service_time") != "") & (
-        seconds.isNull() | (seconds < 0) | (seconds > LONGEST_SERVICE)
-    )
+    given, seconds = F.col("service_time"), F.expr(f"try_cast(service_time as {SECONDS})")
+    bad = seconds.isNull() | (seconds < 0) | (seconds > LONGEST_SERVICE)
+    if isinstance(messages.schema["service_time"].dataType, NumericType):
+        bad = ~given.between(0, LONGEST_SERVICE) & bad  # a decimal takes long
+    bad &= said(messages, "service_time")
     allowed = f"a number of seconds from 0 to {LONGEST_SERVICE}"
-    nothing = _text("service_time") == ""
+    nothing = ~said(messages, "service_time")
     if worked:
         missing = F.lit(f"service_time: found nothing, allowed: {allowed}")
         work = text(messages, "type") != SET_PRIORITY
@@ -95,15 +101,17 @@ def _service(messages: DataFrame, plans: Sequence[Plan], *, worked: bool) -> lis
     return [*reasons, _when(bad, _found("service_time", f"{allowed}, or empty"))]
 
 
-def _order(kinds: Collection[str]) -> list[Column]:
+def _order(messages: DataFrame) -> list[Column]:
     """What orders work, and how often it fails, must be whole numbers."""
     reasons = []
     for name, (least, most) in WHOLE_NUMBERS.items():
-        if name in kinds:
+        if name in messages.columns:
             number = F.expr(f"try_cast(`{name}` as decimal(28, 9))")
             bad = number.isNull() | (number != F.floor(number)) | ~number.between(least, most)
+            if isinstance(messages.schema[name].dataType, IntegralType):
+                bad = ~F.col(name).between(least, most)
             allowed = f"an integer from {least} to {most}, or empty"
-            reasons.append(_when((_text(name) != "") & bad, _found(name, allowed)))
+            reasons.append(_when(said(messages, name) & bad, _found(name, allowed)))
     return reasons
 
 
@@ -114,6 +122,15 @@ def _text(name: str) -> Column:
 def text(messages: DataFrame, name: str) -> Column:
     """A column as text, "" where it is not given or there is none."""
     return _text(name) if name in messages.columns else F.lit("")
+
+
+def said(messages: DataFrame, name: str) -> Column:
+    """Whether a row says anything in a column."""
+    if name not in messages.columns:
+        return F.lit(False)
+    if isinstance(messages.schema[name].dataType, NumericType):
+        return F.col(name).isNotNull()  # to make a text of it takes long
+    return _text(name) != ""
 
 
 def _malformed() -> list[Column]:
@@ -150,7 +167,7 @@ def time_of(kind: DataType, name: str = "time") -> Column:
             f"messages: {name}: found a column of type {kind.simpleString()}, "
             "allowed: a timestamp, a number of seconds, or text"
         )
-    seconds = _micros(F.expr(f"try_cast({name} as {SECONDS})"))
+    seconds = _micros(name, kind)
     if isinstance(kind, NumericType):
         return seconds
     # A text without a zone is UTC, as in the changes, whatever the caller's session is set to.
@@ -178,6 +195,14 @@ def micros(messages: DataFrame) -> Column:
     return time_of(messages.schema["time"].dataType)
 
 
-def _micros(seconds: Column) -> Column:
-    """Whole microseconds; null where 64 bits would not hold them."""
-    return F.when(F.abs(seconds) <= LATEST, F.round(seconds * MICROS).cast("long"))
+def _micros(name: str, kind: DataType) -> Column:
+    """A column's seconds as whole microseconds; null where 64 bits would not hold them."""
+    seconds = F.expr(f"try_cast({name} as {SECONDS})")
+    found = F.when(F.abs(seconds) <= LATEST, F.round(seconds * MICROS).cast("long"))
+    if not isinstance(kind, DoubleType):
+        return found
+    # Decimals take long, and most numbers are so near to a whole one that it can be no other.
+    about = F.col(name) * MICROS
+    whole = F.rint(about)
+    sure = (F.abs(about) < FINE) & (F.abs(about - whole) < NEAR)
+    return F.when(sure, whole.cast("long")).otherwise(found)

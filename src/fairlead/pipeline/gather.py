@@ -19,7 +19,7 @@ from pyspark.sql.types import NumericType, StringType
 from fairlead.balance.message import SET_PRIORITY
 from fairlead.balance.rules.keyed import NO_KEY
 from fairlead.compiled.router import Plan
-from fairlead.pipeline.accept import SECONDS, text
+from fairlead.pipeline.accept import SECONDS, said, text
 from fairlead.pipeline.blocks import Blocks
 from fairlead.pipeline.columns import (
     BLOCK,
@@ -84,15 +84,18 @@ def gather(rows: DataFrame, blocks: Blocks, plans: Sequence[Plan], reason: str) 
     good = F.col(reason).isNull()
     columns = [F.when(good, attribute_of(rows, name)).alias(name) for name in attributes]
     work = text(rows, "type") != SET_PRIORITY
-    plain = F.expr(f"try_cast(time as {SECONDS})").isNotNull()
+    kind = rows.schema["time"].dataType
+    plain = F.lit(False)
+    if isinstance(kind, StringType):
+        plain = F.expr(f"try_cast(time as {SECONDS})").isNotNull()
     tallied = (
         rows.groupBy(BLOCK, good.alias("good"), *columns)
         .agg(
             F.count(F.lit(1)).alias("n"),
             F.min(TIME).alias("first"),
             F.max(TIME).alias("last"),
-            F.max(text(rows, "group") != "").alias("groups"),
-            F.max(text(rows, "priority") != "").alias("priorities"),
+            F.max(said(rows, "group")).alias("groups"),
+            F.max(said(rows, "priority")).alias("priorities"),
             F.min(text(rows, "tenant")).alias("least"),
             F.max(text(rows, "tenant")).alias("most"),
             F.max(~text(rows, "rollbacks").isin("", "0")).alias("rollbacks"),
@@ -122,10 +125,7 @@ def gather(rows: DataFrame, blocks: Blocks, plans: Sequence[Plan], reason: str) 
         raises=control is not None and any(each[control] for each in values),
         shortest=min(shortest, default=1),
     )
-    kind = rows.schema["time"].dataType
-    dated = not isinstance(kind, NumericType) and not (
-        isinstance(kind, StringType) and has("plain")
-    )
+    dated = not isinstance(kind, NumericType) and not has("plain")
     period = (min(row["first"] for row in fine), max(row["last"] for row in fine)) if fine else None
     rejected = sum(row["n"] for row in tallied if not row["good"])
     return Gathered(survey, sizes, traits, rejected, dated, period)
