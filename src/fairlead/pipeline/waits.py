@@ -17,6 +17,7 @@ from fairlead.compiled.router import Plan
 from fairlead.config.changes import MICROS
 from fairlead.pipeline.accept import text, time_of
 from fairlead.pipeline.bins import over
+from fairlead.pipeline.blocks import version
 from fairlead.pipeline.columns import PREFIX, SCENARIO, looked_up
 from fairlead.pipeline.measure import MASK
 from fairlead.replay.words import AGAIN
@@ -24,6 +25,7 @@ from fairlead.replay.words import AGAIN
 EXACT: Final = 10
 """Waits are told apart by so many leading bits."""
 NEARLY: Final = 1 - 1e-9
+MOST_BITS: Final = 63
 HALF: Final = 32
 """Of the bits of a wait."""
 BIN: Final = PREFIX + "bin"
@@ -46,10 +48,10 @@ def in_micros(seconds: Column) -> Column:
     return F.rint(seconds * MICROS).cast("long")
 
 
-def binned(wait: Column) -> Column:
+def binned(wait: str) -> Column:
     """A number that is the same for waits (microseconds) that share their leading bits."""
-    shift = F.greatest(F.length(F.bin(wait)) - EXACT, F.lit(0))
-    return shift * (1 << EXACT) + F.call_function("shiftright", wait, shift.cast("int"))
+    shift = version([1 << bits for bits in range(EXACT, MOST_BITS)], wait)
+    return shift * (1 << EXACT) + F.call_function("shiftright", wait, shift)
 
 
 def last_attempts(written: DataFrame) -> DataFrame:
@@ -70,17 +72,15 @@ def begun_with(written: DataFrame, *, dated: bool) -> DataFrame:
 
 def waits_of(begun: DataFrame) -> dict[tuple[int, str], list[Waits]]:
     """By scenario and kind of name: the waits of those that were begun with."""
-    kinds = {kind: PREFIX + kind for kind in KINDS if kind in begun.columns}
+    kinds = [kind for kind in KINDS if kind in begun.columns]
     names = [F.struct(F.lit(ALL).alias("kind"), F.lit("").alias("name"))]
     names += [
-        F.struct(F.lit(kind).alias("kind"), F.col(name).alias("name"))
-        for kind, name in kinds.items()
+        F.struct(F.lit(kind).alias("kind"), text(begun, kind).alias("name")) for kind in kinds
     ]
-    words = [text(begun, kind).alias(name) for kind, name in kinds.items()]
     # Rows that are alike in all of it are counted together before they stand for each of it.
     alike = (
-        begun.select(SCENARIO, WAIT, binned(F.col(WAIT)).alias(BIN), *words)
-        .groupBy(SCENARIO, BIN, *kinds.values())
+        begun.select(SCENARIO, WAIT, binned(WAIT).alias(BIN), *kinds)
+        .groupBy(SCENARIO, BIN, *kinds)
         .agg(
             F.count(F.lit(1)).alias("n"),
             # Their sum may need more than 64 bits; a decimal that has them takes long.
