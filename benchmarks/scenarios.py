@@ -19,7 +19,7 @@ from benchmarks.timing import Line
 from benchmarks.watch import Memory
 from fairlead import Cluster
 
-SIMPY_PART = 50
+SIMPY_PART = 10
 FEWER = 10
 MANY_SCENARIOS = 8
 ROWS_A_FILE = 1_000_000
