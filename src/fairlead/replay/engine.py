@@ -16,7 +16,6 @@ from fairlead.balance.rules.keyed import KeyedRule
 from fairlead.balance.rules.own_rule import OwnRule
 from fairlead.balance.rules.rule import Rule
 from fairlead.compiled import borrowed
-from fairlead.compiled.borrowed import views_of
 from fairlead.compiled.kernels import compiled, kernels
 from fairlead.replay import events, flow
 
@@ -43,7 +42,7 @@ def _compiled(kernel: ModuleType, module: ModuleType, kind: type[Rule]) -> Simpl
     make: Callable[..., Any] = numba.njit
     if not issubclass(kind, OwnRule):
         make = compiled
-        found.state_of = views_of  # a stranger's source may ask more of an array
+        found.state_of = borrowed.views_of  # a stranger's source may ask more of an array
     _bind(kernel, vars(found), _asked(module, vars(kernels(module))), kind, suffix, make)
     return found
 
@@ -125,6 +124,6 @@ def _stamp(kernel: ModuleType, *more: ModuleType) -> str:
         (name, value)
         for function in functions
         for name in function.__code__.co_names
-        if isinstance(value := function.__globals__.get(name), int)
+        if isinstance(value := function.__globals__.get(name), int | tuple)
     }
     return f"{crc32(repr(sorted(constants)).encode(), found):08x}"

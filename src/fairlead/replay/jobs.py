@@ -18,15 +18,14 @@ from fairlead.replay.memory import (
     JOBS_LEFT,
     LABEL,
     LAST_DONE,
-    MESSAGE,
     NEVER,
     NEXT,
     NOW,
     OUTCOME,
     READER,
-    SEQUENCE,
     SINCE,
     START,
+    TOLD,
     WATCH,
 )
 
@@ -81,15 +80,10 @@ def told(m: Ints, out: Ints, n: int) -> int:
     while j != NONE:
         after = m[j + NEXT]
         waited += (m[j + FINISH] if m[j + START] == NEVER else m[j + START]) - m[j + SINCE]
-        out[k] = m[j + MESSAGE]
-        out[k + n] = m[j + SEQUENCE]
-        out[k + 2 * n] = m[j + OUTCOME]
-        out[k + 3 * n] = m[j + LABEL]
-        out[k + 4 * n] = m[j + ATTEMPT]
-        out[k + 5 * n] = m[j + READER]
-        out[k + 6 * n] = m[j + SINCE]
-        out[k + 7 * n] = m[j + START]
-        out[k + 8 * n] = NEVER if m[j + LABEL] == NONE else m[j + FINISH]
+        if m[j + LABEL] == NONE:
+            m[j + FINISH] = NEVER
+        for place in range(len(TOLD)):
+            out[place * n + k] = m[j + TOLD[place]]
         m[j + OUTCOME] = FREE
         m[j + NEXT] = m[FREE_JOB]
         m[FREE_JOB] = j
