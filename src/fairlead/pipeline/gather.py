@@ -32,7 +32,7 @@ from fairlead.pipeline.columns import (
     TIME,
     looked_up,
 )
-from fairlead.pipeline.route import in_blocks
+from fairlead.pipeline.route import CHANGED, in_blocks
 from fairlead.pipeline.survey import Survey, attribute_of
 from fairlead.replay import traffic
 from fairlead.replay.batch import Traits
@@ -42,7 +42,6 @@ PIECE: Final = 1 << 14
 PACKED: Final = "block int, part int, rows binary"
 WHOLE: Final = {"priority": -1, "cost": 1, "rollbacks": 0}
 """Columns of whole numbers, and what stands for nothing."""
-CHANGED: Final = "the input changed while it was read"
 IN_PARTITION: Final = (1 << 33) - 1
 """The bits of Spark's running number that tell rows of one partition apart."""
 WORDS: Final = ("group", "tenant", "producer", "bind")

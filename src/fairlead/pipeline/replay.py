@@ -42,9 +42,10 @@ from fairlead.pipeline.columns import (
 )
 from fairlead.pipeline.deliver import COMPARISON, Delivery
 from fairlead.pipeline.facts import changes, made
-from fairlead.pipeline.gather import CHANGED, Gathered, changed, gather, numbered, packed, pieces
+from fairlead.pipeline.gather import Gathered, changed, gather, numbered, packed, pieces
 from fairlead.pipeline.measure import check_nothing_lost
 from fairlead.pipeline.read import checked, own_columns
+from fairlead.pipeline.route import CHANGED
 from fairlead.pipeline.scale import scale_rate
 from fairlead.pipeline.tenants import one_tenant
 from fairlead.pipeline.unique import unique

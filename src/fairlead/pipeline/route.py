@@ -37,6 +37,7 @@ from fairlead.pipeline.columns import (
 )
 
 NO_BLOCK = -1
+CHANGED: Final = "the input changed while it was read"
 COPIES: Final = "array<struct<destination: string, address: string>>"
 States = Sequence[Mapping[str, object]]
 
@@ -136,10 +137,7 @@ def _router(plan: Plan, states: States, sizes: Sequence[int], names: Sequence[st
 def check_whole(block: int, seen: int, sizes: Sequence[int]) -> None:
     """A block that is not whole, because the table changed or was cut otherwise, stops the job."""
     if block != NO_BLOCK and seen != sizes[block]:
-        raise RuntimeError(
-            f"block {block} has {seen} rows, counted were {sizes[block]}: "
-            "the input changed while it was read"
-        )
+        raise RuntimeError(f"block {block} has {seen} rows, counted were {sizes[block]}: {CHANGED}")
 
 
 def _packed(router: Router, told: int, codes: Int32s, others: Mapping[str, Any]) -> Int64s:
