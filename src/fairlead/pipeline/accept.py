@@ -79,13 +79,14 @@ def accept(messages: DataFrame, *plans: Plan, worked: bool = False) -> DataFrame
 
 def _service(messages: DataFrame, plans: Sequence[Plan], *, worked: bool) -> list[Column]:
     """How long a message takes must be a number, where anybody asks."""
-    given, seconds = F.col("service_time"), F.expr(f"try_cast(service_time as {SECONDS})")
+    seconds = F.expr(f"try_cast(service_time as {SECONDS})")
     bad = seconds.isNull() | (seconds < 0) | (seconds > LONGEST_SERVICE)
     if isinstance(messages.schema["service_time"].dataType, NumericType):
-        bad = ~given.between(0, LONGEST_SERVICE) & bad  # a decimal takes long
-    bad &= said(messages, "service_time")
-    allowed = f"a number of seconds from 0 to {LONGEST_SERVICE}"
+        # A decimal takes long.
+        bad = ~F.col("service_time").between(0, LONGEST_SERVICE) & bad
     nothing = ~said(messages, "service_time")
+    bad = ~nothing & bad
+    allowed = f"a number of seconds from 0 to {LONGEST_SERVICE}"
     if worked:
         missing = F.lit(f"service_time: found nothing, allowed: {allowed}")
         work = text(messages, "type") != SET_PRIORITY
