@@ -8,6 +8,7 @@ import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql.types import DoubleType
 
+from fairlead.compiled.columns import micros
 from fairlead.pipeline.accept import time_of
 
 AT_SEVEN_DIGITS = (0.0000005, 1.0000005, 12345.6789005, 4503599627.3704955, 1732000000.1234565)
@@ -27,6 +28,11 @@ def doubles() -> list[float]:
         found += [*seconds, *seconds.round(6), *seconds.round(7), *np.nextafter(seconds, 0)]
         found += [*((seconds * 1e6).round() / 1e6 + 5e-7)]
     return [sign * float(x) for x in found for sign in (1, -1)]
+
+
+def test_in_memory_it_is_the_same() -> None:
+    seconds = doubles()
+    assert micros(pa.table({"time": seconds}), "time").tolist() == [exact(x) for x in seconds]
 
 
 def test_a_floating_point_number_is_the_decimal_that_it_is_written_as(spark: SparkSession) -> None:

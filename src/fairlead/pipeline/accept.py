@@ -21,7 +21,7 @@ from pyspark.sql.types import (
 )
 
 from fairlead.balance.message import CONTRADICTIONS, SET_PRIORITY, WHOLE_NUMBERS, WORDS
-from fairlead.compiled.columns import LONGEST_SERVICE
+from fairlead.compiled.columns import FINE, LONGEST_SERVICE, NEAR
 from fairlead.compiled.router import Plan
 from fairlead.config.changes import LATEST, MICROS
 from fairlead.errors import MessageError
@@ -29,9 +29,6 @@ from fairlead.pipeline.columns import ID, KEY, MALFORMED, REASON, SERVICE, TIME,
 
 LONGEST_SHOWN = 60
 SECONDS = "decimal(28,9)"
-FINE = 1 << 51
-"""Below it, a product of two floating point numbers is less than 0.4 from what was meant."""
-NEAR = 0.1
 
 
 def accept(messages: DataFrame, *plans: Plan, worked: bool = False) -> DataFrame:
@@ -202,8 +199,7 @@ def _micros(name: str, kind: DataType) -> Column:
     found = F.when(F.abs(seconds) <= LATEST, F.round(seconds * MICROS).cast("long"))
     if not isinstance(kind, DoubleType):
         return found
-    # Decimals take long, and most numbers are so near to a whole one that it can be no other.
     about = F.col(name) * MICROS
     whole = F.rint(about)
-    sure = (F.abs(about) < FINE) & (F.abs(about - whole) < NEAR)
+    sure = (F.abs(F.col(name)) < FINE) & (F.abs(about - whole) <= NEAR)
     return F.when(sure, whole.cast("long")).otherwise(found)
