@@ -260,11 +260,12 @@ def keyed_messages(n: int) -> pa.Table:
             "id": f"{k:05}",
             "time": datetime(1970, 1, 1) + timedelta(seconds=k // 2),  # noqa: DTZ001
             "position": k,
-            "cluster": random.choice(["by group", "by type", "shop", "hub", "nowhere"]),
+            "cluster": random.choice(["by group", "by type", "shop", "hub", "busy", "nowhere"]),
             "group": random.choice(words),
             "type": random.choice(["", "SetPriority", "a", "é"]),
             "queue": "Q",
             "bind": random.choice(["", "on-group", "not-fixed"]),
+            "service_time": 1,
         }
         for k in range(n)
     ]
@@ -272,17 +273,19 @@ def keyed_messages(n: int) -> pa.Table:
     return pa.Table.from_pylist(rows)
 
 
-@pytest.mark.parametrize("also", ["alone", "bound", "in order"])
+@pytest.mark.parametrize("also", ["alone", "by position", "bound", "in order"])
 def test_keys_are_chosen_for_alike_everywhere(spark: SparkSession, also: str) -> None:
-    """Alone by arithmetic; beside messages that are bound; in one pass where positions order."""
+    """Alone by arithmetic; beside messages that are bound, or completed: then in one pass."""
     clusters = [
         Cluster.of("rendezvous", name="by group", **KEYED),
         Cluster.of("rendezvous", name="by type", options={"key": "type"}, **KEYED),
         SHOP,
     ]
-    clusters += [] if also == "alone" else [IBM]
+    clusters += [IBM] if also in ("bound", "in order") else []
+    if also == "in order":
+        clusters += [Cluster.of("fewest-pending", name="busy", destination=[{"name": "A"}])]
     rows = keyed_messages(1_500)
-    rows = rows if also == "in order" else rows.drop_columns("position")
+    rows = rows if also == "by position" else rows.drop_columns("position")
     changes = [
         Change("B@by group", "state", "down", 200_000_000),
         Change("é@by type", "weight", 1, 200_000_000),

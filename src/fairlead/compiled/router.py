@@ -131,6 +131,12 @@ class Plan:
         return any(policy.fans_out for policy in self.policies.values())
 
     @property
+    def fanning(self) -> list[str]:
+        """What messages call the clusters where it can; "": the only one."""
+        found = [name for name, policy in self.policies.items() if policy.fans_out]
+        return ["", *found] if found and len(self.clusters) == 1 else found
+
+    @property
     def heeds(self) -> set[str]:
         """The attributes of a message that can make a difference."""
         return set().union(*(policy.heeds() for policy in self.policies.values()))

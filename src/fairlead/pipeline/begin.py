@@ -30,32 +30,25 @@ def begin(
 
     `rows`: accepted rows with BLOCK, VERSION and CLASS; `columns`: what the table itself has.
     """
-    jumbled = "position" in columns and bool(plan.times)
     if not bind.can_bind(plan, columns):
-        return rows, _states(rows, plan, found, found.counts, jumbled=jumbled, progress=progress)
-    keyed = bind.keyed(rows, plan, jumbled=jumbled)
-    if jumbled or bind.ends(plan):
+        return rows, _states(rows, plan, found, found.counts, progress)
+    keyed = bind.keyed(rows, plan)
+    if bind.ends(plan):
         with progress(IN_ORDER):
             settled, in_order = rebound(keyed, plan, found.blocks)
         return settled, _with_streams(plan, found, in_order)
     free = keyed.where(FREE)
     counts = recount(free)
-    begun = _states(free, plan, found, counts, jumbled=False, progress=progress)
+    begun = _states(free, plan, found, counts, progress)
     of_blocks = sizes(counts, len(found.blocks))
     return bind.bound(keyed, plan, begun, found.blocks, of_blocks), begun
 
 
 def _states(
-    free: DataFrame,
-    plan: Plan,
-    found: Survey,
-    counts: Counts,
-    *,
-    jumbled: bool,
-    progress: Progress,
+    free: DataFrame, plan: Plan, found: Survey, counts: Counts, progress: Progress
 ) -> States:
     """By arithmetic, or else by a pass over the messages that are chosen for."""
-    known = None if jumbled else states(plan, found.counts, counts, len(found.blocks))
+    known = states(plan, found.counts, counts, len(found.blocks))
     if known is not None:
         return known
     with progress(IN_ORDER):

@@ -55,11 +55,11 @@ def ends(plan: Plan) -> bool:
     return any(row[5] for row in verdicts(plan))
 
 
-def keyed(rows: DataFrame, plan: Plan, *, jumbled: bool) -> DataFrame:
+def keyed(rows: DataFrame, plan: Plan) -> DataFrame:
     """The rows with WORD, WHOSE, BIND, EPOCH (what binds them; WORD null: nothing), FIRST and FREE.
 
-    FREE: the message is not bound to an earlier one, so it is chosen for, or finds nobody; so if
-    no binding can end. `jumbled`: times are no guide to the order, so each message is an epoch.
+    FREE: nothing in the message's epoch came before it that it could be bound to, so it is chosen
+    for, or finds nobody, unless it is bound since an earlier epoch.
     """
     spark = rows.sparkSession
     table = spark.createDataFrame(
@@ -82,10 +82,6 @@ def keyed(rows: DataFrame, plan: Plan, *, jumbled: bool) -> DataFrame:
     )
     place = F.struct(KEY, ID)
     marked = joined.withColumns({BIND: kind, WORD: word}).drop(DEFAULT, HEEDED)
-    if jumbled:
-        of_its_own = F.concat_ws("/", KEY, ID)
-        return marked.withColumns({EPOCH: of_its_own, FIRST: place, FREE: F.lit(True)})
-    marked = marked.withColumn(EPOCH, F.col(EPOCH).cast("string"))
     firsts = (
         marked.where(F.col(WORD).isNotNull() & F.col(OK))
         .groupBy(*WHO)

@@ -14,10 +14,11 @@ from typing import Final
 
 import numpy as np
 import pyarrow as pa
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
-from fairlead.pipeline.columns import ID, KEY
+from fairlead.compiled.router import EARLIEST
+from fairlead.pipeline.columns import BLOCK, ID, KEY, REASON, TIME, looked_up
 
 SAMPLE: Final = 8_000
 SPARSE: Final = 1_024
@@ -118,6 +119,25 @@ def cut(sample: Sample, *, rows_a_block: float = ROWS_A_BLOCK) -> Blocks:
     n = min(MOST_BLOCKS, max(1, round(sample.rows / rows_a_block)))
     chosen = [places[len(places) * k // n] for k in range(1, n)]
     return Blocks(tuple(dict.fromkeys(chosen)))
+
+
+def latest_so_far(rows: DataFrame, blocks: Blocks) -> tuple[DataFrame, list[int]]:
+    """The rows with TIME as the latest time up to each, for a table that `position` orders.
+
+    There a change once made stays made, so not a message's own time says which changes hold for
+    it. `rows`: rejected ones among them, which move no time. Returns also the latest time before
+    each block.
+    """
+    time = F.when(F.col(REASON).isNull(), F.col(TIME))
+    placed = rows.withColumn(BLOCK, blocks.column())
+    found = placed.groupBy(BLOCK).agg(F.coalesce(F.max(time), F.lit(EARLIEST))).collect()
+    ends: dict[int, int] = dict(found)
+    before = [EARLIEST]
+    for block in range(len(blocks) - 1):
+        before.append(max(before[-1], ends.get(block, EARLIEST)))
+    inside = Window.partitionBy(BLOCK).orderBy(KEY, ID).rowsBetween(Window.unboundedPreceding, 0)
+    so_far = F.greatest(F.max(time).over(inside), looked_up(before, F.col(BLOCK), "bigint"))
+    return placed.withColumn(TIME, so_far).drop(BLOCK), before
 
 
 def version(times: Sequence[int], time: str) -> Column:

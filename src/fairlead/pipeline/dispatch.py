@@ -24,7 +24,7 @@ from fairlead.errors import MessageError
 from fairlead.pipeline import keep
 from fairlead.pipeline.accept import accept
 from fairlead.pipeline.begin import Progress, begin
-from fairlead.pipeline.blocks import ROWS_A_BLOCK, cut, sample
+from fairlead.pipeline.blocks import ROWS_A_BLOCK, cut, latest_so_far, sample
 from fairlead.pipeline.columns import REASON, quoted
 from fairlead.pipeline.count import count, count_for_report
 from fairlead.pipeline.count import messages as messages_of
@@ -32,7 +32,7 @@ from fairlead.pipeline.deliver import SUMMARY, Delivery
 from fairlead.pipeline.facts import made
 from fairlead.pipeline.measure import check_nothing_lost, digest, outcomes, phases
 from fairlead.pipeline.read import checked, own_columns
-from fairlead.pipeline.route import States, in_blocks, route, spelled
+from fairlead.pipeline.route import States, in_blocks, needed, route, spelled
 from fairlead.pipeline.survey import (
     Survey,
     placed,
@@ -131,21 +131,26 @@ def prepare(
     columns = own_columns(checked(messages, where))
     check_columns(plan, columns, where, "; map one with --column {}=…")
     _check_keys(plan, messages, where)
+    by_position = "position" in columns and needed(plan)[1]
     rows = accepted = accept(messages, plan)
     if not trust_ids:
         with progress("check ids"):
             rows = unique(rows)
     good = rows.where(F.col(REASON).isNull())
     with progress("cut into blocks"):
-        # Joins, of duplicates or for bindings, would take the files' pieces apart.
-        stays = as_in_files and rows is accepted and not plan.binds
+        # Joins, of duplicates or for bindings, and times by position take the files' pieces apart.
+        stays = as_in_files and rows is accepted and not (plan.binds or by_position)
         few = sample(good, in_files=stays)
     with progress("survey"):
         in_place = survey_in_place(rows, plan, rows_a_block) if few.apart else None
         blocks = in_place.blocks if in_place else cut(few, rows_a_block=rows_a_block)
-        found = in_place or survey(placed(rows, blocks, plan), blocks, plan)
+        timed, latest = latest_so_far(rows, blocks) if by_position else (rows, [])
+        found = in_place or survey(placed(timed, blocks, plan), blocks, plan)
+        good = timed.where(F.col(REASON).isNull())
         classified = found.classified(placed(good, blocks, plan))
     classified, begun = begin(classified, plan, found, columns, progress)
+    if by_position:
+        begun = [{**state, "latest": at} for state, at in zip(begun, latest, strict=True)]
     return Routed(plan, found, classified, columns, begun), rows
 
 

@@ -76,14 +76,19 @@ def counted(counts: DataFrame) -> list[Counted]:
 
 
 def messages(written: DataFrame, plan: Plan, at: Column) -> dict[int, int]:
-    """How many messages the decisions are of, by version (`at`), where some have several rows."""
+    """How many messages the decisions are of, by version (`at`), where some have several rows.
+
+    Only a cluster that fans out writes several rows for a message. There the texts of the stream's
+    columns tell its streams apart, so that with its sequence each message is counted once; what
+    tells the streams of the other clusters apart need not stand in the table.
+    """
     stream = [text(written, name) for name in ("cluster", *plan.streamed)]
+    several = text(written, "cluster").isin(plan.fanning) & F.col("sequence").isNotNull()
     rows = written.groupBy(at.alias("version")).agg(
-        # A control message has no sequence, and one row.
-        F.count_distinct(*stream, "sequence").alias("work"),
-        F.count_if(F.col("sequence").isNull()).alias("control"),
+        F.count_distinct(F.when(several, F.struct(*stream, "sequence"))).alias("several"),
+        F.count_if(~several).alias("single"),
     )
-    return {row["version"]: row["work"] + row["control"] for row in rows.collect()}
+    return {row["version"]: row["several"] + row["single"] for row in rows.collect()}
 
 
 def rows(counts: Iterable[Counted]) -> dict[int, int]:

@@ -48,13 +48,13 @@ SCHEMA: Final = pa.schema(
         (BIND, pa.string()),
         (WHOSE, pa.int32()),
         (WORD, pa.string()),
-        (EPOCH, pa.string()),
+        (EPOCH, pa.int32()),
         ("label", pa.int32()),
         ("chosen", pa.bool_()),
     ]
 )
 SPARK_SCHEMA: Final = (
-    f"block int, state string, {BIND} string, {WHOSE} int, {WORD} string, {EPOCH} string, "
+    f"block int, state string, {BIND} string, {WHOSE} int, {WORD} string, {EPOCH} int, "
     "label int, chosen boolean"
 )
 
@@ -64,7 +64,8 @@ def rebound(
 ) -> tuple[DataFrame, list[Mapping[str, object]]]:
     """The rows with FREE and BOUND, and the state at the start of each block (no streams).
 
-    `rows`: as `bind.keyed` gives them.
+    `rows`: as `bind.keyed` gives them. What comes before the first of its epoch that finds
+    somebody stays free: it found nobody, and no later binding says where it went.
     """
     timed, dated = needed(plan)
     is_first: Column = F.struct(KEY, ID) == F.col(FIRST)
@@ -85,8 +86,8 @@ def rebound(
         *WHO, F.col("label").alias(BOUND), F.col("chosen")
     )
     joined = rows.join(firsts, list(WHO), "left")
-    free = F.col(WORD).isNull() | F.col(FIRST).isNull() | (is_first & F.col("chosen"))
-    settled = joined.withColumn(FREE, F.coalesce(free, F.lit(False))).drop("chosen")
+    bound_before = F.coalesce(is_first & ~F.col("chosen"), F.lit(False))
+    settled = joined.withColumn(FREE, F.col(FREE) & ~bound_before).drop("chosen")
     known = {row["block"]: json.loads(row["state"]) for row in states}
     return settled, of_every_block(known, plan, blocks)
 
