@@ -6,7 +6,7 @@ for each of them, by name. Messages are dicts with `id`, `time` in seconds and r
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any
@@ -44,10 +44,12 @@ def in_order(messages: list[Row]) -> list[Row]:
 class Deliveries:
     """Completions to come, for a balancer that has no clock of its own."""
 
-    def __init__(self, balancer: Balancer, cluster: dict[str, Any]) -> None:
+    def __init__(self, balancer: Balancer, *clusters: dict[str, Any]) -> None:
         self.balancer = balancer
         self.speeds = {
-            d["name"]: Fraction(str(d.get("speed", 1))) for d in cluster.get("destination", [])
+            (cluster.get("name", "cluster"), d["name"]): Fraction(str(d.get("speed", 1)))
+            for cluster in clusters
+            for d in cluster.get("destination", [])
         }
         self.due: list[tuple[int, int, Decision]] = []
         self.sent = 0
@@ -65,12 +67,15 @@ class Deliveries:
 
     def settle(self, until: int) -> None:
         while self.due and self.due[0][0] <= until:
-            self.balancer.completed(self.due.pop(0)[2])
+            decision = self.due.pop(0)[2]
+            for copy in decision.copies:
+                self.balancer.completed(decision, copy.destination)
 
     def send(self, decision: Decision, now: int, service_time: Any) -> None:
-        if decision.destination is None or service_time is None:
+        speed = self.speeds.get((decision.cluster, decision.destination or ""))
+        if speed is None or service_time is None:
             return
-        work = Fraction(micros(service_time)) / self.speeds[decision.destination]
+        work = Fraction(micros(service_time)) / speed
         self.sent += 1
         self.due.append((now + int(work + Fraction(1, 2)), self.sent, decision))
         self.due.sort(key=lambda each: each[:2])
@@ -80,21 +85,35 @@ class Deliveries:
         self.settle(step[0].time)
         self.balancer.apply(step)
         for change in step:
-            name = change.target.removeprefix("destination:")
+            name, _, owner = change.target.removeprefix("destination:").partition("@")
+            meant = {each for each in self.speeds if each[1] == name and owner in ("", each[0])}
             if change.attribute == "speed":
-                self.speeds[name] = Fraction(str(change.value))
+                self.speeds |= dict.fromkeys(meant, Fraction(str(change.value)))
             if change.attribute == "state" and change.value == "failed":
-                self.due = [each for each in self.due if each[2].destination != name]
+                self.due = [
+                    each for each in self.due if (each[2].cluster, each[2].destination) not in meant
+                ]
 
 
 def live(cluster: dict[str, Any], messages: list[Row], changes: list[Row]) -> Decided:
     """The balancer, fed with messages and changes in the order of time."""
-    balancer = Balancer(cluster_of(cluster))
-    deliveries = Deliveries(balancer, cluster)
-    waiting = sorted(changes_of(changes), key=lambda change: change.time)
-    found: Decided = []
-    for message in in_order(messages):
-        now = micros(message["time"])
+    decided = decisions([cluster], [cluster_of(cluster)], in_order(messages), changes_of(changes))
+    return [copy for copies in decided for copy in copies]
+
+
+def decisions(
+    plain: Sequence[dict[str, Any]],
+    clusters: Sequence[Cluster],
+    messages: Sequence[Row],
+    changes: Sequence[Change],
+) -> Iterator[Decided]:
+    """The decisions of a live balancer on messages in order, which complete by their clock."""
+    balancer = Balancer(clusters)
+    deliveries = Deliveries(balancer, *plain)
+    waiting = sorted(changes, key=lambda change: change.time)
+    now = 0
+    for message in messages:
+        now = max(now, micros(message["time"]))
         while waiting and waiting[0].time <= now:
             at = waiting[0].time
             deliveries.apply([change for change in waiting if change.time == at])
@@ -102,9 +121,8 @@ def live(cluster: dict[str, Any], messages: list[Row], changes: list[Row]) -> De
         deliveries.until(now)
         decision = balancer.choose(message)
         names = [copy.destination for copy in decision.copies] or [None]
-        found += [(name, decision.outcome, decision.sequence) for name in names]
+        yield [(name, decision.outcome, decision.sequence) for name in names]
         deliveries.send(decision, now, message.get("service_time"))
-    return found
 
 
 def table(messages: list[Row]) -> pa.Table:
