@@ -345,7 +345,7 @@ class LocalQueueManager:
         altered = any(
             old[attribute] != new[attribute]
             for old, new in zip(before, self.channels, strict=True)
-            if not new["manual"]
+            if self.is_effectively_present(new) and not new["manual"]
             for attribute in WORKLOAD_ATTRIBUTES
         )
         here_after = self.channels_and_queues_here()

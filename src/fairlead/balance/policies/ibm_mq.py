@@ -310,13 +310,15 @@ class IbmMq(Policy[IbmMqTables, Put, Candidate]):
             state.setting[least_served.RECENT] = after.most_recently_used_channels
 
     def stepped(self, before: Mapping[Ref, Any]) -> None:
-        """Set all factors to 0 where a workload attribute changed or something new is there."""
+        """Set all factors to 0 where what is there altered for the workload, or is new."""
         if any(self._altered(ref, old) for ref, old in before.items()) or self._newly_there(before):
             self.reset()
 
     def _altered(self, ref: Ref, old: Any) -> bool:  # noqa: ANN401
         new = self.objects[ref]
-        return ref.kind == CHANNEL and not new.manual and workload(old) != workload(new)
+        if ref.kind != CHANNEL or new.manual or not self._there(new):
+            return False
+        return workload(old) != workload(new)
 
     def _newly_there(self, before: Mapping[Ref, Any]) -> bool:
         """Whether a channel or queue instance is there that was not, itself or with its home."""
