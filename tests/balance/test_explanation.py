@@ -93,6 +93,22 @@ def test_why_there_is_no_candidate(policy: str, tables: Any, message: Any, line:
     assert line in told(Balancer(Cluster.of(policy, **tables)), **message)[-1]
 
 
+def test_an_alias_in_no_cluster_of_ours_is_dropped_and_says_so() -> None:
+    alias = [
+        {"name": "EAST", "queue_manager": "QM1", "clusters": ["D"]},
+        {"name": "EAST", "queue_manager": "HUB"},
+    ]
+    lines = told(Balancer(Cluster.of("ibm-mq", **MQ, alias=alias)), queue_manager="EAST")
+    assert lines[:3] == [
+        "candidates: 2 left",
+        "alias-cluster-not-shared: 1 left",
+        f"    dropped TO.QM1 of QM1 by alias EAST: {OUTSIDE}",
+    ]
+
+
+OUTSIDE = "the alias is in none of the local queue manager's clusters"
+
+
 def test_a_message_that_names_no_cluster_of_several() -> None:
     balancer = Balancer([Cluster.of("broadcast", name=name, destination=ABC) for name in "xy"])
     assert told(balancer) == ["it names no cluster of several"]

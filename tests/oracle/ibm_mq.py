@@ -234,7 +234,7 @@ class LocalQueueManager:
                 kept.append(candidate)
             kept += [
                 candidate._replace(alias=alias)
-                for alias in self.enabled_aliases(name)
+                for alias in self.usable_aliases(name)
                 if alias["queue_manager"] == candidate.manager["name"]
             ]
         return kept
@@ -251,7 +251,7 @@ class LocalQueueManager:
                     for channel in self.channels_to(manager)
                     if shared(channel, self.local)
                 ]
-        for alias in self.enabled_aliases(name):
+        for alias in self.usable_aliases(name):
             manager = self.manager(alias["queue_manager"])
             if manager is self.local:
                 candidates.append(Candidate(manager, LOCAL, alias=alias))
@@ -322,11 +322,15 @@ class LocalQueueManager:
             if channel["present"] and channel["queue_manager"] == manager["name"]
         ]
 
-    def enabled_aliases(self, name: str) -> list[Row]:
+    def usable_aliases(self, name: str) -> list[Row]:
+        """Step 2: those that are put-enabled and in a cluster of the local queue manager."""
         return [
             alias
             for alias in self.aliases
-            if alias["name"] == name and self.is_effectively_present(alias) and alias["put_enabled"]
+            if alias["name"] == name
+            and self.is_effectively_present(alias)
+            and alias["put_enabled"]
+            and shared(alias, self.local)
         ]
 
     def is_effectively_present(self, row: Row) -> bool:

@@ -31,7 +31,7 @@ from fairlead.balance.rules import least_served
 from fairlead.balance.rules.least_served import LeastServed
 from fairlead.errors import ConfigError
 
-STEPS_1_AND_2 = 5
+STEPS_1_AND_2 = 6
 QUEUE_MANAGER, CHANNEL, QUEUE, ALIAS = "queue_manager", "channel", "queue", "alias"
 
 NAMES_NOTHING = "the message names neither a queue nor a queue manager, and there are several"
@@ -217,9 +217,19 @@ class IbmMq(Policy[IbmMqTables, Put, Candidate]):
         ]
 
     def _own(self, queue: Queue | None, alias: Alias | None) -> Candidate:
-        suspended = self.objects[self._local].suspended
+        local = self.objects[self._local]
         return Candidate(
-            self._index[LOCAL], self._local_channel, queue, alias, suspended, True, True, True, True
+            self._index[LOCAL],
+            self._local_channel,
+            queue,
+            alias,
+            local.suspended,
+            is_local=True,
+            channel_shares_queue_cluster=True,
+            channel_shares_local_cluster=True,
+            instance_shares_local_cluster=True,
+            alias_shares_local_cluster=alias is None
+            or _meet(self._clusters(alias), local.clusters),
         )
 
     def _remote(self, channel: Channel, queue: Queue | None, alias: Alias | None) -> Candidate:
@@ -233,10 +243,11 @@ class IbmMq(Policy[IbmMqTables, Put, Candidate]):
             queue,
             alias,
             suspended,
-            False,
-            theirs is None or _meet(ours, theirs),
-            _meet(ours, local),
-            theirs is None or _meet(theirs, local),
+            is_local=False,
+            channel_shares_queue_cluster=theirs is None or _meet(ours, theirs),
+            channel_shares_local_cluster=_meet(ours, local),
+            instance_shares_local_cluster=theirs is None or _meet(theirs, local),
+            alias_shares_local_cluster=alias is None or _meet(self._clusters(alias), local),
         )
 
     def _channels(self) -> list[Channel]:

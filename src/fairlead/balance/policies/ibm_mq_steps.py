@@ -36,6 +36,7 @@ class Candidate:
     channel_shares_queue_cluster: bool
     channel_shares_local_cluster: bool
     instance_shares_local_cluster: bool
+    alias_shares_local_cluster: bool
 
     @property
     def queue_manager(self) -> str:
@@ -80,6 +81,12 @@ def eliminations(*, literal_step_11: bool) -> tuple[Elimination[Put, Candidate],
             "queue manager aliases that are not enabled for put are dropped (IBM's step 2)",
             lambda _, c: c.alias is not None and not c.alias.put_enabled,
             lambda _, c: "put_enabled of the alias is false",
+        ),
+        drop_where(
+            "alias-cluster-not-shared",
+            "aliases in no cluster of the local queue manager are dropped (IBM's step 2)",
+            lambda _, c: not c.alias_shares_local_cluster,
+            lambda _, c: "the alias is in none of the local queue manager's clusters",
         ),
         drop_where(
             "channel-outside-local-clusters",
