@@ -442,6 +442,9 @@ def ibm_channels(random: Random, managers: list[str], play: set[str]) -> list[Ro
     for name, owner in zip(some_names(random, len(owners)), owners, strict=True):
         channel: Row = {"name": name, "queue_manager": owner}
         give(random, channel, OF_CHANNEL & play)
+        if rarely(random):
+            # Away, so that what changes of it must change nothing else.
+            channel["present"] = False
         channels.append(channel)
     return channels
 
@@ -501,6 +504,10 @@ def ibm_mq(random: Random) -> Scenario:
             for _ in range(random.randint(0, 5))
         ),
     ]
+    # A put that names nothing must not be taken for a publication that is bound alike.
+    for publication in [kind for kind in kinds if kind.get("pcf") and kind.get("bind")]:
+        bound_by = ("bind", "producer", "group")
+        kinds.append({name: publication[name] for name in bound_by if name in publication})
     messages = some_messages(random, cluster, kinds)
     targets = ibm_targets(cluster, play)
     return cluster, messages, some_changes(random, cluster, messages, targets)
@@ -530,7 +537,8 @@ def ibm_put(
     if bind:
         maybe(random, message, "producer", one_of("p1", "p2", ""))
         maybe(random, message, "group", one_of("g1", "p1", ""))
-        if rarely(random):
+        # What names no queue has no queue's binding: only its own.
+        if rarely(random) or (kind in ("pcf", "") and yes_or_no(random)):
             message["bind"] = random.choice([a_binding(random), ""])
     return message
 
