@@ -152,11 +152,13 @@ class LocalQueueManager:
     def binding_of(self, message: Row) -> tuple[str, str, str, str] | None:
         """What the message's destination is bound to: its opener, its group or nothing."""
         queue = self.queue_of(message)
+        queue_manager = text(message.get("queue_manager"))
+        if not (queue or queue_manager or is_pcf(message)):
+            return None  # it opens nothing
         bind = text(message.get("bind"))
         if not bind:
             instances = [row for row in self.queues if row["name"] == queue]
             bind = instances[0]["bind"] if instances else "not-fixed"
-        queue_manager = text(message.get("queue_manager"))
         if bind == "on-open":
             return (bind, queue, queue_manager, text(message.get("producer")))
         if bind == "on-group" and text(message.get("group")):

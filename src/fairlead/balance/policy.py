@@ -348,14 +348,24 @@ class Policy(ABC, Generic[T, K, C]):
         """Replay: the outcome of the eliminations for a message that is routed anew."""
         return self.verdict(raw)
 
+    def home(self, raw: Raw) -> Raw | None:
+        """Inside what such messages are bound to each other; None: to nothing, whatever they say.
+
+        All engines ask this.
+        """
+        return ()
+
     def binding(self, raw: Raw, message: Message) -> Raw | None:
         """What the message's destination is bound to, if to anything."""
+        home = self.home(raw)
+        if home is None:
+            return None
         kind = text(message, "bind") or self.bind_default(self.key(raw))
         if kind == ON_OPEN:
-            return (kind, *raw[:2], text(message, "producer"))
+            return (kind, *home, text(message, "producer"))
         group = text(message, "group")
         if kind == ON_GROUP and group:
-            return (kind, *raw[:2], group)
+            return (kind, *home, group)
         return None
 
     def holding(self, raw: Raw) -> frozenset[int]:

@@ -23,8 +23,9 @@ class Bindings:
     said: NDArray[np.int8]
     """What the message itself says, as `code`; NOT_SAID: its queue decides."""
     by_opener: Int64s
+    """NO_KEY for a message that cannot be bound."""
     by_group: Int64s
-    """NO_KEY for a message without a group."""
+    """NO_KEY for a message without a group, too."""
     bound: Int64s
     """The member that each key is bound to, or UNBOUND; kept up to date while routing."""
     free: NDArray[np.bool_]

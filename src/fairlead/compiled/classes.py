@@ -59,18 +59,28 @@ def compressed(codes: Int64s) -> tuple[Int64s, Int64s]:
     return distinct, place[codes]
 
 
-def homes(plan: Plan, codes: Int32s) -> Int64s:
-    """By the row: a number of the cluster and queue inside which it can be bound."""
-    whose: dict[tuple[str, Raw], int] = {}
-    places = [whose.setdefault((each.cluster, each.raw[:2]), len(whose)) for each in plan.classes]
-    return np.array(places, np.int64)[codes]
+def homes(plan: Plan) -> list[int]:
+    """By the class: a number of the cluster, and of what in it binds such messages to each other.
+
+    NO_KEY where they cannot be bound.
+    """
+    numbers: dict[tuple[str, Raw], int] = {}
+    found = []
+    for each in plan.classes:
+        policy = plan.policies.get(each.cluster)
+        home: Raw | None = None
+        if policy is not None and policy.binds and not each.control:
+            home = policy.home(each.raw)
+        at = (each.cluster, home or ())
+        found.append(NO_KEY if home is None else numbers.setdefault(at, len(numbers)))
+    return found
 
 
 def bindings(messages: pa.Table, plan: Plan, codes: Int32s) -> Bindings | None:
     """What each row may be bound by."""
     if not plan.binds or not len(messages):
         return None
-    home = homes(plan, codes)
+    home = np.array(homes(plan), np.int64)[codes]
     said = np.full(len(messages), NOT_SAID, np.int8)
     if "bind" in plan.heeds:
         bind, words = coded(messages, "bind")
@@ -78,11 +88,10 @@ def bindings(messages: pa.Table, plan: Plan, codes: Int32s) -> Bindings | None:
     keys: list[Int64s] = []
     for name in ("producer", "group"):
         indices, words = coded(messages, name)
-        _, key = compressed(home * len(words) + indices)
+        _, key = compressed(np.maximum(home, 0) * len(words) + indices)
         key += sum(int(each.max()) + 1 for each in keys)
-        if name == "group":
-            key = np.where(np.array([not word for word in words], np.bool_)[indices], NO_KEY, key)
-        keys.append(key)
+        named = np.array([name == "producer" or bool(word) for word in words], np.bool_)
+        keys.append(np.where((home != NO_KEY) & named[indices], key, NO_KEY))
     size = max(int(each.max()) for each in keys) + 1
     free = np.ones(len(messages), np.bool_)
     return Bindings(said, keys[0], keys[1], np.full(size, UNBOUND, np.int64), free)

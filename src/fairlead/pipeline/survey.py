@@ -12,6 +12,8 @@ from pyspark.sql import functions as F
 
 from fairlead.balance.message import SET_PRIORITY
 from fairlead.balance.policy import Policy, Raw
+from fairlead.compiled.bindings import NO_KEY
+from fairlead.compiled.classes import homes
 from fairlead.compiled.router import MessageClass, Plan, Router
 from fairlead.pipeline.accept import text
 from fairlead.pipeline.blocks import PIECE, Blocks, version
@@ -201,10 +203,11 @@ def verdicts(plan: Plan) -> Iterable[Sequence[Any]]:
     says of that itself counts, epoch: how often bindings may have ended by then).
     """
     epochs: dict[int, Epochs] = {}
+    bound = homes(plan)
     for at, policies in plan.versions():
         for code, each in enumerate(plan.classes):
             policy = policies.get(each.cluster)
-            if policy is None or each.control or not policy.binds:
+            if policy is None or bound[code] == NO_KEY:
                 yield (at, code, False, "", False, 0)
             else:
                 # Where a binding can end, one that finds nobody may still be bound to somebody.

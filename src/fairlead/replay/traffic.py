@@ -8,8 +8,8 @@ from typing import Final, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from fairlead.balance.rules.keyed import NO_KEY
-from fairlead.compiled.bindings import Bindings
+from fairlead.balance.rules.keyed import NO_KEY as WITHOUT
+from fairlead.compiled.bindings import NO_KEY, Bindings
 from fairlead.compiled.classes import homes, keyed_by
 from fairlead.compiled.kernels import Int32s, Int64s
 from fairlead.compiled.router import Plan
@@ -87,7 +87,7 @@ class Lanes:
 
 
 def _keys(piece: pa.RecordBatch, plan: Plan, codes: Int32s) -> Int64s:
-    found = np.full(len(codes), NO_KEY, np.int64)
+    found = np.full(len(codes), WITHOUT, np.int64)
     for name in dict.fromkeys(plan.keyed.values()):
         mine = keyed_by(name, plan, codes)
         found[mine] = np.asarray(piece.column(KEY_OF + name))[mine]
@@ -106,11 +106,11 @@ def _bindings(
     if not plan.binds:
         return None
     n = len(codes)
-    home = homes(plan, codes)
-    nobody = np.zeros(n, np.int64)
-    by_opener = 2 * bonds[0].of(home, nobody if openers is None else openers)
-    by_group = nobody - 1 if groups is None else bonds[1].of(home, groups)
-    by_group = np.where(by_group < 0, by_group, 2 * by_group + 1)
+    home = np.array(homes(plan), np.int64)[codes]
+    by_opener = 2 * bonds[0].of(home, np.zeros(n, np.int64) if openers is None else openers)
+    by_opener = np.where(home == NO_KEY, NO_KEY, by_opener)
+    by_group = np.full(n, NO_KEY) if groups is None else bonds[1].of(home, groups)
+    by_group = np.where((home == NO_KEY) | (by_group == NO_KEY), NO_KEY, 2 * by_group + 1)
     said = np.zeros(n, np.int8)
     if "bind" in piece.schema.names and "bind" in plan.heeds:
         coded = piece.column("bind").dictionary_encode()

@@ -136,6 +136,11 @@ class IbmMq(Policy[IbmMqTables, Put, Candidate]):
         sent = frozenset(part for part in already_sent.split(";") if part)
         return Put(queue, queue_manager, via_cluster_channel == "true", pcf == "true", sent)
 
+    def home(self, raw: Raw) -> Raw | None:
+        """The names that it gave; what names nothing, and is no publication, opens nothing."""
+        queue, queue_manager, _, pcf, _ = raw
+        return (queue, queue_manager) if queue or queue_manager or pcf == "true" else None
+
     def bind_default(self, key: Put) -> str:
         for ref, each in self.objects.items():
             if ref.kind == QUEUE and ref.name == key.queue:
