@@ -13,6 +13,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from fairlead.balance.message import ON_GROUP, ON_OPEN
+from fairlead.compiled.classes import homes
 from fairlead.compiled.router import Plan
 from fairlead.pipeline.accept import text
 from fairlead.pipeline.blocks import Blocks
@@ -67,12 +68,7 @@ def keyed(rows: DataFrame, plan: Plan) -> DataFrame:
         f"{VERSION} int, {CLASS} int, {OK} boolean, {DEFAULT} string, {HEEDED} boolean, "
         f"{EPOCH} int",
     )
-    homes: dict[object, int] = {}
-    whose = [
-        (code, homes.setdefault((each.cluster, each.raw[:2]), len(homes)))
-        for code, each in enumerate(plan.classes)
-    ]
-    owners = spark.createDataFrame(whose, f"{CLASS} int, {WHOSE} int")
+    owners = spark.createDataFrame(list(enumerate(homes(plan))), f"{CLASS} int, {WHOSE} int")
     joined = rows.join(F.broadcast(table), [VERSION, CLASS]).join(F.broadcast(owners), CLASS)
     said = text(rows, "bind")
     kind = F.when((said != "") & F.col(HEEDED), said).otherwise(F.col(DEFAULT))
