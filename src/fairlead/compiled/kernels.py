@@ -15,6 +15,9 @@ import numba
 import numpy as np
 from numpy.typing import NDArray
 
+from fairlead.balance.own import OwnChoice
+from fairlead.compiled.stamp import stamp
+
 Int64s = NDArray[np.int64]
 Int32s = NDArray[np.int32]
 
@@ -26,17 +29,33 @@ def kernels(module: ModuleType) -> SimpleNamespace:
     for function in module.COMPILED:  # some come from a module that several rules share
         names |= function.__globals__
     names |= vars(module)
+    of_a_user: OwnChoice | None = names.get("OWN")
+    state = () if of_a_user is None else (of_a_user.start,)
     found = {}
     for function in module.COMPILED:
-        bound = FunctionType(function.__code__, names, function.__name__)
-        bound.__module__ = module.__name__
-        bound.__qualname__ = function.__qualname__
-        names[function.__name__] = found[function.__name__] = compiled(bound)
+        own = bound(function, names)
+        own.__module__ = module.__name__
+        names[function.__name__] = found[function.__name__] = compiled(
+            own, *module.COMPILED, *state
+        )
     return SimpleNamespace(**found)
 
 
-def compiled(function: Callable[..., Any]) -> Any:  # noqa: ANN401 - Numba's dispatcher
-    """The function compiled, from disk where it was before and there is a disk to write to."""
+def bound(function: Callable[..., Any], names: dict[str, Any]) -> FunctionType:
+    """The function with these names around it."""
+    found = FunctionType(function.__code__, names, function.__name__)
+    found.__module__ = function.__module__
+    found.__qualname__ = function.__qualname__
+    return found
+
+
+def compiled(function: Any, *more: Any) -> Any:  # noqa: ANN401 - functions, Numba's dispatcher
+    """The function compiled, from disk where it was before and there is a disk to write to.
+
+    On disk it has a name of its own for all that it is made of. `more`: what tells its arguments'
+    types, or is told by them.
+    """
+    function.__qualname__ += f"_{stamp(function, *more)}"
     try:
         return numba.njit(cache=True)(function)
     except (RuntimeError, OSError):

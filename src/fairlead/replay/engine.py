@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import cache
-from pathlib import Path
-from types import FunctionType, ModuleType, SimpleNamespace
+from types import ModuleType, SimpleNamespace
 from typing import Any, Final
-from zlib import crc32
 
 import numba
 
@@ -16,7 +14,7 @@ from fairlead.balance.rules.keyed import KeyedRule
 from fairlead.balance.rules.own_rule import OwnRule
 from fairlead.balance.rules.rule import Rule
 from fairlead.compiled import borrowed
-from fairlead.compiled.kernels import compiled, kernels
+from fairlead.compiled.kernels import bound, compiled, kernels
 from fairlead.replay import events, flow
 
 ASKED: Final = ("choose", "completed", "returned")
@@ -37,13 +35,12 @@ def flow_engine(rule: Rule) -> SimpleNamespace:
 
 @cache
 def _compiled(kernel: ModuleType, module: ModuleType, kind: type[Rule]) -> SimpleNamespace:
-    suffix = f"_{module.__name__.rpartition('.')[2]}_{_stamp(kernel, module)}"
     found = SimpleNamespace(**_base(kernel))
     make: Callable[..., Any] = numba.njit
     if not issubclass(kind, OwnRule):
         make = compiled
         found.state_of = borrowed.views_of  # a stranger's source may ask more of an array
-    _bind(kernel, vars(found), _asked(module, vars(kernels(module))), kind, suffix, make)
+    _bind(kernel, vars(found), _asked(module, vars(kernels(module))), kind, make)
     return found
 
 
@@ -52,8 +49,7 @@ def _base(kernel: ModuleType) -> dict[str, Any]:
     """What does not depend on a rule, compiled."""
     names = _plain_base(kernel)
     for function in kernel.BASE:
-        renewed = _renewed(function, names, f"_{_stamp(kernel)}")
-        names[function.__name__] = compiled(renewed)
+        names[function.__name__] = compiled(bound(function, names))
     return names
 
 
@@ -70,7 +66,7 @@ def plain(kernel: ModuleType, rule: Rule) -> SimpleNamespace:
     for name in LENDING:
         setattr(found, name, lambda lent: lent)
     own = _asked(rule.module, vars(rule.module))
-    _bind(kernel, vars(found), own, type(rule), "", lambda function: function)
+    _bind(kernel, vars(found), own, type(rule), lambda function: function)
     return found
 
 
@@ -88,7 +84,6 @@ def _bind(
     names: dict[str, Any],
     own: Mapping[str, Any],
     kind: type[Rule],
-    suffix: str,
     make: Callable[..., Any],
 ) -> None:
     ask: Callable[..., Any] = kernel.CHOSEN[0]
@@ -96,34 +91,8 @@ def _bind(
         ask = kernel.CHOSEN[1]
     elif issubclass(kind, OwnRule):
         ask = kernel.CHOSEN[2]
-    nothing = make(_renewed(events.nothing, names, suffix))
+    nothing = make(bound(events.nothing, names))
     names |= {"completed": nothing, "returned": nothing, **own}
-    names["chosen"] = make(_renewed(ask, names, suffix))
+    names["chosen"] = make(bound(ask, names))
     for function in kernel.OF_A_RULE:
-        names[function.__name__] = make(_renewed(function, names, suffix))
-
-
-def _renewed(function: Any, names: dict[str, Any], suffix: str) -> Any:  # noqa: ANN401
-    """The function with these names around it, under a name of its own in the cache."""
-    found = FunctionType(function.__code__, names, function.__name__)
-    found.__module__ = function.__module__
-    found.__qualname__ = f"{function.__qualname__}{suffix}"
-    return found
-
-
-@cache
-def _stamp(kernel: ModuleType, *more: ModuleType) -> str:
-    """A word for the sources and the constants: what is compiled of one holds those of others."""
-    functions = (*kernel.CHOSEN, *kernel.BASE, *kernel.OF_A_RULE)
-    files = {borrowed.__file__, *(function.__code__.co_filename for function in functions)}
-    files |= {path for module in more if (path := getattr(module, "__file__", None))}
-    found = 0
-    for path in sorted(files):
-        found = crc32(Path(path).read_bytes(), found)
-    constants = {
-        (name, value)
-        for function in functions
-        for name in function.__code__.co_names
-        if isinstance(value := function.__globals__.get(name), int | tuple)
-    }
-    return f"{crc32(repr(sorted(constants)).encode(), found):08x}"
+        names[function.__name__] = make(bound(function, names))
