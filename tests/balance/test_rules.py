@@ -102,6 +102,27 @@ def test_advance_in_parts_is_advance_at_once(
     assert one_by_one(pieces, members, 60) == one_by_one(whole, members, 60)
 
 
+def test_advance_among_very_many_keeps_who_was_used_when() -> None:
+    """The last one was used before all others are, once each: so it is next, then they in turn."""
+    size = 300
+    rule = LeastServed([1] * size, recency=True)
+    rule.served(size - 1)
+    rule.advance(list(range(size)), size - 1)
+    assert one_by_one(rule, list(range(size)), size) == [size - 1, *range(size - 1)]
+
+
+@given(st.lists(st.integers(1, 3), min_size=257, max_size=300), st.integers(0, 700), st.data())
+@settings(max_examples=20)
+def test_advance_among_very_many_is_so_many_choices(weights: list[int], n: int, data: Any) -> None:
+    stepped = LeastServed(weights, recency=True)
+    members = list(range(len(weights)))
+    one_by_one(stepped, members, data.draw(st.integers(0, 300)))
+    skipped = stepped.copy()
+    one_by_one(stepped, members, n)
+    skipped.advance(members, n)
+    assert one_by_one(skipped, members, 300) == one_by_one(stepped, members, 300)
+
+
 @given(rule=arbitrary(), data=st.data(), n=st.integers(0, 120))
 @SEVERAL
 def test_upcoming_is_so_many_choices(rule: LeastServed, data: Any, n: int) -> None:

@@ -141,6 +141,17 @@ def test_files_and_partitions_do_not_matter(spark: SparkSession, tmp_path: Path)
     assert len(digests) == 1
 
 
+def test_files_that_touch_in_one_instant_are_one_order(spark: SparkSession, tmp_path: Path) -> None:
+    """Between the last row of the first file and itself stands the first row of the second."""
+    files = {"1": (["z", "b"], [0, 1]), "2": (["a", "y"], [1, 2])}
+    for name, (ids, times) in files.items():
+        pq.write_table(pa.table({"id": ids, "time": times}), tmp_path / f"{name}.parquet")
+    turns = Cluster.of("round-robin", destination=[{"name": "A"}, {"name": "B"}])
+    frame = read(spark, str(tmp_path))
+    found, _ = deliver(spark, frame, tmp_path / "out", [turns], changes=[], as_in_files=True)
+    assert {row[0]: row[1] for row in found} == {"z": "A", "a": "B", "b": "A", "y": "B"}
+
+
 def test_many_blocks_are_one_order(spark: SparkSession) -> None:
     """Blocks are cut only where there are enough messages to sample."""
     table = shuffled(9_000, seed=4)

@@ -13,7 +13,7 @@ from pyspark.errors import PythonException, SparkRuntimeException
 from pyspark.sql import DataFrame, Row, SparkSession
 
 from fairlead import Change, Cluster, route
-from fairlead.comparison import Queue
+from fairlead.comparison import Queue, Waits
 from fairlead.compiled.router import Plan
 from fairlead.errors import MessageError
 from fairlead.pipeline.columns import BLOCK, SCENARIO
@@ -28,7 +28,7 @@ from fairlead.pipeline.replay import (
     simulated,
     together,
 )
-from fairlead.pipeline.waits import groups_of, queues_of
+from fairlead.pipeline.waits import begun_with, groups_of, queues_of, waits_of
 from fairlead.replay.table import replay as in_memory
 
 SECOND = 1_000_000
@@ -353,6 +353,21 @@ def test_a_copy_to_another_destination_does_not_overtake(spark: SparkSession) ->
     names = [SCENARIO, "id", "time", "group", "outcome", "start"]
     written = spark.createDataFrame(rows, names)
     assert groups_of(written, fans_out=True) == {0: (1, 0), 1: (2, 1)}
+
+
+def test_a_quantile_is_a_wait_that_enough_messages_had_at_most(spark: SparkSession) -> None:
+    """Of 3 waits the second is that of a half, and the last of nine tenths; of 10 the ninth is."""
+    three, ten = [0.0, 1.0, 2.0], [k / 1.0 for k in range(10)]
+    rows = [(k, 1, wait) for k, waits in enumerate((three, ten)) for wait in waits]
+    names = [SCENARIO, "attempt", "wait"]
+    written = spark.createDataFrame(rows, names).selectExpr(
+        "*", "'routed' outcome", "0.0 time", "wait start"
+    )
+    found = waits_of(begun_with(written, dated=False))
+    assert found == {
+        (0, "all"): [Waits("", 3, 1.0, 1.0, 2.0, 2.0, 2.0)],
+        (1, "all"): [Waits("", 10, 4.5, 4.0, 8.0, 9.0, 9.0)],
+    }
 
 
 def test_a_queue_is_the_mean_of_each_bin(spark: SparkSession) -> None:
