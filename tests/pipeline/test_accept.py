@@ -1,14 +1,18 @@
 """Times and services as numbers: however they come, they are the same whole microseconds."""
 
+from datetime import UTC, datetime
 from decimal import ROUND_HALF_UP, Decimal
 
 import numpy as np
 import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
-from pyspark.sql.types import DoubleType
+from pyspark.sql.types import DoubleType, StringType
 
-from fairlead.compiled.columns import micros
+from fairlead import Cluster, route
+from fairlead.compiled.columns import micros, times_of
+from fairlead.config.changes import micros as of_a_change
+from fairlead.errors import MessageError
 from fairlead.pipeline.accept import time_of
 
 AT_SEVEN_DIGITS = (0.0000005, 1.0000005, 12345.6789005, 4503599627.3704955, 1732000000.1234565)
@@ -47,3 +51,97 @@ def test_a_floating_point_number_is_the_decimal_that_it_is_written_as(spark: Spa
 def test_what_is_no_time_is_none(spark: SparkSession, seconds: float | None) -> None:
     table = spark.createDataFrame([(seconds,)], "time double")
     assert table.select(time_of(DoubleType()).alias("micros")).collect()[0]["micros"] is None
+
+
+def at(*moment: int) -> int:
+    return int(datetime(*moment, tzinfo=UTC).timestamp() * 1_000_000)  # type: ignore[misc,arg-type]
+
+
+NOON = at(2026, 11, 21, 12, 30)
+READ = {
+    "2026-11-21": at(2026, 11, 21),
+    "2026-1-5": at(2026, 1, 5),
+    "2026-11-21T12:30": NOON,
+    "2026-11-21 12:30": NOON,
+    "2026-11-21T12:30Z": NOON,
+    "2026-11-21T12:30+01": NOON - 3_600_000_000,
+    "2026-11-21 12:30:00": NOON,
+    " 2026-11-21 12:30:00\t": NOON,
+    " 2026-11-21 ": at(2026, 11, 21),
+    "2026-11-21 9:5:3": at(2026, 11, 21, 9, 5, 3),
+    "2026-11-21T12:30:00.5Z": NOON + 500_000,
+    "2026-11-21T12:30:00.123456789": NOON + 123_456,
+    "2026-11-21 12:30:00 UTC": NOON,
+    "2026-11-21 12:30:00GMT": NOON,
+    "2026-11-21 12:30:00 +0100": NOON - 3_600_000_000,
+    "2026-11-21T12:30:00-1:30": NOON + 5_400_000_000,
+    "2026-11-21T12:30:00+18:00": NOON - 64_800_000_000,
+    "0001-01-01T00:00:00Z": -62_135_596_800_000_000,
+    "9999-12-31T23:59:59.999999Z": 253_402_300_799_999_999,
+    "2026": 2_026_000_000,
+    "1e3": 1_000_000_000,
+    " 5. ": 5_000_000,
+    "-.5": -500_000,
+    "0.0000005": 1,
+    "0.0000004999999999": 1,
+    "0.0000004": 0,
+}
+NO_TIMES = (
+    # A day, a month or minutes would have to be made up.
+    *("12:30", "12:30:00", "T12:30", "T12:30:00.5", "12:30:00Z", "23:59:59+14:00"),
+    *("2026-11", "2026-11-21T", "2026-11-21T12", "2026-11-21 12", "2026-11-21T12Z"),
+    *("now", "today", "yesterday", "tomorrow", "epoch", "current_timestamp", "noon"),
+    # These zones have hours that are there twice, or names that mean several.
+    *("2026-11-21 12:30:00 Europe/Berlin", "2026-11-21 12:30:00 PST", "2026-11-21 12:30:00 IST"),
+    *("2026-11-21 12:30:00 UTC+1", "2026-11-21T12:30:00[UTC]", "2026-11-21T12:30:00z"),
+    *("2026-11-21+01:00", "2026-11-21Z", "2026-11-21T12:30:00+18:30", "2026-11-21T12:30:00+1:99"),
+    # Other orders, other calendars, and what no clock shows.
+    *("2026/11/21", "21.11.2026", "11/21/2026", "2026-W47-6", "20261121T123000", "12026-11-21"),
+    *("0000-01-01", "2026-02-30", "2026-13-01", "2026-11-21T24:00:00", "2026-11-21T23:59:60"),
+    *("2026-11-21T12:30:00,5", "2026-11-21T12:30:00.", "2026-11-21T12:30.5"),
+    *("2026-11-21  12:30:00", "2026-11-21\n12:30:00", "+2026-11-21"),
+    *("", " ", "1_000", "0x10", "1d", "nan", "inf", "1e300", "9000000000001", "\u00a05", "5 5"),
+)
+
+
+def test_a_text_is_the_same_time_on_spark_in_memory_and_in_the_changes(spark: SparkSession) -> None:
+    """And it is the same tomorrow: nothing of it is taken from the day of the run."""
+    expected: dict[str, int | None] = {**READ, **dict.fromkeys(NO_TIMES)}
+    frame = spark.createDataFrame([(text,) for text in expected], "time string")
+    before = spark.conf.get("spark.sql.session.timeZone")
+    spark.conf.set("spark.sql.session.timeZone", "America/New_York")
+    try:
+        rows = frame.select("time", time_of(StringType()).alias("micros")).collect()
+    finally:
+        spark.conf.set("spark.sql.session.timeZone", str(before))
+    assert {row["time"]: row["micros"] for row in rows} == expected
+    assert {text: of_a_change(text) for text in expected} == expected
+    assert times_of(pa.table({"time": list(READ)})).tolist() == list(READ.values())
+    assert times_of(pa.table({"time": pa.array(READ).dictionary_encode()})).tolist() == [
+        *READ.values()
+    ]
+
+
+@pytest.mark.parametrize("text", NO_TIMES)
+def test_in_memory_a_text_that_is_no_time_is_refused(text: str) -> None:
+    messages = pa.table({"id": ["a", "b"], "time": ["2026-11-21", text]})
+    found = repr(text) if text else "nothing"
+    with pytest.raises(MessageError) as caught:
+        route(messages, Cluster.of("round-robin", destination=[{"name": "A"}]))
+    allowed = "a timestamp, or a number of seconds"
+    assert str(caught.value) == f"messages: time: found {found}, allowed: {allowed}"
+
+
+@pytest.mark.parametrize(
+    "column",
+    [pa.array([True]), pa.array([1], pa.duration("s")), pa.array([1], pa.time64("us"))],
+    ids=lambda column: str(column.type),
+)
+def test_in_memory_a_column_of_another_type_is_refused(column: pa.Array) -> None:
+    with pytest.raises(MessageError, match=f"time: found {column.type}".replace("[", r"\[")):
+        times_of(pa.table({"time": column}))
+
+
+def test_in_memory_a_date_is_its_midnight() -> None:
+    days = pa.array([20_778], pa.int32())
+    assert times_of(pa.table({"time": days.cast(pa.date32())})).tolist() == [at(2026, 11, 21)]

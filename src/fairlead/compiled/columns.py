@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
-from decimal import ROUND_HALF_UP, Decimal
+from collections.abc import Callable, Collection, Sequence
+from decimal import Decimal
 from typing import Any, Final
 
 import numpy as np
@@ -12,17 +12,19 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from fairlead.balance.message import CONTRADICTIONS, DECISION, SPELLED_ALIKE, WORDS
+from fairlead.balance.objects import shown
 from fairlead.compiled.kernels import Int64s
 from fairlead.compiled.order import in_order
 from fairlead.compiled.router import Plan
 from fairlead.compiled.unique import all_different
-from fairlead.config.changes import LATEST, MICROS
+from fairlead.config.changes import LATEST, MICROS, TIMES, in_micros, number
+from fairlead.config.changes import micros as micros_of
 from fairlead.errors import MessageError
 
+TEXTS = (pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view)
+NUMBERS = (pa.types.is_integer, pa.types.is_floating, pa.types.is_decimal, pa.types.is_null)
 KEY_TYPES = (
-    pa.types.is_string,
-    pa.types.is_large_string,
-    pa.types.is_string_view,
+    *TEXTS,
     pa.types.is_integer,
     pa.types.is_boolean,
     pa.types.is_null,
@@ -31,8 +33,11 @@ FINE: Final = 1 << 31
 """Seconds below which floating point puts microseconds less than 0.245 from what is written."""
 NEAR: Final = 0.25
 """So far from a whole number they can be no other one; else decimals tell, which take long."""
-NANO: Final = Decimal("1e-9")
 LONGEST_SERVICE = 4_000_000_000
+ALLOWED: Final = {
+    "time": TIMES,
+    "service_time": f"a number of seconds from 0 to {LONGEST_SERVICE}",
+}
 
 
 def check(messages: pa.Table, heeded: Collection[str], *, trust_ids: bool) -> None:
@@ -77,9 +82,7 @@ def _check_words(messages: pa.Table, heeded: Collection[str]) -> None:
 def check_keys(messages: pa.Table, plan: Plan) -> None:
     """Refuse keys that engines would spell otherwise. Raises MessageError."""
     for name in plan.keyed.values():
-        kind = messages.schema.field(name).type
-        if pa.types.is_dictionary(kind):
-            kind = kind.value_type
+        kind = _plain(messages.schema.field(name).type)
         if not any(known(kind) for known in KEY_TYPES):
             raise MessageError(f"messages: {name}: found {kind}, allowed: {SPELLED_ALIKE}")
 
@@ -96,43 +99,74 @@ def times_of(messages: pa.Table) -> Int64s:
     column = messages.column("time")
     if column.null_count:
         raise MessageError("messages: time: found nothing in a row")
-    if pa.types.is_timestamp(column.type):
-        found = column.cast(pa.timestamp("us", column.type.tz), safe=False).cast(pa.int64())
+    if _is_text(column.type):
+        return _read(messages, "time", micros_of)
+    kind = dates(messages)
+    if kind is not None:
+        found = column.cast(kind, safe=False).cast(pa.int64())
         return np.asarray(found.to_numpy(), np.int64)
     return micros(messages, "time")
+
+
+def dates(messages: pa.Table) -> pa.DataType | None:
+    """The type of the times where they are dates, in microseconds; None where they are numbers."""
+    kind = messages.schema.field("time").type
+    if pa.types.is_timestamp(kind):
+        return pa.timestamp("us", kind.tz)
+    if pa.types.is_date(kind):
+        return pa.timestamp("us")
+    if _is_text(kind) and all(number(word) is None for word in coded(messages, "time")[1]):
+        return pa.timestamp("us", "UTC")
+    return None
+
+
+def _is_text(kind: pa.DataType) -> bool:
+    return any(known(_plain(kind)) for known in TEXTS)
+
+
+def _plain(kind: pa.DataType) -> pa.DataType:
+    return kind.value_type if pa.types.is_dictionary(kind) else kind
+
+
+def _read(messages: pa.Table, name: str, read: Callable[[str], int | None]) -> Int64s:
+    """Texts that are times or numbers, as the changes are read and as Spark reads them."""
+    codes, words = coded(messages, name)
+    found = [read(word) for word in words]
+    if None in found:
+        word = words[found.index(None)]
+        raise MessageError(f"messages: {name}: found {shown(word)}, allowed: {ALLOWED[name]}")
+    return np.array(found, np.int64)[codes]
+
+
+def _seconds(word: str) -> int | None:
+    found = number(word)
+    return None if found is None else in_micros(found)
 
 
 def micros(messages: pa.Table, name: str) -> Int64s:
     """A number of seconds as whole microseconds."""
     column = messages.column(name)
+    column = column.cast(_plain(column.type))
     if pa.types.is_integer(column.type):
         whole = np.asarray(column.cast(pa.int64()).to_numpy(), np.int64)
         _check_range(name, whole)
         return whole * MICROS
-    try:
-        numbers = pc.fill_null(column.cast(pa.float64()), float("nan"))
-    except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
-        raise MessageError(
-            f"messages: {name}: found {column.type}, allowed: a timestamp, or a number of seconds "
-            f"({error})"
-        ) from None
+    if _is_text(column.type):
+        return _read(messages, name, _seconds)
+    if not any(known(column.type) for known in NUMBERS):
+        raise MessageError(f"messages: {name}: found {column.type}, allowed: {ALLOWED[name]}")
+    numbers = pc.fill_null(column.cast(pa.float64()), float("nan"))
     seconds = np.asarray(numbers.to_numpy())
     if not np.isfinite(seconds).all():
-        raise MessageError(f"messages: {name}: found something that is no number")
+        raise MessageError(f"messages: {name}: found no number, allowed: {ALLOWED[name]}")
     _check_range(name, seconds)
     about = seconds * MICROS
     whole = np.rint(about)
     found: Int64s = whole.astype(np.int64)
     sure = (np.abs(seconds) < FINE) & (np.abs(about - whole) <= NEAR)
     for row in np.flatnonzero(~sure):
-        found[row] = exact_micros(float(seconds[row]))
+        found[row] = in_micros(Decimal(repr(float(seconds[row]))))
     return found
-
-
-def exact_micros(seconds: float) -> int:
-    """Microseconds of a number as it is written, to nine digits, halves away from zero."""
-    written = Decimal(repr(seconds)).quantize(NANO, ROUND_HALF_UP)
-    return int((written * MICROS).quantize(Decimal(1), ROUND_HALF_UP))
 
 
 def _check_range(name: str, seconds: NDArray[Any]) -> None:
@@ -166,7 +200,7 @@ def services_of(messages: pa.Table, *, needed: bool) -> Int64s | None:
         return None
     if not needed:
         # Not given is allowed where nobody asks; what is given must still be sensible.
-        messages = messages.filter(pc.is_valid(messages.column("service_time")))
+        messages = messages.filter(pc.not_equal(text(messages, "service_time"), ""))
     found = micros(messages, "service_time")
     if len(found) and not 0 <= found.min() <= found.max() <= LONGEST_SERVICE * MICROS:
         raise MessageError(

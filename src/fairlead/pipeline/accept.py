@@ -23,7 +23,7 @@ from pyspark.sql.types import (
 from fairlead.balance.message import CONTRADICTIONS, SET_PRIORITY, WHOLE_NUMBERS, WORDS
 from fairlead.compiled.columns import FINE, LONGEST_SERVICE, NEAR
 from fairlead.compiled.router import Plan
-from fairlead.config.changes import LATEST, MICROS
+from fairlead.config.changes import BLANK, LATEST, MICROS, TIMES, TIMESTAMP
 from fairlead.errors import MessageError
 from fairlead.pipeline.columns import ID, KEY, MALFORMED, REASON, SERVICE, TIME, quoted
 
@@ -42,7 +42,7 @@ def accept(messages: DataFrame, *plans: Plan, worked: bool = False) -> DataFrame
     reasons: list[Column] = _malformed() if MALFORMED in kinds else []
     reasons += [
         _when(~said(messages, "id"), F.lit("id: found nothing, allowed: a text")),
-        _when(time.isNull(), _found("time", "a timestamp, or a number of seconds")),
+        _when(time.isNull(), _found("time", TIMES)),
     ]
     key = time
     if "position" in kinds:
@@ -168,13 +168,21 @@ def time_of(kind: DataType, name: str = "time") -> Column:
     seconds = _micros(name, kind)
     if isinstance(kind, NumericType):
         return seconds
-    # A text without a zone is UTC, as in the changes, whatever the caller's session is set to.
-    return F.coalesce(
-        seconds,
-        F.unix_micros(F.expr(f"try_cast(concat({name}, 'Z') as timestamp)")),
-        F.unix_micros(F.expr(f"try_cast(concat({name}, 'T00:00:00Z') as timestamp)")),
-        F.unix_micros(F.expr(f"try_cast({name} as timestamp)")),
-    )
+    return F.coalesce(seconds, F.when(_is_timestamp(name), _timestamp(name)))
+
+
+def _is_timestamp(name: str) -> Column:
+    """Whether a text is one; Spark itself would complete a time of day by the day of the run."""
+    return F.btrim(name, F.lit(BLANK)).rlike(f"^(?:{TIMESTAMP})$")
+
+
+def _timestamp(name: str) -> Column:
+    """Microseconds of a text that is a timestamp; null where there is no such moment."""
+    text = F.btrim(name, F.lit(BLANK))
+    # Spark wants seconds before a zone; and without a zone it would take that of the session.
+    whole = F.regexp_replace(text, r"([T ]\d{1,2}:\d{1,2}) ?(?=[A-Z+-])", "$1:00")
+    ways = [F.concat(text, F.lit(end)) for end in ("Z", "T00:00:00Z", ":00Z")]
+    return F.coalesce(*(F.unix_micros(each.try_cast("timestamp")) for each in (*ways, whole)))
 
 
 def _without_zone(name: str) -> Column:

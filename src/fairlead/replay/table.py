@@ -16,6 +16,7 @@ from fairlead.compiled.columns import (
     check,
     check_keys,
     coded,
+    dates,
     order_of,
     services_of,
     spelled,
@@ -50,7 +51,7 @@ def replay(
 
     Returns a row for each attempt of each message, in the order of the messages, then by attempt,
     with `destination`, `address`, `outcome`, `sequence`, `attempt` and `reader` (from 1), `start`,
-    `finish` (of the type of `time` if that is a timestamp, else seconds) and `wait` (seconds,
+    `finish` (timestamps if `time` has dates, else seconds) and `wait` (seconds,
     until the start, or until it was taken away) added. What still waits at the end has neither.
     Raises ConfigError, ChangeError, RuleError and MessageError.
     """
@@ -221,8 +222,8 @@ def _told(messages: pa.Table, plan: Plan, told: Told) -> pa.Table:
 
 def _moments(messages: pa.Table, times: Int64s) -> pa.Array:
     """Times as the table's own are given: timestamps, or numbers of seconds."""
-    kind = messages.schema.field("time").type
+    kind = dates(messages)
     mask = times == NEVER
-    if pa.types.is_timestamp(kind):
-        return pa.array(times, mask=mask).cast(pa.timestamp("us", kind.tz))
-    return pa.array(times / MICROS, mask=mask)
+    if kind is None:
+        return pa.array(times / MICROS, mask=mask)
+    return pa.array(times, mask=mask).cast(kind)
