@@ -1,7 +1,6 @@
 import pyarrow as pa
 
-from fairlead import load_clusters, route
-from fairlead.config.changes import load_changes
+from fairlead import load_changes, load_clusters, route
 
 messages = pa.table(
     {

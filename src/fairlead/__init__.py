@@ -18,10 +18,10 @@ if TYPE_CHECKING:
     from fairlead.balance.journal import JournalRow
     from fairlead.balance.own import OwnChoice, OwnElimination
     from fairlead.compiled.table import route
-    from fairlead.config.changes import load_changes
     from fairlead.config.clusters import load_clusters
     from fairlead.order.agenda import Agenda, Work
     from fairlead.order.outlook import Outlook, Standing
+    from fairlead.pipeline.changes import load_changes
     from fairlead.pipeline.dispatch import dispatch, rejected
     from fairlead.pipeline.session import session
 
@@ -43,7 +43,7 @@ _PLACES = {
     "dispatch": "fairlead.pipeline.dispatch",
     "drop_where": "fairlead.balance.elimination",
     "keep_highest": "fairlead.balance.elimination",
-    "load_changes": "fairlead.config.changes",
+    "load_changes": "fairlead.pipeline.changes",
     "load_clusters": "fairlead.config.clusters",
     "rejected": "fairlead.pipeline.dispatch",
     "route": "fairlead.compiled.table",

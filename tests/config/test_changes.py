@@ -9,6 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+import fairlead
 from fairlead import Balancer, Change, Cluster
 from fairlead.config.changes import load_changes, micros
 from fairlead.errors import ChangeError
@@ -56,6 +57,9 @@ def refused(file: Path) -> str:
         (HEADER + "1,A,,1\n", ":2: attribute: found nothing, allowed: a text"),
         (HEADER + "1,A,weight,1,2\n", ":2: found more values than columns"),
         (HEADER + '1,A,weight,"1\n', "not CSV: "),
+        (HEADER + "12:30,A,weight,1\n", ":2: time: found '12:30', allowed: a timestamp, or"),
+        ("time,target,attribute,value,value\n", ":1: column 'value': found 2 times, allowed: once"),
+        ("time,target,time,attribute,time\n", ":1: column 'time': found 3 times, allowed: once"),
     ],
 )
 def test_bad_csv(tmp_path: Path, body: str, told: str) -> None:
@@ -77,6 +81,10 @@ def test_bad_csv(tmp_path: Path, body: str, told: str) -> None:
         ('{"time": NaN, "target": "A", "attribute": "weight"}', ":1: time: found nan, allowed: "),
         ('{"time": 1, "target": 5, "attribute": "weight"}', ":1: target: "),
         ('{"time": 1, "target": "A", "attribute": "x", "why": 1}', ":1: column: found 'why'"),
+        (
+            '{"time": 1, "target": "A", "attribute": "x", "target": "B"}',
+            ":1: column 'target': found 2 times, allowed: once",
+        ),
     ],
 )
 def test_bad_json(tmp_path: Path, body: str, told: str) -> None:
@@ -102,6 +110,36 @@ def test_other_files(tmp_path: Path) -> None:
     pq.write_table(pa.table({"time": [1], "target": ["A"]}), file)
     with pytest.raises(ChangeError, match="no column 'attribute'"):
         load_parquet(file)
+    twice = pa.Table.from_arrays(
+        [pa.array([each]) for each in (1, "A", "weight", "1", "2")],
+        names=["time", "target", "attribute", "value", "value"],
+    )
+    pq.write_table(twice, file)
+    with pytest.raises(ChangeError, match="column 'value': found 2 times, allowed: once"):
+        load_parquet(file)
+    pq.write_table(pa.table({"time": [1], "target": [b"\xe9"], "attribute": ["x"]}), file)
+    with pytest.raises(ChangeError, match="target: found"):
+        load_parquet(file)
+
+
+def test_what_the_package_calls_load_changes_reads_every_kind(tmp_path: Path) -> None:
+    pq.write_table(pa.Table.from_pylist(ROWS), tmp_path / "x.parquet")
+    write(tmp_path, "x.jsonl", "".join(json.dumps(row) + "\n" for row in ROWS))
+    for name in ("x.parquet", "x.jsonl"):
+        found = fairlead.load_changes(tmp_path / name)
+        assert [(c.target, c.attribute, c.value, c.time) for c in found] == EXPECTED
+    assert "fairlead.load_changes reads .parquet" in refused(tmp_path / "x.parquet")
+    with pytest.raises(ChangeError, match=r"found \.xlsx, allowed: \.csv, .*, \.parquet$"):
+        fairlead.load_changes(write(tmp_path, "x.xlsx", "?"))
+    with pytest.raises(ChangeError, match="no such file"):
+        fairlead.load_changes(tmp_path / "none.parquet")
+
+
+def test_a_file_that_may_not_be_read_is_told_in_one_line(tmp_path: Path) -> None:
+    file = write(tmp_path, "x.csv", HEADER)
+    file.unlink()
+    file.symlink_to("/proc/self/mem")  # even root reads nothing of it
+    assert refused(file).startswith(f"{file}: ")
 
 
 ROWS: list[dict[str, Any]] = [

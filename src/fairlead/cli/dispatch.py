@@ -11,8 +11,8 @@ from fairlead.balance.change import Change
 from fairlead.cli.progress import Stages
 from fairlead.cli.show import console, filled, print_table, printable
 from fairlead.cli.table import Table
-from fairlead.config.changes import load_changes
 from fairlead.config.clusters import load_clusters
+from fairlead.pipeline.changes import load_changes
 from fairlead.report.words import date
 
 if TYPE_CHECKING:
@@ -83,13 +83,7 @@ def write_report(summary: Summary, delivery: Delivery, stages: Stages) -> None:
 
 def changes_from(path: Path | None) -> list[Change]:
     """The changes of a file of any kind that is allowed."""
-    if path is None:
-        return []
-    if path.suffix.lower() == ".parquet" and path.exists():
-        from fairlead.pipeline.changes import load_parquet
-
-        return load_parquet(path)
-    return load_changes(path)
+    return [] if path is None else load_changes(path)
 
 
 def print_summary(summary: Summary, out: str) -> None:

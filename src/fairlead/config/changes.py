@@ -48,18 +48,20 @@ def load_changes(path: str | Path) -> list[Change]:
     is allowed.
     """
     place = Path(path)
-    readers = {".csv": _csv, ".json": _json, ".jsonl": _json, ".ndjson": _json}
-    reader = readers.get(place.suffix.lower())
+    reader = READERS.get(place.suffix.lower())
     if not place.is_file():
         raise ChangeError(f"{path}: no such file")
     if reader is None:
         raise ChangeError(
-            f"{path}: found {place.suffix or 'no ending'}, allowed: {', '.join(readers)}, .parquet"
+            f"{path}: found {place.suffix or 'no ending'}, allowed: {', '.join(READERS)}; "
+            "fairlead.load_changes reads .parquet, too"
         )
     try:
         rows = reader(place.read_text(encoding="utf-8-sig"), str(path))
     except UnicodeDecodeError as error:
         raise ChangeError(f"{path}: not a text in UTF-8: {error.reason}") from None
+    except OSError as error:
+        raise ChangeError(f"{path}: cannot be read: {error.strerror}") from None
     return changes_of(rows, str(path))
 
 
@@ -73,7 +75,7 @@ def _csv(text: str, path: str) -> list[tuple[int, Mapping[str, Any]]]:
     found = reader.fieldnames
     if not found:
         raise ChangeError(f"{path}: the file is empty, allowed: a header with {', '.join(COLUMNS)}")
-    _check(found, f"{path}:1")
+    check_names(found, f"{path}:1")
     try:
         return [(reader.line_num, row) for row in reader]
     except csv.Error as error:
@@ -86,19 +88,34 @@ def _json(text: str, path: str) -> list[tuple[int, Mapping[str, Any]]]:
         if not line.strip():
             continue
         try:
-            row = json.loads(line, parse_float=Decimal)
+            row = json.loads(line, parse_float=Decimal, object_pairs_hook=_Pairs)
         except json.JSONDecodeError as error:
             raise ChangeError(f"{path}:{number}: not JSON: {error.msg}") from None
-        if not isinstance(row, dict):
+        if not isinstance(row, _Pairs):
             raise ChangeError(f"{path}:{number}: found {line.strip()[:40]}, allowed: an object")
-        _check(row, f"{path}:{number}")
-        rows.append((number, row))
+        check_names([name for name, _ in row], f"{path}:{number}")
+        rows.append((number, dict(row)))
     return rows
 
 
-def _check(names: Iterable[str], where: str) -> None:
+class _Pairs(list[tuple[str, Any]]):
+    """An object of JSON as it stands there: a name may come twice."""
+
+    def __repr__(self) -> str:
+        return repr(dict(self))
+
+
+READERS: Final = {".csv": _csv, ".json": _json, ".jsonl": _json, ".ndjson": _json}
+
+
+def check_names(names: Iterable[str], where: str) -> None:
+    """Refuse columns that changes do not have, have twice, or lack. Raises ChangeError."""
     found = list(names)
     for name in found:
+        if found.count(name) > 1:
+            raise ChangeError(
+                f"{where}: column {name!r}: found {found.count(name)} times, allowed: once"
+            )
         if name not in COLUMNS:
             raise ChangeError(
                 f"{where}: column: found {name!r}, allowed: {', '.join(COLUMNS)}"
