@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 import os
 import re
-import secrets
 import shutil
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Final, Self
+from typing import Any, ClassVar, Final, Self
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
@@ -17,6 +17,7 @@ from pyspark.sql.types import ArrayType, MapType, StructType
 
 from fairlead.errors import OutputError
 from fairlead.pipeline.columns import CSV, quoted
+from fairlead.pipeline.making import Making, clear_dead
 from fairlead.pipeline.place import local
 
 FORMATS: Final = ("parquet", "csv", "json")
@@ -41,8 +42,12 @@ class Delivery:
     """A folder in the making beside its final place; `finish` puts it there in one step.
 
     Used as a context: on an error, or when nobody finishes it, the folder in the making is
-    removed. A killed process leaves only a folder whose name begins with a dot.
+    removed. What a killed process leaves has a name that begins with a dot, and goes with the next
+    delivery to the same place.
     """
+
+    delivered: ClassVar[list[Path]] = []
+    """The folders that this process has put into their places."""
 
     def __init__(self, out: str, *, overwrite: bool) -> None:
         """Refuse a place that is taken, or not on a file system of this machine."""
@@ -52,29 +57,54 @@ class Delivery:
                 f"{out}: found a place elsewhere, allowed: a folder that this machine "
                 "and all executors see under the same path"
             )
-        self.final = place.absolute()
-        if self.final.exists() and not overwrite:
-            raise OutputError(f"{out}: exists; name another folder, or use --overwrite")
-        if self.final.exists() and not self.final.is_dir():
-            raise OutputError(f"{out}: exists and is not a folder")
-        if self.final.is_dir() and any(self.final.iterdir()) and not _ours(self.final):
-            raise OutputError(
-                f"{out}: --overwrite replaces only a folder that an earlier run wrote "
-                f"(this one has no {SUMMARY} and no {COMPARISON})"
-            )
+        self.out, self.overwrite = out, overwrite
+        self.final = place.resolve()
         if not self.final.parent.is_dir():
             raise OutputError(f"{out}: the folder {self.final.parent} does not exist")
-        self.making = self.final.parent / f".{self.final.name}.{secrets.token_hex(4)}"
+        clear_dead(self.final)
+        self._refuse_taken()
+        self._hidden = Making(self.final)
+
+    def _refuse_taken(self) -> None:
+        if not self.final.exists():
+            return
+        if not self.overwrite:
+            raise OutputError(f"{self.out}: exists; name another folder, or use --overwrite")
+        if not self.final.is_dir():
+            raise OutputError(f"{self.out}: exists and is not a folder")
+        if any(self.final.iterdir()) and not _ours(self.final):
+            raise OutputError(
+                f"{self.out}: --overwrite replaces only a folder that an earlier run wrote "
+                f"(this one has no {SUMMARY} and no {COMPARISON})"
+            )
+
+    @contextmanager
+    def _writing(self) -> Iterator[None]:
+        """Say where it was, if something cannot be written. Raises OutputError."""
+        try:
+            yield
+        except OSError as error:
+            raise OutputError(f"{self.final}: cannot write there: {error.strerror}") from error
 
     def __enter__(self) -> Self:
         try:
-            self.making.mkdir()
-        except OSError as error:
-            raise OutputError(f"{self.final}: cannot write there: {error.strerror}") from None
+            with self._writing():
+                self._hidden.begin()
+        except BaseException:
+            self._hidden.clear()
+            raise
         return self
 
     def __exit__(self, *_: object) -> None:
-        shutil.rmtree(self.making, ignore_errors=True)
+        if self.final.exists() and not self.making.exists():
+            self.delivered.append(self.final)
+        with self._writing():
+            self._hidden.clear()
+
+    @property
+    def making(self) -> Path:
+        """The folder in the making, where the parts are until `finish`."""
+        return self._hidden.folder
 
     def path(self, name: str) -> str:
         """Where a part of the delivery is written."""
@@ -112,25 +142,24 @@ class Delivery:
 
     def write_text(self, name: str, text: str) -> None:
         """Write a small file as it is."""
-        (self.making / name).write_text(text, encoding="utf-8")
+        with self._writing():
+            (self.making / name).write_text(text, encoding="utf-8")
 
     def finish(self) -> None:
         """Put the folder into its place; what stood there before goes first.
 
         A process killed between the two leaves the old folder beside it, whole, under a name that
-        begins with a dot.
+        begins with a dot; the next delivery puts it back. Raises OutputError, also where another
+        run has delivered there meanwhile and is not to be overwritten.
         """
-        for file in self.making.rglob("*"):
-            if file.is_file():
-                _sync(file)
-        if self.final.exists():
-            old = self.final.parent / f".{self.final.name}.{secrets.token_hex(4)}"
-            self.final.rename(old)
-            self.making.rename(self.final)
-            shutil.rmtree(old, ignore_errors=True)
-        else:
-            self.making.rename(self.final)
-        _sync(self.final.parent)
+        with self._writing():
+            for file in self.making.rglob("*"):
+                if file.is_file():
+                    _sync(file)
+        self._refuse_taken()
+        with self._writing():
+            self._hidden.deliver()
+            _sync(self.final.parent)
 
 
 def _ours(folder: Path) -> bool:
