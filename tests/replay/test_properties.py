@@ -54,6 +54,28 @@ def test_some_traffic_flows(kind: str) -> None:
     assert not all(isinstance(run, FlowRun) for run in runs)
 
 
+@pytest.mark.parametrize("kind", ["weighted", "fewest-pending"])
+@settings(max_examples=100)
+@given(
+    readers=st.lists(st.integers(1, 3), min_size=1, max_size=2),
+    work=st.lists(
+        st.tuples(st.integers(0, 2), st.sampled_from([0, 0, 1, 2])), min_size=1, max_size=12
+    ),
+)
+def test_work_that_takes_no_time_flows(
+    kind: str, readers: list[int], work: list[tuple[int, int]]
+) -> None:
+    destinations = [{"name": f"D{k}", "readers": n} for k, n in enumerate(readers)]
+    messages = [
+        {"id": f"{k:02}", "time": time, "service_time": length}
+        for k, (time, length) in enumerate(work)
+    ]
+    scenario = ({"policy": kind, "destination": destinations}, messages, [])
+    flowing = Kernel(*scenario)
+    assert isinstance(flowing.run, FlowRun)
+    assert flowing.through() == Kernel(*scenario, by_events=True).through() == oracle(*scenario)
+
+
 # --- laws -----------------------------------------------------------------------------------
 
 

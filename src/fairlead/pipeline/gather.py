@@ -16,7 +16,6 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import NumericType, StringType
 
-from fairlead.balance.message import SET_PRIORITY
 from fairlead.balance.rules.keyed import NO_KEY
 from fairlead.compiled.router import Plan
 from fairlead.pipeline.accept import SECONDS, said, text
@@ -82,7 +81,6 @@ def gather(rows: DataFrame, blocks: Blocks, plans: Sequence[Plan], reason: str) 
         attributes.append(CONTROL)
     good = F.col(reason).isNull()
     columns = [F.when(good, attribute_of(rows, name)).alias(name) for name in attributes]
-    work = text(rows, "type") != SET_PRIORITY
     kind = rows.schema["time"].dataType
     plain = F.lit(False)
     if isinstance(kind, StringType):
@@ -98,7 +96,6 @@ def gather(rows: DataFrame, blocks: Blocks, plans: Sequence[Plan], reason: str) 
             F.min(text(rows, "tenant")).alias("least"),
             F.max(text(rows, "tenant")).alias("most"),
             F.max(~text(rows, "rollbacks").isin("", "0")).alias("rollbacks"),
-            F.min(F.when(work, F.col(SERVICE))).alias("shortest"),
             F.max(plain).alias("plain"),
         )
         .collect()
@@ -114,7 +111,6 @@ def gather(rows: DataFrame, blocks: Blocks, plans: Sequence[Plan], reason: str) 
     def has(name: str) -> bool:
         return any(row[name] for row in fine)
 
-    shortest = [row["shortest"] for row in fine if row["shortest"] is not None]
     control = attributes.index(CONTROL) if CONTROL in attributes else None
     traits = Traits(
         groups=has("groups"),
@@ -122,7 +118,6 @@ def gather(rows: DataFrame, blocks: Blocks, plans: Sequence[Plan], reason: str) 
         tenants=len(tenants) > 1,
         rollbacks=has("rollbacks"),
         raises=control is not None and any(each[control] for each in values),
-        shortest=min(shortest, default=1),
     )
     dated = not isinstance(kind, NumericType) and not has("plain")
     period = (min(row["first"] for row in fine), max(row["last"] for row in fine)) if fine else None

@@ -21,8 +21,6 @@ class Traits(NamedTuple):
     rollbacks: bool = True
     raises: bool = True
     """Some are no work, and only raise their group."""
-    shortest: int = 0
-    """What the shortest work takes, in microseconds at the nominal speed."""
 
 
 class Batch(NamedTuple):

@@ -4,6 +4,9 @@ Without groups, priorities, tenants, failures and changes of readers the general
 than this: a message starts when it is there and the first reader of its destination is free. Which
 is some twenty times less work. Where completions decide, those to come are kept in a heap.
 
+In one instant readers look for work in turns: in turn 0 when all messages have come, and after work
+that took no time once more, in the turn after. So when a reader is free is an instant and a turn.
+
 What stands above `Flow` is in the part of Python that Numba compiles; `choose` and `completed` are
 the choice rule's.
 """
@@ -27,6 +30,7 @@ from fairlead.replay.memory import (
     DUE_READER,
     DUES,
     FREE_AT,
+    FREE_TURN,
     MEMBER_CELLS,
     MEMBERS,
     NEVER,
@@ -56,14 +60,13 @@ def pass_completions(m: Ints, r: Any, time: int) -> None:  # noqa: ANN401
 def free_reader(m: Ints, s: int, time: int) -> int:
     """The first reader of a server that is free by then, else the one that is free first."""
     best = m[s + READER_ROW]
-    if m[best + FREE_AT] <= time:
-        return best
+    at, turn = m[best + FREE_AT], m[best + FREE_TURN]
     for k in range(1, m[s + READERS]):
+        if not sooner(time, 0, at, turn):
+            break
         reader = m[s + READER_ROW] + READER_CELLS * k
-        if m[reader + FREE_AT] <= time:
-            return reader
-        if m[reader + FREE_AT] < m[best + FREE_AT]:
-            best = reader
+        if sooner(m[reader + FREE_AT], m[reader + FREE_TURN], at, turn):
+            best, at, turn = reader, m[reader + FREE_AT], m[reader + FREE_TURN]
     return best
 
 
@@ -98,14 +101,18 @@ def flow(
         s = m[m[MEMBERS] + MEMBER_CELLS * member + WORKED_AT]
         reader = free_reader(m, s, time)
         start = max(time, m[reader + FREE_AT])
+        turn = m[reader + FREE_TURN] if m[reader + FREE_AT] == start else 0
         finish = start + work(services[k], m[s + SPEED])
+        at_once = finish == start
         m[reader + FREE_AT] = finish
+        m[reader + FREE_TURN] = turn + 1 if at_once else 0
         readers[k] = (reader - m[s + READER_ROW]) // READER_CELLS + 1
         starts[k] = start
         finishes[k] = finish
         if timed:
             m[STARTED] += 1
-            push(m, finish, member)
+            # What took no time is completed when all of its instant have come.
+            push(m, finish + at_once, member)
 
 
 def chosen(m: Ints, a: Indexes, r: Any, c: int, _: Int64s, __: int) -> int:  # noqa: ANN401

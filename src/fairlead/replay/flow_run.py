@@ -6,7 +6,6 @@ import numpy as np
 
 from fairlead.balance.change import FAILED, STATE
 from fairlead.balance.policy import Effect
-from fairlead.balance.rules.due import work
 from fairlead.balance.rules.fewest_pending import FewestPending
 from fairlead.balance.rules.own_rule import OwnRule
 from fairlead.replay import flow
@@ -39,9 +38,7 @@ def can_flow(setting: Setting, traits: Traits) -> bool:
     if any(_disturbs(effect) for _, effects in steps for effect in effects):
         return False
     workers = [policy.objects[policy.worker(i)] for i in range(len(policy.members))]
-    # What takes no time is done before the next reader looks, so it is not told from waiting.
-    instant = any(not work(traits.shortest, each.speed_in_thousandths) for each in workers)
-    return not instant and all(1 <= each.readers <= MOST_READERS for each in workers)
+    return all(1 <= each.readers <= MOST_READERS for each in workers)
 
 
 def _disturbs(effect: Effect) -> bool:

@@ -148,6 +148,8 @@ DOES: Final = 2
 """The job that it works on."""
 FREE_AT: Final = 1
 """Where nothing overtakes: until when it works."""
+FREE_TURN: Final = 2
+"""Where nothing overtakes: in which turn of that instant it looks for work."""
 READER_CELLS: Final = 3
 
 # A completion to come.

@@ -144,7 +144,6 @@ def traits_of(batch: Batch, *, raises: bool) -> Traits:
         tenants=batch.tenants is not None,
         rollbacks=batch.rollbacks is not None and bool(batch.rollbacks.any()),
         raises=raises,
-        shortest=int(batch.services.min()) if len(batch.services) else 1,
     )
 
 
