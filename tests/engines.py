@@ -7,6 +7,7 @@ for each of them, by name. Messages are dicts with `id`, `time` in seconds and r
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any
@@ -32,7 +33,7 @@ def cluster_of(plain: dict[str, Any]) -> Cluster:
 
 def changes_of(changes: list[Row]) -> list[Change]:
     return [
-        Change(c["target"], c["attribute"], c.get("value"), micros(c["time"]), f"change {k}")
+        Change(c["target"], c["attribute"], c.get("value"), c["time"], f"change {k}")
         for k, c in enumerate(changes, 1)
     ]
 
@@ -58,11 +59,11 @@ class Deliveries:
         """Let everything happen that comes up to and at this time."""
         self.before(now + 1)
         self.settle(now)
-        self.balancer.at(now)
+        self.balancer.at(Fraction(now, 1_000_000))
 
     def before(self, time: int) -> None:
-        while (due := self.balancer.next_change()) is not None and due < time:
-            self.settle(due)
+        while (due := self.balancer.next_change()) is not None and micros(due) < time:
+            self.settle(micros(due))
             self.balancer.at(due)
 
     def settle(self, until: int) -> None:
@@ -81,8 +82,8 @@ class Deliveries:
         self.due.sort(key=lambda each: each[:2])
 
     def apply(self, step: list[Change]) -> None:
-        self.before(step[0].time)
-        self.settle(step[0].time)
+        self.before(step[0].micros)
+        self.settle(step[0].micros)
         self.balancer.apply(step)
         for change in step:
             name, _, owner = change.target.removeprefix("destination:").partition("@")
@@ -110,14 +111,14 @@ def decisions(
     """The decisions of a live balancer on messages in order, which complete by their clock."""
     balancer = Balancer(clusters)
     deliveries = Deliveries(balancer, *plain)
-    waiting = sorted(changes, key=lambda change: change.time)
+    waiting = sorted(changes, key=lambda change: change.micros)
     now = 0
     for message in messages:
         now = max(now, micros(message["time"]))
-        while waiting and waiting[0].time <= now:
-            at = waiting[0].time
-            deliveries.apply([change for change in waiting if change.time == at])
-            waiting = [change for change in waiting if change.time != at]
+        while waiting and waiting[0].micros <= now:
+            at = waiting[0].micros
+            deliveries.apply([change for change in waiting if change.micros == at])
+            waiting = [change for change in waiting if change.micros != at]
         deliveries.until(now)
         decision = balancer.choose(message)
         names = [copy.destination for copy in decision.copies] or [None]
@@ -184,7 +185,7 @@ def together(scenarios: Sequence[Scenario]) -> tuple[list[Cluster], list[Row], l
             rows.append({**message, "id": f"{k:04d}/{message['id']}", "cluster": elsewhere})
         for change in changes_of(happened):
             target = own if change.attribute == "reset" else f"{change.target}@{own}"
-            changes.append(change._replace(target=target))
+            changes.append(replace(change, target=target))
     return clusters, rows, changes
 
 

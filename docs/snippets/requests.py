@@ -1,8 +1,7 @@
 from fairlead import Agenda
 
-MILLI = 1000  # microseconds
 agenda = Agenda()
-arrivals = [(24 * MILLI * i, i) for i in range(100)]
+arrivals = [(0.024 * i, i) for i in range(100)]
 now, responses = 0, []
 
 while len(responses) < 100:
@@ -13,7 +12,7 @@ while len(responses) < 100:
             agenda.prioritise(f"dialog {i}", at, priority=i)
     work = agenda.take(now)
     responses += work
-    now += 2000 * MILLI
+    now += 2
     agenda.finish(work)
 
 print(*responses[:24])

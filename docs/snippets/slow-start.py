@@ -2,12 +2,10 @@ from collections import Counter
 
 from fairlead import Balancer, Change, load_clusters
 
-SECOND = 1_000_000  # times are whole microseconds
-
 balancer = Balancer(load_clusters("slow-start.toml"))
 print(*(balancer.choose().destination for _ in range(5)))
-balancer.apply(Change("new", "present", True, time=100 * SECOND))
+balancer.apply(Change("new", "present", True, time=100))
 for second in range(100, 112, 2):
-    balancer.at(second * SECOND)
+    balancer.at(second)
     print(second, *sorted(Counter(balancer.choose().destination for _ in range(110)).items()))
 print("next change:", balancer.next_change())

@@ -166,12 +166,12 @@ def events(scenario: Scenario) -> list[tuple[str, Any]]:
     """Messages, and the steps of changes before them, in the order of time."""
     _, messages, changes = scenario
     found: list[tuple[str, Any]] = []
-    waiting = sorted(changes_of(changes), key=lambda change: change.time)
+    waiting = sorted(changes_of(changes), key=lambda change: change.micros)
     for message in in_order(messages):
-        while waiting and waiting[0].time <= micros(message["time"]):
-            at = waiting[0].time
-            found.append(("step", [change for change in waiting if change.time == at]))
-            waiting = [change for change in waiting if change.time != at]
+        while waiting and waiting[0].micros <= micros(message["time"]):
+            at = waiting[0].micros
+            found.append(("step", [change for change in waiting if change.micros == at]))
+            waiting = [change for change in waiting if change.micros != at]
         found.append(("message", message))
     return found
 

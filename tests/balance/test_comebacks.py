@@ -15,9 +15,8 @@ from tests import engines
 from fairlead import Balancer, Change, Cluster
 from fairlead.balance.policies.slow_start import per_mille
 from fairlead.compiled.router import Plan
-from fairlead.errors import ChangeError, ConfigError
+from fairlead.errors import ConfigError
 
-S = 1_000_000
 AB = [{"name": "A", "weight": 100}, {"name": "B", "weight": 100}]
 RING = {"eliminate": ["down"], "choose": "ready-ring"}
 
@@ -36,7 +35,7 @@ def recovering(**options: Any) -> Balancer:
     balancer = Balancer(cluster({"slow_start": 10, **options}))
     balancer.apply(Change("B", "state", "down", 0))
     assert picks(balancer, 100) == 100 * "A"
-    balancer.apply(Change("B", "state", "up", 100 * S))
+    balancer.apply(Change("B", "state", "up", 100))
     return balancer
 
 
@@ -108,9 +107,9 @@ def test_a_slow_start_is_explained() -> None:
     assert "2. B: 10 served / weight 10 (10 % of 100: slow start) = 1\n" in told
     assert "equal at 1; A has the larger weight: 100 > 10" in told
     assert "B would have been chosen with a weight of 101 or more" in told
-    balancer.at(102 * S)
+    balancer.at(102)
     assert "B: 20 served / weight 20 (20 % of 100: slow start)" in str(balancer.choose().explain())
-    balancer.at(110 * S)
+    balancer.at(110)
     assert "slow start" not in str(balancer.choose().explain())
 
 
@@ -118,11 +117,11 @@ def test_who_is_held_back_is_told() -> None:
     balancer = Balancer(cluster({"failback_delay": 30}))
     balancer.apply([Change("B", "state", "down", 0)])
     assert "dropped B: state is down" in str(balancer.choose().explain())
-    balancer.apply(Change("B", "state", "up", 5 * S))
+    balancer.apply(Change("B", "state", "up", 5))
     told = "dropped B: it is up again, but for less than its fail-back delay of 30 s"
     before = balancer.choose()
     assert told in str(before.explain())
-    balancer.at(35 * S)
+    balancer.at(35)
     assert told not in str(balancer.choose().explain())
     assert told in str(before.explain())
 
@@ -142,17 +141,17 @@ def test_weights_are_told_as_they_count_now() -> None:
 
 def test_time_makes_what_is_due_and_nothing_twice() -> None:
     balancer = recovering()
-    assert balancer.next_change() == 102 * S  # at 101 s it is still a tenth
-    balancer.at(102 * S - 1)
+    assert balancer.next_change() == 102  # at 101 s it is still a tenth
+    balancer.at(101.999999)
     before = balancer.snapshot()
     assert before["clusters"]["c"]["parts"][0][1]["version"] == 2
-    balancer.at(102 * S)
+    balancer.at(102)
     after = balancer.snapshot()
     assert after["clusters"]["c"]["parts"][0][1]["version"] == 3
-    for time in (102 * S, 0, 103 * S - 1):
+    for time in (102, 0, 102.999999):
         balancer.at(time)
         assert balancer.snapshot()["clusters"] == after["clusters"]
-    balancer.at(1_000 * S)
+    balancer.at(1_000)
     assert balancer.next_change() is None
     assert balancer.snapshot()["clusters"]["c"]["parts"][0][1]["version"] == 11
     assert picks(balancer, 4) in ("ABAB", "BABA")
@@ -161,24 +160,24 @@ def test_time_makes_what_is_due_and_nothing_twice() -> None:
 def test_a_later_change_makes_what_is_due_before() -> None:
     told, jumped = recovering(), recovering()
     for time in range(100, 108):
-        told.at(time * S)
+        told.at(time)
     for balancer in (told, jumped):
-        balancer.apply(Change("A", "weight", 50, 107 * S + 1))
+        balancer.apply(Change("A", "weight", 50, 107.000001))
     assert told.snapshot() == jumped.snapshot()
-    assert jumped.next_change() == 108 * S
+    assert jumped.next_change() == 108
 
 
 def test_a_change_without_a_time_is_made_now() -> None:
     balancer = Balancer(cluster({"slow_start": 10}))
-    balancer.at(1_700_000_000 * S)
+    balancer.at(1_700_000_000)
     balancer.apply(Change("B", "state", "down"))
     balancer.apply(Change("B", "state", "up"))
-    assert balancer.next_change() == 1_700_000_002 * S
+    assert balancer.next_change() == 1_700_000_002
 
 
 def test_changes_that_come_late_stay_steps_of_their_own() -> None:
     balancer = Balancer(cluster({"slow_start": 10}))
-    balancer.at(60 * S)
+    balancer.at(60)
     both = ("A", "B")
     balancer.apply([Change(name, "state", "down", 1) for name in both])
     balancer.apply([Change("A", "state", "up", 2), Change("B", "state", "up", 3)])
@@ -189,24 +188,18 @@ def test_changes_that_come_late_stay_steps_of_their_own() -> None:
 
 def test_a_snapshot_holds_what_is_still_to_come() -> None:
     balancer = recovering(failback_delay=5)
-    balancer.at(107 * S)
-    balancer.apply(Change("A", "state", "down", 108 * S))
-    balancer.apply(Change("A", "state", "up", 109 * S))
+    balancer.at(107)
+    balancer.apply(Change("A", "state", "down", 108))
+    balancer.apply(Change("A", "state", "up", 109))
     other = Balancer(cluster({"slow_start": 10, "failback_delay": 5}))
     other.restore(json.loads(json.dumps(balancer.snapshot())))
     assert other.snapshot() == balancer.snapshot()
-    assert other.next_change() == balancer.next_change() == 110 * S
+    assert other.next_change() == balancer.next_change() == 110
     for second in range(109, 126):
         for each in (balancer, other):
-            each.at(second * S)
+            each.at(second)
         assert picks(balancer, 7) == picks(other, 7)
     assert other.snapshot() == balancer.snapshot()
-
-
-def test_a_time_that_is_none_is_refused() -> None:
-    wrong: Any = 1.5
-    with pytest.raises(ChangeError, match=r"at: found 1.5, allowed: a time in whole microseconds"):
-        Balancer(cluster({})).at(wrong)
 
 
 def test_clusters_keep_apart_in_one_time() -> None:
@@ -216,10 +209,10 @@ def test_clusters_keep_apart_in_one_time() -> None:
     ]
     balancer = Balancer(clusters)
     for state in ("down", "up"):
-        balancer.apply([Change(f"B@{name}", "state", state, S) for name in "xy"])
-        balancer.at(2 * S)
-    assert balancer.next_change() == 4 * S
-    balancer.at(12 * S)
+        balancer.apply([Change(f"B@{name}", "state", state, 1) for name in "xy"])
+        balancer.at(2)
+    assert balancer.next_change() == 4
+    balancer.at(12)
     paces = {n: c["parts"][0][1]["paces"] for n, c in balancer.snapshot()["clusters"].items()}
     assert paces == {"x": [], "y": [[["destination", "B", ""], 500]]}
 
@@ -230,7 +223,7 @@ def test_clusters_keep_apart_in_one_time() -> None:
 def test_a_thousand_recoveries() -> None:
     slow = cluster({"slow_start": 10, "failback_delay": 1}, destination=[*AB, {"name": "C"}])
     changes = [
-        Change("ABC"[k % 3], "state", state, (40 * k + second) * S)
+        Change("ABC"[k % 3], "state", state, (40 * k + second))
         for k in range(1_000)
         for second, state in ((0, "down"), (10, "up"))
     ]
@@ -239,7 +232,7 @@ def test_a_thousand_recoveries() -> None:
     copied = pickle.loads(pickle.dumps(plan))  # noqa: S301
     assert (copied.steps, copied.times) == (plan.steps, plan.times)
     messages = [{"id": f"{k:06}", "time": 2 * k} for k in range(20_000)]
-    happened = [{**change._asdict(), "time": Decimal(change.time) / S} for change in changes]
+    happened = [{**change.as_plain(), "time": change.time} for change in changes]
     found = engines.compiled({**slow.as_plain()}, messages, happened)
     assert Counter(outcome for _, outcome, _ in found) == {"routed": 20_000}
 

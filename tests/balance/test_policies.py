@@ -160,9 +160,9 @@ def test_what_was_lost_in_a_failure_is_not_completed_later() -> None:
     assert balancer.snapshot()["clusters"] == snapshot["clusters"]
 
 
-@pytest.mark.parametrize("change", ["A", Change("A", "state", "down", 1.5)])
+@pytest.mark.parametrize("change", ["A", ("A", "state", "down", 1)])
 def test_a_change_that_is_none_is_refused(change: Any) -> None:
-    with pytest.raises(ChangeError, match="in whole microseconds"):
+    with pytest.raises(ChangeError, match=r"allowed: a fairlead\.Change"):
         Balancer(cluster("weighted")).apply([change])
 
 

@@ -11,7 +11,8 @@ import pytest
 
 import fairlead
 from fairlead import Balancer, Change, Cluster
-from fairlead.config.changes import load_changes, micros
+from fairlead.balance.times import micros
+from fairlead.config.changes import load_changes
 from fairlead.errors import ChangeError
 from fairlead.pipeline.changes import load_parquet
 
@@ -127,7 +128,7 @@ def test_what_the_package_calls_load_changes_reads_every_kind(tmp_path: Path) ->
     write(tmp_path, "x.jsonl", "".join(json.dumps(row) + "\n" for row in ROWS))
     for name in ("x.parquet", "x.jsonl"):
         found = fairlead.load_changes(tmp_path / name)
-        assert [(c.target, c.attribute, c.value, c.time) for c in found] == EXPECTED
+        assert [(c.target, c.attribute, c.value, c.micros) for c in found] == EXPECTED
     assert "fairlead.load_changes reads .parquet" in refused(tmp_path / "x.parquet")
     with pytest.raises(ChangeError, match=r"found \.xlsx, allowed: \.csv, .*, \.parquet$"):
         fairlead.load_changes(write(tmp_path, "x.xlsx", "?"))
@@ -171,13 +172,13 @@ def test_good_files(tmp_path: Path, kind: str) -> None:
             for row in ROWS
         ]
         found = load_changes(write(tmp_path, file.name, HEADER + "\n".join(quoted) + "\n"))
-    assert [(c.target, c.attribute, c.value, c.time) for c in found] == EXPECTED
+    assert [(c.target, c.attribute, c.value, c.micros) for c in found] == EXPECTED
 
 
 def test_a_byte_order_mark_and_windows_lines(tmp_path: Path) -> None:
     file = tmp_path / "x.csv"
     file.write_bytes(b"\xef\xbb\xbftime,target,attribute,value\r\n1,A,weight,5\r\n")
-    assert load_changes(file) == [Change("A", "weight", "5", 1_000_000, f"{file}:2")]
+    assert load_changes(file) == [Change("A", "weight", "5", 1, f"{file}:2")]
 
 
 @pytest.mark.parametrize(

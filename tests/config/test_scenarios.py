@@ -12,7 +12,6 @@ from fairlead import Change, Cluster
 from fairlead.config.scenarios import MOST, Scenario, load_scenarios
 from fairlead.errors import ChangeError, ConfigError
 
-SECOND = 1_000_000
 POOL = Cluster.of(
     "nanomsg",
     name="pool",
@@ -87,14 +86,14 @@ def refused_body(tmp_path: Path, body: str, *clusters: Cluster, **more: Any) -> 
 
 
 def made(scenario: Scenario) -> list[tuple[str, str, object, float]]:
-    return [(c.target, c.attribute, c.value, c.time / SECOND) for c in scenario.changes]
+    return [(c.target, c.attribute, c.value, c.micros / 1_000_000) for c in scenario.changes]
 
 
 # --- what is set -----------------------------------------------------------------------------
 
 
 def test_a_scenario_without_more_is_as_it_is(tmp_path: Path) -> None:
-    changes = (Change("gpu-1", "state", "down", SECOND),)
+    changes = (Change("gpu-1", "state", "down", 1),)
     found = one(tmp_path, "", changes=changes)
     assert found == Scenario("x", (POOL,), changes)
     assert (found.scale_rate, found.seed) == (1, 0)
@@ -325,7 +324,7 @@ def test_down_for_good(tmp_path: Path) -> None:
 )
 def test_times_of_an_outage(tmp_path: Path, moment: str) -> None:
     found = one(tmp_path, f'down = [{{ target = "gpu-1", from = {moment} }}]')
-    assert found.changes[0].time == 1_360_281_600 * SECOND
+    assert found.changes[0].micros / 1_000_000 == 1_360_281_600
 
 
 def test_outages_may_follow_one_another(tmp_path: Path) -> None:
@@ -344,11 +343,11 @@ def test_outages_may_follow_one_another(tmp_path: Path) -> None:
 def test_an_outage_begins_and_ends_with_what_was_recorded(tmp_path: Path) -> None:
     """What is recorded for the moment of its end counts, because it comes after the end."""
     recorded = (
-        Change("TO.A", "state", "starting", 5 * SECOND),
-        Change("TO.A", "weight", "3", 15 * SECOND),
-        Change("TO.B", "state", "running", 15 * SECOND),
-        Change("*", "reset", None, 15 * SECOND),
-        Change("TO.A", "state", "running", 20 * SECOND),
+        Change("TO.A", "state", "starting", 5),
+        Change("TO.A", "weight", "3", 15),
+        Change("TO.B", "state", "running", 15),
+        Change("*", "reset", None, 15),
+        Change("TO.A", "state", "running", 20),
     )
     body = 'down = [{ target = "TO.A", from = 10, to = 20 }]'
     found = one(tmp_path, body, IBM, changes=recorded)
@@ -358,7 +357,7 @@ def test_an_outage_begins_and_ends_with_what_was_recorded(tmp_path: Path) -> Non
 
 def test_changes_of_its_own(tmp_path: Path) -> None:
     (tmp_path / "storm.csv").write_text("time,target,attribute,value\n7,gpu-1,state,down\n")
-    recorded = (Change("gpu-2", "state", "down", SECOND),)
+    recorded = (Change("gpu-2", "state", "down", 1),)
     text = '[[scenario]]\nname = "x"\nchanges = "storm.csv"\n[[scenario]]\nname = "y"\n'
     storm, calm = load(tmp_path, text, changes=recorded)
     assert made(storm) == [("gpu-2", "state", "down", 1), ("gpu-1", "state", "down", 7)]
@@ -706,8 +705,8 @@ def test_what_cannot_be_down(tmp_path: Path, cluster: Cluster, down: str, told: 
 @pytest.mark.parametrize("failed", ["down", "failed"])
 def test_outages_and_what_was_recorded(tmp_path: Path, failed: str) -> None:
     recorded = (
-        Change("gpu-1", "state", failed, 10 * SECOND, "storm.csv:2"),
-        Change("gpu-1", "state", "up", 20 * SECOND, "storm.csv:3"),
+        Change("gpu-1", "state", failed, 10, "storm.csv:2"),
+        Change("gpu-1", "state", "up", 20, "storm.csv:3"),
     )
 
     def told(start: int, end: int) -> str:

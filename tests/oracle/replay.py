@@ -68,7 +68,7 @@ class Replay:
         self.cluster = cluster
         self.policy = cluster.start()
         self.balancer = Balancer(cluster)
-        self.changes = sorted(changes, key=lambda change: change.time)
+        self.changes = sorted(changes, key=lambda change: change.micros)
         workers = [self.policy.worker(i) for i in range(len(self.policy.members))]
         self.servers = {ref: Server(self.table(), *self.equipment(ref)) for ref in workers}
         self.door = self.table()
@@ -96,15 +96,16 @@ class Replay:
                 reader.due for server in self.servers.values() for reader in server.busy.values()
             ]
             times += [each.deadline for each in self.unacknowledged if each.deadline is not None]
-            times += [each.time for each in changes[:1]] + [each["time"] for each in messages[:1]]
+            times += [each.micros for each in changes[:1]] + [each["time"] for each in messages[:1]]
             follow = self.balancer.next_change()
+            follow = None if follow is None else round(follow * 1_000_000)
             times += [] if follow is None else [follow]
             if not times:
                 break
             self.now = now = min(times)
             self.complete(now)
             self.time_out(now)
-            step = [each for each in changes if each.time == now]
+            step = [each for each in changes if each.micros == now]
             changes = changes[len(step) :]
             if step or follow == now:
                 self.change(step, now)
@@ -210,7 +211,7 @@ class Replay:
         failing = self.failing(step, now)
         if step:
             self.balancer.apply(step)
-        self.balancer.at(now)
+        self.balancer.at(Fraction(now, 1_000_000))
         (desk,) = self.balancer._desks.values()
         self.policy = desk.policy
         for ref, server in self.servers.items():

@@ -3,6 +3,7 @@
 import tomllib
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from fractions import Fraction
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -12,7 +13,7 @@ from fairlead import Agenda
 
 Row = dict[str, Any]
 FILE = Path(__file__).parent.parent / "golden" / "service-broker.toml"
-MILLI = 1000
+SECOND, MILLI = 1_000_000, 1000
 """Microseconds."""
 
 
@@ -23,13 +24,13 @@ class Live:
         self.agenda = Agenda(**order, weights=weights)
 
     def arrive(self, group: str, item: Any, now: int, **more: Any) -> None:
-        self.agenda.arrive(group, item, now, **more)
+        self.agenda.arrive(group, item, Fraction(now, SECOND), **more)
 
     def prioritise(self, group: str, now: int, priority: int | None = None) -> None:
-        self.agenda.prioritise(group, now, priority)
+        self.agenda.prioritise(group, Fraction(now, SECOND), priority)
 
     def take(self, now: int) -> Any:
-        return self.agenda.take(now)
+        return self.agenda.take(Fraction(now, SECOND))
 
     def receive(self, work: Any) -> Any:
         return next(work, None)

@@ -179,7 +179,7 @@ def test_the_outlook_is_what_is_taken(
     assert outlook.working == len(both.held)
     for place, standing in enumerate(outlook.ranks):
         assert agenda.explain(1000).ranks == outlook.ranks[place:]
-        work = agenda.take(both.now)
+        work = both.live.take(both.now)
         assert work is not None
         assert (work.group, work.priority, work.tenant) == (
             standing.group,
@@ -188,7 +188,7 @@ def test_the_outlook_is_what_is_taken(
         )
         assert len(list(work)) == standing.items
         agenda.finish(work)
-    assert agenda.take(both.now) is None
+    assert both.live.take(both.now) is None
 
 
 STEP = 10

@@ -26,11 +26,11 @@ CLUSTERS = [
     Cluster.of("smartsockets", name="news", subscriber=[{**x, "subject": "/s"} for x in THREE]),
 ]
 CHANGES = [
-    Change("TO.A", "weight", 9, 400_000_000),
-    Change("B@mq", "suspended", True, 700_000_000),
-    Change("D@stay", "state", "down", 500_000_000),
-    Change("D@stay", "state", "up", 800_000_000),
-    Change("D@news", "connected", "warm", 600_000_000),
+    Change("TO.A", "weight", 9, 400),
+    Change("B@mq", "suspended", True, 700),
+    Change("D@stay", "state", "down", 500),
+    Change("D@stay", "state", "up", 800),
+    Change("D@news", "connected", "warm", 600),
 ]
 
 

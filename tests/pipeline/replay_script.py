@@ -15,8 +15,8 @@ from fairlead.pipeline.session import session
 TWO = [{"name": name, "readers": 2} for name in "AB"]
 ORDER = {"discipline": "priority"}
 CHANGES = [
-    Change("A", "state", "failed", 300_000_000),
-    Change("A", "state", "up", 600_000_000),
+    Change("A", "state", "failed", 300),
+    Change("A", "state", "up", 600),
 ]
 
 

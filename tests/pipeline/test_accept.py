@@ -10,8 +10,8 @@ from pyspark.sql import SparkSession
 from pyspark.sql.types import DoubleType, StringType
 
 from fairlead import Cluster, route
+from fairlead.balance.times import micros as of_a_change
 from fairlead.compiled.columns import micros, times_of
-from fairlead.config.changes import micros as of_a_change
 from fairlead.errors import MessageError
 from fairlead.pipeline.accept import time_of
 

@@ -28,8 +28,8 @@ TURNS = Cluster.of(
 )
 """Its groups lose their destination: then one pass in order tells who goes where."""
 GROUP = [{"id": f"f{k}", "time": k, "cluster": "f", "group": "g"} for k in range(4)]
-DOWN = Change("x@f", "state", "down", 2_000_000)
-ENABLED = Change("queue:Q@A@c", "put_enabled", True, 7_000_000)
+DOWN = Change("x@f", "state", "down", 2)
+ENABLED = Change("queue:Q@A@c", "put_enabled", True, 7)
 PUTS = [
     {"id": "q0", "time": 0, "cluster": "c", "queue": "Q"},
     {"id": "q5", "time": 5, "cluster": "c", "queue": "Q"},
@@ -100,7 +100,7 @@ def test_the_latest_time_so_far_tells_how_a_message_is_bound(spark: SparkSession
     pair["channel"] = [{"name": f"TO.{x}", "queue_manager": x} for x in "AB"]
     pair["queue"] = [{"name": "Q", "queue_manager": x, "bind": "not-fixed"} for x in "AB"]
     cluster = Cluster.of("ibm-mq", name="c", **pair)
-    changes = [Change(f"queue:Q@{x}", "bind", "on-open", 5_000_000) for x in "AB"]
+    changes = [Change(f"queue:Q@{x}", "bind", "on-open", 5) for x in "AB"]
     times = [0, 6, 1, 2, 3]
     rows = [
         {"id": f"m{k}", "position": k, "time": time, "producer": "p", "queue": "Q"}
@@ -140,7 +140,7 @@ def test_a_live_balancer_agrees() -> None:
     changes = [DOWN, ENABLED]
     found = []
     for row in sorted([*PUTS, *PUBLICATIONS, *GROUP], key=lambda row: (row["time"], row["id"])):
-        for change in [each for each in changes if each.time <= row["time"] * 1_000_000]:
+        for change in [each for each in changes if each.micros <= row["time"] * 1_000_000]:
             balancer.apply(change)
             changes.remove(change)
         decision = balancer.choose(row)

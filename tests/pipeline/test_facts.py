@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from pyspark.sql import SparkSession
 
 from fairlead import Change, Cluster
-from fairlead.config.changes import LATEST
+from fairlead.balance.times import LATEST
 from fairlead.pipeline.bins import MOST_BINS, Bins, around, over, widths
 from fairlead.pipeline.deliver import Delivery
 from fairlead.pipeline.dispatch import run
@@ -36,10 +36,10 @@ SHOP = Cluster.of(
     "msmq", name="shop", destination=[{"name": f"D{k:02}", "weight": 1 + k} for k in range(20)]
 )
 CHANGES = [
-    Change("Z", "state", "down", 500 * SECOND),
-    Change("A", "state", "down", 500 * SECOND),
-    Change("A", "state", "up", 510 * SECOND),
-    Change("B", "state", "down", 510 * SECOND),
+    Change("Z", "state", "down", 500),
+    Change("A", "state", "down", 500),
+    Change("A", "state", "up", 510),
+    Change("B", "state", "down", 510),
 ]
 
 # --- bins ------------------------------------------------------------------------------------
@@ -190,7 +190,7 @@ def test_a_priority_that_changes_counts_as_it_was(spark: SparkSession, tmp_path:
         destination=[{"name": "A", "priority": 0}, {"name": "B", "priority": 1}],
     )
     rows = pa.Table.from_pylist([{"id": f"m{k}", "time": 1.0 * k} for k in range(10)])
-    changes = [Change("A", "priority", 2, 4 * SECOND)]
+    changes = [Change("A", "priority", 2, 4)]
     summary, _ = told(spark, rows, tmp_path, clusters=[cluster], changes=changes, command="x")
     assert summary.facts is not None
     assert summary.facts.over_time is not None
@@ -201,7 +201,7 @@ def test_a_priority_that_changes_counts_as_it_was(spark: SparkSession, tmp_path:
 def test_phases_tell_messages_and_rows_apart(spark: SparkSession, tmp_path: Path) -> None:
     both = [{"name": "X"}, {"name": "Y"}]
     clusters = [SHOP, Cluster.of("broadcast", name="pool", destination=both)]
-    changes = [Change("X", "state", "down", 500 * SECOND)]
+    changes = [Change("X", "state", "down", 500)]
     summary, written = told(spark, table(50), tmp_path, clusters=clusters, changes=changes)
     early = [row for row in written if row["time"] < 500]
     late = [row for row in written if row["time"] >= 500]
@@ -226,6 +226,6 @@ def test_changes_in_words() -> None:
     many = [Change(f"D{k}", "enabled", False, 7) for k in range(10)]
     found = in_words([*many, Change("*", "reset", None, 3)])
     assert (found.number, found.times) == (11, 2)
-    assert [(step.time, step.more) for step in found.first] == [(3, 0), (7, 2)]
+    assert [(step.time, step.more) for step in found.first] == [(3 * SECOND, 0), (7 * SECOND, 2)]
     assert found.first[0].changes == ["* reset"]
     assert found.first[1].changes[0] == "D0 enabled → false"

@@ -65,9 +65,9 @@ def cluster(policy: str, **more: Any) -> Cluster:
 
 
 CHANGES = [
-    Change("A", "state", "failed", 20 * SECOND),
-    Change("A", "state", "up", 40 * SECOND),
-    Change("B", "readers", 3, 50 * SECOND),
+    Change("A", "state", "failed", 20),
+    Change("A", "state", "up", 40),
+    Change("B", "readers", 3, 50),
 ]
 
 

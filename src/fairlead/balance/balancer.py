@@ -22,6 +22,7 @@ from fairlead.balance.message import (
 )
 from fairlead.balance.objects import listed
 from fairlead.balance.policy import Raw
+from fairlead.balance.times import Time, moment, seconds, seconds_until
 from fairlead.errors import ChangeError, ConfigError, MessageError
 
 NOTHING: Final[Message] = {}
@@ -94,6 +95,8 @@ class Balancer:
                 return self._take()
             except IndexError:
                 pass
+        if self._journal is not None:
+            _time(message)  # before anything is counted
         with self._lock:
             return self._choose_and_record(message)
 
@@ -150,9 +153,8 @@ class Balancer:
 
     def _record(self, message: Message, decision: Decision) -> None:
         if self._journal is not None:
-            time = message.get("time")
-            at = time if isinstance(time, int) else None
-            self._journal(decision.journal(self._position, text(message, "id"), at))
+            row = decision.journal(self._position, text(message, "id"), _time(message))
+            self._journal(row)
             self._position += 1
 
     def completed(self, decision: Decision, by: str | None = None) -> None:
@@ -196,22 +198,22 @@ class Balancer:
                 self._look_ahead()
             self._make_due(self._now)
 
-    def at(self, time: int) -> None:
-        """It is this time now, in microseconds: make the changes that have become due.
+    def at(self, time: Time) -> None:
+        """It is this time now (seconds, or a timestamp): make the changes that have become due.
 
         They follow of themselves from earlier changes, under a policy with `slow_start`,
         `failback_delay` or `reconnect_timeout`. To be called before a choice, or by a timer (see
         `next_change`). A time that is over already changes nothing. Raises ChangeError.
         """
-        if not isinstance(time, int):
-            raise ChangeError(f"at: found {time!r}, allowed: a time in whole microseconds")
+        now = moment(time, "at", ChangeError)
         with self._lock:
-            self._make_due(time)
-            self._now = max(self._now, time)
+            self._make_due(now)
+            self._now = max(self._now, now)
 
-    def next_change(self) -> int | None:
-        """When the next change is due of itself, in microseconds; None if none is to come."""
-        return self._next
+    def next_change(self) -> float | None:
+        """When the next change is due of itself, in seconds; None if none is to come."""
+        due = self._next
+        return None if due is None else seconds_until(due)
 
     def _make_due(self, time: int) -> None:
         """Make a step at each time up to and at this one at which something is due."""
@@ -263,3 +265,11 @@ class Balancer:
             self._position = snapshot["position"]
             self._now = snapshot["now"]
             self._look_ahead()
+
+
+def _time(message: Message) -> float | None:
+    """When a message was sent, if it says so, in seconds."""
+    found = message.get("time")
+    if found is None or found == "":
+        return None
+    return seconds(moment(found, "message time", MessageError))

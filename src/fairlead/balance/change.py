@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any, Self
+
+from fairlead.balance.objects import shown
+from fairlead.balance.times import MICROS, Time, moment
+from fairlead.errors import ChangeError
 
 RESET = "reset"
 PRESENT = "present"
@@ -12,8 +18,12 @@ UP = ("up",)
 EVERYBODY = "*"
 
 
-class Change(NamedTuple):
-    """`attribute` of `target` takes `value` at `time`; it holds for messages from then on."""
+@dataclass(frozen=True, slots=True)
+class Change:
+    """`attribute` of `target` takes `value` at `time`; it holds for messages from then on.
+
+    Raises ChangeError where a name is no text, or the time no time.
+    """
 
     target: str
     """A name, or `kind:name@owner` where a name alone is ambiguous; with `reset` the cluster's
@@ -22,7 +32,35 @@ class Change(NamedTuple):
     """Any key of the target's table, `present`, `state` or `reset`."""
     value: object = None
     """What the table would allow, or the same as text."""
-    time: int = 0
-    """Whole microseconds, since the epoch or whatever the messages' times count from."""
+    time: Time = field(default=0, compare=False)
+    """As it was given: a number of seconds since whatever the messages' times count from, or a
+    timestamp: a datetime, or the text of one (UTC where it has no zone)."""
     where: str = "change"
     """What error lines call it: file and row."""
+    micros: int = field(init=False, repr=False)
+    """The same in whole microseconds, for all reckoning."""
+
+    def __post_init__(self) -> None:
+        for name, found in (("target", self.target), ("attribute", self.attribute)):
+            if not isinstance(found, str):
+                raise ChangeError(f"{self.where}: {name}: found {shown(found)}, allowed: a text")
+        time = moment(self.time, f"{self.where}: time", ChangeError)
+        object.__setattr__(self, "micros", time)
+
+    @classmethod
+    def at_micros(
+        cls, target: str, attribute: str, value: object, time: int, where: str = "change"
+    ) -> Self:
+        """A change at a time in whole microseconds."""
+        seconds, rest = divmod(time, MICROS)
+        return cls(target, attribute, value, Fraction(time, MICROS) if rest else seconds, where)
+
+    def as_plain(self) -> dict[str, Any]:
+        """What `at_micros` takes, by name."""
+        return {
+            "target": self.target,
+            "attribute": self.attribute,
+            "value": self.value,
+            "time": self.micros,
+            "where": self.where,
+        }

@@ -132,8 +132,8 @@ class Decision(msgspec.Struct, frozen=True, gc=False):
             return not_asked(self.cluster, self.outcome)
         return explain(moment, self.raw, self.destination)
 
-    def journal(self, position: int, message_id: str = "", time: int | None = None) -> JournalRow:
-        """The decision as a row of the journal; `time` in microseconds since the epoch."""
+    def journal(self, position: int, message_id: str = "", time: float | None = None) -> JournalRow:
+        """The decision as a row of the journal; `time` in seconds."""
         why = self.explain()
         return JournalRow(
             position,

@@ -6,12 +6,12 @@ from typing import NamedTuple
 
 
 class JournalRow(NamedTuple):
-    """One decision. Times in whole microseconds since the epoch."""
+    """One decision."""
 
     position: int
     """Place among all decisions of this journal, from 0."""
-    time: int | None
-    """The message's, if the caller gave it as a whole number."""
+    time: float | None
+    """The message's, in seconds (of a timestamp: since 1970); None where not given."""
     id: str
     """The message's, "" where not given."""
     cluster: str

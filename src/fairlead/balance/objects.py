@@ -20,6 +20,9 @@ MAX_WEIGHT: Final = 2**63 - 1
 """Ratios stay exact: an engine that computes in 64 bits changes to unbounded integers before a
 product could pass 2^63."""
 
+LONGEST_SHOWN: Final = 200
+"""So many characters of what was found stand in an error line."""
+
 Name: TypeAlias = Annotated[str, Meta(min_length=1)]
 Weight: TypeAlias = Annotated[int, Meta(ge=0, le=MAX_WEIGHT)]
 Readers: TypeAlias = Annotated[int, Meta(ge=0, le=1_000_000)]
@@ -165,7 +168,18 @@ def shown(value: object) -> str:
         return "true" if value else "false"
     if isinstance(value, Decimal):
         return str(value)
-    return "nothing" if value is None or value == "" else repr(value)
+    if value is None or (isinstance(value, str) and not value):
+        return "nothing"
+    return spelled(value)
+
+
+def spelled(value: object) -> str:
+    """Whatever was found as Python spells it, on one line that is not too long."""
+    try:
+        found = on_one_line(repr(value))
+    except ValueError:  # Python spells no integer of thousands of digits
+        return f"a {type(value).__name__} that is too long to be shown"
+    return found if len(found) <= LONGEST_SHOWN else f"{found[:LONGEST_SHOWN]}…"
 
 
 def allowed(declared: Any) -> str:  # noqa: ANN401 - a type form

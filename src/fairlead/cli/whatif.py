@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from fairlead.balance.times import micros
 from fairlead.cli.progress import Stages
 from fairlead.cli.show import console, filled, print_table, printable
-from fairlead.config.changes import micros
 from fairlead.errors import UserError
 from fairlead.report.words import date, length
 
@@ -31,7 +31,7 @@ def run_whatif(out: Path, group: str, at: str, priority: int, master: str | None
     journal = read_journal(out)
     if not journal.get("replay"):
         raise UserError(f"{out}: found a run of dispatch, allowed: a scenario's folder of replay")
-    plan = Plan(clusters_of(journal), [Change(**each) for each in journal["changes"]])
+    plan = Plan(clusters_of(journal), [Change.at_micros(**each) for each in journal["changes"]])
     from fairlead.pipeline.whatif import refuse_fifo, what_if
 
     refuse_fifo(plan)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
-from decimal import Decimal
 from typing import Any, Final
 
 import numpy as np
@@ -13,12 +12,21 @@ from numpy.typing import NDArray
 
 from fairlead.balance.message import CONTRADICTIONS, DECISION, SPELLED_ALIKE, WORDS
 from fairlead.balance.objects import shown
+from fairlead.balance.times import (
+    FINE,
+    LATEST,
+    MICROS,
+    NEAR,
+    TIMES,
+    exact_micros,
+    in_micros,
+    number,
+)
+from fairlead.balance.times import micros as micros_of
 from fairlead.compiled.kernels import Int64s
 from fairlead.compiled.order import in_order
 from fairlead.compiled.router import Plan
 from fairlead.compiled.unique import all_different
-from fairlead.config.changes import LATEST, MICROS, TIMES, in_micros, number
-from fairlead.config.changes import micros as micros_of
 from fairlead.errors import MessageError
 
 TEXTS = (pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view)
@@ -29,10 +37,6 @@ KEY_TYPES = (
     pa.types.is_boolean,
     pa.types.is_null,
 )
-FINE: Final = 1 << 31
-"""Seconds below which floating point puts microseconds less than 0.245 from what is written."""
-NEAR: Final = 0.25
-"""So far from a whole number they can be no other one; else decimals tell, which take long."""
 LONGEST_SERVICE = 4_000_000_000
 ALLOWED: Final = {
     "time": TIMES,
@@ -165,7 +169,7 @@ def micros(messages: pa.Table, name: str) -> Int64s:
     found: Int64s = whole.astype(np.int64)
     sure = (np.abs(seconds) < FINE) & (np.abs(about - whole) <= NEAR)
     for row in np.flatnonzero(~sure):
-        found[row] = in_micros(Decimal(repr(float(seconds[row]))))
+        found[row] = exact_micros(float(seconds[row]))
     return found
 
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
 import numpy as np
 import pyarrow as pa
 
 from fairlead.balance.change import Change
-from fairlead.balance.cluster import Cluster, clusters_in
+from fairlead.balance.cluster import Cluster, changes_in, clusters_in
 from fairlead.compiled.classes import bindings, classes, keys
 from fairlead.compiled.columns import (
     check,
@@ -28,7 +28,7 @@ from fairlead.compiled.router import Plan, Router
 def route(
     messages: pa.Table,
     clusters: Cluster | Iterable[Cluster],
-    changes: Sequence[Change] = (),
+    changes: Change | Iterable[Change] = (),
     *,
     trust_ids: bool = False,
 ) -> pa.Table:
@@ -45,7 +45,7 @@ def route(
     RuleError, and MessageError for rows that Spark
     would put into `rejected/`: here the table is the caller's own, so it is refused as a whole.
     """
-    plan = Plan(clusters_in(clusters), list(changes))
+    plan = Plan(clusters_in(clusters), changes_in(changes))
     check(messages, plan.heeds, trust_ids=trust_ids)
     check_columns(plan, messages.column_names, "messages")
     check_keys(messages, plan)

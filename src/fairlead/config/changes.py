@@ -5,10 +5,8 @@ from __future__ import annotations
 import csv
 import io
 import json
-import re
 from collections.abc import Iterable, Mapping
-from datetime import UTC, datetime, timedelta
-from decimal import ROUND_HALF_UP, Decimal, InvalidOperation
+from decimal import Decimal
 from pathlib import Path
 from typing import Any, Final
 
@@ -18,26 +16,6 @@ from fairlead.errors import ChangeError
 
 COLUMNS: Final = ("time", "target", "attribute", "value")
 NEEDED: Final = ("time", "target", "attribute")
-MICROS: Final = 1_000_000
-TIMES: Final = "a timestamp, or a number of seconds"
-LATEST: Final = 9_000_000_000_000
-"""Seconds; microseconds of it still fit into 64 bits."""
-EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
-TIMESTAMP: Final = (
-    r"(?!0000)(\d{4})-(\d{1,2})-(\d{1,2})"
-    r"(?:[T ](\d{1,2}):(\d{1,2})(?::(\d{1,2})(?:\.(\d+))?)?"
-    r" ?(Z|UTC|GMT|[+-]\d{4}|[+-]\d{1,2}(?::\d{2})?)?)?"
-)
-"""A text that is a timestamp, whoever reads it; Python and Java understand the pattern alike.
-
-It has a date, for nobody is to complete one from the day on which he reads it, and no zone but UTC
-and an offset: other zones skip an hour and have one twice, and their short names mean several.
-"""
-BLANK: Final = " \t\r\n"
-"""What may stand around a time."""
-NANO: Final = Decimal("1e-9")
-FURTHEST: Final = timedelta(hours=18)
-"""The largest offset of a zone."""
 
 
 def load_changes(path: str | Path) -> list[Change]:
@@ -132,72 +110,4 @@ def _change(row: Mapping[str, Any], where: str) -> Change:
     for name in ("target", "attribute"):
         if not isinstance(row.get(name), str) or not row[name]:
             raise ChangeError(f"{where}: {name}: found {shown(row.get(name))}, allowed: a text")
-    time = micros(row.get("time"))
-    if time is None:
-        raise ChangeError(f"{where}: time: found {row.get('time')!r}, allowed: {TIMES}")
-    return Change(row["target"], row["attribute"], row.get("value"), time, where)
-
-
-def micros(value: object) -> int | None:
-    """A time in whole microseconds: a number of seconds, or a timestamp (UTC if it has no zone)."""
-    if isinstance(value, bool) or value is None:
-        return None
-    if isinstance(value, datetime):
-        return _since_epoch(value)
-    text = str(value)
-    seconds = number(text)
-    return _timestamp(text.strip(BLANK)) if seconds is None else in_micros(seconds)
-
-
-def number(text: str) -> Decimal | None:
-    """A text that is a number of seconds; None where it is none, or more than 64 bits hold."""
-    word = text.strip(BLANK)
-    if "_" in word or word != word.strip():
-        return None  # Python alone would take it
-    try:
-        found = Decimal(word)
-    except InvalidOperation:
-        return None
-    return found if found.is_finite() and abs(found) <= LATEST else None
-
-
-def in_micros(seconds: Decimal) -> int:
-    """Whole microseconds of a number, to nine digits, halves away from zero."""
-    written = seconds.quantize(NANO, ROUND_HALF_UP)
-    return int((written * MICROS).to_integral_value(ROUND_HALF_UP))
-
-
-def _timestamp(text: str) -> int | None:
-    found = re.fullmatch(TIMESTAMP, text, re.ASCII)
-    if found is None:
-        return None
-    *numbers, fraction, zone = found.groups()
-    year, month, day, hour, minute, second = (int(each or 0) for each in numbers)
-    try:
-        moment = datetime(year, month, day, hour, minute, second, tzinfo=UTC)
-    except ValueError:
-        return None
-    offset = _offset(zone or "Z")
-    if offset is None:
-        return None
-    micros = int((fraction or "")[:6].ljust(6, "0"))
-    return _since_epoch(moment) - offset // timedelta(microseconds=1) + micros
-
-
-def _offset(zone: str) -> timedelta | None:
-    """How far a zone is before UTC."""
-    if zone[0] not in "+-":
-        return timedelta()
-    hours, _, minutes = zone[1:].partition(":")
-    if len(hours) == 4:
-        hours, minutes = hours[:2], hours[2:]
-    found = timedelta(hours=int(hours), minutes=int(minutes or 0))
-    if int(minutes or 0) > 59 or found > FURTHEST:
-        return None
-    return -found if zone[0] == "-" else found
-
-
-def _since_epoch(moment: datetime) -> int:
-    known = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
-    delta = known - EPOCH
-    return (delta.days * 86_400 + delta.seconds) * MICROS + delta.microseconds
+    return Change(row["target"], row["attribute"], row.get("value"), row["time"], where)

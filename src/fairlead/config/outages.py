@@ -13,7 +13,7 @@ from fairlead.balance.change import FAILED, STATE, Change
 from fairlead.balance.cluster import addressee, resolve
 from fairlead.balance.objects import Ref, converted, shown
 from fairlead.balance.policy import Effect, Policy
-from fairlead.config.changes import TIMES, micros
+from fairlead.balance.times import TIMES, micros
 from fairlead.config.scenario_file import SCENARIO, Down, Source
 from fairlead.errors import ConfigError
 
@@ -132,7 +132,7 @@ def _effects(
     states: Mapping[str, Policy[Any, Any, Any]], changes: Iterable[Change]
 ) -> Iterator[tuple[Change, str, Effect]]:
     """What each change of an object means, by time."""
-    for change in sorted(changes, key=lambda change: change.time):
+    for change in sorted(changes, key=lambda change: change.micros):
         for _, name, effects in resolve(states, [change]):
             yield from ((change, name, effect) for effect in effects)
 
@@ -150,9 +150,9 @@ def _changes(
         value = _value(way, effect)
         if (cluster, effect.ref) != (outage.cluster, outage.ref) or value is UNSET:
             continue
-        if change.time < outage.start:
+        if change.micros < outage.start:
             before, since = value, f"since {change.where}"
-        elif outage.end is None or change.time < outage.end:
+        elif outage.end is None or change.micros < outage.end:
             raise ConfigError(
                 f"{outage.where}: found another change of {outage.ref} {way.attribute} before its "
                 f"end ({change.where}), allowed: none; it would end the outage, or be lost"
@@ -163,10 +163,11 @@ def _changes(
             f"({way.attribute} is {shown(before)} {since}), allowed: one at which it is not"
         )
     attribute, value = (STATE, FAILED) if outage.failed else (way.attribute, way.value)
-    out = Change(target, attribute, value, outage.start, outage.where)
+    out = Change.at_micros(target, attribute, value, outage.start, outage.where)
     if outage.end is None:
         return [out]
-    return [out, Change(target, way.attribute, before, outage.end, outage.where)]
+    back = Change.at_micros(target, way.attribute, before, outage.end, outage.where)
+    return [out, back]
 
 
 def _value(way: Way, effect: Effect) -> object | UnsetType:

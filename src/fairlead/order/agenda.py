@@ -12,6 +12,7 @@ import msgspec
 
 from fairlead.balance.objects import Order, allowed, field_type, to_decimal
 from fairlead.balance.refusal import refusal
+from fairlead.balance.times import Time, moment, seconds
 from fairlead.errors import ConfigError, MessageError
 from fairlead.order.outlook import Outlook, look_ahead
 from fairlead.order.state import State
@@ -53,9 +54,9 @@ class Work:
         return self._hold.entry.priority if self._hold.entry else None
 
     @property
-    def taken(self) -> int:
-        """When it was taken, in microseconds."""
-        return self._hold.taken
+    def taken(self) -> float:
+        """When it was taken, in seconds."""
+        return seconds(self._hold.taken)
 
     @property
     def attempt(self) -> int:
@@ -89,7 +90,7 @@ class Agenda:
     o2 ['pack o2']
 
     Items of one group are taken in the order in which they arrived, and by one reader at a time.
-    Times are whole microseconds; one that is before the latest told counts as the latest.
+    Times are seconds or timestamps; one that is before the latest told counts as the latest.
 
     `discipline`: `priority`: groups go by priority (highest first), equals by when they were
     entered, and then those that nobody raised, by when their first item arrived. `fifo`: all go by
@@ -135,7 +136,7 @@ class Agenda:
         self,
         group: str | None,
         item: object,
-        now: int,
+        now: Time,
         *,
         priority: int | None = None,
         tenant: str = "",
@@ -162,7 +163,7 @@ class Agenda:
             raised = None if self._order.discipline == FIFO else priority
             self._state.arrive(name, tenant, item, cost, raised)
 
-    def prioritise(self, group: str, now: int, priority: int | None = None) -> bool:
+    def prioritise(self, group: str, now: Time, priority: int | None = None) -> bool:
         """Enter a group at a priority (0 to 255; None: the default one), behind its equals.
 
         This waits for nobody: a group in a reader's hands is entered, too, with what will be left
@@ -179,7 +180,7 @@ class Agenda:
             self._state.enter(found, self._order.default_priority if priority is None else priority)
             return True
 
-    def take(self, now: int) -> Work | None:
+    def take(self, now: Time) -> Work | None:
         """Take the next group, which is locked until `finish` or `rollback`; None: there is none.
 
         Groups in the hands of readers are passed over. Taking a group ends its priority; so does
@@ -269,10 +270,8 @@ class Agenda:
         plain: dict[str, Any] = msgspec.to_builtins(self._order)
         return {**plain, "weights": dict(self._weights)}
 
-    def _tell(self, now: int) -> None:
-        if not isinstance(now, int):
-            raise MessageError(f"now: found {now!r}, allowed: a time in whole microseconds")
-        self._state.now = max(self._state.now, now)
+    def _tell(self, now: Time) -> None:
+        self._state.now = max(self._state.now, moment(now, "now", MessageError))
 
     def _next(self, hold: Hold) -> Any:  # noqa: ANN401 - an item
         with self._lock:

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from heapq import heapify, heappop, heappush, nsmallest
 from typing import Any, NamedTuple
 
+from fairlead.balance.times import in_seconds, micros, seconds
 from fairlead.order.key import UNRAISED, Entry, charged
 from fairlead.order.waiting import Group, Tenant
 
@@ -23,15 +24,17 @@ class Standing(NamedTuple):
     """Whose it is."""
     priority: int | None
     """None if nobody has raised it."""
-    since: int
+    since: float
     """When it was entered at its priority, or, if nobody has raised it (and wherever there is
-    ageing), when its first item arrived; microseconds."""
+    ageing), when its first item arrived; seconds."""
 
     def __str__(self) -> str:
         items = "1 item" if self.items == 1 else f"{self.items} items"
         raised = "not raised" if self.priority is None else f"priority {self.priority}"
         owner = f", tenant {self.tenant}" if self.tenant else ""
-        return f"{self.name}: {items}, {raised}, since {self.since} µs{owner}"
+        return (
+            f"{self.name}: {items}, {raised}, since {in_seconds(micros(self.since) or 0)} s{owner}"
+        )
 
     @property
     def name(self) -> str:
@@ -99,7 +102,7 @@ def _standing(group: Group, entry: Entry) -> Standing:
     name = group.name if isinstance(group.name, str) else ""
     priority = None if entry.priority == UNRAISED else entry.priority
     first = group.items[0].item
-    return Standing(name, first, len(group.items), group.tenant, priority, entry.entered)
+    return Standing(name, first, len(group.items), group.tenant, priority, seconds(entry.entered))
 
 
 def _why(first: Turn, second: Turn, step: int) -> str:
@@ -120,11 +123,15 @@ def _why(first: Turn, second: Turn, step: int) -> str:
         if two.priority == UNRAISED:
             return f"{a} before {b}: {a} was raised, {b} was not"
         return f"{a} before {b}: the higher priority: {one.priority} > {two.priority}"
-    when = f"{one.entered} < {two.entered}" if one.entered < two.entered else "in one microsecond"
+    earlier, later = in_seconds(one.entered), in_seconds(two.entered)
+    when = f"{earlier} s < {later} s" if earlier != later else "in one microsecond"
     if one.priority == UNRAISED:
         return f"{a} before {b}: neither was raised; it arrived earlier: {when}"
     return f"{a} before {b}: both at priority {one.priority}; it was entered earlier: {when}"
 
 
 def _aged(entry: Entry, step: int) -> str:
-    return f"{entry.entered} - {entry.priority} * {step} = {entry.entered - entry.priority * step}"
+    entered, each, aged = map(
+        in_seconds, (entry.entered, step, entry.entered - entry.priority * step)
+    )
+    return f"{entered} s - {entry.priority} * {each} s = {aged} s"

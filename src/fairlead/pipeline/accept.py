@@ -21,9 +21,9 @@ from pyspark.sql.types import (
 )
 
 from fairlead.balance.message import CONTRADICTIONS, SET_PRIORITY, WHOLE_NUMBERS, WORDS
-from fairlead.compiled.columns import FINE, LONGEST_SERVICE, NEAR
+from fairlead.balance.times import BLANK, FINE, LATEST, MICROS, NEAR, TIMES, TIMESTAMP
+from fairlead.compiled.columns import LONGEST_SERVICE
 from fairlead.compiled.router import Plan
-from fairlead.config.changes import BLANK, LATEST, MICROS, TIMES, TIMESTAMP
 from fairlead.errors import MessageError
 from fairlead.pipeline.columns import ID, KEY, MALFORMED, REASON, SERVICE, TIME, quoted
 

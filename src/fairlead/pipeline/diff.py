@@ -9,7 +9,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from fairlead.balance.message import ROUTED
-from fairlead.config.changes import MICROS
+from fairlead.balance.times import MICROS
 from fairlead.errors import MessageError
 from fairlead.pipeline.accept import text, time_of
 

@@ -16,7 +16,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import BooleanType, IntegralType, NullType, StringType
 
 from fairlead.balance.change import Change
-from fairlead.balance.cluster import Cluster, clusters_in
+from fairlead.balance.cluster import Cluster, changes_in, clusters_in
 from fairlead.balance.message import SPELLED_ALIKE
 from fairlead.compiled.needed import check_columns
 from fairlead.compiled.router import Plan
@@ -72,7 +72,7 @@ def _quiet(_: str) -> AbstractContextManager[object]:
 def dispatch(
     messages: DataFrame,
     clusters: Cluster | Iterable[Cluster],
-    changes: Iterable[Change] = (),
+    changes: Change | Iterable[Change] = (),
     *,
     trust_ids: bool = False,
 ) -> DataFrame:
@@ -94,7 +94,7 @@ def dispatch(
 def rejected(
     messages: DataFrame,
     clusters: Cluster | Iterable[Cluster],
-    changes: Iterable[Change] = (),
+    changes: Change | Iterable[Change] = (),
     *,
     trust_ids: bool = False,
 ) -> DataFrame:
@@ -102,7 +102,7 @@ def rejected(
 
     Looks for duplicate ids at once, unless `trust_ids`; the rest is lazy. Raises as `dispatch`.
     """
-    plan = Plan(clusters_in(clusters), list(changes))
+    plan = Plan(clusters_in(clusters), changes_in(changes))
     rows = accept(checked(messages, "messages"), plan)
     return _rejected(rows if trust_ids else unique(rows), own_columns(messages))
 
@@ -115,7 +115,7 @@ def _rejected(rows: DataFrame, columns: Sequence[str]) -> DataFrame:
 def prepare(
     messages: DataFrame,
     clusters: Cluster | Iterable[Cluster],
-    changes: Iterable[Change] = (),
+    changes: Change | Iterable[Change] = (),
     *,
     trust_ids: bool = False,
     where: str = "messages",
@@ -127,7 +127,7 @@ def prepare(
 
     `as_in_files`: the table comes straight from files, so rows lie together as they do there.
     """
-    plan = Plan(clusters_in(clusters), list(changes))
+    plan = Plan(clusters_in(clusters), changes_in(changes))
     columns = own_columns(checked(messages, where))
     check_columns(plan, columns, where, "; map one with --column {}=…")
     _check_keys(plan, messages, where)

@@ -34,9 +34,9 @@ def made(messages: str, command: str) -> Made:
 
 def changes(made: Iterable[Change]) -> Changes:
     """What was changed, by its time, in words."""
-    in_order = sorted(made, key=lambda change: change.time)
+    in_order = sorted(made, key=lambda change: change.micros)
     found = []
-    for time, together in groupby(in_order, key=lambda change: change.time):
+    for time, together in groupby(in_order, key=lambda change: change.micros):
         told = [_told(change) for change in together]
         found.append(Step(time, told[:MOST_CHANGES], max(0, len(told) - MOST_CHANGES)))
     return Changes(len(in_order), len(found), found[:MOST_STEPS])

@@ -88,7 +88,7 @@ def _plain(plan: Plan) -> dict[str, Any]:
         "clusters": [
             {"name": cluster.name, "tables": cluster.as_plain()} for cluster in plan.clusters
         ],
-        "changes": [change._asdict() for change in plan.changes],
+        "changes": [change.as_plain() for change in plan.changes],
     }
 
 

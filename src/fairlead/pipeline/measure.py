@@ -125,7 +125,7 @@ def phases(plan: Plan, counts: Sequence[Counted], messages: Mapping[int, int]) -
         here[place] = here.get(place, 0) + each.messages
     found = []
     times, written = plan.times, rows(counts)
-    changed = {change.time for change in plan.changes}
+    changed = {change.micros for change in plan.changes}
     for at, policies in plan.versions():
         shares = [
             share

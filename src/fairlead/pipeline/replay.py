@@ -21,10 +21,10 @@ from pyspark.sql import functions as F
 
 from fairlead.balance.message import WORKED
 from fairlead.balance.objects import listed
+from fairlead.balance.times import MICROS
 from fairlead.comparison import Comparison, Scenario
 from fairlead.compiled.needed import check_columns
 from fairlead.compiled.router import Plan
-from fairlead.config.changes import MICROS
 from fairlead.errors import MessageError
 from fairlead.pipeline import keep
 from fairlead.pipeline.accept import accept

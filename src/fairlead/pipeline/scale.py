@@ -9,7 +9,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import NumericType, StringType, TimestampType
 
-from fairlead.config.changes import MICROS
+from fairlead.balance.times import MICROS
 from fairlead.errors import MessageError
 from fairlead.pipeline.accept import SECONDS, micros, text
 from fairlead.pipeline.columns import PREFIX, quoted

@@ -12,9 +12,9 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
 from fairlead.balance.message import DECISION, GIVEN_BACK, ROUTED, WORKED
+from fairlead.balance.times import MICROS
 from fairlead.comparison import Longest, Queue, Scenario, Waits, Worker
 from fairlead.compiled.router import Plan
-from fairlead.config.changes import MICROS
 from fairlead.pipeline.accept import text, time_of
 from fairlead.pipeline.bins import over
 from fairlead.pipeline.blocks import version

@@ -15,8 +15,8 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import NullType, StringType
 
 from fairlead.balance.message import DECISION, SET_PRIORITY, WORKED
+from fairlead.balance.times import MICROS
 from fairlead.compiled.router import Plan
-from fairlead.config.changes import MICROS
 from fairlead.errors import MessageError, UserError
 from fairlead.pipeline.accept import micros, text
 from fairlead.pipeline.columns import PREFIX, quoted

@@ -24,11 +24,11 @@ from fairlead.balance.course import Binding, Frame, Moment
 from fairlead.balance.explanation import Explanation, explain, not_asked
 from fairlead.balance.message import CONTROL, ROUTED, text
 from fairlead.balance.rules.keyed import PLACES
+from fairlead.balance.times import micros
 from fairlead.compiled.classes import bindings, classes
 from fairlead.compiled.classes import keys as keys_of
 from fairlead.compiled.kernels import Int32s
 from fairlead.compiled.router import MessageClass, Plan, Router
-from fairlead.config.changes import micros
 from fairlead.errors import FairleadError, UserError
 from fairlead.pipeline.blocks import Blocks, Place
 from fairlead.pipeline.keep import clusters_of, read_journal, scenarios_in
@@ -64,7 +64,7 @@ def why(folder: Path, message_id: str) -> Why:
         raise _of_replay(folder, folder / "decisions")
     plan = Plan(
         clusters_of(journal),
-        [Change(**each) for each in journal["changes"]],
+        [Change.at_micros(**each) for each in journal["changes"]],
         [MessageClass(each[0], tuple(each[1]), each[2]) for each in journal["classes"]],
     )
     files = sorted((folder / "decisions").glob("part-*"))

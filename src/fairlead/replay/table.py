@@ -9,8 +9,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from fairlead.balance.change import Change
-from fairlead.balance.cluster import Cluster, clusters_in
+from fairlead.balance.cluster import Cluster, changes_in, clusters_in
 from fairlead.balance.message import SET_PRIORITY, WHOLE_NUMBERS, WORKED
+from fairlead.balance.times import MICROS
 from fairlead.compiled.classes import bindings, classes, keys
 from fairlead.compiled.columns import (
     check,
@@ -27,7 +28,6 @@ from fairlead.compiled.kernels import Int32s, Int64s
 from fairlead.compiled.needed import check_columns
 from fairlead.compiled.order import taken
 from fairlead.compiled.router import Plan
-from fairlead.config.changes import MICROS
 from fairlead.errors import MessageError
 from fairlead.replay.batch import Batch, Told, Traits
 from fairlead.replay.heap import NONE
@@ -39,7 +39,7 @@ from fairlead.replay.words import NOBODY_CODE, ROUTED_CODE, WORDS
 def replay(
     messages: pa.Table,
     clusters: Cluster | Iterable[Cluster],
-    changes: Sequence[Change] = (),
+    changes: Change | Iterable[Change] = (),
     *,
     trust_ids: bool = False,
 ) -> pa.Table:
@@ -55,7 +55,7 @@ def replay(
     until the start, or until it was taken away) added. What still waits at the end has neither.
     Raises ConfigError, ChangeError, RuleError and MessageError.
     """
-    plan = Plan(clusters_in(clusters), list(changes))
+    plan = Plan(clusters_in(clusters), changes_in(changes))
     check(messages, plan.heeds, trust_ids=trust_ids)
     _check_added(messages)
     check_columns(plan, messages.column_names, "messages")

@@ -11,9 +11,10 @@ from fairlead.balance.elimination import Elimination
 from fairlead.balance.objects import Ref
 from fairlead.balance.pending import Later
 from fairlead.balance.policies.destinations import DOWN, KIND, DestinationPolicy, ListTables
-from fairlead.balance.policies.slow_start import MICROS, PACE, failback_delay, slow_start
+from fairlead.balance.policies.slow_start import PACE, failback_delay, slow_start
 from fairlead.balance.policy import Effect
 from fairlead.balance.rules.paced import WHOLE
+from fairlead.balance.times import MICROS
 
 T = TypeVar("T", bound=ListTables)
 

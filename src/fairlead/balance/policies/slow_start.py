@@ -16,12 +16,12 @@ from msgspec import UNSET, Meta, UnsetType
 from fairlead.balance.objects import Table
 from fairlead.balance.pending import Later
 from fairlead.balance.rules.paced import WHOLE
+from fairlead.balance.times import MICROS
 
 STEPS: Final = 10
 """In how many steps of equal length a slow start goes."""
 MINIMUM: Final = 10
 """Per cent."""
-MICROS: Final = 1_000_000
 PACE: Final = "pace"
 """By how many per mille of its weight a destination counts."""
 FAILBACK_DELAY: Final = "failback_delay"

@@ -8,6 +8,7 @@ name). Subscribers that have switched load balancing off get everything.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, ClassVar, Final
 
 import msgspec
@@ -56,9 +57,9 @@ from fairlead.balance.policies.smartsockets_steps import (
 from fairlead.balance.policy import Effect, Policy, Raw, Taken, Verdict
 from fairlead.balance.rules import subscriber_lists as lists
 from fairlead.balance.rules.subscriber_lists import SubscriberLists
+from fairlead.balance.times import MICROS
 from fairlead.errors import ChangeError, ConfigError
 
-MICROS: Final = 1_000_000
 KIND_OF: Final = {
     ROUND_ROBIN: lists.IN_TURN,
     WEIGHTED: lists.BY_PENDING,
@@ -273,7 +274,7 @@ class SmartSockets(Policy[SmartSocketsTables, Publication, Receiver]):
     def resolve(self, change: Change) -> Effect:
         """One that failed has lost its connection; one that is up again has it back."""
         if change.attribute == STATE and change.value in UP:
-            change = change._replace(attribute=CONNECTED, value=True)
+            change = replace(change, attribute=CONNECTED, value=True)
         found = super().resolve(change)
         if found.attribute == STATE and found.ref is not None and found.ref.kind != SUBSCRIBER:
             raise ChangeError(f"{change.where}: attribute: found 'state', allowed for a subscriber")
