@@ -255,7 +255,8 @@ def test_it_says_why_under_ageing_and_between_tenants() -> None:
     agenda.arrive("a2", "a", 0, tenant="x", cost=6)
     agenda.arrive("b", "b", 0, tenant="y")
     assert agenda.explain().decided == (
-        "a1 before b: tenants x and y are charged alike; x was served less recently"
+        "a1 before b: tenants x and y are charged alike; "
+        "x was served, or began to wait, less recently"
     )
     assert "1 item, not raised, since 0 s, tenant x" in str(agenda.explain())
     taken(agenda)

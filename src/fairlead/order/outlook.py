@@ -115,7 +115,8 @@ def _why(first: Turn, second: Turn, step: int) -> str:
         if tag != other_tag:
             return f"{a} before {b}: tenant {x} has been charged less than {y}: {tag} < {other_tag}"
         return (
-            f"{a} before {b}: tenants {x} and {y} are charged alike; {x} was served less recently"
+            f"{a} before {b}: tenants {x} and {y} are charged alike; "
+            f"{x} was served, or began to wait, less recently"
         )
     if step:
         return f"{a} before {b}: {_aged(one, step)} before {_aged(two, step)}"
