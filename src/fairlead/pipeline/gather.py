@@ -18,7 +18,7 @@ from pyspark.sql.types import NumericType, StringType
 
 from fairlead.balance.rules.keyed import NO_KEY
 from fairlead.compiled.router import Plan
-from fairlead.pipeline.accept import SECONDS, said, text
+from fairlead.pipeline.accept import is_timestamp, said, text
 from fairlead.pipeline.blocks import Blocks
 from fairlead.pipeline.columns import (
     BLOCK,
@@ -84,7 +84,7 @@ def gather(rows: DataFrame, blocks: Blocks, plans: Sequence[Plan], reason: str) 
     kind = rows.schema["time"].dataType
     plain = F.lit(False)
     if isinstance(kind, StringType):
-        plain = F.expr(f"try_cast(time as {SECONDS})").isNotNull()
+        plain = ~is_timestamp("time")
     tallied = (
         rows.groupBy(BLOCK, good.alias("good"), *columns)
         .agg(
