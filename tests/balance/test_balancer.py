@@ -8,6 +8,7 @@ from dataclasses import replace
 from random import Random
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -630,7 +631,7 @@ def test_what_is_no_cluster_is_refused(clusters: Any) -> None:
 def test_what_is_no_message_no_decision_and_no_change_is_refused() -> None:
     balancer = Balancer(CLUSTERS["msmq"])
     wrong: Any
-    for wrong in ("x", 5, ["group"]):
+    for wrong in ("x", 5, ["group"], None, "", np.zeros(2)):
         with pytest.raises(MessageError, match=r"^message: found .*allowed: attributes by name"):
             balancer.choose(wrong)
         with pytest.raises(MessageError, match="allowed: what choose returned"):
@@ -641,8 +642,28 @@ def test_what_is_no_message_no_decision_and_no_change_is_refused() -> None:
 
 
 def test_attributes_that_no_policy_reads_mean_nothing() -> None:
-    decision = Balancer(CLUSTERS["msmq"]).choose({"colour": 1.5, "group": b"x"})
+    decision = Balancer(CLUSTERS["msmq"]).choose({"size": 1.5, "group": b"x"})
     assert decision.outcome == "routed"
+
+
+@pytest.mark.parametrize(
+    ("name", "told"),
+    [
+        ("gruop", r"'gruop', allowed: already_sent, .*, via_cluster_channel; did you mean 'group'"),
+        ("Group", r"'Group', allowed: .*; did you mean 'group'"),
+        ("destination", "'destination', allowed: "),
+        (7, "7, allowed: "),
+    ],
+)
+@pytest.mark.parametrize("system", ["msmq", "ibm-mq"])
+def test_a_name_that_no_message_has_is_refused_and_nothing_is_counted(
+    system: str, name: Any, told: str
+) -> None:
+    balancer = Balancer(CLUSTERS[system])
+    before = balancer.snapshot()
+    with pytest.raises(MessageError, match=f"^message: attribute: found {told}"):
+        balancer.choose({"id": "m1", name: "kim"})
+    assert balancer.snapshot() == before
 
 
 def test_two_clusters_of_one_name_are_refused() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from threading import Lock
 from typing import Any, Final
 
@@ -13,6 +13,7 @@ from fairlead.balance.decision import Context, Decision
 from fairlead.balance.desk import Desk
 from fairlead.balance.journal import JournalRow
 from fairlead.balance.message import (
+    ATTRIBUTES,
     CONTROL,
     NO_DESTINATION,
     SET_PRIORITY,
@@ -20,7 +21,7 @@ from fairlead.balance.message import (
     check,
     text,
 )
-from fairlead.balance.objects import listed
+from fairlead.balance.objects import hint, listed, spelled
 from fairlead.balance.policy import Raw
 from fairlead.balance.times import Time, moment, seconds, seconds_until
 from fairlead.errors import ChangeError, ConfigError, MessageError
@@ -70,6 +71,8 @@ class Balancer:
             *(desk.policy.heeds() for desk in self._desks.values())
         )
         self._telling = self._heeded | {"cluster", "type"}
+        self._known = ATTRIBUTES | self._heeded
+        self._silent = self._known - self._telling
         self._journal = journal
         self._position = 0
         self._lock = Lock()
@@ -79,17 +82,22 @@ class Balancer:
     def choose(self, message: Message = NOTHING) -> Decision:
         """Decide where a message goes, and count the choice.
 
-        `message`: routing attributes by name (`cluster`, `queue`, `group`, …); all are optional,
-        and those that no policy reads mean nothing, like the other columns of a table.
-        Raises MessageError for an attribute value that is not allowed; nothing is counted then.
+        `message`: attributes by name (`cluster`, `queue`, `group`, …); all are optional, and those
+        that no policy here reads, such as `size`, mean nothing. Raises MessageError for a name
+        that no message has, and for a value that is not allowed; nothing is counted then.
         """
-        try:
-            quiet = not message or message.keys().isdisjoint(self._telling)
-        except AttributeError:
-            raise MessageError(
-                f"message: found {message!r}, allowed: attributes by name, such as "
-                "{'group': 'kim'}"
-            ) from None
+        quiet = message is NOTHING
+        if not quiet:
+            try:
+                quiet = message.keys() <= self._silent
+                known = quiet or message.keys() <= self._known
+            except (AttributeError, TypeError):
+                raise MessageError(
+                    f"message: found {spelled(message)}, allowed: attributes by name, such as "
+                    "{'group': 'kim'}"
+                ) from None
+            if not known:
+                raise _unknown(message, self._known)
         if quiet:
             try:
                 return self._take()
@@ -265,6 +273,15 @@ class Balancer:
             self._position = snapshot["position"]
             self._now = snapshot["now"]
             self._look_ahead()
+
+
+def _unknown(message: Message, known: Collection[str]) -> MessageError:
+    """The line about the first attribute that is none."""
+    name = next(name for name in message if name not in known)
+    return MessageError(
+        f"message: attribute: found {spelled(name)}, "
+        f"allowed: {listed(sorted(known), 30)}{hint(str(name), known)}"
+    )
 
 
 def _time(message: Message) -> float | None:

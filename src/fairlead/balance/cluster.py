@@ -171,7 +171,7 @@ def with_follow_ups(
 def changes_in(given: object) -> list[Change]:
     """One change or several, as a list. Raises ChangeError for anything else."""
     every: list[object] = [given]
-    if isinstance(given, Iterable):
+    if isinstance(given, Iterable) and not isinstance(given, str):
         every = list(given)
     found: list[Change] = []
     for each in every:

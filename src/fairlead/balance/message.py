@@ -28,6 +28,16 @@ MODES: Final = (TO_ALL, ROUND_ROBIN, WEIGHTED, SORTED)
 GUARANTEED: Final = ("some", "all")
 DELIVERIES: Final = ("best-effort", "ordered", *GUARANTEED)
 
+ATTRIBUTES: Final = frozenset(
+    {
+        *("id", "time", "position", "service_time", "size"),
+        *("cluster", "queue", "queue_manager", "subject", "server", "producer", "already_sent"),
+        *("type", "mode", "delivery", "bind", "via_cluster_channel", "pcf"),
+        *("group", "tenant", "priority", "cost", "rollbacks"),
+    }
+)
+"""What a message can say of itself, whoever reads it; a policy can ask for more names."""
+
 WORDS: Final[Mapping[str, tuple[str, ...]]] = {
     "via_cluster_channel": FLAGS,
     "pcf": FLAGS,
