@@ -6,7 +6,15 @@ import sys
 
 
 def main() -> None:
-    """Run the command; exit with 0 done, 2 the user's mistake, 1 a fault of ours."""
-    from fairlead.cli.app import run
+    """Run the command; exit with the status that docs/errors.md tells."""
+    from fairlead.cli import stopping
 
-    sys.exit(run(sys.argv[1:]))
+    stopping.listen()
+    try:
+        from fairlead.cli.app import run
+
+        status = run(sys.argv[1:])
+        stopping.close()
+    except stopping.Stopped as stopped:
+        status = stopping.told(stopped)
+    sys.exit(status)

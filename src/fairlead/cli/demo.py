@@ -15,6 +15,7 @@ from fairlead.cli.dispatch import print_summary, write_report
 from fairlead.cli.explain import explain_made
 from fairlead.cli.progress import Stages
 from fairlead.cli.show import console
+from fairlead.cli.spark import started
 from fairlead.config.changes import load_changes
 from fairlead.config.clusters import load_clusters
 from fairlead.errors import EnvironmentProblem, OutputError
@@ -62,10 +63,8 @@ def run_demo(out: Path, master: str | None) -> None:
         "336,776 departures from New York in 2013, each a message to one of six handling agents\n"
         "at two sites. In the blizzard of 8 to 10 February the northern site is closed.\n"
     )
-    with Stages(1) as stages, stages("start Spark"):
-        from fairlead.pipeline.session import session
-
-        spark = session(master)
+    with Stages(1) as stages:
+        spark = started(master, stages)
     for name, about in POLICIES.items():
         folder = out / name
         with Delivery(str(folder), overwrite=True) as delivery, Stages(7) as stages:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 from fairlead.cli.gate import Gate, gate
 from fairlead.cli.progress import Stages
 from fairlead.cli.show import console, print_table, printable, table
+from fairlead.cli.spark import started
 from fairlead.errors import UserError
 
 if TYPE_CHECKING:
@@ -63,11 +64,9 @@ def run_diff(
 
     delivery = nullcontext() if out is None else Delivery(out, overwrite=overwrite)
     with delivery as made, Stages(3 if out else 2) as stages:
-        with stages("start Spark"):
-            from fairlead.pipeline import diff as pipeline
-            from fairlead.pipeline.session import session
+        spark = started(master, stages)
+        from fairlead.pipeline import diff as pipeline
 
-            spark = session(master)
         one, other = (
             _decisions(spark, folder, journal)
             for folder, journal in zip((before, after), journals, strict=True)

@@ -10,6 +10,7 @@ from fairlead import report
 from fairlead.balance.change import Change
 from fairlead.cli.progress import Stages
 from fairlead.cli.show import console, filled, print_table, printable
+from fairlead.cli.spark import started
 from fairlead.cli.table import Table
 from fairlead.config.clusters import load_clusters
 from fairlead.pipeline.changes import load_changes
@@ -51,11 +52,9 @@ def run_dispatch(
     Plan(clusters, happened)
     table.refuse()
     with Delivery(out, overwrite=overwrite) as delivery, Stages(7) as stages:
-        with stages("start Spark"):
-            from fairlead.pipeline import dispatch as pipeline
-            from fairlead.pipeline.session import session
+        spark = started(master, stages)
+        from fairlead.pipeline import dispatch as pipeline
 
-            spark = session(master)
         summary = pipeline.run(
             spark,
             table.read(spark),

@@ -10,6 +10,7 @@ from collections.abc import Callable
 
 import typer
 
+from fairlead.cli.stopping import NOTHING, prevailing
 from fairlead.errors import FairleadError, MessageError, RuleError, UserError
 
 UNREADABLE = "FAILED_READ_FILE"
@@ -23,15 +24,16 @@ DONE, FAULT, MISTAKE, STOPPED = 0, 1, 2, 130
 def guarded(command: Callable[[], object]) -> int:
     """Run a command; every error becomes one clear line on stderr."""
     try:
-        status = command()
+        with prevailing():
+            status = command()
     except UserError as error:
         return _say(str(error), MISTAKE)
     except FairleadError as error:
         return _say(f"a fault of ours: {error}", FAULT)
     except typer.Exit as stop:
+        if stop.exit_code == STOPPED:  # what Typer makes of a KeyboardInterrupt
+            return _say(f"stopped; {NOTHING}", STOPPED)
         return stop.exit_code
-    except (KeyboardInterrupt, typer.Abort):
-        return _say("stopped; nothing was delivered", STOPPED)
     except typer.TyperException as error:
         told = error.format_message()  # empty where the help has been printed instead
         return _say(told, MISTAKE) if told else MISTAKE

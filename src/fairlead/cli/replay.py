@@ -13,6 +13,7 @@ from fairlead.cli.dispatch import changes_from
 from fairlead.cli.gate import Gate, gate
 from fairlead.cli.progress import Stages
 from fairlead.cli.show import console, filled, print_table, printable
+from fairlead.cli.spark import started
 from fairlead.cli.table import Table
 from fairlead.config.clusters import load_clusters
 from fairlead.config.differences import more_traffic
@@ -65,11 +66,9 @@ def run_replay(
         report.check_installed()
     table.refuse()
     with Delivery(out, overwrite=overwrite) as delivery, Stages(8) as stages:
-        with stages("start Spark"):
-            from fairlead.pipeline import replay as pipeline
-            from fairlead.pipeline.session import session
+        spark = started(master, stages)
+        from fairlead.pipeline import replay as pipeline
 
-            spark = session(master)
         found = pipeline.run(
             spark,
             table.read(spark),

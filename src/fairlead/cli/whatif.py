@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from fairlead.balance.times import micros
 from fairlead.cli.progress import Stages
 from fairlead.cli.show import console, filled, print_table, printable
+from fairlead.cli.spark import started
 from fairlead.errors import UserError
 from fairlead.report.words import date, length
 
@@ -36,11 +37,9 @@ def run_whatif(out: Path, group: str, at: str, priority: int, master: str | None
 
     refuse_fifo(plan)
     with Stages(2) as stages:
-        with stages("start Spark"):
-            from fairlead.pipeline.read import read
-            from fairlead.pipeline.session import session
+        spark = started(master, stages)
+        from fairlead.pipeline.read import read
 
-            spark = session(master)
         options = {"multiLine": "true"} if journal["file_format"] == "csv" else {}
         place = str(out / "decisions")
         decisions = read(spark, place, input_format=journal["file_format"], options=options)

@@ -9,6 +9,7 @@ import atexit
 import logging
 import os
 import re
+import shlex
 import shutil
 import sys
 import tempfile
@@ -196,6 +197,7 @@ def _environment(variables: Mapping[str, str]) -> Iterator[None]:
 def _local_settings(master: str) -> dict[str, Setting]:
     """Return what Spark needs to behave on a single machine, seen by nobody else."""
     logs = Path(__file__).with_name("log4j2.properties").as_uri()
+    scratch = _scratch()
     memory: dict[str, Setting] = (
         {}
         if "SPARK_DRIVER_MEMORY" in os.environ
@@ -206,9 +208,12 @@ def _local_settings(master: str) -> dict[str, Setting]:
         "spark.driver.host": "127.0.0.1",
         "spark.driver.bindAddress": "127.0.0.1",
         "spark.connect.grpc.binding.address": "127.0.0.1",
-        "spark.driver.extraJavaOptions": f"-Dlog4j2.configurationFile={logs}",
-        "spark.local.dir": tempfile.gettempdir(),
-        "spark.sql.warehouse.dir": _scratch(),
+        "spark.driver.extraJavaOptions": shlex.join(
+            (f"-Dlog4j2.configurationFile={logs}", f"-Djava.io.tmpdir={scratch}")
+        ),
+        # What a Spark that is killed cannot clear away is cleared away with the rest.
+        "spark.local.dir": scratch,
+        "spark.sql.warehouse.dir": f"{scratch}/warehouse",
         "spark.sql.shuffle.partitions": max(8, 2 * _cores(master)),
         "spark.ui.enabled": False,
         "spark.ui.showConsoleProgress": False,

@@ -1,0 +1,20 @@
+"""Start Spark for a command."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from fairlead.cli.stopping import handler_kept
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from fairlead.cli.progress import Stages
+
+
+def started(master: str | None, stages: Stages) -> SparkSession:
+    """The session that is running, or one that is started as a stage of the command."""
+    with stages("start Spark"), handler_kept():
+        from fairlead.pipeline.session import session
+
+        return session(master)

@@ -1,0 +1,130 @@
+"""How a signal ends a command: soon, in order, with one line, and with nothing left behind.
+
+What is under way when a signal comes is left by an exception, so that everything is cleared away
+by whoever made it. Before that, the processes that this one has started are ended, so that nobody
+writes any more; and what libraries would say about that is not to be heard.
+"""
+
+from __future__ import annotations
+
+import gc
+import logging
+import signal
+import subprocess
+import sys
+import threading
+import time
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from typing import Final
+
+SIGNALS: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+NOTHING: Final = "nothing was delivered"
+SECONDS_TO_END: Final = 3
+"""How long Spark may take to end in order; then it is killed."""
+
+
+class Stopped(SystemExit):
+    """A signal asked this process to end; its status is the one that a shell would give it."""
+
+    received: Stopped | None = None
+    """The one that was raised, also where somebody has caught it since."""
+
+    def __init__(self, number: int) -> None:
+        """`number`: the signal's."""
+        super().__init__(128 + number)
+        self.status = 128 + number
+
+
+def listen() -> None:
+    """End this process in order at a signal, from now on; those that are ignored stay ignored."""
+    for each in SIGNALS:
+        if signal.getsignal(each) is not signal.SIG_IGN:
+            signal.signal(each, _stop)
+
+
+def told(stopped: Stopped) -> int:
+    """Say that the command was stopped; returns the status."""
+    deliver = sys.modules.get("fairlead.pipeline.deliver")
+    delivered = deliver.Delivery.delivered if deliver is not None else []
+    what = f"delivered before: {', '.join(map(str, delivered))}" if delivered else NOTHING
+    with suppress(OSError):  # the terminal may be what is gone
+        print(f"fairlead: stopped; {what}", file=sys.stderr, flush=True)
+    return stopped.status
+
+
+def close() -> None:
+    """Signals do nothing any more: all is done, or is being ended."""
+    for each in SIGNALS:
+        signal.signal(each, signal.SIG_IGN)
+
+
+@contextmanager
+def handler_kept() -> Iterator[None]:
+    """Keep the handler of SIGINT, where PySpark would put one of its own."""
+    main = threading.current_thread() is threading.main_thread()
+    before = signal.getsignal(signal.SIGINT)
+    try:
+        yield
+    finally:
+        if main:
+            signal.signal(signal.SIGINT, before)
+
+
+@contextmanager
+def prevailing() -> Iterator[None]:
+    """Once stopped, neither an error that followed nor an end that was near counts."""
+    try:
+        yield
+    finally:
+        if Stopped.received is not None:
+            raise Stopped.received
+
+
+def _stop(number: int, _: object) -> None:
+    close()
+    Stopped.received = Stopped(number)
+    _be_quiet()
+    _end_processes()
+    raise Stopped.received
+
+
+def _be_quiet() -> None:
+    """What is interrupted now would complain in many ways, in this thread and in others."""
+    logging.disable(logging.CRITICAL)
+    warnings.simplefilter("ignore")
+    threading.excepthook = lambda _: None
+    sys.unraisablehook = lambda _: None
+
+
+def _end_processes() -> None:
+    started = _started()
+    if not started:
+        # A JVM that somebody else started, here or elsewhere, works for us until it is told.
+        telling = threading.Thread(target=_interrupt_spark, daemon=True)
+        telling.start()
+        telling.join(SECONDS_TO_END)
+    for each in started:
+        each.terminate()
+    deadline = time.monotonic() + SECONDS_TO_END
+    for each in started:
+        try:
+            each.wait(max(0.0, deadline - time.monotonic()))
+        except subprocess.TimeoutExpired:
+            each.kill()
+            with suppress(subprocess.TimeoutExpired):
+                each.wait(SECONDS_TO_END)
+
+
+def _started() -> list[subprocess.Popen[bytes]]:
+    """The processes that this one has started; while Spark starts, PySpark alone knows its JVM."""
+    every = [each for each in gc.get_objects() if type(each) is subprocess.Popen]
+    return [each for each in every if each.pid and each.poll() is None]
+
+
+def _interrupt_spark() -> None:
+    if "pyspark.sql" in sys.modules:
+        from pyspark.sql import SparkSession
+
+        SparkSession.active().interruptAll()

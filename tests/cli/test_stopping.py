@@ -1,0 +1,154 @@
+"""A signal ends a command soon, with one line, and nothing is left of it."""
+
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from tests.cli.commands import Command
+
+pytestmark = pytest.mark.skipif(
+    not Path("/proc/self/task").is_dir(), reason="processes are found by /proc"
+)
+
+STOPPED = "fairlead: stopped; nothing was delivered"
+POOL = (
+    'policy = "weighted"\n[[destination]]\nname = "a"\nreaders = 2\n[[destination]]\nname = "b"\n'
+)
+GIVEN = ["m.csv", "-c", "pool.toml", "-o", "out"]
+
+
+def begun(command: Command) -> bool:
+    return bool(list(command.folder.glob(".out.*")))
+
+
+def starting(command: Command) -> bool:
+    return command.runs("spark")
+
+
+def working(command: Command) -> bool:
+    """Some task runs Python."""
+    return command.runs("pyspark.daemon")
+
+
+def writing(command: Command) -> bool:
+    return bool(list(command.folder.glob(".out.*/decisions"))) or bool(
+        list(command.folder.glob(".out.*/~all"))
+    )
+
+
+def reporting(command: Command) -> bool:
+    return "measure: " in command.log.read_text(encoding="utf-8")
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    rows = "".join(f"m{k},{k},1.5\n" for k in range(3_000))
+    (tmp_path / "m.csv").write_text(f"id,time,service_time\n{rows}")
+    (tmp_path / "pool.toml").write_text(POOL)
+    return tmp_path
+
+
+def stopped(
+    folder: Path,
+    command: str,
+    moment: Callable[[Command], bool],
+    *signals: signal.Signals,
+) -> None:
+    """A command that gets these signals at a moment ends as the first one says."""
+    before = {each.name for each in folder.iterdir()}
+    with Command(folder, command, *GIVEN) as running:
+        running.until(moment)
+        for each in signals:
+            running.process.send_signal(each)
+            time.sleep(0.05)
+        assert running.ended() == 128 + signals[0]
+        assert running.said() == [STOPPED]
+    assert {each.name for each in folder.iterdir()} == before | {"stderr", "temporary"}
+    assert list((folder / "temporary").iterdir()) == []
+
+
+@pytest.mark.parametrize("given", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_before_spark(folder: Path, given: signal.Signals) -> None:
+    stopped(folder, "dispatch", begun, given)
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("given", [signal.SIGINT, signal.SIGTERM])
+def test_while_spark_starts(folder: Path, given: signal.Signals) -> None:
+    stopped(folder, "replay", starting, given)
+
+
+@pytest.mark.slow
+@pytest.mark.spark
+@pytest.mark.parametrize("given", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+@pytest.mark.parametrize("command", ["dispatch", "replay"])
+def test_while_spark_works(folder: Path, command: str, given: signal.Signals) -> None:
+    stopped(folder, command, working, given)
+
+
+@pytest.mark.slow
+@pytest.mark.spark
+@pytest.mark.parametrize("moment", [writing, reporting])
+def test_while_results_are_written(folder: Path, moment: Callable[[Command], bool]) -> None:
+    stopped(folder, "dispatch", moment, signal.SIGINT)
+
+
+@pytest.mark.slow
+@pytest.mark.spark
+def test_a_second_signal_changes_nothing(folder: Path) -> None:
+    stopped(folder, "dispatch", working, signal.SIGINT, signal.SIGINT, signal.SIGTERM)
+
+
+def test_a_signal_that_is_ignored_stays_ignored(folder: Path) -> None:
+    program = (
+        "import signal; signal.signal(signal.SIGHUP, signal.SIG_IGN);"
+        "from fairlead.cli.stopping import listen; listen();"
+        "signal.raise_signal(signal.SIGHUP); print('on')"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+    )
+    assert done.stdout == "on\n"
+
+
+def test_an_error_that_follows_from_a_stop_is_not_told(folder: Path) -> None:
+    program = (
+        "import signal, sys\n"
+        "from fairlead.cli.faults import guarded\n"
+        "from fairlead.cli.stopping import Stopped, listen\n"
+        "def command():\n"
+        "    try:\n"
+        "        signal.raise_signal(signal.SIGTERM)\n"
+        "    except Stopped:\n"
+        "        raise ValueError('somebody caught it')\n"
+        "listen()\n"
+        "guarded(command)\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stderr) == (143, "")
+
+
+def test_what_was_delivered_before_is_named(folder: Path) -> None:
+    program = (
+        "import signal, sys\n"
+        "import fairlead.cli.app as app\n"
+        "from fairlead.cli import main\n"
+        "from fairlead.pipeline.deliver import Delivery\n"
+        "def run(_):\n"
+        "    with Delivery('out', overwrite=False) as delivery:\n"
+        "        delivery.finish()\n"
+        "    signal.raise_signal(signal.SIGINT)\n"
+        "app.run = run\n"
+        "main()\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program], cwd=folder, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 130
+    assert done.stderr == f"fairlead: stopped; delivered before: {folder / 'out'}\n"
