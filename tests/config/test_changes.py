@@ -81,6 +81,7 @@ def test_bad_csv(tmp_path: Path, body: str, told: str) -> None:
         ),
         ('{"time": NaN, "target": "A", "attribute": "weight"}', ":1: time: found nan, allowed: "),
         ('{"time": 1, "target": 5, "attribute": "weight"}', ":1: target: "),
+        ("[" * 9000 + "]" * 9000, ":1: found lists or objects too deep in each other, allowed: "),
         ('{"time": 1, "target": "A", "attribute": "x", "why": 1}', ":1: column: found 'why'"),
         (
             '{"time": 1, "target": "A", "attribute": "x", "target": "B"}',

@@ -262,6 +262,21 @@ def test_whole_files(tmp_path: Path, text: str, told: str) -> None:
     assert told in error(tmp_path, text)
 
 
+@pytest.mark.parametrize(
+    "nested",
+    [
+        "x = " + "[" * 5000 + "]" * 5000,
+        "x = " + "[" * 100 + "]" * 100,
+        "name" + ".a" * 5000 + " = 1",
+        "destination" + ".a" * 5000 + " = 1",
+        "[order.weights" + ".a" * 5000 + "]",
+    ],
+)
+def test_what_is_nested_without_end_is_refused_in_a_line(tmp_path: Path, nested: str) -> None:
+    told = error(tmp_path, f'policy = "weighted"\n{nested}\n')
+    assert told == "pool.toml: found tables or lists more than 32 deep, allowed: fewer"
+
+
 def test_the_line_is_that_of_the_right_cluster(tmp_path: Path) -> None:
     good = '[[cluster]]\nname = "{0}"\npolicy = "msmq"\n[[cluster.destination]]\nname = "A"\n'
     text = good.format("x") + "weight = 1\n" + good.format("y") + "weight = -1\n"

@@ -69,6 +69,11 @@ def _json(text: str, path: str) -> list[tuple[int, Mapping[str, Any]]]:
             row = json.loads(line, parse_float=Decimal, object_pairs_hook=_Pairs)
         except json.JSONDecodeError as error:
             raise ChangeError(f"{path}:{number}: not JSON: {error.msg}") from None
+        except RecursionError:
+            raise ChangeError(
+                f"{path}:{number}: found lists or objects too deep in each other, "
+                f"allowed: {', '.join(COLUMNS)}, each a text, a number or a list"
+            ) from None
         if not isinstance(row, _Pairs):
             raise ChangeError(f"{path}:{number}: found {line.strip()[:40]}, allowed: an object")
         check_names([name for name, _ in row], f"{path}:{number}")

@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 import tomllib
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from fairlead.balance.cluster import Cluster
 from fairlead.balance.objects import shown
@@ -16,6 +16,9 @@ from fairlead.errors import ConfigError
 
 SEVERAL = "cluster"
 ENDING = ".toml"
+DEEPEST: Final = 32
+"""Tables and lists inside each other; nothing that is read has so many."""
+TOO_DEEP: Final = f"{{}}: found tables or lists more than {DEEPEST} deep, allowed: fewer"
 
 
 def load_clusters(path: str | Path) -> list[Cluster]:
@@ -62,9 +65,23 @@ def parsed(path: str | Path) -> tuple[str, dict[str, Any]]:
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigError(f"{path}: cannot be read: {error}") from None
     try:
-        return text, tomllib.loads(text, parse_float=Decimal)
+        plain = tomllib.loads(text, parse_float=Decimal)
     except ValueError as error:  # TOMLDecodeError, or an integer of too many digits
         raise ConfigError(f"{path}: not TOML: {error}") from None
+    except RecursionError:
+        raise ConfigError(TOO_DEEP.format(path)) from None
+    inside: list[Any] = [plain]
+    for _ in range(DEEPEST):
+        inside = [each for around in inside for each in _values(around)]
+    if inside:
+        raise ConfigError(TOO_DEEP.format(path))
+    return text, plain
+
+
+def _values(value: object) -> Iterable[Any]:
+    if isinstance(value, dict):
+        return value.values()
+    return value if isinstance(value, list) else ()
 
 
 def _of_folder(folder: Path) -> list[Cluster]:
