@@ -342,6 +342,16 @@ def test_a_folder_of_files_is_one_set_of_clusters(tmp_path: Path) -> None:
         load_clusters(tmp_path)
 
 
+def test_all_files_of_a_folder_that_are_wrong_are_named(tmp_path: Path) -> None:
+    for name, line in {"a": "weight = -1", "b": "weight = 1", "c": "wieght = 1"}.items():
+        (tmp_path / f"{name}.toml").write_text(MSMQ.format(line=line), encoding="utf-8")
+    with pytest.raises(ConfigError) as caught:
+        load_clusters(tmp_path)
+    one, other = str(caught.value).split("; ", 1)
+    assert one.startswith(f"{tmp_path / 'a.toml'}:8: destination[2] 'B'.weight: found -1, ")
+    assert other.startswith(f"{tmp_path / 'c.toml'}:8: destination[2] 'B'.wieght: found an unknown")
+
+
 def test_a_folder_without_files_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"found no file that ends in \.toml"):
         load_clusters(tmp_path)

@@ -85,18 +85,27 @@ def _values(value: object) -> Iterable[Any]:
 
 
 def _of_folder(folder: Path) -> list[Cluster]:
+    """The clusters of all files there; a line that refuses names all files that are wrong."""
     files = sorted(folder.glob(f"*{ENDING}"))
     if not files:
         raise ConfigError(f"{folder}: found no file that ends in {ENDING}, allowed: at least one")
     found: dict[str, Cluster] = {}
+    wrong: list[str] = []
     for file in files:
-        for cluster in load_clusters(file):
-            if cluster.name in found:
-                raise ConfigError(
+        try:
+            clusters = load_clusters(file)
+        except ConfigError as error:
+            wrong.append(str(error))
+            continue
+        for cluster in clusters:
+            other = found.setdefault(cluster.name, cluster)
+            if other is not cluster:
+                wrong.append(
                     f"{file}: cluster {cluster.name!r}: found in another file of {folder}, too; "
                     "allowed: once"
                 )
-            found[cluster.name] = cluster
+    if wrong:
+        raise ConfigError("; ".join(wrong))
     return list(found.values())
 
 
