@@ -52,7 +52,7 @@ def refused(file: Path) -> str:
         (HEADER + "soon,A,weight,1\n", ":2: time: found 'soon', allowed: a timestamp, or a number"),
         (HEADER + "1,A,weight,1\nnan,A,weight,1\n", ":3: time: found 'nan', allowed: "),
         (HEADER + "inf,A,weight,1\n", ":2: time: found 'inf', allowed: "),
-        (HEADER + ",A,weight,1\n", ":2: time: found '', allowed: "),
+        (HEADER + ",A,weight,1\n", ":2: time: found nothing, allowed: "),
         (HEADER + "1e300,A,weight,1\n", ":2: time: found '1e300', allowed: "),
         (HEADER + "1,,weight,1\n", ":2: target: found nothing, allowed: a text"),
         (HEADER + "1,A,,1\n", ":2: attribute: found nothing, allowed: a text"),
@@ -61,6 +61,7 @@ def refused(file: Path) -> str:
         (HEADER + "12:30,A,weight,1\n", ":2: time: found '12:30', allowed: a timestamp, or"),
         ("time,target,attribute,value,value\n", ":1: column 'value': found 2 times, allowed: once"),
         ("time,target,time,attribute,time\n", ":1: column 'time': found 3 times, allowed: once"),
+        ('"time,target', "not CSV: "),
     ],
 )
 def test_bad_csv(tmp_path: Path, body: str, told: str) -> None:
@@ -77,10 +78,15 @@ def test_bad_csv(tmp_path: Path, body: str, told: str) -> None:
         ('{"time": 1, "target": "A"}', ":1: no column 'attribute', found: time, target"),
         (
             '\n{"time": true, "target": "A", "attribute": "weight"}',
-            ":2: time: found True, allowed: ",
+            ":2: time: found true, allowed: ",
         ),
         ('{"time": NaN, "target": "A", "attribute": "weight"}', ":1: time: found nan, allowed: "),
         ('{"time": 1, "target": 5, "attribute": "weight"}', ":1: target: "),
+        (
+            '{"time": [true, {"a": 1.5}], "target": "A", "attribute": "weight"}',
+            ":1: time: found [true, a table], allowed: a timestamp, or a number of seconds",
+        ),
+        ('{"time": ' + "9" * 5000 + "}", ":1: found an integer of more than "),
         ("[" * 9000 + "]" * 9000, ":1: found lists or objects too deep in each other, allowed: "),
         ('{"time": 1, "target": "A", "attribute": "x", "why": 1}', ":1: column: found 'why'"),
         (
@@ -104,7 +110,9 @@ def test_other_files(tmp_path: Path) -> None:
     assert "found .xlsx, allowed: .csv, .json" in refused(write(tmp_path, "x.xlsx", "?"))
     file = tmp_path / "x.csv"
     file.write_bytes(b"\xff\xfe\xff")
-    assert "not a text in UTF-8" in refused(file)
+    assert refused(file) == f"{file}:1: cannot be read: not a text in UTF-8"
+    file.write_bytes(HEADER.encode() + b"1,A\xe9,weight,1\n")
+    assert refused(file) == f"{file}:2: cannot be read: not a text in UTF-8"
     file = tmp_path / "x.parquet"
     file.write_bytes(b"\xff\xfe\xff" * 9)
     with pytest.raises(ChangeError, match="not a Parquet file"):

@@ -1,10 +1,18 @@
 """Cluster files: every bad one gives one line that says where, what was found, what is allowed."""
 
+import re
+import tomllib
+from collections.abc import Iterator
+from datetime import UTC, date, datetime, time
+from decimal import Decimal
+from functools import reduce
+from operator import getitem
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from fairlead import Balancer, load_clusters
+from fairlead import Balancer, Cluster, load_clusters
 from fairlead.errors import ConfigError
 
 MSMQ = """policy = "msmq"
@@ -35,6 +43,7 @@ queue_manager = "{manager}"
 name = "ORDERS"
 queue_manager = "A"
 """
+UNREADABLE = Path("/proc/self/mem")
 WEIGHT = "allowed: an integer from 0 to 9223372036854775807"
 
 
@@ -277,6 +286,35 @@ def test_what_is_nested_without_end_is_refused_in_a_line(tmp_path: Path, nested:
     assert told == "pool.toml: found tables or lists more than 32 deep, allowed: fewer"
 
 
+SNIPPETS = Path(__file__).parents[2] / "docs" / "snippets"
+IN_PYTHON = re.compile(r"datetime|Decimal|True|False|None|[{<`]|Expected|Struct|dict|str\b")
+
+
+def places(table: Any, at: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    inside = table.items() if isinstance(table, dict) else enumerate(table)
+    for key, value in inside:
+        yield (*at, key)
+        if isinstance(value, dict | list):
+            yield from places(value, (*at, key))
+
+
+@pytest.mark.parametrize("file", sorted(SNIPPETS.glob("*-keys.toml")), ids=lambda file: file.stem)
+def test_no_line_speaks_python(file: Path) -> None:
+    told: list[str] = []
+    bad = [date(2020, 1, 1), datetime(2020, 1, 1, tzinfo=UTC), time(12, 30), True, Decimal("1.5")]
+    for place in places(tomllib.loads(file.read_text(encoding="utf-8"))):
+        for value in [*bad, [*bad, [], {}], {"a": bad}, [{"a": True}], ""]:
+            plain = tomllib.loads(file.read_text(encoding="utf-8"), parse_float=Decimal)
+            *around, key = place
+            reduce(getitem, around, plain)[key] = value
+            try:
+                Cluster.from_plain(plain, default_name="x")
+            except ConfigError as refused:
+                told.append(str(refused))
+    assert len(told) > 100
+    assert [line for line in told if IN_PYTHON.search(line)] == []
+
+
 def test_the_line_is_that_of_the_right_cluster(tmp_path: Path) -> None:
     good = '[[cluster]]\nname = "{0}"\npolicy = "msmq"\n[[cluster.destination]]\nname = "A"\n'
     text = good.format("x") + "weight = 1\n" + good.format("y") + "weight = -1\n"
@@ -303,10 +341,18 @@ def test_not_a_text(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"no such file$"):
         load_clusters(file)
     file.write_bytes(b"\xff\xfe\x00")
-    with pytest.raises(ConfigError, match="cannot be read"):
+    with pytest.raises(ConfigError, match=r"pool.toml:1: cannot be read: not a text in UTF-8$"):
         load_clusters(file)
     with pytest.raises(ConfigError, match="cannot be read"):
         load_clusters(tmp_path)
+
+
+@pytest.mark.skipif(not UNREADABLE.exists(), reason="only Linux has such a file")
+def test_a_file_that_cannot_be_read(tmp_path: Path) -> None:
+    file = tmp_path / "pool.toml"
+    file.symlink_to(UNREADABLE)
+    with pytest.raises(ConfigError, match=r"pool.toml: cannot be read: Input/output error$"):
+        load_clusters(file)
 
 
 def test_good_files(tmp_path: Path) -> None:

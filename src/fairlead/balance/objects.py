@@ -6,7 +6,8 @@ One definition serves the file, the changes, the live API and the error lines.
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from datetime import date, time
 from decimal import Decimal
 from functools import cache
 from typing import Annotated, Any, Final, Literal, NamedTuple, TypeAlias, get_args, get_type_hints
@@ -115,7 +116,9 @@ class Ref(NamedTuple):
 
 def hint(found: str, known: Iterable[str]) -> str:
     """A "did you mean" for an unknown word, or nothing."""
-    close = difflib.get_close_matches(found, list(known), n=1)
+    words = list(known)
+    close = difflib.get_close_matches(found, words, n=1)
+    close += [word for word in words if word.casefold() == found.casefold()]
     return f"; did you mean {close[0]!r}?" if close else ""
 
 
@@ -163,14 +166,22 @@ def converted(table: type[msgspec.Struct], attribute: str, value: object) -> obj
 
 
 def shown(value: object) -> str:
-    """A found value as an error line prints it."""
+    """A found value as an error line prints it: in the words of a file, not in Python's.
+
+    >>> print(shown(True), shown(""), shown([1, Decimal("1.5"), "x", [2]]), shown({"a": 1}))
+    true nothing [1, 1.5, 'x', a list] a table
+    """
+    if isinstance(value, list):
+        return f"[{listed('a list' if isinstance(each, list) else shown(each) for each in value)}]"
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, Decimal):
         return str(value)
     if value is None or (isinstance(value, str) and not value):
         return "nothing"
-    return spelled(value)
+    if isinstance(value, date | time):
+        return value.isoformat()
+    return "a table" if isinstance(value, Mapping) else spelled(value)
 
 
 def spelled(value: object) -> str:
@@ -196,7 +207,11 @@ def _in_words(info: msgspec.inspect.Type) -> str:
     if isinstance(info, msgspec.inspect.LiteralType):
         return ", ".join(str(value) for value in info.values)
     if isinstance(info, msgspec.inspect.ListType):
-        return f"a list, each {_in_words(info.item_type)}"
+        many = f" of at least {info.min_length}" if info.min_length else ""
+        return f"a list{many}, each {_in_words(info.item_type)}"
+    if isinstance(info, msgspec.inspect.DictType):
+        any_value = isinstance(info.value_type, msgspec.inspect.AnyType)
+        return "a table" if any_value else f"a table, each value {_in_words(info.value_type)}"
     if isinstance(info, msgspec.inspect.UnionType):
         return " or ".join(_in_words(each) for each in info.types)
     return IN_WORDS.get(type(info), "nothing else")
@@ -206,7 +221,6 @@ IN_WORDS: Final[dict[type, str]] = {
     msgspec.inspect.AnyType: "a value",
     msgspec.inspect.BoolType: "true or false",
     msgspec.inspect.DecimalType: "a number",
-    msgspec.inspect.DictType: "a table",
     msgspec.inspect.FloatType: "a number",
     msgspec.inspect.StructType: "a table",
 }

@@ -15,7 +15,7 @@ from fractions import Fraction
 from numbers import Rational, Real
 from typing import Final, TypeAlias
 
-from fairlead.balance.objects import spelled
+from fairlead.balance.objects import shown
 from fairlead.errors import FairleadError
 
 Time: TypeAlias = float | Decimal | Fraction | date | str
@@ -58,7 +58,7 @@ def moment(value: object, what: str, refused: type[FairleadError]) -> int:
     if found is None:
         number = isinstance(value, Real | Decimal) and not isinstance(value, bool)
         words = f"{TIMES} from -{LATEST} to {LATEST}" if number else TIMES
-        raise refused(f"{what}: found {spelled(value)}, allowed: {words}")
+        raise refused(f"{what}: found {shown(value)}, allowed: {words}")
     return found
 
 

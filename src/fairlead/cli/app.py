@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from fairlead.balance.message import WHOLE_NUMBERS
 from fairlead.cli.arguments import command_line
 from fairlead.cli.faults import guarded
 from fairlead.cli.options import (
@@ -24,6 +25,8 @@ from fairlead.cli.options import (
     Overwrite,
     ReadOptions,
     Written,
+    place,
+    whole,
 )
 from fairlead.cli.table import Table
 
@@ -41,7 +44,11 @@ app = typer.Typer(
 ClusterFile = Annotated[
     Path,
     typer.Option(
-        "--cluster", "-c", metavar="FILE", help="The cluster file (TOML), or a folder of them."
+        "--cluster",
+        "-c",
+        metavar="FILE",
+        parser=place,
+        help="The cluster file (TOML), or a folder of them.",
     ),
 ]
 
@@ -124,6 +131,7 @@ def replay(
             "--cluster",
             "-c",
             metavar="FILE",
+            parser=place,
             help="A cluster file (or a folder of them); repeatable, each is a scenario.",
         ),
     ],
@@ -137,7 +145,11 @@ def replay(
     format: Format = Written.parquet,  # noqa: A002 - the option is called so
     scenarios: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="A file of scenarios: how they differ from the cluster."),
+        typer.Option(
+            metavar="FILE",
+            parser=place,
+            help="A file of scenarios: how they differ from the cluster.",
+        ),
     ] = None,
     scale_rate: Annotated[
         str,
@@ -146,7 +158,12 @@ def replay(
         ),
     ] = "1",
     seed: Annotated[
-        int | None, typer.Option(help="Which messages those are that come once more.")
+        int | None,
+        typer.Option(
+            parser=whole("--seed", 0, 2**63 - 1),
+            metavar="NUMBER",
+            help="Which messages those are that come once more.",
+        ),
     ] = None,
     fail_if: Annotated[
         list[str] | None,
@@ -197,13 +214,24 @@ def replay(
 def whatif(
     out: Annotated[
         Path,
-        typer.Argument(metavar="OUT", help="A scenario's folder of replay, such as replayed/pool."),
+        typer.Argument(
+            metavar="OUT",
+            parser=place,
+            help="A scenario's folder of replay, such as replayed/pool.",
+        ),
     ],
     promote: Annotated[str, typer.Option("--promote", metavar="GROUP", help="The group to raise.")],
     at: Annotated[
         str, typer.Option("--at", metavar="TIME", help="When: seconds, or a timestamp (UTC).")
     ],
-    priority: Annotated[int, typer.Option(help="To which priority; 255 is the highest.")] = 255,
+    priority: Annotated[
+        int,
+        typer.Option(
+            parser=whole("--priority", *WHOLE_NUMBERS["priority"]),
+            metavar="NUMBER",
+            help="To which priority; 255 is the highest.",
+        ),
+    ] = 255,
     master: Master = None,
 ) -> None:
     """Raise a group in a replayed scenario: when it would go, whom that delays and by how much.
@@ -221,9 +249,16 @@ def whatif(
 def diff(
     before: Annotated[
         Path,
-        typer.Argument(metavar="OUT_A", help="A folder of dispatch, or a scenario's of replay."),
+        typer.Argument(
+            metavar="OUT_A",
+            parser=place,
+            help="A folder of dispatch, or a scenario's of replay.",
+        ),
     ],
-    after: Annotated[Path, typer.Argument(metavar="OUT_B", help="Another one of the same kind.")],
+    after: Annotated[
+        Path,
+        typer.Argument(metavar="OUT_B", parser=place, help="Another one of the same kind."),
+    ],
     out: Annotated[
         str | None,
         typer.Option("--out", "-o", metavar="DIR", help="Write the messages that moved; a folder."),
@@ -265,7 +300,9 @@ def diff(
 def explain(
     out: Annotated[
         Path | None,
-        typer.Argument(metavar="[OUT]", help="A folder that dispatch wrote; needs --id."),
+        typer.Argument(
+            metavar="[OUT]", parser=place, help="A folder that dispatch wrote; needs --id."
+        ),
     ] = None,
     cluster: Annotated[
         Path | None,
@@ -273,6 +310,7 @@ def explain(
             "--cluster",
             "-c",
             metavar="FILE",
+            parser=place,
             help="A cluster file (or a folder of them), for a new message.",
         ),
     ] = None,
@@ -281,7 +319,12 @@ def explain(
         typer.Option("--message", "-m", metavar="NAME=VALUE", help="An attribute; repeatable."),
     ] = None,
     count: Annotated[
-        int, typer.Option(min=1, max=1_000_000, help="How many such messages to send.")
+        int,
+        typer.Option(
+            parser=whole("--count", 1, 1_000_000),
+            metavar="NUMBER",
+            help="How many such messages to send, up to 1,000,000.",
+        ),
     ] = 1,
     id: Annotated[  # noqa: A002 - the option is called so
         str | None, typer.Option("--id", help="A message of the folder OUT.")
@@ -315,7 +358,11 @@ def explain(
 def check(
     cluster: Annotated[
         Path,
-        typer.Argument(metavar="FILE", help="The cluster file (TOML), or a folder of them."),
+        typer.Argument(
+            metavar="FILE",
+            parser=place,
+            help="The cluster file (TOML), or a folder of them.",
+        ),
     ],
 ) -> None:
     """Check a cluster file, or all in a folder, and say what each means in words."""
@@ -335,7 +382,8 @@ def policies() -> None:
 @app.command(rich_help_panel="Look")
 def demo(
     out: Annotated[
-        Path, typer.Option("--out", "-o", metavar="DIR", help="Where the results go.")
+        Path,
+        typer.Option("--out", "-o", metavar="DIR", parser=place, help="Where the results go."),
     ] = Path("fairlead-demo"),
     master: Master = None,
 ) -> None:

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Callable
+from contextlib import suppress
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, TypeVar
 
 import typer
+
+from fairlead.balance.objects import hint, shown
+from fairlead.errors import UserError
 
 
 class Written(StrEnum):
@@ -27,6 +33,50 @@ class Read(StrEnum):
     orc = "orc"
 
 
+E = TypeVar("E", bound=StrEnum)
+
+
+def one_of(option: str, words: type[E]) -> Callable[[str], E]:
+    """What reads an option that takes one of these words; it raises UserError."""
+
+    def read(value: str) -> E:
+        known = [word.value for word in words]
+        if value not in known:
+            close = hint(value, known)
+            raise UserError(f"{option}: found {shown(value)}, allowed: {', '.join(known)}{close}")
+        return words(value)
+
+    return read
+
+
+def whole(option: str, low: int, high: int) -> Callable[[str], int]:
+    """What reads an option that takes an integer; it raises UserError."""
+
+    def read(value: str) -> int:
+        found: int | None = None
+        with suppress(ValueError):
+            found = int(value)
+        if found is None or not low <= found <= high:
+            told = shown(value if found is None else found)
+            raise UserError(f"{option}: found {told}, allowed: an integer from {low} to {high}")
+        return found
+
+    return read
+
+
+def place(value: str) -> Path:
+    """A path; where there is something, it can be read. Raises UserError."""
+    found = Path(value)
+    try:
+        if found.is_dir():
+            os.scandir(found).close()
+        elif found.is_file():
+            found.open("rb").close()
+    except OSError as error:
+        raise UserError(f"{value}: cannot be read: {error.strerror}") from None
+    return found
+
+
 Messages = Annotated[str, typer.Argument(metavar="MESSAGES", help="A file or a folder.")]
 Columns = Annotated[
     list[str] | None,
@@ -44,19 +94,38 @@ NumberRows = Annotated[
     bool,
     typer.Option("--number-rows", help="Make `id` from the file's name and the row's number."),
 ]
-InputFormat = Annotated[Read | None, typer.Option(help="If the file's ending does not tell.")]
+InputFormat = Annotated[
+    Read | None,
+    typer.Option(
+        parser=one_of("--input-format", Read),
+        metavar="|".join(Read),
+        help="If the file's ending does not tell.",
+    ),
+]
 ReadOptions = Annotated[
     list[str] | None,
     typer.Option(metavar="NAME=VALUE", help="An option of Spark's reader; repeatable."),
 ]
 Changes = Annotated[
     Path | None,
-    typer.Option(metavar="FILE", help="What happened to the cluster: time,target,attribute,value."),
+    typer.Option(
+        metavar="FILE",
+        parser=place,
+        help="What happened to the cluster: time,target,attribute,value.",
+    ),
 ]
 Out = Annotated[
     str, typer.Option("--out", "-o", metavar="DIR", help="Where the results go; a new folder.")
 ]
-Format = Annotated[Written, typer.Option("--format", help="Format of the results.")]
+Format = Annotated[
+    Written,
+    typer.Option(
+        "--format",
+        parser=one_of("--format", Written),
+        metavar="|".join(Written),
+        help="Format of the results.",
+    ),
+]
 Overwrite = Annotated[
     bool, typer.Option("--overwrite", help="Replace the results of an earlier run.")
 ]

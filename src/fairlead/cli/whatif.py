@@ -15,16 +15,12 @@ from fairlead.report.words import date, length
 if TYPE_CHECKING:
     from fairlead.pipeline.whatif import WhatIf
 
-HIGHEST = 255
-
 
 def run_whatif(out: Path, group: str, at: str, priority: int, master: str | None) -> None:
     """Everything that can be refused is refused before Spark is started."""
     time = micros(at)
     if time is None:
         raise UserError(f"--at: found {at!r}, allowed: a number of seconds, or a timestamp")
-    if not 0 <= priority <= HIGHEST:
-        raise UserError(f"--priority: found {priority}, allowed: an integer from 0 to {HIGHEST}")
     from fairlead.balance.change import Change
     from fairlead.compiled.router import Plan
     from fairlead.pipeline.keep import clusters_of, read_journal

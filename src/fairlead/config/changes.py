@@ -8,10 +8,12 @@ import json
 from collections.abc import Iterable, Mapping
 from decimal import Decimal
 from pathlib import Path
+from sys import get_int_max_str_digits
 from typing import Any, Final
 
 from fairlead.balance.change import Change
 from fairlead.balance.objects import hint, listed, shown
+from fairlead.config.text import text_of
 from fairlead.errors import ChangeError
 
 COLUMNS: Final = ("time", "target", "attribute", "value")
@@ -34,13 +36,7 @@ def load_changes(path: str | Path) -> list[Change]:
             f"{path}: found {place.suffix or 'no ending'}, allowed: {', '.join(READERS)}; "
             "fairlead.load_changes reads .parquet, too"
         )
-    try:
-        rows = reader(place.read_text(encoding="utf-8-sig"), str(path))
-    except UnicodeDecodeError as error:
-        raise ChangeError(f"{path}: not a text in UTF-8: {error.reason}") from None
-    except OSError as error:
-        raise ChangeError(f"{path}: cannot be read: {error.strerror}") from None
-    return changes_of(rows, str(path))
+    return changes_of(reader(text_of(path, ChangeError), str(path)), str(path))
 
 
 def changes_of(rows: Iterable[tuple[int, Mapping[str, Any]]], path: str) -> list[Change]:
@@ -50,14 +46,15 @@ def changes_of(rows: Iterable[tuple[int, Mapping[str, Any]]], path: str) -> list
 
 def _csv(text: str, path: str) -> list[tuple[int, Mapping[str, Any]]]:
     reader = csv.DictReader(io.StringIO(text, newline=""), strict=True)
-    found = reader.fieldnames
+    try:
+        found = reader.fieldnames
+        rows: list[tuple[int, Mapping[str, Any]]] = [(reader.line_num, row) for row in reader]
+    except csv.Error as error:
+        raise ChangeError(f"{path}:{reader.line_num}: not CSV: {error}") from None
     if not found:
         raise ChangeError(f"{path}: the file is empty, allowed: a header with {', '.join(COLUMNS)}")
     check_names(found, f"{path}:1")
-    try:
-        return [(reader.line_num, row) for row in reader]
-    except csv.Error as error:
-        raise ChangeError(f"{path}:{reader.line_num}: not CSV: {error}") from None
+    return rows
 
 
 def _json(text: str, path: str) -> list[tuple[int, Mapping[str, Any]]]:
@@ -66,26 +63,33 @@ def _json(text: str, path: str) -> list[tuple[int, Mapping[str, Any]]]:
         if not line.strip():
             continue
         try:
-            row = json.loads(line, parse_float=Decimal, object_pairs_hook=_Pairs)
+            row = json.loads(line, parse_float=Decimal, object_pairs_hook=_Object)
         except json.JSONDecodeError as error:
             raise ChangeError(f"{path}:{number}: not JSON: {error.msg}") from None
+        except ValueError:
+            most = get_int_max_str_digits()
+            raise ChangeError(
+                f"{path}:{number}: found an integer of more than {most} digits, allowed: fewer"
+            ) from None
         except RecursionError:
             raise ChangeError(
                 f"{path}:{number}: found lists or objects too deep in each other, "
                 f"allowed: {', '.join(COLUMNS)}, each a text, a number or a list"
             ) from None
-        if not isinstance(row, _Pairs):
+        if not isinstance(row, _Object):
             raise ChangeError(f"{path}:{number}: found {line.strip()[:40]}, allowed: an object")
-        check_names([name for name, _ in row], f"{path}:{number}")
-        rows.append((number, dict(row)))
+        check_names(row.names, f"{path}:{number}")
+        rows.append((number, row))
     return rows
 
 
-class _Pairs(list[tuple[str, Any]]):
-    """An object of JSON as it stands there: a name may come twice."""
+class _Object(dict[str, Any]):
+    """An object of JSON, and its names as they stand there: one may come twice."""
 
-    def __repr__(self) -> str:
-        return repr(dict(self))
+    def __init__(self, pairs: list[tuple[str, Any]]) -> None:
+        """From what stands in the file."""
+        super().__init__(pairs)
+        self.names = [name for name, _ in pairs]
 
 
 READERS: Final = {".csv": _csv, ".json": _json, ".jsonl": _json, ".ndjson": _json}

@@ -8,10 +8,12 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal
 from pathlib import Path
+from sys import get_int_max_str_digits
 from typing import Any, Final
 
 from fairlead.balance.cluster import Cluster
 from fairlead.balance.objects import shown
+from fairlead.config.text import text_of
 from fairlead.errors import ConfigError
 
 SEVERAL = "cluster"
@@ -57,17 +59,15 @@ def load_clusters(path: str | Path) -> list[Cluster]:
 
 
 def parsed(path: str | Path) -> tuple[str, dict[str, Any]]:
-    """A file's text, and what it says."""
-    try:
-        text = Path(path).read_text(encoding="utf-8-sig")
-    except FileNotFoundError:
-        raise ConfigError(f"{path}: no such file") from None
-    except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError(f"{path}: cannot be read: {error}") from None
+    """A file's text, and what it says. Raises ConfigError."""
+    text = text_of(path, ConfigError)
     try:
         plain = tomllib.loads(text, parse_float=Decimal)
-    except ValueError as error:  # TOMLDecodeError, or an integer of too many digits
+    except tomllib.TOMLDecodeError as error:
         raise ConfigError(f"{path}: not TOML: {error}") from None
+    except ValueError:
+        most = get_int_max_str_digits()
+        raise ConfigError(f"{path}: not TOML: an integer of more than {most} digits") from None
     except RecursionError:
         raise ConfigError(TOO_DEEP.format(path)) from None
     inside: list[Any] = [plain]

@@ -1,0 +1,20 @@
+"""The text of a file that a user wrote."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from fairlead.errors import UserError
+
+
+def text_of(path: str | Path, error: type[UserError]) -> str:
+    """All of a file in UTF-8, with or without a byte order mark. Raises `error`."""
+    try:
+        return Path(path).read_text(encoding="utf-8-sig")
+    except FileNotFoundError:
+        raise error(f"{path}: no such file") from None
+    except UnicodeDecodeError as wrong:
+        line = wrong.object[: wrong.start].count(b"\n") + 1
+        raise error(f"{path}:{line}: cannot be read: not a text in UTF-8") from None
+    except OSError as wrong:
+        raise error(f"{path}: cannot be read: {wrong.strerror}") from None
