@@ -272,6 +272,82 @@ def test_whole_files(tmp_path: Path, text: str, told: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ('Policy = "weighted"', "1: Policy: found an unknown key, allowed: policy, name, order, "),
+        ('Policy = "weighted"', "; did you mean 'policy'?"),
+        ('POLICY = "weighted"', "; did you mean 'policy'?"),
+        ('x = 1\npolcy = "weighted"', "2: polcy: found an unknown key, "),
+        (
+            '[[destinations]]\nname = "A"',
+            "1: destinations: found an unknown key, allowed: policy, ",
+        ),
+        ('[[destinations]]\nname = "A"', "; did you mean 'destination'?"),
+        ('[[clusters]]\nname = "x"', "1: clusters: found an unknown key, allowed: [[cluster]] "),
+        ('[[Cluster]]\nname = "x"', "; did you mean 'cluster'?"),
+        (
+            '[[cluster]]\nname = "x"\nPolicy = "msmq"',
+            "3: cluster 'x': Policy: found an unknown key",
+        ),
+        ('[[destination]]\nname = "A"', "pool.toml: policy: found nothing, allowed: msmq, "),
+    ],
+)
+def test_an_unknown_key_where_the_policy_is_missing_is_named(
+    tmp_path: Path, text: str, told: str
+) -> None:
+    assert told in error(tmp_path, text)
+
+
+IN_A_HUB = 'policy = "ibm-mq"\n[queue_manager]\nname = "H"\nclusters = ["C"]\n'
+IN_ITS_LIST = "a list, each a table under [[cluster.destination]]"
+IN_A_CLUSTER = '[[cluster]]\nname = "x"\npolicy = "weighted"\n'
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        (
+            'policy = "weighted"\n[destination]\nname = "A"',
+            "2: destination: found a table, allowed: a list, each a table under [[destination]]",
+        ),
+        (
+            'policy = "smartsockets"\n[message_type]\nname = "A"',
+            "2: message_type: found a table, allowed: a list, each a table under [[message_type]]",
+        ),
+        *(
+            (
+                IN_A_HUB + f'[{kind}]\nname = "A"',
+                f"5: {kind}: found a table, allowed: a list, each a table under [[{kind}]]",
+            )
+            for kind in ("remote", "channel", "queue", "alias")
+        ),
+        (
+            'policy = "ibm-mq"\n[[queue_manager]]\nname = "H"',
+            "2: queue_manager: found [a table], allowed: a table under [queue_manager]",
+        ),
+        ('policy = "weighted"\norder = 1', "2: order: found 1, allowed: a table under [order]"),
+        (
+            'policy = "weighted"\ndestination = ["A"]',
+            "2: destination[1]: found 'A', allowed: a table under [[destination]]",
+        ),
+        (
+            IN_A_CLUSTER + '[cluster.destination]\nname = "A"',
+            "4: cluster 'x': destination: found a table, allowed: " + IN_ITS_LIST,
+        ),
+        (
+            IN_A_CLUSTER,
+            "cluster 'x': destination: found none, allowed: at least one [[cluster.destination]]",
+        ),
+        ('[cluster]\nname = "x"', "1: cluster: found a table, allowed: [[cluster]] tables only, "),
+    ],
+)
+def test_a_table_in_the_wrong_brackets_is_told_the_right_ones(
+    tmp_path: Path, text: str, told: str
+) -> None:
+    assert told in error(tmp_path, text)
+
+
+@pytest.mark.parametrize(
     "nested",
     [
         "x = " + "[" * 5000 + "]" * 5000,
@@ -284,6 +360,12 @@ def test_whole_files(tmp_path: Path, text: str, told: str) -> None:
 def test_what_is_nested_without_end_is_refused_in_a_line(tmp_path: Path, nested: str) -> None:
     told = error(tmp_path, f'policy = "weighted"\n{nested}\n')
     assert told == "pool.toml: found tables or lists more than 32 deep, allowed: fewer"
+
+
+def test_the_value_of_a_key_of_ones_own_is_named(tmp_path: Path) -> None:
+    text = 'policy = "weighted"\n[order]\nweights = { a = 1, b = 0 }\n'
+    told = error(tmp_path, text)
+    assert told == "pool.toml:3: order.weights.b: found 0, allowed: an integer from 1 to 1000000"
 
 
 SNIPPETS = Path(__file__).parents[2] / "docs" / "snippets"

@@ -378,6 +378,9 @@ def test_changes_are_read_as_the_caller_can(tmp_path: Path) -> None:
     assert asked == [tmp_path / "storm.parquet"]
 
 
+A_LIST_OF_SETS = "a list, each a table under [[scenario.set]]"
+
+
 # --- errors ----------------------------------------------------------------------------------
 
 
@@ -387,6 +390,14 @@ def test_changes_are_read_as_the_caller_can(tmp_path: Path) -> None:
         ("", "what-if.toml: found no scenario, allowed: at least one [[scenario]]"),
         ("scenario = []", "what-if.toml: found no scenario, allowed: at least one [[scenario]]"),
         ("scenario = 5", "what-if.toml:1: scenario: found 5, allowed: a list, each a table"),
+        (
+            "[scenario]",
+            "1: scenario: found a table, allowed: a list, each a table under [[scenario]]",
+        ),
+        (
+            '[[scenario]]\nname = "x"\n[scenario.set]',
+            "3: scenario[1] 'x'.set: found a table, allowed: " + A_LIST_OF_SETS,
+        ),
         ("x" + ".a" * 5000 + " = 1", "what-if.toml: found tables or lists more than 32 deep, "),
         ("x = " + "[" * 5000, "what-if.toml: found tables or lists more than 32 deep, "),
         (f"x = {'9' * 5000}", "what-if.toml: not TOML: an integer of more than "),

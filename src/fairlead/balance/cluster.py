@@ -6,7 +6,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 from msgspec import UNSET
@@ -18,6 +18,11 @@ from fairlead.balance.policies.composed import COMPOSED, Composition, compose
 from fairlead.balance.policy import Effect, Policy, Tables
 from fairlead.balance.refusal import refusal, text_for_number
 from fairlead.errors import ChangeError, ConfigError
+
+KEYS: Final = tuple(
+    dict.fromkeys(key for each in POLICIES.values() for key in each.tables.__struct_fields__)
+)
+"""What stands in a cluster's file, under one policy or another."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +110,8 @@ def _of_plain(plain: Mapping[str, Any], name: str) -> Cluster:
 def _policy(plain: Mapping[str, Any]) -> type[Policy[Any, Any, Any]]:
     """The policy that a file names, or puts together."""
     policy = plain.get("policy")
+    if policy is None:
+        _no_policy(plain)
     if isinstance(policy, Mapping):
         try:
             composition = msgspec.convert(policy, Composition)
@@ -115,12 +122,24 @@ def _policy(plain: Mapping[str, Any]) -> type[Policy[Any, Any, Any]]:
             ) from None
         return compose(COMPOSED, tuple(composition.eliminate), composition.choose)
     if not isinstance(policy, str) or policy not in POLICIES:
+        close = hint(policy, POLICIES) if isinstance(policy, str) else ""
         raise ConfigError(
             f"policy: found {shown(policy)}, allowed: {', '.join(POLICIES)}, "
-            f"or a table with eliminate and choose{hint(str(policy), POLICIES)}",
+            f"or a table with eliminate and choose{close}",
             ["policy"],
         )
     return POLICIES[policy]
+
+
+def _no_policy(plain: Mapping[str, Any]) -> None:
+    """Refuse a key that no policy knows: it may be the misspelt `policy`."""
+    unknown = [key for key in plain if key not in KEYS]
+    unknown.sort(key=lambda key: not hint(key, ["policy"]))
+    if unknown:
+        raise ConfigError(
+            f"{unknown[0]}: found an unknown key, allowed: {listed(KEYS)}{hint(unknown[0], KEYS)}",
+            unknown[:1],
+        )
 
 
 def _keys_elsewhere(policy: type[Policy[Any, Any, Any]]) -> dict[str, set[str]]:

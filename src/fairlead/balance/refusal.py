@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from functools import reduce
 from typing import Any
 
 import msgspec
 
-from fairlead.balance.objects import allowed, hint, listed, shown
+from fairlead.balance.objects import allowed, field_type, hint, listed, shown
 
 PATH = re.compile(r"^(?P<what>.*?)(?: - at `(?P<path>.*)`)?$", re.DOTALL)
 PART = re.compile(r"\.(?P<key>[^.\[]+)|\[(?P<index>\d+)\]")
@@ -45,16 +46,46 @@ def refusal(
         return line + hint(name, known), [*place, name]
     if "missing required field" in what and named:
         place.append(named["name"])
-        info = _type_at(table, place)
-        return f"{spelled(plain, place)}: found nothing, allowed: {allowed(info)}", place
+        return (
+            f"{spelled(plain, place)}: found nothing, allowed: {_allowed_at(table, place)}",
+            place,
+        )
     if ": found " in what:
         key = what.partition(": found ")[0]
         inside = [*place, key] if key in _keys(_type_at(table, place)) else place
         return f"{spelled(plain, place)}.{what}" if place else what, inside
-    found, info = _value_at(plain, place), _type_at(table, place)
-    words = allowed(info)
+    place += _culprit(table, place, _value_at(plain, place))
+    found, words = _value_at(plain, place), _allowed_at(table, place)
     close = hint(str(found), words.split(", ")) if isinstance(found, str) else ""
     return f"{spelled(plain, place)}: found {shown(found)}, allowed: {words}{close}", place
+
+
+def _culprit(table: type[msgspec.Struct], place: Place, found: object) -> list[str]:
+    """The key of the first value that is not allowed, where keys are the user's own; else none."""
+    keys = [part for part in place if isinstance(part, str)]
+    free = isinstance(_type_at(table, place), msgspec.inspect.DictType) and len(keys) == len(place)
+    if not free or not isinstance(found, Mapping):
+        return []
+    declared: Any = reduce(field_type, keys, table)
+    for key, value in found.items():
+        try:
+            msgspec.convert({"a key": value}, declared)
+        except msgspec.ValidationError:
+            return [key]
+    return []
+
+
+def _allowed_at(table: type[msgspec.Struct], place: Place) -> str:
+    """What is allowed there, in words; of tables the header, too, under which they stand."""
+    info = _type_at(table, place)
+    words = allowed(info)
+    many = isinstance(place[-1], int)
+    if isinstance(info, msgspec.inspect.ListType):
+        info, many = info.item_type, True
+    if isinstance(info, msgspec.inspect.StructType):
+        header = ".".join(part for part in place if isinstance(part, str))
+        words += f" under [[{header}]]" if many else f" under [{header}]"
+    return words
 
 
 def text_for_number(
@@ -114,6 +145,8 @@ def _type_at(table: type[msgspec.Struct], place: Place) -> msgspec.inspect.Type:
     for part in place:
         if isinstance(part, int) and isinstance(info, msgspec.inspect.ListType):
             info = info.item_type
+        elif isinstance(info, msgspec.inspect.DictType):
+            info = info.value_type
         elif isinstance(info, msgspec.inspect.StructType):
             info = next((f.type for f in info.fields if f.encode_name == part), info)
     return info

@@ -11,16 +11,18 @@ from pathlib import Path
 from sys import get_int_max_str_digits
 from typing import Any, Final
 
-from fairlead.balance.cluster import Cluster
-from fairlead.balance.objects import shown
+from fairlead.balance.cluster import KEYS, Cluster
+from fairlead.balance.objects import hint, listed, shown
 from fairlead.config.text import text_of
 from fairlead.errors import ConfigError
 
-SEVERAL = "cluster"
-ENDING = ".toml"
+SEVERAL: Final = "cluster"
+ENDING: Final = ".toml"
 DEEPEST: Final = 32
 """Tables and lists inside each other; nothing that is read has so many."""
 TOO_DEEP: Final = f"{{}}: found tables or lists more than {DEEPEST} deep, allowed: fewer"
+HEADER: Final = re.compile(rf"(\[\[?)({'|'.join(KEYS)})(?=\])")
+"""Of a table of a cluster, in an error line."""
 
 
 def load_clusters(path: str | Path) -> list[Cluster]:
@@ -35,20 +37,24 @@ def load_clusters(path: str | Path) -> list[Cluster]:
         return _of_folder(place)
     text, plain = parsed(path)
     if SEVERAL not in plain:
+        _misspelt(path, text, plain)
         return [_cluster(path, text, plain, (), place.stem)]
     tables = plain[SEVERAL]
     others = [key for key in plain if key != SEVERAL]
     several = isinstance(tables, list) and tables and all(isinstance(t, dict) for t in tables)
     if others or not several:
+        beside = f"found {listed(others)} beside [[cluster]]"
+        told = beside if others else f"{SEVERAL}: found {shown(tables)}"
+        where = _where(path, text, [*others, SEVERAL][:1])
         raise ConfigError(
-            f"{path}: found {', '.join(others) or 'cluster'} beside [[cluster]], allowed: "
-            "[[cluster]] tables only, or the keys of one cluster"
+            f"{where}: {told}, allowed: [[cluster]] tables only, or the keys of one cluster"
         )
     for k, table in enumerate(tables):
         name = table.get("name")
         if not isinstance(name, str) or not name:
+            where = _where(path, text, [SEVERAL, k, "name"])
             raise ConfigError(
-                f"{path}: cluster[{k + 1}].name: found {shown(name)}, allowed: a text"
+                f"{where}: cluster[{k + 1}].name: found {shown(name)}, allowed: a text"
             )
     for name, times in Counter(table["name"] for table in tables).items():
         if times > 1:
@@ -56,6 +62,16 @@ def load_clusters(path: str | Path) -> list[Cluster]:
     return [
         _cluster(path, text, table, (SEVERAL, k), table["name"]) for k, table in enumerate(tables)
     ]
+
+
+def _misspelt(path: str | Path, text: str, plain: Mapping[str, Any]) -> None:
+    """Refuse a key that stands where `[[cluster]]` is meant."""
+    near = [key for key in plain if hint(key, [SEVERAL])]
+    if near and "policy" not in plain:
+        raise ConfigError(
+            f"{_where(path, text, near[:1])}: {near[0]}: found an unknown key, allowed: "
+            f"[[cluster]] tables, or the keys of one cluster{hint(near[0], [SEVERAL])}"
+        )
 
 
 def parsed(path: str | Path) -> tuple[str, dict[str, Any]]:
@@ -115,10 +131,16 @@ def _cluster(
     try:
         return Cluster.from_plain(plain, default_name=name)
     except ConfigError as error:
-        line = line_of(text, [*at, *error.place]) if error.place else None
-        where = f"{path}:{line}" if line else f"{path}"
+        where = _where(path, text, [*at, *error.place] if error.place else [])
+        told = HEADER.sub(rf"\g<1>{SEVERAL}.\g<2>", str(error)) if at else str(error)
         which = f"cluster {name!r}: " if at else ""
-        raise ConfigError(f"{where}: {which}{error}") from None
+        raise ConfigError(f"{where}: {which}{told}") from None
+
+
+def _where(path: str | Path, text: str, place: Sequence[str | int]) -> str:
+    """File and line; the file alone where the line is not known."""
+    line = line_of(text, place) if place else None
+    return f"{path}:{line}" if line else f"{path}"
 
 
 def line_of(text: str, place: Sequence[str | int]) -> int | None:
