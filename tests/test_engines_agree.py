@@ -21,8 +21,17 @@ def expected(scenario: engines.Scenario) -> engines.Decided:
 
 @pytest.mark.parametrize("system", POLICIES)
 @given(data=st.data())
-@ONE_BY_ONE
+@settings(ONE_BY_ONE, max_examples=100)
 def test_live(system: str, data: Any) -> None:
+    scenario = data.draw(scenarios(system))
+    assert engines.live(*scenario) == expected(scenario)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("system", POLICIES)
+@given(data=st.data())
+@settings(ONE_BY_ONE, max_examples=2000)
+def test_live_two_thousand_times(system: str, data: Any) -> None:
     scenario = data.draw(scenarios(system))
     assert engines.live(*scenario) == expected(scenario)
 

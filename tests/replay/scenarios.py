@@ -35,8 +35,16 @@ MICRO = Fraction(1, 1_000_000)
 
 def replay_scenario(kind: str, random: Random) -> Scenario:
     """A scenario of this kind; all its messages are for the one cluster."""
-    troubled = kind == "smartsockets" and random.random() < 2 / 3
-    cluster, messages, changes = _troubled(random) if troubled else _base(kind, random)
+    crowded = {"smartsockets": _troubled, "nanomsg": _at_the_door, RING: _at_the_door}.get(kind)
+    troubled = crowded is not None and random.random() < 2 / 3
+    cluster, messages, changes = (
+        crowded(random) if crowded is not None and troubled else _base(kind, random)
+    )
+    if kind == RING:
+        cluster["policy"] = {
+            "eliminate": ["down"] if random.random() < 1 / 2 else ["down", "disabled"],
+            "choose": "ready-ring",
+        }
     plain = not troubled and (rarely(random) or rarely(random) or rarely(random))
     shares = (3 / 4, 1) if troubled else (1 / 4, 1 / 2, 3 / 4)
     play = set() if plain else in_play(random, EXTRAS, *shares)
@@ -49,12 +57,56 @@ def replay_scenario(kind: str, random: Random) -> Scenario:
         messages += _raises(random, messages)
     if "readers" in play:
         changes += _changed(random, messages, targets, [("readers", 0, 1, 2, 3), ("speed", 0.5, 3)])
+    if play and random.random() < 1 / 2:
+        messages, changes = _meeting(random, cluster, messages, changes, targets, play)
     if "failures" in play:
         # By what a message is bound is settled when it arrives; live, whenever it is chosen for.
         changes = [change for change in changes if change["attribute"] != "bind"]
         changes += _changed(random, messages, targets, [("state", "failed", "failed", "up")])
     random.shuffle(changes)
     return cluster, messages, changes
+
+
+def _meeting(
+    random: Random,
+    cluster: Row,
+    messages: list[Row],
+    changes: list[Row],
+    targets: list[str],
+    play: set[str],
+) -> tuple[list[Row], list[Row]]:
+    """The same, but few instants, at which much happens at once.
+
+    What can happen then is there: work begins and is completed, the time of what is not
+    acknowledged is over, somebody goes and comes back, a group is raised that a reader has.
+    """
+    if not messages:
+        return messages, changes
+    patience = cluster.get("options", {}).get("delivery_timeout", 0)
+    begun = random.sample(messages, min(len(messages), 3))
+    instants = [row["time"] for row in begun] + [row["time"] + row["service_time"] for row in begun]
+    instants += [row["time"] + patience for row in begun]
+    middle = [row["time"] + row["service_time"] / 2 for row in begun]
+    instants = [Fraction(round(each * 1_000_000), 1_000_000) for each in instants + middle]
+
+    def moved(row: Row, share: float) -> Row:
+        return {**row, "time": random.choice(instants)} if random.random() < share else row
+
+    rows = [moved(row, 1 / 2) for row in messages]
+    if {"groups", "priorities", "raises"} & play:
+        named = [row for row in rows if row.get("group")]
+        of_two = random.sample(named, min(len(named), 2))
+        more = [row for _ in range(random.randint(1, 3)) for row in _raises(random, of_two)]
+        rows += [moved({**row, "id": f"{row['id']}/{k}"}, 1 / 2) for k, row in enumerate(more)]
+    if {"rollbacks", "tenants"} <= play:
+        rows = [{**row, "rollbacks": 1} if rarely(random) else row for row in rows]
+    found = [moved(row, 2 / 3) for row in changes]
+    for row in random.sample(found, min(len(found), 2)):  # there and back, or twice, in one step
+        found.append({**random.choice(found), "time": row["time"]})
+    if "failures" in play:
+        lost = [("state", "failed", "up")]
+        found += [moved(row, 1) for row in _changed(random, rows, targets, lost)]
+    return rows, found
 
 
 @st.composite
@@ -69,8 +121,6 @@ def scenarios(draw: st.DrawFn, kind: str) -> Scenario:
 def _base(kind: str, random: Random) -> Scenario:
     if kind == RING:
         cluster, messages, changes = random_scenario("nanomsg", random)
-        eliminate = ["down"] if random.random() < 1 / 2 else ["down", "disabled"]
-        cluster["policy"] = {"eliminate": eliminate, "choose": "ready-ring"}
         cluster.pop("options", None)
         return cluster, messages, changes
     if kind == OWN:
@@ -86,6 +136,27 @@ def _base(kind: str, random: Random) -> Scenario:
             message["region"] = random.choice(["", "east", "west"])
         return cluster, messages, changes
     return random_scenario(kind, random)
+
+
+def _at_the_door(random: Random) -> Scenario:
+    """Few peers, who can take little and come and go: most messages wait until one is ready."""
+    names = random.sample("ABC", random.choice([1, 1, 2, 3]))
+    peers: list[Row] = [{"name": name, "capacity": random.choice([1, 1, 2])} for name in names]
+    for row in peers:
+        if random.random() < 1 / 3:
+            row["present"] = False
+    instants = [Fraction(random.randint(0, 10), 2) for _ in range(random.randint(2, 6))]
+    messages: list[Row] = [
+        {"id": f"{k:02}", "time": random.choice(instants)} for k in range(random.randint(4, 24))
+    ]
+    ways = [("present", True), ("present", True), ("present", False), ("state", "up")]
+    ways += [("state", "down"), ("capacity", 2), ("capacity", 1)]
+    changes: list[Row] = [
+        {"time": random.choice(instants) + random.randint(0, 2), "target": random.choice(names)}
+        | dict(zip(("attribute", "value"), random.choice(ways), strict=True))
+        for _ in range(random.randint(1, 5))
+    ]
+    return {"policy": "nanomsg", "destination": peers}, messages, changes
 
 
 def _troubled(random: Random) -> Scenario:
@@ -172,15 +243,15 @@ def _work(random: Random, messages: list[Row], play: set[str], *, plain: bool) -
     unit = MICRO if tiny else Fraction(1, 2)
     lengths = [random.randint(int(plain), 6) * unit for _ in range(random.randint(1, 3))]
     groups = random.sample(GROUPS, random.randint(1, len(GROUPS)))
+    begins = random.choice([Fraction(0), *(message["time"] for message in messages)])
     for message in messages:
         message["service_time"] = random.choice(lengths)
         if "groups" in play and "group" not in message:
             message["group"] = random.choice(groups)
         group = message.get("group", "")
         if "tenants" in play:
-            message["tenant"] = f"t{len(group) % 2 if group else random.randint(0, 1)}"
-            if group:
-                message["tenant"] = f"t{sum(map(ord, group)) % 2}"
+            others = random.randint(0, 1) if message["time"] >= begins else 0
+            message["tenant"] = f"t{sum(map(ord, group)) % 2 if group else others}"
             message["cost"] = random.randint(1, 5)
         if "priorities" in play and random.random() < 1 / 3:
             message["priority"] = random.choice([0, 1, 2, 3, 255])

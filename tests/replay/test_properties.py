@@ -28,6 +28,29 @@ def test_a_replay_is_what_the_plain_program_tells(kind: str, data: st.DataObject
     assert table(*scenario) == oracle(*scenario)
 
 
+@pytest.mark.parametrize("kind", KINDS)
+@settings(max_examples=25)
+@given(data=st.data())
+def test_interpreted_it_is_what_the_plain_program_tells(kind: str, data: st.DataObject) -> None:
+    """Of every kind: nothing is compiled."""
+    _is_what_the_plain_program_tells(data.draw(scenarios(kind)))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", KINDS)
+@settings(max_examples=1000)
+@given(data=st.data())
+def test_a_thousand_interpreted_are_what_the_plain_program_tells(
+    kind: str, data: st.DataObject
+) -> None:
+    _is_what_the_plain_program_tells(data.draw(scenarios(kind)))
+
+
+def _is_what_the_plain_program_tells(scenario: Scenario) -> None:
+    if scenario[1]:
+        assert Kernel(*scenario, interpreted=True).through() == oracle(*scenario)
+
+
 @kinds
 @settings(max_examples=15)
 @given(data=st.data())
