@@ -339,6 +339,8 @@ def explain(
     from fairlead.errors import UserError
 
     if out is not None:
+        if id is None and cluster is None and not message and count == 1:
+            raise UserError(f"explain {out}: which message? say --id ID")
         if id is None or cluster is not None or message or count != 1:
             raise UserError(
                 "explain OUT takes --id and nothing else; leave OUT out for an invented message"

@@ -12,13 +12,13 @@ IN_DOUBLE = re.compile(r'(["$`]|\\)')
 """What still means something to a shell between double quotes."""
 
 
-def pairs(option: str, given: Sequence[str]) -> dict[str, str]:
-    """NAME=VALUE texts as a dict; a name may come once."""
+def pairs(option: str, given: Sequence[str], value_is: str = "VALUE") -> dict[str, str]:
+    """NAME=VALUE texts as a dict; a name may come once. `value_is`: what the help calls it."""
     found: dict[str, str] = {}
     for each in given:
         name, equals, value = each.partition("=")
         if not equals or not name:
-            raise UserError(f"{option}: found {each!r}, allowed: NAME=VALUE")
+            raise UserError(f"{option}: found {each!r}, allowed: NAME={value_is}")
         if name in found:
             raise UserError(f"{option} {name}: found twice, allowed: once")
         found[name] = value

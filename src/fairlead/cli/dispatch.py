@@ -44,14 +44,22 @@ def run_dispatch(
     """
     clusters = load_clusters(cluster)
     happened = changes_from(changes)
+    from fairlead.compiled.needed import ADVICE, check_columns
     from fairlead.compiled.router import Plan
+    from fairlead.pipeline.columns import RESERVED
     from fairlead.pipeline.deliver import Delivery
+    from fairlead.pipeline.read import check_names, reading
 
     if command is not None:
         report.check_installed()
-    Plan(clusters, happened)
-    table.refuse()
-    with Delivery(out, overwrite=overwrite) as delivery, Stages(7) as stages:
+    plan = Plan(clusters, happened)
+
+    def check(names: Sequence[str]) -> None:
+        check_names(names, table.where, ADVICE)
+        check_columns(plan, names, table.where, ADVICE)
+
+    table.refuse(RESERVED, check)
+    with Delivery(out, overwrite=overwrite) as delivery, Stages(7) as stages, reading():
         spark = started(master, stages)
         from fairlead.pipeline import dispatch as pipeline
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from fairlead import report
+from fairlead.balance.message import WORKED
 from fairlead.cli.diff import FAILED
 from fairlead.cli.dispatch import changes_from
 from fairlead.cli.gate import Gate, gate
@@ -60,15 +61,20 @@ def run_replay(
     """
     gates = [gate(each, PART_OF, timed=TIMED) for each in fail_if]
     asked = scenarios(clusters, changes, scenario_file, *rate_of(scale, seed))
+    from fairlead.compiled.needed import ADVICE
+    from fairlead.pipeline import replay as pipeline
+    from fairlead.pipeline.columns import RESERVED
     from fairlead.pipeline.deliver import Delivery
+    from fairlead.pipeline.read import reading
 
     if command is not None:
         report.check_installed()
-    table.refuse()
-    with Delivery(out, overwrite=overwrite) as delivery, Stages(8) as stages:
+    table.refuse(
+        (*RESERVED, *WORKED),
+        lambda names: pipeline.check_names(names, table.where, asked.plans.values(), ADVICE),
+    )
+    with Delivery(out, overwrite=overwrite) as delivery, Stages(8) as stages, reading():
         spark = started(master, stages)
-        from fairlead.pipeline import replay as pipeline
-
         found = pipeline.run(
             spark,
             table.read(spark),

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple, Self
 
 from fairlead.cli.arguments import pairs
 from fairlead.cli.options import Read
+from fairlead.errors import UserError
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -35,18 +36,42 @@ class Table(NamedTuple):
         """As the options say. Raises UserError."""
         return cls(
             where,
-            pairs("--column", column or []),
+            pairs("--column", column or [], "EXPR"),
             drop or [],
             number_rows,
             input_format.value if input_format else None,
             pairs("--read-option", read_option or []),
         )
 
-    def refuse(self) -> None:
-        """Refuse before Spark is started what is clearly no table. Raises UserError."""
-        from fairlead.pipeline.read import readable
+    def refuse(self, added: Sequence[str], check: Callable[[Sequence[str]], None]) -> None:
+        """Refuse before Spark is started what options and files alone can tell. Raises UserError.
 
-        readable(self.where, self.input_format)
+        `added`: columns that the command adds; `check`: what else is asked of the names.
+        """
+        from fairlead.pipeline.files import kind_of, names_in, readable
+        from fairlead.pipeline.read import names_of
+
+        if self.number_rows and "id" in self.columns:
+            raise UserError("--number-rows makes the column id; --column id=… would be ignored")
+        for name in self.columns:
+            if name.lower() in added:
+                raise UserError(
+                    f"--column {name}=…: the command adds a column {name.lower()!r}, "
+                    "allowed: any other name"
+                )
+        kind = kind_of(self.where, self.input_format, self.options)
+        readable(self.where, kind)
+        names = names_in(self.where, kind)
+        if names is not None:
+            check(
+                names_of(
+                    names,
+                    self.where,
+                    columns=self.columns,
+                    drop=self.drop,
+                    number_rows=self.number_rows,
+                )
+            )
 
     def read(self, spark: SparkSession) -> DataFrame:
         """The messages. Raises UserError."""

@@ -30,6 +30,7 @@ from fairlead.compiled.unique import all_different
 from fairlead.errors import MessageError
 
 TEXTS = (pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view)
+BYTES = (pa.types.is_binary, pa.types.is_large_binary)
 NUMBERS = (pa.types.is_integer, pa.types.is_floating, pa.types.is_decimal, pa.types.is_null)
 KEY_TYPES = (
     *TEXTS,
@@ -56,12 +57,30 @@ def check(messages: pa.Table, heeded: Collection[str], *, trust_ids: bool) -> No
     for name in DECISION:
         if name in messages.column_names:
             raise MessageError(f"messages: column {name!r} is what the decisions add; rename it")
+    for name in ("id", "cluster", "group", "tenant", *sorted(heeded)):
+        _check_utf8(messages, name)
     ids = text(messages, "id")
     if pc.any(pc.equal(ids, "")).as_py():
         raise MessageError("messages: id: found nothing in a row, allowed: a text")
     if not trust_ids and not all_different(ids):
         raise MessageError("messages: id: found one twice, allowed: once")
     _check_words(messages, heeded)
+
+
+def _check_utf8(messages: pa.Table, name: str) -> None:
+    """Refuse a column that is no text, which pyarrow itself notices late or never."""
+    if name not in messages.column_names:
+        return
+    column = messages.column(name)
+    try:
+        if _is_text(column.type):
+            column.validate(full=True)
+        elif any(known(column.type) for known in BYTES):
+            column.cast(pa.large_string())
+    except pa.ArrowInvalid:
+        raise MessageError(
+            f"messages: {name}: found bytes that are no UTF-8, allowed: text in UTF-8"
+        ) from None
 
 
 def _check_words(messages: pa.Table, heeded: Collection[str]) -> None:
@@ -103,9 +122,9 @@ def times_of(messages: pa.Table) -> Int64s:
     column = messages.column("time")
     if column.null_count:
         raise MessageError("messages: time: found nothing in a row")
+    kind = dates(messages)
     if _is_text(column.type):
         return _read(messages, "time", micros_of)
-    kind = dates(messages)
     if kind is not None:
         found = column.cast(kind, safe=False).cast(pa.int64())
         return np.asarray(found.to_numpy(), np.int64)

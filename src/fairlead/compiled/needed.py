@@ -2,11 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Final
 
-from fairlead.balance.objects import listed
+from fairlead.balance.objects import listed, on_one_line
 from fairlead.compiled.router import Plan
 from fairlead.errors import MessageError
+
+ADVICE: Final = "; map one with --column {}=…"
+"""How to get a column on the command line; `{}` is its name."""
+LONGEST_NAME: Final = 60
+
+
+def named(columns: Iterable[str]) -> str:
+    """The names of columns for an error line, whatever a wrong kind of file has made of them."""
+    return listed(on_one_line(_shortened(name)) for name in columns)
+
+
+def _shortened(name: str) -> str:
+    return name if len(name) <= LONGEST_NAME else name[:LONGEST_NAME] + "…"
 
 
 def check_columns(plan: Plan, columns: Sequence[str], where: str, advice: str = "") -> None:
@@ -17,7 +31,7 @@ def check_columns(plan: Plan, columns: Sequence[str], where: str, advice: str = 
     for name, why in _needed(plan):
         if name not in columns:
             raise MessageError(
-                f"{where}: no column {name!r}, found: {listed(columns)}; {why}{advice.format(name)}"
+                f"{where}: no column {name!r}, found: {named(columns)}; {why}{advice.format(name)}"
             )
 
 

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import (
+    BinaryType,
     DataType,
     DateType,
     DoubleType,
@@ -40,9 +41,10 @@ def accept(messages: DataFrame, *plans: Plan, worked: bool = False) -> DataFrame
     """
     kinds = {field.name: field.dataType for field in messages.schema.fields}
     time = time_of(kinds["time"])
-    reasons: list[Column] = _malformed() if MALFORMED in kinds else []
+    reasons: list[Column] = [F.col(MALFORMED)] if MALFORMED in kinds else []
     reasons += [
         _when(~said(messages, "id"), F.lit("id: found nothing, allowed: a text")),
+        *_utf8(messages, plans),
         _when(time.isNull(), _found("time", TIMES)),
     ]
     key = time
@@ -73,6 +75,16 @@ def accept(messages: DataFrame, *plans: Plan, worked: bool = False) -> DataFrame
         service.alias(SERVICE),
         F.coalesce(*reasons, F.lit(None).cast("string")).alias(REASON),
     )
+
+
+def _utf8(messages: DataFrame, plans: Sequence[Plan]) -> list[Column]:
+    """What decisions read must be text; what is not in UTF-8 could be any."""
+    read = {"id", "cluster", "group", "tenant"}.union(*(plan.heeds for plan in plans))
+    return [
+        _when(~F.is_valid_utf8(_text(field.name)), _found(field.name, "text in UTF-8"))
+        for field in messages.schema.fields
+        if field.name in read and isinstance(field.dataType, StringType | BinaryType)
+    ]
 
 
 def _service(messages: DataFrame, plans: Sequence[Plan], *, worked: bool) -> list[Column]:
@@ -132,27 +144,18 @@ def said(messages: DataFrame, name: str) -> Column:
     return _text(name) != ""
 
 
-def _malformed() -> list[Column]:
-    """Rows of CSV that are none: cells too many or too few, for one because a text was cut."""
-    row = F.col(MALFORMED)
-    shown = F.concat(F.lit("row: found '"), F.substring(row, 1, LONGEST_SHOWN))
-    quotes = F.length(row) - F.length(F.replace(row, F.lit('"'), F.lit("")))
-    cut = "', a part of a quoted text with a line break, allowed: with the option multiLine=true"
-    return [
-        _when(quotes % 2 == 1, F.concat(shown, F.lit(cut))),
-        _when(row.isNotNull(), F.concat(shown, F.lit("', allowed: a cell for each column"))),
-    ]
-
-
 def _when(condition: Column, reason: Column) -> Column:
     return F.when(condition, reason)
 
 
 def _found(name: str, allowed: str) -> Column:
-    found = F.when(_text(name) == "", F.lit("nothing")).otherwise(
-        F.concat(F.lit("'"), F.substring(_text(name), 1, LONGEST_SHOWN), F.lit("'"))
-    )
-    return F.concat(F.lit(f"{name}: found "), found, F.lit(f", allowed: {allowed}"))
+    return F.concat(F.lit(f"{name}: found "), _shown(name), F.lit(f", allowed: {allowed}"))
+
+
+def _shown(name: str) -> Column:
+    found = F.substring(F.make_valid_utf8(_text(name)), 1, LONGEST_SHOWN)
+    quote = F.lit("'")
+    return F.when(found == "", F.lit("nothing")).otherwise(F.concat(quote, found, quote))
 
 
 def time_of(kind: DataType, name: str = "time") -> Column:

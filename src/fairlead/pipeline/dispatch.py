@@ -18,7 +18,7 @@ from pyspark.sql.types import BooleanType, IntegralType, NullType, StringType
 from fairlead.balance.change import Change
 from fairlead.balance.cluster import Cluster, changes_in, clusters_in
 from fairlead.balance.message import SPELLED_ALIKE
-from fairlead.compiled.needed import check_columns
+from fairlead.compiled.needed import ADVICE, check_columns
 from fairlead.compiled.router import Plan
 from fairlead.errors import MessageError
 from fairlead.pipeline import keep
@@ -31,7 +31,7 @@ from fairlead.pipeline.count import messages as messages_of
 from fairlead.pipeline.deliver import SUMMARY, Delivery
 from fairlead.pipeline.facts import made
 from fairlead.pipeline.measure import check_nothing_lost, digest, outcomes, phases
-from fairlead.pipeline.read import checked, own_columns
+from fairlead.pipeline.read import checked
 from fairlead.pipeline.route import States, in_blocks, needed, route, spelled
 from fairlead.pipeline.survey import (
     Survey,
@@ -103,8 +103,9 @@ def rejected(
     Looks for duplicate ids at once, unless `trust_ids`; the rest is lazy. Raises as `dispatch`.
     """
     plan = Plan(clusters_in(clusters), changes_in(changes))
-    rows = accept(checked(messages, "messages"), plan)
-    return _rejected(rows if trust_ids else unique(rows), own_columns(messages))
+    columns = checked(messages, "messages")
+    rows = accept(messages, plan)
+    return _rejected(rows if trust_ids else unique(rows), columns)
 
 
 def _rejected(rows: DataFrame, columns: Sequence[str]) -> DataFrame:
@@ -119,17 +120,19 @@ def prepare(
     *,
     trust_ids: bool = False,
     where: str = "messages",
+    advice: str = "",
     rows_a_block: int = ROWS_A_BLOCK,
     as_in_files: bool = False,
     progress: Progress = _quiet,
 ) -> tuple[Routed, DataFrame]:
     """Learn what is needed to route a table; returns it and all rows with their REASON.
 
+    `advice`: how to get a column (see `check_columns`).
     `as_in_files`: the table comes straight from files, so rows lie together as they do there.
     """
     plan = Plan(clusters_in(clusters), changes_in(changes))
-    columns = own_columns(checked(messages, where))
-    check_columns(plan, columns, where, "; map one with --column {}=…")
+    columns = checked(messages, where, advice)
+    check_columns(plan, columns, where, advice)
     _check_keys(plan, messages, where)
     by_position = "position" in columns and needed(plan)[1]
     rows = accepted = accept(messages, plan)
@@ -189,6 +192,7 @@ def run(
         changes,
         trust_ids=trust_ids,
         where=where,
+        advice=ADVICE,
         rows_a_block=rows_a_block,
         as_in_files=as_in_files,
         progress=progress,

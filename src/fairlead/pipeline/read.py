@@ -2,46 +2,57 @@
 
 from __future__ import annotations
 
-import os
+import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from functools import reduce
+from operator import add
 from pathlib import Path
 
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import AnalysisException, ParseException, PySparkException
-from pyspark.sql import DataFrame, DataFrameReader, SparkSession
+from pyspark.sql import Column, DataFrame, DataFrameReader, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import StringType, StructField, StructType
 
-from fairlead.balance.objects import hint, listed
+from fairlead.balance.objects import hint
+from fairlead.compiled.needed import named
 from fairlead.errors import MessageError, UserError
 from fairlead.pipeline.columns import CSV, MALFORMED, PREFIX, RESERVED, quoted
+from fairlead.pipeline.files import (
+    ONE_LINE,
+    OTHER_ENCODING,
+    UTF8,
+    Kind,
+    has_plain_folders,
+    kind_of,
+)
 from fairlead.pipeline.place import local
 
 __all__ = ["read"]
 
-FORMATS = {
-    ".csv": "csv",
-    ".json": "json",
-    ".jsonl": "json",
-    ".ndjson": "json",
-    ".parquet": "parquet",
-    ".txt": "text",
-    ".log": "text",
-}
-COMPRESSIONS = (".gz", ".bz2", ".zst", ".lz4", ".snappy")
 OPTIONS: Mapping[str, Mapping[str, str]] = {
     # A folder's files that order their columns otherwise are refused, not misread.
     "csv": {**CSV, "enforceSchema": "false"},
-    "json": {"primitivesAsString": "true"},
+    "json": {"primitivesAsString": "true", "columnNameOfCorruptRecord": MALFORMED},
     "parquet": {},
     "text": {},
 }
+WHICH_FILES = {"recursivefilelookup", "pathglobfilter", "modifiedbefore", "modifiedafter"}
 ROW_DIGITS = 10
 """Row numbers are padded, so that ids of one file sort in the file's order."""
 IDENTITY = "id"
-NO_ROW = "_corrupt_record"
-"""Spark's column of the lines that are no JSON; the only one where no line is."""
+LONGEST_SHOWN = 60
+NO_CHARACTER = "\ufffd"
+"""What Spark makes of bytes that are no UTF-8."""
+SEPARATORS = {";": ";", "\t": r"\t", "|": "|"}
+"""What else may stand between cells, as Spark's option is told."""
+UNREADABLE = "FAILED_READ_FILE"
+"""What Spark calls a file that it cannot read to its end."""
+JAVA = re.compile(r"^(?:[a-z][\w]*\.)+[\w$]+: ")
+"""The class of an error from Java."""
+TWICE = "COLUMN_ALREADY_EXISTS"
 
 
 def read(
@@ -59,56 +70,88 @@ def read(
     `input_format`: what the path's ending does not say (`csv`, `json`, `parquet`, `text`, `orc`).
     `columns`: name → Spark SQL expression over the file's columns. `drop`: columns to leave out.
     `number_rows`: `id` is the file's name (below the folder) and the row's number in it, from 1.
-    `options`: of Spark's reader. CSV has a column MALFORMED, too. Raises UserError naming the file
-    and what is wrong with it.
+    `options`: of Spark's reader. There is a column MALFORMED, too, where lines can be no rows.
+    Raises UserError naming the file and what is wrong with it.
     """
-    table = _loaded(spark, path, input_format or _format_of(path), options or {})
+    table = _loaded(spark, path, kind_of(path, input_format, options or {}))
     names = own_columns(table)
     mapped = dict(columns or {})
-    if number_rows and IDENTITY in mapped:
-        raise UserError("--number-rows makes the column id; --column id=… would be ignored")
-    if number_rows and IDENTITY in names and IDENTITY not in drop:
-        raise UserError(
-            f"{path}: --number-rows makes the column id, found one in the table; "
-            "leave --number-rows out, or --drop id to lose the table's own"
-        )
+    names_of(names, path, columns=mapped, drop=drop, number_rows=number_rows)
     numbered = _numbered(spark, table, path) if number_rows else None
     table = table if numbered is None else numbered
-    for name in drop:
-        if name not in names:
-            raise UserError(
-                f"{path}: --drop: found {name!r}, allowed: {listed(names)}{hint(name, names)}"
-            )
     # The table's own id is gone already where rows are numbered.
     dropped = [name for name in drop if not (number_rows and name == IDENTITY)]
     return _mapped(table, path, mapped, dropped)
 
 
-def _loaded(
-    spark: SparkSession, path: str, found_format: str, options: Mapping[str, str]
-) -> DataFrame:
-    """What the files hold, as they are; with MALFORMED where they are CSV."""
-    said = dict(OPTIONS.get(found_format, {}))
-    if _has_plain_folders(path):
-        said["recursiveFileLookup"] = "true"
-    said.update(options)
+def names_of(
+    names: Sequence[str],
+    path: str,
+    *,
+    columns: Mapping[str, str],
+    drop: Sequence[str],
+    number_rows: bool,
+) -> list[str]:
+    """What `read` makes of a table's names. Raises UserError for what it cannot do with them."""
+    if number_rows and IDENTITY in names and IDENTITY not in drop:
+        raise UserError(
+            f"{path}: --number-rows makes the column id, found one in the table; "
+            "leave --number-rows out, or --drop id to lose the table's own"
+        )
+    for name in drop:
+        if name not in names:
+            raise UserError(
+                f"{path}: --drop: found {name!r}, allowed: {named(names)}{hint(name, names)}"
+            )
+    return [*_kept(names, columns, drop), *([IDENTITY] if number_rows else []), *columns]
+
+
+def _kept(names: Sequence[str], columns: Mapping[str, str], drop: Sequence[str]) -> list[str]:
+    """The table's own columns that stay. Spark does not tell upper from lower case in names."""
+    made = {name.lower() for name in columns}
+    return [name for name in names if name.lower() not in made and name not in drop]
+
+
+def _loaded(spark: SparkSession, path: str, kind: Kind) -> DataFrame:
+    """What the files hold, as they are; with MALFORMED where lines can be no rows."""
+    said = _options(path, kind)
 
     def reader() -> DataFrameReader:
-        return spark.read.format(found_format).options(**said)
+        return spark.read.format(kind.format).options(**said)
 
     try:
         table = reader().load(path)
         names = table.columns
     except (PySparkException, Py4JJavaError) as error:
-        raise UserError(f"{path}: not a table of format {found_format}: {_first(error)}") from None
+        raise UserError(f"{path}: not a table of format {kind.format}: {_why(error)}") from None
     if not names:
         raise UserError(f"{path}: not a table: found no columns")
-    if names == [NO_ROW]:
-        raise UserError(f"{path}: not a table of format {found_format}: found no row in it")
-    if found_format == "csv":
+    if names == [MALFORMED]:
+        raise UserError(
+            f"{path}: not a table of format {kind.format}: found no row in it; {ONE_LINE}"
+        )
+    if kind.format == "csv":
         _check_header(reader(), table, path)
-        return _with_malformed(reader(), table, path)
-    return table
+        other = kind.encoding == UTF8 and _holds_other_bytes(spark, path, said)
+        return _with_malformed(reader(), table, path, other_bytes=other)
+    if kind.format == "text":
+        return _lines(table, kind)
+    return _json(table) if MALFORMED in names else table
+
+
+def _options(path: str, kind: Kind) -> dict[str, str]:
+    said = {**OPTIONS.get(kind.format, {}), **kind.options}
+    names = {name.lower() for name in said}
+    if has_plain_folders(path):
+        said.setdefault("recursiveFileLookup", "true")
+    several = {"multiline", "linesep"} & names
+    if kind.encoding != UTF8 and not several:
+        if kind.format == "json":
+            said["lineSep"] = "\n"
+        elif kind.encoding.startswith(("UTF-16", "UTF-32")):
+            # Spark looks for the ends of lines among bytes, of which there are two or four then.
+            said["multiLine"] = "true"
+    return said
 
 
 def _check_header(reader: DataFrameReader, table: DataFrame, path: str) -> None:
@@ -130,7 +173,9 @@ def _check_header(reader: DataFrameReader, table: DataFrame, path: str) -> None:
             )
 
 
-def _with_malformed(reader: DataFrameReader, table: DataFrame, path: str) -> DataFrame:
+def _with_malformed(
+    reader: DataFrameReader, table: DataFrame, path: str, *, other_bytes: bool
+) -> DataFrame:
     """The table with MALFORMED; Spark tells of such rows only where the schema has a place."""
     schema = StructType([*table.schema.fields, StructField(MALFORMED, StringType())])
     # With pruning, cells would be counted among the columns that a query happens to need.
@@ -138,22 +183,76 @@ def _with_malformed(reader: DataFrameReader, table: DataFrame, path: str) -> Dat
     found = reader.options(**options).schema(schema).load(path)
     # Always true, but Spark refuses a query that looks at nothing but the place.
     seen = F.length(F.coalesce(quoted(table.columns[0]).cast("string"), F.lit(""))) >= 0
-    return found.withColumn(MALFORMED, F.when(seen, F.col(MALFORMED)))
+    row = F.when(seen, F.col(MALFORMED))
+    quotes = F.length(row) - F.length(F.replace(row, F.lit('"'), F.lit("")))
+    cut = "a part of a quoted text with a line break, allowed: with the option multiLine=true"
+    reasons = [
+        F.when(quotes % 2 == 1, _found("row", row, cut)),
+        F.when(row.isNotNull(), _found("row", row, "allowed: a cell for each column")),
+    ]
+    if other_bytes:
+        reasons += [_in_utf8(name) for name in table.columns]
+    return found.withColumn(MALFORMED, F.coalesce(*reasons))
+
+
+def _holds_other_bytes(spark: SparkSession, path: str, options: Mapping[str, str]) -> bool:
+    """Whether files hold bytes that are no UTF-8, of which a table of CSV tells nothing."""
+    which = {name: value for name, value in options.items() if name.lower() in WHICH_FILES}
+    lines = spark.read.format("text").options(**which).load(path)
+    return bool(lines.agg(F.bool_or(~F.is_valid_utf8("value"))).collect()[0][0])
+
+
+def _in_utf8(name: str) -> Column:
+    """Why a row is none if Spark could not read one of its cells; else null."""
+    cell = quoted(name).cast("string")
+    return F.when(
+        F.contains(cell, F.lit(NO_CHARACTER)),
+        _found(name, cell, f"allowed: text in UTF-8; {OTHER_ENCODING}"),
+    )
+
+
+def _lines(table: DataFrame, kind: Kind) -> DataFrame:
+    """Lines of text; Spark takes them as they are, whatever the encoding."""
+    (name,) = table.columns[:1]
+    if kind.encoding != UTF8:
+        return table.withColumn(name, F.decode(quoted(name).cast("binary"), kind.encoding))
+    shown = F.make_valid_utf8(name)
+    bad = F.when(
+        ~F.is_valid_utf8(name), _found(name, shown, f"allowed: text in UTF-8; {OTHER_ENCODING}")
+    )
+    return table.withColumn(MALFORMED, bad)
+
+
+def _json(table: DataFrame) -> DataFrame:
+    """The table with the reason where a line is no object."""
+    row = F.col(MALFORMED)
+    # Spark looks for faults only in what a query needs; every query is to find the same ones.
+    asked = [quoted(name).isNull().cast("int") for name in own_columns(table)]
+    seen = F.when(reduce(add, asked) >= 0, row)
+    allowed = f"allowed: an object of JSON on one line, in UTF-8; {ONE_LINE}"
+    return table.withColumn(
+        MALFORMED, F.when(seen.isNotNull(), _found("row", F.make_valid_utf8(seen), allowed))
+    )
+
+
+def _found(name: str, found: Column, allowed: str) -> Column:
+    shown = F.substring(found, 1, LONGEST_SHOWN)
+    return F.concat(F.lit(f"{name}: found '"), shown, F.lit(f"', {allowed}"))
 
 
 def _mapped(
     table: DataFrame, path: str, columns: Mapping[str, str], drop: Sequence[str]
 ) -> DataFrame:
-    kept = [quoted(name) for name in table.columns if name not in columns and name not in drop]
+    kept = [quoted(name) for name in _kept(table.columns, columns, drop)]
     try:
         mapped = [F.expr(expression).alias(name) for name, expression in columns.items()]
         found = table.select(*kept, *mapped)
         return found if own_columns(found) else table
     except (AnalysisException, ParseException) as error:
         spelled = ", ".join(f"{name}={expression}" for name, expression in columns.items())
-        has = listed(own_columns(table))
+        has = named(own_columns(table))
         raise UserError(
-            f"{path}: --column {spelled}: {_first(error)}; the table has: {has}"
+            f"{path}: --column {spelled}: {_why(error)}; the table has: {has}"
         ) from None
 
 
@@ -162,93 +261,57 @@ def own_columns(table: DataFrame) -> list[str]:
     return [name for name in table.columns if name != MALFORMED]
 
 
-def _frame(found: object, where: str) -> DataFrame:
-    if not isinstance(found, DataFrame):
-        kind = type(found).__name__
+def columns_of(messages: object, where: str) -> list[str]:
+    """The columns of what should be a DataFrame. Raises MessageError."""
+    if not isinstance(messages, DataFrame):
+        kind = type(messages).__name__
         raise MessageError(f"{where}: found a {kind}, allowed: a DataFrame of Spark")
-    return found
+    return own_columns(messages)
 
 
-def checked(messages: DataFrame, where: str) -> DataFrame:
-    """Refuse a table without id or time, or with columns that the decisions need."""
-    names = own_columns(_frame(messages, where))
+def checked(messages: DataFrame, where: str, advice: str = "") -> list[str]:
+    """The columns of a table; refused without id or time, or with what the decisions need."""
+    names = columns_of(messages, where)
+    check_names(names, where, advice)
+    return names
+
+
+def check_names(names: Sequence[str], where: str, advice: str = "") -> None:
+    """The same of names. `advice`: how to get a column, on the command line; see `check_columns`.
+
+    Raises MessageError.
+    """
     for name in ("id", "time"):
         if name not in names:
-            way = (
-                "map one with --column id=…, or use --number-rows"
-                if name == "id"
-                else ("map one with --column time=…")
-            )
+            way = f"{advice.format(name)}{_instead(name, names)}" if advice else ""
             raise MessageError(
-                f"{where}: no column {name!r}, found: {listed(names)}{hint(name, names)}; {way}"
+                f"{where}: no column {name!r}, found: {named(names)}{hint(name, names)}{way}"
             )
     folded = Counter(name.lower() for name in names)
     for name in names:
         if folded[name.lower()] > 1:
             raise MessageError(
                 f"{where}: column {name!r}: found another that differs only in upper and lower "
-                "case, allowed: one; --drop the other"
+                f"case, allowed: one; {'--drop' if advice else 'drop'} the other"
             )
         # Spark does not tell upper from lower case in names.
         if name.lower() in RESERVED or name.lower().startswith(PREFIX):
+            rename = f" with --column new_{name}={name} --drop {name}" if advice else ""
             raise MessageError(
-                f"{where}: column {name!r} is what the decisions add; rename it with "
-                f"--column new_{name}={name} --drop {name}"
+                f"{where}: column {name!r} is what the decisions add; rename it{rename}"
             )
-    return messages
 
 
-def readable(path: str, input_format: str | None) -> None:
-    """Refuse early what is clearly no table: no such file, an empty one, an unknown ending."""
-    place = local(path)
-    if place is not None and not any(c in path for c in "*?["):
-        if not place.exists():
-            raise UserError(f"{path}: no such file or folder")
-        if place.is_file() and place.stat().st_size == 0:
-            raise UserError(f"{path}: not a table: the file is empty")
-    if input_format is None:
-        _format_of(path)
-
-
-def _format_of(path: str) -> str:
-    """The format by the file's ending, or by that of the files in the folder."""
-    place = local(path)
-    names = [(place or Path(path)).name]
-    if place is not None and place.is_dir():
-        folders = [
-            (folder, files) for folder, _, files in os.walk(place) if _visible(folder, place)
-        ]
-        names = [name for _, files in folders for name in files if not name.startswith(("_", "."))]
-        if not names:
-            raise UserError(f"{path}: found an empty folder, allowed: a table's file or files")
-    found = {FORMATS.get(_ending(name), "") for name in names}
-    if len(found) == 1 and "" not in found:
-        return found.pop()
-    raise UserError(
-        f"{path}: found {listed(sorted({_ending(name) or 'no ending' for name in names}))}, "
-        f"allowed: {', '.join(FORMATS)}; or say --input-format csv, json, parquet or text"
-    )
-
-
-def _visible(folder: str, root: Path) -> bool:
-    """Whether Spark looks into a folder below the one that is read."""
-    return not any(part.startswith(("_", ".")) for part in Path(folder).relative_to(root).parts)
-
-
-def _has_plain_folders(path: str) -> bool:
-    """Whether there are folders inside that are not partitions (name=value)."""
-    root = local(path)
-    if root is None or not root.is_dir():
-        return False
-    inside = [each.name for each in root.iterdir() if each.is_dir()]
-    return any("=" not in name and not name.startswith(("_", ".")) for name in inside)
-
-
-def _ending(name: str) -> str:
-    stem = name.lower()
-    for compression in COMPRESSIONS:
-        stem = stem.removesuffix(compression)
-    return Path(stem).suffix
+def _instead(name: str, names: Sequence[str]) -> str:
+    """How else the column could be had, by what the table has instead."""
+    if len(names) == 1:
+        for mark, told in SEPARATORS.items():
+            if mark in names[0]:
+                return f"; or is it {told} that is between cells: --read-option 'sep={told}'"
+    other = [each for each in names if each.lower() == name]
+    if other:
+        return f", here --column {name}={other[0]}"
+    return ", or use --number-rows" if name == IDENTITY else ""
 
 
 def _numbered(spark: SparkSession, table: DataFrame, path: str) -> DataFrame:
@@ -300,9 +363,28 @@ def _relative(files: Sequence[str], path: str) -> list[str]:
     return found
 
 
-def _first(error: Exception) -> str:
-    """The first line of a long error, without its class in brackets."""
-    lines = str(error).strip().splitlines()
+@contextmanager
+def reading() -> Iterator[None]:
+    """Name the file that Spark could not read to its end. Raises UserError."""
+    try:
+        yield
+    except (PySparkException, Py4JJavaError) as error:
+        told = str(error)
+        if UNREADABLE not in told:
+            raise
+        file = told.partition("while reading file ")[2].split()[0].rstrip(".")
+        raise UserError(f"{local(file) or file}: cannot be read: {_why(error)}") from None
+
+
+def _why(error: Exception) -> str:
+    """Why Spark refuses, in one line: what is at the bottom of it, without names of Java's."""
+    if isinstance(error, PySparkException) and error.getCondition() == TWICE:
+        name = (error.getMessageParameters() or {}).get("columnName", "")
+        return f"column {name}: found twice, allowed: once (upper and lower case are alike)"
+    lines = [line for line in str(error).strip().splitlines() if not line.startswith("\tat ")]
+    causes = [line for line in lines if line.startswith("Caused by: ")]
     # Of an error from Java the first line only says where Python called it.
-    line = lines[1] if isinstance(error, Py4JJavaError) and len(lines) > 1 else lines[0]
+    first = lines[1] if isinstance(error, Py4JJavaError) and len(lines) > 1 else lines[0]
+    line = causes[-1].removeprefix("Caused by: ") if causes else first.removeprefix(": ")
+    line = JAVA.sub("", line)
     return line.split("] ", 1)[-1].split(" SQLSTATE")[0].rstrip(". ")

@@ -20,13 +20,12 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from fairlead.balance.message import WORKED
-from fairlead.balance.objects import listed
 from fairlead.balance.times import MICROS
 from fairlead.comparison import Comparison, Scenario
-from fairlead.compiled.needed import check_columns
+from fairlead.compiled.needed import ADVICE, check_columns, named
 from fairlead.compiled.router import Plan
 from fairlead.errors import MessageError
-from fairlead.pipeline import keep
+from fairlead.pipeline import keep, read
 from fairlead.pipeline.accept import accept
 from fairlead.pipeline.begin import Progress
 from fairlead.pipeline.blocks import ROWS_A_BLOCK, cut, sample
@@ -44,7 +43,7 @@ from fairlead.pipeline.deliver import COMPARISON, Delivery
 from fairlead.pipeline.facts import changes, made
 from fairlead.pipeline.gather import Gathered, changed, gather, numbered, packed, pieces
 from fairlead.pipeline.measure import check_nothing_lost
-from fairlead.pipeline.read import checked, own_columns
+from fairlead.pipeline.read import columns_of, own_columns
 from fairlead.pipeline.route import CHANGED
 from fairlead.pipeline.scale import scale_rate
 from fairlead.pipeline.tenants import one_tenant
@@ -82,7 +81,7 @@ class Replayed:
         rows_a_block: int = ROWS_A_BLOCK,
         progress: Progress = lambda _: nullcontext(),
     ) -> None:
-        """`messages`: a table that nothing is to be said against (see `_check`).
+        """`messages`: a table that nothing is to be said against (see `check_names`).
 
         `plans`: by the scenario's name.
         """
@@ -149,23 +148,20 @@ class Replayed:
         return bad.select(*own, F.col(REASON).alias("reason"))
 
 
-def _check(messages: DataFrame, where: str, plans: Iterable[Plan]) -> None:
-    """Refuse a table that cannot be replayed under these plans. Raises MessageError."""
-    checked(messages, where)
-    advice = "; map one with --column {}=…"
+def check_names(names: Sequence[str], where: str, plans: Iterable[Plan], advice: str = "") -> None:
+    """Refuse a table of these names, which cannot be replayed so. Raises MessageError."""
+    read.check_names(names, where, advice)
     for name in WORKED:
-        if name in (each.lower() for each in messages.columns):
-            raise MessageError(
-                f"{where}: column {name!r} is what a replay adds; rename it with "
-                f"--column new_{name}={name} --drop {name}"
-            )
-    if "service_time" not in messages.columns:
+        if name in (each.lower() for each in names):
+            rename = f" with --column new_{name}={name} --drop {name}" if advice else ""
+            raise MessageError(f"{where}: column {name!r} is what a replay adds; rename it{rename}")
+    if "service_time" not in names:
         raise MessageError(
-            f"{where}: no column 'service_time', found: {listed(own_columns(messages))}; a replay "
-            f"needs the seconds that each message takes{advice.format('service_time')}"
+            f"{where}: no column 'service_time', found: {named(names)}; a replay needs the "
+            f"seconds that each message takes{advice.format('service_time')}"
         )
     for plan in plans:
-        check_columns(plan, messages.columns, where, advice)
+        check_columns(plan, names, where, advice)
 
 
 def simulated(good: DataFrame, found: Gathered, plans: Mapping[str, Plan]) -> DataFrame:
@@ -256,7 +252,7 @@ def replay(messages: DataFrame, plans: Mapping[str, Plan]) -> DataFrame:
     (see `fairlead.replay.table.replay`). Rows that are no messages are left out. Raises
     MessageError.
     """
-    _check(messages, "messages", plans.values())
+    check_names(columns_of(messages, "messages"), "messages", plans.values())
     if "scenario" in (each.lower() for each in messages.columns):
         raise MessageError("messages: column 'scenario' is what a replay adds; rename it")
     found = Replayed(messages, plans)
@@ -292,7 +288,7 @@ def run(
     this run; None: nobody wants a report. Raises MessageError.
     """
     began = time.monotonic()
-    _check(messages, where, plans.values())
+    check_names(columns_of(messages, where), where, plans.values(), ADVICE)
     folders = dict(zip(plans, folder_names(plans), strict=True))
     scenarios: dict[str, Scenario] = {}
     recorded: Gathered | None = None
