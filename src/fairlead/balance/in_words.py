@@ -24,7 +24,7 @@ class Listed:
     share: float | None
     """Its part of the messages by weight."""
     condition: str
-    """What is special about it, in words; "" if nothing is."""
+    """What it has that it need not have, in words; "" if nothing."""
 
 
 @dataclass(frozen=True)
@@ -63,11 +63,12 @@ def _listed(
     expected: Mapping[str, float],
 ) -> Listed:
     name = state.members[member]
+    besides = ["weight"] if name in weights else []
     return Listed(
         name,
         state.subject(member),
         state.address(member) or "",
         weights.get(name),
         expected.get(name),
-        state.condition(member),
+        state.condition(member, besides),
     )

@@ -6,7 +6,7 @@ One definition serves the file, the changes, the live API and the error lines.
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from datetime import date, time
 from decimal import Decimal
 from functools import cache
@@ -191,6 +191,29 @@ def spelled(value: object) -> str:
     except ValueError:  # Python spells no integer of thousands of digits
         return f"a {type(value).__name__} that is too long to be shown"
     return found if len(found) <= LONGEST_SHOWN else f"{found[:LONGEST_SHOWN]}…"
+
+
+WHO_AND_WHERE: Final = ("name", "address", "subject")
+
+
+def special(each: Object, besides: Collection[str] = ()) -> list[str]:
+    """What an object has that it need not have, as its file says it; without who and where it is.
+
+    >>> special(Worker(name="A", readers=4, present=False)), special(Worker(name="B"))
+    (['present false', 'readers 4'], [])
+    """
+    found = []
+    for field in _fields(type(each)):
+        value = getattr(each, field.name)
+        if field.name not in (*WHO_AND_WHERE, *besides) and value != field.default:
+            words = ";".join(value) if isinstance(value, list) else value
+            found.append(f"{field.name} {words if isinstance(words, str) else shown(words)}")
+    return found
+
+
+@cache
+def _fields(table: type[Object]) -> tuple[msgspec.structs.FieldInfo, ...]:
+    return msgspec.structs.fields(table)
 
 
 def allowed(declared: Any) -> str:  # noqa: ANN401 - a type form

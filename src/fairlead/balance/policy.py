@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import copy
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Generic, NamedTuple, Self, TypeVar
 
@@ -28,7 +28,18 @@ from fairlead.balance.message import (
     Message,
     text,
 )
-from fairlead.balance.objects import Name, Object, Order, Ref, Table, converted, hint, listed, shown
+from fairlead.balance.objects import (
+    Name,
+    Object,
+    Order,
+    Ref,
+    Table,
+    converted,
+    hint,
+    listed,
+    shown,
+    special,
+)
 from fairlead.balance.pending import Pending
 from fairlead.balance.rules.rule import Plain, Rule
 from fairlead.errors import ChangeError, ConfigError
@@ -303,14 +314,13 @@ class Policy(ABC, Generic[T, K, C]):
         """The subject that a destination belongs to, if it belongs to one."""
         return None
 
-    def condition(self, member: int) -> str:
-        """What is special about a destination now, in words; "" if nothing is."""
-        return ""
+    def condition(self, member: int, besides: Collection[str] = ()) -> str:
+        """What is special about a destination now, in words, without these attributes."""
+        return ", ".join(special(self.objects[self.whose(member)], besides))
 
+    @abstractmethod
     def whose(self, member: int) -> Ref:
         """The object that a member stands for."""
-        name = self.members[member]
-        return next(ref for ref in self.objects if ref.name == name)
 
     def worker(self, member: int) -> Ref:
         """The object whose readers work on what this member gets, at its speed."""

@@ -75,7 +75,8 @@ def _of_packages(group: str) -> str:
 def show_cluster(path: Path) -> None:
     """The effective policy of each cluster of a file, in words."""
     out = console()
-    for words in map(in_words, load_clusters(path)):
+    for cluster in load_clusters(path):
+        words = in_words(cluster)
         name = printable(words.cluster)
         out.print(f"[bold]{name}[/bold]: {words.policy}, {words.about}", markup=True)
         for k, line in enumerate(words.steps, 1):

@@ -135,6 +135,9 @@ class DestinationPolicy(Policy[T, Any, Any]):
     def member(self, candidate: Any) -> int:  # noqa: ANN401 - a table of the policy's own
         return self.index[Ref(KIND, candidate.name)]
 
+    def whose(self, member: int) -> Ref:
+        return self.refs[member]
+
     def address(self, member: int) -> str | None:
         address: str = self.objects[self.refs[member]].address
         return address or None

@@ -7,14 +7,14 @@ channels, because sequence factor and number belong to the channel and are share
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, ClassVar
 
 from msgspec import UNSET
 
 from fairlead.balance.elimination import Elimination
 from fairlead.balance.message import NO_DESTINATION, PUT_INHIBITED, UNKNOWN_QUEUE
-from fairlead.balance.objects import Object, Ref, hint, listed
+from fairlead.balance.objects import Object, Ref, hint, listed, special
 from fairlead.balance.policies.ibm_mq_objects import (
     LOCAL,
     Alias,
@@ -315,6 +315,14 @@ class IbmMq(Policy[IbmMqTables, Put, Candidate]):
         if "queue-manager" in uses and self.objects[self._local].use_queue == LOCAL:
             return Taken(member, "local", "the queue manager's use_queue is local (IBM's step 3)")
         return None
+
+    def condition(self, member: int, besides: Collection[str] = ()) -> str:
+        own, home = self.whose(member), self.worker(member)
+        if own == home:  # the local queue manager, whose clusters are not special
+            return ", ".join(special(self.objects[own], ("clusters", *besides)))
+        of_its_manager = ", ".join(special(self.objects[home]))
+        to = f"to {home.name} ({of_its_manager})" if of_its_manager else f"to {home.name}"
+        return ", ".join([to, *special(self.objects[own], ("queue_manager", *besides))])
 
     # changes
 

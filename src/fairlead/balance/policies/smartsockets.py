@@ -7,7 +7,7 @@ name). Subscribers that have switched load balancing off get everything.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, ClassVar, Final
 
@@ -30,7 +30,7 @@ from fairlead.balance.message import (
     TO_ALL,
     WEIGHTED,
 )
-from fairlead.balance.objects import Object, Ref
+from fairlead.balance.objects import Object, Ref, special
 from fairlead.balance.pending import Later
 from fairlead.balance.policies.smartsockets_objects import (
     CONNECTED,
@@ -222,12 +222,13 @@ class SmartSockets(Policy[SmartSocketsTables, Publication, Receiver]):
     def subject(self, member: int) -> str:
         return self.whose(member).owner
 
-    def condition(self, member: int) -> str:
+    def condition(self, member: int, besides: Collection[str] = ()) -> str:
         each = self.objects[self.whose(member)]
         found = [] if each.present else ["absent"]
         found += ["warm"] if is_warm(each) else [] if each.connected else ["disconnected"]
         found += [] if each.load_balanced else ["balancing off"]
-        return ", ".join(found)
+        told = ("present", "connected", "load_balanced")
+        return ", ".join([*found, *special(each, (*told, *besides))])
 
     # failures
 
