@@ -1,10 +1,13 @@
-"""A cluster in words: what of its destinations is special."""
+"""A cluster in words: what of its destinations is special, and what is hardly meant."""
 
 from typing import Any
 
-from fairlead import Cluster
-from fairlead.balance.in_words import in_words
+import pytest
 
+from fairlead import Cluster
+from fairlead.balance.in_words import in_words, warnings
+
+AB = [{"name": "A"}, {"name": "B"}]
 HUB: dict[str, Any] = {
     "queue_manager": {"name": "HUB", "clusters": ["C"]},
     "remote": [{"name": "M", "suspended": True}, {"name": "N"}],
@@ -13,7 +16,12 @@ HUB: dict[str, Any] = {
         {"name": "TO.N", "queue_manager": "N", "clusters": ["C", "D"]},
     ],
 }
-NEWS = {"name": "A", "subject": "/news"}
+SHUT = {"name": "SHUT", "queue_manager": "M", "put_enabled": False}
+NEWS, WORK = {"name": "A", "subject": "/news"}, {"name": "A", "subject": "/work"}
+
+UNTIL = "until a change, messages are"
+RESTING = "in a replay nothing is ever begun with there"
+NO_PUT = "no instance of the queue 'SHUT' is put-enabled"
 
 
 def conditions(policy: str, **tables: Any) -> dict[str, str]:
@@ -48,3 +56,53 @@ def test_a_channel_is_told_with_its_queue_manager() -> None:
         "TO.N": "to N, clusters C;D",
         "local": "",
     }
+
+
+@pytest.mark.parametrize(
+    ("policy", "tables", "told"),
+    [
+        ("round-robin", {"destination": AB}, []),
+        (
+            "weighted",
+            {"destination": [{**each, "weight": 0} for each in AB]},
+            [f"nobody can be chosen (weight-zero); {UNTIL} no-destination"],
+        ),
+        (
+            "broadcast",
+            {"destination": [{**each, "enabled": False} for each in AB]},
+            [f"nobody can be chosen (disabled); {UNTIL} no-destination"],
+        ),
+        (
+            "fewest-pending",
+            {"destination": [{"name": "A", "readers": 0}, {"name": "B"}]},
+            [f"readers is 0 at A: {RESTING}"],
+        ),
+        (
+            "hot-standby",
+            {"destination": [{**each, "readers": 0} for each in AB]},
+            [f"readers is 0 at all who can be chosen: {RESTING}"],
+        ),
+        ("ibm-mq", {**HUB, "queue": [{"name": "Q", "queue_manager": "M"}]}, []),
+        ("ibm-mq", HUB, []),
+        (
+            "ibm-mq",
+            {**HUB, "queue": [SHUT]},
+            [f"the queue 'SHUT': nobody can be chosen ({NO_PUT}); {UNTIL} put-inhibited"],
+        ),
+        ("smartsockets", {"subscriber": [NEWS, {**WORK, "connected": "warm"}]}, []),
+        (
+            "smartsockets",
+            {"subscriber": [NEWS, {**WORK, "present": False}]},
+            [f"the subject '/work': nobody can be chosen (absent); {UNTIL} no-destination"],
+        ),
+        (
+            {"eliminate": ["weight-zero", "other-region"], "choose": "least-served"},
+            {"destination": [{**each, "weight": 0} for each in AB]},
+            [],
+        ),
+    ],
+)
+def test_a_file_that_is_hardly_meant_gets_a_warning(
+    policy: Any, tables: dict[str, Any], told: list[str]
+) -> None:
+    assert warnings(Cluster.of(policy, **tables)) == told

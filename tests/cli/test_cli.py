@@ -250,6 +250,19 @@ def test_check_of_extreme_weights(desk: Desk, weights: dict[str, int]) -> None:
     assert desk.run("check", desk.write("c.toml", msmq(weights))) == 0
 
 
+def test_check_warns_where_nothing_can_happen(desk: Desk) -> None:
+    nobody = desk.write("c.toml", msmq({"A": 0, "B": 0}))
+    assert desk.run("check", nobody) == 0
+    warned = "nobody can be chosen (weight-zero); until a change, messages are no-destination"
+    assert desk.out.splitlines()[-5:] == [
+        f"  warning: {warned}",
+        "destination  condition",
+        "A            weight 0",
+        "B            weight 0",
+        "ok",
+    ]
+
+
 TWO_SUBJECTS = """policy = "smartsockets"
 subscriber = [
   { name = "R1", subject = "/news" },

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from fairlead.balance.cluster import Cluster
+from fairlead.balance.message import ROUTED
+from fairlead.balance.objects import listed
 from fairlead.balance.policies import POLICIES
 from fairlead.balance.policies.composed import Composed, nearest
 from fairlead.balance.policy import Policy
@@ -72,3 +74,25 @@ def _listed(
         expected.get(name),
         state.condition(member, besides),
     )
+
+
+def warnings(cluster: Cluster) -> list[str]:
+    """What in a file is allowed, but hardly meant: nobody can be chosen, nothing can be begun."""
+    state = cluster.start()
+    found, chosen = [], set[int]()
+    for called, raw in state.samples().items():
+        verdict, steps = state.eliminate(raw)
+        chosen.update(verdict.members, verdict.also)
+        if verdict.outcome != ROUTED:
+            what = f"{called}: " if called else ""
+            last = steps[-1].name if len(steps) > 1 else state.no_candidates(state.key(raw))
+            found.append(
+                f"{what}nobody can be chosen ({last}); until a change, messages are "
+                f"{verdict.outcome}"
+            )
+    resting = [i for i in sorted(chosen) if state.objects[state.worker(i)].readers == 0]
+    names = dict.fromkeys(state.members[i] for i in resting)
+    if names:
+        where = "all who can be chosen" if len(resting) == len(chosen) else listed(names)
+        found.append(f"readers is 0 at {where}: in a replay nothing is ever begun with there")
+    return found

@@ -318,6 +318,10 @@ class Policy(ABC, Generic[T, K, C]):
         """What is special about a destination now, in words, without these attributes."""
         return ", ".join(special(self.objects[self.whose(member)], besides))
 
+    def samples(self) -> dict[str, Raw]:
+        """Messages that should find somebody, by what they are called; for `in_words.warnings`."""
+        return {} if self.reads else {"": ()}
+
     @abstractmethod
     def whose(self, member: int) -> Ref:
         """The object that a member stands for."""

@@ -9,7 +9,8 @@ from typing import Final
 from rich.console import Console
 from rich.table import Table
 
-from fairlead.balance.in_words import in_words
+from fairlead.balance.in_words import in_words, warnings
+from fairlead.balance.objects import on_one_line
 from fairlead.balance.own import CHOICES as OWN_CHOICES
 from fairlead.balance.own import ELIMINATIONS, brought
 from fairlead.balance.policies import POLICIES
@@ -83,6 +84,8 @@ def show_cluster(path: Path) -> None:
             out.print(f"  {k:2}. {line}", markup=False)
         if words.note:
             out.print(f"  {words.note}", markup=False)
+        for line in warnings(cluster):
+            out.print(f"  warning: {on_one_line(line)}", markup=False)
         rows = [
             {
                 "destination": printable(each.name),

@@ -324,6 +324,12 @@ class IbmMq(Policy[IbmMqTables, Put, Candidate]):
         to = f"to {home.name} ({of_its_manager})" if of_its_manager else f"to {home.name}"
         return ", ".join([to, *special(self.objects[own], ("queue_manager", *besides))])
 
+    def samples(self) -> dict[str, Raw]:
+        names = dict.fromkeys(ref.name for ref in self.objects if ref.kind == QUEUE)
+        if not names:
+            return {"a publication": ("", "", "", "true", "")}
+        return {f"the queue {name!r}": (name, "", "", "", "") for name in names}
+
     # changes
 
     def changed(self, ref: Ref, before: Any, after: Any) -> None:  # noqa: ANN401

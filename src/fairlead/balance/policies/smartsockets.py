@@ -230,6 +230,9 @@ class SmartSockets(Policy[SmartSocketsTables, Publication, Receiver]):
         told = ("present", "connected", "load_balanced")
         return ", ".join([*found, *special(each, (*told, *besides))])
 
+    def samples(self) -> dict[str, Raw]:
+        return {f"the subject {each!r}": (each, "", "", "", "all") for each in self.subjects}
+
     # failures
 
     def published(self, raw: Raw) -> Raw:
