@@ -325,3 +325,16 @@ def test_partitions_and_names_of_later_lines_are_columns(on_spark: Desk) -> None
     desk.write("m.jsonl", '{"id":"a","time":1,"service_time":1}\n{"time":2,"id":"b"}\n')
     assert desk.dispatch(desk / "m.jsonl", "--overwrite", cluster="n.toml") == 0, desk.err
     assert desk.summary()["rejected"] == 1
+
+
+def test_a_run_whose_times_count_milliseconds_is_refused(on_spark: Desk) -> None:
+    desk = on_spark
+    desk.write("m.csv", "id,ts,service_time\na,1772442000000,1\nb,1772442000500,1\n")
+    line = desk.not_dispatched(desk / "m.csv", "--column", "time=ts")
+    assert "m.csv: found no message; the first row says: time: found '1772442000000'" in line
+    assert "--column 'time=timestamp_millis(bigint(ts))'" in line
+    files = ("-c", desk / "two.toml", "-o", desk / "r")
+    assert "milliseconds" in desk.refused("replay", desk / "m.csv", *files, "--column", "time=ts")
+    right = ("--column", "time=timestamp_millis(bigint(ts))")
+    assert desk.dispatch(desk / "m.csv", *right) == 0, desk.err
+    assert desk.summary()["rejected"] == 0

@@ -2,6 +2,8 @@
 
 from datetime import UTC, datetime
 from decimal import ROUND_HALF_UP, Decimal
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -9,11 +11,12 @@ import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql.types import DoubleType, StringType
 
-from fairlead import Cluster, route
+from fairlead import Cluster, load_changes, route
 from fairlead.balance.times import micros as of_a_change
 from fairlead.compiled.columns import micros, times_of
-from fairlead.errors import MessageError
+from fairlead.errors import ChangeError, MessageError
 from fairlead.pipeline.accept import time_of
+from fairlead.pipeline.dispatch import dispatch, rejected
 
 AT_SEVEN_DIGITS = (0.0000005, 1.0000005, 12345.6789005, 4503599627.3704955, 1732000000.1234565)
 
@@ -145,3 +148,61 @@ def test_in_memory_a_column_of_another_type_is_refused(column: pa.Array) -> None
 def test_in_memory_a_date_is_its_midnight() -> None:
     days = pa.array([20_778], pa.int32())
     assert times_of(pa.table({"time": days.cast(pa.date32())})).tolist() == [at(2026, 11, 21)]
+
+
+POOL = Cluster.of("round-robin", destination=[{"name": "A"}])
+SINCE = 1_772_442_000
+OTHER_UNITS = {
+    "milliseconds": (SINCE * 10**3, "timestamp_millis(bigint(ts))", "ms"),
+    "microseconds": (SINCE * 10**6, "timestamp_micros(bigint(ts))", "us"),
+    "nanoseconds": (SINCE * 10**9, "timestamp_micros(bigint(ts) div 1000)", "ns"),
+}
+
+
+@pytest.mark.parametrize("unit", OTHER_UNITS)
+@pytest.mark.parametrize("kind", ["number", "text"])
+def test_numbers_that_count_another_unit_since_1970_are_refused(
+    spark: SparkSession, tmp_path: Path, unit: str, kind: str
+) -> None:
+    number, way, arrow = OTHER_UNITS[unit]
+    given: Any = number if kind == "number" else str(number)
+    table = pa.table({"id": ["a", "b"], "time": [given, given]})
+    told = f"time: found {given!r}, which counts {unit} since 1970, allowed: a timestamp, or a"
+    with pytest.raises(MessageError) as caught:
+        route(table, POOL)
+    assert told in str(caught.value)
+    assert f"pyarrow.timestamp('{arrow}')" in str(caught.value)
+    with pytest.raises(MessageError) as caught:
+        dispatch(spark.createDataFrame(table), POOL)
+    assert told.replace(repr(given), f"'{given}'") in str(caught.value)
+    assert f"see --column 'time={way}'" in str(caught.value)
+    ways = {"time": pa.array([number, number]).cast(pa.timestamp(arrow)), "id": ["a", "b"]}
+    assert route(pa.table(ways), POOL).num_rows == 2
+    file = tmp_path / "x.csv"
+    file.write_text(f"time,target,attribute,value\n{number},A,enabled,false\n")
+    with pytest.raises(ChangeError, match=f"x.csv:2: time: found {number}, which counts {unit}"):
+        load_changes(file)
+
+
+@pytest.mark.parametrize("times", [[0, 1, 2], [SINCE, SINCE + 1], [7_000_000_000], [-5, 1e11]])
+def test_seconds_from_any_zero_stay_what_they_are(times: list[float]) -> None:
+    assert times_of(pa.table({"time": times})).tolist() == [int(t * 1_000_000) for t in times]
+
+
+@pytest.mark.parametrize("kind", ["string", "binary"])
+def test_what_is_read_must_be_utf8(spark: SparkSession, kind: str) -> None:
+    rows = [(bytearray(b"caf\xe9"), 1), (bytearray("café".encode()), 1)]
+    frame = spark.createDataFrame(rows, "id binary, time int")
+    frame = frame.select(frame.id.cast(kind).alias("id"), "time")
+    good = dispatch(frame, POOL)
+    assert [row["id"] for row in good.select(good.id.cast("string").alias("id")).collect()] == [
+        "café"
+    ]
+    (bad,) = rejected(frame, POOL).select("reason").collect()
+    assert bad["reason"] == "id: found 'caf\ufffd', allowed: text in UTF-8"
+    ids = pa.array([b"caf\xe9", b"b"])
+    column = ids if kind == "binary" else pa.StringArray.from_buffers(2, *ids.buffers()[1:])
+    for name in ("id", "group"):
+        columns = {"id": ["a", "b"], "time": [1, 2]} | {name: column}
+        with pytest.raises(MessageError, match=f"{name}: found bytes that are no UTF-8"):
+            route(pa.table(columns), POOL)

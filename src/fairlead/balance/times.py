@@ -38,6 +38,11 @@ TIMESTAMP: Final = (
 It has a date, for nobody is to complete one from the day on which he reads it, and no zone but UTC
 and an offset: other zones skip an hour and have one twice, and their short names mean several.
 """
+UNITS: Final = {"milliseconds": 10**3, "microseconds": 10**6, "nanoseconds": 10**9}
+"""What programs count since 1970 if it is not seconds: how many of them are one."""
+SINCE: Final = " since 1970"
+THEN: Final = (631_152_000, 4_102_444_800)
+"""From 1990 to 2100, in seconds: a number that is such a moment in another unit is meant so."""
 BLANK: Final = " \t\r\n"
 """What may stand around a time."""
 FURTHEST: Final = timedelta(hours=18)
@@ -54,12 +59,38 @@ EXACT: Final = Context(prec=60, rounding=ROUND_HALF_UP)
 
 def moment(value: object, what: str, refused: type[FairleadError]) -> int:
     """A time that was given, in whole microseconds; else raises `refused`, a line about `what`."""
+    unit = since_1970(value)
+    if unit is not None:
+        raise refused(f"{what}: found {value}, {counts(unit)}")
     found = micros(value)
     if found is None:
         number = isinstance(value, Real | Decimal) and not isinstance(value, bool)
         words = f"{TIMES} from -{LATEST} to {LATEST}" if number else TIMES
         raise refused(f"{what}: found {shown(value)}, allowed: {words}")
     return found
+
+
+def since_1970(value: object) -> str | None:
+    """The unit in which a number is a moment of these years; None where that is seconds, or none.
+
+    >>> since_1970("1772442000000"), since_1970(1772442000)
+    ('milliseconds', None)
+    """
+    found = number(value, most=THEN[1] * max(UNITS.values())) if isinstance(value, str) else value
+    if not isinstance(found, float | Decimal | Fraction | int):
+        return None
+    if isinstance(found, Decimal) and not found.is_finite():
+        return None
+    first, last = THEN
+    for unit, many in UNITS.items():
+        if first * many <= found <= last * many:
+            return unit
+    return None
+
+
+def counts(unit: str) -> str:
+    """What an error line says of a number that is no time, and of what is allowed."""
+    return f"which counts {unit}{SINCE}, allowed: {TIMES}"
 
 
 def micros(value: object) -> int | None:
@@ -137,7 +168,7 @@ def _of_text(text: str) -> int | None:
     return _timestamp(text.strip(BLANK)) if seconds is None else in_micros(seconds)
 
 
-def number(text: str) -> Decimal | None:
+def number(text: str, most: int = LATEST) -> Decimal | None:
     """A text that is a number of seconds; None where it is none, or more than 64 bits hold."""
     word = text.strip(BLANK)
     if "_" in word or word != word.strip():
@@ -146,7 +177,7 @@ def number(text: str) -> Decimal | None:
         found = EXACT.create_decimal(word)
     except InvalidOperation:
         return None
-    return found if found.is_finite() and abs(found) <= LATEST else None
+    return found if found.is_finite() and abs(found) <= most else None
 
 
 def in_micros(seconds: Decimal) -> int:

@@ -18,9 +18,11 @@ from fairlead.balance.times import (
     MICROS,
     NEAR,
     TIMES,
+    counts,
     exact_micros,
     in_micros,
     number,
+    since_1970,
 )
 from fairlead.balance.times import micros as micros_of
 from fairlead.compiled.kernels import Int64s
@@ -39,6 +41,8 @@ KEY_TYPES = (
     pa.types.is_null,
 )
 LONGEST_SERVICE = 4_000_000_000
+ARROW: Final = {"milliseconds": "ms", "microseconds": "us", "nanoseconds": "ns"}
+"""What Arrow calls these units."""
 ALLOWED: Final = {
     "time": TIMES,
     "service_time": f"a number of seconds from 0 to {LONGEST_SERVICE}",
@@ -123,12 +127,31 @@ def times_of(messages: pa.Table) -> Int64s:
     if column.null_count:
         raise MessageError("messages: time: found nothing in a row")
     kind = dates(messages)
+    if kind is None or _is_text(column.type):
+        _check_unit(column)
     if _is_text(column.type):
         return _read(messages, "time", micros_of)
     if kind is not None:
         found = column.cast(kind, safe=False).cast(pa.int64())
         return np.asarray(found.to_numpy(), np.int64)
     return micros(messages, "time")
+
+
+def _check_unit(column: pa.ChunkedArray) -> None:
+    """Refuse numbers that count milliseconds, or less, since 1970. Raises MessageError."""
+    if _is_text(column.type):
+        words = pc.unique(column).to_pylist()
+    elif any(known(column.type) for known in NUMBERS):
+        words = [pc.max(column).as_py()]
+    else:
+        words = []
+    for word in words:
+        unit = since_1970(word)
+        if unit is not None:
+            raise MessageError(
+                f"messages: time: found {word!r}, {counts(unit)}; a timestamp is made of it by "
+                f"table['time'].cast('int64').cast(pyarrow.timestamp({ARROW[unit]!r}))"
+            )
 
 
 def dates(messages: pa.Table) -> pa.DataType | None:

@@ -22,7 +22,19 @@ from pyspark.sql.types import (
 )
 
 from fairlead.balance.message import CONTRADICTIONS, SET_PRIORITY, WHOLE_NUMBERS, WORDS
-from fairlead.balance.times import BLANK, FINE, LATEST, MICROS, NEAR, TIMES, TIMESTAMP
+from fairlead.balance.times import (
+    BLANK,
+    FINE,
+    LATEST,
+    MICROS,
+    NEAR,
+    SINCE,
+    THEN,
+    TIMES,
+    TIMESTAMP,
+    UNITS,
+    counts,
+)
 from fairlead.compiled.columns import LONGEST_SERVICE
 from fairlead.compiled.router import Plan
 from fairlead.errors import MessageError
@@ -30,6 +42,12 @@ from fairlead.pipeline.columns import ID, KEY, MALFORMED, REASON, SERVICE, TIME,
 
 LONGEST_SHOWN = 60
 LONGEST_DATE = 10
+WAYS = (
+    "timestamp_millis(bigint(ts))",
+    "timestamp_micros(bigint(ts))",
+    "timestamp_micros(bigint(ts) div 1000)",
+)
+"""How Spark makes timestamps of numbers in each of UNITS."""
 SECONDS = "decimal(28,9)"
 
 
@@ -45,6 +63,7 @@ def accept(messages: DataFrame, *plans: Plan, worked: bool = False) -> DataFrame
     reasons += [
         _when(~said(messages, "id"), F.lit("id: found nothing, allowed: a text")),
         *_utf8(messages, plans),
+        *_other_units(kinds["time"], time),
         _when(time.isNull(), _found("time", TIMES)),
     ]
     key = time
@@ -85,6 +104,32 @@ def _utf8(messages: DataFrame, plans: Sequence[Plan]) -> list[Column]:
         for field in messages.schema.fields
         if field.name in read and isinstance(field.dataType, StringType | BinaryType)
     ]
+
+
+def _other_units(kind: DataType, time: Column) -> list[Column]:
+    """A number that would be a moment of these years in another unit is none in seconds."""
+    if not isinstance(kind, NumericType | StringType):
+        return []
+    reasons = []
+    for (unit, many), way in zip(UNITS.items(), WAYS, strict=True):
+        first, last = (each * many for each in THEN)
+        if first <= LATEST:
+            meant = time.between(first * MICROS, last * MICROS)
+        else:
+            meant = time.isNull() & F.col("time").try_cast("double").between(first, last)
+        told = F.lit(f", {counts(unit)}; see --column 'time={way}'")
+        reasons.append(_when(meant, F.concat(F.lit("time: found "), _shown("time"), told)))
+    return reasons
+
+
+def refuse_other_units(rows: DataFrame, where: str) -> None:
+    """Refuse a table without any message, if its times are in another unit. Raises MessageError.
+
+    `rows`: with REASON.
+    """
+    first = rows.select(REASON).first()
+    if first is not None and first[0] and SINCE in first[0]:
+        raise MessageError(f"{where}: found no message; the first row says: {first[0]}")
 
 
 def _service(messages: DataFrame, plans: Sequence[Plan], *, worked: bool) -> list[Column]:

@@ -22,7 +22,7 @@ from fairlead.compiled.needed import ADVICE, check_columns
 from fairlead.compiled.router import Plan
 from fairlead.errors import MessageError
 from fairlead.pipeline import keep
-from fairlead.pipeline.accept import accept
+from fairlead.pipeline.accept import accept, refuse_other_units
 from fairlead.pipeline.begin import Progress, begin
 from fairlead.pipeline.blocks import ROWS_A_BLOCK, cut, latest_so_far, sample
 from fairlead.pipeline.columns import REASON, quoted
@@ -149,6 +149,8 @@ def prepare(
         blocks = in_place.blocks if in_place else cut(few, rows_a_block=rows_a_block)
         timed, latest = latest_so_far(rows, blocks) if by_position else (rows, [])
         found = in_place or survey(placed(timed, blocks, plan), blocks, plan)
+        if found.rejected and not found.accepted:
+            refuse_other_units(rows, where)
         good = timed.where(F.col(REASON).isNull())
         classified = found.classified(placed(good, blocks, plan))
     classified, begun = begin(classified, plan, found, columns, progress)

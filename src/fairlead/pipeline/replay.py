@@ -26,7 +26,7 @@ from fairlead.compiled.needed import ADVICE, check_columns, named
 from fairlead.compiled.router import Plan
 from fairlead.errors import MessageError
 from fairlead.pipeline import keep, read
-from fairlead.pipeline.accept import accept
+from fairlead.pipeline.accept import accept, refuse_other_units
 from fairlead.pipeline.begin import Progress
 from fairlead.pipeline.blocks import ROWS_A_BLOCK, cut, sample
 from fairlead.pipeline.columns import (
@@ -78,6 +78,7 @@ class Replayed:
         messages: DataFrame,
         plans: Mapping[str, Plan],
         *,
+        where: str = "messages",
         rows_a_block: int = ROWS_A_BLOCK,
         progress: Progress = lambda _: nullcontext(),
     ) -> None:
@@ -102,6 +103,8 @@ class Replayed:
         block = blocks.column().alias(BLOCK)
         with progress("survey"):
             self.gathered = gather(self.rows.select("*", block), blocks, every, REASON)
+            if self.gathered.rejected and not sum(self.gathered.sizes):
+                refuse_other_units(self.rows, where)
         self.good = self.gathered.survey.classified(good.select("*", block))
 
     @property
@@ -295,7 +298,7 @@ def run(
     rejections: dict[str, int] = {}
     for scale, own in _by_scale(plans, scaled or {}):
         table = scale_rate(messages, *scale)
-        ready = Replayed(table, own, rows_a_block=rows_a_block, progress=progress)
+        ready = Replayed(table, own, where=where, rows_a_block=rows_a_block, progress=progress)
         gathered = ready.gathered
         with progress("replay and write"):
             decisions = ready.decisions
