@@ -181,6 +181,8 @@ class Summary:
     digest: str
     phases: list[Phase]
     rejections: dict[str, int] = field(default_factory=dict)
+    unknown_clusters: dict[str, int] = field(default_factory=dict)
+    """Messages without a destination, by the cluster that they name and no file has; "": none."""
     seconds: float = 0.0
     blocks: int = 1
     facts: Facts | None = None

@@ -327,6 +327,24 @@ def test_partitions_and_names_of_later_lines_are_columns(on_spark: Desk) -> None
     assert desk.summary()["rejected"] == 1
 
 
+def test_names_of_clusters_that_no_file_has_are_told(on_spark: Desk) -> None:
+    desk = on_spark
+    both = "".join(
+        f'[[cluster]]\nname = "{name}"\npolicy = "round-robin"\ndestination = [{{ name = "A" }}]\n'
+        for name in ("east", "west")
+    )
+    desk.write("both.toml", both)
+    named = ["east", "wset", "East", "wset", ""]
+    rows = "".join(f"m{k},{k},{name}\n" for k, name in enumerate(named))
+    desk.write("m.csv", f"id,time,cluster\n{rows}")
+    assert desk.dispatch(desk / "m.csv", cluster="both.toml") == 0, desk.err
+    assert "no-destination: 4" in desk.out
+    assert "no-destination, of a cluster 'wset' that is in no file: 2" in desk.out
+    assert "no-destination, of a cluster 'East' that is in no file: 1" in desk.out
+    assert "no-destination, of no cluster: 1" in desk.out
+    assert desk.summary()["unknown_clusters"] == {"wset": 2, "": 1, "East": 1}
+
+
 def test_a_run_whose_times_count_milliseconds_is_refused(on_spark: Desk) -> None:
     desk = on_spark
     desk.write("m.csv", "id,ts,service_time\na,1772442000000,1\nb,1772442000500,1\n")

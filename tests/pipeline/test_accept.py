@@ -184,6 +184,21 @@ def test_numbers_that_count_another_unit_since_1970_are_refused(
         load_changes(file)
 
 
+def test_of_a_table_with_some_of_them_only_those_are_rejected(
+    spark: SparkSession, caplog: pytest.LogCaptureFixture
+) -> None:
+    """And a notebook is told, for it sees only the rows that are left."""
+    rows = [("a", SINCE * 1000), ("b", SINCE), ("c", 0), ("d", 700_000_000_000_000)]
+    frame = spark.createDataFrame(rows, "id string, time long")
+    with caplog.at_level("WARNING", "fairlead"):
+        assert [row["id"] for row in dispatch(frame, POOL).collect()] == ["c", "b"]
+    (line,) = caplog.messages
+    assert "2 rows are no messages and are left out (time: 2); rejected(" in line
+    reasons = [row["reason"] for row in rejected(frame, POOL).orderBy("id").collect()]
+    assert "milliseconds" in reasons[0]
+    assert "microseconds" in reasons[1]
+
+
 @pytest.mark.parametrize("times", [[0, 1, 2], [SINCE, SINCE + 1], [7_000_000_000], [-5, 1e11]])
 def test_seconds_from_any_zero_stay_what_they_are(times: list[float]) -> None:
     assert times_of(pa.table({"time": times})).tolist() == [int(t * 1_000_000) for t in times]

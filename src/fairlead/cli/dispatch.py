@@ -98,6 +98,9 @@ def print_summary(summary: Summary, out: str) -> None:
     to = console()
     for outcome, n in summary.outcomes.items():
         to.print(f"{outcome}: {n:,}", markup=False)
+    for name, n in summary.unknown_clusters.items():
+        which = f"of a cluster {printable(name)!r} that is in no file" if name else "of no cluster"
+        to.print(f"no-destination, {which}: {n:,}", markup=False)
     for reason, n in summary.rejections.items():
         to.print(f"rejected, {reason}: {n:,}", markup=False)
     print_phases(to, summary.phases)

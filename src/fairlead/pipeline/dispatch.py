@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import logging
 import time
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
@@ -17,7 +18,7 @@ from pyspark.sql.types import BooleanType, IntegralType, NullType, StringType
 
 from fairlead.balance.change import Change
 from fairlead.balance.cluster import Cluster, changes_in, clusters_in
-from fairlead.balance.message import SPELLED_ALIKE
+from fairlead.balance.message import NO_DESTINATION, SPELLED_ALIKE
 from fairlead.compiled.needed import ADVICE, check_columns
 from fairlead.compiled.router import Plan
 from fairlead.errors import MessageError
@@ -30,7 +31,7 @@ from fairlead.pipeline.count import count, count_for_report
 from fairlead.pipeline.count import messages as messages_of
 from fairlead.pipeline.deliver import SUMMARY, Delivery
 from fairlead.pipeline.facts import made
-from fairlead.pipeline.measure import check_nothing_lost, digest, outcomes, phases
+from fairlead.pipeline.measure import Counted, check_nothing_lost, digest, outcomes, phases
 from fairlead.pipeline.read import checked
 from fairlead.pipeline.route import States, in_blocks, needed, route, spelled
 from fairlead.pipeline.survey import (
@@ -43,6 +44,9 @@ from fairlead.pipeline.unique import unique
 from fairlead.summary import Summary
 
 log = logging.getLogger("fairlead")
+
+MOST_UNKNOWN = 20
+"""Names of clusters that are told, of those that no file has."""
 
 
 @dataclass
@@ -84,11 +88,25 @@ def dispatch(
 
     Returns the rows with `destination`, `address`, `outcome` (strings) and `sequence` (bigint)
     added; a message that goes to several destinations is a row for each, by name. Rows that are no
-    messages are left out; `rejected` returns those. Runs a few small jobs
-    at once (to learn how many messages of each class there are); the routing itself is lazy.
-    Raises MessageError, ConfigError, ChangeError.
+    messages are left out, which a warning of the logger `fairlead` says; `rejected` returns those.
+    Runs a few small jobs at once (to learn how many messages of each class there are); the routing
+    itself is lazy. Raises MessageError, ConfigError, ChangeError.
     """
-    return prepare(messages, clusters, changes, trust_ids=trust_ids, where="messages")[0].decisions
+    ready, rows = prepare(messages, clusters, changes, trust_ids=trust_ids, where="messages")
+    if ready.survey.rejected:
+        log.warning(left_out(rows, "rejected(messages, clusters, ...) returns"))
+    return ready.decisions
+
+
+def left_out(rows: DataFrame, way: str) -> str:
+    """How many rows are no messages, and why. `rows`: with REASON; `way`: how to see them."""
+    reasons = keep.rejections(
+        rows.where(F.col(REASON).isNotNull()).select(F.col(REASON).alias("reason"))
+    )
+    counted = ", ".join(f"{reason}: {n:,}" for reason, n in reasons.items())
+    return (
+        f"{sum(reasons.values()):,} rows are no messages and are left out ({counted}); {way} them"
+    )
 
 
 def rejected(
@@ -157,6 +175,16 @@ def prepare(
     if by_position:
         begun = [{**state, "latest": at} for state, at in zip(begun, latest, strict=True)]
     return Routed(plan, found, classified, columns, begun), rows
+
+
+def unknown_clusters(counts: Iterable[Counted], plan: Plan) -> dict[str, int]:
+    """Messages by the name of a cluster that is in no file, where they are most; "" is no name."""
+    known = {cluster.name for cluster in plan.clusters}
+    found = Counter[str]()
+    for each in counts:
+        if each.cluster not in known and each.outcome == NO_DESTINATION:
+            found[each.cluster] += each.messages
+    return dict(sorted(found.items(), key=lambda each: (-each[1], each[0]))[:MOST_UNKNOWN])
 
 
 def _check_keys(plan: Plan, messages: DataFrame, where: str) -> None:
@@ -231,6 +259,7 @@ def run(
         seconds=round(time.monotonic() - began, 3),
         blocks=len(ready.survey.blocks),
         facts=facts,
+        unknown_clusters=unknown_clusters(counts, plan),
     )
     keep.journal(delivery, ready, file_format)
     delivery.write_json(SUMMARY, summary.as_plain())

@@ -40,6 +40,7 @@ from fairlead.pipeline.columns import (
     quoted,
 )
 from fairlead.pipeline.deliver import COMPARISON, Delivery
+from fairlead.pipeline.dispatch import left_out
 from fairlead.pipeline.facts import changes, made
 from fairlead.pipeline.gather import Gathered, changed, gather, numbered, packed, pieces
 from fairlead.pipeline.measure import check_nothing_lost
@@ -252,13 +253,15 @@ def replay(messages: DataFrame, plans: Mapping[str, Plan]) -> DataFrame:
     `plans`: by the scenario's name.
 
     Returns a row for each attempt of each message, with `scenario` and all that a replay tells
-    (see `fairlead.replay.table.replay`). Rows that are no messages are left out. Raises
-    MessageError.
+    (see `fairlead.replay.table.replay`). Rows that are no messages are left out, which a warning
+    of the logger `fairlead` says. Raises MessageError.
     """
     check_names(columns_of(messages, "messages"), "messages", plans.values())
     if "scenario" in (each.lower() for each in messages.columns):
         raise MessageError("messages: column 'scenario' is what a replay adds; rename it")
     found = Replayed(messages, plans)
+    if found.gathered.rejected:
+        log.warning(left_out(found.rows, "Replayed(messages, plans).rejected has"))
     scenario = looked_up(list(plans), F.col(SCENARIO)).alias("scenario")
     return found.decisions.select(scenario, "*").drop(SCENARIO)
 
