@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from threading import Lock
 from typing import Any, Final
 
@@ -23,13 +23,15 @@ from fairlead.balance.message import (
 )
 from fairlead.balance.objects import hint, listed, spelled
 from fairlead.balance.policy import Raw
+from fairlead.balance.snapshot import opened, sealed
 from fairlead.balance.times import Time, moment, seconds, seconds_until
 from fairlead.errors import ChangeError, ConfigError, MessageError
 
 NOTHING: Final[Message] = {}
-FORMAT: Final = 1
 BEFORE_ALL: Final = -(1 << 62)
 """The time of a balancer that has not been told any, in microseconds."""
+SETTINGS: Final = ("policy", "options")
+"""Of a cluster's file: what a state means nothing without."""
 NEAREST, FARTHEST = 8, 256
 """How many decisions are made ahead, at first and at most."""
 
@@ -56,10 +58,17 @@ class Balancer:
     ) -> None:
         """Start all clusters at their beginning."""
         self._desks: dict[str, Desk] = {}
+        self._settings: dict[str, Any] = {}
         for cluster in clusters_in(clusters):
             if cluster.name in self._desks:
                 raise ConfigError(f"cluster {cluster.name!r}: found twice, allowed: once")
             self._desks[cluster.name] = Desk(cluster.name, cluster.start())
+            plain = cluster.as_plain()
+            self._settings[cluster.name] = {name: plain.get(name) for name in SETTINGS}
+        if journal is not None and not callable(journal):
+            raise ConfigError(
+                f"journal: found {spelled(journal)}, allowed: what can be called with a row"
+            )
         self._only = next(iter(self._desks.values())) if len(self._desks) == 1 else None
         self._elsewhere: dict[Raw, int] = {}
         self._now = BEFORE_ALL
@@ -174,7 +183,9 @@ class Balancer:
         without a destination, and for a name that the message did not go to.
         """
         if not isinstance(decision, Decision):
-            raise MessageError(f"completed: found {decision!r}, allowed: what choose returned")
+            raise MessageError(
+                f"completed: found {spelled(decision)}, allowed: what choose returned"
+            )
         if decision.destination is None:
             raise MessageError(f"completed: the decision's outcome is {decision.outcome}")
         names = [copy.destination for copy in decision.copies]
@@ -183,8 +194,8 @@ class Balancer:
                 f"completed: the message went to {len(names)} destinations, "
                 f"allowed: by = one of {listed(names)}"
             )
-        if by is not None and by not in names:
-            raise MessageError(f"completed: by: found {by!r}, allowed: {listed(names)}")
+        if by is not None and not _among(by, names):
+            raise MessageError(f"completed: by: found {spelled(by)}, allowed: {listed(names)}")
         with self._lock:
             self._withdraw()
             self._desks[decision.cluster].completed(decision, by or decision.destination)
@@ -244,23 +255,32 @@ class Balancer:
         """
         with self._lock:
             self._withdraw()
-            return {
-                "format": FORMAT,
-                "position": self._position,
-                "elsewhere": [[list(stream), n] for stream, n in self._elsewhere.items()],
-                "now": self._now,
-                "clusters": {name: desk.dump() for name, desk in self._desks.items()},
-            }
+            return sealed(
+                {
+                    "position": self._position,
+                    "elsewhere": [[list(stream), n] for stream, n in self._elsewhere.items()],
+                    "now": self._now,
+                    "settings": self._settings,
+                    "clusters": {name: desk.dump() for name, desk in self._desks.items()},
+                }
+            )
 
     def restore(self, snapshot: Mapping[str, Any]) -> None:
         """Take over a snapshot of a balancer with the same clusters. Raises ConfigError."""
-        if snapshot.get("format") != FORMAT:
-            raise ConfigError(f"snapshot: found format {snapshot.get('format')}, allowed: {FORMAT}")
+        snapshot = opened(snapshot)
         if set(snapshot["clusters"]) != set(self._desks):
             raise ConfigError(
                 f"snapshot: found clusters {', '.join(snapshot['clusters'])}, "
                 f"allowed: {', '.join(self._desks)}"
             )
+        for cluster, own in self._settings.items():
+            for name, allowed in own.items():
+                found = snapshot["settings"][cluster][name]
+                if found != allowed:
+                    raise ConfigError(
+                        f"snapshot: cluster {cluster!r}: {name}: found {spelled(found)}, "
+                        f"allowed: {spelled(allowed)}"
+                    )
         with self._lock:
             self._withdraw()
             desks = {}
@@ -273,6 +293,10 @@ class Balancer:
             self._position = snapshot["position"]
             self._now = snapshot["now"]
             self._look_ahead()
+
+
+def _among(name: object, names: Sequence[str]) -> bool:
+    return isinstance(name, str) and name in names
 
 
 def _unknown(message: Message, known: Collection[str]) -> MessageError:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from fractions import Fraction
+from numbers import Number
 from typing import Any, Self
 
-from fairlead.balance.objects import shown
+from fairlead.balance.objects import spelled
 from fairlead.balance.times import MICROS, Time, moment
 from fairlead.errors import ChangeError
 
@@ -22,7 +23,7 @@ EVERYBODY = "*"
 class Change:
     """`attribute` of `target` takes `value` at `time`; it holds for messages from then on.
 
-    Raises ChangeError where a name is no text, or the time no time.
+    Raises ChangeError where a name is no text, the value no plain data, or the time no time.
     """
 
     target: str
@@ -41,9 +42,15 @@ class Change:
     """The same in whole microseconds, for all reckoning."""
 
     def __post_init__(self) -> None:
-        for name, found in (("target", self.target), ("attribute", self.attribute)):
+        for name in ("where", "target", "attribute"):
+            found = getattr(self, name)
             if not isinstance(found, str):
-                raise ChangeError(f"{self.where}: {name}: found {shown(found)}, allowed: a text")
+                raise ChangeError(f"change: {name}: found {spelled(found)}, allowed: a text")
+        if not isinstance(self.value, str | Number | list | tuple | None):
+            raise ChangeError(
+                f"{self.where}: value: found {spelled(self.value)}, "
+                "allowed: a text, a number, true or false, or a list"
+            )
         time = moment(self.time, f"{self.where}: time", ChangeError)
         object.__setattr__(self, "micros", time)
 

@@ -12,11 +12,11 @@ import msgspec
 from msgspec import UNSET
 
 from fairlead.balance.change import EVERYBODY, RESET, Change
-from fairlead.balance.objects import Ref, hint, listed, shown, to_decimal
+from fairlead.balance.objects import Ref, hint, listed, shown, spelled
 from fairlead.balance.policies import POLICIES
 from fairlead.balance.policies.composed import COMPOSED, Composition, compose
 from fairlead.balance.policy import Effect, Policy, Tables
-from fairlead.balance.refusal import refusal, text_for_number
+from fairlead.balance.refusal import read, text_for_number
 from fairlead.errors import ChangeError, ConfigError
 
 KEYS: Final = tuple(
@@ -57,7 +57,8 @@ class Cluster:
 
         Raises ConfigError naming the key, what was found and what is allowed.
         """
-        named = {"name": name} if name else {}
+        given: object = name
+        named = {} if isinstance(given, str) and not given else {"name": given}
         return cls.from_plain({"policy": policy, **named, **tables}, default_name="default")
 
     @classmethod
@@ -67,16 +68,16 @@ class Cluster:
         `default_name`: what it is called if it has no name. Raises ConfigError naming the key,
         what was found and what is allowed.
         """
+        if not isinstance(plain, Mapping):
+            raise ConfigError(f"cluster: found {spelled(plain)}, allowed: a table of plain data")
+        if not isinstance(default_name, str):
+            raise ConfigError(f"default_name: found {spelled(default_name)}, allowed: a text")
         policy = _policy(plain)
         kind = policy.tables
         wrong = text_for_number(plain, kind)
         if wrong:
             raise ConfigError(*wrong)
-        try:
-            tables = msgspec.convert(plain, kind, dec_hook=to_decimal)
-        except msgspec.ValidationError as error:
-            line, place = refusal(error, plain, kind, _keys_elsewhere(policy))
-            raise ConfigError(line, place) from None
+        tables = read(plain, kind, lambda: _keys_elsewhere(policy))
         found = cls(default_name if tables.name is UNSET else tables.name, tables, policy)
         found.start()
         return found
@@ -97,7 +98,7 @@ def clusters_in(given: object) -> list[Cluster]:
     found = [each for each in every if isinstance(each, Cluster)]
     if len(found) < len(every):
         raise ConfigError(
-            f"clusters: found {given!r}, allowed: a fairlead.Cluster, or several, "
+            f"clusters: found {spelled(given)}, allowed: a fairlead.Cluster, or several, "
             "as load_clusters makes them of a file"
         )
     return found
@@ -114,11 +115,11 @@ def _policy(plain: Mapping[str, Any]) -> type[Policy[Any, Any, Any]]:
         _no_policy(plain)
     if isinstance(policy, Mapping):
         try:
-            composition = msgspec.convert(policy, Composition)
-        except msgspec.ValidationError as error:
-            line, place = refusal(error, policy, Composition, {})
+            composition = read(policy, Composition)
+        except ConfigError as error:
             raise ConfigError(
-                f"policy.{line}; options of the choice rule stand in [options]", ["policy", *place]
+                f"policy.{error}; options of the choice rule stand in [options]",
+                ["policy", *error.place],
             ) from None
         return compose(COMPOSED, tuple(composition.eliminate), composition.choose)
     if not isinstance(policy, str) or policy not in POLICIES:

@@ -10,6 +10,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Final
 
+from fairlead.balance.objects import spelled
 from fairlead.errors import MessageError
 
 Message = Mapping[str, object]
@@ -50,6 +51,8 @@ WORDS: Final[Mapping[str, tuple[str, ...]]] = {
 SPELLED_ALIKE: Final = (
     "text, whole numbers or booleans; others are spelled otherwise in every engine"
 )
+
+SHORTER: Final = "allowed: an integer that can be spelled"
 
 DECISION: Final = ("destination", "address", "outcome", "sequence")
 """What a decision adds to a message's own attributes."""
@@ -107,7 +110,10 @@ def text(message: Message, name: str) -> str:
         value = "true" if value else "false"
     if isinstance(value, float | bytes):
         raise MessageError(f"message {name}: found {value!r}, allowed: {SPELLED_ALIKE}")
-    found = value if isinstance(value, str) else str(value)
+    try:
+        found = value if isinstance(value, str) else str(value)
+    except ValueError:  # Python spells no integer of thousands of digits
+        raise MessageError(f"message {name}: found {spelled(value)}, {SHORTER}") from None
     words = WORDS.get(name)
     if words is not None and found and found not in words:
         raise MessageError(f"message {name}: found {found!r}, allowed: {', '.join(words)}, empty")

@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import reduce
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 
-from fairlead.balance.objects import allowed, field_type, hint, listed, shown
+from fairlead.balance.objects import allowed, field_type, hint, listed, shown, to_decimal
+from fairlead.balance.objects import spelled as spelled_out
+from fairlead.errors import ConfigError
 
 PATH = re.compile(r"^(?P<what>.*?)(?: - at `(?P<path>.*)`)?$", re.DOTALL)
 PART = re.compile(r"\.(?P<key>[^.\[]+)|\[(?P<index>\d+)\]")
 FIELD = re.compile(r"field `(?P<name>[^`]*)`")
 
 Place = Sequence[str | int]
+S = TypeVar("S", bound=msgspec.Struct)
 
 
 def refusal(
@@ -86,6 +89,25 @@ def _allowed_at(table: type[msgspec.Struct], place: Place) -> str:
         header = ".".join(part for part in place if isinstance(part, str))
         words += f" under [[{header}]]" if many else f" under [{header}]"
     return words
+
+
+def read(
+    plain: Mapping[str, Any],
+    table: type[S],
+    others: Callable[[], Mapping[str, Iterable[str]]] = dict,
+) -> S:
+    """A table of plain data as its type. Raises ConfigError, with the place.
+
+    `others`: as for `refusal`, asked for where something is refused.
+    """
+    try:
+        return msgspec.convert(plain, table, dec_hook=to_decimal)
+    except msgspec.ValidationError as error:
+        raise ConfigError(*refusal(error, plain, table, others())) from None
+    except UnicodeEncodeError as error:
+        raise ConfigError(f"found {spelled_out(error.object)}, allowed: text in UTF-8") from None
+    except AttributeError as error:  # what is no plain data, but calls itself a mapping
+        raise ConfigError(f"found what is no plain data: {error}") from None
 
 
 def text_for_number(

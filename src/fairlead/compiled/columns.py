@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Collection, Sequence
 from typing import Any, Final
 
@@ -40,6 +41,7 @@ KEY_TYPES = (
     pa.types.is_boolean,
     pa.types.is_null,
 )
+VIEWS: Final = {pa.string_view(): pa.string(), pa.binary_view(): pa.binary()}
 LONGEST_SERVICE = 4_000_000_000
 ARROW: Final = {"milliseconds": "ms", "microseconds": "us", "nanoseconds": "ns"}
 """What Arrow calls these units."""
@@ -49,18 +51,11 @@ ALLOWED: Final = {
 }
 
 
-def check(messages: pa.Table, heeded: Collection[str], *, trust_ids: bool) -> None:
-    """Refuse a table in which not every row is a message. Raises MessageError."""
+def checked(messages: pa.Table, heeded: Collection[str], *, trust_ids: bool) -> pa.Table:
+    """A table in which every row is a message. Raises MessageError."""
     if not isinstance(messages, pa.Table):
         raise MessageError(f"messages: found a {type(messages).__name__}, allowed: a pyarrow.Table")
-    for name in ("id", "time"):
-        if name not in messages.column_names:
-            raise MessageError(
-                f"messages: no column {name!r}, found: {', '.join(messages.column_names)}"
-            )
-    for name in DECISION:
-        if name in messages.column_names:
-            raise MessageError(f"messages: column {name!r} is what the decisions add; rename it")
+    _check_names(messages.column_names)
     for name in ("id", "cluster", "group", "tenant", *sorted(heeded)):
         _check_utf8(messages, name)
     ids = text(messages, "id")
@@ -69,6 +64,28 @@ def check(messages: pa.Table, heeded: Collection[str], *, trust_ids: bool) -> No
     if not trust_ids and not all_different(ids):
         raise MessageError("messages: id: found one twice, allowed: once")
     _check_words(messages, heeded)
+    return _without_views(messages)
+
+
+def _check_names(names: Sequence[str]) -> None:
+    for name, times in Counter(names).items():
+        if times > 1:
+            raise MessageError(f"messages: column {name!r}: found {times} times, allowed: once")
+    for name in ("id", "time"):
+        if name not in names:
+            raise MessageError(f"messages: no column {name!r}, found: {', '.join(names)}")
+    for name in DECISION:
+        if name in names:
+            raise MessageError(f"messages: column {name!r} is what the decisions add; rename it")
+
+
+def _without_views(messages: pa.Table) -> pa.Table:
+    """The same table; Arrow cannot take rows of views of texts."""
+    schema = messages.schema
+    for place, each in enumerate(schema):
+        if each.type in VIEWS:
+            schema = schema.set(place, each.with_type(VIEWS[each.type]))
+    return messages if schema is messages.schema else messages.cast(schema)
 
 
 def _check_utf8(messages: pa.Table, name: str) -> None:
@@ -118,7 +135,24 @@ def text(messages: pa.Table, name: str) -> pa.ChunkedArray:
     """A column as text, "" where it is not given or the table has none."""
     if name not in messages.column_names:
         return pa.chunked_array([pa.repeat("", len(messages))])
-    return pc.fill_null(messages.column(name).cast(pa.string()), "")
+    return pc.fill_null(_cast(messages, name, pa.string(), "a text"), "")
+
+
+def _cast(messages: pa.Table, name: str, kind: pa.DataType, allowed: str) -> pa.ChunkedArray:
+    """A column as another type. Raises MessageError where a value cannot be that."""
+    column = messages.column(name)
+    try:
+        return column.cast(kind)
+    except pa.ArrowException as error:
+        reason = str(error).partition("\n")[0]
+        raise MessageError(
+            f"messages: {name}: found {column.type}, allowed: {allowed} ({reason})"
+        ) from None
+
+
+def whole_numbers(messages: pa.Table, name: str) -> pa.ChunkedArray:
+    """A column of whole numbers, null where a row has none. Raises MessageError."""
+    return _cast(messages, name, pa.int64(), "integers")
 
 
 def times_of(messages: pa.Table) -> Int64s:
@@ -193,16 +227,17 @@ def micros(messages: pa.Table, name: str) -> Int64s:
     """A number of seconds as whole microseconds."""
     column = messages.column(name)
     column = column.cast(_plain(column.type))
+    if column.null_count:
+        raise MessageError(f"messages: {name}: found nothing in a row, allowed: {ALLOWED[name]}")
     if pa.types.is_integer(column.type):
-        whole = np.asarray(column.cast(pa.int64()).to_numpy(), np.int64)
+        whole = np.asarray(whole_numbers(messages, name).to_numpy(), np.int64)
         _check_range(name, whole)
         return whole * MICROS
     if _is_text(column.type):
         return _read(messages, name, _seconds)
     if not any(known(column.type) for known in NUMBERS):
         raise MessageError(f"messages: {name}: found {column.type}, allowed: {ALLOWED[name]}")
-    numbers = pc.fill_null(column.cast(pa.float64()), float("nan"))
-    seconds = np.asarray(numbers.to_numpy())
+    seconds = np.asarray(column.cast(pa.float64()).to_numpy())
     if not np.isfinite(seconds).all():
         raise MessageError(f"messages: {name}: found no number, allowed: {ALLOWED[name]}")
     _check_range(name, seconds)
@@ -227,7 +262,10 @@ def order_of(messages: pa.Table, times: Int64s) -> Int64s | None:
     """The rows in order, or None where they are already."""
     keys = times
     if "position" in messages.column_names:
-        keys = np.asarray(messages.column("position").cast(pa.int64()).to_numpy(), np.int64)
+        places = whole_numbers(messages, "position")
+        if places.null_count:
+            raise MessageError("messages: position: found nothing in a row, allowed: an integer")
+        keys = np.asarray(places.to_numpy(), np.int64)
     return in_order(keys, text(messages, "id"))
 
 

@@ -11,8 +11,8 @@ from fairlead.balance.change import Change
 from fairlead.balance.cluster import Cluster, changes_in, clusters_in
 from fairlead.compiled.classes import bindings, classes, keys
 from fairlead.compiled.columns import (
-    check,
     check_keys,
+    checked,
     order_of,
     services_of,
     spelled,
@@ -46,7 +46,7 @@ def route(
     would put into `rejected/`: here the table is the caller's own, so it is refused as a whole.
     """
     plan = Plan(clusters_in(clusters), changes_in(changes))
-    check(messages, plan.heeds, trust_ids=trust_ids)
+    messages = checked(messages, plan.heeds, trust_ids=trust_ids)
     check_columns(plan, messages.column_names, "messages")
     check_keys(messages, plan)
     times = times_of(messages)

@@ -13,6 +13,7 @@ from typing import Any, Final
 
 from fairlead.balance.change import Change
 from fairlead.balance.objects import hint, listed, shown
+from fairlead.config.paths import path_of
 from fairlead.config.text import text_of
 from fairlead.errors import ChangeError
 
@@ -27,7 +28,7 @@ def load_changes(path: str | Path) -> list[Change]:
     may be missing. Raises ChangeError with one line that names file, row, what was found and what
     is allowed.
     """
-    place = Path(path)
+    place = path_of(path, ChangeError)
     reader = READERS.get(place.suffix.lower())
     if not place.is_file():
         raise ChangeError(f"{path}: no such file")

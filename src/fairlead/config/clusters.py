@@ -13,6 +13,7 @@ from typing import Any, Final
 
 from fairlead.balance.cluster import KEYS, Cluster
 from fairlead.balance.objects import hint, listed, shown
+from fairlead.config.paths import path_of
 from fairlead.config.text import text_of
 from fairlead.errors import ConfigError
 
@@ -32,7 +33,7 @@ def load_clusters(path: str | Path) -> list[Cluster]:
     read, in the order of their names. Raises ConfigError with one line that names file, line, key,
     what was found and what is allowed.
     """
-    place = Path(path)
+    place = path_of(path, ConfigError)
     if place.is_dir():
         return _of_folder(place)
     text, plain = parsed(path)

@@ -10,15 +10,15 @@ from typing import Any, Final, Self
 
 import msgspec
 
-from fairlead.balance.objects import Order, allowed, field_type, to_decimal
-from fairlead.balance.refusal import refusal
+from fairlead.balance.objects import Order, allowed, field_type, spelled
+from fairlead.balance.refusal import read
+from fairlead.balance.snapshot import opened, sealed
 from fairlead.balance.times import Time, moment, seconds
 from fairlead.errors import ConfigError, MessageError
 from fairlead.order.outlook import Outlook, look_ahead
 from fairlead.order.state import State
 from fairlead.order.waiting import Group, Hold
 
-FORMAT: Final = 1
 FIFO: Final = "fifo"
 LOWEST, HIGHEST = 0, 255
 MAX_WEIGHT: Final = 1_000_000
@@ -116,6 +116,8 @@ class Agenda:
         self._order = _order(
             {"discipline": discipline, "default_priority": default_priority, "ageing": ageing}
         )
+        if not isinstance(weights, Mapping):
+            raise ConfigError(f"weights: found {spelled(weights)}, allowed: tenant → its weight")
         for tenant, weight in weights.items():
             _check_weight(tenant, weight)
         self._weights = dict(weights)
@@ -125,6 +127,11 @@ class Agenda:
     @classmethod
     def of(cls, order: Order, *, weights: Mapping[str, int] = NO_WEIGHTS) -> Self:
         """An agenda as `[order]` of a cluster file says: `Agenda.of(cluster.tables.order)`."""
+        if not isinstance(order, Order):
+            raise ConfigError(
+                f"order: found {spelled(order)}, allowed: [order] of a cluster, which is "
+                "cluster.tables.order"
+            )
         return cls(
             order.discipline,
             default_priority=order.default_priority,
@@ -152,7 +159,7 @@ class Agenda:
         name = "" if group is None else _text("group", group)
         _text("tenant", tenant)
         _check_priority(priority)
-        _check_cost(cost)
+        _check_integer("cost", cost, 1)
         with self._lock:
             found = self._state.groups.get(name) if name else None
             if found is not None and found.tenant != tenant:
@@ -198,7 +205,7 @@ class Agenda:
         finished or rolled back already.
         """
         with self._lock:
-            self._state.finish(self._open(work._hold))  # noqa: SLF001 - as in Work
+            self._state.finish(self._open(work))
 
     def rollback(self, work: Work) -> None:
         """The reader has failed: the items return to their places, and the group to its own.
@@ -207,7 +214,7 @@ class Agenda:
         work is finished or rolled back already.
         """
         with self._lock:
-            self._state.rollback(self._open(work._hold))  # noqa: SLF001
+            self._state.rollback(self._open(work))
 
     def end(self, group: str) -> None:
         """Nothing more will come for this group: forget it.
@@ -236,8 +243,9 @@ class Agenda:
     def explain(self, most: int = 5) -> Outlook:
         """The groups that would be taken next if nothing more happened, at most so many, and why.
 
-        Changes nothing. It looks at everything that waits.
+        Changes nothing. It looks at everything that waits. Raises MessageError.
         """
+        _check_integer("most", most, 0)
         with self._lock:
             return look_ahead(self._state.line, self._order.step, most, len(self._state.holds))
 
@@ -248,19 +256,23 @@ class Agenda:
         format is a number in it.
         """
         with self._lock:
-            return {"format": FORMAT, "settings": self._settings(), **self._state.dump()}
+            return sealed({"settings": self._settings(), **self._state.dump()})
 
     def restore(self, snapshot: Mapping[str, Any]) -> None:
         """Take over a snapshot of an agenda with the same settings. Raises ConfigError.
 
         Work that was in the hands of readers still is; `working` gives it.
         """
-        if snapshot.get("format") != FORMAT:
-            raise ConfigError(f"snapshot: found format {snapshot.get('format')}, allowed: {FORMAT}")
+        snapshot = opened(snapshot)
         for name, own in self._settings().items():
             found = snapshot["settings"][name]
             if found != own:
                 raise ConfigError(f"snapshot: {name}: found {found!r}, allowed: {own!r}")
+        items = snapshot.get("items")
+        if not isinstance(items, list) or len(items) != snapshot["kept"]:
+            raise ConfigError(
+                f"snapshot: items: found {spelled(items)}, allowed: a list of {snapshot['kept']}"
+            )
         state = State(self._order.step, self._weights)
         state.load(snapshot)
         with self._lock:
@@ -275,12 +287,17 @@ class Agenda:
 
     def _next(self, hold: Hold) -> Any:  # noqa: ANN401 - an item
         with self._lock:
-            given = self._state.next_of(self._open(hold))
+            given = self._state.next_of(self._open_hold(hold))
         if given is None:
             raise StopIteration
         return given.item
 
-    def _open(self, hold: Hold) -> Hold:
+    def _open(self, work: Work) -> Hold:
+        if not isinstance(work, Work):
+            raise MessageError(f"work: found {spelled(work)}, allowed: what take returned")
+        return self._open_hold(work._hold)  # noqa: SLF001 - as in Work
+
+    def _open_hold(self, hold: Hold) -> Hold:
         if self._state.holds.get(hold.number) is not hold:
             raise MessageError(
                 f"work on {_called(hold.group)}: it is finished or rolled back already (or it is "
@@ -295,30 +312,30 @@ def _called(group: Group) -> str:
 
 def _text(what: str, found: object) -> str:
     if not isinstance(found, str):
-        raise MessageError(f"{what}: found {found!r}, allowed: a text")
+        raise MessageError(f"{what}: found {spelled(found)}, allowed: a text")
     return found
 
 
 def _check_priority(found: object) -> None:
     if found is not None and not (isinstance(found, int) and LOWEST <= found <= HIGHEST):
         words = allowed(field_type(Order, "default_priority"))
-        raise MessageError(f"priority: found {found!r}, allowed: {words}, or None")
+        raise MessageError(f"priority: found {spelled(found)}, allowed: {words}, or None")
 
 
-def _check_cost(found: object) -> None:
-    if not (isinstance(found, int) and found >= 1):
-        raise MessageError(f"cost: found {found!r}, allowed: an integer from 1")
+def _check_integer(what: str, found: object, least: int) -> None:
+    if not (isinstance(found, int) and found >= least):
+        raise MessageError(f"{what}: found {spelled(found)}, allowed: an integer from {least}")
 
 
 def _check_weight(tenant: str, found: object) -> None:
+    if not isinstance(tenant, str):
+        raise ConfigError(f"weights: found the tenant {spelled(tenant)}, allowed: a text")
     if not (isinstance(found, int) and 1 <= found <= MAX_WEIGHT):
         raise ConfigError(
-            f"weights: {tenant!r}: found {found!r}, allowed: an integer from 1 to {MAX_WEIGHT}"
+            f"weights: {tenant!r}: found {spelled(found)}, "
+            f"allowed: an integer from 1 to {MAX_WEIGHT}"
         )
 
 
 def _order(plain: Mapping[str, object]) -> Order:
-    try:
-        return msgspec.convert(plain, Order, dec_hook=to_decimal)
-    except msgspec.ValidationError as error:
-        raise ConfigError(refusal(error, plain, Order, {})[0]) from None
+    return read(plain, Order)

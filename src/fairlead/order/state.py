@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from math import lcm
 from typing import Any, Final
 
@@ -178,38 +178,47 @@ class State:
             self.tenants.clear()
 
     def dump(self) -> dict[str, Any]:
-        """Everything that later takes depend on, as plain data."""
-        return {
+        """Everything that later takes depend on, as plain data; the items are apart."""
+        items: list[Any] = []
+
+        def bare(every: Iterable[Item]) -> list[list[int]]:
+            kept = list(every)
+            items.extend(each.item for each in kept)
+            return [[each.arrived, each.number, each.cost] for each in kept]
+
+        plain = {
             "now": self.now,
             "number": self.number,
             "clock": self.clock,
             "tenants": [[t.name, t.tag, t.turn] for t in self.tenants.values()],
             "groups": [
-                [g.name, g.tenant, _plain(g.entry), [list(i) for i in g.items], g.rollbacks]
+                [g.name, g.tenant, _plain(g.entry), bare(g.items), g.rollbacks]
                 for g in self.groups.values()
             ],
             "holds": [
                 [
                     *(h.number, h.group.name, _plain(h.entry), h.turn),
-                    *([list(i) for i in h.items], h.given, h.taken),
+                    *(bare(h.items), h.given, h.taken),
                 ]
                 for h in self.holds.values()
             ],
         }
+        return {**plain, "items": items, "kept": len(items)}
 
     def load(self, plain: Mapping[str, Any]) -> None:
         """Take over what `dump` gave, in a state in which nothing waits."""
+        items = iter(plain["items"])
         self.now, self.number, self.clock = plain["now"], plain["number"], plain["clock"]
         for name, tag, turn in plain["tenants"]:
             tenant = self._tenant(name)
             tenant.tag, tenant.turn = tag, turn
-        for name, tenant_name, entry, items, rollbacks in plain["groups"]:
+        for name, tenant_name, entry, bare, rollbacks in plain["groups"]:
             group = self.groups[name] = Group(name, tenant_name)
             group.entry = _entry(entry)
-            group.items = [Item(*item) for item in items]
+            group.items = [Item(next(items), *each) for each in bare]
             group.rollbacks = rollbacks
-        for number, name, entry, turn, items, given, taken in plain["holds"]:
-            group, held = self.groups[name], [Item(*item) for item in items]
+        for number, name, entry, turn, bare, given, taken in plain["holds"]:
+            group, held = self.groups[name], [Item(next(items), *each) for each in bare]
             group.locked = True
             self.holds[number] = Hold(number, group, _entry(entry), turn, held, given, taken)
             self._tenant(group.tenant).works += 1

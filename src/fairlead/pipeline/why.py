@@ -23,12 +23,14 @@ from fairlead.balance.change import Change
 from fairlead.balance.course import Binding, Frame, Moment
 from fairlead.balance.explanation import Explanation, explain, not_asked
 from fairlead.balance.message import CONTROL, ROUTED, text
+from fairlead.balance.objects import spelled
 from fairlead.balance.rules.keyed import PLACES
 from fairlead.balance.times import micros
 from fairlead.compiled.classes import bindings, classes
 from fairlead.compiled.classes import keys as keys_of
 from fairlead.compiled.kernels import Int32s
 from fairlead.compiled.router import MessageClass, Plan, Router
+from fairlead.config.paths import path_of
 from fairlead.errors import FairleadError, UserError
 from fairlead.pipeline.blocks import Blocks, Place
 from fairlead.pipeline.keep import clusters_of, read_journal, scenarios_in
@@ -51,12 +53,15 @@ class Why:
     explanation: Explanation
 
 
-def why(folder: Path, message_id: str) -> Why:
+def why(folder: str | Path, message_id: str) -> Why:
     """Explain the decision on one message of a run, without Spark.
 
     `folder`: what `fairlead dispatch` wrote. Raises UserError where the folder is no run's, or
     has no such message.
     """
+    folder = path_of(folder, UserError)
+    if not isinstance(message_id, str):
+        raise UserError(f"message_id: found {spelled(message_id)}, allowed: a text")
     if scenarios_in(folder):
         raise _of_replay(folder, folder / "*" / "decisions")
     journal = read_journal(folder)

@@ -120,6 +120,7 @@ class Run(ABC):
         """No more messages come: all steps are made, and what can be done is done."""
         while self.made < len(self.steps):
             self._step()
+        self.prepare()  # where no message has come
         self.reach(FOREVER)
 
     def done(self) -> Told:

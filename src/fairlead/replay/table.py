@@ -14,8 +14,8 @@ from fairlead.balance.message import SET_PRIORITY, WHOLE_NUMBERS, WORKED
 from fairlead.balance.times import MICROS
 from fairlead.compiled.classes import bindings, classes, keys
 from fairlead.compiled.columns import (
-    check,
     check_keys,
+    checked,
     coded,
     dates,
     order_of,
@@ -56,7 +56,7 @@ def replay(
     Raises ConfigError, ChangeError, RuleError and MessageError.
     """
     plan = Plan(clusters_in(clusters), changes_in(changes))
-    check(messages, plan.heeds, trust_ids=trust_ids)
+    messages = checked(messages, plan.heeds, trust_ids=trust_ids)
     _check_added(messages)
     check_columns(plan, messages.column_names, "messages")
     check_keys(messages, plan)
@@ -184,8 +184,9 @@ def whole(messages: pa.Table, name: str, missing: int) -> Int64s | None:
         column = pc.if_else(pc.equal(text(messages, name), ""), None, column.cast(pa.string()))
     try:
         found = pc.fill_null(column.cast(pa.int64()), missing).to_numpy()
-    except pa.ArrowInvalid as error:
-        raise MessageError(f"messages: {name}: {error}") from None
+    except pa.ArrowException as error:
+        reason = str(error).partition("\n")[0]
+        raise MessageError(f"messages: {name}: {reason}") from None
     said = found[found != missing] if missing == NONE else found
     least, most = WHOLE_NUMBERS[name]
     if len(said) and not least <= said.min() <= said.max() <= most:

@@ -1,0 +1,275 @@
+"""What Python code gives wrong is refused with an error of Fairlead's own, one line, never another.
+
+Each call is tried with all values; those that it takes are none of this test's business.
+"""
+
+import json
+import pickle
+from collections.abc import Callable, Iterator
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pytest
+
+from fairlead import Agenda, Balancer, Change, Cluster, load_changes, load_clusters, route
+from fairlead.errors import ConfigError, FairleadError, MessageError
+from fairlead.pipeline.why import why
+from fairlead.replay import replay
+
+WRONG: list[Any] = [
+    *(None, True, 5, -1, 1.5, float("nan"), 10**5_000, Decimal("NaN"), b"x", object(), Path, len),
+    *("", "x", "\0", "\ud800", "a" * 5_000, [], [None], ["x"], (), {}, {"x": 1}, {1: 2}, {1, 2}),
+    *(np.zeros(2), pd.DataFrame({"a": [1]}), pa.table({"a": [1]})),
+]
+POOL = Cluster.of("weighted", destination=[{"name": "a"}])
+KEYED = Cluster.of("rendezvous", destination=[{"name": "a"}])
+STICKY = Cluster.of("weighted", options={"affinity": "group"}, destination=[{"name": "a"}])
+ROWS = pa.table({"id": ["1"], "time": [1.0], "service_time": [1.0]})
+
+
+def of(**tables: Any) -> Cluster:
+    return Cluster.of("weighted", **{"destination": [{"name": "a"}], **tables})
+
+
+def change(*given: Any) -> None:
+    Balancer(POOL).apply(Change(*given))
+
+
+def completed(by: Any) -> None:
+    balancer = Balancer(POOL)
+    balancer.completed(balancer.choose(), by)
+
+
+def waiting() -> Agenda:
+    agenda = Agenda()
+    agenda.arrive("g", "item", 0)
+    return agenda
+
+
+CALLS: dict[str, Callable[[Any], object]] = {
+    "route messages": lambda it: route(it, POOL),
+    "route clusters": lambda it: route(ROWS, it),
+    "route changes": lambda it: route(ROWS, POOL, it),
+    "replay messages": lambda it: replay(it, POOL),
+    "replay clusters": lambda it: replay(ROWS, it),
+    "replay changes": lambda it: replay(ROWS, POOL, it),
+    "load_clusters": load_clusters,
+    "load_changes": load_changes,
+    "why folder": lambda it: why(it, "m1"),
+    "why message": lambda it: why(".", it),
+    "policy": Cluster.of,
+    "name": lambda it: of(name=it),
+    "destination": lambda it: of(destination=it),
+    "destination[]": lambda it: of(destination=[it]),
+    "destination.name": lambda it: of(destination=[{"name": it}]),
+    "weight": lambda it: of(destination=[{"name": "a", "weight": it}]),
+    "speed": lambda it: of(destination=[{"name": "a", "speed": it}]),
+    "options": lambda it: of(options=it),
+    "slow_start": lambda it: of(options={"slow_start": it}),
+    "order": lambda it: of(order=it),
+    "ageing": lambda it: of(order={"discipline": "priority", "ageing": it}),
+    "order.weights": lambda it: of(order={"weights": it}),
+    "eliminate": lambda it: Cluster.of({"eliminate": it, "choose": "least-served"}),  # type: ignore[arg-type]
+    "eliminate[]": lambda it: Cluster.of({"eliminate": [it], "choose": "x"}),  # type: ignore[arg-type]
+    "from_plain": lambda it: Cluster.from_plain(it, default_name="c"),
+    "default_name": lambda it: Cluster.from_plain(POOL.as_plain(), default_name=it),
+    "Balancer": Balancer,
+    "Balancer of several": lambda it: Balancer([POOL, it]),
+    "choose": lambda it: Balancer(POOL).choose(it),
+    "group": lambda it: Balancer(STICKY).choose({"group": it}),
+    "key": lambda it: Balancer(KEYED).choose({"group": it}),
+    "cluster": lambda it: Balancer(POOL).choose({"cluster": it}),
+    "journalled id": lambda it: Balancer(POOL, journal=print).choose({"id": it}),
+    "completed": Balancer(POOL).completed,
+    "completed by": completed,
+    "apply": Balancer(POOL).apply,
+    "apply several": lambda it: Balancer(POOL).apply([it]),
+    "target": lambda it: change(it, "weight", 1),
+    "attribute": lambda it: change("a", it, 1),
+    "value": lambda it: change("a", "weight", it),
+    "state": lambda it: change("a", "state", it),
+    "address": lambda it: change("a", "address", it),
+    "reset": lambda it: change("*", "reset", it),
+    "where": lambda it: change("a", "weight", 1, 0, it),
+    "restore": Balancer(POOL).restore,
+    "Agenda": Agenda,
+    "default_priority": lambda it: Agenda(default_priority=it),
+    "agenda's ageing": lambda it: Agenda(ageing=it),
+    "weights": lambda it: Agenda(weights=it),
+    "weights[]": lambda it: Agenda(weights={"x": it}),
+    "Agenda.of": Agenda.of,
+    "arriving group": lambda it: waiting().arrive(it, 1, 0),
+    "arriving priority": lambda it: waiting().arrive("g", 1, 0, priority=it),
+    "arriving tenant": lambda it: waiting().arrive("h", 1, 0, tenant=it),
+    "arriving cost": lambda it: waiting().arrive("h", 1, 0, cost=it),
+    "prioritise": lambda it: waiting().prioritise(it, 0),
+    "priority": lambda it: waiting().prioritise("g", 0, it),
+    "finish": waiting().finish,
+    "rollback": waiting().rollback,
+    "end": waiting().end,
+    "explain": lambda it: waiting().explain(it),
+    "Agenda.restore": waiting().restore,
+}
+
+
+@pytest.mark.parametrize("call", CALLS)
+@pytest.mark.filterwarnings("ignore::ResourceWarning")
+def test_what_is_wrong_is_refused_in_one_line(call: str) -> None:
+    refused = 0
+    for value in WRONG:
+        try:
+            CALLS[call](value)
+        except FairleadError as error:
+            refused += 1
+            assert "\n" not in str(error)  # noqa: PT017 - some values are taken
+    assert refused
+
+
+@pytest.mark.parametrize("journal", [5, "x", []])
+def test_a_journal_must_be_callable(journal: Any) -> None:
+    with pytest.raises(ConfigError, match=r"journal: found .*, allowed: what can be called"):
+        Balancer(POOL, journal=journal)
+
+
+# --- columns ---------------------------------------------------------------------------------
+
+
+COLUMNS = [
+    pa.array([b"caf\xe9"]),
+    pa.array([b"caf\xe9"]).dictionary_encode(),
+    pa.array([[1]]),
+    pa.array([{"a": 1}]),
+    pa.array([2**64 - 1], pa.uint64()),
+    pa.array([5.5]),
+    pa.array(["x"], pa.string_view()),
+    pa.array([10**20], pa.decimal128(38, 9)),
+    pa.array([18_000], pa.date32()),
+    pa.array([1], pa.duration("s")),
+    pa.array([None], pa.float64()),
+    pa.array([None], pa.int64()),
+]
+NAMES = ["id", "time", "service_time", "position", "group", "cluster", "type", "priority", "cost"]
+
+
+@pytest.mark.parametrize("work", [route, replay])
+@pytest.mark.parametrize("name", [*NAMES, "rollbacks", "tenant"])
+def test_columns_of_any_type_are_taken_or_refused_in_one_line(work: Any, name: str) -> None:
+    for column in COLUMNS:
+        rows = ROWS.drop_columns([name]) if name in ROWS.column_names else ROWS
+        try:
+            work(rows.append_column(name, column), STICKY if name == "group" else POOL)
+        except MessageError as error:
+            assert "\n" not in str(error)  # noqa: PT017 - some columns are taken
+            assert str(error).startswith(f"messages: {name}: ")  # noqa: PT017
+
+
+@pytest.mark.parametrize("work", [route, replay])
+@pytest.mark.parametrize("name", ["id", "time", "mine"])
+def test_a_column_that_is_there_twice_is_refused(work: Any, name: str) -> None:
+    once = ROWS.append_column("mine", pa.array([1]))
+    twice = pa.table([*once.columns, once[name]], names=[*once.column_names, name])
+    with pytest.raises(MessageError, match=f"messages: column '{name}': found 2 times, allowed:"):
+        work(twice, POOL)
+
+
+def test_bytes_that_are_no_text_are_refused() -> None:
+    rows = ROWS.set_column(0, "id", pa.array([b"caf\xe9"]))
+    with pytest.raises(MessageError, match="messages: id: found binary, allowed: a text"):
+        route(rows, POOL)
+
+
+@pytest.mark.parametrize("work", [route, replay])
+def test_views_of_texts_are_texts(work: Any) -> None:
+    views = pa.array(["x", "y"], pa.string_view())
+    rows = pa.table({"id": views, "time": [2, 1], "service_time": [1, 1], "mine": views})
+    assert work(rows, POOL)["mine"].to_pylist() == ["y", "x"]
+
+
+@pytest.mark.parametrize("kind", [pa.int64(), pa.float64()])
+def test_a_service_time_that_is_missing_is_refused(kind: pa.DataType) -> None:
+    rows = ROWS.set_column(2, "service_time", pa.array([None], kind))
+    with pytest.raises(MessageError, match="service_time: found nothing in a row"):
+        replay(rows, POOL)
+
+
+def test_a_replay_of_nobody_s_messages_tells_so() -> None:
+    found = replay(ROWS.append_column("cluster", pa.array(["elsewhere"])), POOL)
+    assert found["outcome"].to_pylist() == ["no-destination"]
+
+
+# --- snapshots -------------------------------------------------------------------------------
+
+
+def used_balancer() -> Balancer:
+    clusters = [
+        Cluster.of(
+            "weighted",
+            name="w",
+            options={"affinity": "group", "slow_start": 10},
+            destination=[{"name": "a", "weight": 2}, {"name": "b"}],
+        ),
+        Cluster.of("nanomsg", name="n", destination=[{"name": "a", "capacity": 2}, {"name": "b"}]),
+    ]
+    balancer = Balancer(clusters)
+    for cluster in ("w", "n", "gone"):
+        balancer.choose({"cluster": cluster, "group": "kim"})
+    balancer.apply([Change("b@w", "state", "down", 1), Change("b@w", "state", "up", 2)])
+    return balancer
+
+
+def used_agenda() -> Agenda:
+    agenda = Agenda(weights={"t": 2})
+    for k, tenant in enumerate(["t", "", "t"]):
+        agenda.arrive(f"g{k}", f"item {k}", k, tenant=tenant, priority=k or None)
+    agenda.take(3)
+    return agenda
+
+
+def altered(plain: Any) -> Iterator[Any]:
+    """The same data with one thing gone, or another in its place, at every depth."""
+    places = plain.items() if isinstance(plain, dict) else enumerate(plain)
+    for key, inner in list(places):
+        rest = [*plain[:key], *plain[key + 1 :]] if isinstance(plain, list) else {**plain}
+        if isinstance(rest, dict):
+            del rest[key]
+        yield rest
+        others = list(altered(inner)) if isinstance(inner, dict | list) else []
+        for other in [*others, None, "x", -7, [], {}]:
+            if other == inner:
+                continue
+            copy = pickle.loads(pickle.dumps(plain))  # noqa: S301
+            copy[key] = other
+            yield copy
+
+
+@pytest.mark.parametrize("used", [used_balancer, used_agenda])
+def test_a_snapshot_that_was_cut_or_changed_is_refused(used: Callable[[], Any]) -> None:
+    stateful = used()
+    whole = stateful.snapshot()
+    plain = json.loads(json.dumps(whole))
+    tried = 0
+    for other in altered(plain):
+        if {**other, "items": 0} == {**plain, "items": 0} and other.get("items"):
+            continue  # items of work may be anything
+        with pytest.raises(ConfigError, match=r"^snapshot: ") as refused:
+            stateful.restore(other)
+        assert "\n" not in str(refused.value)
+        tried += 1
+    assert tried > 300
+    assert stateful.snapshot() == whole
+    stateful.restore(plain)
+    assert stateful.snapshot() == whole
+
+
+def test_a_snapshot_of_another_policy_or_other_options_is_refused() -> None:
+    snapshot = Balancer(POOL).snapshot()
+    for other, told in (
+        (Cluster.of("round-robin", destination=[{"name": "a"}]), "policy: found 'weighted'"),
+        (STICKY, r"options: found \{"),
+    ):
+        with pytest.raises(ConfigError, match=f"snapshot: cluster 'default': {told}"):
+            Balancer(other).restore(snapshot)
