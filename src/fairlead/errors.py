@@ -13,6 +13,11 @@ class FairleadError(Exception):
 class UserError(FairleadError):
     """The request cannot be carried out as it was given; the command line exits with status 2."""
 
+    def __init__(self, line: str, in_shell: str = "") -> None:
+        """`in_shell`: the line as the command line says it, where that has words of its own."""
+        super().__init__(line)
+        self.in_shell = in_shell or line
+
 
 class ConfigError(UserError):
     """A cluster file says something that it may not say."""

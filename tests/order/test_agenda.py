@@ -42,7 +42,7 @@ def drained(agenda: Agenda) -> list[Any]:
         (lambda a: a.arrive("g", 1, 0, cost=0), "cost: found 0, allowed: an integer from 1"),
         (
             lambda a: a.arrive("g", 1, None),
-            "now: found None, allowed: a timestamp, or",
+            "now: found nothing, allowed: a timestamp, or",
         ),
         (lambda a: a.arrive(7, 1, 0), "group: found 7, allowed: a text"),
         (lambda a: a.arrive("g", 1, 0, tenant=None), "tenant: found None, allowed: a text"),

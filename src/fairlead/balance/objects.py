@@ -184,6 +184,12 @@ def shown(value: object) -> str:
     return "a table" if isinstance(value, Mapping) else spelled(value)
 
 
+def kind_of(value: object) -> str:
+    """What something is, with the package that it is of: `pandas.DataFrame`."""
+    package, name = type(value).__module__.partition(".")[0], type(value).__qualname__
+    return name if package == "builtins" else f"{package}.{name}"
+
+
 def spelled(value: object) -> str:
     """Whatever was found as Python spells it, on one line that is not too long."""
     try:

@@ -44,7 +44,7 @@ def run_dispatch(
     """
     clusters = load_clusters(cluster)
     happened = changes_from(changes)
-    from fairlead.compiled.needed import ADVICE, check_columns
+    from fairlead.compiled.needed import check_columns
     from fairlead.compiled.router import Plan
     from fairlead.pipeline.columns import RESERVED
     from fairlead.pipeline.deliver import Delivery
@@ -55,8 +55,8 @@ def run_dispatch(
     plan = Plan(clusters, happened)
 
     def check(names: Sequence[str]) -> None:
-        check_names(names, table.where, ADVICE)
-        check_columns(plan, names, table.where, ADVICE)
+        check_names(names, table.where)
+        check_columns(plan, names, table.where)
 
     table.refuse(RESERVED, check)
     with Delivery(out, overwrite=overwrite) as delivery, Stages(7) as stages, reading():

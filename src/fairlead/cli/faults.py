@@ -27,7 +27,7 @@ def guarded(command: Callable[[], object]) -> int:
         with prevailing():
             status = command()
     except UserError as error:
-        return _say(str(error), MISTAKE)
+        return _say(error.in_shell, MISTAKE)
     except FairleadError as error:
         return _say(f"a fault of ours: {error}", FAULT)
     except typer.Exit as stop:

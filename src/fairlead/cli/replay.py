@@ -61,7 +61,6 @@ def run_replay(
     """
     gates = [gate(each, PART_OF, timed=TIMED) for each in fail_if]
     asked = scenarios(clusters, changes, scenario_file, *rate_of(scale, seed))
-    from fairlead.compiled.needed import ADVICE
     from fairlead.pipeline import replay as pipeline
     from fairlead.pipeline.columns import RESERVED
     from fairlead.pipeline.deliver import Delivery
@@ -71,7 +70,7 @@ def run_replay(
         report.check_installed()
     table.refuse(
         (*RESERVED, *WORKED),
-        lambda names: pipeline.check_names(names, table.where, asked.plans.values(), ADVICE),
+        lambda names: pipeline.check_names(names, table.where, asked.plans.values()),
     )
     with Delivery(out, overwrite=overwrite) as delivery, Stages(8) as stages, reading():
         spark = started(master, stages)

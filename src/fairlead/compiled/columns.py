@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from fairlead.balance.message import CONTRADICTIONS, DECISION, SPELLED_ALIKE, WORDS
-from fairlead.balance.objects import shown
+from fairlead.balance.objects import kind_of, shown
 from fairlead.balance.times import (
     FINE,
     LATEST,
@@ -42,6 +42,14 @@ KEY_TYPES = (
     pa.types.is_null,
 )
 VIEWS: Final = {pa.string_view(): pa.string(), pa.binary_view(): pa.binary()}
+FROM: Final = {
+    "pandas.DataFrame": "pyarrow.Table.from_pandas",
+    "polars.DataFrame": "its to_arrow()",
+    "pyspark.DataFrame": "its toArrow()",
+    "list": "pyarrow.Table.from_pylist",
+    "dict": "pyarrow.table",
+}
+"""What makes a table of what people have."""
 LONGEST_SERVICE = 4_000_000_000
 ARROW: Final = {"milliseconds": "ms", "microseconds": "us", "nanoseconds": "ns"}
 """What Arrow calls these units."""
@@ -54,7 +62,9 @@ ALLOWED: Final = {
 def checked(messages: pa.Table, heeded: Collection[str], *, trust_ids: bool) -> pa.Table:
     """A table in which every row is a message. Raises MessageError."""
     if not isinstance(messages, pa.Table):
-        raise MessageError(f"messages: found a {type(messages).__name__}, allowed: a pyarrow.Table")
+        kind = kind_of(messages)
+        made = f"; {FROM[kind]} makes one of it" if kind in FROM else ""
+        raise MessageError(f"messages: found a {kind}, allowed: a pyarrow.Table{made}")
     _check_names(messages.column_names)
     for name in ("id", "cluster", "group", "tenant", *sorted(heeded)):
         _check_utf8(messages, name)

@@ -9,8 +9,6 @@ from fairlead.balance.objects import listed, on_one_line
 from fairlead.compiled.router import Plan
 from fairlead.errors import MessageError
 
-ADVICE: Final = "; map one with --column {}=…"
-"""How to get a column on the command line; `{}` is its name."""
 LONGEST_NAME: Final = 60
 
 
@@ -23,16 +21,20 @@ def _shortened(name: str) -> str:
     return name if len(name) <= LONGEST_NAME else name[:LONGEST_NAME] + "…"
 
 
-def check_columns(plan: Plan, columns: Sequence[str], where: str, advice: str = "") -> None:
+def check_columns(plan: Plan, columns: Sequence[str], where: str) -> None:
     """Refuse a table without a column that a policy needs. Raises MessageError.
 
-    `where`: what error lines call the table; `advice`: how to get a column, `{}` being its name.
+    `where`: what error lines call the table.
     """
     for name, why in _needed(plan):
         if name not in columns:
-            raise MessageError(
-                f"{where}: no column {name!r}, found: {named(columns)}; {why}{advice.format(name)}"
-            )
+            line = f"{where}: no column {name!r}, found: {named(columns)}; {why}"
+            raise MessageError(line, mapping(line, name))
+
+
+def mapping(line: str, name: str) -> str:
+    """A line about a column that is missing, as the command line says it."""
+    return f"{line}; map one with --column {name}=…"
 
 
 def _needed(plan: Plan) -> Iterator[tuple[str, str]]:

@@ -19,7 +19,7 @@ from pyspark.sql.types import BooleanType, IntegralType, NullType, StringType
 from fairlead.balance.change import Change
 from fairlead.balance.cluster import Cluster, changes_in, clusters_in
 from fairlead.balance.message import NO_DESTINATION, SPELLED_ALIKE
-from fairlead.compiled.needed import ADVICE, check_columns
+from fairlead.compiled.needed import check_columns
 from fairlead.compiled.router import Plan
 from fairlead.errors import MessageError
 from fairlead.pipeline import keep
@@ -138,19 +138,17 @@ def prepare(
     *,
     trust_ids: bool = False,
     where: str = "messages",
-    advice: str = "",
     rows_a_block: int = ROWS_A_BLOCK,
     as_in_files: bool = False,
     progress: Progress = _quiet,
 ) -> tuple[Routed, DataFrame]:
     """Learn what is needed to route a table; returns it and all rows with their REASON.
 
-    `advice`: how to get a column (see `check_columns`).
     `as_in_files`: the table comes straight from files, so rows lie together as they do there.
     """
     plan = Plan(clusters_in(clusters), changes_in(changes))
-    columns = checked(messages, where, advice)
-    check_columns(plan, columns, where, advice)
+    columns = checked(messages, where)
+    check_columns(plan, columns, where)
     _check_keys(plan, messages, where)
     by_position = "position" in columns and needed(plan)[1]
     rows = accepted = accept(messages, plan)
@@ -222,7 +220,6 @@ def run(
         changes,
         trust_ids=trust_ids,
         where=where,
-        advice=ADVICE,
         rows_a_block=rows_a_block,
         as_in_files=as_in_files,
         progress=progress,

@@ -17,7 +17,8 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import StringType, StructField, StructType
 
 from fairlead.balance.objects import hint
-from fairlead.compiled.needed import named
+from fairlead.balance.objects import kind_of as type_of
+from fairlead.compiled.needed import mapping, named
 from fairlead.errors import MessageError, UserError
 from fairlead.pipeline.columns import CSV, MALFORMED, PREFIX, RESERVED, quoted
 from fairlead.pipeline.files import (
@@ -53,6 +54,8 @@ UNREADABLE = "FAILED_READ_FILE"
 JAVA = re.compile(r"^(?:[a-z][\w]*\.)+[\w$]+: ")
 """The class of an error from Java."""
 TWICE = "COLUMN_ALREADY_EXISTS"
+CREATED = ("pandas.DataFrame", "pyarrow.Table", "list")
+"""What Spark makes a DataFrame of."""
 
 
 def read(
@@ -94,15 +97,15 @@ def names_of(
 ) -> list[str]:
     """What `read` makes of a table's names. Raises UserError for what it cannot do with them."""
     if number_rows and IDENTITY in names and IDENTITY not in drop:
+        line = "makes the column id, found one in the table; leave it out, or"
         raise UserError(
-            f"{path}: --number-rows makes the column id, found one in the table; "
-            "leave --number-rows out, or --drop id to lose the table's own"
+            f"{path}: number_rows {line} drop id to lose the table's own",
+            f"{path}: --number-rows {line} --drop id to lose the table's own",
         )
     for name in drop:
         if name not in names:
-            raise UserError(
-                f"{path}: --drop: found {name!r}, allowed: {named(names)}{hint(name, names)}"
-            )
+            line = f"drop: found {name!r}, allowed: {named(names)}{hint(name, names)}"
+            raise UserError(f"{path}: {line}", f"{path}: --{line}")
     return [*_kept(names, columns, drop), *([IDENTITY] if number_rows else []), *columns]
 
 
@@ -250,10 +253,8 @@ def _mapped(
         return found if own_columns(found) else table
     except (AnalysisException, ParseException) as error:
         spelled = ", ".join(f"{name}={expression}" for name, expression in columns.items())
-        has = named(own_columns(table))
-        raise UserError(
-            f"{path}: --column {spelled}: {_why(error)}; the table has: {has}"
-        ) from None
+        line = f"{spelled}: {_why(error)}; the table has: {named(own_columns(table))}"
+        raise UserError(f"{path}: columns: {line}", f"{path}: --column {line}") from None
 
 
 def own_columns(table: DataFrame) -> list[str]:
@@ -264,42 +265,42 @@ def own_columns(table: DataFrame) -> list[str]:
 def columns_of(messages: object, where: str) -> list[str]:
     """The columns of what should be a DataFrame. Raises MessageError."""
     if not isinstance(messages, DataFrame):
-        kind = type(messages).__name__
-        raise MessageError(f"{where}: found a {kind}, allowed: a DataFrame of Spark")
+        kind = type_of(messages)
+        made = "; fairlead.session().createDataFrame makes one of it" if kind in CREATED else ""
+        raise MessageError(f"{where}: found a {kind}, allowed: a DataFrame of Spark{made}")
     return own_columns(messages)
 
 
-def checked(messages: DataFrame, where: str, advice: str = "") -> list[str]:
+def checked(messages: DataFrame, where: str) -> list[str]:
     """The columns of a table; refused without id or time, or with what the decisions need."""
     names = columns_of(messages, where)
-    check_names(names, where, advice)
+    check_names(names, where)
     return names
 
 
-def check_names(names: Sequence[str], where: str, advice: str = "") -> None:
-    """The same of names. `advice`: how to get a column, on the command line; see `check_columns`.
-
-    Raises MessageError.
-    """
+def check_names(names: Sequence[str], where: str) -> None:
+    """The same of names. Raises MessageError."""
     for name in ("id", "time"):
         if name not in names:
-            way = f"{advice.format(name)}{_instead(name, names)}" if advice else ""
-            raise MessageError(
-                f"{where}: no column {name!r}, found: {named(names)}{hint(name, names)}{way}"
-            )
+            line = f"{where}: no column {name!r}, found: {named(names)}{hint(name, names)}"
+            raise MessageError(line, mapping(line, name) + _instead(name, names))
     folded = Counter(name.lower() for name in names)
     for name in names:
         if folded[name.lower()] > 1:
-            raise MessageError(
+            line = (
                 f"{where}: column {name!r}: found another that differs only in upper and lower "
-                f"case, allowed: one; {'--drop' if advice else 'drop'} the other"
+                "case, allowed: one"
             )
+            raise MessageError(line, f"{line}; --drop the other")
         # Spark does not tell upper from lower case in names.
         if name.lower() in RESERVED or name.lower().startswith(PREFIX):
-            rename = f" with --column new_{name}={name} --drop {name}" if advice else ""
-            raise MessageError(
-                f"{where}: column {name!r} is what the decisions add; rename it{rename}"
-            )
+            line = f"{where}: column {name!r} is what the decisions add; rename it"
+            raise MessageError(line, renaming(line, name))
+
+
+def renaming(line: str, name: str) -> str:
+    """A line about a column that must be called otherwise, as the command line says it."""
+    return f"{line} with --column new_{name}={name} --drop {name}"
 
 
 def _instead(name: str, names: Sequence[str]) -> str:

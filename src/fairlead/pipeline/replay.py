@@ -22,7 +22,7 @@ from pyspark.sql import functions as F
 from fairlead.balance.message import WORKED
 from fairlead.balance.times import MICROS
 from fairlead.comparison import Comparison, Scenario
-from fairlead.compiled.needed import ADVICE, check_columns, named
+from fairlead.compiled.needed import check_columns, mapping, named
 from fairlead.compiled.router import Plan
 from fairlead.errors import MessageError
 from fairlead.pipeline import keep, read
@@ -44,7 +44,7 @@ from fairlead.pipeline.dispatch import left_out
 from fairlead.pipeline.facts import changes, made
 from fairlead.pipeline.gather import Gathered, changed, gather, numbered, packed, pieces
 from fairlead.pipeline.measure import check_nothing_lost
-from fairlead.pipeline.read import columns_of, own_columns
+from fairlead.pipeline.read import columns_of, own_columns, renaming
 from fairlead.pipeline.route import CHANGED
 from fairlead.pipeline.scale import scale_rate
 from fairlead.pipeline.tenants import one_tenant
@@ -152,20 +152,21 @@ class Replayed:
         return bad.select(*own, F.col(REASON).alias("reason"))
 
 
-def check_names(names: Sequence[str], where: str, plans: Iterable[Plan], advice: str = "") -> None:
+def check_names(names: Sequence[str], where: str, plans: Iterable[Plan]) -> None:
     """Refuse a table of these names, which cannot be replayed so. Raises MessageError."""
-    read.check_names(names, where, advice)
+    read.check_names(names, where)
     for name in WORKED:
         if name in (each.lower() for each in names):
-            rename = f" with --column new_{name}={name} --drop {name}" if advice else ""
-            raise MessageError(f"{where}: column {name!r} is what a replay adds; rename it{rename}")
+            line = f"{where}: column {name!r} is what a replay adds; rename it"
+            raise MessageError(line, renaming(line, name))
     if "service_time" not in names:
-        raise MessageError(
+        line = (
             f"{where}: no column 'service_time', found: {named(names)}; a replay needs the "
-            f"seconds that each message takes{advice.format('service_time')}"
+            "seconds that each message takes"
         )
+        raise MessageError(line, mapping(line, "service_time"))
     for plan in plans:
-        check_columns(plan, names, where, advice)
+        check_columns(plan, names, where)
 
 
 def simulated(good: DataFrame, found: Gathered, plans: Mapping[str, Plan]) -> DataFrame:
@@ -294,7 +295,7 @@ def run(
     this run; None: nobody wants a report. Raises MessageError.
     """
     began = time.monotonic()
-    check_names(columns_of(messages, where), where, plans.values(), ADVICE)
+    check_names(columns_of(messages, where), where, plans.values())
     folders = dict(zip(plans, folder_names(plans), strict=True))
     scenarios: dict[str, Scenario] = {}
     recorded: Gathered | None = None

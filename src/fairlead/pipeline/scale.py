@@ -95,10 +95,11 @@ def _numbered(name: str) -> Column:
 def _shift(messages: DataFrame, seed: int) -> Column:
     """By how many microseconds each copy comes later."""
     if "position" in messages.columns:
-        raise MessageError(
+        line = (
             "messages: found the column 'position', in whose order copies have no place, allowed "
-            "with a scale_rate above 1: without it; --drop position orders by time"
+            "with a scale_rate above 1: without it"
         )
+        raise MessageError(line, f"{line}; --drop position orders by time")
     time = micros(messages)
     names = [name for name in (ID, GROUP) if name in messages.columns]
     alike = [F.when(text(messages, name).rlike(LIKE_A_COPY), quoted(name)) for name in names]
