@@ -1,6 +1,7 @@
 """`fairlead replay`, `whatif` and `diff` over scenarios, in process."""
 
 import json
+import re
 from decimal import Decimal
 from pathlib import Path
 
@@ -11,6 +12,7 @@ from tests.cli.test_cli import Desk
 
 from fairlead import report
 from fairlead.cli.replay import scenarios
+from fairlead.report.words import length
 
 POOL = """policy = "weighted"
 [order]
@@ -76,6 +78,12 @@ def test_scenarios_side_by_side(desk: Desk, spark: SparkSession) -> None:
     folders = [str(desk.folder / "o" / name) for name in ("as it is", "a_b_ quick")]
     assert desk.run("diff", *folders, "--fail-if", "sooner > 0") == 3
     assert "begun with sooner: " in desk.out
+    by = re.search(r"on average (sooner|later) by: [\d.,]+ (ms|s|min|h)\n", desk.out)
+    assert by is not None, "in words, and never less than 0"
+    assert by[1] == "sooner"
+    rows = [line.split("  ") for line in desk.out.splitlines() if line.startswith(str(desk.folder))]
+    p99 = [length(each["waits"]["p99"]) for each in told["scenarios"][1:]]
+    assert [[cell.strip() for cell in row if cell][-2] for row in rows] == p99
 
     assert desk.run("whatif", folders[0], "--promote", "g9", "--at", "5") == 0
     assert "g9: " in desk.out

@@ -12,6 +12,7 @@ from fairlead.cli.progress import Stages
 from fairlead.cli.show import console, print_table, printable, table
 from fairlead.cli.spark import started
 from fairlead.errors import UserError
+from fairlead.report.words import length
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -116,7 +117,9 @@ def _print(found: Diff, before: Path, after: Path) -> None:
     if found.begun:
         to.print(f"begun with sooner: {_part(found.sooner, found.begun)}", markup=False)
         to.print(f"begun with later: {_part(found.later, found.begun)}", markup=False)
-        to.print(f"on average later by: {found.seconds:,.3f} s", markup=False)
+        way = "sooner" if found.seconds < 0 else "later"
+        to.print(f"on average {way} by: {length(abs(found.seconds))}", markup=False)
+        _print_waits(before, after)
     if found.groups:
         to.print(f"groups moved: {_part(found.groups_moved, found.groups)}", markup=False)
     right = ("before", "after", "gains")
@@ -135,6 +138,21 @@ def _print(found: Diff, before: Path, after: Path) -> None:
         print_table(to, moves)
         if len(found.moves) > MOST_SHOWN:
             to.print(f"… {len(found.moves) - MOST_SHOWN} more pairs in summary.json of --out DIR")
+
+
+def _print_waits(before: Path, after: Path) -> None:
+    """How long the messages of two scenarios waited, where both folders lie in a replay's."""
+    from fairlead.pipeline.keep import waits_in
+
+    waits = [(str(folder), waits_in(folder)) for folder in (before, after)]
+    columns = ("mean", "p50", "p90", "p99", "max")
+    found = table("wait", *columns, right=columns)
+    for name, each in waits:
+        if each is None:
+            return
+        told = (each.mean, each.p50, each.p90, each.p99, each.max)
+        found.add_row(printable(name), *map(length, told))
+    print_table(console(), found)
 
 
 def _part(n: int, of: int) -> str:

@@ -10,7 +10,7 @@ from fairlead.cli.progress import Stages
 from fairlead.cli.show import console, filled, print_table, printable
 from fairlead.cli.spark import started
 from fairlead.errors import UserError
-from fairlead.report.words import date, length
+from fairlead.report.words import date, length, plural
 
 if TYPE_CHECKING:
     from fairlead.pipeline.whatif import WhatIf
@@ -50,7 +50,9 @@ def _print(found: WhatIf) -> None:
     if not found.waiting:
         to.print(f"{group}: nothing of it would be begun with sooner", markup=False)
         return
-    to.print(f"{group}: {found.waiting:,} messages would be begun with sooner", markup=False)
+    to.print(
+        f"{group}: {plural(found.waiting, 'message')} would be begun with sooner", markup=False
+    )
     rows = [
         {
             "message": printable(each.name),
@@ -62,12 +64,12 @@ def _print(found: WhatIf) -> None:
     ]
     print_table(to, filled(rows, right=("sooner by",)))
     to.print(
-        f"delayed: {found.delayed:,} messages of others, by {length(found.longest)} at most, "
-        f"{length(found.total)} in all",
+        f"delayed: {plural(found.delayed, 'message')} of others, "
+        f"by {length(found.longest)} at most, {length(found.total)} in all",
         markup=False,
     )
     if found.sooner:
-        to.print(f"sooner, too: {found.sooner:,} messages of others", markup=False)
+        to.print(f"sooner, too: {plural(found.sooner, 'message')} of others", markup=False)
     if found.hurt:
         rows = [
             {

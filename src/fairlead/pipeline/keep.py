@@ -13,6 +13,7 @@ from pyspark.sql.types import ArrayType, MapType, StringType, StructField, Struc
 
 from fairlead.balance.cluster import Cluster
 from fairlead.balance.objects import listed
+from fairlead.comparison import Waits, of_plain
 from fairlead.compiled.router import Plan
 from fairlead.errors import UserError
 from fairlead.pipeline.deliver import COMPARISON, OPTIONS, Delivery
@@ -67,6 +68,16 @@ def scenarios_in(folder: Path) -> list[Path]:
     if not (folder / COMPARISON).exists():
         return []
     return sorted(each.parent for each in folder.glob(f"*/{JOURNAL}"))
+
+
+def waits_in(scenario: Path) -> Waits | None:
+    """How long the messages of a replay's scenario waited; None: it lies in no replay's folder."""
+    try:
+        text = (scenario.resolve().parent / COMPARISON).read_text(encoding="utf-8")
+    except FileNotFoundError:
+        return None
+    every = of_plain(json.loads(text)).scenarios
+    return next((each.waits for each in every if each.folder == scenario.resolve().name), None)
 
 
 def clusters_of(journal: Mapping[str, Any]) -> list[Cluster]:
