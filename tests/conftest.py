@@ -4,6 +4,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from hypothesis import settings
@@ -66,3 +67,18 @@ def connect() -> Iterator[str]:
         assert port.isdigit(), "the Spark Connect server did not start"
         yield f"sc://127.0.0.1:{port}"
         server.communicate("\n")
+
+
+@pytest.fixture
+def small(tmp_path: Path) -> Iterator[Path]:
+    """A folder with room for 100 kB."""
+    folder = tmp_path / "small"
+    folder.mkdir()
+    command = ["mount", "-t", "tmpfs", "-o", "size=100k", "tmpfs", str(folder)]
+    try:
+        subprocess.run(command, check=True, capture_output=True)
+    except (OSError, subprocess.CalledProcessError) as error:
+        pytest.skip(f"a small file system cannot be mounted here: {error}")
+    yield folder
+    # Spark has not closed yet what it could not write.
+    subprocess.run(["umount", "-l", str(folder)], check=True)  # noqa: S607

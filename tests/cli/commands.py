@@ -12,6 +12,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Self
 
+GIVEN = ["m.csv", "-c", "pool.toml", "-o", "out"]
 MAIN = "from fairlead.cli import main; main()"
 STAGE = re.compile(r"[A-Za-z ]+: \d+\.\d s")
 SECONDS = 120
@@ -99,3 +100,8 @@ def runs(process: int) -> str:
         return Path(f"/proc/{process}/cmdline").read_text(encoding="utf-8", errors="replace")
     except OSError:
         return ""
+
+
+def working(command: Command) -> bool:
+    """Some task runs Python."""
+    return command.runs("pyspark.daemon")

@@ -8,17 +8,13 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from tests.cli.commands import Command
+from tests.cli.commands import GIVEN, Command, working
 
 pytestmark = pytest.mark.skipif(
     not Path("/proc/self/task").is_dir(), reason="processes are found by /proc"
 )
 
 STOPPED = "fairlead: stopped; nothing was delivered"
-POOL = (
-    'policy = "weighted"\n[[destination]]\nname = "a"\nreaders = 2\n[[destination]]\nname = "b"\n'
-)
-GIVEN = ["m.csv", "-c", "pool.toml", "-o", "out"]
 
 
 def begun(command: Command) -> bool:
@@ -29,11 +25,6 @@ def starting(command: Command) -> bool:
     return command.runs("spark")
 
 
-def working(command: Command) -> bool:
-    """Some task runs Python."""
-    return command.runs("pyspark.daemon")
-
-
 def writing(command: Command) -> bool:
     return bool(list(command.folder.glob(".out.*/decisions"))) or bool(
         list(command.folder.glob(".out.*/~all"))
@@ -42,14 +33,6 @@ def writing(command: Command) -> bool:
 
 def reporting(command: Command) -> bool:
     return "measure: " in command.log.read_text(encoding="utf-8")
-
-
-@pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    rows = "".join(f"m{k},{k},1.5\n" for k in range(3_000))
-    (tmp_path / "m.csv").write_text(f"id,time,service_time\n{rows}")
-    (tmp_path / "pool.toml").write_text(POOL)
-    return tmp_path
 
 
 def stopped(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import sys
 
 
@@ -9,6 +10,8 @@ def main() -> None:
     """Run the command; exit with the status that docs/errors.md tells."""
     from fairlead.cli import stopping
 
+    # What libraries log is for programs that ask for it; a command says what went wrong itself.
+    logging.getLogger().addHandler(logging.NullHandler())
     stopping.listen()
     try:
         from fairlead.cli.app import run

@@ -15,6 +15,14 @@ if TYPE_CHECKING:
 def started(master: str | None, stages: Stages) -> SparkSession:
     """The session that is running, or one that is started as a stage of the command."""
     with stages("start Spark"), handler_kept():
+        from pyspark.accumulators import AccumulatorTCPServer, AccumulatorUnixServer
+
         from fairlead.pipeline.session import session
 
+        for each in (AccumulatorTCPServer, AccumulatorUnixServer):
+            each.handle_error = _quietly  # type: ignore[assignment]  # mypy counts `self` twice
         return session(master)
+
+
+def _quietly(*_: object) -> None:
+    """A thread of PySpark's would print a traceback of its own when Java ends before its time."""

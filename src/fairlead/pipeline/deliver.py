@@ -11,6 +11,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, ClassVar, Final, Self
 
+from py4j.protocol import Py4JJavaError
+from pyspark.errors import PySparkException
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import ArrayType, MapType, StructType
@@ -19,6 +21,7 @@ from fairlead.errors import OutputError
 from fairlead.pipeline.columns import CSV, quoted
 from fairlead.pipeline.making import Making, clear_dead
 from fairlead.pipeline.place import local
+from fairlead.pipeline.room import no_room, of_results
 
 FORMATS: Final = ("parquet", "csv", "json")
 TIMES: Final = {
@@ -85,6 +88,11 @@ class Delivery:
             yield
         except OSError as error:
             raise OutputError(f"{self.final}: cannot write there: {error.strerror}") from error
+        except (Py4JJavaError, PySparkException) as error:
+            reason = no_room(error)
+            if reason is None or not of_results(error):
+                raise
+            raise OutputError(f"{self.final}: cannot write there: {reason}") from error
 
     def __enter__(self) -> Self:
         try:
@@ -120,16 +128,18 @@ class Delivery:
         writer = shown.write.format(file_format).options(**OPTIONS[file_format])
         if by is not None:
             writer = writer.partitionBy(by)
-        writer.save(self.path(name))
+        with self._writing():
+            writer.save(self.path(name))
 
     def move(self, name: str, to: str) -> None:
         """Put a part elsewhere in the delivery; an empty one where nothing was written."""
         target = self.making / to
-        target.parent.mkdir(parents=True, exist_ok=True)
-        if (self.making / name).exists():
-            (self.making / name).rename(target)
-        else:
-            target.mkdir()
+        with self._writing():
+            target.parent.mkdir(parents=True, exist_ok=True)
+            if (self.making / name).exists():
+                (self.making / name).rename(target)
+            else:
+                target.mkdir()
 
     def remove(self, name: str) -> None:
         """Take a part away again, if it is there."""

@@ -1,0 +1,37 @@
+"""Room: whether something could not be written because a disk is full, or cannot be written to."""
+
+from __future__ import annotations
+
+import errno
+import os
+import re
+from typing import Final
+
+from py4j.protocol import Py4JJavaError
+from pyspark.errors import PySparkException
+
+NO_ROOM: Final = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EIO)
+IN_WORDS: Final = re.compile("|".join(re.escape(os.strerror(each)) for each in NO_ROOM))
+FILE_SYSTEM: Final = re.compile(r"[^\n]*\n(\s+at java\.[^\n]*\n)*\s+at org\.apache\.hadoop\.fs\.")
+"""Who calls Java, where Spark writes results; it writes its temporary files by itself."""
+
+
+def no_room(error: BaseException) -> str | None:
+    """Why something could not be written; None if it is an error of another kind."""
+    if isinstance(error, OSError):
+        return error.strerror if error.errno in NO_ROOM else None
+    if not isinstance(error, Py4JJavaError | PySparkException):
+        return None
+    found = IN_WORDS.search(str(error))
+    return found[0] if found else None
+
+
+def of_results(error: BaseException) -> bool:
+    """Whether it was for results that there was no room, not for Spark's temporary files."""
+    if isinstance(error, OSError):
+        return True
+    text = str(error)
+    if "\tat " not in text:  # of Spark Connect, which tells no more
+        return "TASK_WRITE_FAILED" in text
+    *_, last = IN_WORDS.finditer(text)
+    return FILE_SYSTEM.match(text, last.end()) is not None

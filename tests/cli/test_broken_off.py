@@ -1,0 +1,70 @@
+"""A machine, a disk or a process that gives up in the middle ends a command with one line."""
+
+import os
+import signal
+import time
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+from tests.cli.commands import GIVEN, SECONDS, Command, working
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.spark,
+    pytest.mark.skipif(not Path("/proc/self/task").is_dir(), reason="processes are found by /proc"),
+]
+
+
+@pytest.fixture
+def dispatching(folder: Path) -> Iterator[Command]:
+    with Command(folder, "dispatch", *GIVEN) as command:
+        yield command
+    assert not list(folder.glob("out")) + list(folder.glob(".out*"))
+
+
+def test_java_is_killed(dispatching: Command) -> None:
+    dispatching.until(working)
+    java = min(each for each, what in dispatching.seen.items() if "SparkSubmit" in what)
+    os.kill(java, signal.SIGKILL)
+    assert dispatching.ended() == 1
+    line = (
+        "fairlead: Spark's Java process has ended before its time (killed by SIGKILL); "
+        "nothing was delivered"
+    )
+    assert dispatching.said() == [line]
+
+
+def test_a_python_worker_is_killed(dispatching: Command) -> None:
+    dispatching.until(working)
+    lost = set()
+    while dispatching.process.poll() is None:
+        dispatching.look()
+        _, *workers = (pid for pid, what in dispatching.seen.items() if "pyspark.daemon" in what)
+        for each in {*workers} - lost:
+            with suppress(ProcessLookupError):
+                os.kill(each, signal.SIGKILL)
+            lost.add(each)
+        time.sleep(0.01)
+    assert dispatching.ended() == 1
+    line = (
+        "fairlead: Spark could not go on: a Python worker was killed, or crashed; "
+        "nothing was delivered"
+    )
+    assert dispatching.said() == [line]
+
+
+def test_spark_s_temporary_files_do_not_fit(folder: Path, small: Path) -> None:
+    rows = "".join(f"message {k},{k}\n" for k in range(30_000))
+    (folder / "m.csv").write_text(f"id,time\n{rows}")
+    with Command(folder, "dispatch", *GIVEN, SPARK_LOCAL_DIRS=str(small)) as command:
+        command.process.communicate(timeout=SECONDS)
+        assert command.process.returncode == 2
+        line = (
+            "fairlead: Spark's temporary files: No space left on device; they are in "
+            f"{small}, on a cluster in the folders of its workers; TMPDIR and SPARK_LOCAL_DIRS "
+            "name other folders"
+        )
+        assert command.said() == [line]
+    assert not list(folder.glob("out")) + list(folder.glob(".out*"))
