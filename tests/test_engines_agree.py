@@ -21,7 +21,7 @@ def expected(scenario: engines.Scenario) -> engines.Decided:
 
 @pytest.mark.parametrize("system", POLICIES)
 @given(data=st.data())
-@settings(ONE_BY_ONE, max_examples=100)
+@ONE_BY_ONE
 def test_live(system: str, data: Any) -> None:
     scenario = data.draw(scenarios(system))
     assert engines.live(*scenario) == expected(scenario)

@@ -194,6 +194,15 @@ def test_the_weight_that_would_have_been_enough_is_the_lowest(
     assert less.destination != told.runner_up
 
 
+@pytest.mark.parametrize(("first", "second", "enough"), [(0, 1, 3), (1, 0, 2)])
+def test_a_weight_that_makes_it_equal_is_enough_for_the_first_by_name(
+    first: int, second: int, enough: int
+) -> None:
+    """The draw of the second is twice that of the first: with a weight of 2 they are equal."""
+    told = rule_of({"A": 1, "B": 1})._otherwise(first, second, {first: 5, second: 10}, "AB")
+    assert told == f"{'AB'[second]} would have been chosen with a weight of {enough} or more"
+
+
 def test_an_explanation_is_of_its_own_moment() -> None:
     balancer = Balancer(POOL)
     keyed, keyless = balancer.choose({"group": "é"}), balancer.choose()

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from tests.engines import compiled, live
 
 from fairlead import Balancer, Change, Cluster
+from fairlead.balance.course import Scheduled
 from fairlead.balance.rules import least_served, ready_ring
 from fairlead.balance.rules.least_served import NO_TICK, RECENT, TICK, UNIT, LeastServed
 from fairlead.balance.rules.ready_ring import ReadyRing
@@ -121,6 +122,35 @@ def test_advance_among_very_many_is_so_many_choices(weights: list[int], n: int, 
     one_by_one(stepped, members, n)
     skipped.advance(members, n)
     assert one_by_one(skipped, members, 300) == one_by_one(stepped, members, 300)
+
+
+def test_a_stretch_is_a_circle_only_where_it_repeats() -> None:
+    """Where ties go to who was used less recently, it may take a period until it does."""
+    random, circles = Random(3), 0  # noqa: S311
+    for _ in range(20):
+        rule = LeastServed(random.choices([1, 2, 3, 7, 18, 50, 72, 97], k=20), recency=True)
+        rule.state.tie[:] = random.sample(range(1, 21), 20)
+        rule.state.setting[TICK] = 20
+        rule.state.count[:] = random.choices([0, 0, 1, 2, 3], k=20)
+        members = tuple(range(20))
+        course, found = Scheduled(rule, members), list[int]()
+        for _ in range(4):
+            found += course.choices
+            course = course.after()
+        circles += course.end is None
+        assert found == one_by_one(rule, list(members), len(found))
+    assert 0 < circles < 20
+
+
+def test_what_would_have_been_enough_is_where_somebody_was_never_served() -> None:
+    """A, of weight 3, is behind B's 2 for 1 when it was served 7 times; at 6 it is before B."""
+    machines = [{"name": "A", "weight": 3, "enabled": False}, {"name": "B", "weight": 1}]
+    balancer = Balancer(Cluster.of("msmq", destination=machines))
+    assert [balancer.choose().destination for _ in range(2)] == ["B", "B"]
+    balancer.apply(Change("A", "enabled", True))
+    told = balancer.choose().explain().otherwise
+    assert told == "B would have been chosen if A had been served 7 times"
+    assert [balancer.choose().destination for _ in range(7)] == [*"AAAAAAB"]
 
 
 @given(rule=arbitrary(), data=st.data(), n=st.integers(0, 120))

@@ -234,6 +234,14 @@ sweep = [{ target = "gpu-2", attribute = "readers", from = 1, to = 8, step = 3 }
     assert [s.clusters[0].tables.destination[1].readers for s in found] == [1, 4, 7]  # type: ignore[attr-defined]
 
 
+def test_a_sweep_that_ends_where_it_begins_is_one_scenario(tmp_path: Path) -> None:
+    text = """[[scenario]]
+name = "readers"
+sweep = [{ target = "gpu-2", attribute = "readers", from = 3, to = 3 }]
+"""
+    assert names(load(tmp_path, text)) == ["readers: 3"]
+
+
 def test_several_sweeps_are_their_product(tmp_path: Path) -> None:
     text = """[[scenario]]
 name = "s"

@@ -14,6 +14,15 @@ from fairlead.errors import ConfigError, MessageError
 from fairlead.order.waiting import Member, Places
 
 
+def in_order(agenda: Agenda) -> list[Any]:
+    """All items, each finished before the next."""
+    found = []
+    while (work := agenda.take(0)) is not None:
+        found += list(work)
+        agenda.finish(work)
+    return found
+
+
 def taken(agenda: Agenda, now: int = 0) -> Work:
     """Work that must be there."""
     work = agenda.take(now)
@@ -261,6 +270,33 @@ def test_it_says_why_under_ageing_and_between_tenants() -> None:
     assert "1 item, not raised, since 0 s, tenant x" in str(agenda.explain())
     taken(agenda)
     assert agenda.explain().decided == ("b before a2: tenant y has been charged less than x: 0 < 6")
+
+
+def test_who_was_served_last_is_the_last_of_equals_in_the_outlook_too() -> None:
+    """y has been served 1, and x will be after x1: then y is the one that waits for longer."""
+    agenda = Agenda()
+    for name in ("y1", "x1", "x2", "y2"):
+        agenda.arrive(name, name, 0, tenant=name[0])
+    first = taken(agenda)
+    assert list(first) == ["y1"]
+    agenda.finish(first)
+    assert [rank.group for rank in agenda.explain().ranks] == ["x1", "y2", "x2"]
+    assert in_order(agenda) == ["x1", "y2", "x2"]
+
+
+def test_what_a_tenant_was_charged_is_not_forgotten_among_many() -> None:
+    agenda = Agenda()
+    agenda.arrive("", "x1", 0, tenant="x", cost=100)
+    for item in ("w1", "w2"):
+        agenda.arrive("", item, 0, tenant="w")
+    first = taken(agenda)
+    assert list(first) == ["x1"]
+    agenda.finish(first)
+    others = [f"t{k}" for k in range(200)]
+    for name in others:
+        agenda.arrive("", name, 0, tenant=name)
+    agenda.arrive("", "x2", 0, tenant="x")
+    assert in_order(agenda) == ["w1", *others, "w2", "x2"]
 
 
 # -------- keeping its state

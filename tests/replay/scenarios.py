@@ -19,6 +19,8 @@ OWN = "own"
 RING = "composed ready-ring"
 KINDS = (*POLICIES, OWN, RING)
 """What there are scenarios of."""
+CROWDED = ("smartsockets", "nanomsg", RING)
+"""Where messages time out, or wait until somebody is ready."""
 QUICK = ("weighted", "fewest-pending", "nanomsg", "smartsockets")
 """Enough for every run of the tests: to compile the kernel for a rule takes ten seconds."""
 
@@ -35,11 +37,9 @@ MICRO = Fraction(1, 1_000_000)
 
 def replay_scenario(kind: str, random: Random) -> Scenario:
     """A scenario of this kind; all its messages are for the one cluster."""
-    crowded = {"smartsockets": _troubled, "nanomsg": _at_the_door, RING: _at_the_door}.get(kind)
-    troubled = crowded is not None and random.random() < 2 / 3
-    cluster, messages, changes = (
-        crowded(random) if crowded is not None and troubled else _base(kind, random)
-    )
+    troubled = kind in CROWDED and random.random() < 2 / 3
+    crowded = _troubled if kind == "smartsockets" else _at_the_door
+    cluster, messages, changes = crowded(random) if troubled else _base(kind, random)
     if kind == RING:
         cluster["policy"] = {
             "eliminate": ["down"] if random.random() < 1 / 2 else ["down", "disabled"],
@@ -48,6 +48,9 @@ def replay_scenario(kind: str, random: Random) -> Scenario:
     plain = not troubled and (rarely(random) or rarely(random) or rarely(random))
     shares = (3 / 4, 1) if troubled else (1 / 4, 1 / 2, 3 / 4)
     play = set() if plain else in_play(random, EXTRAS, *shares)
+    if plain and messages and random.random() < 1 / 2:  # readers who are through together
+        instants = [row["time"] for row in random.choices(messages, k=2)]
+        messages = [{**row, "time": random.choice(instants)} for row in messages]
     for message in messages:
         message.pop("cluster", None)
     targets = _equip(random, cluster)

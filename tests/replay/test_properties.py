@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from tests import engines
 from tests.golden_cases import POLICIES
 from tests.replay.engines import Attempt, Kernel, oracle, table
-from tests.replay.scenarios import KINDS, replay_scenario, scenarios, some
+from tests.replay.scenarios import CROWDED, KINDS, replay_scenario, scenarios, some
 from tests.strategies import Scenario
 
 from fairlead.replay.flow_run import FlowRun
@@ -29,10 +29,19 @@ def test_a_replay_is_what_the_plain_program_tells(kind: str, data: st.DataObject
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@settings(max_examples=25)
+@settings(max_examples=20)
 @given(data=st.data())
 def test_interpreted_it_is_what_the_plain_program_tells(kind: str, data: st.DataObject) -> None:
     """Of every kind: nothing is compiled."""
+    _is_what_the_plain_program_tells(data.draw(scenarios(kind)))
+
+
+@pytest.mark.parametrize("kind", CROWDED)
+@settings(max_examples=100)
+@given(data=st.data())
+def test_where_most_can_meet_it_is_what_the_plain_program_tells(
+    kind: str, data: st.DataObject
+) -> None:
     _is_what_the_plain_program_tells(data.draw(scenarios(kind)))
 
 
