@@ -3,6 +3,7 @@
 The bounds are three to four standard errors of so many messages, by the theory's own variance.
 """
 
+from functools import cache
 from math import factorial
 from typing import Any
 
@@ -18,6 +19,17 @@ SERVICE = 1.0
 """Mean, in seconds."""
 
 
+@cache
+def ids() -> pa.Array:
+    """In the order of arrival."""
+    return pa.array([f"{k:06}" for k in range(MESSAGES)])
+
+
+def moments(gaps: np.ndarray) -> pa.Array:
+    """The times of arrival, in whole microseconds."""
+    return pa.array((np.cumsum(gaps) * 1_000_000).astype(np.int64), pa.timestamp("us"))
+
+
 def waits(
     load: float,
     *,
@@ -31,8 +43,8 @@ def waits(
     gaps = random.exponential(SERVICE / (load * readers * speed), MESSAGES)
     services = np.full(MESSAGES, SERVICE) if fixed else random.exponential(SERVICE, MESSAGES)
     columns: dict[str, Any] = {
-        "id": np.char.zfill(np.arange(MESSAGES).astype(np.str_), 6),
-        "time": np.cumsum(gaps),
+        "id": ids(),
+        "time": moments(gaps),
         "service_time": services,
     }
     order = {"discipline": "fifo"}
@@ -96,8 +108,8 @@ def test_a_group_in_the_hands_of_its_reader_keeps_no_other_reader_busy() -> None
     count = MESSAGES // 4
     rows = pa.table(
         {
-            "id": np.char.zfill(np.arange(count).astype(np.str_), 6),
-            "time": np.cumsum(random.exponential(SERVICE / load, count)),
+            "id": ids()[:count],
+            "time": moments(random.exponential(SERVICE / load, count)),
             "service_time": random.exponential(SERVICE, count),
             "group": np.full(count, "g"),
         }
