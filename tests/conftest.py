@@ -3,7 +3,7 @@
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from pathlib import Path
 
 import pytest
@@ -40,6 +40,16 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if {"spark", "connect"} & set(getattr(item, "fixturenames", ())):
             item.add_marker(pytest.mark.spark)
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_sessionfinish(session: pytest.Session) -> Generator[None, None, None]:
+    """The last lines name what failed, for where only the end of a long log is kept."""
+    yield
+    reporter = session.config.pluginmanager.get_plugin("terminalreporter")
+    for kind in ("failed", "error") if reporter else ():
+        for report in reporter.getreports(kind):
+            reporter.write_line(f"{kind}: {report.nodeid}")
 
 
 @pytest.fixture(scope="session")
