@@ -55,7 +55,9 @@ def pytest_sessionfinish(session: pytest.Session) -> Generator[None, None, None]
 @pytest.fixture(scope="session")
 def spark() -> Iterator[SparkSession]:
     """The one Spark session of this test process."""
-    running = session("local[2]", **{"spark.driver.memory": "2g"})
+    # Tests ask much the same again and again; what was compiled for it is not to be forgotten.
+    more = {"spark.driver.memory": "2g", "spark.sql.codegen.cache.maxEntries": 5_000}
+    running = session("local[2]", **more)
     yield running
     running.stop()
 
