@@ -19,6 +19,10 @@ settings.load_profile("ci" if os.environ.get("CI") else "default")
 # Tests are many small jobs: what a JVM spends on compiling well, and on threads, is never earned.
 os.environ.setdefault("SPARK_SUBMIT_OPTS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
 
+POOL = (
+    'policy = "weighted"\n[[destination]]\nname = "a"\nreaders = 2\n[[destination]]\nname = "b"\n'
+)
+
 CONNECT_SERVER = """
 from fairlead.pipeline.session import session
 
@@ -94,3 +98,12 @@ def small(tmp_path: Path) -> Iterator[Path]:
     yield folder
     # Spark has not closed yet what it could not write.
     subprocess.run(["umount", "-l", str(folder)], check=True)  # noqa: S607
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A folder with messages and a cluster file, for what GIVEN names."""
+    rows = "".join(f"m{k},{k},1.5\n" for k in range(3_000))
+    (tmp_path / "m.csv").write_text(f"id,time,service_time\n{rows}")
+    (tmp_path / "pool.toml").write_text(POOL)
+    return tmp_path

@@ -30,6 +30,7 @@ from fairlead.pipeline.columns import REASON, quoted
 from fairlead.pipeline.count import count, count_for_report
 from fairlead.pipeline.count import messages as messages_of
 from fairlead.pipeline.deliver import SUMMARY, Delivery
+from fairlead.pipeline.executors import check_executors
 from fairlead.pipeline.facts import made
 from fairlead.pipeline.measure import Counted, check_nothing_lost, digest, outcomes, phases
 from fairlead.pipeline.read import checked
@@ -151,6 +152,7 @@ def prepare(
     check_columns(plan, columns, where)
     _check_keys(plan, messages, where)
     by_position = "position" in columns and needed(plan)[1]
+    check_executors(messages.sparkSession, progress)
     rows = accepted = accept(messages, plan)
     if not trust_ids:
         with progress("check ids"):

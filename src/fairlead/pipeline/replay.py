@@ -41,6 +41,7 @@ from fairlead.pipeline.columns import (
 )
 from fairlead.pipeline.deliver import COMPARISON, Delivery
 from fairlead.pipeline.dispatch import left_out
+from fairlead.pipeline.executors import check_executors
 from fairlead.pipeline.facts import changes, made
 from fairlead.pipeline.gather import Gathered, changed, gather, numbered, packed, pieces
 from fairlead.pipeline.measure import check_nothing_lost
@@ -90,6 +91,7 @@ class Replayed:
         self.plans = dict(plans)
         self.columns = own_columns(messages)
         every = list(self.plans.values())
+        check_executors(messages.sparkSession, progress)
         accepted = accept(messages, *every, worked=True)
         with progress("check ids"):
             self.rows = unique(accepted)

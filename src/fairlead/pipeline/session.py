@@ -80,8 +80,8 @@ def session(master: str | None = None, **config: Setting) -> SparkSession:
     if master.startswith("sc://"):
         _await_server(master)
         return _started({"spark.remote": master, **QUERY, **config})
-    environment = {"JAVA_HOME": str(java_home())}
-    settings: dict[str, Setting] = {key: master, **QUERY}
+    environment = {"JAVA_HOME": str(java_home()), "SPARK_SUBMIT_OPTS": _submit_options()}
+    settings: dict[str, Setting] = {key: master, "spark.ui.showConsoleProgress": False, **QUERY}
     if master.startswith("local"):
         environment |= {"PYSPARK_PYTHON": sys.executable, "SPARK_LOCAL_IP": "127.0.0.1"}
         settings |= _local_settings(master)
@@ -196,7 +196,6 @@ def _environment(variables: Mapping[str, str]) -> Iterator[None]:
 
 def _local_settings(master: str) -> dict[str, Setting]:
     """Return what Spark needs to behave on a single machine, seen by nobody else."""
-    logs = Path(__file__).with_name("log4j2.properties").as_uri()
     scratch = _scratch()
     memory: dict[str, Setting] = (
         {}
@@ -208,16 +207,20 @@ def _local_settings(master: str) -> dict[str, Setting]:
         "spark.driver.host": "127.0.0.1",
         "spark.driver.bindAddress": "127.0.0.1",
         "spark.connect.grpc.binding.address": "127.0.0.1",
-        "spark.driver.extraJavaOptions": shlex.join(
-            (f"-Dlog4j2.configurationFile={logs}", f"-Djava.io.tmpdir={scratch}")
-        ),
+        "spark.driver.extraJavaOptions": shlex.join([f"-Djava.io.tmpdir={scratch}"]),
         # What a Spark that is killed cannot clear away is cleared away with the rest.
         "spark.local.dir": scratch,
         "spark.sql.warehouse.dir": f"{scratch}/warehouse",
         "spark.sql.shuffle.partitions": max(8, 2 * _cores(master)),
         "spark.ui.enabled": False,
-        "spark.ui.showConsoleProgress": False,
     }
+
+
+def _submit_options() -> str:
+    """Return Java options for the driver that a cluster's own, in its configuration, come after."""
+    logs = Path(__file__).with_name("log4j2.properties").as_uri()
+    given = os.environ.get("SPARK_SUBMIT_OPTS", "")
+    return f"{shlex.quote(f'-Dlog4j2.configurationFile={logs}')} {given}".rstrip()
 
 
 def _cores(master: str) -> int:
