@@ -134,7 +134,7 @@ def _policy(plain: Mapping[str, Any]) -> type[Policy[Any, Any, Any]]:
 
 def _no_policy(plain: Mapping[str, Any]) -> None:
     """Refuse a key that no policy knows: it may be the misspelt `policy`."""
-    unknown = [key for key in plain if key not in KEYS]
+    unknown = [str(key) for key in plain if key not in KEYS]
     unknown.sort(key=lambda key: not hint(key, ["policy"]))
     if unknown:
         raise ConfigError(

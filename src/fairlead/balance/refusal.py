@@ -82,7 +82,7 @@ def _allowed_at(table: type[msgspec.Struct], place: Place) -> str:
     """What is allowed there, in words; of tables the header, too, under which they stand."""
     info = _type_at(table, place)
     words = allowed(info)
-    many = isinstance(place[-1], int)
+    many = bool(place) and isinstance(place[-1], int)
     if isinstance(info, msgspec.inspect.ListType):
         info, many = info.item_type, True
     if isinstance(info, msgspec.inspect.StructType):

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from fairlead.balance.change import Change
 from fairlead.config import changes
+from fairlead.config.paths import path_of
 from fairlead.errors import ChangeError
 
 PARQUET = ".parquet"
@@ -18,7 +19,7 @@ def load_changes(path: str | Path) -> list[Change]:
     may be missing. Raises ChangeError with one line that names file, row, what was found and what
     is allowed.
     """
-    place = Path(path)
+    place = path_of(path, ChangeError)
     if place.suffix.lower() == PARQUET and place.is_file():
         return load_parquet(place)
     if place.is_file() and place.suffix.lower() not in changes.READERS:
