@@ -120,7 +120,7 @@ def test_a_folder_holds_files_of_one_kind(desk: Desk) -> None:
 @pytest.mark.parametrize(
     ("header", "told"),
     [
-        ("ID,Time", "no column 'id', found: ID, Time; map one with --column id=…, here --column"),
+        ("ID,Time", "no column 'id', found: ID, Time; did you mean 'ID'?; map one with --column"),
         ("ID,Time", "here --column id=ID"),
         ("id;time", "found: id;time; map one with --column id=…; or is it ; that is between"),
         ("id;time", "--read-option 'sep=;'"),
