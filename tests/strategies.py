@@ -99,8 +99,9 @@ def optional_attributes(cluster: Row) -> Iterator[tuple[Row, str]]:
             for attribute in row:
                 if attribute not in needed:
                     yield row, attribute
-    # Without `slow_start` what belongs to it is refused.
-    for table, own in (("options", {"slow_start"}), ("queue_manager", {"name", "clusters"})):
+    # Without `slow_start` what belongs to it is refused, and `key` names a column of the messages:
+    # by another one, which a table might not have, nobody could choose.
+    for table, own in (("options", {"slow_start", "key"}), ("queue_manager", {"name", "clusters"})):
         for attribute in cluster.get(table, {}):
             if attribute not in own:
                 yield cluster[table], attribute
