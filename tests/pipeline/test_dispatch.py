@@ -142,6 +142,15 @@ def test_files_and_partitions_do_not_matter(spark: SparkSession, tmp_path: Path)
     assert len(digests) == 1
 
 
+def test_a_session_of_other_settings_writes_the_same_files(
+    odd_session: SparkSession, tmp_path: Path
+) -> None:
+    table = shuffled(600)
+    frame = odd_session.createDataFrame(table).repartition(4)
+    found, _ = deliver(odd_session, frame, tmp_path / "out", [SHOP, LAB], rows_a_block=77)
+    assert found == expected(table)
+
+
 def test_files_that_touch_in_one_instant_are_one_order(spark: SparkSession, tmp_path: Path) -> None:
     """Between the last row of the first file and itself stands the first row of the second."""
     files = {"1": (["z", "b"], [0, 1]), "2": (["a", "y"], [1, 2])}

@@ -235,17 +235,36 @@ def test_nothing_is_moved_for_the_join(
     assert "ENSURE_REQUIREMENTS" not in plan
 
 
-def test_decisions_stand_in_order_from_file_to_file(spark: SparkSession, tmp_path: Path) -> None:
-    table = traffic(3)
-    with Delivery(str(tmp_path / "out"), overwrite=False) as delivery:
-        run(spark, spread(spark, table, 4), plans(), delivery, where="messages", rows_a_block=50)
+def in_files(spark: SparkSession, out: Path) -> list[list[dict[str, Any]]]:
+    """What a run wrote of each scenario, in the order of its files."""
+    with Delivery(str(out), overwrite=False) as delivery:
+        frame = spread(spark, traffic(3), 4)
+        run(spark, frame, plans(), delivery, where="messages", rows_a_block=50)
         delivery.finish()
+    found = []
     for folder in folder_names(plans()):
-        files = sorted((tmp_path / "out" / folder / "decisions").glob("*.parquet"))
+        files = sorted((out / folder / "decisions").glob("*.parquet"))
         assert len(files) > 1
-        rows = [row for file in files for row in pq.read_table(file).to_pylist()]
+        found.append([row for file in files for row in pq.read_table(file).to_pylist()])
+    return found
+
+
+def test_decisions_stand_in_order_from_file_to_file(spark: SparkSession, tmp_path: Path) -> None:
+    for rows in in_files(spark, tmp_path / "out"):
         places = [(row["time"], row["id"], row["attempt"]) for row in rows]
         assert places == sorted(places)
+
+
+def test_a_session_of_other_settings_writes_the_same_files(
+    odd_session: SparkSession, tmp_path: Path
+) -> None:
+    table, found = traffic(3), in_files(odd_session, tmp_path / "out")
+    for plan, rows in zip(plans().values(), found, strict=True):
+        wanted = in_memory(table, plan.clusters, plan.changes).to_pylist()
+        names = wanted[0].keys()
+        assert [[row[name] for name in names] for row in rows] == [
+            [row[name] for name in names] for row in wanted
+        ]
 
 
 def changed(spark: SparkSession) -> tuple[Replayed, DataFrame]:

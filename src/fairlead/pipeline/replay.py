@@ -193,13 +193,22 @@ def simulated(good: DataFrame, found: Gathered, plans: Mapping[str, Plan]) -> Da
 def together(told: DataFrame, messages: DataFrame, blocks: int) -> DataFrame:
     """What is told of each message, with the message; a partition is a block, in order.
 
-    `messages`: in blocks, with NUMBER and BLOCK, by which nothing has to be moved for the join.
+    `messages`: in blocks, with NUMBER and BLOCK, by which nothing has to be moved for the join
+    (but for sessions that ask for it).
     """
     placed = told.repartitionById(blocks, BLOCK)
     joined = placed.join(messages.withColumn(THERE, F.lit(True)), [NUMBER, BLOCK], "left")
+    if _joins_move_all(messages.sparkSession):
+        joined = joined.repartitionById(blocks, BLOCK)
     attempt = F.when(F.col(THERE), F.col("attempt")).otherwise(changed("int"))
     found = joined.withColumn("attempt", attempt).drop(THERE)
     return found.sortWithinPartitions(SCENARIO, NUMBER, "attempt", LABEL)
+
+
+def _joins_move_all(spark: SparkSession) -> bool:
+    """Whether a join moves rows although they stand together by one of its keys already."""
+    name = "spark.sql.requireAllClusterKeysForDistribution"
+    return (spark.conf.get(name, "false") or "").lower() == "true"
 
 
 def _parallel(spark: SparkSession) -> int:
