@@ -764,48 +764,85 @@ def test_explain_a_run_with_bound_messages(on_spark: Desk) -> None:
         assert told in desk.out
 
 
-@pytest.mark.parametrize("file_format", ["parquet", "csv", "json"])
-def test_explain_a_run_with_capacities(on_spark: Desk, file_format: str) -> None:
-    desk = on_spark
-    peers = "".join(f'[[destination]]\nname = "{name}"\ncapacity = 1\n' for name in "AB")
-    desk.write("n.toml", 'policy = "nanomsg"\n' + peers)
-    body = "id,time,service_time,type\nm0,0,10,\nm1,1,1.5,\nm2,2,1,\nm3,2.5,1,\nm4,11,1,\n"
-    given = desk.write("m.csv", body + "c,3,0,SetPriority\n")
-    assert desk.dispatch(given, "--format", file_format, cluster="n.toml") == 0, desk.err
-    found = [(row["id"], row["destination"]) for row in desk.rows()]
-    assert found == [("m0", "A"), ("m1", "B"), ("m2", None), ("m3", "B"), ("c", None), ("m4", "B")]
-    assert desk.summary()["outcomes"] == {"control": 1, "no-destination": 1, "routed": 4}
-    assert desk.run("explain", desk / "o", "--id", "m2") == 0, desk.err
-    assert "busy: holds 1 of 1" in desk.out
-    assert desk.run("explain", desk / "o", "--id", "m4") == 0, desk.err
-    assert "m4 -> B" in desk.out
-    assert desk.run("explain", desk / "o", "--id", "c") == 0, desk.err
-    assert desk.out == "c -> nobody (control)\n" + CONTROL
+STATES = """
+[[cluster]]
+name = "busy"
+policy = "nanomsg"
+destination = [{ name = "A", capacity = 1 }, { name = "B", capacity = 1 }]
+
+[[cluster]]
+name = "keys"
+policy = "rendezvous"
+destination = [{ name = "A" }, { name = "B" }, { name = "C" }]
+
+[[cluster]]
+name = "stay"
+policy = "round-robin"
+options = { affinity = "group" }
+destination = [{ name = "A" }, { name = "B" }, { name = "C" }]
+"""
+KEYS = ["2024-01-01", "2024-01-02T03:04:05", "", "é", "1.0", "", "2024-01-01", ""]
 
 
 @pytest.mark.parametrize("file_format", ["parquet", "csv", "json"])
-def test_explain_a_run_with_keys(on_spark: Desk, file_format: str) -> None:
+def test_a_run_is_explained_from_what_it_wrote(on_spark: Desk, file_format: str) -> None:
+    """Capacities, keys and groups that stay, side by side: one run for all three."""
     desk = on_spark
-    destinations = "".join(f'[[destination]]\nname = "{name}"\n' for name in "ABC")
-    desk.write("keys.toml", 'policy = "rendezvous"\n' + destinations)
-    groups = ["2024-01-01", "2024-01-02T03:04:05", "", "é", "1.0", "", "2024-01-01", ""]
-    body = "id,time,group\n" + "".join(f"m{k},{k},{group}\n" for k, group in enumerate(groups))
-    changes = desk.write("x.csv", "time,target,attribute,value\n6,A,weight,0\n")
+    desk.write("states.toml", STATES)
+    body = "id,time,cluster,group,service_time,type\n"
+    body += "m0,0,busy,,10,\nm1,1,busy,,1.5,\nm2,2,busy,,1,\nm3,2.5,busy,,1,\nm4,11,busy,,1,\n"
+    body += "c,3,busy,,0,SetPriority\n"
+    body += "".join(f"k{k},{k},keys,{group},,\n" for k, group in enumerate(KEYS))
+    groups = ["g", "h", "g", "", "g", "h", "k", "g", "h"]
+    body += "".join(f"g{k},{k},stay,{group},,\n" for k, group in enumerate(groups))
+    change = "time,target,attribute,value\n6,A@keys,weight,0\n"
+    change += "4,A@stay,state,down\n7,A@stay,state,up\n"
+    more = ("--format", file_format, "--changes", desk.write("x.csv", change))
     given = desk.write("m.csv", body)
-    more = ("--format", file_format, "--changes", changes)
-    assert desk.dispatch(given, *more, cluster="keys.toml") == 0, desk.err
-    for k, row in enumerate(desk.rows()):
-        assert desk.run("explain", desk / "o", "--id", row["id"]) == 0, desk.err
-        assert f"{row['id']} -> {row['destination']}" in desk.out
-        assert ("the key's number" if groups[k] else f"place {k} in the stream") in desk.out
-        assert (f"its key is the group {groups[k]!r}" in desk.out) == bool(groups[k])
-    assert desk.run("explain", "-c", desk / "keys.toml", "-m", "group=é") == 0
+    assert desk.dispatch(given, *more, cluster="states.toml") == 0, desk.err
+    found = {row["id"]: row["destination"] for row in desk.rows()}
+    assert desk.summary()["outcomes"] == {"control": 1, "no-destination": 1, "routed": 21}
+
+    def explained(id_: str) -> str:
+        assert desk.run("explain", desk / "o", "--id", id_) == 0, desk.err
+        assert desk.out.startswith(f"{id_} -> {found[id_] or 'nobody'}")
+        return desk.out
+
+    assert [found[name] for name in ("m0", "m1", "m2", "m3", "c", "m4")] == [
+        *("A", "B", None, "B", None, "B")
+    ]
+    assert "busy: holds 1 of 1" in explained("m2")
+    assert explained("m4")
+    assert explained("c") == "c -> nobody (control)\ncluster busy, version 0\n" + CONTROL
+    for k, group in enumerate(KEYS):
+        told = explained(f"k{k}")
+        assert ("the key's number" if group else f"place {k} in the stream") in told
+        assert (f"its key is the group {group!r}" in told) == bool(group)
+    assert [found[f"g{k}"] for k in range(len(groups))] == list("ABACBBCBB")
+    for k, bound in ((2, True), (4, False), (6, False), (7, True), (8, True)):
+        told = explained(f"g{k}")
+        assert ("it follows group" in told) == bound
+        assert ("group g was at A, which has dropped out" in told) == (k == 4)
+
+
+def test_a_message_is_explained_by_the_key_that_it_would_have(desk: Desk) -> None:
+    desk.write("keys.toml", STATES)
+    key = ("cluster=keys", "-m", "group=é")
+    assert desk.run("explain", "-c", desk / "keys.toml", "-m", *key) == 0, desk.err
     assert "the key's number 235179326" in desk.out
-    assert "does not read it" in desk.refused("explain", "-c", desk / "keys.toml", "-m", "type2=x")
-    assert (
-        "no column 'group', found: id, time; cluster keys chooses by it; map"
-        in desk.not_dispatched(desk.write("none.csv", "id,time\na,1\n"), cluster="keys.toml")
-    )
+    other = ("cluster=keys", "-m", "type2=x")
+    assert "does not read it" in desk.refused("explain", "-c", desk / "keys.toml", "-m", *other)
+
+
+def test_the_column_that_a_cluster_follows_is_needed(desk: Desk) -> None:
+    nameless = desk.write("n.csv", "id,time\na,1\n")
+    for policy, why in (
+        ('policy = "rendezvous"', "cluster c chooses by it; map"),
+        ('policy = "round-robin"\noptions.affinity = "group"', "affinity"),
+    ):
+        desk.write("c.toml", policy + '\n[[destination]]\nname = "A"\n')
+        told = desk.not_dispatched(nameless, cluster="c.toml")
+        assert f"no column 'group', found: id, time; {why}" in told
 
 
 # --- messages for several ---------------------------------------------------------------------
@@ -881,31 +918,6 @@ def test_two_runs_with_messages_for_several_are_compared_message_for_message(des
 
 
 # --- groups that stay -------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("file_format", ["parquet", "csv"])
-def test_groups_stay_and_explain_says_so(on_spark: Desk, file_format: str) -> None:
-    desk = on_spark
-    destinations = "".join(f'[[destination]]\nname = "{name}"\n' for name in "ABC")
-    desk.write("stay.toml", f'policy = "round-robin"\noptions.affinity = "group"\n{destinations}')
-    groups = ["g", "h", "g", "", "g", "h", "k", "g", "h"]
-    given = desk.write(
-        "m.csv", "id,time,group\n" + "".join(f"m{k},{k},{g}\n" for k, g in enumerate(groups))
-    )
-    changes = desk.write("x.csv", "time,target,attribute,value\n4,A,state,down\n7,A,state,up\n")
-    more = ("--format", file_format, "--changes", changes)
-    assert desk.dispatch(given, *more, cluster="stay.toml") == 0, desk.err
-    rows = desk.rows()
-    assert [row["destination"] for row in rows] == list("ABACBBCBB")
-    for place, bound in ((2, True), (4, False), (6, False), (7, True), (8, True)):
-        assert desk.run("explain", desk / "o", "--id", f"m{place}") == 0, desk.err
-        assert f"m{place} -> {rows[place]['destination']}" in desk.out
-        assert ("it follows group" in desk.out) == bound
-        assert ("group g was at A, which has dropped out" in desk.out) == (place == 4)
-    nameless = desk.write("n.csv", "id,time\na,1\n")
-    assert "no column 'group', found: id, time; affinity" in desk.not_dispatched(
-        nameless, cluster="stay.toml"
-    )
 
 
 def test_a_group_is_explained_beside_a_cluster_that_sends_to_everyone(desk: Desk) -> None:
