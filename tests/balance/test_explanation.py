@@ -86,7 +86,8 @@ def test_why_a_message_is_lost() -> None:
         ("ibm-mq", MQ, {"queue": "SHUT"}, "no instance of the queue 'SHUT' is put-enabled"),
         ("ibm-mq", MQ, {"queue": "FAR"}, "no channel leads to an instance of the queue 'FAR'"),
         ("ibm-mq", MQ, {"queue_manager": "QM9"}, "nothing leads to the queue manager 'QM9'"),
-        ("ibm-mq", MQ, {}, "names neither a queue nor a queue manager"),
+        ("ibm-mq", MQ, {}, "a queue nor a queue manager, and there are several queues"),
+        ("ibm-mq", {**MQ, "queue": []}, {}, "a queue nor a queue manager, and there is no queue"),
     ],
 )
 def test_why_there_is_no_candidate(policy: str, tables: Any, message: Any, line: str) -> None:

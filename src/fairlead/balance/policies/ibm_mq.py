@@ -34,7 +34,7 @@ from fairlead.errors import ConfigError
 STEPS_1_AND_2 = 6
 QUEUE_MANAGER, CHANNEL, QUEUE, ALIAS = "queue_manager", "channel", "queue", "alias"
 
-NAMES_NOTHING = "the message names neither a queue nor a queue manager, and there are several"
+NAMES_NOTHING = "the message names neither a queue nor a queue manager, and there {}"
 
 
 class IbmMq(Policy[IbmMqTables, Put, Candidate]):
@@ -171,7 +171,10 @@ class IbmMq(Policy[IbmMqTables, Put, Candidate]):
             return "no channel is in a cluster of the local queue manager"
         if not key.queue:
             name = key.queue_manager
-            return f"nothing leads to the queue manager {name!r}" if name else NAMES_NOTHING
+            if name:
+                return f"nothing leads to the queue manager {name!r}"
+            queues = any(ref.kind == QUEUE for ref in self.objects)
+            return NAMES_NOTHING.format("are several queues" if queues else "is no queue")
         outcome = self._for_queue(key)[1]
         if outcome == UNKNOWN_QUEUE:
             return f"there is no queue {key.queue!r}"
