@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import logging
 import sys
 
@@ -12,6 +13,9 @@ def main() -> None:
 
     # What libraries log is for programs that ask for it; a command says what went wrong itself.
     logging.getLogger().addHandler(logging.NullHandler())
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        # A name that the terminal's encoding does not have is no reason to end.
+        sys.stdout.reconfigure(errors="backslashreplace")
     stopping.listen()
     try:
         from fairlead.cli.app import run

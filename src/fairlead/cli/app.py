@@ -11,6 +11,7 @@ import typer
 from fairlead.balance.message import WHOLE_NUMBERS
 from fairlead.cli.arguments import command_line
 from fairlead.cli.faults import guarded
+from fairlead.cli.once import Once
 from fairlead.cli.options import (
     Changes,
     Columns,
@@ -25,6 +26,7 @@ from fairlead.cli.options import (
     Overwrite,
     ReadOptions,
     Written,
+    path,
     place,
     whole,
 )
@@ -77,7 +79,7 @@ def main(
     """Decide who gets each message."""
 
 
-@app.command(rich_help_panel="Decide")
+@app.command(rich_help_panel="Decide", cls=Once)
 def dispatch(
     context: typer.Context,
     messages: Messages,
@@ -121,7 +123,7 @@ def dispatch(
     )
 
 
-@app.command(rich_help_panel="Decide")
+@app.command(rich_help_panel="Decide", cls=Once)
 def replay(
     context: typer.Context,
     messages: Messages,
@@ -210,7 +212,7 @@ def replay(
     raise typer.Exit(status)
 
 
-@app.command(rich_help_panel="Decide")
+@app.command(rich_help_panel="Decide", cls=Once)
 def whatif(
     out: Annotated[
         Path,
@@ -245,7 +247,7 @@ def whatif(
     run_whatif(out, promote, at, priority, master)
 
 
-@app.command(rich_help_panel="Decide")
+@app.command(rich_help_panel="Decide", cls=Once)
 def diff(
     before: Annotated[
         Path,
@@ -261,7 +263,13 @@ def diff(
     ],
     out: Annotated[
         str | None,
-        typer.Option("--out", "-o", metavar="DIR", help="Write the messages that moved; a folder."),
+        typer.Option(
+            "--out",
+            "-o",
+            parser=path,
+            metavar="DIR",
+            help="Write the messages that moved; a folder.",
+        ),
     ] = None,
     fail_if: Annotated[
         list[str] | None,
@@ -296,7 +304,7 @@ def diff(
     raise typer.Exit(status)
 
 
-@app.command(rich_help_panel="Decide")
+@app.command(rich_help_panel="Decide", cls=Once)
 def explain(
     out: Annotated[
         Path | None,
@@ -356,7 +364,7 @@ def explain(
     explain_invented(cluster, message or [], count)
 
 
-@app.command(rich_help_panel="Look")
+@app.command(rich_help_panel="Look", cls=Once)
 def check(
     cluster: Annotated[
         Path,
@@ -373,7 +381,7 @@ def check(
     show_cluster(cluster)
 
 
-@app.command(rich_help_panel="Look")
+@app.command(rich_help_panel="Look", cls=Once)
 def policies() -> None:
     """List the policies: what each does, when to choose it and when not."""
     from fairlead.cli.show import show_policies
@@ -381,7 +389,7 @@ def policies() -> None:
     show_policies()
 
 
-@app.command(rich_help_panel="Look")
+@app.command(rich_help_panel="Look", cls=Once)
 def demo(
     out: Annotated[
         Path,

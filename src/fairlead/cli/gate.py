@@ -8,12 +8,12 @@ from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 from typing import Final, NamedTuple
 
-from fairlead.balance.objects import hint
+from fairlead.balance.objects import hint, spelled
 from fairlead.errors import UserError
 
 CONDITION: Final = re.compile(
     r"\s*(?P<name>[a-z0-9_]+)\s*(?P<sign>>=|<=|>|<)\s*"
-    r"(?P<limit>\d+(\.\d+)?)\s*(?P<unit>%|ms|s|min|h)?\s*"
+    r"(?P<limit>[0-9]{1,18}(\.[0-9]{1,18})?)\s*(?P<unit>%|ms|s|min|h)?\s*"
 )
 SIGNS: Final[Mapping[str, Callable[[Fraction, Fraction], bool]]] = {
     ">": operator.gt,
@@ -62,7 +62,7 @@ def gate(text: str, names: Mapping[str, str | None], *, timed: Sequence[str] = (
     found = CONDITION.fullmatch(text)
     if found is None:
         raise UserError(
-            f"--fail-if: found {text!r}, allowed: NAME > NUMBER or NAME > NUMBER UNIT, "
+            f"--fail-if: found {spelled(text)}, allowed: NAME > NUMBER or NAME > NUMBER UNIT, "
             f"with >, >=, < or <=, such as {example!r}"
         )
     name, unit = found["name"], found["unit"] or ""

@@ -64,9 +64,20 @@ def whole(option: str, low: int, high: int) -> Callable[[str], int]:
     return read
 
 
+def path(value: str) -> str:
+    """A path as it was given. Raises UserError where there is none: it would be this folder."""
+    if not value.strip():
+        raise UserError(f"found {value!r} as a path, allowed: the name of a file or a folder")
+    try:
+        Path(value).exists()
+    except OSError as error:
+        raise UserError(f"{value}: cannot be looked at: {error.strerror}") from None
+    return value
+
+
 def place(value: str) -> Path:
     """A path; where there is something, it can be read. Raises UserError."""
-    found = Path(value)
+    found = Path(path(value))
     try:
         if found.is_dir():
             os.scandir(found).close()
@@ -77,7 +88,9 @@ def place(value: str) -> Path:
     return found
 
 
-Messages = Annotated[str, typer.Argument(metavar="MESSAGES", help="A file or a folder.")]
+Messages = Annotated[
+    str, typer.Argument(parser=path, metavar="MESSAGES", help="A file or a folder.")
+]
 Columns = Annotated[
     list[str] | None,
     typer.Option(
@@ -115,7 +128,10 @@ Changes = Annotated[
     ),
 ]
 Out = Annotated[
-    str, typer.Option("--out", "-o", metavar="DIR", help="Where the results go; a new folder.")
+    str,
+    typer.Option(
+        "--out", "-o", parser=path, metavar="DIR", help="Where the results go; a new folder."
+    ),
 ]
 Format = Annotated[
     Written,

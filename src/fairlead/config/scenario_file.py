@@ -21,7 +21,8 @@ SCENARIO: Final = "scenario"
 MOST_DIGITS: Final = 18
 """Of a number, before the point, so that its decimals have room."""
 MOST_RATE: Final = 1_000
-RATES: Final = f"a number above 0, up to {MOST_RATE}, with at most 6 decimals"
+RATE_DECIMALS: Final = 6
+RATES: Final = f"a number above 0, up to {MOST_RATE}, with at most {RATE_DECIMALS} decimals"
 
 
 class Set(Table, frozen=True, kw_only=True):
@@ -139,7 +140,7 @@ def number(value: object, decimals: int) -> Decimal | None:
 
 def more_of_it(source: Source, k: int, entry: Entry) -> tuple[Decimal, int]:
     """How often each message is there, and the seed. Raises ConfigError."""
-    rate = Decimal(1) if entry.scale_rate is UNSET else number(entry.scale_rate, 6)
+    rate = Decimal(1) if entry.scale_rate is UNSET else number(entry.scale_rate, RATE_DECIMALS)
     if rate is None or not 0 < rate <= MOST_RATE:
         raise ConfigError(
             f"{source.where(SCENARIO, k, 'scale_rate')}: found {shown(entry.scale_rate)}, "
