@@ -13,8 +13,10 @@ from pathlib import Path
 from typing import Final, NamedTuple, NoReturn
 
 from fairlead.balance.objects import listed
+from fairlead.compiled.needed import named
 from fairlead.errors import UserError
 from fairlead.pipeline.place import local
+from fairlead.pipeline.read_options import checked
 
 FORMATS: Final = {
     ".csv": "csv",
@@ -45,29 +47,18 @@ BEGIN: Final[Mapping[str, bytes]] = {
 }
 """How files of these kinds begin; no table of text does. (UTF-32 begins like UTF-16.)"""
 WHOLE: Final = {"parquet": "Parquet", "orc": "ORC"}
-ENCODINGS: Final = {
-    "iso8859-1": "ISO-8859-1",
-    "ascii": "UTF-8",
-    "utf-8": "UTF-8",
-    "utf-16": "UTF-16",
-    "utf-16-le": "UTF-16LE",
-    "utf-16-be": "UTF-16BE",
-    "utf-32": "UTF-32",
-}
-"""Encodings by their names in Python, which knows all others that they have, as Spark calls them.
-
-What is no ASCII would be lost without a word if that were taken at its word.
-"""
 UTF8: Final = "UTF-8"
 LOOKED_AT: Final = 1 << 16
 MOST_JSON: Final = 1 << 22
 """Bytes of a file of JSON whose every line is looked at, because any can have one more name."""
 MOST_SCHEMAS: Final = 1_000
+"""Files whose columns are looked at."""
+PASSED_OVER: Final = ("_", ".")
 OTHER_ENCODING: Final = "a file in another encoding needs --read-option encoding=ISO-8859-1"
 ONE_LINE: Final = "an object over several lines needs --read-option multiLine=true"
 UNDERSTOOD: Final = {
-    *("sep", "delimiter", "encoding", "charset", "multiline", "inferschema", "nullvalue"),
-    *("dateformat", "timestampformat", "recursivefilelookup", "mode", "linesep"),
+    *("sep", "encoding", "multiLine", "inferSchema", "nullValue"),
+    *("dateFormat", "timestampFormat", "recursiveFileLookup", "mode", "lineSep"),
 }
 """Options in spite of which it can be said here what Spark will call the columns."""
 
@@ -81,26 +72,17 @@ class Kind(NamedTuple):
     @property
     def encoding(self) -> str:
         """As Spark calls it."""
-        folded = {name.lower(): value for name, value in self.options.items()}
-        return folded.get("encoding", folded.get("charset", UTF8))
+        return self.options.get("encoding", UTF8)
 
 
 def kind_of(path: str, input_format: str | None, options: Mapping[str, str]) -> Kind:
     """The format by what was said, else by the file's ending, or by that of the folder's files."""
     ending = "" if input_format else _ending_of(path)
-    said = {name: _encoding(name, value) for name, value in options.items()}
-    if ending == TABBED and not {"sep", "delimiter"} & {name.lower() for name in said}:
-        said["sep"] = "\t"
-    return Kind(input_format or FORMATS[ending], said)
-
-
-def _encoding(option: str, value: str) -> str:
-    if option.lower() not in ("encoding", "charset"):
-        return value
-    try:
-        return ENCODINGS.get(codecs.lookup(value).name, value)
-    except LookupError:
-        return value
+    kind = input_format or FORMATS[ending]
+    said = checked(options, kind)
+    if ending == TABBED:
+        said.setdefault("sep", "\t")
+    return Kind(kind, said)
 
 
 def readable(path: str, kind: Kind) -> None:
@@ -110,9 +92,21 @@ def readable(path: str, kind: Kind) -> None:
         return
     if not place.exists():
         raise UserError(f"{path}: no such file or folder")
+    if not place.is_file() and not place.is_dir():
+        raise UserError(
+            f"{path}: found a pipe or a device, allowed: a file or a folder; Spark reads more "
+            "than once"
+        )
+    if place.is_file() and place.name.startswith(PASSED_OVER):
+        raise UserError(
+            f"{path}: found a name that begins with {place.name[0]}, which Spark passes over; "
+            "rename it"
+        )
     if place.is_file() and place.stat().st_size == 0:
         raise UserError(f"{path}: not a table: the file is empty")
     for file in _files(place, path):
+        if ":" in file.name:
+            raise UserError(f"{file}: found a name with :, which Spark cannot read; rename it")
         if file.is_file() and file.stat().st_size:
             _check_begin(file, kind)
 
@@ -122,13 +116,13 @@ def names_in(path: str, kind: Kind) -> list[str] | None:
     place = local(path)
     if place is None or _is_pattern(path):
         return None
-    if not {name.lower() for name in kind.options} <= UNDERSTOOD:
+    if not kind.options.keys() <= UNDERSTOOD:
         return None
     files = [file for file in _files(place, path) if file.stat().st_size]
     if kind.format == "text":
         found: list[str] | None = ["value"]
     elif kind.format == "csv":
-        found = _header(files[0], kind) if files else None
+        found = _common_header(files, kind)
     elif kind.format == "json":
         found = _keys(files, kind)
     elif kind.format == "parquet":
@@ -139,7 +133,8 @@ def names_in(path: str, kind: Kind) -> list[str] | None:
 
 
 def _is_pattern(path: str) -> bool:
-    return any(each in path for each in "*?[{")
+    place = local(path)
+    return any(each in path for each in "*?[{") and not (place and place.exists())
 
 
 def _files(place: Path, path: str) -> list[Path]:
@@ -152,8 +147,8 @@ def _files(place: Path, path: str) -> list[Path]:
         return [place]
     found = []
     for folder, inside, files in os.walk(place, onerror=refuse):
-        inside[:] = sorted(name for name in inside if not name.startswith(("_", ".")))
-        found += [Path(folder, name) for name in sorted(files) if not name.startswith(("_", "."))]
+        inside[:] = sorted(name for name in inside if not name.startswith(PASSED_OVER))
+        found += [Path(folder, name) for name in sorted(files) if not name.startswith(PASSED_OVER)]
     if not found:
         raise UserError(f"{path}: found an empty folder, allowed: a table's file or files")
     return found
@@ -190,7 +185,7 @@ def has_plain_folders(path: str) -> bool:
     if root is None or not root.is_dir():
         return False
     inside = [each.name for each in root.iterdir() if each.is_dir()]
-    return any("=" not in name and not name.startswith(("_", ".")) for name in inside)
+    return any("=" not in name and not name.startswith(PASSED_OVER) for name in inside)
 
 
 def _partitions(files: list[Path], place: Path) -> list[str]:
@@ -251,6 +246,21 @@ def _lines(begin: bytes, encoding: str) -> Iterator[str]:
     yield from (line.removesuffix("\r") for line in text.split("\n") if line.strip())
 
 
+def _common_header(files: list[Path], kind: Kind) -> list[str] | None:
+    """The header that all files have. Raises UserError where they have several."""
+    if not files:
+        return None
+    first = _header(files[0], kind)
+    for file in files[1:MOST_SCHEMAS] if first else []:
+        other = _header(file, kind)
+        if other is not None and other != first:
+            raise UserError(
+                f"{file}: header: found {named(other)}, allowed: the header of {files[0]}: "
+                f"{named(first or [])}"
+            )
+    return first
+
+
 def _header(file: Path, kind: Kind) -> list[str] | None:
     """The names of a header; none where Spark would make others of it."""
     begin = _first(file)
@@ -265,9 +275,8 @@ def _header(file: Path, kind: Kind) -> list[str] | None:
             raise UserError(
                 f"{file}: header: found bytes that are no UTF-8; {OTHER_ENCODING}"
             ) from None
-    folded = {name.lower(): value for name, value in kind.options.items()}
-    sep = folded.get("sep", folded.get("delimiter", ",")).replace("\\t", "\t")
-    if len(sep) != 1 or "linesep" in folded:
+    sep = kind.options.get("sep", ",").replace("\\t", "\t")
+    if len(sep) != 1 or "lineSep" in kind.options:
         return None
     try:
         line = next(_lines(begin, kind.encoding))
@@ -298,6 +307,12 @@ def _keys(files: list[Path], kind: Kind) -> list[str] | None:
     return list(found)
 
 
+def damaged(error: Exception) -> str:
+    """Why a file that begins like Parquet cannot be read."""
+    reason = error.strerror if isinstance(error, OSError) and error.errno else None
+    return reason or "it is damaged, or cut off"
+
+
 def _schemas(files: list[Path]) -> list[str] | None:
     """All names that Parquet files have."""
     import pyarrow as pa
@@ -310,5 +325,5 @@ def _schemas(files: list[Path]) -> list[str] | None:
         try:
             found |= dict.fromkeys(pq.read_schema(file).names)
         except (pa.ArrowException, OSError) as error:
-            raise UserError(f"{file}: not a table of format parquet: {error}") from None
+            raise UserError(f"{file}: not a table of format parquet: {damaged(error)}") from None
     return list(found)

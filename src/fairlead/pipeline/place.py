@@ -1,18 +1,37 @@
-"""Places of files: which of them are on this machine."""
+"""Places of files: which of them are on this machine, and how Spark is told of them."""
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
+from typing import Final
 from urllib.parse import unquote, urlparse
+
+URL: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:/")
+SPECIAL: Final = re.compile(r"[][{}*?\\:]")
+"""What Spark and Hadoop read otherwise in a path."""
+OF_PATTERNS: Final = re.compile(r"([][{}*?\\])")
 
 
 def local(place: str) -> Path | None:
     """The path of a plain path or a file: URL; None for a place elsewhere.
 
-    >>> local("file:///data/a%20b.csv"), local("s3a://bucket/a.csv")
-    (PosixPath('/data/a b.csv'), None)
+    >>> local("file:///data/a%20b.csv"), local("s3a://bucket/a.csv"), local("at-12:30.csv")
+    (PosixPath('/data/a b.csv'), None, PosixPath('at-12:30.csv'))
     """
+    if not URL.match(place):
+        return Path(place)
     url = urlparse(place)
-    if url.scheme == "file":
-        return Path(unquote(url.path))
-    return None if url.scheme else Path(place)
+    return Path(unquote(url.path)) if url.scheme == "file" else None
+
+
+def for_spark(place: str) -> str:
+    """A path as Spark is told it: where there is such a file or folder, it is no pattern.
+
+    >>> for_spark("/data/*.csv")
+    '/data/*.csv'
+    """
+    found = local(place)
+    if found is None or not SPECIAL.search(str(found)) or not found.exists():
+        return place
+    return OF_PATTERNS.sub(r"\\\1", str(found.absolute()))

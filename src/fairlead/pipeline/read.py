@@ -29,7 +29,7 @@ from fairlead.pipeline.files import (
     has_plain_folders,
     kind_of,
 )
-from fairlead.pipeline.place import local
+from fairlead.pipeline.place import for_spark, local
 
 __all__ = ["read"]
 
@@ -37,7 +37,9 @@ OPTIONS: Mapping[str, Mapping[str, str]] = {
     # A folder's files that order their columns otherwise are refused, not misread.
     "csv": {**CSV, "enforceSchema": "false"},
     "json": {"primitivesAsString": "true", "columnNameOfCorruptRecord": MALFORMED},
-    "parquet": {},
+    # A column that only some files have is not to be lost.
+    "parquet": {"mergeSchema": "true"},
+    "orc": {"mergeSchema": "true"},
     "text": {},
 }
 WHICH_FILES = {"recursivefilelookup", "pathglobfilter", "modifiedbefore", "modifiedafter"}
@@ -123,7 +125,7 @@ def _loaded(spark: SparkSession, path: str, kind: Kind) -> DataFrame:
         return spark.read.format(kind.format).options(**said)
 
     try:
-        table = reader().load(path)
+        table = reader().load(for_spark(path))
         names = table.columns
     except (PySparkException, Py4JJavaError) as error:
         raise UserError(f"{path}: not a table of format {kind.format}: {_why(error)}") from None
@@ -166,7 +168,7 @@ def _check_header(reader: DataFrameReader, table: DataFrame, path: str) -> None:
     if not any(times > 1 for times in placed.values()):
         return
     # The names may as well be the file's own: only its first row can tell.
-    first = reader.options(header="false").load(path).first()
+    first = reader.options(header="false").load(for_spark(path)).first()
     found = Counter(str(cell).lower() for cell in first or ())
     for base in bases:
         if placed[base.lower()] > 1 and found[base.lower()] > 1:
@@ -183,7 +185,7 @@ def _with_malformed(
     schema = StructType([*table.schema.fields, StructField(MALFORMED, StringType())])
     # With pruning, cells would be counted among the columns that a query happens to need.
     options = {"columnNameOfCorruptRecord": MALFORMED, "columnPruning": "false"}
-    found = reader.options(**options).schema(schema).load(path)
+    found = reader.options(**options).schema(schema).load(for_spark(path))
     # Always true, but Spark refuses a query that looks at nothing but the place.
     seen = F.length(F.coalesce(quoted(table.columns[0]).cast("string"), F.lit(""))) >= 0
     row = F.when(seen, F.col(MALFORMED))
@@ -201,7 +203,7 @@ def _with_malformed(
 def _holds_other_bytes(spark: SparkSession, path: str, options: Mapping[str, str]) -> bool:
     """Whether files hold bytes that are no UTF-8, of which a table of CSV tells nothing."""
     which = {name: value for name, value in options.items() if name.lower() in WHICH_FILES}
-    lines = spark.read.format("text").options(**which).load(path)
+    lines = spark.read.format("text").options(**which).load(for_spark(path))
     return bool(lines.agg(F.bool_or(~F.is_valid_utf8("value"))).collect()[0][0])
 
 

@@ -1,0 +1,94 @@
+"""Options of Spark's reader: an unknown one would have no effect, and Spark says nothing of it."""
+
+from __future__ import annotations
+
+import codecs
+from collections.abc import Mapping
+from typing import Final
+
+from fairlead.balance.objects import hint, listed, shown
+from fairlead.errors import UserError
+
+ENCODINGS: Final = {
+    "iso8859-1": "ISO-8859-1",
+    "ascii": "UTF-8",
+    "utf-8": "UTF-8",
+    "utf-16": "UTF-16",
+    "utf-16-le": "UTF-16LE",
+    "utf-16-be": "UTF-16BE",
+    "utf-32": "UTF-32",
+}
+"""Encodings by their names in Python, which knows all others that they have, as Spark calls them.
+
+What is no ASCII would be lost without a word if that were taken at its word.
+"""
+OF_FILES: Final = (
+    *("pathGlobFilter", "recursiveFileLookup", "modifiedBefore", "modifiedAfter", "basePath"),
+    *("ignoreCorruptFiles", "ignoreMissingFiles", "ignoredPathSegmentRegex"),
+)
+OF_TIMES: Final = (
+    *("dateFormat", "timestampFormat", "timestampNTZFormat", "timeFormat", "timeZone", "locale"),
+    "enableDateTimeParsingFallback",
+)
+OF_TEXT: Final = ("encoding", "charset", "lineSep", "multiLine", "samplingRatio", "mode")
+KNOWN: Final[Mapping[str, tuple[str, ...]]] = {
+    "csv": (
+        *("sep", "delimiter", *OF_TEXT, "quote", "escape", "comment", "header", "inferSchema"),
+        *("ignoreLeadingWhiteSpace", "ignoreTrailingWhiteSpace", "nullValue", "emptyValue"),
+        *("nanValue", "positiveInf", "negativeInf", "maxColumns", "maxCharsPerColumn"),
+        *("charToEscapeQuoteEscaping", "unescapedQuoteHandling", "enforceSchema", "preferDate"),
+        *("inputBufferSize", *OF_TIMES, *OF_FILES),
+    ),
+    "json": (
+        *(*OF_TEXT, "primitivesAsString", "prefersDecimal", "allowComments", "inferTimestamp"),
+        *("allowUnquotedFieldNames", "allowSingleQuotes", "allowNumericLeadingZeros"),
+        *("allowNonNumericNumbers", "allowBackslashEscapingAnyCharacter", "dropFieldIfAllNull"),
+        *("allowUnquotedControlChars", "useUnsafeRow", *OF_TIMES, *OF_FILES),
+    ),
+    "parquet": ("mergeSchema", "datetimeRebaseMode", "int96RebaseMode", *OF_FILES),
+    "text": ("encoding", "charset", "lineSep", "wholetext", *OF_FILES),
+    "orc": ("mergeSchema", *OF_FILES),
+}
+"""What Spark reads of each format, without what the stages say themselves."""
+ALSO: Final = {"delimiter": "sep", "charset": "encoding"}
+"""Other names of the same option."""
+PERMISSIVE: Final = "PERMISSIVE"
+
+
+def checked(options: Mapping[str, str], file_format: str) -> dict[str, str]:
+    """The options as Spark takes them. Raises UserError for one that would have no effect."""
+    known = KNOWN[file_format]
+    folded = {name.lower(): name for name in known}
+    found: dict[str, str] = {}
+    for name, value in options.items():
+        if name.lower() not in folded:
+            raise _refused(
+                f"found {shown(name)}, allowed for {file_format}: {listed(known)}"
+                f"{hint(name, known)}"
+            )
+        own = ALSO.get(folded[name.lower()], folded[name.lower()])
+        if own in found:
+            raise _refused(f"found {own} again as {name!r}, allowed: once")
+        found[own] = value
+    if found.get("mode", PERMISSIVE).upper() != PERMISSIVE:
+        raise _refused(
+            f"mode: found {shown(found['mode'])}, allowed: only {PERMISSIVE}; what is no row is "
+            "put into rejected/, with its reason"
+        )
+    if "encoding" in found:
+        found["encoding"] = _encoding(found["encoding"])
+    return found
+
+
+def _encoding(value: str) -> str:
+    try:
+        return ENCODINGS[codecs.lookup(value).name]
+    except (KeyError, LookupError):
+        words = ", ".join(dict.fromkeys(ENCODINGS.values()))
+        raise _refused(
+            f"encoding: found {shown(value)}, allowed: {words}; iconv -t UTF-8 makes one of others"
+        ) from None
+
+
+def _refused(line: str) -> UserError:
+    return UserError(f"options: {line}", f"--read-option: {line}")
