@@ -1,6 +1,7 @@
 """Changes files: what is read, and every bad one gives one line with file and row."""
 
 import json
+import os
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -46,6 +47,7 @@ def refused(file: Path) -> str:
     ("body", "told"),
     [
         ("", ": the file is empty, allowed: a header with time, target, attribute, value"),
+        ("\n" + HEADER, ":1: found an empty line, allowed: a header with time, target, attribute"),
         ("time,target,attribute,valeu\n", ":1: column: found 'valeu', allowed: "),
         ("time,target,attribute,valeu\n", "; did you mean 'value'?"),
         ("time,target,value\n", ":1: no column 'attribute', found: time, target, value"),
@@ -130,6 +132,57 @@ def test_other_files(tmp_path: Path) -> None:
     pq.write_table(pa.table({"time": [1], "target": [b"\xe9"], "attribute": ["x"]}), file)
     with pytest.raises(ChangeError, match="target: found"):
         load_parquet(file)
+
+
+@pytest.mark.parametrize(
+    ("column", "told"),
+    [
+        (
+            {"time": pa.array([1], pa.timestamp("ms", tz="Foo/Bar"))},
+            "time: found timestamp[ms, tz=",
+        ),
+        ({"time": pa.array([568_000_000_000], pa.timestamp("s"))}, "time: found timestamp["),
+        ({"time": pa.array([2**30], pa.int32()).cast(pa.date32())}, "time: found date32[day] that"),
+        (
+            {"target": pa.StringArray.from_buffers(1, *pa.array([b"\xff"]).buffers()[1:])},
+            "target: found string that cannot be read, allowed: text in UTF-8, and dates",
+        ),
+    ],
+)
+def test_values_of_parquet_that_python_has_not_are_refused(
+    tmp_path: Path, column: dict[str, Any], told: str
+) -> None:
+    file = tmp_path / "x.parquet"
+    pq.write_table(pa.table({"time": [1], "target": ["A"], "attribute": ["x"]} | column), file)
+    with pytest.raises(ChangeError) as caught:
+        load_parquet(file)
+    assert str(caught.value).startswith(f"{file}: {told}")
+
+
+def test_broken_parquet_is_told_without_words_of_arrow(tmp_path: Path) -> None:
+    file = tmp_path / "x.parquet"
+    pq.write_table(pa.table({"time": [1], "target": ["A"], "attribute": ["x"]}), file)
+    whole = file.read_bytes()
+    for content, why in (
+        (whole[:-20], "it is damaged, or cut off"),
+        (whole[:60] + b"\xff" * 40 + whole[100:], "it is damaged, or cut off"),
+        (b"PAR1", "it is damaged, or cut off"),
+        (b"", "it does not begin like one"),
+        (HEADER.encode(), "it does not begin like one"),
+    ):
+        file.write_bytes(content)
+        with pytest.raises(ChangeError) as caught:
+            load_parquet(file)
+        assert str(caught.value) == f"{file}: not a Parquet file: {why}"
+
+
+@pytest.mark.parametrize("load", [load_changes, fairlead.load_changes])
+def test_what_is_no_file_is_told(tmp_path: Path, load: Any) -> None:
+    os.mkfifo(tmp_path / "x.csv")
+    with pytest.raises(ChangeError, match=r"x.csv: found a pipe or a device, allowed: a file"):
+        load(tmp_path / "x.csv")
+    with pytest.raises(ChangeError, match=f"{tmp_path}: found a folder, allowed: a file"):
+        load(tmp_path)
 
 
 def test_what_the_package_calls_load_changes_reads_every_kind(tmp_path: Path) -> None:

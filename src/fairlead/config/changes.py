@@ -30,8 +30,12 @@ def load_changes(path: str | Path) -> list[Change]:
     """
     place = path_of(path, ChangeError)
     reader = READERS.get(place.suffix.lower())
-    if not place.is_file():
+    if place.is_dir():
+        raise ChangeError(f"{path}: found a folder, allowed: a file")
+    if not place.exists():
         raise ChangeError(f"{path}: no such file")
+    if not place.is_file():
+        raise ChangeError(f"{path}: found a pipe or a device, allowed: a file")
     if reader is None:
         raise ChangeError(
             f"{path}: found {place.suffix or 'no ending'}, allowed: {', '.join(READERS)}; "
@@ -53,7 +57,8 @@ def _csv(text: str, path: str) -> list[tuple[int, Mapping[str, Any]]]:
     except csv.Error as error:
         raise ChangeError(f"{path}:{reader.line_num}: not CSV: {error}") from None
     if not found:
-        raise ChangeError(f"{path}: the file is empty, allowed: a header with {', '.join(COLUMNS)}")
+        found_ = f"{path}:1: found an empty line" if text else f"{path}: the file is empty"
+        raise ChangeError(f"{found_}, allowed: a header with {', '.join(COLUMNS)}")
     check_names(found, f"{path}:1")
     return rows
 
