@@ -2,13 +2,18 @@
 
 import os
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 from fairlead.cli.app import run
+from fairlead.cli.gate import gate
 from fairlead.cli.options import Read, Written, one_of, place, whole
+from fairlead.cli.replay import rate_of
 from fairlead.errors import UserError
+from fairlead.pipeline.files import kind_of
 
 FORMATS = "parquet, csv, json"
 
@@ -70,3 +75,105 @@ def test_a_place_that_cannot_be_read_is_refused(
         os.seteuid(user)
         (tmp_path / "folder").chmod(0o755)
     assert place("folder") == Path("folder")
+
+
+@pytest.mark.parametrize(
+    ("option", "value"),
+    [("--cluster", "c"), ("-o", "x"), ("--format", "csv"), ("--changes", "n"), ("--master", "m")],
+)
+def test_an_option_that_takes_one_value_stands_once(
+    capsys: pytest.CaptureFixture[str], option: str, value: str
+) -> None:
+    line = ["dispatch", "m", "-c", "c", "-o", "x", option, value, option, value]
+    name, times = {"-o": ("--out", 3), "--cluster": ("--cluster", 3)}.get(option, (option, 2))
+    assert run(line) == 2
+    assert capsys.readouterr().err == f"fairlead: {name}: found {times} times, allowed: once\n"
+
+
+@pytest.mark.parametrize("nothing", ["", " "])
+@pytest.mark.parametrize(
+    "line",
+    [
+        *("check _", "dispatch _ -c c -o x", "dispatch m -c _ -o x", "dispatch m -c c -o _"),
+        *("dispatch m -c c -o x --changes _", "explain _ --id 1", "diff a _", "diff a b -o _"),
+        "demo -o _",
+    ],
+)
+def test_an_empty_path_is_not_this_folder(
+    capsys: pytest.CaptureFixture[str], line: str, nothing: str
+) -> None:
+    assert run([nothing if word == "_" else word for word in line.split()]) == 2
+    told = f"found {nothing!r} as a path, allowed: the name of a file or a folder"
+    assert capsys.readouterr().err == f"fairlead: {told}\n"
+
+
+@pytest.mark.parametrize("option", ["m", "-c", "--changes"])
+def test_a_name_that_no_file_can_have_is_refused(
+    capsys: pytest.CaptureFixture[str], option: str
+) -> None:
+    name = "x" * 300
+    given = {"m": "m", "-c": "c", "-o": "o", "--changes": "n"} | {option: name}
+    line = ["dispatch", given.pop("m"), *(word for pair in given.items() for word in pair)]
+    assert run(line) == 2
+    assert capsys.readouterr().err == f"fairlead: {name}: cannot be looked at: File name too long\n"
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        (["seperator=;"], "found 'seperator', allowed for csv: sep, delimiter, "),
+        (["multline=true"], "; did you mean 'multiLine'?"),
+        (["wholetext=true"], "found 'wholetext', allowed for csv: "),
+        (["sep=;", "SEP=,"], "found sep again as 'SEP', allowed: once"),
+        (["sep=;", "delimiter=,"], "found sep again as 'delimiter', allowed: once"),
+        (["mode=DROPMALFORMED"], "mode: found 'DROPMALFORMED', allowed: only PERMISSIVE; what is"),
+        (["mode=FAILFAST"], "mode: found 'FAILFAST', allowed: only PERMISSIVE; what is no row is"),
+        (["encoding=windows-1252"], "encoding: found 'windows-1252', allowed: ISO-8859-1, UTF-8"),
+        (["charset=klingon"], "; iconv -t UTF-8 makes one of others"),
+        (["encoding="], "encoding: found nothing, allowed: "),
+    ],
+)
+def test_options_of_sparks_reader_that_would_have_no_effect_are_refused(
+    tmp_path: Path, options: list[str], told: str
+) -> None:
+    with pytest.raises(UserError) as refused:
+        kind_of("m.csv", None, dict(each.split("=", 1) for each in options))
+    assert told in str(refused.value)
+    assert refused.value.in_shell == str(refused.value).replace("options: ", "--read-option: ", 1)
+
+
+def test_options_of_sparks_reader_are_taken_in_any_case_and_under_all_names() -> None:
+    given = {"DELIMITER": ";", "charset": "latin1", "multiline": "true", "mode": "permissive"}
+    assert kind_of("m.csv", None, given).options == {
+        "sep": ";",
+        "encoding": "ISO-8859-1",
+        "multiLine": "true",
+        "mode": "permissive",
+    }
+
+
+@pytest.mark.parametrize("rate", ["0.0000001", "1e-400", "1.0000001", "nan", "1,5", "", "1e9"])
+def test_a_rate_is_allowed_that_a_scenario_may_have(rate: str) -> None:
+    with pytest.raises(UserError, match=r"--scale-rate: found .* up to 1000, with at most 6 dec"):
+        rate_of(rate, None)
+
+
+@pytest.mark.parametrize("limit", ["9" * 5_000, "1." + "0" * 5_000, "\u0663", "1e3"])
+def test_a_limit_is_a_plain_number_that_is_not_too_long(limit: str) -> None:
+    with pytest.raises(UserError, match=r"--fail-if: found .*, allowed: NAME > NUMBER") as refused:
+        gate(f"waiting > {limit}", {"waiting": "messages"})
+    assert len(str(refused.value)) < 400
+
+
+@pytest.mark.parametrize("encoding", ["ascii", "latin-1"])
+def test_a_name_is_printed_whatever_the_terminals_encoding(tmp_path: Path, encoding: str) -> None:
+    file = tmp_path / "pool.toml"
+    file.write_text('policy = "weighted"\n[[destination]]\nname = "日本"\n', encoding="utf-8")
+    done = subprocess.run(
+        [sys.executable, "-c", "from fairlead.cli import main; main()", "check", str(file)],
+        env=os.environ | {"PYTHONIOENCODING": encoding},
+        capture_output=True,
+        check=False,
+    )
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert rb"\u65e5\u672c" in done.stdout

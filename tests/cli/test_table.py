@@ -17,6 +17,9 @@ import pytest
 from pyspark.sql import SparkSession
 from tests.cli.test_cli import Desk
 
+from fairlead.errors import UserError
+from fairlead.pipeline.read import read
+
 LIMITED = 'policy = "nanomsg"\n[[destination]]\nname = "A"\ncapacity = 3\n'
 NO_JSON = "allowed: an object of JSON on one line, in UTF-8; "
 ENCODED = "allowed: text in UTF-8; a file in another encoding needs --read-option encoding="
@@ -140,6 +143,49 @@ def test_what_a_header_tells(desk: Desk, header: str, told: str) -> None:
     else:
         desk.write("m.csv", header + "\na,1\n")
     assert told in early(desk, "m.csv")
+
+
+def test_what_spark_would_not_read_is_refused(desk: Desk) -> None:
+    os.mkfifo(desk / "pipe.csv")
+    assert "pipe.csv: found a pipe or a device, allowed: a file or a folder" in early(
+        desk, "pipe.csv"
+    )
+    for name in ("_m.csv", ".m.csv"):
+        desk.write(name, "id,time\na,1\n")
+        assert f"begins with {name[0]}, which Spark passes over; rename it" in early(desk, name)
+    assert "at-12:30.csv: no such file or folder" in early(desk, "at-12:30.csv")
+    desk.write("at-12:30.csv", "id,time\na,1\n")
+    told = "at-12:30.csv: found a name with :, which Spark cannot read; rename it"
+    assert told in early(desk, "at-12:30.csv")
+
+
+@pytest.mark.parametrize("header", ["time,id", "id,time,group"])
+def test_files_of_a_folder_have_one_header(desk: Desk, header: str) -> None:
+    desk.write("in/a.csv", "id,time\na,1\n")
+    desk.write("in/b.csv", f"{header}\n1,b\n")
+    line = early(desk, "in")
+    found = header.replace(",", ", ")
+    assert f"in/b.csv: header: found {found}, allowed: the header of " in line
+    assert line.endswith("in/a.csv: id, time")
+
+
+def test_results_and_what_is_read_stay_apart(desk: Desk) -> None:
+    """Else the input would be lost, or the results would be messages of the next run."""
+    desk.write("run/summary.json", "{}")
+    desk.write("run/m.csv", "id,time\na,1\n")
+    desk.write("run/pool.toml", (desk.folder / "two.toml").read_text())
+    desk.write("m.csv", "id,time\na,1\n")
+    for messages, cluster, there in (
+        ("run/m.csv", "two.toml", "m.csv"),
+        ("m.csv", "run/pool.toml", ""),
+    ):
+        files = (desk / messages, "-c", desk / cluster, "-o", desk / "run")
+        line = desk.refused("dispatch", *files, "--overwrite")
+        assert f"found {desk / (f'run/{there}' if there else cluster)} in it, which is read" in line
+    desk.write("in/a.csv", "id,time\na,1\n")
+    line = desk.refused("dispatch", desk / "in", "-c", desk / "two.toml", "-o", desk / "in/out")
+    assert "in/out: found a folder inside " in line
+    assert "where the messages are, allowed: one outside" in line
 
 
 def test_needed_columns_are_missed_before_spark_is_started(desk: Desk) -> None:
@@ -356,3 +402,20 @@ def test_a_run_whose_times_count_milliseconds_is_refused(on_spark: Desk) -> None
     right = ("--column", "time=timestamp_millis(bigint(ts))")
     assert desk.dispatch(desk / "m.csv", *right) == 0, desk.err
     assert desk.summary()["rejected"] == 0
+
+
+def test_names_of_files_are_no_patterns(spark: SparkSession, desk: Desk) -> None:
+    desk.write("in/a--b-.csv", "id,time\nanother,1\n")
+    for name in ("calls[1]", "{x}", "a*b?", "back\\slash", "ü ~#%20"):
+        file = desk.write(f"in/{name}.csv", "id,time\na,1\n")
+        assert [row["id"] for row in read(spark, file).collect()] == ["a"]
+
+
+def test_a_column_that_only_some_files_have_is_not_lost(spark: SparkSession, desk: Desk) -> None:
+    parquet(desk, "in/a.parquet", id=["a"], time=[1])
+    parquet(desk, "in/b.parquet", id=["b"], time=[2], group=["g"])
+    found = read(spark, desk / "in").collect()
+    assert {row["id"]: row["group"] for row in found} == {"a": None, "b": "g"}
+    parquet(desk, "in/b.parquet", id=["b"], time=["2"])
+    with pytest.raises(UserError, match="in: not a table of format parquet: "):
+        read(spark, desk / "in")

@@ -356,6 +356,8 @@ def test_each_scenario_has_a_folder_of_its_own() -> None:
     names = ["a_-3", "a/", "a:", "A_", "rejected", ".."]
     found = folder_names(dict.fromkeys(names, Plan([cluster("weighted")], [])))
     assert found == ["a_-3", "a_", "a_-4", "A_-5", "rejected-5", "_"]
+    found = folder_names(dict.fromkeys(["名" * 300, "名" * 301], Plan([cluster("weighted")], [])))
+    assert found == ["名" * 60, "名" * 60 + "-2"]
 
 
 def test_a_copy_to_another_destination_does_not_overtake(spark: SparkSession) -> None:

@@ -56,7 +56,8 @@ def run_diff(
     gates = [gate(each, GATES) for each in fail_if]
     if overwrite and out is None:
         raise UserError("--overwrite says what to do with --out DIR, which is not given")
-    if out is not None and Path(out).resolve() in (before.resolve(), after.resolve()):
+    places = [each.resolve() for each in (before, after)]
+    if out is not None and Path(out).resolve() in [up for p in places for up in (p, *p.parents)]:
         raise UserError(f"--out {out}: found a run that is compared, allowed: another folder")
     from fairlead.pipeline.deliver import SUMMARY, Delivery
     from fairlead.pipeline.keep import read_journal

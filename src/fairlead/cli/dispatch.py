@@ -59,7 +59,9 @@ def run_dispatch(
         check_columns(plan, names, table.where)
 
     table.refuse(RESERVED, check)
-    with Delivery(out, overwrite=overwrite) as delivery, Stages(7) as stages, reading():
+    also = [cluster, *([changes] if changes else [])]
+    place = Delivery(out, overwrite=overwrite, read=table.where, also_read=also)
+    with place as delivery, Stages(7) as stages, reading():
         spark = started(master, stages)
         from fairlead.pipeline import dispatch as pipeline
 

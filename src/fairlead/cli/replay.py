@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from fairlead import report
 from fairlead.balance.message import WORKED
+from fairlead.balance.objects import shown
 from fairlead.cli.diff import FAILED
 from fairlead.cli.dispatch import changes_from
 from fairlead.cli.gate import Gate, gate
@@ -18,6 +19,7 @@ from fairlead.cli.spark import started
 from fairlead.cli.table import Table
 from fairlead.config.clusters import load_clusters
 from fairlead.config.differences import more_traffic
+from fairlead.config.scenario_file import MOST_RATE, RATE_DECIMALS, RATES, number
 from fairlead.config.scenarios import load_scenarios
 from fairlead.errors import UserError
 from fairlead.report.words import length
@@ -37,7 +39,6 @@ WHOLE_OF: Final = {
 }
 PART_OF: Final[dict[str, str | None]] = {**dict.fromkeys(TIMED), **WHOLE_OF}
 MOST_SHOWN: Final = 12
-MOST_OFTEN: Final = 1_000
 
 
 def run_replay(
@@ -72,7 +73,9 @@ def run_replay(
         (*RESERVED, *WORKED),
         lambda names: pipeline.check_names(names, table.where, asked.plans.values()),
     )
-    with Delivery(out, overwrite=overwrite) as delivery, Stages(8) as stages, reading():
+    also = [*clusters, *(each for each in (changes, scenario_file) if each)]
+    place = Delivery(out, overwrite=overwrite, read=table.where, also_read=also)
+    with place as delivery, Stages(8) as stages, reading():
         spark = started(master, stages)
         found = pipeline.run(
             spark,
@@ -105,10 +108,8 @@ def rate_of(scale: str, seed: int | None) -> tuple[Decimal, int]:
         rate = Decimal(scale)
     except InvalidOperation:
         rate = Decimal(0)
-    if not (rate.is_finite() and 0 < rate <= MOST_OFTEN):
-        raise UserError(
-            f"--scale-rate: found {scale!r}, allowed: a number above 0, at most {MOST_OFTEN}"
-        )
+    if number(rate, RATE_DECIMALS) is None or not 0 < rate <= MOST_RATE:
+        raise UserError(f"--scale-rate: found {shown(scale)}, allowed: {RATES}")
     if seed is not None and rate == 1:
         raise UserError("--seed: without --scale-rate it would have no effect")
     return rate, seed or 0

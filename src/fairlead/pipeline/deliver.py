@@ -6,7 +6,7 @@ import json
 import os
 import re
 import shutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, ClassVar, Final, Self
@@ -15,12 +15,12 @@ from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
-from pyspark.sql.types import ArrayType, MapType, StructType
+from pyspark.sql.types import ArrayType, DecimalType, FractionalType, MapType, StructType
 
 from fairlead.errors import OutputError
 from fairlead.pipeline.columns import CSV, quoted
 from fairlead.pipeline.making import Making, clear_dead
-from fairlead.pipeline.place import local
+from fairlead.pipeline.place import SPECIAL, local
 from fairlead.pipeline.room import no_room, of_results
 
 FORMATS: Final = ("parquet", "csv", "json")
@@ -39,6 +39,10 @@ COMPARISON: Final = "comparison.json"
 """What a run found; a folder has one of them where one of ours wrote it."""
 NUMBERS: Final = re.compile(r"\[\n[-+\d.,e\s]+\]")
 """A list of numbers in JSON; inside a text a line break would be escaped."""
+LONGEST_NAME: Final = 255 - len(".12345678.lock") - 1
+"""Bytes; file systems take 255, and what is made has a longer name at first."""
+PLAIN: Final = ((1e7, 1e18, "decimal(38,10)"), (1e-6, 1e-3, "decimal(38,24)"))
+"""From and below which numbers Spark writes powers of ten, and decimals that hold all digits."""
 
 
 class Delivery:
@@ -52,8 +56,14 @@ class Delivery:
     delivered: ClassVar[list[Path]] = []
     """The folders that this process has put into their places."""
 
-    def __init__(self, out: str, *, overwrite: bool) -> None:
-        """Refuse a place that is taken, or not on a file system of this machine."""
+    def __init__(
+        self, out: str, *, overwrite: bool, read: str = "", also_read: Sequence[Path] = ()
+    ) -> None:
+        """Refuse a place that is taken, or not on a file system of this machine.
+
+        `read`: where the messages are; `also_read`: other files and folders that the run reads.
+        What is read must not be replaced by the results, nor results become messages.
+        """
         place = local(out)
         if place is None:
             raise OutputError(
@@ -62,11 +72,36 @@ class Delivery:
             )
         self.out, self.overwrite = out, overwrite
         self.final = place.resolve()
+        odd = SPECIAL.search(str(self.final))
+        if odd:
+            raise OutputError(
+                f"{out}: found {odd[0]!r} in the path {self.final}, "
+                "allowed: any without {}[]*?\\:, which Spark reads otherwise"
+            )
+        if len(os.fsencode(self.final.name)) > LONGEST_NAME:
+            raise OutputError(
+                f"{out}: found a name of {len(os.fsencode(self.final.name))} bytes, "
+                f"allowed: at most {LONGEST_NAME}"
+            )
         if not self.final.parent.is_dir():
             raise OutputError(f"{out}: the folder {self.final.parent} does not exist")
+        self._refuse_what_is_read(local(read) if read else None, also_read)
         clear_dead(self.final)
         self._refuse_taken()
         self._hidden = Making(self.final)
+
+    def _refuse_what_is_read(self, messages: Path | None, others: Sequence[Path]) -> None:
+        for each in [*others, *([messages] if messages else [])]:
+            place = each.resolve()
+            if self.final in (place, *place.parents) and self.overwrite:
+                raise OutputError(
+                    f"{self.out}: found {each} in it, which is read, allowed: another folder"
+                )
+        if messages is not None and messages.is_dir() and messages.resolve() in self.final.parents:
+            raise OutputError(
+                f"{self.out}: found a folder inside {messages}, where the messages are, "
+                "allowed: one outside"
+            )
 
     def _refuse_taken(self) -> None:
         if not self.final.exists():
@@ -183,9 +218,25 @@ def _on_one_line(numbers: re.Match[str]) -> str:
 def _flat(table: DataFrame, name: str) -> Column:
     """A column that fits into a text file: nested ones as JSON."""
     column = quoted(name)
-    if isinstance(table.schema[name].dataType, ArrayType | MapType | StructType):
+    kind = table.schema[name].dataType
+    if isinstance(kind, ArrayType | MapType | StructType):
         return F.to_json(column).alias(name)
+    if isinstance(kind, FractionalType) and not isinstance(kind, DecimalType):
+        return _plain(column).alias(name)
     return column
+
+
+def _plain(number: Column) -> Column:
+    """A floating-point number as text without a power of ten, where that is not too long.
+
+    It has the digits that Spark writes, which name this number and no other.
+    """
+    written = number.cast("string")
+    found = written
+    for least, below, exact in PLAIN:
+        digits = F.regexp_replace(written.cast(exact).cast("string"), r"(\.\d+?)0+$", "$1")
+        found = F.when((F.abs(number) >= least) & (F.abs(number) < below), digits).otherwise(found)
+    return found
 
 
 def _sync(path: Path) -> None:

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from fairlead.pipeline.dispatch import Routed
 
 JOURNAL = "journal.json"
+FORMAT = 1
+NEEDED = {"file_format", "clusters", "changes"}
 MOST_NAMED = 3
 
 
@@ -59,7 +61,17 @@ def read_journal(folder: Path) -> dict[str, Any]:
         raise UserError(
             f"{folder}: not a folder that dispatch or replay wrote (it has no {JOURNAL})"
         ) from None
-    found: dict[str, Any] = json.loads(text)
+    except UnicodeDecodeError:
+        text = ""
+    try:
+        found: object = json.loads(text)
+    except ValueError:
+        found = None
+    if not isinstance(found, dict) or found.get("format") != FORMAT or not found.keys() >= NEEDED:
+        raise UserError(
+            f"{folder / JOURNAL}: found what this version did not write, or not whole, allowed: "
+            "as dispatch and replay write it; run them again"
+        )
     return found
 
 
@@ -90,7 +102,7 @@ def clusters_of(journal: Mapping[str, Any]) -> list[Cluster]:
 
 def scenario(delivery: Delivery, folder: str, plan: Plan, file_format: str) -> None:
     """Write what the decisions of one scenario of a replay were made with."""
-    content = {"format": 1, "file_format": file_format, "replay": True, **_plain(plan)}
+    content = {"format": FORMAT, "file_format": file_format, "replay": True, **_plain(plan)}
     delivery.write_json(f"{folder}/{JOURNAL}", content)
 
 
@@ -114,7 +126,7 @@ def journal(delivery: Delivery, ready: Routed, file_format: str) -> None:
     """Write what `explain` needs to bring any moment of the run back."""
     plan = ready.plan
     content: dict[str, Any] = {
-        "format": 1,
+        "format": FORMAT,
         "file_format": file_format,
         **_plain(plan),
         "classes": [list(each) for each in plan.classes],

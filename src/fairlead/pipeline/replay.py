@@ -63,6 +63,8 @@ TOGETHER: Final = "~all"
 """Where the decisions of all scenarios are first; no scenario's folder is called so."""
 REJECTED: Final = "rejected"
 NOT_SCENARIOS: Final = (REJECTED, "report.html", COMPARISON)
+LONGEST_FOLDER: Final = 60
+"""Letters of a scenario's folder; file systems take 255 bytes, and a letter can have four."""
 
 LABEL: Final = PREFIX + "label"
 SINCE: Final = PREFIX + "since"
@@ -379,7 +381,8 @@ def folder_names(plans: Mapping[str, Plan]) -> list[str]:
     """A folder for each scenario: its name, where that can be one."""
     found: list[str] = []
     for k, name in enumerate(plans):
-        plain = "".join(c if c.isalnum() or c in "-_.+ " else "_" for c in name).strip(" .") or "_"
+        plain = "".join(c if c.isalnum() or c in "-_.+ " else "_" for c in name).strip(" .")
+        plain = plain[:LONGEST_FOLDER].rstrip(" .") or "_"
         taken = {each.lower() for each in (*found, *NOT_SCENARIOS)}
         others = (f"{plain}-{number}" for number in count(k + 1))
         found.append(next(each for each in chain([plain], others) if each.lower() not in taken))
