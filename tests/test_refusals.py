@@ -6,7 +6,9 @@ Each call is tried with all values; those that it takes are none of this test's 
 import json
 import pickle
 from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
 from decimal import Decimal
+from enum import Enum
 from pathlib import Path
 from typing import Any
 
@@ -273,3 +275,123 @@ def test_a_snapshot_of_another_policy_or_other_options_is_refused() -> None:
     ):
         with pytest.raises(ConfigError, match=f"snapshot: cluster 'default': {told}"):
             Balancer(other).restore(snapshot)
+
+
+# --- values that are nearly right ------------------------------------------------------------
+
+
+class Kind(str, Enum):  # noqa: UP042 - a StrEnum would be spelled as its value
+    """What people choose names from."""
+
+    ONE = "a"
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        *(np.True_, np.float32(1.5), pd.NA, pd.NaT, Decimal("1.0"), ["x"], {"x"}, object()),
+        *(datetime(2024, 1, 1, tzinfo=UTC), bytearray(b"x"), pa.scalar("kim"), 1j),
+    ],
+    ids=repr,
+)
+@pytest.mark.parametrize("cluster", [KEYED, STICKY], ids=["keyed", "sticky"])
+def test_a_value_that_engines_would_spell_otherwise_is_no_group(value: Any, cluster: Any) -> None:
+    """Not one is a group of its own by accident, such as what pandas has for nothing."""
+    with pytest.raises(MessageError, match=r"^message group: found .*, allowed: text, whole num"):
+        Balancer(cluster).choose({"group": value})
+
+
+def test_numbers_and_texts_of_other_kinds_are_what_they_say() -> None:
+    wide = Cluster.of("rendezvous", destination=[{"name": name} for name in "abcdefgh"])
+    for value, plain in (
+        (np.int64(7), "7"),
+        (np.str_("kim"), "kim"),
+        (Kind.ONE, "a"),
+        (True, "true"),
+    ):
+        assert Balancer(wide).choose({"group": value}).destination == (
+            Balancer(wide).choose({"group": plain}).destination
+        )
+
+
+@pytest.mark.parametrize("name", [np.str_("a"), Kind.ONE])
+def test_a_name_is_the_text_that_it_is(name: str) -> None:
+    cluster = Cluster.of("weighted", destination=[{"name": name}])
+    assert Balancer(cluster).choose().destination == "a"
+    assert cluster.as_plain()["destination"][0]["name"] == "a"
+    assert type(cluster.start().members[0]) is str
+
+
+def test_no_cluster_at_all_is_refused() -> None:
+    """A generator that has been used before has none any more."""
+    several = (each for each in [POOL])
+    assert route(ROWS, several).num_rows == 1
+    for work in (lambda: route(ROWS, several), lambda: Balancer([]), lambda: replay(ROWS, [])):
+        with pytest.raises(ConfigError, match=r"^clusters: found none, allowed: at least one"):
+            work()
+
+
+@pytest.mark.parametrize("name", ["position", "priority", "cost", "rollbacks"])
+@pytest.mark.parametrize(
+    "column",
+    [
+        *(pa.array([True]), pa.array([1], pa.timestamp("s")), pa.array([1], pa.time64("us"))),
+        *(pa.array(["0x5"]), pa.array(["1_0"]), pa.array(["1.5"]), pa.array([1.5])),
+        pa.array([Decimal("1.5")]),
+    ],
+    ids=str,
+)
+def test_what_is_no_whole_number_is_not_taken_for_one(name: str, column: pa.Array) -> None:
+    order = Cluster.of("weighted", order={"discipline": "priority"}, destination=[{"name": "a"}])
+    with pytest.raises(MessageError, match=rf"^messages: {name}: found .*, allowed: .*integer"):
+        replay(ROWS.append_column(name, column), order)
+
+
+@pytest.mark.parametrize("column", [pa.array(["+1"]), pa.array([" 1\t"]), pa.array(["1"])])
+def test_a_text_is_a_whole_number_as_spark_reads_it(column: pa.Array) -> None:
+    assert route(ROWS.append_column("position", column), POOL).num_rows == 1
+    assert replay(ROWS.append_column("priority", column), POOL).num_rows == 1
+
+
+@pytest.mark.parametrize("column", [pa.array([""]), pa.array([None], pa.string())])
+def test_an_empty_text_is_no_priority(column: pa.Array) -> None:
+    assert replay(ROWS.append_column("priority", column), POOL).num_rows == 1
+
+
+@pytest.mark.parametrize(
+    "column",
+    [
+        pa.RunEndEncodedArray.from_arrays([1], ["g"]),
+        pa.array([{"a": "x"}], pa.struct([("a", pa.string_view())])),
+    ],
+    ids=["runs", "views"],
+)
+@pytest.mark.parametrize("work", [route, replay])
+def test_rows_that_arrow_cannot_order_are_refused(work: Any, column: pa.Array) -> None:
+    with pytest.raises(MessageError, match=r"mine: found .*, whose rows Arrow cannot put into ord"):
+        work(ROWS.append_column("mine", column), POOL)
+
+
+@pytest.mark.parametrize(
+    "column",
+    [
+        pa.array([10**15], pa.timestamp("s")),
+        pa.array([10**17], pa.timestamp("ms")),
+        pa.array([2**31 - 1], pa.int32()).cast(pa.date32()),
+    ],
+    ids=lambda column: str(column.type),
+)
+def test_a_moment_that_64_bits_do_not_hold_is_refused(column: pa.Array) -> None:
+    """Arrow would make another one of it without a word."""
+    with pytest.raises(MessageError, match=r"^messages: time: found .*, allowed: at most 9000000"):
+        route(ROWS.set_column(1, "time", column), POOL)
+
+
+def test_short_numbers_are_times() -> None:
+    column = pa.array([np.float16(1.5)])
+    assert route(ROWS.set_column(1, "time", column), POOL).num_rows == 1
+
+
+def test_ids_of_floating_point_are_refused() -> None:
+    with pytest.raises(MessageError, match="messages: id: found double, allowed: text, whole num"):
+        route(ROWS.set_column(0, "id", pa.array([1.0])), POOL)

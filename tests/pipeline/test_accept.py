@@ -175,7 +175,9 @@ def test_numbers_that_count_another_unit_since_1970_are_refused(
     with pytest.raises(MessageError) as caught:
         dispatch(spark.createDataFrame(table), POOL)
     assert told.replace(repr(given), f"'{given}'") in str(caught.value)
-    assert f"see --column 'time={way}'" in str(caught.value)
+    assert f"Spark SQL makes one of the number ts by {way}" in str(caught.value)
+    assert "--" not in str(caught.value)
+    assert caught.value.in_shell == f"{caught.value}: --column 'time={way}'"
     ways = {"time": pa.array([number, number]).cast(pa.timestamp(arrow)), "id": ["a", "b"]}
     assert route(pa.table(ways), POOL).num_rows == 2
     file = tmp_path / "x.csv"
@@ -221,3 +223,33 @@ def test_what_is_read_must_be_utf8(spark: SparkSession, kind: str) -> None:
         columns = {"id": ["a", "b"], "time": [1, 2]} | {name: column}
         with pytest.raises(MessageError, match=f"{name}: found bytes that are no UTF-8"):
             route(pa.table(columns), POOL)
+
+
+@pytest.mark.parametrize(
+    ("kind", "value"),
+    [("double", 1.7), ("decimal(3,1)", Decimal("1.7")), ("double", float("nan")), ("string", "x")],
+)
+def test_a_position_is_not_cut_off(spark: SparkSession, kind: str, value: Any) -> None:
+    whole = {"double": 1.0, "decimal(3,1)": Decimal(1), "string": "1"}[kind]
+    frame = spark.createDataFrame(
+        [("a", 1, whole), ("b", 1, value)], f"id string, time int, position {kind}"
+    )
+    assert [row["id"] for row in dispatch(frame, POOL).collect()] == ["a"]
+    (bad,) = rejected(frame, POOL).select("reason").collect()
+    assert bad["reason"].startswith("position: found '")
+    assert bad["reason"].endswith("', allowed: an integer")
+
+
+@pytest.mark.parametrize("kind", ["boolean", "timestamp", "date", "array<int>", "binary"])
+@pytest.mark.parametrize("name", ["position", "service_time", "priority", "cost", "rollbacks"])
+def test_a_column_of_a_type_that_is_no_number_is_refused(
+    spark: SparkSession, name: str, kind: str
+) -> None:
+    frame = spark.createDataFrame([], f"id string, time int, {name} {kind}")
+    with pytest.raises(MessageError, match=rf"{name}: found a column of type {kind}, allowed: a"):
+        dispatch(frame, POOL)
+
+
+def test_ids_of_floating_point_are_refused(spark: SparkSession) -> None:
+    with pytest.raises(MessageError, match="id: found a column of type double, allowed: text, who"):
+        dispatch(spark.createDataFrame([], "id double, time int"), POOL)

@@ -72,6 +72,7 @@ class Cluster:
             raise ConfigError(f"cluster: found {spelled(plain)}, allowed: a table of plain data")
         if not isinstance(default_name, str):
             raise ConfigError(f"default_name: found {spelled(default_name)}, allowed: a text")
+        plain = _texts(plain)
         policy = _policy(plain)
         kind = policy.tables
         wrong = text_for_number(plain, kind)
@@ -81,6 +82,15 @@ class Cluster:
         found = cls(default_name if tables.name is UNSET else tables.name, tables, policy)
         found.start()
         return found
+
+
+def _texts(plain: Any) -> Any:  # noqa: ANN401 - plain data of any kind
+    """The same with plain texts for those that are also something else, such as enums."""
+    if isinstance(plain, str):
+        return str.__str__(plain)
+    if isinstance(plain, Mapping):
+        return {_texts(key): _texts(value) for key, value in plain.items()}
+    return [_texts(each) for each in plain] if isinstance(plain, list | tuple) else plain
 
 
 def _numbers(plain: Any) -> Any:  # noqa: ANN401 - plain data of any kind
@@ -100,6 +110,11 @@ def clusters_in(given: object) -> list[Cluster]:
         raise ConfigError(
             f"clusters: found {spelled(given)}, allowed: a fairlead.Cluster, or several, "
             "as load_clusters makes them of a file"
+        )
+    if not found:
+        raise ConfigError(
+            "clusters: found none, allowed: at least one fairlead.Cluster (a generator gives each "
+            "only once)"
         )
     return found
 

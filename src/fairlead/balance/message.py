@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
+from numbers import Integral
 from typing import Final
 
 from fairlead.balance.objects import spelled
@@ -98,6 +99,18 @@ class Contradiction:
 CONTRADICTIONS: Final = (Contradiction("pcf", ("queue", "queue_manager")),)
 
 
+def _spelled(name: str, value: object) -> str:
+    """A value that is no text, as every engine spells it. Raises MessageError."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if not isinstance(value, Integral):
+        raise MessageError(f"message {name}: found {spelled(value)}, allowed: {SPELLED_ALIKE}")
+    try:
+        return str(int(value))
+    except ValueError:  # Python spells no integer of thousands of digits
+        raise MessageError(f"message {name}: found {spelled(value)}, {SHORTER}") from None
+
+
 def text(message: Message, name: str) -> str:
     """The attribute as text, "" where it is not given; refused if not an allowed word.
 
@@ -106,14 +119,7 @@ def text(message: Message, name: str) -> str:
     value = message.get(name)
     if value is None:
         return ""
-    if isinstance(value, bool):
-        value = "true" if value else "false"
-    if isinstance(value, float | bytes):
-        raise MessageError(f"message {name}: found {value!r}, allowed: {SPELLED_ALIKE}")
-    try:
-        found = value if isinstance(value, str) else str(value)
-    except ValueError:  # Python spells no integer of thousands of digits
-        raise MessageError(f"message {name}: found {spelled(value)}, {SHORTER}") from None
+    found = value if isinstance(value, str) else _spelled(name, value)
     words = WORDS.get(name)
     if words is not None and found and found not in words:
         raise MessageError(f"message {name}: found {found!r}, allowed: {', '.join(words)}, empty")

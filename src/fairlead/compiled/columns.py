@@ -51,6 +51,9 @@ FROM: Final = {
 }
 """What makes a table of what people have."""
 LONGEST_SERVICE = 4_000_000_000
+MOST_WHOLE = 2**63 - 1
+DAY: Final = 86_400
+PER_SECOND: Final = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
 ARROW: Final = {"milliseconds": "ms", "microseconds": "us", "nanoseconds": "ns"}
 """What Arrow calls these units."""
 ALLOWED: Final = {
@@ -66,6 +69,7 @@ def checked(messages: pa.Table, heeded: Collection[str], *, trust_ids: bool) -> 
         made = f"; {FROM[kind]} makes one of it" if kind in FROM else ""
         raise MessageError(f"messages: found a {kind}, allowed: a pyarrow.Table{made}")
     _check_names(messages.column_names)
+    _check_types(messages)
     for name in ("id", "cluster", "group", "tenant", *sorted(heeded)):
         _check_utf8(messages, name)
     ids = text(messages, "id")
@@ -87,6 +91,23 @@ def _check_names(names: Sequence[str]) -> None:
     for name in DECISION:
         if name in names:
             raise MessageError(f"messages: column {name!r} is what the decisions add; rename it")
+
+
+def _check_types(messages: pa.Table) -> None:
+    """Refuse columns whose rows Arrow cannot put into order, and ids of floating point."""
+    for each in messages.schema:
+        if each.type in VIEWS:
+            continue
+        try:
+            pa.nulls(0, each.type).take(pa.array([], pa.int64()))
+        except pa.ArrowNotImplementedError:
+            raise MessageError(
+                f"messages: {each.name}: found {each.type}, whose rows Arrow cannot put into "
+                "order, allowed: any other type"
+            ) from None
+    kind = messages.schema.field("id").type
+    if pa.types.is_floating(kind):
+        raise MessageError(f"messages: id: found {kind}, allowed: {SPELLED_ALIKE}")
 
 
 def _without_views(messages: pa.Table) -> pa.Table:
@@ -153,16 +174,28 @@ def _cast(messages: pa.Table, name: str, kind: pa.DataType, allowed: str) -> pa.
     column = messages.column(name)
     try:
         return column.cast(kind)
-    except pa.ArrowException as error:
-        reason = str(error).partition("\n")[0]
-        raise MessageError(
-            f"messages: {name}: found {column.type}, allowed: {allowed} ({reason})"
-        ) from None
+    except pa.ArrowException:
+        raise MessageError(f"messages: {name}: found {column.type}, allowed: {allowed}") from None
 
 
 def whole_numbers(messages: pa.Table, name: str) -> pa.ChunkedArray:
     """A column of whole numbers, null where a row has none. Raises MessageError."""
-    return _cast(messages, name, pa.int64(), "integers")
+    kind = messages.schema.field(name).type
+    if _is_text(kind):
+        codes, words = coded(messages, name)
+        whole = pa.array([_whole(name, each) for each in words], pa.int64())
+        return pa.chunked_array([whole.take(pa.array(codes))])
+    if not any(known(_plain(kind)) for known in NUMBERS):
+        raise MessageError(f"messages: {name}: found {kind}, allowed: integers")
+    return _cast(messages, name, pa.int64(), "integers only")
+
+
+def _whole(name: str, word: str) -> int | None:
+    """An integer as Spark reads it; None for an empty text. Raises MessageError."""
+    found = number(word, MOST_WHOLE) if word else None
+    if word and (found is None or found != int(found)):
+        raise MessageError(f"messages: {name}: found {shown(word)}, allowed: an integer")
+    return None if found is None else int(found)
 
 
 def times_of(messages: pa.Table) -> Int64s:
@@ -176,6 +209,7 @@ def times_of(messages: pa.Table) -> Int64s:
     if _is_text(column.type):
         return _read(messages, "time", micros_of)
     if kind is not None:
+        _check_dates(column)
         found = column.cast(kind, safe=False).cast(pa.int64())
         return np.asarray(found.to_numpy(), np.int64)
     return micros(messages, "time")
@@ -186,7 +220,8 @@ def _check_unit(column: pa.ChunkedArray) -> None:
     if _is_text(column.type):
         words = pc.unique(column).to_pylist()
     elif any(known(column.type) for known in NUMBERS):
-        words = [pc.max(column).as_py()]
+        half = pa.types.is_float16(column.type)
+        words = [pc.max(column.cast(pa.float32()) if half else column).as_py()]
     else:
         words = []
     for word in words:
@@ -258,6 +293,19 @@ def micros(messages: pa.Table, name: str) -> Int64s:
     for row in np.flatnonzero(~sure):
         found[row] = exact_micros(float(seconds[row]))
     return found
+
+
+def _check_dates(column: pa.ChunkedArray) -> None:
+    """Refuse moments whose microseconds 64 bits do not hold, which Arrow takes for others."""
+    seconds = DAY if pa.types.is_date32(column.type) else 1
+    many = 1 if pa.types.is_date32(column.type) else PER_SECOND[getattr(column.type, "unit", "ms")]
+    counted = column.cast(pa.int32() if pa.types.is_date32(column.type) else pa.int64())
+    for found in pc.min_max(counted).values() if len(column) else ():
+        if abs(found.as_py()) * seconds // many > LATEST:
+            raise MessageError(
+                f"messages: time: found {column.type} {found}, "
+                f"allowed: at most {LATEST} seconds from 1970"
+            )
 
 
 def _check_range(name: str, seconds: NDArray[Any]) -> None:

@@ -5,7 +5,7 @@ Adds the order key, the id as text, times in whole microseconds, and the reason 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
@@ -13,15 +13,24 @@ from pyspark.sql.types import (
     BinaryType,
     DataType,
     DateType,
+    DecimalType,
     DoubleType,
+    FractionalType,
     IntegralType,
+    NullType,
     NumericType,
     StringType,
     TimestampNTZType,
     TimestampType,
 )
 
-from fairlead.balance.message import CONTRADICTIONS, SET_PRIORITY, WHOLE_NUMBERS, WORDS
+from fairlead.balance.message import (
+    CONTRADICTIONS,
+    SET_PRIORITY,
+    SPELLED_ALIKE,
+    WHOLE_NUMBERS,
+    WORDS,
+)
 from fairlead.balance.times import (
     BLANK,
     FINE,
@@ -48,6 +57,7 @@ WAYS = (
     "timestamp_micros(bigint(ts) div 1000)",
 )
 """How Spark makes timestamps of numbers in each of UNITS."""
+MADE_BY = " by "
 SECONDS = "decimal(28,9)"
 
 
@@ -58,6 +68,7 @@ def accept(messages: DataFrame, *plans: Plan, worked: bool = False) -> DataFrame
     be `worked` on (replay), every message does.
     """
     kinds = {field.name: field.dataType for field in messages.schema.fields}
+    _check_types(kinds)
     time = time_of(kinds["time"])
     reasons: list[Column] = [F.col(MALFORMED)] if MALFORMED in kinds else []
     reasons += [
@@ -69,7 +80,10 @@ def accept(messages: DataFrame, *plans: Plan, worked: bool = False) -> DataFrame
     key = time
     if "position" in kinds:
         key = F.expr("try_cast(position as bigint)")
-        reasons.append(_when(key.isNull(), _found("position", "an integer")))
+        bad = key.isNull()
+        if isinstance(kinds["position"], NumericType):
+            bad |= F.col("position") != key  # Spark cuts decimals off
+        reasons.append(_when(bad, _found("position", "an integer")))
     service: Column = F.lit(None).cast("long")
     if "service_time" in kinds:
         service = _micros("service_time", kinds["service_time"])
@@ -96,6 +110,22 @@ def accept(messages: DataFrame, *plans: Plan, worked: bool = False) -> DataFrame
     )
 
 
+def _check_types(kinds: Mapping[str, DataType]) -> None:
+    """Refuse columns of types that Spark takes for numbers, or spells in its own way."""
+    for name in ("position", "service_time", *WHOLE_NUMBERS):
+        kind = kinds.get(name, StringType())
+        if not isinstance(kind, NumericType | StringType | NullType):
+            raise MessageError(
+                f"messages: {name}: found a column of type {kind.simpleString()}, "
+                "allowed: a number, or text"
+            )
+    if isinstance(kinds["id"], FractionalType) and not isinstance(kinds["id"], DecimalType):
+        raise MessageError(
+            f"messages: id: found a column of type {kinds['id'].simpleString()}, "
+            f"allowed: {SPELLED_ALIKE}"
+        )
+
+
 def _utf8(messages: DataFrame, plans: Sequence[Plan]) -> list[Column]:
     """What decisions read must be text; what is not in UTF-8 could be any."""
     read = {"id", "cluster", "group", "tenant"}.union(*(plan.heeds for plan in plans))
@@ -117,7 +147,7 @@ def _other_units(kind: DataType, time: Column) -> list[Column]:
             meant = time.between(first * MICROS, last * MICROS)
         else:
             meant = time.isNull() & F.col("time").try_cast("double").between(first, last)
-        told = F.lit(f", {counts(unit)}; see --column 'time={way}'")
+        told = F.lit(f", {counts(unit)}; Spark SQL makes one of the number ts{MADE_BY}{way}")
         reasons.append(_when(meant, F.concat(F.lit("time: found "), _shown("time"), told)))
     return reasons
 
@@ -129,7 +159,8 @@ def refuse_other_units(rows: DataFrame, where: str) -> None:
     """
     first = rows.select(REASON).first()
     if first is not None and first[0] and SINCE in first[0]:
-        raise MessageError(f"{where}: found no message; the first row says: {first[0]}")
+        line = f"{where}: found no message; the first row says: {first[0]}"
+        raise MessageError(line, f"{line}: --column 'time={line.rpartition(MADE_BY)[2]}'")
 
 
 def _service(messages: DataFrame, plans: Sequence[Plan], *, worked: bool) -> list[Column]:

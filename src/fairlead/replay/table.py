@@ -23,6 +23,7 @@ from fairlead.compiled.columns import (
     spelled,
     text,
     times_of,
+    whole_numbers,
 )
 from fairlead.compiled.kernels import Int32s, Int64s
 from fairlead.compiled.needed import check_columns
@@ -179,14 +180,7 @@ def whole(messages: pa.Table, name: str, missing: int) -> Int64s | None:
     """A column of whole numbers, `missing` where a row has none; None: there is no such column."""
     if name not in messages.column_names:
         return None
-    column = messages.column(name)
-    if pa.types.is_string(column.type) or pa.types.is_dictionary(column.type):
-        column = pc.if_else(pc.equal(text(messages, name), ""), None, column.cast(pa.string()))
-    try:
-        found = pc.fill_null(column.cast(pa.int64()), missing).to_numpy()
-    except pa.ArrowException as error:
-        reason = str(error).partition("\n")[0]
-        raise MessageError(f"messages: {name}: {reason}") from None
+    found = pc.fill_null(whole_numbers(messages, name), missing).to_numpy()
     said = found[found != missing] if missing == NONE else found
     least, most = WHOLE_NUMBERS[name]
     if len(said) and not least <= said.min() <= said.max() <= most:
