@@ -145,7 +145,7 @@ def _scenario(
     targets = [(row["name"], changing) for row in cluster["destination"]]
     resets = rule in WEIGHING
     changes = some_changes(random, cluster, messages, targets, resets=resets)
-    if options.keys() & {"slow_start", "failback_delay"}:
+    if options.keys() & {"slow_start", "failback_delay"} or "weight" in read:
         changes += _there_and_back(random, cluster, read)
         random.shuffle(changes)
     return cluster, messages, changes
@@ -166,4 +166,8 @@ def _there_and_back(random: Random, cluster: Row, read: set[str]) -> list[Row]:
             time += random.choice([Fraction(0), Fraction(1, 2), Fraction(1, 2), Fraction(1)])
             change = {"time": time, "target": row["name"], "attribute": attribute}
             changes.append({**change, "value": ways[attribute][k % 2]})
+        if "weight" in read and random.random() < 1 / 2:  # it may be on its way up
+            time += random.choice([Fraction(0), Fraction(1, 2), Fraction(1)])
+            weight = {"attribute": "weight", "value": random.choice([1, 2, 3])}
+            changes.append({"time": time, "target": row["name"], **weight})
     return changes

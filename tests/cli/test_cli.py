@@ -14,6 +14,9 @@ from pyspark.sql import SparkSession
 
 from fairlead import report
 from fairlead.cli.app import run
+from fairlead.cli.diff import GATES
+from fairlead.cli.gate import gate
+from fairlead.pipeline.diff import Diff
 
 Row = dict[str, Any]
 PROGRESS = re.compile(r"[A-Za-z ]+: \d+\.\d s")
@@ -662,6 +665,19 @@ def test_diff_fails_where_it_is_told_to(desk: Desk, runs: tuple[str, str]) -> No
     assert desk.run("diff", *runs, "--fail-if", "lost > 0", "--fail-if", "moved > 5%") == 3
     assert "fails: moved > 5%: moved is " in desk.out
     assert desk.run("diff", *runs, "--fail-if", "only_before > 0") == 0
+
+
+def test_per_cents_are_of_what_can_be_so() -> None:
+    """Only what both runs began with can be begun with later, and only a group can move."""
+    numbers = {"both": 80, "only_before": 120, "only_after": 20, "groups": 8, "begun": 40}
+    some = {"moved": 20, "lost": 20, "won": 20, "groups_moved": 2, "sooner": 10, "later": 10}
+    found = Diff(before=200, after=100, **numbers, **some)
+    shares = {**dict.fromkeys(some, 25), "only_before": 60, "only_after": 20}
+    assert shares.keys() == GATES.keys()
+    for name, share in shares.items():
+        value, whole = getattr(found, name), getattr(found, str(GATES[name]))
+        assert gate(f"{name} >= {share}%", GATES).fails(value, whole)
+        assert not gate(f"{name} > {share}%", GATES).fails(value, whole)
 
 
 def test_a_condition_with_nothing_to_look_at_is_refused(desk: Desk) -> None:

@@ -372,15 +372,17 @@ def test_dispatch_is_a_transformation(spark: SparkSession) -> None:
 
 def test_duplicates_among_awkward_columns(spark: SparkSession) -> None:
     frame = spark.sql(
-        "select 'x' as id, id as time, map('k', id) as m, id as `a.b`, id as `we``ird name`,"
-        " named_struct('a', id) as s from range(3)"
+        "select 'x' as id, nullif(id, 0) as time, map('k', id) as m, id as `a.b`,"
+        " id as `we``ird name`, named_struct('a', id) as s from range(4)"
     )
-    assert [row["time"] for row in dispatch(frame, SHOP).collect()] == [0]
+    assert [row["time"] for row in dispatch(frame, SHOP).collect()] == [1]
     bad = rejected(frame, SHOP).orderBy("time").collect()
+    no_time = "time: found nothing, allowed: a timestamp, or a number of seconds"
     assert [(row["time"], row["reason"]) for row in bad] == [
-        (k, "id: found 'x' again, allowed: once") for k in (1, 2)
+        (None, no_time),  # so it is no message, and its id is free
+        *((k, "id: found 'x' again, allowed: once") for k in (2, 3)),
     ]
-    assert [row["time"] for row in dispatch(frame, SHOP, trust_ids=True).collect()] == [0, 1, 2]
+    assert [row["time"] for row in dispatch(frame, SHOP, trust_ids=True).collect()] == [1, 2, 3]
 
 
 def test_set_priority_is_control(spark: SparkSession) -> None:

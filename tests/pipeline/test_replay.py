@@ -28,7 +28,7 @@ from fairlead.pipeline.replay import (
     simulated,
     together,
 )
-from fairlead.pipeline.waits import begun_with, groups_of, queues_of, waits_of
+from fairlead.pipeline.waits import available, begun_with, groups_of, queues_of, waits_of
 from fairlead.replay.table import replay as in_memory
 
 SECOND = 1_000_000
@@ -389,6 +389,15 @@ def test_a_quantile_is_a_wait_that_enough_messages_had_at_most(spark: SparkSessi
         (0, "all"): [Waits("", 3, 1.0, 1.0, 2.0, 2.0, 2.0)],
         (1, "all"): [Waits("", 10, 4.5, 4.0, 8.0, 9.0, 9.0)],
     }
+
+
+def test_readers_are_there_from_the_first_arrival_to_the_last_finish() -> None:
+    """What changes before or after counts for none of that time."""
+    changes = [Change("B", "readers", n, time) for n, time in ((3, -5), (2, 4), (7, 20))]
+    plan = Plan([cluster("weighted")], changes)
+    found = available(plan, 0, 10 * SECOND)
+    only = plan.clusters[0].name
+    assert found == {(only, "A"): 20, (only, "B"): 3 * 4 + 2 * 6, (only, "C"): 10}
 
 
 def test_a_queue_is_the_mean_of_each_bin(spark: SparkSession) -> None:

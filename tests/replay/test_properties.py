@@ -1,7 +1,7 @@
 """Every replay is the one that the plain program tells; and what holds whatever the traffic."""
 
 from collections import Counter, defaultdict
-from itertools import pairwise
+from itertools import accumulate, pairwise
 from random import Random
 from typing import Any
 
@@ -106,6 +106,31 @@ def test_work_that_takes_no_time_flows(
     flowing = Kernel(*scenario)
     assert isinstance(flowing.run, FlowRun)
     assert flowing.through() == Kernel(*scenario, by_events=True).through() == oracle(*scenario)
+
+
+@pytest.mark.parametrize("kind", ["weighted", "fewest-pending"])
+@settings(max_examples=100)
+@given(
+    work=st.lists(st.tuples(st.integers(0, 5), st.integers(0, 2)), min_size=2, max_size=12),
+    cut=st.integers(1, 11),
+)
+def test_by_position_each_message_comes_at_the_latest_time_so_far(
+    kind: str, work: list[tuple[int, int]], cut: int
+) -> None:
+    """Whatever piece of the messages that time stands in."""
+    messages = [
+        {"id": f"{k:02}", "position": k, "time": time, "service_time": length}
+        for k, (time, length) in enumerate(work)
+    ]
+    latest = accumulate((time for time, _ in work), max)
+    by_time = [{**row, "time": time} for row, time in zip(messages, latest, strict=True)]
+    cluster = {"policy": kind, "destination": [{"name": "A"}, {"name": "B", "readers": 2}]}
+    flowing = Kernel(cluster, messages, [])
+    assert isinstance(flowing.run, FlowRun)
+    told = oracle(cluster, by_time, [])
+    cuts = [min(cut, len(work))]
+    assert flowing.through(cuts) == told
+    assert Kernel(cluster, messages, [], by_events=True).through(cuts) == told
 
 
 # --- laws -----------------------------------------------------------------------------------

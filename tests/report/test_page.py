@@ -144,6 +144,15 @@ def test_the_largest_deviation_in_words(messages: tuple[int, ...], told: str) ->
     assert told in found.parts["shares"]
 
 
+def test_a_deviation_is_of_what_its_own_cluster_routed() -> None:
+    """Others' messages, and those that went nowhere, are no part of it."""
+    shares = [share(name, n, 9) for name, n in (("A", 4), ("B", 3), ("C", 2))]
+    shares += [share(name, 3, 9, of="lab") for name in "DEF"]
+    phases = [{"since": None, "follows": False, "messages": 25, "rows": 25, "shares": shares}]
+    told = "got 44.44% where its weight says 33.33%: 11.11 points more, 1 message."
+    assert told in page(small() | {"phases": phases}).parts["header"]
+
+
 def test_less_than_a_message_is_no_deviation() -> None:
     shares = [share("A", 1, 2), share("B", 1, 2), share("C", 0, 2)]
     phases = [{"since": None, "follows": False, "messages": 2, "rows": 2, "shares": shares}]

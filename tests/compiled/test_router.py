@@ -1,0 +1,62 @@
+"""A router that goes on where another one stood decides as that one would have."""
+
+import json
+from collections.abc import Sequence
+from itertools import pairwise
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from tests import engines
+from tests.golden_cases import POLICIES
+from tests.strategies import Scenario, scenarios
+
+from fairlead.compiled.classes import bindings, classes, keys
+from fairlead.compiled.columns import order_of, services_of, times_of
+from fairlead.compiled.order import taken
+from fairlead.compiled.router import Plan, Router
+
+
+def routed(scenario: Scenario, cuts: Sequence[int] = ()) -> tuple[list[int], list[int]]:
+    """Codes and sequences; at each cut a new router takes over, from plain data."""
+    cluster, messages, changes = scenario
+    plan = Plan([engines.cluster_of(cluster)], engines.changes_of(changes))
+    rows = engines.table(engines.in_order(messages))
+    times = times_of(rows)
+    order = order_of(rows, times)
+    if order is not None:
+        rows, times = taken(rows, order), times[order]
+    codes = classes(rows, plan)
+    services = services_of(rows, needed=any(plan.timed.values()))
+    bound, numbers = bindings(rows, plan, codes), keys(rows, plan, codes)
+    router, told, sequences = Router(plan), [], []
+    for start, stop in pairwise([0, *sorted(cuts), len(codes)]):
+        state = json.loads(json.dumps(router.dump()))
+        router = Router(plan)
+        router.load(state)
+        part = slice(start, stop)
+        told += router.feed(
+            codes[part],
+            times[part],
+            None if services is None else services[part],
+            None if bound is None else bound.at(part),
+            None if numbers is None else numbers[part],
+        ).tolist()
+        sequences += router.sequence(codes[part]).tolist()
+    return told, sequences
+
+
+@pytest.mark.parametrize("system", POLICIES)
+@settings(max_examples=10, suppress_health_check=[HealthCheck.too_slow])
+@given(data=st.data())
+def test_it_goes_on_from_wherever_another_stood(system: str, data: st.DataObject) -> None:
+    cluster, messages, changes = data.draw(scenarios(system))
+    if not messages:
+        return
+    for row in cluster.get("destination", []):
+        moment = data.draw(st.sampled_from(messages))["time"]
+        move = {"attribute": "address", "value": data.draw(st.sampled_from(["", "x", "y"]))}
+        changes = [*changes, {"time": moment, "target": row["name"], **move}]
+    cuts = data.draw(st.lists(st.integers(0, len(messages)), min_size=1, max_size=3))
+    scenario = cluster, messages, changes
+    assert routed(scenario, cuts) == routed(scenario)
