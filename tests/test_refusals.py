@@ -292,7 +292,7 @@ class Kind(str, Enum):  # noqa: UP042 - a StrEnum would be spelled as its value
         *(np.True_, np.float32(1.5), pd.NA, pd.NaT, Decimal("1.0"), ["x"], {"x"}, object()),
         *(datetime(2024, 1, 1, tzinfo=UTC), bytearray(b"x"), pa.scalar("kim"), 1j),
     ],
-    ids=repr,
+    ids=lambda value: type(value).__name__,
 )
 @pytest.mark.parametrize("cluster", [KEYED, STICKY], ids=["keyed", "sticky"])
 def test_a_value_that_engines_would_spell_otherwise_is_no_group(value: Any, cluster: Any) -> None:

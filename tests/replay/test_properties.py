@@ -109,7 +109,7 @@ def test_work_that_takes_no_time_flows(
 
 
 @pytest.mark.parametrize("kind", ["weighted", "fewest-pending"])
-@settings(max_examples=100)
+@settings(max_examples=40)
 @given(
     work=st.lists(st.tuples(st.integers(0, 5), st.integers(0, 2)), min_size=2, max_size=12),
     cut=st.integers(1, 11),
