@@ -85,9 +85,9 @@ class Delivery:
             )
         if not self.final.parent.is_dir():
             raise OutputError(f"{out}: the folder {self.final.parent} does not exist")
-        self._refuse_what_is_read(local(read) if read else None, also_read)
         clear_dead(self.final)
         self._refuse_taken()
+        self._refuse_what_is_read(local(read) if read else None, also_read)
         self._hidden = Making(self.final)
 
     def _refuse_what_is_read(self, messages: Path | None, others: Sequence[Path]) -> None:
