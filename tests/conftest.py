@@ -17,7 +17,10 @@ settings.register_profile("ci", deadline=None, derandomize=True, print_blob=True
 settings.load_profile("ci" if os.environ.get("CI") else "default")
 
 # Tests are many small jobs: what a JVM spends on compiling well, and on threads, is never earned.
-os.environ.setdefault("SPARK_SUBMIT_OPTS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
+# With one compiler it has 48 MB for compiled code, which hundreds of jobs overrun: it then throws
+# away and compiles again all the time.
+JVM = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-XX:ReservedCodeCacheSize=400m")
+os.environ.setdefault("SPARK_SUBMIT_OPTS", " ".join(JVM))
 
 POOL = (
     'policy = "weighted"\n[[destination]]\nname = "a"\nreaders = 2\n[[destination]]\nname = "b"\n'
