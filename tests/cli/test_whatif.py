@@ -29,7 +29,8 @@ def desk(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Desk:
 
 def scenario(desk: Desk, name: str) -> str:
     """A folder as a replay leaves it, as far as what is refused before Spark looks at it."""
-    desk.write(f"{name}/journal.json", json.dumps({"replay": True}))
+    journal = {"format": 1, "file_format": "parquet", "replay": True, "clusters": [], "changes": []}
+    desk.write(f"{name}/journal.json", json.dumps(journal))
     return desk / name
 
 
