@@ -231,7 +231,8 @@ class Epochs:
         if policy.rebinds:
             now = frozenset((member, policy.address(member)) for member in policy.holding(raw))
             somebody = bool(policy.verdict(raw).members)
-            changed = self.somebody not in (None, somebody)
-            self.number += changed or not self.held <= now
+            # A group that found nobody is still bound to whoever is gone, and may return.
+            stay = self.held <= now if somebody else self.held == now
+            self.number += self.somebody is not None and (self.somebody != somebody or not stay)
             self.held, self.somebody = now, somebody
         return self.number
