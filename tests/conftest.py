@@ -19,7 +19,13 @@ settings.load_profile("ci" if os.environ.get("CI") else "default")
 # Tests are many small jobs: what a JVM spends on compiling well, and on threads, is never earned.
 # With one compiler it has 48 MB for compiled code, which hundreds of jobs overrun: it then throws
 # away and compiles again all the time.
-JVM = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-XX:ReservedCodeCacheSize=400m")
+# And each time that its classes outgrow the room for them, it first looks through all it holds.
+JVM = (
+    "-XX:TieredStopAtLevel=1",
+    "-XX:+UseSerialGC",
+    "-XX:ReservedCodeCacheSize=400m",
+    "-XX:MetaspaceSize=400m",
+)
 os.environ.setdefault("SPARK_SUBMIT_OPTS", " ".join(JVM))
 
 POOL = (
