@@ -240,6 +240,26 @@ def test_a_position_is_not_cut_off(spark: SparkSession, kind: str, value: Any) -
     assert bad["reason"].endswith("', allowed: an integer")
 
 
+def test_texts_that_are_integers_are_the_same_ones_in_memory_and_on_spark(
+    spark: SparkSession,
+) -> None:
+    words = ["1", " 2\t", "+3", "-4", "05", "1e1", "1.0", "1_0", "0x1", "1.", "٣", "9" * 19]
+    names = [f"m{k:02}" for k in range(len(words))]
+    frame = spark.createDataFrame(
+        [(name, 1, word) for name, word in zip(names, words, strict=True)],
+        "id string, time int, position string",
+    )
+    taken = {row["id"] for row in dispatch(frame, POOL).collect()}
+    for name, word in zip(names, words, strict=True):
+        table = pa.table({"id": [name], "time": [1], "position": [word]})
+        if name in taken:
+            assert route(table, POOL).num_rows == 1
+        else:
+            with pytest.raises(MessageError, match="position: found .* allowed: an integer"):
+                route(table, POOL)
+    assert taken == set(names[:5])
+
+
 @pytest.mark.parametrize("kind", ["boolean", "timestamp", "date", "array<int>", "binary"])
 @pytest.mark.parametrize("name", ["position", "service_time", "priority", "cost", "rollbacks"])
 def test_a_column_of_a_type_that_is_no_number_is_refused(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Callable, Collection, Sequence
 from typing import Any, Final
@@ -52,6 +53,8 @@ FROM: Final = {
 """What makes a table of what people have."""
 LONGEST_SERVICE = 4_000_000_000
 MOST_WHOLE = 2**63 - 1
+WHOLE: Final = re.compile(r"[ \t\r\n]*[+-]?[0-9]+[ \t\r\n]*")
+"""Spark takes neither "1.0" nor "1e1" for an integer."""
 DAY: Final = 86_400
 PER_SECOND: Final = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
 ARROW: Final = {"milliseconds": "ms", "microseconds": "us", "nanoseconds": "ns"}
@@ -192,10 +195,12 @@ def whole_numbers(messages: pa.Table, name: str) -> pa.ChunkedArray:
 
 def _whole(name: str, word: str) -> int | None:
     """An integer as Spark reads it; None for an empty text. Raises MessageError."""
-    found = number(word, MOST_WHOLE) if word else None
-    if word and (found is None or found != int(found)):
+    if not word:
+        return None
+    found = number(word, MOST_WHOLE) if WHOLE.fullmatch(word) else None
+    if found is None:
         raise MessageError(f"messages: {name}: found {shown(word)}, allowed: an integer")
-    return None if found is None else int(found)
+    return int(found)
 
 
 def times_of(messages: pa.Table) -> Int64s:
