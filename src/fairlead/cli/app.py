@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -41,6 +42,7 @@ app = typer.Typer(
     help="Decide **who** gets each message, say why, and prove it on a whole table.",
     epilog="A first look: `fairlead demo`. What can be chosen: `fairlead policies`.",
 )
+command = partial(app.command, cls=Once)
 
 
 ClusterFile = Annotated[
@@ -79,7 +81,7 @@ def main(
     """Decide who gets each message."""
 
 
-@app.command(rich_help_panel="Decide", cls=Once)
+@command(rich_help_panel="Decide")
 def dispatch(
     context: typer.Context,
     messages: Messages,
@@ -123,7 +125,7 @@ def dispatch(
     )
 
 
-@app.command(rich_help_panel="Decide", cls=Once)
+@command(rich_help_panel="Decide")
 def replay(
     context: typer.Context,
     messages: Messages,
@@ -212,7 +214,7 @@ def replay(
     raise typer.Exit(status)
 
 
-@app.command(rich_help_panel="Decide", cls=Once)
+@command(rich_help_panel="Decide")
 def whatif(
     out: Annotated[
         Path,
@@ -247,7 +249,7 @@ def whatif(
     run_whatif(out, promote, at, priority, master)
 
 
-@app.command(rich_help_panel="Decide", cls=Once)
+@command(rich_help_panel="Decide")
 def diff(
     before: Annotated[
         Path,
@@ -304,7 +306,7 @@ def diff(
     raise typer.Exit(status)
 
 
-@app.command(rich_help_panel="Decide", cls=Once)
+@command(rich_help_panel="Decide")
 def explain(
     out: Annotated[
         Path | None,
@@ -364,7 +366,7 @@ def explain(
     explain_invented(cluster, message or [], count)
 
 
-@app.command(rich_help_panel="Look", cls=Once)
+@command(rich_help_panel="Look")
 def check(
     cluster: Annotated[
         Path,
@@ -381,7 +383,7 @@ def check(
     show_cluster(cluster)
 
 
-@app.command(rich_help_panel="Look", cls=Once)
+@command(rich_help_panel="Look")
 def policies() -> None:
     """List the policies: what each does, when to choose it and when not."""
     from fairlead.cli.show import show_policies
@@ -389,7 +391,7 @@ def policies() -> None:
     show_policies()
 
 
-@app.command(rich_help_panel="Look", cls=Once)
+@command(rich_help_panel="Look")
 def demo(
     out: Annotated[
         Path,

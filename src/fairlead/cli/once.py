@@ -17,11 +17,7 @@ class Once(TyperCommand):
         """Read the command line. Raises UserError."""
         _, _, given = self.make_parser(ctx).parse_args(args=[*args])
         for each, times in Counter(given).items():
-            if isinstance(each, TyperOption) and not each.multiple and not each.is_flag:
-                _refuse_second(each.opts[0], times)
+            takes_one = isinstance(each, TyperOption) and not each.multiple and not each.is_flag
+            if takes_one and times > 1:
+                raise UserError(f"{each.opts[0]}: found {times} times, allowed: once")
         return super().parse_args(ctx, args)
-
-
-def _refuse_second(option: str, times: int) -> None:
-    if times > 1:
-        raise UserError(f"{option}: found {times} times, allowed: once")

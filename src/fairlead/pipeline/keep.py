@@ -50,7 +50,7 @@ def read_journal(folder: Path) -> dict[str, Any]:
     Raises UserError where the folder is none of either.
     """
     try:
-        text = (folder / JOURNAL).read_text(encoding="utf-8")
+        written = (folder / JOURNAL).read_bytes()
     except (FileNotFoundError, NotADirectoryError):
         inside = scenarios_in(folder)
         if inside:
@@ -61,10 +61,8 @@ def read_journal(folder: Path) -> dict[str, Any]:
         raise UserError(
             f"{folder}: not a folder that dispatch or replay wrote (it has no {JOURNAL})"
         ) from None
-    except UnicodeDecodeError:
-        text = ""
     try:
-        found: object = json.loads(text)
+        found: object = json.loads(written)
     except ValueError:
         found = None
     if not isinstance(found, dict) or found.get("format") != FORMAT or not found.keys() >= NEEDED:

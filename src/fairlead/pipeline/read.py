@@ -30,6 +30,7 @@ from fairlead.pipeline.files import (
     kind_of,
 )
 from fairlead.pipeline.place import for_spark, local
+from fairlead.pipeline.read_options import OF_FILES
 
 __all__ = ["read"]
 
@@ -42,7 +43,6 @@ OPTIONS: Mapping[str, Mapping[str, str]] = {
     "orc": {"mergeSchema": "true"},
     "text": {},
 }
-WHICH_FILES = {"recursivefilelookup", "pathglobfilter", "modifiedbefore", "modifiedafter"}
 ROW_DIGITS = 10
 """Row numbers are padded, so that ids of one file sort in the file's order."""
 IDENTITY = "id"
@@ -146,11 +146,9 @@ def _loaded(spark: SparkSession, path: str, kind: Kind) -> DataFrame:
 
 def _options(path: str, kind: Kind) -> dict[str, str]:
     said = {**OPTIONS.get(kind.format, {}), **kind.options}
-    names = {name.lower() for name in said}
     if has_plain_folders(path):
         said.setdefault("recursiveFileLookup", "true")
-    several = {"multiline", "linesep"} & names
-    if kind.encoding != UTF8 and not several:
+    if kind.encoding != UTF8 and not {"multiLine", "lineSep"} & said.keys():
         if kind.format == "json":
             said["lineSep"] = "\n"
         elif kind.encoding.startswith(("UTF-16", "UTF-32")):
@@ -202,7 +200,7 @@ def _with_malformed(
 
 def _holds_other_bytes(spark: SparkSession, path: str, options: Mapping[str, str]) -> bool:
     """Whether files hold bytes that are no UTF-8, of which a table of CSV tells nothing."""
-    which = {name: value for name, value in options.items() if name.lower() in WHICH_FILES}
+    which = {name: value for name, value in options.items() if name in OF_FILES}
     lines = spark.read.format("text").options(**which).load(for_spark(path))
     return bool(lines.agg(F.bool_or(~F.is_valid_utf8("value"))).collect()[0][0])
 

@@ -83,7 +83,7 @@ def checked(options: Mapping[str, str], file_format: str) -> dict[str, str]:
 def _encoding(value: str) -> str:
     try:
         return ENCODINGS[codecs.lookup(value).name]
-    except (KeyError, LookupError):
+    except LookupError:
         words = ", ".join(dict.fromkeys(ENCODINGS.values()))
         raise _refused(
             f"encoding: found {shown(value)}, allowed: {words}; iconv -t UTF-8 makes one of others"
