@@ -74,7 +74,7 @@ def run(parts: list[str], folder: Path, rows: int, runs: int) -> list[Line]:
 def run_on_spark(parts: list[str], folder: Path, rows: int, runs: int) -> list[Line]:
     """The lines of the parts that need Spark, in one session."""
     from benchmarks import on_spark
-    from fairlead.pipeline.session import session
+    from fairlead.pipeline.spark.session import session
 
     events = folder / on_spark.EVENTS
     events.mkdir(exist_ok=True)

@@ -16,8 +16,8 @@ from fairlead.compiled.router import Plan
 from fairlead.config.changes import load_changes
 from fairlead.config.clusters import load_clusters
 from fairlead.pipeline import dispatch, replay
-from fairlead.pipeline.deliver import Delivery
-from fairlead.pipeline.read import read
+from fairlead.pipeline.intake.read import read
+from fairlead.pipeline.output.write import Delivery
 from fairlead.summary import Summary
 
 

@@ -16,9 +16,9 @@ PUBLIC = (
     "fairlead.errors",
     "fairlead.replay",
     "!fairlead.replay.",
-    "fairlead.pipeline.read",
-    "fairlead.pipeline.diff",
-    "fairlead.pipeline.why",
+    "fairlead.pipeline.intake.read",
+    "fairlead.pipeline.questions.diff",
+    "fairlead.pipeline.questions.explain",
 )
 
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import settings
 from pyspark.sql import SparkSession
 
-from fairlead.pipeline.session import session
+from fairlead.pipeline.spark.session import session
 
 settings.register_profile("default", deadline=None)
 settings.register_profile("ci", deadline=None, derandomize=True, print_blob=True)
@@ -33,7 +33,7 @@ POOL = (
 )
 
 CONNECT_SERVER = """
-from fairlead.pipeline.session import session
+from fairlead.pipeline.spark.session import session
 
 spark = session(
     "local[2]",

@@ -8,9 +8,9 @@ import pytest
 from pyspark.sql import SparkSession
 
 from fairlead import Cluster, route
-from fairlead.pipeline.count import count
-from fairlead.pipeline.count import messages as messages_of
 from fairlead.pipeline.dispatch import prepare
+from fairlead.pipeline.measure.counts import count
+from fairlead.pipeline.measure.counts import messages as messages_of
 from tests import engines
 from tests.mixed import Expected, Mixed, expected, in_order, mixed
 

@@ -19,7 +19,7 @@ import pytest
 
 from fairlead import Agenda, Balancer, Change, Cluster, load_changes, load_clusters, route
 from fairlead.errors import ConfigError, FairleadError, MessageError
-from fairlead.pipeline.why import why
+from fairlead.pipeline.questions.explain import why
 from fairlead.replay import replay
 
 WRONG: list[Any] = [

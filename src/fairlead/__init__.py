@@ -21,9 +21,9 @@ if TYPE_CHECKING:
     from fairlead.config.clusters import load_clusters
     from fairlead.order.agenda import Agenda, Work
     from fairlead.order.outlook import Outlook, Standing
-    from fairlead.pipeline.changes import load_changes
     from fairlead.pipeline.dispatch import dispatch, rejected
-    from fairlead.pipeline.session import session
+    from fairlead.pipeline.intake.changes import load_changes
+    from fairlead.pipeline.spark.session import session
 
 _PLACES = {
     "Agenda": "fairlead.order.agenda",
@@ -43,11 +43,11 @@ _PLACES = {
     "dispatch": "fairlead.pipeline.dispatch",
     "drop_where": "fairlead.balance.elimination",
     "keep_highest": "fairlead.balance.elimination",
-    "load_changes": "fairlead.pipeline.changes",
+    "load_changes": "fairlead.pipeline.intake.changes",
     "load_clusters": "fairlead.config.clusters",
     "rejected": "fairlead.pipeline.dispatch",
     "route": "fairlead.compiled.table",
-    "session": "fairlead.pipeline.session",
+    "session": "fairlead.pipeline.spark.session",
 }
 
 __all__ = [

@@ -16,7 +16,7 @@ from fairlead import report
 from fairlead.cli.app import run
 from fairlead.cli.diff import GATES
 from fairlead.cli.gate import gate
-from fairlead.pipeline.diff import Diff
+from fairlead.pipeline.questions.diff import Diff
 
 Row = dict[str, Any]
 PROGRESS = re.compile(r"[A-Za-z ]+: \d+\.\d s")

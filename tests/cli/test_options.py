@@ -13,7 +13,7 @@ from fairlead.cli.gate import gate
 from fairlead.cli.options import Read, Written, one_of, place, whole
 from fairlead.cli.replay import rate_of
 from fairlead.errors import UserError
-from fairlead.pipeline.files import kind_of
+from fairlead.pipeline.intake.files import kind_of
 
 FORMATS = "parquet, csv, json"
 

@@ -122,7 +122,7 @@ def test_what_was_delivered_before_is_named(folder: Path) -> None:
         "import signal, sys\n"
         "import fairlead.cli.app as app\n"
         "from fairlead.cli import main\n"
-        "from fairlead.pipeline.deliver import Delivery\n"
+        "from fairlead.pipeline.output.write import Delivery\n"
         "def run(_):\n"
         "    with Delivery('out', overwrite=False) as delivery:\n"
         "        delivery.finish()\n"

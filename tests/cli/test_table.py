@@ -18,7 +18,7 @@ from pyspark.sql import SparkSession
 from tests.cli.test_cli import Desk
 
 from fairlead.errors import UserError
-from fairlead.pipeline.read import read
+from fairlead.pipeline.intake.read import read
 
 LIMITED = 'policy = "nanomsg"\n[[destination]]\nname = "A"\ncapacity = 3\n'
 NO_JSON = "allowed: an object of JSON on one line, in UTF-8; "

@@ -25,12 +25,12 @@ from tests.engines import live
 from fairlead import Balancer, Change, Cluster, dispatch, route
 from fairlead.compiled.router import Plan
 from fairlead.errors import MessageError
-from fairlead.pipeline.accept import accept
-from fairlead.pipeline.blocks import MOST_NESTED
 from fairlead.pipeline.columns import TIME
-from fairlead.pipeline.deliver import Delivery
 from fairlead.pipeline.dispatch import prepare, rejected, run
-from fairlead.pipeline.read import read
+from fairlead.pipeline.intake.read import read
+from fairlead.pipeline.intake.validate import accept
+from fairlead.pipeline.output.write import Delivery
+from fairlead.pipeline.routing.blocks import MOST_NESTED
 from fairlead.summary import Summary
 
 SHOP = Cluster.of(

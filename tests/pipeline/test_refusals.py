@@ -10,7 +10,7 @@ from pyspark.sql import SparkSession
 
 from fairlead import Cluster, dispatch, rejected, route
 from fairlead.errors import MessageError, UserError
-from fairlead.pipeline.read import read
+from fairlead.pipeline.intake.read import read
 
 POOL = Cluster.of("fewest-pending", destination=[{"name": "a"}])
 

@@ -17,8 +17,8 @@ from fairlead.comparison import Queue, Waits
 from fairlead.compiled.router import Plan
 from fairlead.errors import MessageError
 from fairlead.pipeline.columns import BLOCK, SCENARIO
-from fairlead.pipeline.deliver import Delivery
-from fairlead.pipeline.gather import numbered
+from fairlead.pipeline.measure.waits import available, begun_with, groups_of, queues_of, waits_of
+from fairlead.pipeline.output.write import Delivery
 from fairlead.pipeline.replay import (
     Replayed,
     Scale,
@@ -28,7 +28,7 @@ from fairlead.pipeline.replay import (
     simulated,
     together,
 )
-from fairlead.pipeline.waits import available, begun_with, groups_of, queues_of, waits_of
+from fairlead.pipeline.simulate.gather import numbered
 from fairlead.replay.table import replay as in_memory
 
 SECOND = 1_000_000

@@ -2,7 +2,7 @@
 
 Everybody who is given a time reads it here: changes, the live balancer and the agenda, and the
 files of changes and scenarios. Columns of tables are read alike, in `compiled/columns.py` and
-`pipeline/accept.py`.
+`pipeline/intake/validate.py`.
 """
 
 from __future__ import annotations

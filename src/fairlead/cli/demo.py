@@ -54,8 +54,8 @@ def run_demo(out: Path, master: str | None) -> None:
     source = _source()
     _prepare(out, source)
     from fairlead.pipeline import dispatch as pipeline
-    from fairlead.pipeline.deliver import Delivery
-    from fairlead.pipeline.read import read
+    from fairlead.pipeline.intake.read import read
+    from fairlead.pipeline.output.write import Delivery
 
     report.check_installed()
     to = console()
@@ -99,8 +99,8 @@ def _replay(out: Path, spark: SparkSession) -> None:
     """Replay the departures under the weighted policy, in the scenarios of the demo."""
     from fairlead.cli.replay import print_comparison, scenarios, write_page
     from fairlead.pipeline import replay as pipeline
-    from fairlead.pipeline.deliver import Delivery
-    from fairlead.pipeline.read import read
+    from fairlead.pipeline.intake.read import read
+    from fairlead.pipeline.output.write import Delivery
 
     folder = out / REPLAYED
     asked = scenarios([out / "weighted.toml"], out / STORM, out / SCENARIOS, Decimal(1), 0)

@@ -17,7 +17,7 @@ from fairlead.report.words import length
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-    from fairlead.pipeline.diff import Diff
+    from fairlead.pipeline.questions.diff import Diff
 
 GATES: Final = {
     "moved": "both",
@@ -59,15 +59,15 @@ def run_diff(
     places = [each.resolve() for each in (before, after)]
     if out is not None and Path(out).resolve() in [up for p in places for up in (p, *p.parents)]:
         raise UserError(f"--out {out}: found a run that is compared, allowed: another folder")
-    from fairlead.pipeline.deliver import SUMMARY, Delivery
-    from fairlead.pipeline.keep import read_journal
+    from fairlead.pipeline.output.run_folder import read_journal
+    from fairlead.pipeline.output.write import SUMMARY, Delivery
 
     journals = [read_journal(folder) for folder in (before, after)]
 
     delivery = nullcontext() if out is None else Delivery(out, overwrite=overwrite)
     with delivery as made, Stages(3 if out else 2) as stages:
         spark = started(master, stages)
-        from fairlead.pipeline import diff as pipeline
+        from fairlead.pipeline.questions import diff as pipeline
 
         one, other = (
             _decisions(spark, folder, journal)
@@ -89,10 +89,10 @@ def run_diff(
 
 def _decisions(spark: SparkSession, folder: Path, journal: Mapping[str, Any]) -> DataFrame:
     """What a run decided, a row for each message."""
-    from fairlead.pipeline.diff import joined
-    from fairlead.pipeline.keep import clusters_of
-    from fairlead.pipeline.read import read
-    from fairlead.pipeline.waits import last_attempts
+    from fairlead.pipeline.intake.read import read
+    from fairlead.pipeline.measure.waits import last_attempts
+    from fairlead.pipeline.output.run_folder import clusters_of
+    from fairlead.pipeline.questions.diff import joined
 
     options = {"multiLine": "true"} if journal["file_format"] == "csv" else {}
     place = str(folder / "decisions")
@@ -143,7 +143,7 @@ def _print(found: Diff, before: Path, after: Path) -> None:
 
 def _print_waits(before: Path, after: Path) -> None:
     """How long the messages of two scenarios waited, where both folders lie in a replay's."""
-    from fairlead.pipeline.keep import waits_in
+    from fairlead.pipeline.output.run_folder import waits_in
 
     waits = [(str(folder), waits_in(folder)) for folder in (before, after)]
     columns = ("mean", "p50", "p90", "p99", "max")

@@ -13,13 +13,13 @@ from fairlead.cli.show import console, filled, print_table, printable
 from fairlead.cli.spark import started
 from fairlead.cli.table import Table
 from fairlead.config.clusters import load_clusters
-from fairlead.pipeline.changes import load_changes
+from fairlead.pipeline.intake.changes import load_changes
 from fairlead.report.words import date
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from fairlead.pipeline.deliver import Delivery
+    from fairlead.pipeline.output.write import Delivery
     from fairlead.summary import Phase, Summary
 
 MOST_PHASES = 12
@@ -47,8 +47,8 @@ def run_dispatch(
     from fairlead.compiled.needed import check_columns
     from fairlead.compiled.router import Plan
     from fairlead.pipeline.columns import RESERVED
-    from fairlead.pipeline.deliver import Delivery
-    from fairlead.pipeline.read import check_names, reading
+    from fairlead.pipeline.intake.read import check_names, reading
+    from fairlead.pipeline.output.write import Delivery
 
     if command is not None:
         report.check_installed()

@@ -59,7 +59,7 @@ def _goes(decision: Decision) -> str:
 
 def explain_made(folder: Path, message_id: str) -> None:
     """Explain one decision of a run."""
-    from fairlead.pipeline.why import why
+    from fairlead.pipeline.questions.explain import why
 
     out = console()
     found = why(folder, message_id)

@@ -91,7 +91,7 @@ def sparks_line(error: Exception) -> str | None:
 
 def machines_line(error: Exception) -> str | None:
     """What this machine, or another one, has no room for; None for anything else."""
-    from fairlead.pipeline.room import no_room
+    from fairlead.pipeline.output.disk_full import no_room
 
     reason = no_room(error)
     if reason is None:

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from fairlead.comparison import Comparison, Scenario, Waits
     from fairlead.compiled.router import Plan
-    from fairlead.pipeline.deliver import Delivery
+    from fairlead.pipeline.output.write import Delivery
 
 TIMED: Final = ("mean_wait", "p50_wait", "p90_wait", "p99_wait", "max_wait")
 WHOLE_OF: Final = {
@@ -64,8 +64,8 @@ def run_replay(
     asked = scenarios(clusters, changes, scenario_file, *rate_of(scale, seed))
     from fairlead.pipeline import replay as pipeline
     from fairlead.pipeline.columns import RESERVED
-    from fairlead.pipeline.deliver import Delivery
-    from fairlead.pipeline.read import reading
+    from fairlead.pipeline.intake.read import reading
+    from fairlead.pipeline.output.write import Delivery
 
     if command is not None:
         report.check_installed()

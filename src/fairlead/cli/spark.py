@@ -17,7 +17,7 @@ def started(master: str | None, stages: Stages) -> SparkSession:
     with stages("start Spark"), handler_kept():
         from pyspark.accumulators import AccumulatorTCPServer, AccumulatorUnixServer
 
-        from fairlead.pipeline.session import session
+        from fairlead.pipeline.spark.session import session
 
         for each in (AccumulatorTCPServer, AccumulatorUnixServer):
             each.handle_error = _quietly  # type: ignore[assignment]  # mypy counts `self` twice

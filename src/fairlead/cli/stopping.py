@@ -46,7 +46,7 @@ def listen() -> None:
 
 def told(stopped: Stopped) -> int:
     """Say that the command was stopped; returns the status."""
-    deliver = sys.modules.get("fairlead.pipeline.deliver")
+    deliver = sys.modules.get("fairlead.pipeline.output.write")
     delivered = deliver.Delivery.delivered if deliver is not None else []
     what = f"delivered before: {', '.join(map(str, delivered))}" if delivered else NOTHING
     with suppress(OSError):  # the terminal may be what is gone

@@ -48,8 +48,8 @@ class Table(NamedTuple):
 
         `added`: columns that the command adds; `check`: what else is asked of the names.
         """
-        from fairlead.pipeline.files import kind_of, names_in, readable
-        from fairlead.pipeline.read import names_of
+        from fairlead.pipeline.intake.files import kind_of, names_in, readable
+        from fairlead.pipeline.intake.read import names_of
 
         if self.number_rows and "id" in self.columns:
             raise UserError("--number-rows makes the column id; --column id=… would be ignored")
@@ -75,7 +75,7 @@ class Table(NamedTuple):
 
     def read(self, spark: SparkSession) -> DataFrame:
         """The messages. Raises UserError."""
-        from fairlead.pipeline.read import read
+        from fairlead.pipeline.intake.read import read
 
         return read(
             spark,

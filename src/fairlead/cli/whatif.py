@@ -13,7 +13,7 @@ from fairlead.errors import UserError
 from fairlead.report.words import date, length, plural
 
 if TYPE_CHECKING:
-    from fairlead.pipeline.whatif import WhatIf
+    from fairlead.pipeline.questions.whatif import WhatIf
 
 
 def run_whatif(out: Path, group: str, at: str, priority: int, master: str | None) -> None:
@@ -23,18 +23,18 @@ def run_whatif(out: Path, group: str, at: str, priority: int, master: str | None
         raise UserError(f"--at: found {at!r}, allowed: a number of seconds, or a timestamp")
     from fairlead.balance.change import Change
     from fairlead.compiled.router import Plan
-    from fairlead.pipeline.keep import clusters_of, read_journal
+    from fairlead.pipeline.output.run_folder import clusters_of, read_journal
 
     journal = read_journal(out)
     if not journal.get("replay"):
         raise UserError(f"{out}: found a run of dispatch, allowed: a scenario's folder of replay")
     plan = Plan(clusters_of(journal), [Change.at_micros(**each) for each in journal["changes"]])
-    from fairlead.pipeline.whatif import refuse_fifo, what_if
+    from fairlead.pipeline.questions.whatif import refuse_fifo, what_if
 
     refuse_fifo(plan)
     with Stages(2) as stages:
         spark = started(master, stages)
-        from fairlead.pipeline.read import read
+        from fairlead.pipeline.intake.read import read
 
         options = {"multiLine": "true"} if journal["file_format"] == "csv" else {}
         place = str(out / "decisions")

@@ -9,7 +9,6 @@ import logging
 import time
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 
 from pyspark.sql import DataFrame, SparkSession
@@ -22,26 +21,27 @@ from fairlead.balance.message import NO_DESTINATION, SPELLED_ALIKE
 from fairlead.compiled.needed import check_columns
 from fairlead.compiled.router import Plan
 from fairlead.errors import MessageError
-from fairlead.pipeline import keep
-from fairlead.pipeline.accept import accept, refuse_other_units
-from fairlead.pipeline.begin import Progress, begin
-from fairlead.pipeline.blocks import ROWS_A_BLOCK, cut, latest_so_far, sample
 from fairlead.pipeline.columns import REASON, quoted
-from fairlead.pipeline.count import count, count_for_report
-from fairlead.pipeline.count import messages as messages_of
-from fairlead.pipeline.deliver import SUMMARY, Delivery
-from fairlead.pipeline.executors import check_executors
-from fairlead.pipeline.facts import made
-from fairlead.pipeline.measure import Counted, check_nothing_lost, digest, outcomes, phases
-from fairlead.pipeline.read import checked
-from fairlead.pipeline.route import States, in_blocks, needed, route, spelled
-from fairlead.pipeline.survey import (
+from fairlead.pipeline.intake.read import checked
+from fairlead.pipeline.intake.unique import unique
+from fairlead.pipeline.intake.validate import accept, refuse_other_units
+from fairlead.pipeline.measure.counts import count, count_for_report
+from fairlead.pipeline.measure.counts import messages as messages_of
+from fairlead.pipeline.measure.facts import made
+from fairlead.pipeline.measure.tally import Counted, check_nothing_lost, digest, outcomes, phases
+from fairlead.pipeline.output import run_folder
+from fairlead.pipeline.output.write import SUMMARY, Delivery
+from fairlead.pipeline.progress import Progress, quiet
+from fairlead.pipeline.routing.block_states import begin
+from fairlead.pipeline.routing.blocks import ROWS_A_BLOCK, cut, latest_so_far, sample
+from fairlead.pipeline.routing.class_counts import (
     Survey,
     placed,
     survey,
     survey_in_place,
 )
-from fairlead.pipeline.unique import unique
+from fairlead.pipeline.routing.route import States, in_blocks, needed, route, spelled
+from fairlead.pipeline.spark.executors import check_executors
 from fairlead.summary import Summary
 
 log = logging.getLogger("fairlead")
@@ -68,10 +68,6 @@ class Routed:
         ordered = in_blocks(self.rows, found.blocks)
         routed = route(ordered, self.plan, self.states, found.sizes)
         return spelled(routed, self.plan, self.columns)
-
-
-def _quiet(_: str) -> AbstractContextManager[object]:
-    return nullcontext()
 
 
 def dispatch(
@@ -101,7 +97,7 @@ def dispatch(
 
 def left_out(rows: DataFrame, way: str) -> str:
     """How many rows are no messages, and why. `rows`: with REASON; `way`: how to see them."""
-    reasons = keep.rejections(
+    reasons = run_folder.rejections(
         rows.where(F.col(REASON).isNotNull()).select(F.col(REASON).alias("reason"))
     )
     counted = ", ".join(f"{reason}: {n:,}" for reason, n in reasons.items())
@@ -141,7 +137,7 @@ def prepare(
     where: str = "messages",
     rows_a_block: int = ROWS_A_BLOCK,
     as_in_files: bool = False,
-    progress: Progress = _quiet,
+    progress: Progress = quiet,
 ) -> tuple[Routed, DataFrame]:
     """Learn what is needed to route a table; returns it and all rows with their REASON.
 
@@ -209,7 +205,7 @@ def run(
     rows_a_block: int = ROWS_A_BLOCK,
     as_in_files: bool = False,
     command: str | None = None,
-    progress: Progress = _quiet,
+    progress: Progress = quiet,
 ) -> Summary:
     """Dispatch a table into a delivery, which the caller finishes.
 
@@ -235,15 +231,15 @@ def run(
             bad = bad.limit(0)
         delivery.write(bad, "rejected", file_format)
     with progress("measure"):
-        written = keep.load(spark, delivery.path("decisions"), file_format, decisions.schema)
-        reasons = keep.load(spark, delivery.path("rejected"), file_format, bad.schema)
+        written = run_folder.load(spark, delivery.path("decisions"), file_format, decisions.schema)
+        reasons = run_folder.load(spark, delivery.path("rejected"), file_format, bad.schema)
         if command is None:
             counts, facts = count(written, plan), None
         else:
             told = made(where, command)
             counts, facts = count_for_report(written, plan, ready.survey, told)
         decided = messages_of(written, plan, counts)
-        rejections = keep.rejections(reasons) if ready.survey.rejected else {}
+        rejections = run_folder.rejections(reasons) if ready.survey.rejected else {}
     total = ready.survey.accepted + ready.survey.rejected
     ended = outcomes(counts)
     check_nothing_lost(total, sum(decided.values()), sum(rejections.values()))
@@ -260,7 +256,7 @@ def run(
         facts=facts,
         unknown_clusters=unknown_clusters(counts, plan),
     )
-    keep.journal(delivery, ready, file_format)
+    run_folder.journal(delivery, plan, ready.survey.blocks.starts, ready.states, file_format)
     delivery.write_json(SUMMARY, summary.as_plain())
     log.info("dispatched", extra={"read": total, "outcomes": ended})
     return summary

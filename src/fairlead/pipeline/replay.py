@@ -8,7 +8,6 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import nullcontext
 from dataclasses import replace
 from decimal import Decimal
 from itertools import accumulate, chain, count
@@ -25,10 +24,6 @@ from fairlead.comparison import Comparison, Scenario
 from fairlead.compiled.needed import check_columns, mapping, named
 from fairlead.compiled.router import Plan
 from fairlead.errors import MessageError
-from fairlead.pipeline import keep, read
-from fairlead.pipeline.accept import accept, refuse_other_units
-from fairlead.pipeline.begin import Progress
-from fairlead.pipeline.blocks import ROWS_A_BLOCK, cut, sample
 from fairlead.pipeline.columns import (
     BLOCK,
     NUMBER,
@@ -39,18 +34,23 @@ from fairlead.pipeline.columns import (
     looked_up,
     quoted,
 )
-from fairlead.pipeline.deliver import COMPARISON, Delivery
 from fairlead.pipeline.dispatch import left_out
-from fairlead.pipeline.executors import check_executors
-from fairlead.pipeline.facts import changes, made
-from fairlead.pipeline.gather import Gathered, changed, gather, numbered, packed, pieces
-from fairlead.pipeline.measure import check_nothing_lost
-from fairlead.pipeline.read import columns_of, own_columns, renaming
-from fairlead.pipeline.route import CHANGED
-from fairlead.pipeline.scale import scale_rate
-from fairlead.pipeline.tenants import one_tenant
-from fairlead.pipeline.unique import unique
-from fairlead.pipeline.waits import compared
+from fairlead.pipeline.intake import read
+from fairlead.pipeline.intake.read import columns_of, own_columns, renaming
+from fairlead.pipeline.intake.scale import scale_rate
+from fairlead.pipeline.intake.tenants import one_tenant
+from fairlead.pipeline.intake.unique import unique
+from fairlead.pipeline.intake.validate import accept, refuse_other_units
+from fairlead.pipeline.measure.facts import changes, made
+from fairlead.pipeline.measure.tally import check_nothing_lost
+from fairlead.pipeline.measure.waits import compared
+from fairlead.pipeline.output import run_folder
+from fairlead.pipeline.output.write import COMPARISON, Delivery
+from fairlead.pipeline.progress import Progress, quiet
+from fairlead.pipeline.routing.blocks import ROWS_A_BLOCK, cut, sample
+from fairlead.pipeline.routing.route import CHANGED
+from fairlead.pipeline.simulate.gather import Gathered, changed, gather, numbered, packed, pieces
+from fairlead.pipeline.spark.executors import check_executors
 from fairlead.replay.batch import Told, Traits
 from fairlead.replay.heap import NONE
 from fairlead.replay.memory import NEVER
@@ -84,7 +84,7 @@ class Replayed:
         *,
         where: str = "messages",
         rows_a_block: int = ROWS_A_BLOCK,
-        progress: Progress = lambda _: nullcontext(),
+        progress: Progress = quiet,
     ) -> None:
         """`messages`: a table that nothing is to be said against (see `check_names`).
 
@@ -299,7 +299,7 @@ def run(
     file_format: str = "parquet",
     rows_a_block: int = ROWS_A_BLOCK,
     command: str | None = None,
-    progress: Progress = lambda _: nullcontext(),
+    progress: Progress = quiet,
 ) -> Comparison:
     """Replay a table into a delivery, which the caller finishes: a folder for each scenario.
 
@@ -321,7 +321,7 @@ def run(
             decisions = ready.decisions
             delivery.write(decisions, TOGETHER, file_format, by=SCENARIO)
         with progress("measure"):
-            written = keep.load(spark, delivery.path(TOGETHER), file_format, decisions.schema)
+            written = run_folder.load(spark, delivery.path(TOGETHER), file_format, decisions.schema)
             every, period = list(own.values()), gathered.period
             found = compared(list(own), written, every, period, dated=gathered.dated)
         if not any(plan.fans_out for plan in every):
@@ -350,7 +350,7 @@ def run(
         made=None if command is None else made(where, command),
     )
     for name, plan in plans.items():
-        keep.scenario(delivery, folders[name], plan, file_format)
+        run_folder.scenario(delivery, folders[name], plan, file_format)
     delivery.write_json(COMPARISON, result.as_plain())
     log.info("replayed", extra={"read": result.read, "scenarios": list(plans)})
     return result
@@ -374,7 +374,8 @@ def _write_rejected(
     delivery.write(bad if ready.gathered.rejected else bad.limit(0), REJECTED, file_format)
     if not ready.gathered.rejected:
         return {}
-    return keep.rejections(keep.load(spark, delivery.path(REJECTED), file_format, bad.schema))
+    written = run_folder.load(spark, delivery.path(REJECTED), file_format, bad.schema)
+    return run_folder.rejections(written)
 
 
 def folder_names(plans: Mapping[str, Plan]) -> list[str]:

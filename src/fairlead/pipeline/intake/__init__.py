@@ -1,0 +1,1 @@
+"""From files to rows that are messages: read, validate, number, repeat, tell what is no message."""

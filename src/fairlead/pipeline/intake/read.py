@@ -1,0 +1,391 @@
+"""Read: a table of messages from files, its columns mapped by Spark SQL expressions."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from functools import reduce
+from operator import add
+from pathlib import Path
+
+from py4j.protocol import Py4JJavaError
+from pyspark.errors import AnalysisException, ParseException, PySparkException
+from pyspark.sql import Column, DataFrame, DataFrameReader, SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql.types import StringType, StructField, StructType
+
+from fairlead.balance.objects import hint
+from fairlead.balance.objects import kind_of as type_of
+from fairlead.compiled.needed import mapping, named
+from fairlead.errors import MessageError, UserError
+from fairlead.pipeline.columns import CSV, MALFORMED, PREFIX, RESERVED, quoted
+from fairlead.pipeline.intake.files import (
+    ONE_LINE,
+    OTHER_ENCODING,
+    UTF8,
+    Kind,
+    has_plain_folders,
+    kind_of,
+)
+from fairlead.pipeline.intake.read_options import OF_FILES
+from fairlead.pipeline.paths import for_spark, local
+
+__all__ = ["read"]
+
+OPTIONS: Mapping[str, Mapping[str, str]] = {
+    # A folder's files that order their columns otherwise are refused, not misread.
+    "csv": {**CSV, "enforceSchema": "false"},
+    "json": {"primitivesAsString": "true", "columnNameOfCorruptRecord": MALFORMED},
+    # A column that only some files have is not to be lost.
+    "parquet": {"mergeSchema": "true"},
+    "orc": {"mergeSchema": "true"},
+    "text": {},
+}
+ROW_DIGITS = 10
+"""Row numbers are padded, so that ids of one file sort in the file's order."""
+IDENTITY = "id"
+LONGEST_SHOWN = 60
+NO_CHARACTER = "\ufffd"
+"""What Spark makes of bytes that are no UTF-8."""
+SEPARATORS = {";": ";", "\t": r"\t", "|": "|"}
+"""What else may stand between cells, as Spark's option is told."""
+UNREADABLE = "FAILED_READ_FILE"
+"""What Spark calls a file that it cannot read to its end."""
+JAVA = re.compile(r"^(?:[a-z][\w]*\.)+[\w$]+: ")
+"""The class of an error from Java."""
+TWICE = "COLUMN_ALREADY_EXISTS"
+CREATED = ("pandas.DataFrame", "pyarrow.Table", "list")
+"""What Spark makes a DataFrame of."""
+
+
+def read(
+    spark: SparkSession,
+    path: str,
+    *,
+    input_format: str | None = None,
+    columns: Mapping[str, str] | None = None,
+    drop: Sequence[str] = (),
+    number_rows: bool = False,
+    options: Mapping[str, str] | None = None,
+) -> DataFrame:
+    """The messages in a file or a folder of files, as a DataFrame.
+
+    `input_format`: what the path's ending does not say (`csv`, `json`, `parquet`, `text`, `orc`).
+    `columns`: name → Spark SQL expression over the file's columns. `drop`: columns to leave out.
+    `number_rows`: `id` is the file's name (below the folder) and the row's number in it, from 1.
+    `options`: of Spark's reader. There is a column MALFORMED, too, where lines can be no rows.
+    Raises UserError naming the file and what is wrong with it.
+    """
+    table = _loaded(spark, path, kind_of(path, input_format, options or {}))
+    names = own_columns(table)
+    mapped = dict(columns or {})
+    names_of(names, path, columns=mapped, drop=drop, number_rows=number_rows)
+    numbered = _numbered(spark, table, path) if number_rows else None
+    table = table if numbered is None else numbered
+    # The table's own id is gone already where rows are numbered.
+    dropped = [name for name in drop if not (number_rows and name == IDENTITY)]
+    return _mapped(table, path, mapped, dropped)
+
+
+def names_of(
+    names: Sequence[str],
+    path: str,
+    *,
+    columns: Mapping[str, str],
+    drop: Sequence[str],
+    number_rows: bool,
+) -> list[str]:
+    """What `read` makes of a table's names. Raises UserError for what it cannot do with them."""
+    if number_rows and IDENTITY in names and IDENTITY not in drop:
+        line = "makes the column id, found one in the table; leave it out, or"
+        raise UserError(
+            f"{path}: number_rows {line} drop id to lose the table's own",
+            f"{path}: --number-rows {line} --drop id to lose the table's own",
+        )
+    for name in drop:
+        if name not in names:
+            line = f"drop: found {name!r}, allowed: {named(names)}{hint(name, names)}"
+            raise UserError(f"{path}: {line}", f"{path}: --{line}")
+    return [*_kept(names, columns, drop), *([IDENTITY] if number_rows else []), *columns]
+
+
+def _kept(names: Sequence[str], columns: Mapping[str, str], drop: Sequence[str]) -> list[str]:
+    """The table's own columns that stay. Spark does not tell upper from lower case in names."""
+    made = {name.lower() for name in columns}
+    return [name for name in names if name.lower() not in made and name not in drop]
+
+
+def _loaded(spark: SparkSession, path: str, kind: Kind) -> DataFrame:
+    """What the files hold, as they are; with MALFORMED where lines can be no rows."""
+    said = _options(path, kind)
+
+    def reader() -> DataFrameReader:
+        return spark.read.format(kind.format).options(**said)
+
+    try:
+        table = reader().load(for_spark(path))
+        names = table.columns
+    except (PySparkException, Py4JJavaError) as error:
+        raise UserError(f"{path}: not a table of format {kind.format}: {_why(error)}") from None
+    if not names:
+        raise UserError(f"{path}: not a table: found no columns")
+    if names == [MALFORMED]:
+        raise UserError(
+            f"{path}: not a table of format {kind.format}: found no row in it; {ONE_LINE}"
+        )
+    if kind.format == "csv":
+        _check_header(reader(), table, path)
+        other = kind.encoding == UTF8 and _holds_other_bytes(spark, path, said)
+        return _with_malformed(reader(), table, path, other_bytes=other)
+    if kind.format == "text":
+        return _lines(table, kind)
+    return _json(table) if MALFORMED in names else table
+
+
+def _options(path: str, kind: Kind) -> dict[str, str]:
+    said = {**OPTIONS.get(kind.format, {}), **kind.options}
+    if has_plain_folders(path):
+        said.setdefault("recursiveFileLookup", "true")
+    if kind.encoding != UTF8 and not {"multiLine", "lineSep"} & said.keys():
+        if kind.format == "json":
+            said["lineSep"] = "\n"
+        elif kind.encoding.startswith(("UTF-16", "UTF-32")):
+            # Spark looks for the ends of lines among bytes, of which there are two or four then.
+            said["multiLine"] = "true"
+    return said
+
+
+def _check_header(reader: DataFrameReader, table: DataFrame, path: str) -> None:
+    """Refuse columns of one name, to which Spark has added their places: id0 and id2."""
+    bases = [name.removesuffix(str(k)) for k, name in enumerate(table.columns)]
+    placed = Counter(
+        base.lower() for base, name in zip(bases, table.columns, strict=True) if base != name
+    )
+    if not any(times > 1 for times in placed.values()):
+        return
+    # The names may as well be the file's own: only its first row can tell.
+    first = reader.options(header="false").load(for_spark(path)).first()
+    found = Counter(str(cell).lower() for cell in first or ())
+    for base in bases:
+        if placed[base.lower()] > 1 and found[base.lower()] > 1:
+            raise MessageError(
+                f"{path}: column {base!r}: found {found[base.lower()]} times in the header, "
+                "allowed: once (upper and lower case are alike)"
+            )
+
+
+def _with_malformed(
+    reader: DataFrameReader, table: DataFrame, path: str, *, other_bytes: bool
+) -> DataFrame:
+    """The table with MALFORMED; Spark tells of such rows only where the schema has a place."""
+    schema = StructType([*table.schema.fields, StructField(MALFORMED, StringType())])
+    # With pruning, cells would be counted among the columns that a query happens to need.
+    options = {"columnNameOfCorruptRecord": MALFORMED, "columnPruning": "false"}
+    found = reader.options(**options).schema(schema).load(for_spark(path))
+    # Always true, but Spark refuses a query that looks at nothing but the place.
+    seen = F.length(F.coalesce(quoted(table.columns[0]).cast("string"), F.lit(""))) >= 0
+    row = F.when(seen, F.col(MALFORMED))
+    quotes = F.length(row) - F.length(F.replace(row, F.lit('"'), F.lit("")))
+    cut = "a part of a quoted text with a line break, allowed: with the option multiLine=true"
+    reasons = [
+        F.when(quotes % 2 == 1, _found("row", row, cut)),
+        F.when(row.isNotNull(), _found("row", row, "allowed: a cell for each column")),
+    ]
+    if other_bytes:
+        reasons += [_in_utf8(name) for name in table.columns]
+    return found.withColumn(MALFORMED, F.coalesce(*reasons))
+
+
+def _holds_other_bytes(spark: SparkSession, path: str, options: Mapping[str, str]) -> bool:
+    """Whether files hold bytes that are no UTF-8, of which a table of CSV tells nothing."""
+    which = {name: value for name, value in options.items() if name in OF_FILES}
+    lines = spark.read.format("text").options(**which).load(for_spark(path))
+    return bool(lines.agg(F.bool_or(~F.is_valid_utf8("value"))).collect()[0][0])
+
+
+def _in_utf8(name: str) -> Column:
+    """Why a row is none if Spark could not read one of its cells; else null."""
+    cell = quoted(name).cast("string")
+    return F.when(
+        F.contains(cell, F.lit(NO_CHARACTER)),
+        _found(name, cell, f"allowed: text in UTF-8; {OTHER_ENCODING}"),
+    )
+
+
+def _lines(table: DataFrame, kind: Kind) -> DataFrame:
+    """Lines of text; Spark takes them as they are, whatever the encoding."""
+    (name,) = table.columns[:1]
+    if kind.encoding != UTF8:
+        return table.withColumn(name, F.decode(quoted(name).cast("binary"), kind.encoding))
+    shown = F.make_valid_utf8(name)
+    bad = F.when(
+        ~F.is_valid_utf8(name), _found(name, shown, f"allowed: text in UTF-8; {OTHER_ENCODING}")
+    )
+    return table.withColumn(MALFORMED, bad)
+
+
+def _json(table: DataFrame) -> DataFrame:
+    """The table with the reason where a line is no object."""
+    row = F.col(MALFORMED)
+    # Spark looks for faults only in what a query needs; every query is to find the same ones.
+    asked = [quoted(name).isNull().cast("int") for name in own_columns(table)]
+    seen = F.when(reduce(add, asked) >= 0, row)
+    allowed = f"allowed: an object of JSON on one line, in UTF-8; {ONE_LINE}"
+    return table.withColumn(
+        MALFORMED, F.when(seen.isNotNull(), _found("row", F.make_valid_utf8(seen), allowed))
+    )
+
+
+def _found(name: str, found: Column, allowed: str) -> Column:
+    shown = F.substring(found, 1, LONGEST_SHOWN)
+    return F.concat(F.lit(f"{name}: found '"), shown, F.lit(f"', {allowed}"))
+
+
+def _mapped(
+    table: DataFrame, path: str, columns: Mapping[str, str], drop: Sequence[str]
+) -> DataFrame:
+    kept = [quoted(name) for name in _kept(table.columns, columns, drop)]
+    try:
+        mapped = [F.expr(expression).alias(name) for name, expression in columns.items()]
+        found = table.select(*kept, *mapped)
+        return found if own_columns(found) else table
+    except (AnalysisException, ParseException) as error:
+        spelled = ", ".join(f"{name}={expression}" for name, expression in columns.items())
+        line = f"{spelled}: {_why(error)}; the table has: {named(own_columns(table))}"
+        raise UserError(f"{path}: columns: {line}", f"{path}: --column {line}") from None
+
+
+def own_columns(table: DataFrame) -> list[str]:
+    """The columns that are the table's own."""
+    return [name for name in table.columns if name != MALFORMED]
+
+
+def columns_of(messages: object, where: str) -> list[str]:
+    """The columns of what should be a DataFrame. Raises MessageError."""
+    if not isinstance(messages, DataFrame):
+        kind = type_of(messages)
+        made = "; fairlead.session().createDataFrame makes one of it" if kind in CREATED else ""
+        raise MessageError(f"{where}: found a {kind}, allowed: a DataFrame of Spark{made}")
+    return own_columns(messages)
+
+
+def checked(messages: DataFrame, where: str) -> list[str]:
+    """The columns of a table; refused without id or time, or with what the decisions need."""
+    names = columns_of(messages, where)
+    check_names(names, where)
+    return names
+
+
+def check_names(names: Sequence[str], where: str) -> None:
+    """The same of names. Raises MessageError."""
+    for name in ("id", "time"):
+        if name not in names:
+            line = f"{where}: no column {name!r}, found: {named(names)}{hint(name, names)}"
+            raise MessageError(line, mapping(line, name) + _instead(name, names))
+    folded = Counter(name.lower() for name in names)
+    for name in names:
+        if folded[name.lower()] > 1:
+            line = (
+                f"{where}: column {name!r}: found another that differs only in upper and lower "
+                "case, allowed: one"
+            )
+            raise MessageError(line, f"{line}; --drop the other")
+        # Spark does not tell upper from lower case in names.
+        if name.lower() in RESERVED or name.lower().startswith(PREFIX):
+            line = f"{where}: column {name!r} is what the decisions add; rename it"
+            raise MessageError(line, renaming(line, name))
+
+
+def renaming(line: str, name: str) -> str:
+    """A line about a column that must be called otherwise, as the command line says it."""
+    return f"{line} with --column new_{name}={name} --drop {name}"
+
+
+def _instead(name: str, names: Sequence[str]) -> str:
+    """How else the column could be had, by what the table has instead."""
+    if len(names) == 1:
+        for mark, told in SEPARATORS.items():
+            if mark in names[0]:
+                return f"; or is it {told} that is between cells: --read-option 'sep={told}'"
+    other = [each for each in names if each.lower() == name]
+    if other:
+        return f", here --column {name}={other[0]}"
+    return ", or use --number-rows" if name == IDENTITY else ""
+
+
+def _numbered(spark: SparkSession, table: DataFrame, path: str) -> DataFrame:
+    """The table with `id` from each row's file and its number there.
+
+    Rows of one piece of a file come in the file's order, so a row's number is that of the piece's
+    first row plus its distance from it; the pieces' sizes are counted once.
+    """
+    place = [
+        F.col("_metadata.file_path").alias(PREFIX + "file"),
+        F.col("_metadata.file_block_start").alias(PREFIX + "piece"),
+        F.monotonically_increasing_id().alias(PREFIX + "row"),
+    ]
+    placed = table.select("*", *place)
+    pieces = (
+        placed.groupBy(PREFIX + "file", PREFIX + "piece")
+        .agg(F.min(PREFIX + "row").alias("first"), F.count(F.lit(1)).alias("n"))
+        .orderBy(PREFIX + "file", PREFIX + "piece")
+        .collect()
+    )
+    names = _relative([row[0] for row in pieces], path)
+    rows = []
+    before: dict[str, int] = {}
+    for name, row in zip(names, pieces, strict=True):
+        start = before.get(name, 0)
+        before[name] = start + row["n"]
+        rows.append((row[0], row[1], name, start + 1 - row["first"]))
+    if not rows:
+        return table.select("*", F.lit("").alias(IDENTITY))
+    offsets = spark.createDataFrame(
+        rows, f"{PREFIX}file string, {PREFIX}piece long, {PREFIX}name string, {PREFIX}shift long"
+    )
+    number = F.lpad(
+        (F.col(PREFIX + "row") + F.col(PREFIX + "shift")).cast("string"), ROW_DIGITS, "0"
+    )
+    joined = placed.join(F.broadcast(offsets), [PREFIX + "file", PREFIX + "piece"])
+    own = [quoted(name) for name in table.columns if name != IDENTITY]
+    return joined.select(F.concat(F.col(PREFIX + "name"), F.lit(":"), number).alias(IDENTITY), *own)
+
+
+def _relative(files: Sequence[str], path: str) -> list[str]:
+    """Each file's name below the folder that was read."""
+    root = local(path)
+    found = []
+    for file in files:
+        place = local(file) or Path(file)
+        inside = root is not None and root.is_dir() and place.is_relative_to(root.resolve())
+        found.append(str(place.relative_to(root.resolve())) if root and inside else place.name)
+    return found
+
+
+@contextmanager
+def reading() -> Iterator[None]:
+    """Name the file that Spark could not read to its end. Raises UserError."""
+    try:
+        yield
+    except (PySparkException, Py4JJavaError) as error:
+        told = str(error)
+        if UNREADABLE not in told:
+            raise
+        file = told.partition("while reading file ")[2].split()[0].rstrip(".")
+        raise UserError(f"{local(file) or file}: cannot be read: {_why(error)}") from None
+
+
+def _why(error: Exception) -> str:
+    """Why Spark refuses, in one line: what is at the bottom of it, without names of Java's."""
+    if isinstance(error, PySparkException) and error.getCondition() == TWICE:
+        name = (error.getMessageParameters() or {}).get("columnName", "")
+        return f"column {name}: found twice, allowed: once (upper and lower case are alike)"
+    lines = [line for line in str(error).strip().splitlines() if not line.startswith("\tat ")]
+    causes = [line for line in lines if line.startswith("Caused by: ")]
+    # Of an error from Java the first line only says where Python called it.
+    first = lines[1] if isinstance(error, Py4JJavaError) and len(lines) > 1 else lines[0]
+    line = causes[-1].removeprefix("Caused by: ") if causes else first.removeprefix(": ")
+    line = JAVA.sub("", line)
+    return line.split("] ", 1)[-1].split(" SQLSTATE")[0].rstrip(". ")

@@ -1,0 +1,1 @@
+"""From what was written to numbers: nothing lost, outcomes, shares, waits, over time."""

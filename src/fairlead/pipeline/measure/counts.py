@@ -1,0 +1,90 @@
+"""Count: one aggregation over what was written, put together as the summary and a report ask."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from fairlead.compiled.router import Plan
+from fairlead.pipeline.columns import TIME
+from fairlead.pipeline.intake.validate import accept, text
+from fairlead.pipeline.measure import bins, facts, tally
+from fairlead.pipeline.measure.levels import levels
+from fairlead.pipeline.measure.over_time import BIN, CLOSE, busiest, over_time
+from fairlead.pipeline.measure.tally import Counted, counted, finest
+from fairlead.pipeline.routing.blocks import version
+from fairlead.pipeline.routing.class_counts import Survey
+from fairlead.summary import Facts, Made, OverTime, Period
+
+
+def count(written: DataFrame, plan: Plan) -> list[Counted]:
+    """The decisions that were written, counted."""
+    return counted(_by_all(written, plan))
+
+
+def messages(written: DataFrame, plan: Plan, counts: Iterable[Counted]) -> dict[int, int]:
+    """How many messages were decided, by version."""
+    if not plan.fans_out:
+        return tally.rows(counts)
+    return tally.messages(accept(written, plan), plan, version(plan.times, TIME))
+
+
+def count_for_report(
+    written: DataFrame, plan: Plan, survey: Survey, made: Made
+) -> tuple[list[Counted], Facts]:
+    """The same, and what a report tells; the rows are read once more only for their groups.
+
+    Bins without any decision, such as around changes in a quiet time, are left out.
+    """
+    whole = bins.over(*survey.period) if survey.period else None
+    close = bins.around(plan.times, whole) if whole else None
+    columns = {BIN: whole, CLOSE: close}
+    also = [each.column(TIME).alias(name) for name, each in columns.items() if each]
+    counts = _by_all(written, plan, *also).persist()
+    try:
+        found = counted(counts)
+        top, on = busiest(found, plan), levels(plan, found)
+        seen: dict[str, OverTime] = {
+            name: over_time(counts, name, each, top, on, plan)
+            for name, each in columns.items()
+            if each
+        }
+        seen = {name: each for name, each in seen.items() if each.outcomes}
+    finally:
+        counts.unpersist()
+    return found, Facts(
+        made=made,
+        period=Period(*survey.period) if survey.period else None,
+        over_time=seen.get(BIN),
+        around_changes=seen.get(CLOSE),
+        changes=facts.changes(plan.changes),
+        streams=facts.streams(plan, survey),
+        groups=facts.groups(written, plan),
+        policies=facts.policies(plan),
+    )
+
+
+def _by_all(written: DataFrame, plan: Plan, *also: Column) -> DataFrame:
+    only = plan.clusters[0].name if len(plan.clusters) == 1 else ""
+    named = text(written, "cluster")
+    cluster = F.when(named == "", F.lit(only)).otherwise(named)
+    at = version(plan.times, TIME)
+    return finest(accept(written, plan), cluster, _subject(written, cluster, plan), at, *also)
+
+
+def _subject(written: DataFrame, cluster: Column, plan: Plan) -> Column:
+    """What each row's destination belongs to; null where there is none, or it is in no subject.
+
+    So there are no more of them than destinations, whatever subjects messages name.
+    """
+    subjects = {name: each.subjects for name, each in plan.policies.items() if each.subjects}
+    if not subjects:
+        return F.lit(None).cast("string")
+    given = found = text(written, "subject")
+    only = {name: each[0] for name, each in subjects.items() if len(each) == 1}
+    if only:
+        filled = F.create_map(*(F.lit(part) for pair in only.items() for part in pair))
+        found = F.when(given != "", given).otherwise(F.try_element_at(filled, cluster))
+    return F.when(F.col("destination").isNotNull() & cluster.isin(list(subjects)), found)

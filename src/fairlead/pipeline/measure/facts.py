@@ -1,0 +1,100 @@
+"""Facts: what a report tells of a run beyond the summary's counts, as plain data."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Sequence
+from importlib.metadata import version
+from itertools import groupby
+from typing import Final
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from fairlead.balance.change import Change
+from fairlead.balance.in_words import InWords, in_words
+from fairlead.compiled.router import NO_STREAM, Plan
+from fairlead.pipeline.intake.validate import text
+from fairlead.pipeline.routing.class_counts import Survey
+from fairlead.summary import Changes, Groups, Made, Policies, Step, Stream, Streams
+
+MOST_STREAMS: Final = 20
+MOST_STEPS: Final = 50
+MOST_CHANGES: Final = 8
+MOST_CLUSTERS: Final = 20
+MOST_DESTINATIONS: Final = 50
+GROUP: Final = "group"
+
+
+def made(messages: str, command: str) -> Made:
+    """What this process is."""
+    python = ".".join(map(str, sys.version_info[:3]))
+    return Made(messages, command, version("fairlead"), version("pyspark"), python)
+
+
+def changes(made: Iterable[Change]) -> Changes:
+    """What was changed, by its time, in words."""
+    in_order = sorted(made, key=lambda change: change.micros)
+    found = []
+    for time, together in groupby(in_order, key=lambda change: change.micros):
+        told = [_told(change) for change in together]
+        found.append(Step(time, told[:MOST_CHANGES], max(0, len(told) - MOST_CHANGES)))
+    return Changes(len(in_order), len(found), found[:MOST_STEPS])
+
+
+def _told(change: Change) -> str:
+    value = "" if change.value is None else f" → {_shown(change.value)}"
+    return f"{change.target} {change.attribute}{value}"
+
+
+def _shown(value: object) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def streams(plan: Plan, survey: Survey) -> Streams:
+    """The busiest streams; the survey has counted them already."""
+    totals: dict[int, int] = {}
+    for versions in survey.counts.values():
+        for codes in versions.values():
+            for code, n in codes.items():
+                place = plan.stream_of[code]
+                totals[place] = totals.get(place, 0) + n
+    totals.pop(NO_STREAM, None)
+    found = [
+        Stream("/".join(part for part in plan.streams[place] if part), n)
+        for place, n in totals.items()
+    ]
+    found.sort(key=lambda stream: (-stream.messages, stream.name))
+    return Streams(len(found), found[:MOST_STREAMS])
+
+
+def groups(written: DataFrame, plan: Plan) -> Groups | None:
+    """Whether groups stayed together, in one aggregation; None where the table has no groups.
+
+    Where a message goes to several destinations, so does every group: such clusters are left out.
+    """
+    together = [name for name, policy in plan.policies.items() if not policy.fans_out]
+    if GROUP not in written.columns or not together:
+        return None
+    routed = written.where((text(written, GROUP) != "") & F.col("destination").isNotNull())
+    if plan.fans_out:
+        routed = routed.where(text(routed, "cluster").isin(together))
+    each = routed.groupBy(text(routed, "cluster"), text(routed, GROUP)).agg(
+        (F.min("destination") != F.max("destination")).alias("spread")
+    )
+    row = each.agg(F.count(F.lit(1)).alias("number"), F.count_if("spread").alias("spread"))
+    return Groups(**row.collect()[0].asDict())
+
+
+def policies(plan: Plan) -> Policies:
+    """What the cluster files mean."""
+    shown: Sequence[InWords] = [in_words(each) for each in plan.clusters[:MOST_CLUSTERS]]
+    return Policies(
+        len(plan.clusters),
+        [_cut(each) for each in shown],
+        [len(each.destinations) for each in shown],
+    )
+
+
+def _cut(words: InWords) -> InWords:
+    return InWords(**{**vars(words), "destinations": words.destinations[:MOST_DESTINATIONS]})

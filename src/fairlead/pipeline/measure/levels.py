@@ -1,0 +1,85 @@
+"""Levels: which priority a destination had when it got a message."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any, Final, NamedTuple
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from fairlead.balance.objects import Ref
+from fairlead.balance.policies.destinations import KIND
+from fairlead.balance.policy import Policy
+from fairlead.compiled.router import Plan
+from fairlead.pipeline.columns import PREFIX
+from fairlead.pipeline.measure.tally import Counted
+
+MOST_CLUSTERS: Final = 6
+"""Clusters whose levels are told."""
+OWNER: Final = PREFIX + "owner"
+"""The number of the cluster in the plan."""
+LEVEL: Final = PREFIX + "level"
+"""The priority."""
+
+
+class Level(NamedTuple):
+    """The priority of a destination, from one version to another (inclusive)."""
+
+    cluster: str
+    destination: str
+    since: int
+    until: int
+    owner: int
+    priority: int
+
+
+def levels(plan: Plan, counts: Iterable[Counted]) -> list[Level]:
+    """All priorities of the clusters that have more than one, of those with the most messages."""
+    of: dict[str, list[Level]] = {}
+    for level in _every(plan):
+        of.setdefault(level.cluster, []).append(level)
+    several = [name for name, own in of.items() if len({level.priority for level in own}) > 1]
+    messages = dict.fromkeys(several, 0)
+    for each in counts:
+        if each.cluster in messages:
+            messages[each.cluster] += each.messages
+    most = sorted(several, key=lambda name: -messages[name])[:MOST_CLUSTERS]
+    return [level for name in most for level in of[name]]
+
+
+def _every(plan: Plan) -> Iterable[Level]:
+    found: dict[tuple[str, str, int], Level] = {}
+    latest: dict[tuple[str, str], Level] = {}
+    owners = {cluster.name: k for k, cluster in enumerate(plan.clusters)}
+    for version, policies in plan.versions():
+        for cluster, policy in policies.items():
+            for name, priority in _priorities(policy):
+                before = latest.get((cluster, name))
+                kept = before is not None and before.priority == priority
+                since = before.since if before and kept else version
+                level = Level(cluster, name, since, version, owners[cluster], priority)
+                found[cluster, name, since] = latest[cluster, name] = level
+    return found.values()
+
+
+def _priorities(policy: Policy[Any, Any, Any]) -> Iterable[tuple[str, int]]:
+    kind = policy.kinds.get(KIND)
+    if kind is None or "priority" not in kind.__struct_fields__:
+        return
+    for name in policy.members:
+        yield name, policy.objects[Ref(KIND, name)].priority
+
+
+def leveled(finest: DataFrame, levels: Sequence[Level]) -> DataFrame:
+    """The counts with OWNER and LEVEL, null where levels are not told."""
+    if not levels:
+        return finest.withColumns({OWNER: F.lit(None), LEVEL: F.lit(None)})
+    one, other, since, until = (PREFIX + name for name in ("cluster", "name", "since", "until"))
+    table = finest.sparkSession.createDataFrame(
+        list(levels),
+        f"{one} string, {other} string, {since} int, {until} int, {OWNER} int, {LEVEL} int",
+    )
+    same = (F.col("cluster") == F.col(one)) & (F.col("destination") == F.col(other))
+    then = F.col("version").between(F.col(since), F.col(until))
+    return finest.join(F.broadcast(table), same & then, "left")

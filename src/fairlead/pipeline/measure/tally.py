@@ -1,0 +1,162 @@
+"""Measure: count what was written, by reading it again, and hold it against what came in."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from fairlead.balance.message import DECISION
+from fairlead.balance.policy import Policy
+from fairlead.compiled.router import Plan
+from fairlead.errors import FairleadError
+from fairlead.pipeline.intake.validate import text
+from fairlead.summary import Phase, Share
+
+MASK: Final = (1 << 64) - 1
+
+Place = tuple[str | None, str | None]
+"""Subject and name of a destination inside its cluster."""
+
+
+@dataclass(frozen=True)
+class Counted:
+    """Decisions of one outcome on one destination, between two changes."""
+
+    version: int
+    cluster: str
+    subject: str | None
+    """What the destination belongs to, where destinations belong to subjects."""
+    destination: str | None
+    outcome: str
+    messages: int
+    xor: int
+    sum: int
+    """`xor` and `sum` of the rows' hashes, whatever their order."""
+
+
+def finest(
+    written: DataFrame, cluster: Column, subject: Column, at: Column, *also: Column
+) -> DataFrame:
+    """Count decisions as they were written, by all that is asked of them afterwards.
+
+    `cluster`, `at`: name and version of each; `subject`: what its destination belongs to; `also`:
+    what else tells the counts apart.
+    """
+    row = F.xxhash64(F.col("id").cast("string"), *DECISION)
+    return written.groupBy(
+        at.alias("version"),
+        cluster.alias("cluster"),
+        subject.alias("subject"),
+        "destination",
+        "outcome",
+        *also,
+    ).agg(
+        F.count(F.lit(1)).alias("messages"),
+        F.bit_xor(row).alias("xor"),
+        F.sum(F.shiftrightunsigned(row, 33)).alias("sum"),
+    )
+
+
+def counted(counts: DataFrame) -> list[Counted]:
+    """The finest counts, put together where only what `also` was differs."""
+    rows = (
+        counts.groupBy("version", "cluster", "subject", "destination", "outcome")
+        .agg(
+            F.sum("messages").alias("messages"),
+            F.bit_xor("xor").alias("xor"),
+            F.sum("sum").alias("sum"),
+        )
+        .collect()
+    )
+    return [Counted(**row.asDict()) for row in rows]
+
+
+def messages(written: DataFrame, plan: Plan, at: Column) -> dict[int, int]:
+    """How many messages the decisions are of, by version (`at`), where some have several rows.
+
+    Only a cluster that fans out writes several rows for a message. There the texts of the stream's
+    columns tell its streams apart, so that with its sequence each message is counted once; what
+    tells the streams of the other clusters apart need not stand in the table.
+    """
+    stream = [text(written, name) for name in ("cluster", *plan.streamed)]
+    several = text(written, "cluster").isin(plan.fanning) & F.col("sequence").isNotNull()
+    rows = written.groupBy(at.alias("version")).agg(
+        F.count_distinct(F.when(several, F.struct(*stream, "sequence"))).alias("several"),
+        F.count_if(~several).alias("single"),
+    )
+    return {row["version"]: row["several"] + row["single"] for row in rows.collect()}
+
+
+def rows(counts: Iterable[Counted]) -> dict[int, int]:
+    """Rows of decisions by version."""
+    found: dict[int, int] = {}
+    for each in counts:
+        found[each.version] = found.get(each.version, 0) + each.messages
+    return found
+
+
+def digest(counts: Iterable[Counted]) -> str:
+    """One word for the decisions, the same however they were partitioned."""
+    xor = total = 0
+    for each in counts:
+        xor ^= each.xor
+        total += each.sum
+    return f"{xor & MASK:016x}{total & MASK:016x}"
+
+
+def outcomes(counts: Iterable[Counted]) -> dict[str, int]:
+    """Rows by outcome."""
+    found: dict[str, int] = {}
+    for each in sorted(counts, key=lambda each: each.outcome):
+        found[each.outcome] = found.get(each.outcome, 0) + each.messages
+    return found
+
+
+def phases(plan: Plan, counts: Sequence[Counted], messages: Mapping[int, int]) -> list[Phase]:
+    """Shares between each two changes; `messages`: how many, by version."""
+    got: dict[tuple[int, str], dict[Place, int]] = {}
+    for each in counts:
+        here = got.setdefault((each.version, each.cluster), {})
+        place = (each.subject, each.destination)
+        here[place] = here.get(place, 0) + each.messages
+    found = []
+    times, written = plan.times, rows(counts)
+    changed = {change.micros for change in plan.changes}
+    for at, policies in plan.versions():
+        shares = [
+            share
+            for name, policy in policies.items()
+            for share in _shares(name, policy, got.get((at, name), {}))
+        ]
+        since = times[at - 1] if at else None
+        follows = since is not None and since not in changed
+        found.append(Phase(since, follows, messages.get(at, 0), written.get(at, 0), shares))
+    return found
+
+
+def _shares(
+    cluster: str, policy: Policy[Any, Any, Any], counts: Mapping[Place, int]
+) -> list[Share]:
+    weights, expected = policy.weights(), policy.expected()
+    routed = sum(n for (_, destination), n in counts.items() if destination is not None)
+    shares = []
+    for member in policy.destinations():
+        subject, name = policy.subject(member), policy.members[member]
+        got = counts.get((subject, name), 0)
+        weight = weights.get(name)
+        if got or weight:
+            part = got / routed if routed else 0.0
+            shares.append(Share(cluster, subject, name, weight, expected.get(name), got, part))
+    return shares
+
+
+def check_nothing_lost(read: int, decided: int, rejected: int) -> None:
+    """Every row that came in went out once. Raises FairleadError, which is a fault of ours."""
+    if read != decided + rejected:
+        raise FairleadError(
+            f"rows in: {read}, but decided: {decided}, rejected: {rejected}; nothing was delivered"
+        )

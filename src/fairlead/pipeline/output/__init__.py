@@ -1,0 +1,1 @@
+"""From decisions to a folder that is whole or not there."""

@@ -1,0 +1,139 @@
+"""Keep: what a later question about a delivery needs, and reading a delivery again."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql.types import ArrayType, MapType, StringType, StructField, StructType
+
+from fairlead.balance.cluster import Cluster
+from fairlead.balance.objects import listed
+from fairlead.comparison import Waits, of_plain
+from fairlead.compiled.router import Plan
+from fairlead.errors import UserError
+from fairlead.pipeline.output.write import COMPARISON, OPTIONS, Delivery
+
+JOURNAL = "journal.json"
+FORMAT = 1
+NEEDED = {"file_format", "clusters", "changes"}
+MOST_NAMED = 3
+
+
+def load(spark: SparkSession, path: str, file_format: str, schema: StructType) -> DataFrame:
+    """A written table, with the columns that it was written with."""
+    nested = ArrayType | MapType | StructType
+    flat = StructType(
+        [
+            StructField(each.name, StringType())
+            if file_format == "csv" and isinstance(each.dataType, nested)
+            else each
+            for each in schema.fields
+        ]
+    )
+    options: Mapping[str, str] = OPTIONS[file_format]
+    if file_format == "csv":
+        options = {**options, "multiLine": "true"}
+    return spark.read.schema(flat).format(file_format).options(**options).load(path)
+
+
+def read_journal(folder: Path) -> dict[str, Any]:
+    """What a run of dispatch, or a scenario of a replay, was made with.
+
+    Raises UserError where the folder is none of either.
+    """
+    try:
+        written = (folder / JOURNAL).read_bytes()
+    except (FileNotFoundError, NotADirectoryError):
+        inside = scenarios_in(folder)
+        if inside:
+            named = listed([repr(str(each)) for each in inside], MOST_NAMED)
+            raise UserError(
+                f"{folder}: found a whole replay, allowed: one of its scenarios: {named}"
+            ) from None
+        raise UserError(
+            f"{folder}: not a folder that dispatch or replay wrote (it has no {JOURNAL})"
+        ) from None
+    try:
+        found: object = json.loads(written)
+    except ValueError:
+        found = None
+    if not isinstance(found, dict) or found.get("format") != FORMAT or not found.keys() >= NEEDED:
+        raise UserError(
+            f"{folder / JOURNAL}: found what this version did not write, or not whole, allowed: "
+            "as dispatch and replay write it; run them again"
+        )
+    return found
+
+
+def scenarios_in(folder: Path) -> list[Path]:
+    """The folders of a replay's scenarios; none where it is no replay's folder."""
+    if not (folder / COMPARISON).exists():
+        return []
+    return sorted(each.parent for each in folder.glob(f"*/{JOURNAL}"))
+
+
+def waits_in(scenario: Path) -> Waits | None:
+    """How long the messages of a replay's scenario waited; None: it lies in no replay's folder."""
+    try:
+        text = (scenario.resolve().parent / COMPARISON).read_text(encoding="utf-8")
+    except FileNotFoundError:
+        return None
+    every = of_plain(json.loads(text)).scenarios
+    return next((each.waits for each in every if each.folder == scenario.resolve().name), None)
+
+
+def clusters_of(journal: Mapping[str, Any]) -> list[Cluster]:
+    """The clusters of a run."""
+    return [
+        Cluster.from_plain(each["tables"], default_name=each["name"])
+        for each in journal["clusters"]
+    ]
+
+
+def scenario(delivery: Delivery, folder: str, plan: Plan, file_format: str) -> None:
+    """Write what the decisions of one scenario of a replay were made with."""
+    content = {"format": FORMAT, "file_format": file_format, "replay": True, **_plain(plan)}
+    delivery.write_json(f"{folder}/{JOURNAL}", content)
+
+
+def _plain(plan: Plan) -> dict[str, Any]:
+    return {
+        "clusters": [
+            {"name": cluster.name, "tables": cluster.as_plain()} for cluster in plan.clusters
+        ],
+        "changes": [change.as_plain() for change in plan.changes],
+    }
+
+
+def rejections(rejected: DataFrame) -> dict[str, int]:
+    """Rejected rows by what was wrong: the reason up to what was found."""
+    kind = F.split(F.col("reason"), ": found|: a message", 2)[0]
+    rows = rejected.groupBy(kind.alias("kind")).agg(F.count(F.lit(1)).alias("n")).collect()
+    return {row["kind"]: row["n"] for row in sorted(rows, key=lambda row: str(row["kind"]))}
+
+
+def journal(
+    delivery: Delivery,
+    plan: Plan,
+    starts: Sequence[tuple[int, str]],
+    states: Sequence[Mapping[str, object]],
+    file_format: str,
+) -> None:
+    """Write what `explain` needs to bring any moment of the run back.
+
+    `starts`: where blocks 1, 2, … begin; `states`: the router's state at the start of each block.
+    """
+    content: dict[str, Any] = {
+        "format": FORMAT,
+        "file_format": file_format,
+        **_plain(plan),
+        "classes": [list(each) for each in plan.classes],
+        "blocks": [list(start) for start in starts],
+        "states": list(states),
+    }
+    delivery.write_json(JOURNAL, content)

@@ -1,0 +1,1 @@
+"""What is asked of finished runs: what differs, what a raise would do, why."""

@@ -1,0 +1,104 @@
+"""Bind: messages that go where an earlier one went.
+
+The first message of each opener or group that finds somebody is chosen for like any other; the
+rest are joined to it. Everything here needs two shuffles of narrow rows, and only tables whose
+messages can be bound pay for it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from fairlead.balance.message import ON_GROUP, ON_OPEN
+from fairlead.compiled.classes import homes
+from fairlead.compiled.router import Plan
+from fairlead.pipeline.columns import (
+    BIND,
+    BLOCK,
+    BOUND,
+    CLASS,
+    EPOCH,
+    FIRST,
+    FREE,
+    ID,
+    KEY,
+    PACKED,
+    PREFIX,
+    SERVICE,
+    TIME,
+    VERSION,
+    WHO,
+    WHOSE,
+    WORD,
+)
+from fairlead.pipeline.intake.validate import text
+from fairlead.pipeline.routing.blocks import Blocks
+from fairlead.pipeline.routing.class_counts import verdicts
+from fairlead.pipeline.routing.route import States, in_blocks, route
+
+OK, DEFAULT, HEEDED = (PREFIX + name for name in ("ok", "bind_default", "bind_heeded"))
+
+
+def can_bind(plan: Plan, columns: Sequence[str]) -> bool:
+    """Whether any message of the table may be bound."""
+    if not plan.binds:
+        return False
+    said = "bind" in columns and "bind" in plan.heeds
+    kinds = {row[3] for row in verdicts(plan)}
+    return said or ON_OPEN in kinds or (ON_GROUP in kinds and "group" in columns)
+
+
+def ends(plan: Plan) -> bool:
+    """Whether a binding can end, because a destination drops out or moves."""
+    return any(row[5] for row in verdicts(plan))
+
+
+def keyed(rows: DataFrame, plan: Plan) -> DataFrame:
+    """The rows with WORD, WHOSE, BIND, EPOCH (what binds them; WORD null: nothing), FIRST and FREE.
+
+    FREE: nothing in the message's epoch came before it that it could be bound to, so it is chosen
+    for, or finds nobody, unless it is bound since an earlier epoch.
+    """
+    spark = rows.sparkSession
+    table = spark.createDataFrame(
+        list(verdicts(plan)),
+        f"{VERSION} int, {CLASS} int, {OK} boolean, {DEFAULT} string, {HEEDED} boolean, "
+        f"{EPOCH} int",
+    )
+    owners = spark.createDataFrame(list(enumerate(homes(plan))), f"{CLASS} int, {WHOSE} int")
+    joined = rows.join(F.broadcast(table), [VERSION, CLASS]).join(F.broadcast(owners), CLASS)
+    said = text(rows, "bind")
+    kind = F.when((said != "") & F.col(HEEDED), said).otherwise(F.col(DEFAULT))
+    group = text(rows, "group")
+    word = F.when(kind == ON_OPEN, text(rows, "producer")).when(
+        (kind == ON_GROUP) & (group != ""), group
+    )
+    place = F.struct(KEY, ID)
+    marked = joined.withColumns({BIND: kind, WORD: word}).drop(DEFAULT, HEEDED)
+    firsts = (
+        marked.where(F.col(WORD).isNotNull() & F.col(OK))
+        .groupBy(*WHO)
+        .agg(F.min(place).alias(FIRST))
+    )
+    found = marked.join(firsts, list(WHO), "left")
+    free = F.col(WORD).isNull() | F.col(FIRST).isNull() | (place <= F.col(FIRST))
+    return found.withColumn(FREE, free)
+
+
+def bound(
+    rows: DataFrame, plan: Plan, states: States, blocks: Blocks, sizes: Sequence[int]
+) -> DataFrame:
+    """The rows with BOUND: the label that an earlier message's choice gives those not free.
+
+    `sizes`: how many free rows each block has.
+    """
+    own = [name for name in ("id", "position") if name in rows.columns]
+    narrow = rows.where(FREE).select(*own, BLOCK, CLASS, KEY, ID, TIME, SERVICE, *WHO, FIRST, FREE)
+    routed = route(in_blocks(narrow, blocks), plan, states, sizes)
+    firsts = routed.where(F.struct(KEY, ID) == F.col(FIRST)).select(
+        *WHO, F.pmod(F.col(PACKED), F.lit(plan.codes.codes)).cast("int").alias(BOUND)
+    )
+    return rows.join(firsts, list(WHO), "left")

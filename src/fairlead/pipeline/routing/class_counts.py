@@ -1,0 +1,238 @@
+"""Survey: which classes of messages there are, and how many of each in every block and version."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import Any, Final
+
+from pyspark.sql import Column, DataFrame, Row
+from pyspark.sql import functions as F
+
+from fairlead.balance.message import SET_PRIORITY
+from fairlead.balance.policy import Policy, Raw
+from fairlead.compiled.bindings import NO_KEY
+from fairlead.compiled.classes import homes
+from fairlead.compiled.router import MessageClass, Plan, Router
+from fairlead.pipeline.columns import BLOCK, CLASS, CONTROL, KEY, PREFIX, REASON, TIME, VERSION
+from fairlead.pipeline.intake.validate import text
+from fairlead.pipeline.routing.blocks import PIECE, Blocks, version
+
+COUNT: Final = PREFIX + "n"
+LARGEST_PIECE: Final = 4
+"""In blocks; larger pieces are better cut and sent to more executors."""
+Counts = dict[int, dict[int, dict[int, int]]]
+"""block → version → class code → messages."""
+
+
+@dataclass
+class Survey:
+    """What is known of a table before it is routed."""
+
+    blocks: Blocks
+    attributes: tuple[str, ...]
+    """Columns that tell classes apart, of those that the table has."""
+    codes: dict[tuple[str, ...], int] = field(default_factory=dict)
+    """Values of the attributes → class code."""
+    counts: Counts = field(default_factory=dict)
+    accepted: int = 0
+    rejected: int = 0
+    period: tuple[int, int] | None = None
+    """The first and the last time of an accepted row, in microseconds."""
+
+    @property
+    def sizes(self) -> list[int]:
+        """How many accepted rows each block has."""
+        return sizes(self.counts, len(self.blocks))
+
+    def classified(self, accepted: DataFrame) -> DataFrame:
+        """The rows with their class code."""
+        if len(set(self.codes.values())) <= 1:
+            return accepted.withColumn(CLASS, F.lit(0))
+        spark = accepted.sparkSession
+        names = [PREFIX + "attribute_" + str(k) for k in range(len(self.attributes))]
+        rows = [(*values, code) for values, code in self.codes.items()]
+        fields = ", ".join(f"{name} string" for name in names)
+        classes = spark.createDataFrame(rows, f"{fields}, {CLASS} int")
+        for name, attribute in zip(names, self.attributes, strict=True):
+            accepted = accepted.withColumn(name, attribute_of(accepted, attribute))
+        return accepted.join(F.broadcast(classes), names).drop(*names)
+
+
+def attribute_of(messages: DataFrame, name: str) -> Column:
+    """An attribute that tells classes apart, as text."""
+    if name == CONTROL:
+        return F.when(text(messages, "type") == SET_PRIORITY, F.lit("true")).otherwise(F.lit(""))
+    return text(messages, name)
+
+
+def placed(accepted: DataFrame, blocks: Blocks, plan: Plan) -> DataFrame:
+    """The rows with their block and version."""
+    return accepted.select(
+        "*", blocks.column().alias(BLOCK), version(plan.times, TIME).alias(VERSION)
+    )
+
+
+def survey(accepted: DataFrame, blocks: Blocks, plan: Plan) -> Survey:
+    """Count the rows by block, version and class; sets the plan's classes.
+
+    `accepted`: rows with BLOCK and VERSION, rejected ones among them.
+    """
+    attributes = _attributes(accepted, plan)
+    rows = _tally(accepted, attributes, BLOCK)
+    return _found(blocks, attributes, ((row[BLOCK], row) for row in rows), plan)
+
+
+def survey_in_place(accepted: DataFrame, plan: Plan, rows_a_block: int) -> Survey | None:
+    """The same, the pieces in which Spark reads Parquet files being the blocks.
+
+    None where they overlap, or are too large; nothing is believed: every key is looked at. Inside
+    a piece the rows may stand in any order.
+    """
+    attributes = _attributes(accepted, plan)
+    dated = accepted.withColumn(VERSION, version(plan.times, TIME))
+    rows = _tally(dated, attributes, *PIECE)
+    ends: dict[tuple[str, int], tuple[int, int, int]] = {}
+    for row in rows:
+        if row[REASON]:
+            first, last, n = row["first"], row["last"], row[COUNT]
+            low, high, before = ends.get(row[:2], (first, last, 0))
+            ends[row[:2]] = (min(low, first), max(high, last), before + n)
+    in_order = sorted(ends, key=lambda piece: ends[piece])
+    apart = all(ends[one][1] < ends[other][0] for one, other in pairwise(in_order))
+    if not apart or max(n for _, _, n in ends.values()) > LARGEST_PIECE * rows_a_block:
+        return None
+    blocks = Blocks(tuple((ends[piece][0], "") for piece in in_order[1:]), in_place=True)
+    block_of = {piece: block for block, piece in enumerate(in_order)}
+    return _found(blocks, attributes, ((block_of.get(row[:2], 0), row) for row in rows), plan)
+
+
+def _attributes(accepted: DataFrame, plan: Plan) -> tuple[str, ...]:
+    wanted = ("cluster", *plan.reads)
+    attributes = tuple(name for name in wanted if name in accepted.columns)
+    return (*attributes, CONTROL) if "type" in accepted.columns else attributes
+
+
+def _tally(dated: DataFrame, attributes: Sequence[str], *where: str) -> list[Row]:
+    """Count rows by `where`, REASON (true: a good row), version and attributes."""
+    good = F.col(REASON).isNull()
+    columns = [F.when(good, attribute_of(dated, name)).alias(name) for name in attributes]
+    return (
+        dated.groupBy(*where, good.alias(REASON), VERSION, *columns)
+        .agg(
+            F.count(F.lit(1)).alias(COUNT),
+            F.min(KEY).alias("first"),
+            F.max(KEY).alias("last"),
+            F.min(TIME).alias("earliest"),
+            F.max(TIME).alias("latest"),
+        )
+        .collect()
+    )
+
+
+def _found(
+    blocks: Blocks, attributes: tuple[str, ...], rows: Iterable[tuple[int, Row]], plan: Plan
+) -> Survey:
+    found = Survey(blocks, attributes)
+    classes: dict[MessageClass, int] = {}
+    for block, row in rows:
+        if not row[REASON]:
+            found.rejected += row[COUNT]
+            continue
+        values = tuple(row[name] for name in attributes)
+        given = dict(zip(attributes, values, strict=True))
+        control = bool(given.pop(CONTROL, ""))
+        each = plan.message_class(given.get("cluster", ""), given, control=control)
+        code = classes.setdefault(each, len(classes))
+        found.codes[values] = code
+        found.accepted += row[COUNT]
+        earliest, latest = found.period or (row["earliest"], row["latest"])
+        found.period = (min(earliest, row["earliest"]), max(latest, row["latest"]))
+        _add(found.counts, block, row[VERSION], code, row[COUNT])
+    plan.set_classes(list(classes))
+    return found
+
+
+def sizes(counts: Counts, blocks: int) -> list[int]:
+    """How many rows were counted in each block."""
+    return [
+        sum(n for codes in counts.get(block, {}).values() for n in codes.values())
+        for block in range(blocks)
+    ]
+
+
+def _add(counts: Counts, block: int, at: int, code: int, n: int) -> None:
+    versions = counts.setdefault(block, {}).setdefault(at, {})
+    versions[code] = versions.get(code, 0) + n
+
+
+def recount(free: DataFrame) -> Counts:
+    """Count the rows that have a class code by block, version and class."""
+    counts: Counts = {}
+    rows = free.groupBy(BLOCK, VERSION, CLASS).agg(F.count(F.lit(1)).alias(COUNT)).collect()
+    for row in rows:
+        _add(counts, row[BLOCK], row[VERSION], row[CLASS], row[COUNT])
+    return counts
+
+
+def states(
+    plan: Plan, every: Counts, free: Counts, blocks: int
+) -> list[Mapping[str, object]] | None:
+    """The router's state at the start of each block, by arithmetic alone.
+
+    `every` counts all messages, for their places in the streams; `free` those that are chosen
+    for. None where the order of messages of different classes matters.
+    """
+    router = Router(plan)
+    found: list[Mapping[str, object]] = []
+    for block in range(blocks):
+        found.append(router.dump())
+        for at, counts in sorted(free.get(block, {}).items()):
+            if not router.advance(plan.times[at - 1] if at else None, counts):
+                return None
+        for counts in every.get(block, {}).values():
+            router.skip(counts)
+    return found
+
+
+def verdicts(plan: Plan) -> Iterable[Sequence[Any]]:
+    """For each version and class: what is known of its messages' bindings.
+
+    (version, class, whether a message finds somebody, how it is bound by default, whether what it
+    says of that itself counts, epoch: how often bindings may have ended by then).
+    """
+    epochs: dict[int, Epochs] = {}
+    bound = homes(plan)
+    for at, policies in plan.versions():
+        for code, each in enumerate(plan.classes):
+            policy = policies.get(each.cluster)
+            if policy is None or bound[code] == NO_KEY:
+                yield (at, code, False, "", False, 0)
+            else:
+                # Where a binding can end, one that finds nobody may still be bound to somebody.
+                found = policy.rebinds or bool(policy.verdict(each.raw).members)
+                bind = policy.bind_default(policy.key(each.raw))
+                epoch = epochs.setdefault(code, Epochs()).at(policy, each.raw)
+                yield (at, code, found, bind, not policy.rebinds, epoch)
+
+
+class Epochs:
+    """Counts the versions at which a message may have to go elsewhere than its group before."""
+
+    def __init__(self) -> None:
+        """At the beginning."""
+        self.number = 0
+        self.held: frozenset[tuple[int, str | None]] = frozenset()
+        self.somebody: bool | None = None
+
+    def at(self, policy: Policy[Any, Any, Any], raw: Raw) -> int:
+        """The epoch of this version; to be asked for each in turn."""
+        if policy.rebinds:
+            now = frozenset((member, policy.address(member)) for member in policy.holding(raw))
+            somebody = bool(policy.verdict(raw).members)
+            # A group that found nobody is still bound to whoever is gone, and may return.
+            stay = self.held <= now if somebody else self.held == now
+            self.number += self.somebody is not None and (self.somebody != somebody or not stay)
+            self.held, self.somebody = now, somebody
+        return self.number

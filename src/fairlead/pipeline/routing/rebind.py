@@ -1,0 +1,173 @@
+"""Rebind: groups whose destination drops out are chosen for again.
+
+Who is chosen anew depends on who was chosen before, so one task goes through the messages that may
+be chosen for, in order: of each group the first in every stretch in which no binding can end, and
+all that belong to no group. It holds one entry for each group, and says of each first where it
+goes; the rest are joined to their first.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from itertools import count, pairwise
+from typing import Final
+
+import numpy as np
+import pyarrow as pa
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from fairlead.compiled.bindings import NO_KEY, NOT_SAID, UNBOUND, Bindings
+from fairlead.compiled.router import Plan, Router
+from fairlead.pipeline.columns import (
+    BIND,
+    BLOCK,
+    BOUND,
+    CLASS,
+    EPOCH,
+    FIRST,
+    FREE,
+    ID,
+    KEY,
+    SERVICE,
+    TIME,
+    WHO,
+    WHOSE,
+    WORD,
+)
+from fairlead.pipeline.routing.blocks import Blocks
+from fairlead.pipeline.routing.in_order import of_every_block
+from fairlead.pipeline.routing.route import needed
+
+SCHEMA: Final = pa.schema(
+    [
+        ("block", pa.int32()),
+        ("state", pa.string()),
+        (BIND, pa.string()),
+        (WHOSE, pa.int32()),
+        (WORD, pa.string()),
+        (EPOCH, pa.int32()),
+        ("label", pa.int32()),
+        ("chosen", pa.bool_()),
+    ]
+)
+SPARK_SCHEMA: Final = (
+    f"block int, state string, {BIND} string, {WHOSE} int, {WORD} string, {EPOCH} int, "
+    "label int, chosen boolean"
+)
+
+
+def rebound(
+    rows: DataFrame, plan: Plan, blocks: Blocks
+) -> tuple[DataFrame, list[Mapping[str, object]]]:
+    """The rows with FREE and BOUND, and the state at the start of each block (no streams).
+
+    `rows`: as `bind.keyed` gives them. What comes before the first of its epoch that finds
+    somebody stays free: it found nobody, and no later binding says where it went.
+    """
+    timed, dated = needed(plan)
+    is_first: Column = F.struct(KEY, ID) == F.col(FIRST)
+    narrow = rows.where(F.col(WORD).isNull() | is_first).select(
+        KEY,
+        ID,
+        BLOCK,
+        CLASS,
+        *WHO,
+        *([TIME] if dated else []),
+        *([F.coalesce(SERVICE, F.lit(0)).alias(SERVICE)] if timed else []),
+    )
+    in_order = narrow.repartition(1).sortWithinPartitions(KEY, ID).drop(KEY, ID)
+    # The task runs once: what it found is asked twice.
+    found = in_order.mapInArrow(_runner(plan, timed=timed, dated=dated), SPARK_SCHEMA).persist()
+    states = found.where(F.col("state").isNotNull()).select("block", "state").collect()
+    firsts = found.where(F.col("state").isNull()).select(
+        *WHO, F.col("label").alias(BOUND), F.col("chosen")
+    )
+    joined = rows.join(firsts, list(WHO), "left")
+    bound_before = F.coalesce(is_first & ~F.col("chosen"), F.lit(False))
+    settled = joined.withColumn(FREE, F.col(FREE) & ~bound_before).drop("chosen")
+    known = {row["block"]: json.loads(row["state"]) for row in states}
+    return settled, of_every_block(known, plan, blocks)
+
+
+class Groups:
+    """Everything that can be bound, by number; grows as it is met."""
+
+    def __init__(self) -> None:
+        """Nothing yet."""
+        # Numbered without a line of Python for each message: there are millions of groups.
+        number = count().__next__
+        self.numbers: dict[tuple[str, int], defaultdict[str, int]] = defaultdict(
+            lambda: defaultdict(number)
+        )
+        """By kind of binding and whose it is: word → number."""
+        self.bound = np.full(1024, UNBOUND, np.int64)
+
+    def bindings(self, batch: pa.RecordBatch) -> Bindings:
+        """How the messages of a batch are bound."""
+        keys = np.full(batch.num_rows, NO_KEY, np.int64)
+        said = np.full(batch.num_rows, NOT_SAID, np.int8)
+        bound = np.flatnonzero(batch.column(WORD).is_valid())
+        kinds, whose, words = (
+            batch.column(name).take(pa.array(bound)) for name in (BIND, WHOSE, WORD)
+        )
+        encoded = kinds.dictionary_encode()
+        kind_of, owner_of = np.asarray(encoded.indices), np.asarray(whose)
+        for k, kind in enumerate(encoded.dictionary.to_pylist()):
+            said[bound[kind_of == k]] = Bindings.code(kind)
+            for owner in np.unique(owner_of[kind_of == k]).tolist():
+                own = np.flatnonzero((kind_of == k) & (owner_of == owner))
+                numbers = self.numbers[kind, owner].__getitem__
+                keys[bound[own]] = list(map(numbers, words.take(pa.array(own)).to_pylist()))
+        while sum(map(len, self.numbers.values())) > len(self.bound):
+            self.bound = np.concatenate([self.bound, np.full(len(self.bound), UNBOUND, np.int64)])
+        return Bindings(said, keys, keys, self.bound, np.ones(batch.num_rows, np.bool_))
+
+
+def _runner(plan: Plan, *, timed: bool, dated: bool):  # type: ignore[no-untyped-def]  # noqa: ANN202
+    def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        router, groups, current = Router(plan), Groups(), None
+        for batch in batches:
+            block, codes = (np.asarray(batch.column(name)) for name in (BLOCK, CLASS))
+            times = np.asarray(batch.column(TIME)) if dated else None
+            services = np.asarray(batch.column(SERVICE)) if timed else None
+            bindings = groups.bindings(batch)
+            label = np.empty(batch.num_rows, np.int32)
+            states: list[tuple[int, str]] = []
+            edges = [0, *(np.flatnonzero(np.diff(block)) + 1).tolist(), batch.num_rows]
+            for start, stop in pairwise(edges):
+                if start < stop and block[start] != current:
+                    current = int(block[start])
+                    states.append((current, json.dumps(router.dump())))
+                part = slice(start, stop)
+                label[part] = router.feed(
+                    codes[part],
+                    None if times is None else times[part],
+                    None if services is None else services[part],
+                    bindings.at(part),
+                )
+            yield _states(states)
+            yield _firsts(batch, label, bindings)
+
+    return run
+
+
+def _states(found: list[tuple[int, str]]) -> pa.RecordBatch:
+    rows = [{"block": block, "state": state} for block, state in found]
+    return pa.RecordBatch.from_pylist(rows, SCHEMA)
+
+
+def _firsts(batch: pa.RecordBatch, label: np.ndarray, bindings: Bindings) -> pa.RecordBatch:
+    grouped = np.flatnonzero(bindings.by_group != NO_KEY)
+    n = len(grouped)
+    who = [batch.column(name).take(pa.array(grouped)).cast(SCHEMA.field(name).type) for name in WHO]
+    columns = [
+        pa.nulls(n, pa.int32()),
+        pa.nulls(n, pa.string()),
+        *who,
+        pa.array(label[grouped], pa.int32()),
+        pa.array(bindings.free[grouped], pa.bool_()),
+    ]
+    return pa.RecordBatch.from_arrays(columns, schema=SCHEMA)

@@ -1,0 +1,1 @@
+"""From rows to attempts: narrow columns to the replay kernel and back."""

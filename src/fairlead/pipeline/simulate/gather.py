@@ -1,0 +1,210 @@
+"""Gather: what a replay needs of the messages, in order, in one place for each task.
+
+Each block packs its own columns in order, in parallel; a task reads the packed pieces of all
+blocks one after another, and keeps what it needs of each only while it is there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import accumulate, pairwise
+from typing import Any, Final
+
+import pyarrow as pa
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+from pyspark.sql.types import NumericType, StringType
+
+from fairlead.balance.rules.keyed import NO_KEY
+from fairlead.compiled.router import Plan
+from fairlead.pipeline.columns import (
+    BLOCK,
+    CLASS,
+    CONTROL,
+    ID,
+    KEY,
+    NUMBER,
+    SERVICE,
+    TIME,
+    looked_up,
+)
+from fairlead.pipeline.intake.validate import is_timestamp, said, text
+from fairlead.pipeline.routing.blocks import Blocks
+from fairlead.pipeline.routing.class_counts import Survey, attribute_of
+from fairlead.pipeline.routing.route import CHANGED, in_blocks
+from fairlead.replay import traffic
+from fairlead.replay.batch import Traits
+
+PIECE: Final = 1 << 14
+"""Rows packed together."""
+PACKED: Final = "block int, part int, rows binary"
+WHOLE: Final = {"priority": -1, "cost": 1, "rollbacks": 0}
+"""Columns of whole numbers, and what stands for nothing."""
+IN_PARTITION: Final = (1 << 33) - 1
+"""The bits of Spark's running number that tell rows of one partition apart."""
+WORDS: Final = ("group", "tenant", "producer", "bind")
+
+
+@dataclass
+class Gathered:
+    """What is known of the messages before they are replayed."""
+
+    survey: Survey
+    """Its codes tell combinations of attributes apart, not classes of one plan."""
+    sizes: list[int]
+    """Accepted rows of each block."""
+    traits: Traits
+    rejected: int
+    dated: bool
+    """Whether times are dates, not plain seconds."""
+    period: tuple[int, int] | None = None
+
+    def codes_in(self, plan: Plan) -> list[int]:
+        """By code: the class in a plan, which learns its classes here."""
+        classes: dict[Any, int] = {}
+        found = []
+        for values in self.survey.codes:
+            given = dict(zip(self.survey.attributes, values, strict=True))
+            control = bool(given.pop(CONTROL, ""))
+            each = plan.message_class(given.get("cluster", ""), given, control=control)
+            found.append(classes.setdefault(each, len(classes)))
+        plan.set_classes(list(classes))
+        return found
+
+
+def gather(rows: DataFrame, blocks: Blocks, plans: Sequence[Plan], reason: str) -> Gathered:
+    """Look at all rows once. `rows`: with BLOCK, rejected ones among them (`reason` not null)."""
+    reads = dict.fromkeys(("cluster", *(name for plan in plans for name in plan.reads)))
+    attributes = [name for name in reads if name in rows.columns]
+    if "type" in rows.columns:
+        attributes.append(CONTROL)
+    good = F.col(reason).isNull()
+    columns = [F.when(good, attribute_of(rows, name)).alias(name) for name in attributes]
+    kind = rows.schema["time"].dataType
+    plain = F.lit(False)
+    if isinstance(kind, StringType):
+        plain = ~is_timestamp("time")
+    tallied = (
+        rows.groupBy(BLOCK, good.alias("good"), *columns)
+        .agg(
+            F.count(F.lit(1)).alias("n"),
+            F.min(TIME).alias("first"),
+            F.max(TIME).alias("last"),
+            F.max(said(rows, "group")).alias("groups"),
+            F.max(said(rows, "priority")).alias("priorities"),
+            F.min(text(rows, "tenant")).alias("least"),
+            F.max(text(rows, "tenant")).alias("most"),
+            F.max(~text(rows, "rollbacks").isin("", "0")).alias("rollbacks"),
+            F.max(plain).alias("plain"),
+        )
+        .collect()
+    )
+    fine = [row for row in tallied if row["good"]]
+    values = sorted({tuple(row[name] for name in attributes) for row in fine})
+    survey = Survey(blocks, tuple(attributes), {each: code for code, each in enumerate(values)})
+    sizes = [0] * len(blocks)
+    for row in fine:
+        sizes[row[BLOCK]] += row["n"]
+    tenants = {row[name] for row in fine for name in ("least", "most")}
+
+    def has(name: str) -> bool:
+        return any(row[name] for row in fine)
+
+    control = attributes.index(CONTROL) if CONTROL in attributes else None
+    traits = Traits(
+        groups=has("groups"),
+        priorities=has("priorities"),
+        tenants=len(tenants) > 1,
+        rollbacks=has("rollbacks"),
+        raises=control is not None and any(each[control] for each in values),
+    )
+    dated = not isinstance(kind, NumericType) and not has("plain")
+    period = (min(row["first"] for row in fine), max(row["last"] for row in fine)) if fine else None
+    rejected = sum(row["n"] for row in tallied if not row["good"])
+    return Gathered(survey, sizes, traits, rejected, dated, period)
+
+
+def packed(good: DataFrame, found: Gathered, plans: Sequence[Plan]) -> DataFrame:
+    """The narrow columns, piece by piece: (block, part, Arrow bytes). `good`: with BLOCK, CLASS."""
+    columns: dict[str, Column] = {
+        traffic.CODE: F.col(CLASS),
+        traffic.TIME: F.col(TIME),
+        traffic.SERVICE: F.coalesce(F.col(SERVICE), F.lit(0)),
+    }
+    for name, missing in WHOLE.items():
+        if name in good.columns:
+            number = F.expr(f"try_cast(`{name}` as bigint)")
+            columns[name] = F.coalesce(number, F.lit(missing)).cast("long")
+    bound = any(plan.binds for plan in plans)
+    for name in WORDS:
+        if name in good.columns and (bound or name in ("group", "tenant")):
+            columns[name] = text(good, name)
+    for name in dict.fromkeys(each for plan in plans for each in plan.keyed.values()):
+        word = text(good, name)
+        number = F.when(word != "", F.crc32(word)).otherwise(F.lit(NO_KEY))
+        columns[traffic.KEY_OF + name] = number.cast("long")
+    key = [good[name] for name in ("id", "position") if name in good.columns]
+    narrow = good.select(
+        *key,
+        *(F.col(name) for name in (BLOCK, KEY, ID)),
+        *(each.alias("_" + name) for name, each in columns.items()),
+    )
+    ordered = in_blocks(narrow, found.survey.blocks)
+    return ordered.select(
+        BLOCK, *(F.col("`_" + name + "`").alias(name) for name in columns)
+    ).mapInArrow(_pack, PACKED)
+
+
+def _pack(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    part = 0
+    for batch in batches:
+        block = batch.column(0).to_numpy()
+        rest = batch.select(batch.schema.names[1:])
+        edges = [0, *((block[1:] != block[:-1]).nonzero()[0] + 1).tolist(), batch.num_rows]
+        out: list[tuple[int, int, bytes]] = []
+        for start, stop in pairwise(edges):
+            for low in range(start, stop, PIECE):
+                piece = rest.slice(low, min(PIECE, stop - low))
+                out.append((int(block[low]), part, _bytes(piece)))
+                part += 1
+        yield pa.RecordBatch.from_arrays(
+            [
+                pa.array([each[0] for each in out], pa.int32()),
+                pa.array([each[1] for each in out], pa.int32()),
+                pa.array([each[2] for each in out], pa.binary()),
+            ],
+            ["block", "part", "rows"],
+        )
+
+
+def _bytes(piece: pa.RecordBatch) -> bytes:
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, piece.schema) as writer:
+        writer.write_batch(piece)
+    return bytes(sink.getvalue())
+
+
+def pieces(rows: pa.Buffer) -> pa.RecordBatch:
+    """What `packed` packed, not copied."""
+    with pa.ipc.open_stream(rows) as reader:
+        return reader.read_next_batch()
+
+
+def numbered(good: DataFrame, found: Gathered) -> DataFrame:
+    """The rows with NUMBER: the place of each in the order of all.
+
+    A block that has more rows than were counted stops the job.
+    """
+    starts = [0, *accumulate(found.sizes)]
+    # A block is a partition of its own, in which this counts from 0.
+    place = F.monotonically_increasing_id().bitwiseAND(F.lit(IN_PARTITION))
+    known = place < looked_up(found.sizes, F.col(BLOCK), "bigint")
+    number = looked_up(starts, F.col(BLOCK), "bigint") + place
+    blocks = in_blocks(good, found.survey.blocks)
+    return blocks.withColumn(NUMBER, F.when(known, number).otherwise(changed("long")))
+
+
+def changed(kind: str) -> Column:
+    """Stops the job, where a row was not there when the rows were counted, or is gone since."""
+    return F.raise_error(F.lit(CHANGED)).cast(kind)

@@ -1,0 +1,110 @@
+"""Executors: what their Python lacks is told in one line, before any work is given to them."""
+
+from __future__ import annotations
+
+import platform
+import re
+from collections.abc import Iterable
+from importlib.metadata import version
+from typing import Final, NamedTuple
+from weakref import WeakSet
+
+from py4j.protocol import Py4JError
+from pyspark.errors import PySparkException
+from pyspark.sql import Column, SparkSession
+from pyspark.sql import functions as F
+
+from fairlead.errors import EnvironmentProblem
+from fairlead.pipeline.progress import Progress, quiet
+
+NEEDED: Final = ("fairlead", "msgspec", "numba", "numpy", "pyarrow")
+"""What runs on executors, and what it needs there."""
+TASKS: Final = 16
+"""Enough for each executor of a small cluster; of a large one, a sample."""
+ANSWER: Final = "machine string, executable string, python string, fairlead string, missing string"
+HELP: Final = (
+    "set PYSPARK_PYTHON to a Python that every machine has, with the same Fairlead, or ship one "
+    "with spark.archives: see docs/cluster.md"
+)
+CANNOT_RUN: Final = re.compile(r'Cannot run program "[^"]*"[^\n]*')
+
+_asked: Final[WeakSet[SparkSession]] = WeakSet()
+
+
+class Executor(NamedTuple):
+    """What an executor said of its Python."""
+
+    machine: str
+    executable: str
+    python: str
+    fairlead: str
+    """The version; empty if it is not known."""
+    missing: str
+    """Packages that are not there, in a list with commas."""
+
+
+def check_executors(spark: SparkSession, progress: Progress = quiet) -> None:
+    """Refuse executors that could not do the work; each session's are asked once.
+
+    A local master's executor is this process's own Python, of which nothing is asked.
+
+    Raises:
+        EnvironmentProblem: An executor runs another Python or another Fairlead, lacks a package, or
+            runs no Python at all.
+    """
+    if spark in _asked or _is_local(spark):
+        return
+    answers = spark.range(0, TASKS, 1, TASKS).select(_answer().alias("answer"))
+    try:
+        with progress("ask executors"):
+            found = {Executor(*row["answer"]) for row in answers.collect()}
+    except (PySparkException, Py4JError) as error:
+        raise EnvironmentProblem(f"executors run no Python: {_reason(error)}; {HELP}") from error
+    refuse(sorted(found))
+    _asked.add(spark)
+
+
+def refuse(executors: Iterable[Executor]) -> None:
+    """Refuse the first executor that could not do the work. Raises EnvironmentProblem."""
+    own = version("fairlead")
+    for each in executors:
+        where = f"{each.executable} (Python {each.python}) of the executors on {each.machine}"
+        if each.missing:
+            raise EnvironmentProblem(f"{where} lacks {each.missing}; {HELP}")
+        if each.fairlead not in {"", own}:
+            raise EnvironmentProblem(f"{where} has Fairlead {each.fairlead}, here is {own}; {HELP}")
+
+
+def _is_local(spark: SparkSession) -> bool:
+    connected = type(spark).__module__.startswith("pyspark.sql.connect")
+    return not connected and (spark.conf.get("spark.master", None) or "").startswith("local")
+
+
+def _answer() -> Column:
+    """What an executor says; it must need nothing there, not even Fairlead."""
+    needed = NEEDED
+
+    def answer(_: int) -> tuple[str, ...]:
+        import platform
+        import sys
+        from importlib.metadata import PackageNotFoundError, version
+        from importlib.util import find_spec
+
+        try:
+            fairlead = version("fairlead")
+        except PackageNotFoundError:  # shipped as plain files
+            fairlead = ""
+        missing = ", ".join(name for name in needed if find_spec(name) is None)
+        return platform.node(), sys.executable, platform.python_version(), fairlead, missing
+
+    return F.udf(answer, ANSWER, useArrow=False)("id")
+
+
+def _reason(error: Exception) -> str:
+    """What went wrong, of all that Spark says: the last cause, on one line."""
+    text = str(error)
+    if "PYTHON_VERSION_MISMATCH" in text:
+        return f"theirs has another version, here is Python {platform.python_version()}"
+    cannot = CANNOT_RUN.search(text)
+    last = cannot[0] if cannot else text.rpartition("Caused by: ")[2].partition("\n\tat ")[0]
+    return " ".join(last.split())

@@ -1,0 +1,246 @@
+"""The Spark session: the caller's if there is one, else ours, set up so that nothing surprises.
+
+The only module that knows how a session comes to be. Everything else takes DataFrames.
+"""
+
+from __future__ import annotations
+
+import atexit
+import logging
+import os
+import re
+import shlex
+import shutil
+import sys
+import tempfile
+import warnings
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TypeAlias
+
+from py4j.protocol import Py4JError
+from pyspark.errors import PySparkException
+from pyspark.logger import PySparkLogger
+from pyspark.sql import SparkSession
+
+from fairlead.errors import EnvironmentProblem, UserError
+from fairlead.pipeline.spark.java import java_home
+
+Setting: TypeAlias = str | int | float | bool
+
+MASTER = re.compile(r"local(-cluster)?(\[.+\])?|(spark|k8s|sc)://.+|yarn")
+SECONDS_TO_CONNECT = 20
+GIB = 1 << 30
+
+QUERY: Mapping[str, Setting] = {
+    "spark.sql.session.timeZone": "UTC",
+    # A value that cannot be read is one row's fault, not the whole job's.
+    "spark.sql.ansi.enabled": False,
+    "spark.sql.execution.arrow.pyspark.enabled": True,
+    "spark.sql.execution.arrow.maxRecordsPerBatch": 1 << 16,
+    # A row can be large: many messages packed for a replay.
+    "spark.sql.execution.arrow.maxBytesPerBatch": 1 << 24,
+}
+"""What our queries want of any session that we start, wherever it runs."""
+
+
+def session(master: str | None = None, **config: Setting) -> SparkSession:
+    """Return the Spark session that is running, or start one.
+
+    A running session is used as it is, apart from the settings given here. A new one is set up
+    for `master`: one that is local (the default) gets everything that a single machine needs,
+    a cluster's keeps what the cluster's administrator set.
+
+    Args:
+        master: `local[2]`, `spark://host:7077`, `yarn`, `k8s://…`, or `sc://host:15002` for a
+            Spark Connect server. Default: SPARK_REMOTE if it is set, else all cores of this
+            machine.
+        **config: Spark settings by their names, which win over Fairlead's:
+            `session(**{"spark.driver.memory": "2g"})`.
+
+    Raises:
+        UserError: The running session or Spark itself does not allow what was asked for.
+        EnvironmentProblem: Java, an extra or the server is missing.
+    """
+    if master is not None and not MASTER.fullmatch(master):
+        raise UserError(
+            f"Spark master {master!r} is not known; use local, local[4], local[*], "
+            "spark://host:7077, yarn, k8s://host:443 or sc://host:15002 (Spark Connect)"
+        )
+    running = _running()
+    if running is not None:
+        return _adapted(running, master, config)
+    if "PYSPARK_GATEWAY_PORT" in os.environ:  # spark-submit chose the master and runs the JVM
+        return _started({**({"spark.master": master} if master else {}), **QUERY, **config})
+    key = "spark.master"
+    if master is None and "SPARK_REMOTE" in os.environ:
+        key = "spark.remote"
+    master = master or os.environ.get("SPARK_REMOTE") or "local[*]"
+    if master.startswith("sc://"):
+        _await_server(master)
+        return _started({"spark.remote": master, **QUERY, **config})
+    environment = {"JAVA_HOME": str(java_home()), "SPARK_SUBMIT_OPTS": _submit_options()}
+    settings: dict[str, Setting] = {key: master, "spark.ui.showConsoleProgress": False, **QUERY}
+    if master.startswith("local"):
+        environment |= {"PYSPARK_PYTHON": sys.executable, "SPARK_LOCAL_IP": "127.0.0.1"}
+        settings |= _local_settings(master)
+    with _environment(environment), warnings.catch_warnings():
+        # PySpark's own Connect server takes all settings, then its client offers them once more.
+        warnings.filterwarnings("ignore", "Failed to set spark", UserWarning)
+        return _started({**settings, **config})
+
+
+def driver_memory(machine: int) -> str:
+    """Return how much of a machine's memory (in bytes) Spark's JVM may use, as Spark writes it.
+
+    Examples:
+        >>> driver_memory(24 << 30), driver_memory(9 << 30), driver_memory(1 << 30)
+        ('8192m', '3072m', '1024m')
+    """
+    return f"{min(max(machine // 3, GIB), 8 * GIB) >> 20}m"
+
+
+def _running() -> SparkSession | None:
+    try:
+        return SparkSession.active()
+    except PySparkException:
+        return None
+
+
+def _adapted(
+    running: SparkSession, master: str | None, config: Mapping[str, Setting]
+) -> SparkSession:
+    """Give a session that runs already the settings asked for, if it can take them."""
+    if master is not None:
+        remote = type(running).__module__.startswith("pyspark.sql.connect")
+        current = "sc://…" if remote else running.conf.get("spark.master", "")
+        if not (master.startswith("sc://") if remote else master == current):
+            raise UserError(
+                f"a Spark session on {current} is running, {master} was asked for; "
+                "stop the running one first, or name no master and use it"
+            )
+    for name, setting in config.items():
+        if running.conf.get(name, None) == _text(setting):
+            continue
+        try:
+            running.conf.set(name, _text(setting))
+        except PySparkException as error:
+            raise UserError(
+                f"{name} = {_text(setting)} cannot be set on the Spark session that is running; "
+                "set it where that session is started, or stop it first"
+            ) from error
+    return running
+
+
+def _started(settings: Mapping[str, Setting]) -> SparkSession:
+    for name in ("SQLQueryContextLogger", "DataFrameQueryContextLogger"):
+        PySparkLogger.getLogger(name).setLevel(logging.CRITICAL)  # the exception says it all
+    builder = SparkSession.builder.appName("fairlead")
+    for name, setting in settings.items():
+        builder = builder.config(name, _text(setting))
+    try:
+        return builder.getOrCreate()
+    except (PySparkException, Py4JError) as error:
+        raise EnvironmentProblem(
+            f"Spark did not start on {settings.get('spark.master', 'the given master')}: "
+            f"{_first_line(error)}. Check the master, the settings and what Java printed above"
+        ) from error
+
+
+def _text(setting: Setting) -> str:
+    return str(setting).lower() if isinstance(setting, bool) else str(setting)
+
+
+def _first_line(error: Exception) -> str:
+    """Return the line that names the fault: Py4J puts it after a line of its own."""
+    lines = str(error).strip().splitlines() or [type(error).__name__]
+    named = next((line for line in lines if line.startswith(": ")), lines[0])
+    return named.removeprefix(": ").rstrip(".")
+
+
+def _await_server(url: str) -> None:
+    """Make sure that a Spark Connect server answers: a session alone would retry for minutes."""
+    try:
+        import grpc
+        from pyspark.sql.connect.client import DefaultChannelBuilder
+    except ImportError as error:
+        raise EnvironmentProblem(
+            f"Spark Connect ({url}) needs packages that are not installed; "
+            "install them: pip install 'fairlead[connect]'"
+        ) from error
+    with DefaultChannelBuilder(url).toChannel() as channel:
+        try:
+            grpc.channel_ready_future(channel).result(timeout=SECONDS_TO_CONNECT)
+        except grpc.FutureTimeoutError as error:
+            raise EnvironmentProblem(
+                f"no Spark Connect server answered at {url} within {SECONDS_TO_CONNECT} seconds; "
+                "check the address and that the server runs"
+            ) from error
+
+
+@contextmanager
+def _environment(variables: Mapping[str, str]) -> Iterator[None]:
+    """Set environment variables for as long as Spark takes to start."""
+    before = {name: os.environ.get(name) for name in variables}
+    os.environ.update(variables)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                os.environ.pop(name, None)
+            else:
+                os.environ[name] = value
+
+
+def _local_settings(master: str) -> dict[str, Setting]:
+    """Return what Spark needs to behave on a single machine, seen by nobody else."""
+    scratch = _scratch()
+    memory: dict[str, Setting] = (
+        {}
+        if "SPARK_DRIVER_MEMORY" in os.environ
+        else {"spark.driver.memory": driver_memory(_machine_memory())}
+    )
+    return {
+        **memory,
+        "spark.driver.host": "127.0.0.1",
+        "spark.driver.bindAddress": "127.0.0.1",
+        "spark.connect.grpc.binding.address": "127.0.0.1",
+        "spark.driver.extraJavaOptions": shlex.join([f"-Djava.io.tmpdir={scratch}"]),
+        # What a Spark that is killed cannot clear away is cleared away with the rest.
+        "spark.local.dir": scratch,
+        "spark.sql.warehouse.dir": f"{scratch}/warehouse",
+        "spark.sql.shuffle.partitions": max(8, 2 * _cores(master)),
+        "spark.ui.enabled": False,
+    }
+
+
+def _submit_options() -> str:
+    """Return Java options for the driver that a cluster's own, in its configuration, come after."""
+    logs = Path(__file__).with_name("log4j2.properties").as_uri()
+    given = os.environ.get("SPARK_SUBMIT_OPTS", "")
+    return f"{shlex.quote(f'-Dlog4j2.configurationFile={logs}')} {given}".rstrip()
+
+
+def _cores(master: str) -> int:
+    number = re.match(r"local\[(\d+)", master)
+    return int(number[1]) if number else os.cpu_count() or 1
+
+
+def _machine_memory() -> int:
+    """Return the bytes that this machine, or the container around us, has."""
+    limits = []
+    if "SC_PHYS_PAGES" in getattr(os, "sysconf_names", {}):
+        limits.append(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))
+    container = Path("/sys/fs/cgroup/memory.max")
+    if container.is_file() and (limit := container.read_text().strip()).isdigit():
+        limits.append(int(limit))
+    return min(limits, default=4 * GIB)
+
+
+def _scratch() -> str:
+    """Return a directory that is there until this process ends."""
+    path = tempfile.mkdtemp(prefix="fairlead-")
+    atexit.register(shutil.rmtree, path, ignore_errors=True)
+    return path

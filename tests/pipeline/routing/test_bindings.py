@@ -1,0 +1,149 @@
+"""Messages that follow earlier ones, beside others: no later binding reaches back."""
+
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from pyspark.sql import SparkSession
+
+from fairlead import Balancer, Change, Cluster, dispatch, route
+from fairlead.pipeline.dispatch import run
+from fairlead.pipeline.output.write import Delivery
+
+PLAIN: dict[str, Any] = {
+    "queue_manager": {"name": "hub", "clusters": ["X"]},
+    "remote": [{"name": "A"}],
+    "channel": [{"name": "TO.A", "queue_manager": "A"}],
+    "queue": [
+        {"name": "Q", "queue_manager": "A", "bind": "on-open", "put_enabled": False},
+        {"name": "R", "queue_manager": "A", "bind": "on-open"},
+    ],
+}
+MQ = Cluster.of("ibm-mq", name="c", **PLAIN)
+TURNS = Cluster.of(
+    "round-robin",
+    name="f",
+    options={"affinity": "group"},
+    destination=[{"name": "x"}, {"name": "y"}],
+)
+"""Its groups lose their destination: then one pass in order tells who goes where."""
+GROUP = [{"id": f"f{k}", "time": k, "cluster": "f", "group": "g"} for k in range(4)]
+DOWN = Change("x@f", "state", "down", 2)
+ENABLED = Change("queue:Q@A@c", "put_enabled", True, 7)
+PUTS = [
+    {"id": "q0", "time": 0, "cluster": "c", "queue": "Q"},
+    {"id": "q5", "time": 5, "cluster": "c", "queue": "Q"},
+    {"id": "q8", "time": 8, "cluster": "c", "queue": "Q"},
+    {"id": "r0", "time": 0, "cluster": "c", "queue": "R"},
+]
+SENT = {"pcf": "true", "bind": "on-open", "producer": "p"}
+PUBLICATIONS = [
+    {"id": "p1", "time": 1, "cluster": "c", "already_sent": "A", **SENT},
+    {"id": "p3", "time": 3, "cluster": "c", **SENT},
+]
+DECIDED = ("id", "destination", "outcome", "sequence")
+
+
+def messages(rows: list[dict[str, Any]]) -> pa.Table:
+    names = dict.fromkeys(name for row in rows for name in row)
+    numbers = ("time", "position")
+    return pa.table(
+        {
+            name: pa.array(
+                [row.get(name) for row in rows], *([] if name in numbers else ["string"])
+            )
+            for name in names
+        }
+    )
+
+
+def in_memory(
+    rows: list[dict[str, Any]], clusters: list[Cluster], changes: list[Change]
+) -> list[dict[str, Any]]:
+    found = route(messages(rows), clusters, changes).select(list(DECIDED)).to_pylist()
+    return sorted(found, key=lambda row: str(row["id"]))
+
+
+def on_spark(
+    spark: SparkSession,
+    rows: list[dict[str, Any]],
+    clusters: list[Cluster],
+    changes: list[Change],
+) -> list[dict[str, Any]]:
+    frame = spark.createDataFrame(messages(rows)).repartition(2)
+    found = dispatch(frame, clusters, changes).select(*DECIDED).collect()
+    return sorted((row.asDict() for row in found), key=lambda row: str(row["id"]))
+
+
+def test_what_erred_before_its_opener_was_bound_stays_an_error(spark: SparkSession) -> None:
+    rows = [*PUTS, *PUBLICATIONS, *GROUP]
+    found = on_spark(spark, rows, [MQ, TURNS], [DOWN, ENABLED])
+    went = {row["id"]: (row["destination"], row["outcome"]) for row in found}
+    assert went == {
+        "q0": (None, "put-inhibited"),
+        "q5": (None, "put-inhibited"),
+        "q8": ("TO.A", "routed"),
+        "r0": ("TO.A", "routed"),
+        "p1": (None, "no-destination"),
+        "p3": ("TO.A", "routed"),
+        "f0": ("x", "routed"),
+        "f1": ("x", "routed"),
+        "f2": ("y", "routed"),
+        "f3": ("y", "routed"),
+    }
+    assert found == in_memory(rows, [MQ, TURNS], [DOWN, ENABLED])
+
+
+def test_the_latest_time_so_far_tells_how_a_message_is_bound(spark: SparkSession) -> None:
+    """Where positions order the messages, a change once made stays made."""
+    pair = {**PLAIN, "remote": [{"name": "A"}, {"name": "B"}]}
+    pair["channel"] = [{"name": f"TO.{x}", "queue_manager": x} for x in "AB"]
+    pair["queue"] = [{"name": "Q", "queue_manager": x, "bind": "not-fixed"} for x in "AB"]
+    cluster = Cluster.of("ibm-mq", name="c", **pair)
+    changes = [Change(f"queue:Q@{x}", "bind", "on-open", 5) for x in "AB"]
+    times = [0, 6, 1, 2, 3]
+    rows = [
+        {"id": f"m{k}", "position": k, "time": time, "producer": "p", "queue": "Q"}
+        for k, time in enumerate(times)
+    ]
+    found = on_spark(spark, rows, [cluster], changes)
+    # Unbound, then bound to where the first message after the change went.
+    assert [row["destination"] for row in found] == ["TO.A", "TO.B", "TO.B", "TO.B", "TO.B"]
+    assert found == in_memory(rows, [cluster], changes)
+
+
+@pytest.mark.parametrize("policy", ["broadcast", "smartsockets"])
+def test_each_message_is_counted_once_beside_clusters_that_fan_out(
+    spark: SparkSession, tmp_path: Any, policy: str
+) -> None:
+    """Two streams of the only queue's cluster are told apart by nothing that the table says."""
+    one_queue = {**PLAIN, "queue": [{"name": "R", "queue_manager": "A"}]}
+    kind = "subscriber" if policy == "smartsockets" else "destination"
+    subject = {"subject": "/s"} if policy == "smartsockets" else {}
+    copies = Cluster.of(policy, name="n", **{kind: [{"name": x, **subject} for x in "DE"]})
+    clusters = [Cluster.of("ibm-mq", name="c", **one_queue), copies]
+    rows = [
+        *({"id": f"put{k}", "time": k, "cluster": "c", "pcf": ""} for k in range(3)),
+        *({"id": f"pub{k}", "time": k, "cluster": "c", "pcf": "true"} for k in range(4)),
+        *({"id": f"n{k}", "time": k, "cluster": "n", "pcf": ""} for k in range(2)),
+        {"id": "s", "time": 0, "cluster": "n", "pcf": "", "type": "SetPriority"},
+    ]
+    with Delivery(str(tmp_path / "out"), overwrite=False) as delivery:
+        frame = spark.createDataFrame(messages(rows))
+        summary = run(spark, frame, clusters, [], delivery, where="messages")
+    assert summary.rows == 3 + 4 + 2 * 2 + 1
+    assert [phase.messages for phase in summary.phases] == [len(rows)]
+
+
+def test_a_live_balancer_agrees() -> None:
+    balancer = Balancer([MQ, TURNS])
+    changes = [DOWN, ENABLED]
+    found = []
+    for row in sorted([*PUTS, *PUBLICATIONS, *GROUP], key=lambda row: (row["time"], row["id"])):
+        for change in [each for each in changes if each.micros <= row["time"] * 1_000_000]:
+            balancer.apply(change)
+            changes.remove(change)
+        decision = balancer.choose(row)
+        found.append((row["id"], decision.destination, decision.outcome, decision.sequence))
+    wanted = in_memory([*PUTS, *PUBLICATIONS, *GROUP], [MQ, TURNS], [DOWN, ENABLED])
+    assert sorted(found) == [tuple(row[name] for name in DECIDED) for row in wanted]

@@ -1,0 +1,152 @@
+"""Executors that could not do the work are refused before any is given to them."""
+
+import os
+import re
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+
+import pyspark
+import pytest
+from pyspark.sql import SparkSession
+from tests.cli.commands import SECONDS, Command
+
+from fairlead.errors import EnvironmentProblem
+from fairlead.pipeline.spark import executors
+from fairlead.pipeline.spark.executors import Executor, check_executors, refuse
+from fairlead.pipeline.spark.java import java_home
+
+GOOD = Executor("worker-1", "/opt/python", "3.11.9", "0.1.0", "")
+
+
+def test_what_is_missing_is_named_with_the_place() -> None:
+    refuse([GOOD])
+    bare = GOOD._replace(machine="worker-2", missing="numba, pyarrow")
+    with pytest.raises(EnvironmentProblem) as refused:
+        refuse([GOOD, bare])
+    assert str(refused.value) == (
+        "/opt/python (Python 3.11.9) of the executors on worker-2 lacks numba, pyarrow; "
+        "set PYSPARK_PYTHON to a Python that every machine has, with the same Fairlead, or ship "
+        "one with spark.archives: see docs/cluster.md"
+    )
+
+
+def test_another_fairlead_is_refused() -> None:
+    with pytest.raises(EnvironmentProblem, match=r"has Fairlead 0\.0\.9, here is 0\.1\.0"):
+        refuse([GOOD._replace(fairlead="0.0.9")])
+    refuse([GOOD._replace(fairlead="")])
+
+
+def test_local_executors_are_not_asked(spark: SparkSession) -> None:
+    tracker = spark.sparkContext.statusTracker()
+    before = len(tracker.getJobIdsForGroup())
+    check_executors(spark)
+    assert len(tracker.getJobIdsForGroup()) == before
+
+
+def test_others_are_asked_once_for_each_session(
+    spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[Executor] = []
+    monkeypatch.setattr(executors, "_is_local", lambda _: False)
+    monkeypatch.setattr(executors, "refuse", asked.extend)
+    session = spark.newSession()
+    check_executors(session)
+    (found,) = asked
+    assert found.executable == sys.executable
+    assert found.missing == ""
+    check_executors(session)
+    assert len(asked) == 1
+
+
+# --- a cluster -------------------------------------------------------------------------------
+
+DEPLOY = "org.apache.spark.deploy"
+CLUSTER = {"SPARK_LOCAL_IP": "127.0.0.1"}
+
+
+@pytest.fixture(scope="module")
+def master(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """A standalone cluster of one worker with one core, from the installed package."""
+    folder = tmp_path_factory.mktemp("cluster")
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    url = f"spark://127.0.0.1:{port}"
+    place = ["--host", "127.0.0.1", "--webui-port", "0"]
+    with ExitStack() as running:
+        for role, more, ready in (
+            ("master.Master", ["--port", str(port)], "I have been elected leader"),
+            ("worker.Worker", ["-c", "1", "-m", "1g", "-d", str(folder), url], "Successfully reg"),
+        ):
+            log = folder / f"{role}.log"
+            with log.open("w") as out:
+                process = subprocess.Popen(
+                    [
+                        str(Path(pyspark.__file__).parent / "bin" / "spark-class"),
+                        f"{DEPLOY}.{role}",
+                        *place,
+                        *more,
+                    ],
+                    env=os.environ | CLUSTER | {"JAVA_HOME": str(java_home())},
+                    stdout=out,
+                    stderr=out,
+                )
+            running.callback(process.wait)
+            running.callback(process.terminate)
+            deadline = time.monotonic() + SECONDS
+            while ready not in log.read_text(encoding="utf-8"):
+                assert process.poll() is None, log.read_text(encoding="utf-8")
+                assert time.monotonic() < deadline
+                time.sleep(0.1)
+        yield url
+
+
+@pytest.fixture
+def given(folder: Path, master: str) -> list[str]:
+    return ["dispatch", "m.csv", "-c", "pool.toml", "-o", "out", "--no-report", "--master", master]
+
+
+@pytest.mark.slow
+@pytest.mark.spark
+def test_a_cluster_whose_python_has_everything(folder: Path, given: list[str]) -> None:
+    shipped = os.pathsep.join(each for each in sys.path if each)
+    environment = {"PYSPARK_PYTHON": sys.executable, "PYTHONPATH": shipped}
+    with Command(folder, *given, **CLUSTER, **environment) as command:
+        told, _ = command.process.communicate(timeout=3 * SECONDS)
+        assert command.said() == [], "Spark's log and its progress are not to be seen"
+        assert command.process.returncode == 0
+    assert "in 3,000 = decided 3,000 + rejected 0; " in told
+    assert "ask executors: " in command.log.read_text(encoding="utf-8")
+
+
+@pytest.mark.slow
+@pytest.mark.spark
+def test_a_cluster_whose_python_has_nothing(folder: Path, given: list[str], tmp_path: Path) -> None:
+    bare = tmp_path / "bare"
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(bare)], check=True)
+    python = bare / "bin" / "python"
+    with Command(folder, *given, **CLUSTER, PYSPARK_PYTHON=str(python)) as command:
+        command.process.communicate(timeout=3 * SECONDS)
+        (line,) = command.said()
+        assert command.process.returncode == 2
+    assert re.match(
+        rf"fairlead: {python} \(Python [\d.]+\) of the executors on \S+ lacks (fairlead, )?"
+        "msgspec, numba, numpy, pyarrow; set PYSPARK_PYTHON to",  # PYTHONPATH goes with the run
+        line,
+    )
+    assert not list(folder.glob("out")) + list(folder.glob(".out*"))
+
+
+@pytest.mark.slow
+@pytest.mark.spark
+def test_a_cluster_without_that_python(folder: Path, given: list[str]) -> None:
+    with Command(folder, *given, **CLUSTER, PYSPARK_PYTHON="/no/such/python") as command:
+        command.process.communicate(timeout=3 * SECONDS)
+        (line,) = command.said()
+        assert command.process.returncode == 2
+    assert line.startswith("fairlead: executors run no Python: ")
+    assert 'Cannot run program "/no/such/python"' in line
