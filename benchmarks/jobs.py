@@ -11,14 +11,14 @@ from pyspark.sql import functions as F
 
 from benchmarks import data
 from fairlead import Cluster, report
-from fairlead.comparison import Comparison
 from fairlead.compiled.router import Plan
 from fairlead.config.changes import load_changes
 from fairlead.config.clusters import load_clusters
 from fairlead.pipeline import dispatch, replay
 from fairlead.pipeline.intake.read import read
 from fairlead.pipeline.output.write import Delivery
-from fairlead.summary import Summary
+from fairlead.results.comparison import Comparison
+from fairlead.results.summary import Summary
 
 
 class Jobs:

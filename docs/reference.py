@@ -19,6 +19,7 @@ PUBLIC = (
     "fairlead.pipeline.intake.read",
     "fairlead.pipeline.questions.diff",
     "fairlead.pipeline.questions.explain",
+    "fairlead.results.diff",
 )
 
 

@@ -18,7 +18,7 @@ def _is_error(each: object) -> bool:
     return inspect.isclass(each) and issubclass(each, fairlead.errors.FairleadError)
 
 
-PARTS = ("read", "diff", "why")
+PARTS = ("intake.read", "questions.diff", "questions.explain")
 ERRORS = [name for name, each in vars(fairlead.errors).items() if _is_error(each)]
 PUBLIC = [
     *(("fairlead", name) for name in fairlead.__all__),
@@ -29,6 +29,7 @@ PUBLIC = [
         for part in PARTS
         for name in import_module(f"fairlead.pipeline.{part}").__all__
     ),
+    *(("fairlead.results.diff", name) for name in ("Balance", "Diff", "Move")),
 ]
 
 

@@ -12,7 +12,7 @@ from tests.cli.test_cli import Desk
 
 from fairlead import report
 from fairlead.cli.replay import scenarios
-from fairlead.report.words import length
+from fairlead.text import length
 
 POOL = """policy = "weighted"
 [order]

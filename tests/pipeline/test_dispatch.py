@@ -31,7 +31,7 @@ from fairlead.pipeline.intake.read import read
 from fairlead.pipeline.intake.validate import accept
 from fairlead.pipeline.output.write import Delivery
 from fairlead.pipeline.routing.blocks import MOST_NESTED
-from fairlead.summary import Summary
+from fairlead.results.summary import Summary
 
 SHOP = Cluster.of(
     "msmq",

@@ -13,7 +13,6 @@ from pyspark.errors import PythonException, SparkRuntimeException
 from pyspark.sql import DataFrame, Row, SparkSession
 
 from fairlead import Change, Cluster, route
-from fairlead.comparison import Queue, Waits
 from fairlead.compiled.router import Plan
 from fairlead.errors import MessageError
 from fairlead.pipeline.columns import BLOCK, SCENARIO
@@ -30,6 +29,7 @@ from fairlead.pipeline.replay import (
 )
 from fairlead.pipeline.simulate.gather import numbered
 from fairlead.replay.table import replay as in_memory
+from fairlead.results.comparison import Queue, Waits
 
 SECOND = 1_000_000
 

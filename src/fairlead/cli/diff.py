@@ -12,12 +12,12 @@ from fairlead.cli.progress import Stages
 from fairlead.cli.show import console, print_table, printable, table
 from fairlead.cli.spark import started
 from fairlead.errors import UserError
-from fairlead.report.words import length
+from fairlead.text import length
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-    from fairlead.pipeline.questions.diff import Diff
+    from fairlead.results.diff import Diff
 
 GATES: Final = {
     "moved": "both",

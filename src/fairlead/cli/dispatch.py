@@ -14,13 +14,13 @@ from fairlead.cli.spark import started
 from fairlead.cli.table import Table
 from fairlead.config.clusters import load_clusters
 from fairlead.pipeline.intake.changes import load_changes
-from fairlead.report.words import date
+from fairlead.text import date
 
 if TYPE_CHECKING:
     from rich.console import Console
 
     from fairlead.pipeline.output.write import Delivery
-    from fairlead.summary import Phase, Summary
+    from fairlead.results.summary import Phase, Summary
 
 MOST_PHASES = 12
 MOST_SHARES = 20

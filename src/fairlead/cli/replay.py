@@ -22,14 +22,14 @@ from fairlead.config.differences import more_traffic
 from fairlead.config.scenario_file import MOST_RATE, RATE_DECIMALS, RATES, number
 from fairlead.config.scenarios import load_scenarios
 from fairlead.errors import UserError
-from fairlead.report.words import length
+from fairlead.text import length
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from fairlead.comparison import Comparison, Scenario, Waits
     from fairlead.compiled.router import Plan
     from fairlead.pipeline.output.write import Delivery
+    from fairlead.results.comparison import Comparison, Scenario, Waits
 
 TIMED: Final = ("mean_wait", "p50_wait", "p90_wait", "p99_wait", "max_wait")
 WHOLE_OF: Final = {

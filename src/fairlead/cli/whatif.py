@@ -10,10 +10,10 @@ from fairlead.cli.progress import Stages
 from fairlead.cli.show import console, filled, print_table, printable
 from fairlead.cli.spark import started
 from fairlead.errors import UserError
-from fairlead.report.words import date, length, plural
+from fairlead.text import date, length, plural
 
 if TYPE_CHECKING:
-    from fairlead.pipeline.questions.whatif import WhatIf
+    from fairlead.results.whatif import WhatIf
 
 
 def run_whatif(out: Path, group: str, at: str, priority: int, master: str | None) -> None:

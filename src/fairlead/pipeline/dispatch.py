@@ -42,7 +42,7 @@ from fairlead.pipeline.routing.class_counts import (
 )
 from fairlead.pipeline.routing.route import States, in_blocks, needed, route, spelled
 from fairlead.pipeline.spark.executors import check_executors
-from fairlead.summary import Summary
+from fairlead.results.summary import Summary
 
 log = logging.getLogger("fairlead")
 

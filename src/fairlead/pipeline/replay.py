@@ -20,7 +20,6 @@ from pyspark.sql import functions as F
 
 from fairlead.balance.message import WORKED
 from fairlead.balance.times import MICROS
-from fairlead.comparison import Comparison, Scenario
 from fairlead.compiled.needed import check_columns, mapping, named
 from fairlead.compiled.router import Plan
 from fairlead.errors import MessageError
@@ -56,6 +55,7 @@ from fairlead.replay.heap import NONE
 from fairlead.replay.memory import NEVER
 from fairlead.replay.traffic import Lane, Lanes
 from fairlead.replay.words import NOBODY_CODE, ROUTED_CODE, WORDS
+from fairlead.results.comparison import Comparison, Scenario
 
 log = logging.getLogger("fairlead")
 

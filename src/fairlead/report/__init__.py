@@ -28,7 +28,7 @@ def render(summary: Mapping[str, Any]) -> str:
     Raises UserError where the data is another, or has no `facts`.
     """
     from fairlead.report.page import whole
-    from fairlead.summary import of_plain
+    from fairlead.results.summary import of_plain
 
     return whole(of_plain(summary))
 
@@ -38,7 +38,7 @@ def render_comparison(comparison: Mapping[str, Any]) -> str:
 
     Raises UserError where the data is another, or has no `made`.
     """
-    from fairlead.comparison import of_plain
     from fairlead.report.replayed.page import whole
+    from fairlead.results.comparison import of_plain
 
     return whole(of_plain(comparison))

@@ -7,8 +7,8 @@ from itertools import accumulate
 from typing import Final
 
 from fairlead.report.markup import Html, tag
-from fairlead.report.words import moment, plural, visible
-from fairlead.summary import Phase, Step, Summary
+from fairlead.results.summary import Phase, Step, Summary
+from fairlead.text import moment, plural, visible
 
 MOST_STEPS: Final = 8
 """Longer lists of changes are folded."""

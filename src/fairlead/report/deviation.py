@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from fairlead.report.words import Names, percent, plural
-from fairlead.summary import Phase, Share
+from fairlead.results.summary import Phase, Share
+from fairlead.text import Names, percent, plural
 
 SMALLEST_POINTS = 0.0001
 A_MESSAGE = 1 - 1e-6

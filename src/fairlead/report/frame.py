@@ -11,8 +11,8 @@ from typing import Final
 
 from fairlead.report import charts
 from fairlead.report.markup import Html, code, tag
-from fairlead.report.words import visible
-from fairlead.summary import Made
+from fairlead.results.summary import Made
+from fairlead.text import visible
 
 DOCTYPE: Final = "<!DOCTYPE html>\n"
 

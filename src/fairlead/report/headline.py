@@ -5,8 +5,8 @@ from __future__ import annotations
 from fairlead.report import deviation
 from fairlead.report.changes import titles
 from fairlead.report.markup import Child, Html, tag, together
-from fairlead.report.words import Names, duration, moment, plural, visible
-from fairlead.summary import Summary
+from fairlead.results.summary import Summary
+from fairlead.text import Names, duration, moment, plural, visible
 
 ROUTED = "routed"
 

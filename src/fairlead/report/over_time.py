@@ -9,8 +9,8 @@ from fairlead.report import changes
 from fairlead.report.charts import OTHERS, PALETTE, Axis, Layer, Mark, stacked
 from fairlead.report.markup import Html, tag
 from fairlead.report.parts import counted, figure, key, legend, numbers, section, table
-from fairlead.report.words import LONGEST_NAME, Names, date, every, moment, plural, visible
-from fairlead.summary import OverTime, Series, Summary
+from fairlead.results.summary import OverTime, Series, Summary
+from fairlead.text import LONGEST_NAME, Names, date, every, moment, plural, visible
 
 MOST_LABELS: Final = 12
 """Numbers of changes that have room above a chart on a phone."""

@@ -6,8 +6,8 @@ from fairlead.report import over_time, rest
 from fairlead.report.frame import framed
 from fairlead.report.headline import headline
 from fairlead.report.shares import shares
-from fairlead.report.words import Names
-from fairlead.summary import Summary
+from fairlead.results.summary import Summary
+from fairlead.text import Names
 
 
 def whole(run: Summary) -> str:

@@ -7,7 +7,7 @@ from typing import Final
 
 from fairlead.report.charts import Layer, Spec
 from fairlead.report.markup import Child, Html, data, tag, together
-from fairlead.summary import Summary
+from fairlead.results.summary import Summary
 
 MOST_ROWS: Final = 50
 

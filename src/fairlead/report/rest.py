@@ -9,8 +9,8 @@ from fairlead.report.charts import PALETTE, Bar, bars
 from fairlead.report.markup import Html, tag, together
 from fairlead.report.over_time import outcomes as outcomes_over_time
 from fairlead.report.parts import figure, numbers, section, table
-from fairlead.report.words import percent, plural, visible
-from fairlead.summary import Summary
+from fairlead.results.summary import Summary
+from fairlead.text import percent, plural, visible
 
 MOST_REASONS: Final = 12
 NAMELESS: Final = "(no name)"

@@ -10,8 +10,8 @@ from fairlead.report.changes import titles
 from fairlead.report.charts import BAR, Bar, bars
 from fairlead.report.markup import Html, tag
 from fairlead.report.parts import MOST_ROWS, counted, figure, key, numbers, section, table
-from fairlead.report.words import Names, percent, plural
-from fairlead.summary import Phase, Share, Summary
+from fairlead.results.summary import Phase, Share, Summary
+from fairlead.text import Names, percent, plural
 
 MOST_PHASES: Final = 6
 MOST_BARS: Final = 12

@@ -18,7 +18,7 @@ from fairlead.pipeline.dispatch import run
 from fairlead.pipeline.measure.bins import MOST_BINS, Bins, around, over, widths
 from fairlead.pipeline.measure.facts import changes as in_words
 from fairlead.pipeline.output.write import Delivery
-from fairlead.summary import Summary
+from fairlead.results.summary import Summary
 
 SECOND = 1_000_000
 DAY = 86_400 * SECOND

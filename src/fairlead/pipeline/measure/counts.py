@@ -16,7 +16,7 @@ from fairlead.pipeline.measure.over_time import BIN, CLOSE, busiest, over_time
 from fairlead.pipeline.measure.tally import Counted, counted, finest
 from fairlead.pipeline.routing.blocks import version
 from fairlead.pipeline.routing.class_counts import Survey
-from fairlead.summary import Facts, Made, OverTime, Period
+from fairlead.results.summary import Facts, Made, OverTime, Period
 
 
 def count(written: DataFrame, plan: Plan) -> list[Counted]:

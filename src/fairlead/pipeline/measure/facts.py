@@ -16,7 +16,7 @@ from fairlead.balance.in_words import InWords, in_words
 from fairlead.compiled.router import NO_STREAM, Plan
 from fairlead.pipeline.intake.validate import text
 from fairlead.pipeline.routing.class_counts import Survey
-from fairlead.summary import Changes, Groups, Made, Policies, Step, Stream, Streams
+from fairlead.results.summary import Changes, Groups, Made, Policies, Step, Stream, Streams
 
 MOST_STREAMS: Final = 20
 MOST_STEPS: Final = 50

@@ -15,7 +15,7 @@ from fairlead.pipeline.columns import PREFIX
 from fairlead.pipeline.measure.bins import Bins
 from fairlead.pipeline.measure.levels import LEVEL, OWNER, Level, leveled
 from fairlead.pipeline.measure.tally import Counted
-from fairlead.summary import OverTime, Series
+from fairlead.results.summary import OverTime, Series
 
 MOST_SERIES: Final = 12
 BIN: Final = PREFIX + "bin"

@@ -14,7 +14,7 @@ from fairlead.balance.policy import Policy
 from fairlead.compiled.router import Plan
 from fairlead.errors import FairleadError
 from fairlead.pipeline.intake.validate import text
-from fairlead.summary import Phase, Share
+from fairlead.results.summary import Phase, Share
 
 MASK: Final = (1 << 64) - 1
 

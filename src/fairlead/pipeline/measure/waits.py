@@ -13,7 +13,6 @@ from pyspark.sql import functions as F
 
 from fairlead.balance.message import DECISION, GIVEN_BACK, ROUTED, WORKED
 from fairlead.balance.times import MICROS
-from fairlead.comparison import Longest, Queue, Scenario, Waits, Worker
 from fairlead.compiled.router import Plan
 from fairlead.pipeline.columns import PREFIX, SCENARIO, looked_up
 from fairlead.pipeline.intake.validate import text, time_of
@@ -21,6 +20,7 @@ from fairlead.pipeline.measure.bins import over
 from fairlead.pipeline.measure.tally import MASK
 from fairlead.pipeline.routing.blocks import version
 from fairlead.replay.words import AGAIN
+from fairlead.results.comparison import Longest, Queue, Scenario, Waits, Worker
 
 EXACT: Final = 10
 """Waits are told apart by so many leading bits."""

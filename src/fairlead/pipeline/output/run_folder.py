@@ -13,10 +13,10 @@ from pyspark.sql.types import ArrayType, MapType, StringType, StructField, Struc
 
 from fairlead.balance.cluster import Cluster
 from fairlead.balance.objects import listed
-from fairlead.comparison import Waits, of_plain
 from fairlead.compiled.router import Plan
 from fairlead.errors import UserError
 from fairlead.pipeline.output.write import COMPARISON, OPTIONS, Delivery
+from fairlead.results.comparison import Waits, of_plain
 
 JOURNAL = "journal.json"
 FORMAT = 1

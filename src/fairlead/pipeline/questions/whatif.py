@@ -6,7 +6,6 @@ read a scenario's decisions → messages → a SetPriority more → replay → c
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any, Final
 
@@ -24,6 +23,7 @@ from fairlead.pipeline.intake.validate import micros, text
 from fairlead.pipeline.measure.waits import last_attempts
 from fairlead.pipeline.questions.diff import STARTED_AFTER, STARTED_BEFORE, compare, joined
 from fairlead.pipeline.replay import Replayed
+from fairlead.results.whatif import Shift, WhatIf
 
 RAISE: Final = "~" + PREFIX + "raised"
 """How the id of the row more begins: after all others of its time."""
@@ -31,38 +31,6 @@ TEXTS: Final = ("id", "group", "tenant", "cluster", "type")
 ONLY: Final = "raised"
 MOST: Final = 20
 MOST_NAMED: Final = 3
-
-
-@dataclass(frozen=True)
-class Shift:
-    """A group's message that waited, or a group that waits longer: by how much its start moves."""
-
-    name: str
-    messages: int
-    before: float
-    """Seconds, as the messages' times count."""
-    seconds: float
-    """Later than before; negative: sooner."""
-
-
-@dataclass(frozen=True)
-class WhatIf:
-    """What raising a group would have done."""
-
-    group: str
-    waiting: int
-    """Messages of the group that would be begun with sooner."""
-    raised: list[Shift]
-    """These, by their ids, the first first."""
-    delayed: int
-    """Messages of others that would be begun with later."""
-    longest: float
-    total: float
-    """Seconds: the longest delay, and all delays together."""
-    hurt: list[Shift]
-    """The groups (or messages without one) that wait longest, by their longest delay."""
-    sooner: int
-    """Messages of others that would be begun with sooner."""
 
 
 def messages_of(decisions: DataFrame) -> DataFrame:

@@ -7,13 +7,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from fairlead.comparison import Scenario, Waits
 from fairlead.report.charts import Bar
 from fairlead.report.markup import Html, tag
 from fairlead.report.parts import MOST_ROWS, figure, numbers, section, table
 from fairlead.report.replayed.plots import differences
 from fairlead.report.replayed.shown import KINDS, LEFT_IN, PLURALS, Drawn, Shown, called, waits_of
-from fairlead.report.words import LONGEST_NAME, Names, length, visible
+from fairlead.results.comparison import Scenario, Waits
+from fairlead.text import LONGEST_NAME, Names, length, visible
 
 MOST_BARS: Final = 10
 ALL: Final = "all messages"

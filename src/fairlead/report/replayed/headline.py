@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Final
 
 from fairlead.balance.message import CONTROL, ROUTED
-from fairlead.comparison import Comparison, Scenario, Waits
 from fairlead.replay.words import AGAIN
 from fairlead.report.headline import short, tile
 from fairlead.report.markup import Html, tag, together
 from fairlead.report.replayed.shown import KINDS, LEFT_IN, Shown, called, waits_of
-from fairlead.report.words import LONGEST_NAME, length, percent, plural, visible
+from fairlead.results.comparison import Comparison, Scenario, Waits
+from fairlead.text import LONGEST_NAME, length, percent, plural, visible
 
 MOST_WARNINGS: Final = 3
 

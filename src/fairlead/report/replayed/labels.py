@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from fairlead.report.words import visible
+from fairlead.text import visible
 
 LONGEST: Final = 22
 """Characters of a label in a chart: what has room there."""

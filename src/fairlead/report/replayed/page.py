@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from fairlead.comparison import Comparison
 from fairlead.report.frame import framed
 from fairlead.report.replayed import gains, queues, rest, scenarios, use, waits
 from fairlead.report.replayed.headline import headline
 from fairlead.report.replayed.shown import Shown
+from fairlead.results.comparison import Comparison
 
 
 def whole(found: Comparison) -> str:

@@ -20,7 +20,7 @@ from fairlead.report.charts import (
 )
 from fairlead.report.replayed.labels import labels
 from fairlead.report.replayed.wait_axis import wait_axis
-from fairlead.report.words import length
+from fairlead.text import length
 
 if TYPE_CHECKING:
     import altair as alt

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from fairlead.comparison import Queue
 from fairlead.report.changes import LONGEST_CHANGE, MOST_STEPS
 from fairlead.report.charts import Mark
 from fairlead.report.markup import Html, tag
@@ -14,8 +13,9 @@ from fairlead.report.over_time import MOST_LABELS, labels, place
 from fairlead.report.parts import MOST_ROWS, figure, key, numbers, section, table
 from fairlead.report.replayed.plots import Line, lines
 from fairlead.report.replayed.shown import LEFT_IN, Drawn, Shown
-from fairlead.report.words import date, every, moment, plural, visible
-from fairlead.summary import Step
+from fairlead.results.comparison import Queue
+from fairlead.results.summary import Step
+from fairlead.text import date, every, moment, plural, visible
 
 MOST_SCENARIOS: Final = 3
 """Named beside a change that not all have."""

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import Final
 
-from fairlead.comparison import Comparison
 from fairlead.report.charts import OTHERS, PALETTE, Bar, Layer, bars
 from fairlead.report.markup import Html, tag
 from fairlead.report.over_time import OUTCOMES
 from fairlead.report.parts import MOST_ROWS, figure, legend, numbers, section, table
 from fairlead.report.replayed.plots import stacks
 from fairlead.report.replayed.shown import LEFT_IN, Shown
-from fairlead.report.words import plural, visible
+from fairlead.results.comparison import Comparison
+from fairlead.text import plural, visible
 
 MOST_REASONS: Final = 12
 COLOURS: Final = {

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Final
 
-from fairlead.comparison import Scenario, Waits
 from fairlead.report.markup import Html, tag, together
 from fairlead.report.parts import MOST_ROWS, figure, section, table
 from fairlead.report.replayed.plots import Row, waits
 from fairlead.report.replayed.shown import BUSY, LEFT_IN, Shown, quoted
-from fairlead.report.words import length, plural, visible
+from fairlead.results.comparison import Scenario, Waits
+from fairlead.text import length, plural, visible
 
 COLUMNS = ("scenario", "messages", "mean wait", "p50", "p90", "p99", "max")
 MORE_COLUMNS = ("busy", "not begun", "redelivered", "given back", "groups out of order")

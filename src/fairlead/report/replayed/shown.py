@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from fairlead.comparison import Scenario, Waits
 from fairlead.report.charts import PALETTE, Layer
 from fairlead.report.markup import Html, tag
 from fairlead.report.parts import legend
 from fairlead.report.replayed.labels import labels
-from fairlead.report.words import LONGEST_NAME
+from fairlead.results.comparison import Scenario, Waits
+from fairlead.text import LONGEST_NAME
 
 MOST_DRAWN: Final = 8
 """Scenarios in a chart: more cannot be told apart."""

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from fairlead.comparison import Worker
 from fairlead.report.markup import Html
 from fairlead.report.parts import figure, numbers, section, table
 from fairlead.report.replayed.plots import Row, parts
 from fairlead.report.replayed.shown import BUSY, LEFT_IN, Drawn, Shown
-from fairlead.report.words import Names, length, plural
+from fairlead.results.comparison import Worker
+from fairlead.text import Names, length, plural
 
 UTILISATION = "utilisation"
 

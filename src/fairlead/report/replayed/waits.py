@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from fairlead.comparison import Waits
 from fairlead.report.markup import Html
 from fairlead.report.parts import figure, numbers, section, table
 from fairlead.report.replayed.plots import Row, waits
 from fairlead.report.replayed.scenarios import COLUMNS, numbers_of
 from fairlead.report.replayed.shown import KINDS, LEFT_IN, PLURALS, Shown, waits_of
-from fairlead.report.words import Names, plural, visible
+from fairlead.results.comparison import Waits
+from fairlead.text import Names, plural, visible
 
 
 def by_name(shown: Shown) -> Html | None:

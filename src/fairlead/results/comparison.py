@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 
 from fairlead.errors import UserError
-from fairlead.summary import Changes, Made
+from fairlead.results.summary import Changes, Made
 
 
 @dataclass(frozen=True)

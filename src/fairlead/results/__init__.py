@@ -1,0 +1,1 @@
+"""What runs found, as plain data: their files hold it; the report and the commands show it."""
