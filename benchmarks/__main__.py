@@ -74,11 +74,11 @@ def run(parts: list[str], folder: Path, rows: int, runs: int) -> list[Line]:
 def run_on_spark(parts: list[str], folder: Path, rows: int, runs: int) -> list[Line]:
     """The lines of the parts that need Spark, in one session."""
     from benchmarks import on_spark
-    from fairlead.pipeline.spark.session import session
+    from fairlead.pipeline.spark.session import spark_session
 
     events = folder / on_spark.EVENTS
     events.mkdir(exist_ok=True)
-    spark = session(
+    spark = spark_session(
         **{
             **(SMALL if parts == ["d"] else {}),
             "spark.eventLog.enabled": True,

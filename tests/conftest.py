@@ -10,7 +10,7 @@ import pytest
 from hypothesis import settings
 from pyspark.sql import SparkSession
 
-from fairlead.pipeline.spark.session import session
+from fairlead.pipeline.spark.session import spark_session
 
 settings.register_profile("default", deadline=None)
 settings.register_profile("ci", deadline=None, derandomize=True, print_blob=True)
@@ -33,9 +33,9 @@ POOL = (
 )
 
 CONNECT_SERVER = """
-from fairlead.pipeline.spark.session import session
+from fairlead.pipeline.spark.session import spark_session
 
-spark = session(
+spark = spark_session(
     "local[2]",
     **{
         "spark.plugins": "org.apache.spark.sql.connect.SparkConnectPlugin",
@@ -70,7 +70,7 @@ def spark() -> Iterator[SparkSession]:
     """The one Spark session of this test process."""
     # Tests ask much the same again and again; what was compiled for it is not to be forgotten.
     more = {"spark.driver.memory": "2g", "spark.sql.codegen.cache.maxEntries": 5_000}
-    running = session("local[2]", **more)
+    running = spark_session("local[2]", **more)
     yield running
     running.stop()
 

@@ -1,6 +1,6 @@
-from fairlead import dispatch, load_clusters, session
+from fairlead import dispatch, load_clusters, spark_session
 
-spark = session()  # or your own session: Fairlead takes any DataFrame
+spark = spark_session()  # or your own session: Fairlead takes any DataFrame
 
 calls = spark.read.csv("calls.csv", header=True)
 routed = calls.transform(dispatch, load_clusters("pool.toml"))

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from fairlead.order.outlook import Outlook, Standing
     from fairlead.pipeline.dispatch import dispatch, rejected
     from fairlead.pipeline.intake.changes import load_changes
-    from fairlead.pipeline.spark.session import session
+    from fairlead.pipeline.spark.session import spark_session
 
 _PLACES = {
     "Agenda": "fairlead.order.agenda",
@@ -47,7 +47,7 @@ _PLACES = {
     "load_clusters": "fairlead.config.clusters",
     "rejected": "fairlead.pipeline.dispatch",
     "route": "fairlead.compiled.table",
-    "session": "fairlead.pipeline.spark.session",
+    "spark_session": "fairlead.pipeline.spark.session",
 }
 
 __all__ = [
@@ -72,7 +72,7 @@ __all__ = [
     "load_clusters",
     "rejected",
     "route",
-    "session",
+    "spark_session",
 ]
 
 

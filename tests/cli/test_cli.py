@@ -668,8 +668,8 @@ def test_diff_fails_where_it_is_told_to(desk: Desk, runs: tuple[str, str]) -> No
 
 
 def test_per_cents_are_of_what_can_be_so() -> None:
-    """Only what both runs began with can be begun with later, and only a group can move."""
-    numbers = {"both": 80, "only_before": 120, "only_after": 20, "groups": 8, "begun": 40}
+    """Only what both runs started can start later, and only a group can move."""
+    numbers = {"both": 80, "only_before": 120, "only_after": 20, "groups": 8, "started": 40}
     some = {"moved": 20, "lost": 20, "won": 20, "groups_moved": 2, "sooner": 10, "later": 10}
     found = Diff(before=200, after=100, **numbers, **some)
     shares = {**dict.fromkeys(some, 25), "only_before": 60, "only_after": 20}
@@ -956,4 +956,4 @@ def test_diff_does_not_replace_a_run_that_it_compares(desk: Desk) -> None:
     assert desk.dispatch(given) == 0, desk.err
     line = desk.refused("diff", desk / "o", desk / "o", "--out", desk / "o", "--overwrite")
     assert "found a run that is compared" in line
-    assert (desk.folder / "o" / "journal.json").exists()
+    assert (desk.folder / "o" / "manifest.json").exists()

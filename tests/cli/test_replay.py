@@ -77,7 +77,7 @@ def test_scenarios_side_by_side(desk: Desk, spark: SparkSession) -> None:
 
     folders = [str(desk.folder / "o" / name) for name in ("as it is", "a_b_ quick")]
     assert desk.run("diff", *folders, "--fail-if", "sooner > 0") == 3
-    assert "begun with sooner: " in desk.out
+    assert "started sooner: " in desk.out
     by = re.search(r"on average (sooner|later) by: [\d.,]+ (ms|s|min|h)\n", desk.out)
     assert by is not None, "in words, and never less than 0"
     assert by[1] == "sooner"
@@ -87,7 +87,7 @@ def test_scenarios_side_by_side(desk: Desk, spark: SparkSession) -> None:
 
     assert desk.run("whatif", folders[0], "--promote", "g9", "--at", "5") == 0
     assert "g9: " in desk.out
-    assert "messages would be begun with sooner" in desk.out
+    assert "messages would start sooner" in desk.out
     assert "delayed: " in desk.out
     assert desk.run("whatif", folders[0], "--promote", "nobody", "--at", "5") == 2
     assert "--promote: found 'nobody', allowed: a group of " in desk.err

@@ -29,8 +29,14 @@ def desk(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Desk:
 
 def scenario(desk: Desk, name: str) -> str:
     """A folder as a replay leaves it, as far as what is refused before Spark looks at it."""
-    journal = {"format": 1, "file_format": "parquet", "replay": True, "clusters": [], "changes": []}
-    desk.write(f"{name}/journal.json", json.dumps(journal))
+    manifest = {
+        "format": 1,
+        "file_format": "parquet",
+        "replay": True,
+        "clusters": [],
+        "changes": [],
+    }
+    desk.write(f"{name}/manifest.json", json.dumps(manifest))
     return desk / name
 
 
@@ -43,11 +49,11 @@ def test_what_a_raise_does_is_the_same_in_all_formats(desk: Desk, spark: SparkSe
         at = "2026-11-16T08:00:03.5Z"
         assert desk.run("whatif", folder, "--promote", "g3", "--at", at) == 0, desk.err
         told.append(desk.out)
-    assert told[0].splitlines()[0] == "g3: 3 messages would be begun with sooner"
+    assert told[0].splitlines()[0] == "g3: 3 messages would start sooner"
     assert "delayed: 3 messages of others, by 24 s at most" in told[0]
     assert told[1:] == told[:1] * 2
     assert desk.run("diff", desk / "json/pool", desk / "csv/pool") == 0, desk.err
-    assert "begun with later: 0 of 12" in desk.out
+    assert "started later: 0 of 12" in desk.out
 
     line = desk.refused("whatif", desk / "csv/pool", "--promote", "g33", "--at", "0")
     wanted = "--promote: found 'g33', allowed: a group of the scenario's messages, such as 'g3', "

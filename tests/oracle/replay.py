@@ -228,7 +228,7 @@ class Replay:
                 continue
             if raised:
                 job.priority = raised.pop()
-            self.tell(job, "given-back")
+            self.tell(job, "released")
             self.again(job, now)
             job.destination = job.server = None
             self.route(job, now)

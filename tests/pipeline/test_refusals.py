@@ -26,7 +26,7 @@ def test_what_is_no_dataframe_of_spark_is_named_with_its_package() -> None:
                 work(wrong, POOL)
             assert str(refused.value) == (
                 f"messages: found a {kind}, allowed: a DataFrame of Spark; "
-                "fairlead.session().createDataFrame makes one of it"
+                "fairlead.spark_session().createDataFrame makes one of it"
             )
     for wrong, told in (
         (pd.DataFrame({"id": ["1"]}), "pandas.DataFrame, .*; pyarrow.Table.from_pandas makes one"),

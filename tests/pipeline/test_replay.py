@@ -16,7 +16,7 @@ from fairlead import Change, Cluster, route
 from fairlead.compiled.router import Plan
 from fairlead.errors import MessageError
 from fairlead.pipeline.columns import BLOCK, SCENARIO
-from fairlead.pipeline.measure.waits import available, begun_with, groups_of, queues_of, waits_of
+from fairlead.pipeline.measure.waits import available, groups_of, queues_of, started, waits_of
 from fairlead.pipeline.output.write import Delivery
 from fairlead.pipeline.replay import (
     Replayed,
@@ -317,13 +317,13 @@ def test_the_comparison_counts_what_was_written(spark: SparkSession, tmp_path: P
     assert (found.read, found.rejected) == (len(table), 0)
     for scenario, plan in zip(found.scenarios, plans().values(), strict=True):
         rows = in_memory(table, plan.clusters, plan.changes).to_pylist()
-        last = [row for row in rows if row["outcome"] not in ("given-back", "rolled-back")]
+        last = [row for row in rows if row["outcome"] not in ("released", "rolled-back")]
         begun = [row for row in last if row["start"] is not None]
         whole = {row["id"]: round(row["start"] - row["time"], 6) for row in begun}
         waits = sorted(whole.values())
         assert scenario.messages == len(last) == len(table)
         assert scenario.redeliveries == len(rows) - len(table)
-        assert scenario.failovers == sum(row["outcome"] == "given-back" for row in rows)
+        assert scenario.failovers == sum(row["outcome"] == "released" for row in rows)
         assert scenario.waits.messages == len(waits)
         assert scenario.waits.mean == pytest.approx(sum(waits) / len(waits))
         assert scenario.waits.max == pytest.approx(waits[-1])
@@ -384,7 +384,7 @@ def test_a_quantile_is_a_wait_that_enough_messages_had_at_most(spark: SparkSessi
     written = spark.createDataFrame(rows, names).selectExpr(
         "*", "'routed' outcome", "0.0 time", "wait start"
     )
-    found = waits_of(begun_with(written, dated=False))
+    found = waits_of(started(written, dated=False))
     assert found == {
         (0, "all"): [Waits("", 3, 1.0, 1.0, 2.0, 2.0, 2.0)],
         (1, "all"): [Waits("", 10, 4.5, 4.0, 8.0, 9.0, 9.0)],
@@ -406,7 +406,7 @@ def test_a_queue_is_the_mean_of_each_bin(spark: SparkSession) -> None:
         ("routed", 0.0, 0.0, 1.0, 0.0),
         ("routed", 1.25, 1.75, 2.0, 0.5),
         ("routed", 1.5, 3.5, 4.0, 2.0),
-        ("given-back", 2.0, None, 3.0, 1.0),
+        ("released", 2.0, None, 3.0, 1.0),
         ("no-destination", 2.0, None, None, None),
         ("routed", 299.5, None, None, None),
     ]
@@ -418,7 +418,7 @@ def test_a_queue_is_the_mean_of_each_bin(spark: SparkSession) -> None:
 
 
 def torn(table: pa.Table, plan: Plan) -> int:
-    """In how many groups a message was begun with before an earlier one."""
+    """In how many groups a message was started before an earlier one."""
     rows = in_memory(table, plan.clusters, plan.changes).to_pylist()
     last = [row for row in rows if row["outcome"] == "routed" and row["start"] is not None]
     starts: dict[str, list[float]] = {}

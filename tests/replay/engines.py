@@ -164,7 +164,7 @@ class Kernel:
 
 
 def _waited(since: int, start: int | None, finish: int | None) -> int | None:
-    """Until it was begun with, or taken away."""
+    """Until it was started, or taken away."""
     until = finish if start is None else start
     return None if until is None else until - since
 

@@ -17,7 +17,7 @@ from tests.strategies import Scenario
 from fairlead.replay.flow_run import FlowRun
 
 kinds = pytest.mark.parametrize("kind", some(KINDS))
-AGAIN = ("rolled-back", "given-back")
+AGAIN = ("rolled-back", "released")
 
 
 @kinds

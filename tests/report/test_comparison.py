@@ -118,7 +118,7 @@ def test_a_replay_of_nothing_has_a_page() -> None:
         "queue": None,
     }
     found = page(replayed(scenario("pool", 1.0, **nothing), scenario("more", 1.0, **nothing)))
-    assert "No message was begun with." in found.parts["header"]
+    assert "No message was started." in found.parts["header"]
     assert list(found.parts) == ["header", "scenarios", "outcomes", "reproduce"]
 
 
@@ -139,7 +139,7 @@ def test_columns_of_the_table_in_which_nothing_stands_are_left_out() -> None:
     assert "scenariomessagesmean waitp50p90p99maxbusygroups out of order" in told
     assert "pool2002 s1 s4 s8 s16 s" in told
     again = scenario("pool", 8.0, waiting=1, redeliveries=2, failovers=3)
-    assert "not begunredeliveredgiven back" in page(replayed(again)).parts["scenarios"]
+    assert "not startedredeliveredreleased" in page(replayed(again)).parts["scenarios"]
 
 
 def test_what_a_scenario_differs_by_is_told() -> None:
@@ -184,7 +184,7 @@ def test_a_name_in_a_sentence_is_set_off() -> None:
     found = page(replayed(scenario("as it is", 8.0), odd))
     for told in ("“a fifth more” waits most", "Worst off in “a fifth more”:", "wait: “as it is”"):
         assert told in found.parts["header"]
-    assert "“a fifth more”: of 200 messages 1 not begun with" in found.parts["header"]
+    assert "“a fifth more”: of 200 messages 1 not started" in found.parts["header"]
     assert "loses against “as it is”" in found.parts["gains"]
     assert "A weight → 2 (in “a fifth more”)" in found.parts["queues"]
 
@@ -219,7 +219,7 @@ def test_scenarios_at_the_borders() -> None:
     told = "At p99 nobody waits in any scenario; the longest wait is 3 s, in “b”."
     assert told in head(scenario("a", 0.0), some)
     none = scenario("c", 0.0, waits=waits("", 0.0, 0))
-    assert "At p99 the 2 scenarios in which messages were begun with wait the same: 3 s." in head(
+    assert "At p99 the 2 scenarios in which messages were started wait the same: 3 s." in head(
         scenario("a", 3.0), scenario("b", 3.0), none
     )
     told = head(scenario("a", 4.0), scenario("b", 3.999), scenario("c", 4.0), scenario("d", 4.0))
@@ -232,7 +232,7 @@ def test_a_short_wait_of_few_is_no_merit() -> None:
         "down", 1.0, waiting=120, outcomes={"routed": 160, "lost": 40, "rolled-back": 9}
     )
     told = head(scenario("pool", 8.0), down)
-    assert "“down”: of 200 messages 40 lost, 120 not begun with. Waits do not count them." in told
+    assert "“down”: of 200 messages 40 lost, 120 not started. Waits do not count them." in told
     assert "“pool”: of" not in told
 
 
@@ -366,7 +366,7 @@ def test_what_is_left_out_is_counted(largest: Page) -> None:
     assert "8 of 1,000 scenarios are drawn" in largest.parts["scenarios"]
     assert "of 10 destinations" in largest.parts["waits"]
     assert "So in 997 more scenarios, see comparison.json." in largest.parts["header"]
-    assert "more in each scenario's journal.json" in largest.parts["queues"]
+    assert "more in each scenario's manifest.json" in largest.parts["queues"]
 
 
 def test_those_that_wait_least_and_most_are_always_there() -> None:

@@ -65,7 +65,7 @@ def test_a_full_run_has_every_part(largest: Page) -> None:
     assert "The 20 busiest of 1,000,000 streams" in found.parts["streams"]
     assert "Around the changes" in found.parts["destinations"]
     assert "Rejected rows by reason" in found.parts["outcomes"]
-    assert "280 more clusters in journal.json" in found.parts["policy"]
+    assert "280 more clusters in manifest.json" in found.parts["policy"]
 
 
 def test_a_run_without_messages_has_a_page() -> None:
@@ -121,7 +121,7 @@ def test_a_stream_without_a_name_is_told_as_such() -> None:
 
 
 def test_destinations_beyond_those_listed_are_in_the_journal(largest: Page) -> None:
-    assert "9,950 more in journal.json" in largest.parts["policy"]
+    assert "9,950 more in manifest.json" in largest.parts["policy"]
 
 
 # --- the largest deviation -------------------------------------------------------------------
@@ -213,7 +213,7 @@ def test_follow_up_steps_are_no_changes() -> None:
     assert "Follow-up step 2 after change 1, since 2026-03-02 01:20 UTC" in found.parts["shares"]
     told = found.parts["destinations"]
     assert "2 follow-up steps came of that" in told
-    assert "journal.json" not in told
+    assert "manifest.json" not in told
     assert [(mark["label"], mark["f"]) for mark in marks(found)] == [("1", False)]
     plain["phases"][1]["since"] -= 1
     assert [(mark["label"], mark["f"]) for mark in marks(page(plain))] == [("1", False), ("", True)]
@@ -222,7 +222,7 @@ def test_follow_up_steps_are_no_changes() -> None:
 def test_changes_that_are_left_out_are_counted() -> None:
     plain = changed()
     plain["facts"]["changes"]["times"] = 4
-    assert "… 3 more in journal.json" in page(plain).parts["destinations"]
+    assert "… 3 more in manifest.json" in page(plain).parts["destinations"]
 
 
 def test_changes_are_marked_and_told() -> None:

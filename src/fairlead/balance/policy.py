@@ -353,7 +353,7 @@ class Policy(ABC, Generic[T, K, C]):
     def after_failure(self, ref: Ref, raw: Raw, *, shared: bool) -> str:
         """Replay: how the attempt of a message ends that one held who has just failed.
 
-        `given-back`: it is routed anew; `rolled-back`: it stays where it is. `shared`: others got
+        `released`: it is routed anew; `rolled-back`: it stays where it is. `shared`: others got
         the message as well.
         """
         return LOST if shared else GIVEN_BACK

@@ -286,7 +286,7 @@ def diff(
 ) -> None:
     """Compare two runs: which messages and groups moved, who gains, who loses.
 
-    Also two scenarios of a replay: which messages are begun with sooner, and which later.
+    Also two scenarios of a replay: which messages start sooner, and which later.
 
     `--fail-if` looks at moved, lost, won, groups_moved, sooner, later, only_before or only_after
     (messages that one run has and the other not), as a number or in per cent.

@@ -24,8 +24,8 @@ GATES: Final = {
     "lost": "both",
     "won": "both",
     "groups_moved": "groups",
-    "sooner": "begun",
-    "later": "begun",
+    "sooner": "started",
+    "later": "started",
     "only_before": "before",
     "only_after": "after",
 }
@@ -33,7 +33,7 @@ GATES: Final = {
 OF: Final = {
     "both": "message that is in both runs, allowed: two runs of the same messages",
     "groups": "message with a group that is in both runs, allowed: without this condition",
-    "begun": "message that both runs began with, allowed: two scenarios of a replay",
+    "started": "message that both runs started, allowed: two scenarios of a replay",
     "before": "message in the first run, allowed: a run that decided some",
     "after": "message in the second run, allowed: a run that decided some",
 }
@@ -59,10 +59,10 @@ def run_diff(
     places = [each.resolve() for each in (before, after)]
     if out is not None and Path(out).resolve() in [up for p in places for up in (p, *p.parents)]:
         raise UserError(f"--out {out}: found a run that is compared, allowed: another folder")
-    from fairlead.pipeline.output.run_folder import read_journal
+    from fairlead.pipeline.output.run_folder import read_manifest
     from fairlead.pipeline.output.write import SUMMARY, Delivery
 
-    journals = [read_journal(folder) for folder in (before, after)]
+    manifests = [read_manifest(folder) for folder in (before, after)]
 
     delivery = nullcontext() if out is None else Delivery(out, overwrite=overwrite)
     with delivery as made, Stages(3 if out else 2) as stages:
@@ -70,8 +70,8 @@ def run_diff(
         from fairlead.pipeline.questions import diff as pipeline
 
         one, other = (
-            _decisions(spark, folder, journal)
-            for folder, journal in zip((before, after), journals, strict=True)
+            _decisions(spark, folder, manifest)
+            for folder, manifest in zip((before, after), manifests, strict=True)
         )
         compared = pipeline.compare(one, other)
         with stages("compare"):
@@ -87,20 +87,20 @@ def run_diff(
     return _judge(found, gates)
 
 
-def _decisions(spark: SparkSession, folder: Path, journal: Mapping[str, Any]) -> DataFrame:
+def _decisions(spark: SparkSession, folder: Path, manifest: Mapping[str, Any]) -> DataFrame:
     """What a run decided, a row for each message."""
     from fairlead.pipeline.intake.read import read
     from fairlead.pipeline.measure.waits import last_attempts
     from fairlead.pipeline.output.run_folder import clusters_of
     from fairlead.pipeline.questions.diff import joined
 
-    options = {"multiLine": "true"} if journal["file_format"] == "csv" else {}
+    options = {"multiLine": "true"} if manifest["file_format"] == "csv" else {}
     place = str(folder / "decisions")
-    found = read(spark, place, input_format=journal["file_format"], options=options)
-    if journal.get("replay"):
+    found = read(spark, place, input_format=manifest["file_format"], options=options)
+    if manifest.get("replay"):
         # Attempts that are followed by another one decided nothing.
         found = last_attempts(found)
-    several = any(cluster.policy.fans_out for cluster in clusters_of(journal))
+    several = any(cluster.policy.fans_out for cluster in clusters_of(manifest))
     return joined(found) if several else found
 
 
@@ -115,11 +115,11 @@ def _print(found: Diff, before: Path, after: Path) -> None:
     to.print(f"moved: {_part(found.moved, found.both)}", markup=False)
     to.print(f"lost (routed before, not now): {_part(found.lost, found.both)}", markup=False)
     to.print(f"won (routed now, not before): {_part(found.won, found.both)}", markup=False)
-    if found.begun:
-        to.print(f"begun with sooner: {_part(found.sooner, found.begun)}", markup=False)
-        to.print(f"begun with later: {_part(found.later, found.begun)}", markup=False)
-        way = "sooner" if found.seconds < 0 else "later"
-        to.print(f"on average {way} by: {length(abs(found.seconds))}", markup=False)
+    if found.started:
+        to.print(f"started sooner: {_part(found.sooner, found.started)}", markup=False)
+        to.print(f"started later: {_part(found.later, found.started)}", markup=False)
+        way = "sooner" if found.mean_delay < 0 else "later"
+        to.print(f"on average {way} by: {length(abs(found.mean_delay))}", markup=False)
         _print_waits(before, after)
     if found.groups:
         to.print(f"groups moved: {_part(found.groups_moved, found.groups)}", markup=False)

@@ -190,7 +190,7 @@ def print_comparison(to: Console, found: Comparison, out: str) -> None:
 
 
 NUMBERS: Final = (
-    *("messages", "mean wait", "p50", "p90", "p99", "max", "busy", "not begun", "redelivered"),
+    *("messages", "mean wait", "p50", "p90", "p99", "max", "busy", "not started", "redelivered"),
     "groups out of order",
 )
 
@@ -202,7 +202,7 @@ def _row(each: Scenario) -> dict[str, str]:
         "messages": f"{each.messages:,}",
         **_waits(each.waits),
         "busy": "" if used is None else f"{used:.1%}",
-        "not begun": f"{each.waiting:,}" if each.waiting else "",
+        "not started": f"{each.waiting:,}" if each.waiting else "",
         "redelivered": f"{each.redeliveries:,}" if each.redeliveries else "",
         "groups out of order": f"{each.groups_out_of_order:,}" if each.groups else "",
     }
@@ -249,8 +249,8 @@ def judged(found: Comparison, gates: Sequence[Gate]) -> int:
             if each.name in TIMED:
                 if not scenario.waits.messages:
                     raise UserError(
-                        f"--fail-if: {each.text}: found no message in {scenario.name!r} that was "
-                        "begun with, allowed: a replay of some"
+                        f"--fail-if: {each.text}: found no message in {scenario.name!r} that "
+                        "started, allowed: a replay of some"
                     )
                 value = getattr(scenario.waits, each.name.removesuffix("_wait"))
                 told, of = length(value), 0

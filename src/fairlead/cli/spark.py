@@ -17,11 +17,11 @@ def started(master: str | None, stages: Stages) -> SparkSession:
     with stages("start Spark"), handler_kept():
         from pyspark.accumulators import AccumulatorTCPServer, AccumulatorUnixServer
 
-        from fairlead.pipeline.spark.session import session
+        from fairlead.pipeline.spark.session import spark_session
 
         for each in (AccumulatorTCPServer, AccumulatorUnixServer):
             each.handle_error = _quietly  # type: ignore[assignment]  # mypy counts `self` twice
-        return session(master)
+        return spark_session(master)
 
 
 def _quietly(*_: object) -> None:

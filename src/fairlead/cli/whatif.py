@@ -23,12 +23,12 @@ def run_whatif(out: Path, group: str, at: str, priority: int, master: str | None
         raise UserError(f"--at: found {at!r}, allowed: a number of seconds, or a timestamp")
     from fairlead.balance.change import Change
     from fairlead.compiled.router import Plan
-    from fairlead.pipeline.output.run_folder import clusters_of, read_journal
+    from fairlead.pipeline.output.run_folder import clusters_of, read_manifest
 
-    journal = read_journal(out)
-    if not journal.get("replay"):
+    manifest = read_manifest(out)
+    if not manifest.get("replay"):
         raise UserError(f"{out}: found a run of dispatch, allowed: a scenario's folder of replay")
-    plan = Plan(clusters_of(journal), [Change.at_micros(**each) for each in journal["changes"]])
+    plan = Plan(clusters_of(manifest), [Change.at_micros(**each) for each in manifest["changes"]])
     from fairlead.pipeline.questions.whatif import refuse_fifo, what_if
 
     refuse_fifo(plan)
@@ -36,9 +36,9 @@ def run_whatif(out: Path, group: str, at: str, priority: int, master: str | None
         spark = started(master, stages)
         from fairlead.pipeline.intake.read import read
 
-        options = {"multiLine": "true"} if journal["file_format"] == "csv" else {}
+        options = {"multiLine": "true"} if manifest["file_format"] == "csv" else {}
         place = str(out / "decisions")
-        decisions = read(spark, place, input_format=journal["file_format"], options=options)
+        decisions = read(spark, place, input_format=manifest["file_format"], options=options)
         with stages("replay"):
             found = what_if(decisions, plan, group, time, priority)
     _print(found)
@@ -48,15 +48,13 @@ def _print(found: WhatIf) -> None:
     to = console()
     group = printable(found.group)
     if not found.waiting:
-        to.print(f"{group}: nothing of it would be begun with sooner", markup=False)
+        to.print(f"{group}: nothing of it would start sooner", markup=False)
         return
-    to.print(
-        f"{group}: {plural(found.waiting, 'message')} would be begun with sooner", markup=False
-    )
+    to.print(f"{group}: {plural(found.waiting, 'message')} would start sooner", markup=False)
     rows = [
         {
             "message": printable(each.name),
-            "begun at": _moment(each.before),
+            "started at": _moment(each.before),
             "would be at": _moment(each.before + each.seconds),
             "sooner by": length(-each.seconds),
         }

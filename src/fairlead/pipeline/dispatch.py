@@ -256,7 +256,7 @@ def run(
         facts=facts,
         unknown_clusters=unknown_clusters(counts, plan),
     )
-    run_folder.journal(delivery, plan, ready.survey.blocks.starts, ready.states, file_format)
+    run_folder.write_manifest(delivery, plan, ready.survey.blocks.starts, ready.states, file_format)
     delivery.write_json(SUMMARY, summary.as_plain())
     log.info("dispatched", extra={"read": total, "outcomes": ended})
     return summary

@@ -350,7 +350,7 @@ def run(
         made=None if command is None else made(where, command),
     )
     for name, plan in plans.items():
-        run_folder.scenario(delivery, folders[name], plan, file_format)
+        run_folder.write_scenario(delivery, folders[name], plan, file_format)
     delivery.write_json(COMPARISON, result.as_plain())
     log.info("replayed", extra={"read": result.read, "scenarios": list(plans)})
     return result

@@ -57,7 +57,7 @@ def listed(run: Summary) -> Html:
         tag("h3", "What changed"),
         tag("ol", *items[:MOST_STEPS], class_="steps"),
         folded if len(items) > MOST_STEPS else "",
-        tag("p", f"… {left:,} more in journal.json", class_="soft") if left else "",
+        tag("p", f"… {left:,} more in manifest.json", class_="soft") if left else "",
         tag("p", of_itself) if followed else "",
     )
 

@@ -104,7 +104,7 @@ def policies(run: Summary) -> Html:
         for words, total in zip(found.shown, found.destinations, strict=True)
     ]
     left = found.number - len(parts)
-    more = tag("p", f"… {left:,} more clusters in journal.json", class_="soft") if left else ""
+    more = tag("p", f"… {left:,} more clusters in manifest.json", class_="soft") if left else ""
     return section("policy", "The policy in words", *parts, more)
 
 
@@ -120,7 +120,7 @@ def _in_words(words: InWords, total: int) -> Html:
         for each in words.destinations
     ]
     columns = ["destination", "address", "condition", "weight", "share"]
-    listing = table(columns, rows, texts=3, total=total, left_in="journal.json")
+    listing = table(columns, rows, texts=3, total=total, left_in="manifest.json")
     return together(
         [
             tag("h3", f"{visible(words.cluster)}: {words.policy}"),

@@ -18,9 +18,9 @@ from fairlead.results.summary import Changes, Made
 
 @dataclass(frozen=True)
 class Waits:
-    """How long messages waited, in seconds; of those that were begun with.
+    """How long messages waited, in seconds; of those that were started.
 
-    From when a message was sent until the attempt that counts, its last, was begun with.
+    From when a message was sent until the attempt that counts, its last, was started.
     """
 
     name: str
@@ -78,11 +78,11 @@ class Scenario:
     outcomes: dict[str, int]
     """Rows by outcome; an attempt that is followed by another one has one of its own."""
     waiting: int
-    """Messages that still waited, or were never begun with, when nothing more happened."""
+    """Messages that still waited, or were never started, when nothing more happened."""
     redeliveries: int
     """Attempts after the first."""
     failovers: int
-    """Messages that were given back by a destination that failed."""
+    """Messages that were released by a destination that failed."""
     waits: Waits
     by_destination: list[Waits]
     by_priority: list[Waits]
@@ -96,7 +96,7 @@ class Scenario:
     """Of which a later message was begun before an earlier one, over all destinations."""
     digest: str
     longest: Longest | None = None
-    """None: no message was begun with."""
+    """None: no message was started."""
     folder: str = ""
     """Below the run's, with its `decisions/`."""
     changes: Changes | None = None

@@ -55,11 +55,11 @@ class Diff:
     """Groups whose messages go to other destinations than before."""
     sooner: int = 0
     later: int = 0
-    """Of both, where both are replays: begun with earlier than before, and later."""
-    begun: int = 0
-    """Of both: begun with before and now."""
-    seconds: float = 0.0
-    """By how much later than before they are begun with, on average."""
+    """Of both, where both are replays: those that start sooner than before, and later."""
+    started: int = 0
+    """Of both: started before and now."""
+    mean_delay: float = 0.0
+    """Seconds by which they start later than before, on average; negative: sooner."""
     destinations: list[Balance] = field(default_factory=list)
     """The greatest difference first."""
     moves: list[Move] = field(default_factory=list)

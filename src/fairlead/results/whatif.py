@@ -23,15 +23,15 @@ class WhatIf:
 
     group: str
     waiting: int
-    """Messages of the group that would be begun with sooner."""
+    """Messages of the group that would start sooner."""
     raised: list[Shift]
     """These, by their ids, the first first."""
     delayed: int
-    """Messages of others that would be begun with later."""
+    """Messages of others that would start later."""
     longest: float
     total: float
     """Seconds: the longest delay, and all delays together."""
     hurt: list[Shift]
     """The groups (or messages without one) that wait longest, by their longest delay."""
     sooner: int
-    """Messages of others that would be begun with sooner."""
+    """Messages of others that would start sooner."""

@@ -10,7 +10,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from fairlead.errors import OutputError, UserError
-from fairlead.pipeline.output.run_folder import JOURNAL, read_journal
+from fairlead.pipeline.output.run_folder import MANIFEST, read_manifest
 from fairlead.pipeline.output.write import LONGEST_NAME, SUMMARY, Delivery
 
 
@@ -80,10 +80,12 @@ def test_a_place_that_spark_would_read_otherwise_is_refused(tmp_path: Path, name
 
 
 @pytest.mark.parametrize("content", [b"", b"[]", b"{", b"\xff", b"{}", b'{"format": 2}'])
-def test_a_journal_that_is_not_whole_is_refused_in_one_line(tmp_path: Path, content: bytes) -> None:
-    (tmp_path / JOURNAL).write_bytes(content)
-    with pytest.raises(UserError, match=f"{JOURNAL}: found what this version did not write"):
-        read_journal(tmp_path)
+def test_a_manifest_that_is_not_whole_is_refused_in_one_line(
+    tmp_path: Path, content: bytes
+) -> None:
+    (tmp_path / MANIFEST).write_bytes(content)
+    with pytest.raises(UserError, match=f"{MANIFEST}: found what this version did not write"):
+        read_manifest(tmp_path)
     whole = {"format": 1, "file_format": "csv", "clusters": [], "changes": []}
-    (tmp_path / JOURNAL).write_text(json.dumps(whole))
-    assert read_journal(tmp_path) == whole
+    (tmp_path / MANIFEST).write_text(json.dumps(whole))
+    assert read_manifest(tmp_path) == whole

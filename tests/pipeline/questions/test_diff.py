@@ -129,4 +129,4 @@ def test_starts_that_are_texts_are_compared_as_times(
     before = joined(spark.createDataFrame(rows, names))
     after = spark.createDataFrame([("m", "A", "routed", late), ("n", "A", "", late)], names)
     found = diff(compare(before, after))
-    assert (found.begun, found.later, found.seconds) == (1, 1, 0.5)
+    assert (found.started, found.later, found.mean_delay) == (1, 1, 0.5)

@@ -9,7 +9,7 @@ import pyarrow.compute as pc
 import pyspark.sql.functions as F
 from pyspark.sql import Column, DataFrame, Observation, SparkSession
 
-from fairlead.pipeline.spark.session import session
+from fairlead.pipeline.spark.session import spark_session
 
 ROWS = 9_000
 BLOCKS = 3
@@ -64,4 +64,4 @@ def answers(spark: SparkSession) -> dict[str, object]:
 
 
 if __name__ == "__main__":
-    print(json.dumps(answers(session(sys.argv[1]))))
+    print(json.dumps(answers(spark_session(sys.argv[1]))))

@@ -9,7 +9,7 @@ from fairlead import Change, Cluster
 from fairlead.pipeline import dispatch
 from fairlead.pipeline.intake.read import read
 from fairlead.pipeline.output.write import Delivery
-from fairlead.pipeline.spark.session import session
+from fairlead.pipeline.spark.session import spark_session
 
 PLAIN = {
     "queue_manager": {"name": "HUB", "clusters": ["C"]},
@@ -44,7 +44,7 @@ def main(master: str, folder: Path) -> None:
     table = folder / "messages.csv"
     head = "id,time,cluster,queue,producer,bind,group,mode"
     table.write_text("\n".join([head, *rows, rows[5]]) + "\n")
-    spark = session(master)
+    spark = spark_session(master)
     with Delivery(str(folder / "out"), overwrite=True) as delivery:
         summary = dispatch.run(
             spark,

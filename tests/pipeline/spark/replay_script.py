@@ -10,7 +10,7 @@ from fairlead.compiled.router import Plan
 from fairlead.pipeline import replay
 from fairlead.pipeline.intake.read import read
 from fairlead.pipeline.output.write import Delivery
-from fairlead.pipeline.spark.session import session
+from fairlead.pipeline.spark.session import spark_session
 
 TWO = [{"name": name, "readers": 2} for name in "AB"]
 ORDER = {"discipline": "priority"}
@@ -33,7 +33,7 @@ def main(master: str, folder: Path) -> None:
         policy: Plan([Cluster.of(policy, order=ORDER, destination=TWO)], CHANGES)
         for policy in ("weighted", "fewest-pending")
     }
-    spark = session(master)
+    spark = spark_session(master)
     with Delivery(str(folder / "out"), overwrite=True) as delivery:
         found = replay.run(
             spark, read(spark, str(table)), plans, delivery, where=table.name, rows_a_block=300

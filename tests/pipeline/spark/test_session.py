@@ -13,7 +13,7 @@ from pyspark.sql import SparkSession
 
 from fairlead.errors import EnvironmentProblem, UserError
 from fairlead.pipeline.spark import session as session_module
-from fairlead.pipeline.spark.session import driver_memory, session
+from fairlead.pipeline.spark.session import driver_memory, spark_session
 
 CONNECT_SCRIPT = Path(__file__).with_name("connect_script.py")
 
@@ -21,9 +21,9 @@ FAILING_QUERY = """
 import sys
 from pathlib import Path
 from pyspark.errors import PySparkException
-from fairlead.pipeline.spark.session import session
+from fairlead.pipeline.spark.session import spark_session
 
-spark = session("local[2]")
+spark = spark_session("local[2]")
 print(spark._jvm.System.getProperty("java.home"))
 print(spark.range(10).repartition(3).count())
 spark.range(3).write.saveAsTable("kept")
@@ -46,8 +46,8 @@ def run(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]
 
 
 def test_a_running_session_is_used_as_it_is(spark: SparkSession) -> None:
-    assert session() is spark
-    assert session("local[2]") is spark
+    assert spark_session() is spark
+    assert spark_session("local[2]") is spark
 
 
 def test_a_session_of_ours_is_set_up_for_one_machine(spark: SparkSession) -> None:
@@ -78,26 +78,26 @@ def test_settings_reach_a_running_session(spark: SparkSession) -> None:
     name = "spark.sql.shuffle.partitions"
     before = spark.conf.get(name)
     try:
-        assert session(**{name: 3}).conf.get(name) == "3"
+        assert spark_session(**{name: 3}).conf.get(name) == "3"
     finally:
         spark.conf.set(name, before)
 
 
 def test_a_setting_that_came_too_late_is_refused(spark: SparkSession) -> None:
     with pytest.raises(UserError, match=r"spark\.driver\.memory = 77m cannot be set"):
-        session(**{"spark.driver.memory": "77m"})
+        spark_session(**{"spark.driver.memory": "77m"})
 
 
 @pytest.mark.parametrize("master", ["local[7]", "yarn", "sc://elsewhere"])
 def test_another_master_than_the_running_one_is_refused(spark: SparkSession, master: str) -> None:
     with pytest.raises(UserError, match=r"a Spark session on local\[2\] is running"):
-        session(master)
+        spark_session(master)
 
 
 @pytest.mark.parametrize("master", ["", "localhost", "local[", "http://host:7077"])
 def test_an_unknown_master_is_refused(master: str) -> None:
     with pytest.raises(UserError, match=r"Spark master .* is not known; use local"):
-        session(master)
+        spark_session(master)
 
 
 def test_memory_is_a_third_within_limits() -> None:
@@ -121,7 +121,7 @@ def test_packages_of_spark_connect_that_are_missing_are_named(
 
 @pytest.mark.spark
 def test_a_spark_that_cannot_start_is_one_clear_error() -> None:
-    start = "from fairlead import session; session(**{'spark.driver.memory': 'much'})"
+    start = "from fairlead import spark_session; spark_session(**{'spark.driver.memory': 'much'})"
     result = run("-c", start)
     assert result.returncode == 1
     assert "EnvironmentProblem: Spark did not start on local[*]: " in result.stderr

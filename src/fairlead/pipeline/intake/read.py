@@ -266,7 +266,9 @@ def columns_of(messages: object, where: str) -> list[str]:
     """The columns of what should be a DataFrame. Raises MessageError."""
     if not isinstance(messages, DataFrame):
         kind = type_of(messages)
-        made = "; fairlead.session().createDataFrame makes one of it" if kind in CREATED else ""
+        made = (
+            "; fairlead.spark_session().createDataFrame makes one of it" if kind in CREATED else ""
+        )
         raise MessageError(f"{where}: found a {kind}, allowed: a DataFrame of Spark{made}")
     return own_columns(messages)
 

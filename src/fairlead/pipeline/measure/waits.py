@@ -59,8 +59,8 @@ def last_attempts(written: DataFrame) -> DataFrame:
     return written.where(~F.col("outcome").isin(*AGAIN))
 
 
-def begun_with(written: DataFrame, *, dated: bool) -> DataFrame:
-    """The attempts that count, with WAIT: from the message's time until they were begun with.
+def started(written: DataFrame, *, dated: bool) -> DataFrame:
+    """The attempts that count, with WAIT: from the message's time until they were started.
 
     So what failures and rollbacks cost is in the wait.
     """
@@ -71,7 +71,7 @@ def begun_with(written: DataFrame, *, dated: bool) -> DataFrame:
 
 
 def waits_of(begun: DataFrame) -> dict[tuple[int, str], list[Waits]]:
-    """By scenario and kind of name: the waits of those that were begun with."""
+    """By scenario and kind of name: the waits of those that were started."""
     kinds = [kind for kind in KINDS if kind in begun.columns]
     names = [F.struct(F.lit(ALL).alias("kind"), F.lit("").alias("name"))]
     names += [
@@ -344,7 +344,7 @@ def compared(
     ends: dict[int, list[End]] = {}
     for end in ends_of(written, dated=dated):
         ends.setdefault(end.scenario, []).append(end)
-    begun = begun_with(written, dated=dated)
+    begun = started(written, dated=dated)
     waits = waits_of(begun)
     longest = longest_of(begun, {k: own[0].max for (k, kind), own in waits.items() if kind == ALL})
     groups = groups_of(written, fans_out=any(plan.fans_out for plan in plans))

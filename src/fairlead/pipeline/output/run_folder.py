@@ -18,7 +18,7 @@ from fairlead.errors import UserError
 from fairlead.pipeline.output.write import COMPARISON, OPTIONS, Delivery
 from fairlead.results.comparison import Waits, of_plain
 
-JOURNAL = "journal.json"
+MANIFEST = "manifest.json"
 FORMAT = 1
 NEEDED = {"file_format", "clusters", "changes"}
 MOST_NAMED = 3
@@ -41,13 +41,13 @@ def load(spark: SparkSession, path: str, file_format: str, schema: StructType) -
     return spark.read.schema(flat).format(file_format).options(**options).load(path)
 
 
-def read_journal(folder: Path) -> dict[str, Any]:
+def read_manifest(folder: Path) -> dict[str, Any]:
     """What a run of dispatch, or a scenario of a replay, was made with.
 
     Raises UserError where the folder is none of either.
     """
     try:
-        written = (folder / JOURNAL).read_bytes()
+        written = (folder / MANIFEST).read_bytes()
     except (FileNotFoundError, NotADirectoryError):
         inside = scenarios_in(folder)
         if inside:
@@ -56,7 +56,7 @@ def read_journal(folder: Path) -> dict[str, Any]:
                 f"{folder}: found a whole replay, allowed: one of its scenarios: {named}"
             ) from None
         raise UserError(
-            f"{folder}: not a folder that dispatch or replay wrote (it has no {JOURNAL})"
+            f"{folder}: not a folder that dispatch or replay wrote (it has no {MANIFEST})"
         ) from None
     try:
         found: object = json.loads(written)
@@ -64,7 +64,7 @@ def read_journal(folder: Path) -> dict[str, Any]:
         found = None
     if not isinstance(found, dict) or found.get("format") != FORMAT or not found.keys() >= NEEDED:
         raise UserError(
-            f"{folder / JOURNAL}: found what this version did not write, or not whole, allowed: "
+            f"{folder / MANIFEST}: found what this version did not write, or not whole, allowed: "
             "as dispatch and replay write it; run them again"
         )
     return found
@@ -74,7 +74,7 @@ def scenarios_in(folder: Path) -> list[Path]:
     """The folders of a replay's scenarios; none where it is no replay's folder."""
     if not (folder / COMPARISON).exists():
         return []
-    return sorted(each.parent for each in folder.glob(f"*/{JOURNAL}"))
+    return sorted(each.parent for each in folder.glob(f"*/{MANIFEST}"))
 
 
 def waits_in(scenario: Path) -> Waits | None:
@@ -87,18 +87,18 @@ def waits_in(scenario: Path) -> Waits | None:
     return next((each.waits for each in every if each.folder == scenario.resolve().name), None)
 
 
-def clusters_of(journal: Mapping[str, Any]) -> list[Cluster]:
+def clusters_of(manifest: Mapping[str, Any]) -> list[Cluster]:
     """The clusters of a run."""
     return [
         Cluster.from_plain(each["tables"], default_name=each["name"])
-        for each in journal["clusters"]
+        for each in manifest["clusters"]
     ]
 
 
-def scenario(delivery: Delivery, folder: str, plan: Plan, file_format: str) -> None:
+def write_scenario(delivery: Delivery, folder: str, plan: Plan, file_format: str) -> None:
     """Write what the decisions of one scenario of a replay were made with."""
     content = {"format": FORMAT, "file_format": file_format, "replay": True, **_plain(plan)}
-    delivery.write_json(f"{folder}/{JOURNAL}", content)
+    delivery.write_json(f"{folder}/{MANIFEST}", content)
 
 
 def _plain(plan: Plan) -> dict[str, Any]:
@@ -117,7 +117,7 @@ def rejections(rejected: DataFrame) -> dict[str, int]:
     return {row["kind"]: row["n"] for row in sorted(rows, key=lambda row: str(row["kind"]))}
 
 
-def journal(
+def write_manifest(
     delivery: Delivery,
     plan: Plan,
     starts: Sequence[tuple[int, str]],
@@ -136,4 +136,4 @@ def journal(
         "blocks": [list(start) for start in starts],
         "states": list(states),
     }
-    delivery.write_json(JOURNAL, content)
+    delivery.write_json(MANIFEST, content)

@@ -85,7 +85,7 @@ def _narrow(
 
 
 def _started(decisions: DataFrame) -> Column:
-    """When a replay began with a message, in microseconds."""
+    """When a replay started a message, in microseconds."""
     return time_of(decisions.schema[START].dataType, START)
 
 
@@ -158,15 +158,15 @@ def _groups(compared: DataFrame) -> dict[str, int]:
 
 
 def _starts(compared: DataFrame) -> dict[str, Any]:
-    """How many messages are begun with earlier than before, and how many later."""
+    """How many messages start sooner than before, and how many later."""
     if STARTED_BEFORE not in compared.columns:
         return {}
     more = F.col(STARTED_AFTER) - F.col(STARTED_BEFORE)
     row = compared.agg(
         F.count_if(more < 0).alias("sooner"),
         F.count_if(more > 0).alias("later"),
-        F.count(more).alias("begun"),
-        (F.coalesce(F.avg(more), F.lit(0.0)) / MICROS).alias("seconds"),
+        F.count(more).alias("started"),
+        (F.coalesce(F.avg(more), F.lit(0.0)) / MICROS).alias("mean_delay"),
     ).collect()[0]
     found: dict[str, Any] = row.asDict()
     return found

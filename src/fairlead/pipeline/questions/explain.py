@@ -1,6 +1,6 @@
 """Why: bring the moment of one decision of a run back, and explain it.
 
-The run's journal holds the state at the start of each block; the block's messages up to the one
+The run's manifest holds the state at the start of each block; the block's messages up to the one
 asked for are routed again by the compiled engine, without Spark. Where messages are bound to
 earlier ones, those may lie anywhere before, so everything before is routed again.
 """
@@ -32,7 +32,7 @@ from fairlead.compiled.kernels import Int32s
 from fairlead.compiled.router import MessageClass, Plan, Router
 from fairlead.config.paths import path_of
 from fairlead.errors import FairleadError, UserError
-from fairlead.pipeline.output.run_folder import clusters_of, read_journal, scenarios_in
+from fairlead.pipeline.output.run_folder import clusters_of, read_manifest, scenarios_in
 from fairlead.pipeline.routing.blocks import Blocks, Place
 
 __all__ = ["Why", "why"]
@@ -64,22 +64,22 @@ def why(folder: str | Path, message_id: str) -> Why:
         raise UserError(f"message_id: found {spelled(message_id)}, allowed: a text")
     if scenarios_in(folder):
         raise _of_replay(folder, folder / "*" / "decisions")
-    journal = read_journal(folder)
-    if journal.get("replay"):
+    manifest = read_manifest(folder)
+    if manifest.get("replay"):
         raise _of_replay(folder, folder / "decisions")
     plan = Plan(
-        clusters_of(journal),
-        [Change.at_micros(**each) for each in journal["changes"]],
-        [MessageClass(each[0], tuple(each[1]), each[2]) for each in journal["classes"]],
+        clusters_of(manifest),
+        [Change.at_micros(**each) for each in manifest["changes"]],
+        [MessageClass(each[0], tuple(each[1]), each[2]) for each in manifest["classes"]],
     )
     files = sorted((folder / "decisions").glob("part-*"))
-    file_format = journal["file_format"]
+    file_format = manifest["file_format"]
     for number, file in enumerate(files):
         found = pc.index(
             _read(file, file_format, ["id"])["id"].cast(pa.string()), message_id
         ).as_py()
         if found >= 0:
-            return _explain(plan, journal, files[: number + 1], found)
+            return _explain(plan, manifest, files[: number + 1], found)
     rejected = _rejection(folder, file_format, message_id)
     raise UserError(
         f"{folder}: found no decision on {message_id!r}; " + (rejected or "no message has this id")
@@ -126,8 +126,8 @@ def _read(file: Path, file_format: str, columns: list[str] | None) -> pa.Table:
     return pyarrow.json.read_json(file, parse_options=parse_json) if texts else found
 
 
-def _explain(plan: Plan, journal: dict[str, Any], files: list[Path], row: int) -> Why:
-    file_format = journal["file_format"]
+def _explain(plan: Plan, manifest: dict[str, Any], files: list[Path], row: int) -> Why:
+    file_format = manifest["file_format"]
     names = [
         "id",
         "time",
@@ -152,7 +152,7 @@ def _explain(plan: Plan, journal: dict[str, Any], files: list[Path], row: int) -
     if asked["outcome"] == CONTROL:
         name = asked.get("cluster") or ""
         return Why([], CONTROL, name, 0, "", None, not_asked(name, CONTROL))
-    blocks = Blocks(tuple((key, id_) for key, id_ in journal["blocks"]))
+    blocks = Blocks(tuple((key, id_) for key, id_ in manifest["blocks"]))
     block = blocks.of(_place(rows, len(rows) - 1))
     if not plan.binds:
         rows = rows.slice(_first_of(block, blocks, rows))
@@ -160,7 +160,7 @@ def _explain(plan: Plan, journal: dict[str, Any], files: list[Path], row: int) -
     keys = bindings(rows, plan, codes)
     router = Router(plan)
     if not plan.binds:
-        router.load({**journal["states"][block], "upcoming": router.upcoming.tolist()})
+        router.load({**manifest["states"][block], "upcoming": router.upcoming.tolist()})
     times, services = _times(rows, plan)
     last = len(rows) - 1
     before = slice(0, last)
@@ -262,4 +262,4 @@ def _agree(explanation: Explanation, destination: str | None, outcome: str) -> N
     """What is explained must be what was decided; anything else is a fault of ours."""
     first = explanation.ranks[0][0] if explanation.ranks else None
     if first != destination and outcome == ROUTED:
-        raise FairleadError(f"the journal leads to {first!r}, decided was {destination!r}")
+        raise FairleadError(f"the manifest leads to {first!r}, decided was {destination!r}")

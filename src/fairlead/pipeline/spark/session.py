@@ -45,7 +45,7 @@ QUERY: Mapping[str, Setting] = {
 """What our queries want of any session that we start, wherever it runs."""
 
 
-def session(master: str | None = None, **config: Setting) -> SparkSession:
+def spark_session(master: str | None = None, **config: Setting) -> SparkSession:
     """Return the Spark session that is running, or start one.
 
     A running session is used as it is, apart from the settings given here. A new one is set up
@@ -57,7 +57,7 @@ def session(master: str | None = None, **config: Setting) -> SparkSession:
             Spark Connect server. Default: SPARK_REMOTE if it is set, else all cores of this
             machine.
         **config: Spark settings by their names, which win over Fairlead's:
-            `session(**{"spark.driver.memory": "2g"})`.
+            `spark_session(**{"spark.driver.memory": "2g"})`.
 
     Raises:
         UserError: The running session or Spark itself does not allow what was asked for.

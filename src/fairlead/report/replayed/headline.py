@@ -57,8 +57,8 @@ def _span(low: float, high: float) -> str:
 def _told(shown: Shown) -> list[str]:
     least, most = shown.least, shown.most
     if least is None or most is None:
-        return ["No message was begun with."]
-    if len(shown.begun) == 1:
+        return ["No message was started."]
+    if len(shown.started) == 1:
         return [f"{shown.quoted(least)}: {_alone(least.waits)}.", *_worst_off(shown, least)]
     if least.waits.p99 == most.waits.p99:
         return [_all_the_same(shown, least.waits.p99), *_worst_off(shown, least)]
@@ -90,12 +90,12 @@ def _alone(waits: Waits) -> str:
 
 def _all_the_same(shown: Shown, p99: float) -> str:
     """What is told where no scenario waits less at p99 than another."""
-    every = len(shown.begun) == len(shown.all)
-    some = f"{len(shown.begun)} scenarios in which messages were begun with"
+    every = len(shown.started) == len(shown.all)
+    some = f"{len(shown.started)} scenarios in which messages were started"
     if p99:
         return f"At p99 {'all scenarios' if every else f'the {some}'} wait the same: {length(p99)}."
     where = "in any scenario" if every else f"in the {some}"
-    longest = max(shown.begun, key=lambda each: each.waits.max)
+    longest = max(shown.started, key=lambda each: each.waits.max)
     if not longest.waits.max:
         return f"Nobody waits {where}."
     return (
@@ -106,7 +106,7 @@ def _all_the_same(shown: Shown, p99: float) -> str:
 
 def _who(shown: Shown, scenario: Scenario) -> str:
     """A scenario, those that wait as long at p99, and the verb."""
-    same = [shown.quoted(each) for each in shown.begun if each.waits.p99 == scenario.waits.p99]
+    same = [shown.quoted(each) for each in shown.started if each.waits.p99 == scenario.waits.p99]
     if len(same) == 1:
         return f"{same[0]} waits"
     others = same[1] if len(same) == 2 else f"{len(same) - 1:,} more"
@@ -178,7 +178,7 @@ def _unserved(shown: Shown, scenario: Scenario) -> str:
     }
     told = [f"{n:,} {outcome}" for outcome, n in lost.items()]
     if scenario.waiting:
-        told.append(f"{scenario.waiting:,} not begun with")
+        told.append(f"{scenario.waiting:,} not started")
     if not told:
         return ""
     of = plural(scenario.messages, "message")

@@ -146,7 +146,7 @@ def _listed(shown: Shown, steps: Sequence[Happened]) -> Html | str:
     )
     times = [each.scenario.changes.times for each in shown.drawn if each.scenario.changes]
     left = max(len(steps), *times) - len(items[:MOST_STEPS]) - len(rest)
-    told = "… more in each scenario's journal.json"
+    told = "… more in each scenario's manifest.json"
     return tag(
         "div",
         tag("h3", "What changed"),

@@ -18,7 +18,7 @@ COLOURS: Final = {
     **OUTCOMES,
     "lost": PALETTE[6],
     "rolled-back": PALETTE[1],
-    "given-back": PALETTE[4],
+    "released": PALETTE[4],
     "refused": PALETTE[7],
     "acknowledged": PALETTE[8],
     "nack": PALETTE[5],

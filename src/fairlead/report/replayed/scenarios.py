@@ -12,7 +12,7 @@ from fairlead.results.comparison import Scenario, Waits
 from fairlead.text import length, plural, visible
 
 COLUMNS = ("scenario", "messages", "mean wait", "p50", "p90", "p99", "max")
-MORE_COLUMNS = ("busy", "not begun", "redelivered", "given back", "groups out of order")
+MORE_COLUMNS = ("busy", "not started", "redelivered", "released", "groups out of order")
 
 MOST_DIFFERENCES: Final = 12
 LONGEST_DIFFERENCE: Final = 120
@@ -82,7 +82,7 @@ def _differs(each: Scenario) -> str:
 
 
 def numbers_of(found: Waits) -> list[str]:
-    """Mean, p50, p90, p99 and max as text; empty where no message was begun with."""
+    """Mean, p50, p90, p99 and max as text; empty where no message was started."""
     if not found.messages:
         return [""] * 5
     return [length(each) for each in (found.mean, found.p50, found.p90, found.p99, found.max)]

@@ -49,10 +49,10 @@ class Shown:
         """All of them, in the order in which they were given."""
         self.all = scenarios
         self._names = labels([each.name for each in scenarios], LONGEST_NAME)
-        self.begun = [each for each in scenarios if each.waits.messages]
-        """Those that have messages that were begun with."""
-        self.least = min(self.begun, key=_p99, default=None)
-        self.most = max(self.begun, key=_p99, default=None)
+        self.started = [each for each in scenarios if each.waits.messages]
+        """Those that have messages that were started."""
+        self.least = min(self.started, key=_p99, default=None)
+        self.most = max(self.started, key=_p99, default=None)
         self.drawn = [
             Drawn(each, self.name(each), colour)
             for each, colour in zip(self.first(MOST_DRAWN), PALETTE, strict=False)

@@ -39,7 +39,7 @@ def by_destination(shown: Shown) -> Html | None:
         for name, scenario, worker in found
     ]
     listing = table(
-        ["destination", "scenario", "begun", "worked", "busy"],
+        ["destination", "scenario", "started", "worked", "busy"],
         [
             [name, scenario, f"{w.messages:,}", length(w.busy), f"{w.utilisation or 0.0:.1%}"]
             for name, scenario, w in found
