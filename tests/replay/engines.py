@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any, NamedTuple
 
-import numpy as np
 from tests import engines
 from tests.engines import Row, changes_of, cluster_of, in_order, micros
 from tests.oracle.replay import Replay
@@ -17,12 +16,12 @@ from fairlead.compiled.columns import order_of, times_of
 from fairlead.compiled.order import taken
 from fairlead.compiled.router import Plan
 from fairlead.replay import replay
-from fairlead.replay.batch import Told, Traits
+from fairlead.replay.batch import Attempts, Traits
 from fairlead.replay.heap import NONE
 from fairlead.replay.memory import NEVER
 from fairlead.replay.replays import Replays
 from fairlead.replay.table import batch_of, has_control, traits_of
-from fairlead.replay.words import NOBODY_CODE, ROUTED_CODE, WORDS
+from fairlead.replay.words import WORDS
 
 NOT_GIVEN = {"id", "time", "service_time", "priority", "tenant", "cost", "rollbacks"}
 
@@ -133,33 +132,29 @@ class Kernel:
 
     def through(self, cuts: Sequence[int] = ()) -> list[Attempt]:
         """Everything, in pieces that end at `cuts`; what is over is fetched after each."""
-        told = []
+        done = []
         places = [0, *sorted(cuts), len(self.ids)]
         for start, stop in pairwise(places):
             self.feed(start, stop)
-            told.append(self.replays.done())
+            done.append(self.replays.done())
         self.replays.finish()
-        return self.attempts(Told.together([*told, self.replays.done(), self.replays.left()]))
+        return self.attempts(Attempts.together([*done, self.replays.done(), self.replays.left()]))
 
-    def attempts(self, told: Told) -> list[Attempt]:
+    def attempts(self, told: Attempts) -> list[Attempt]:
         names = self.plan.codes.destination
-        there = np.where(told.labels != NONE, ROUTED_CODE, NOBODY_CODE)
-        outcomes = np.where(told.outcomes != NONE, told.outcomes, there)
         return sorted(
             Attempt(
-                self.ids[row.messages],
-                int(row.attempts),
-                names[row.labels] or "" if row.labels != NONE else "",
-                WORDS[outcome],
-                _or_none(row.sequences, NONE),
-                _or_none(row.readers, NONE),
-                _or_none(row.starts, NEVER),
-                _or_none(row.finishes, NEVER),
-                _waited(int(row.since), _or_none(row.starts, NEVER), _or_none(row.finishes, NEVER)),
+                self.ids[row.message],
+                int(row.attempt),
+                names[row.label] or "" if row.label != NONE else "",
+                WORDS[row.outcome],
+                _or_none(row.sequence, NONE),
+                _or_none(row.reader, NONE),
+                _or_none(row.start, NEVER),
+                _or_none(row.finish, NEVER),
+                _waited(int(row.since), _or_none(row.start, NEVER), _or_none(row.finish, NEVER)),
             )
-            for row, outcome in zip(
-                map(Told._make, zip(*told, strict=True)), outcomes.tolist(), strict=True
-            )
+            for row in map(Attempts._make, zip(*told._replace(outcome=told.ended()), strict=True))
         )
 
 

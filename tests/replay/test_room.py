@@ -9,7 +9,7 @@ from tests.replay.scenarios import KINDS, replay_scenario, some
 from tests.strategies import Row
 
 from fairlead.replay import event_run, memory
-from fairlead.replay.batch import Told
+from fairlead.replay.batch import Attempts
 from fairlead.replay.event_run import EventRun
 from fairlead.replay.flow_run import FlowRun
 from fairlead.replay.heap import NONE
@@ -83,9 +83,8 @@ def test_long_traffic_by_events_is_that_which_flows(policy: str) -> None:
 
 
 def test_what_is_told_stands_under_its_own_name() -> None:
-    """Columns of a job are called as what is told of them, but for the plural."""
+    """Columns of an attempt are called as those of a job."""
     names = list(vars(memory))
     columns = names[names.index("NEXT") : names.index("JOB")]
     assert [vars(memory)[name] for name in columns] == list(range(memory.JOB))
-    told = [columns[place].lower() for place in memory.TOLD]
-    assert [field[: len(name)] for field, name in zip(Told._fields, told, strict=True)] == told
+    assert Attempts._fields == tuple(columns[place].lower() for place in memory.TOLD)

@@ -55,17 +55,12 @@ SPELLED_ALIKE: Final = (
 
 SHORTER: Final = "allowed: an integer that can be spelled"
 
-DECISION: Final = ("destination", "address", "outcome", "sequence")
-"""What a decision adds to a message's own attributes."""
-
 WHOLE_NUMBERS: Final[Mapping[str, tuple[int, int]]] = {
     "priority": (0, 255),
     "cost": (1, 1_000_000_000),
     "rollbacks": (0, 1_000),
 }
 """Attributes that order work and say how it goes, and their least and largest values (replay)."""
-WORKED: Final = ("attempt", "reader", "start", "finish", "wait")
-"""What a replay adds to a decision."""
 SET_PRIORITY: Final = "SetPriority"
 """A message of this type is no work: it only raises its group. Nobody is chosen for it."""
 

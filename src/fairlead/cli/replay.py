@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from fairlead import report
-from fairlead.balance.message import WORKED
 from fairlead.balance.objects import shown
 from fairlead.cli.diff import FAILED
 from fairlead.cli.dispatch import changes_from
@@ -22,6 +21,7 @@ from fairlead.config.differences import more_traffic
 from fairlead.config.scenario_file import MOST_RATE, RATE_DECIMALS, RATES, number
 from fairlead.config.scenarios import load_scenarios
 from fairlead.errors import UserError
+from fairlead.rows import ATTEMPT
 from fairlead.text import length
 
 if TYPE_CHECKING:
@@ -70,7 +70,7 @@ def run_replay(
     if command is not None:
         report.check_installed()
     table.refuse(
-        (*RESERVED, *WORKED),
+        (*RESERVED, *ATTEMPT),
         lambda names: pipeline.check_names(names, table.where, asked.plans.values()),
     )
     also = [*clusters, *(each for each in (changes, scenario_file) if each)]

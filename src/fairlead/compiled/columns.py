@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from fairlead.balance.message import CONTRADICTIONS, DECISION, SPELLED_ALIKE, WORDS
+from fairlead.balance.message import CONTRADICTIONS, SPELLED_ALIKE, WORDS
 from fairlead.balance.objects import kind_of, shown
 from fairlead.balance.times import (
     FINE,
@@ -32,6 +32,7 @@ from fairlead.compiled.order import in_order
 from fairlead.compiled.router import Plan
 from fairlead.compiled.unique import all_different
 from fairlead.errors import MessageError
+from fairlead.rows import DECISION
 
 TEXTS = (pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view)
 BYTES = (pa.types.is_binary, pa.types.is_large_binary)

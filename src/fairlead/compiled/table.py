@@ -23,6 +23,7 @@ from fairlead.compiled.labels import Codes
 from fairlead.compiled.needed import check_columns
 from fairlead.compiled.order import taken
 from fairlead.compiled.router import Plan, Router
+from fairlead.rows import DECISION
 
 
 def route(
@@ -71,12 +72,15 @@ def route(
         found = pa.array(label)
         destination = spelled(router.codes.destination, found)
         address = spelled(router.codes.address, found)
-    return (
-        messages.append_column("destination", destination)
-        .append_column("address", address)
-        .append_column("outcome", spelled(router.codes.outcome, pa.array(label)))
-        .append_column("sequence", pa.array(sequence, mask=sequence < 0))
-    )
+    added = {
+        "destination": destination,
+        "address": address,
+        "outcome": spelled(router.codes.outcome, pa.array(label)),
+        "sequence": pa.array(sequence, mask=sequence < 0),
+    }
+    for name in DECISION:
+        messages = messages.append_column(name, added[name])
+    return messages
 
 
 def fanned_out(codes: Codes, told: Int32s) -> tuple[Int64s, pa.Array, pa.Array]:

@@ -7,7 +7,7 @@ from typing import Final
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
-from fairlead.balance.message import DECISION
+from fairlead.rows import DECISION
 
 PREFIX: Final = "__fairlead_"
 KEY: Final = PREFIX + "key"

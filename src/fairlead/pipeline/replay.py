@@ -18,7 +18,6 @@ import pyarrow as pa
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from fairlead.balance.message import WORKED
 from fairlead.balance.times import MICROS
 from fairlead.compiled.needed import check_columns, mapping, named
 from fairlead.compiled.router import Plan
@@ -50,12 +49,12 @@ from fairlead.pipeline.routing.blocks import ROWS_A_BLOCK, cut, sample
 from fairlead.pipeline.routing.route import CHANGED
 from fairlead.pipeline.simulate.gather import Gathered, changed, gather, numbered, packed, pieces
 from fairlead.pipeline.spark.executors import check_executors
-from fairlead.replay.batch import Told, Traits
-from fairlead.replay.heap import NONE
+from fairlead.replay.batch import Attempts, Traits
 from fairlead.replay.memory import NEVER
 from fairlead.replay.traffic import Lane, Lanes
-from fairlead.replay.words import NOBODY_CODE, ROUTED_CODE, WORDS
+from fairlead.replay.words import WORDS
 from fairlead.results.comparison import Comparison, Scenario
+from fairlead.rows import ATTEMPT, DECISION
 
 log = logging.getLogger("fairlead")
 
@@ -68,9 +67,22 @@ LONGEST_FOLDER: Final = 60
 
 LABEL: Final = PREFIX + "label"
 SINCE: Final = PREFIX + "since"
-SIMULATED: Final = (
-    f"{SCENARIO} int, {NUMBER} long, {BLOCK} int, sequence long, outcome int, {LABEL} int, "
-    f"attempt int, reader int, {SINCE} long, start long, finish long"
+SMALL: Final = ("outcome", "label", "attempt", "reader")
+"""What of an attempt fits into 32 bits."""
+CALLED: Final = {"message": NUMBER, "label": LABEL, "since": SINCE}
+"""Columns of an attempt that the user's own could be called like."""
+SIMULATED: Final = pa.schema(
+    [
+        pa.field(SCENARIO, pa.int32()),
+        pa.field(BLOCK, pa.int32()),
+        *(
+            pa.field(CALLED.get(name, name), pa.int32() if name in SMALL else pa.int64())
+            for name in Attempts._fields
+        ),
+    ]
+)
+SPARK_SCHEMA: Final = ", ".join(
+    f"{each.name} {'int' if each.type == pa.int32() else 'long'}" for each in SIMULATED
 )
 
 
@@ -136,17 +148,18 @@ class Replayed:
 
         until = [F.when(F.col(name) != NEVER, F.col(name)) for name in ("start", "finish")]
         waited = (F.coalesce(*until) - F.col(SINCE)) / MICROS
-        return [
-            word([each.destination for each in codes]).alias("destination"),
-            word([each.address for each in codes]).alias("address"),
-            looked_up(WORDS, F.col("outcome")).alias("outcome"),
-            F.when(F.col("sequence") >= 0, F.col("sequence")).alias("sequence"),
-            F.col("attempt").alias("attempt"),
-            F.when(F.col("reader") >= 0, F.col("reader")).alias("reader"),
-            moment("start").alias("start"),
-            moment("finish").alias("finish"),
-            waited.alias("wait"),
-        ]
+        found = {
+            "destination": word([each.destination for each in codes]),
+            "address": word([each.address for each in codes]),
+            "outcome": looked_up(WORDS, F.col("outcome")),
+            "sequence": F.when(F.col("sequence") >= 0, F.col("sequence")),
+            "attempt": F.col("attempt"),
+            "reader": F.when(F.col("reader") >= 0, F.col("reader")),
+            "start": moment("start"),
+            "finish": moment("finish"),
+            "wait": waited,
+        }
+        return [found[name].alias(name) for name in (*DECISION, *ATTEMPT)]
 
     @property
     def rejected(self) -> DataFrame:
@@ -159,7 +172,7 @@ class Replayed:
 def check_names(names: Sequence[str], where: str, plans: Iterable[Plan]) -> None:
     """Refuse a table of these names, which cannot be replayed so. Raises MessageError."""
     read.check_names(names, where)
-    for name in WORKED:
+    for name in ATTEMPT:
         if name in (each.lower() for each in names):
             line = f"{where}: column {name!r} is what a replay adds; rename it"
             raise MessageError(line, renaming(line, name))
@@ -189,7 +202,7 @@ def simulated(good: DataFrame, found: Gathered, plans: Mapping[str, Plan]) -> Da
     spread = packed(good, found, every).select("*", task).repartitionById(tasks, "task")
     in_order = spread.sortWithinPartitions("task", "block", "part")
     simulator = _simulator(shares, found.traits, list(accumulate(found.sizes)))
-    return in_order.mapInArrow(simulator, SIMULATED)
+    return in_order.mapInArrow(simulator, SPARK_SCHEMA)
 
 
 def together(told: DataFrame, messages: DataFrame, blocks: int) -> DataFrame:
@@ -242,23 +255,17 @@ def _simulator(
     return simulate
 
 
-def _rows(scenario: int, told: Told, ends: Sequence[int]) -> pa.RecordBatch:
-    still = np.where(told.labels == NONE, NOBODY_CODE, ROUTED_CODE)
+def _rows(scenario: int, attempts: Attempts, ends: Sequence[int]) -> pa.RecordBatch:
     columns = [
-        np.full(len(told.messages), scenario, np.int32),
-        told.messages,
-        np.searchsorted(ends, told.messages, "right").astype(np.int32),
-        told.sequences,
-        np.where(told.outcomes == NONE, still, told.outcomes).astype(np.int32),
-        told.labels.astype(np.int32),
-        told.attempts.astype(np.int32),
-        told.readers.astype(np.int32),
-        told.since,
-        told.starts,
-        told.finishes,
+        np.full(len(attempts.message), scenario),
+        np.searchsorted(ends, attempts.message, "right"),
+        *attempts._replace(outcome=attempts.ended()),
     ]
-    names = [each.split()[0] for each in SIMULATED.split(", ")]
-    return pa.RecordBatch.from_arrays([pa.array(column) for column in columns], names)
+    arrays = [
+        pa.array(column.astype(field.type.to_pandas_dtype()))
+        for column, field in zip(columns, SIMULATED, strict=True)
+    ]
+    return pa.RecordBatch.from_arrays(arrays, schema=SIMULATED)
 
 
 def replay(messages: DataFrame, plans: Mapping[str, Plan]) -> DataFrame:

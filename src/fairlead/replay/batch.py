@@ -9,7 +9,9 @@ import numpy as np
 
 from fairlead.compiled.bindings import Bindings
 from fairlead.compiled.kernels import Int32s, Int64s
+from fairlead.replay.heap import NONE
 from fairlead.replay.memory import NEVER
+from fairlead.replay.words import NOBODY_CODE, ROUTED_CODE
 
 
 class Traits(NamedTuple):
@@ -59,35 +61,43 @@ class Batch(NamedTuple):
         return Batch(**some, bindings=None if bindings is None else bindings.at(places))
 
 
-class Told(NamedTuple):
-    """What became of messages: an entry for each attempt. Times in microseconds."""
+class Attempts(NamedTuple):
+    """What became of messages: an entry for each attempt. Times in microseconds.
 
-    messages: Int64s
-    sequences: Int64s
-    outcomes: Int64s
+    The columns are called as those of a job in the kernel's memory.
+    """
+
+    message: Int64s
+    sequence: Int64s
+    outcome: Int64s
     """Places in WORDS; NONE: it still waits, or is worked on."""
-    labels: Int64s
+    label: Int64s
     """Codes of destinations at their addresses; NONE: there is none."""
-    attempts: Int64s
-    readers: Int64s
-    """From 1; NONE: it has not begun."""
+    attempt: Int64s
+    reader: Int64s
+    """From 1; NONE: it has not started."""
     since: Int64s
     """When it began to wait."""
-    starts: Int64s
-    finishes: Int64s
+    start: Int64s
+    finish: Int64s
 
     def waits(self, until: int = NEVER) -> Int64s:
-        """How long each waited, until it was begun with or taken away, in microseconds.
+        """How long each waited, until it was started or taken away, in microseconds.
 
         `until`: the time, for those that still wait.
         """
-        ends = np.where(self.starts != NEVER, self.starts, self.finishes)
+        ends = np.where(self.start != NEVER, self.start, self.finish)
         return np.where(ends != NEVER, ends, until) - self.since
 
+    def ended(self) -> Int64s:
+        """The outcomes, also of those that still wait or are worked on: by who was chosen."""
+        still = np.where(self.label == NONE, NOBODY_CODE, ROUTED_CODE)
+        return np.where(self.outcome == NONE, still, self.outcome)
+
     @classmethod
-    def together(cls, parts: Iterable[Told]) -> Told:
+    def together(cls, parts: Iterable[Attempts]) -> Attempts:
         """Several, one after another."""
-        every = [part for part in parts if len(part.messages)]
+        every = [part for part in parts if len(part.message)]
         if not every:
             return cls(*(np.empty(0, np.int64) for _ in cls._fields))
         if len(every) == 1:

@@ -14,7 +14,7 @@ from fairlead.compiled.bindings import Bindings
 from fairlead.errors import FairleadError, MessageError
 from fairlead.replay import events
 from fairlead.replay.arrays import Cells, Columns
-from fairlead.replay.batch import Batch, Told
+from fairlead.replay.batch import Attempts, Batch
 from fairlead.replay.engine import engine, plain
 from fairlead.replay.heap import NONE
 from fairlead.replay.memory import (
@@ -197,7 +197,7 @@ class EventRun(Run):
         cells = self.memory.cells
         found = np.empty((len(TOLD), int(cells[DONE_COUNT])), np.int64)
         self._waited += int(self.kernel.fetch(cells, found.ravel(), found.shape[1]))
-        self.tell(Told(*found))
+        self.tell(Attempts(*found))
 
     def finish(self) -> None:
         super().finish()
@@ -221,9 +221,9 @@ class EventRun(Run):
                 "this is a fault of Fairlead's"
             )
 
-    def left(self) -> Told:
+    def left(self) -> Attempts:
         every = np.concatenate([self.memory.rows(chunk) for chunk in self.memory.jobs])
-        return Told(*np.ascontiguousarray(every[every[:, OUTCOME] == NONE].T[COLUMNS]))
+        return Attempts(*np.ascontiguousarray(every[every[:, OUTCOME] == NONE].T[COLUMNS]))
 
     # changes
 

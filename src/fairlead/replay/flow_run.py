@@ -9,7 +9,7 @@ from fairlead.balance.policy import Effect
 from fairlead.balance.rules.fewest_pending import FewestPending
 from fairlead.balance.rules.own_rule import OwnRule
 from fairlead.replay import flow
-from fairlead.replay.batch import Batch, Told, Traits
+from fairlead.replay.batch import Attempts, Batch, Traits
 from fairlead.replay.engine import flow_engine, plain
 from fairlead.replay.flow import MOST_READERS
 from fairlead.replay.heap import NONE
@@ -82,21 +82,21 @@ class FlowRun(Run):
             ends = np.array([WORDS.index(each.outcome) for each in verdicts], np.int64)
             outcomes[nobody] = ends[batch.codes[nobody]]
         self.tell(
-            Told(
-                batch.messages,
-                batch.sequences,
-                outcomes,
-                labels[member],
-                np.ones(n, np.int64),
-                reader,
-                batch.times,
-                start,
-                finish,
+            Attempts(
+                message=batch.messages,
+                sequence=batch.sequences,
+                outcome=outcomes,
+                label=labels[member],
+                attempt=np.ones(n, np.int64),
+                reader=reader,
+                since=batch.times,
+                start=start,
+                finish=finish,
             )
         )
 
     def reach(self, time: int) -> None:
         self.ask("pass_to", time)
 
-    def left(self) -> Told:
-        return Told.together([])
+    def left(self) -> Attempts:
+        return Attempts.together([])

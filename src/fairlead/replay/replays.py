@@ -9,7 +9,7 @@ import numpy as np
 from fairlead.balance.rules.keyed import NO_KEY, PLACES
 from fairlead.compiled.kernels import Int32s, Int64s
 from fairlead.compiled.router import MessageClass, Plan, Router
-from fairlead.replay.batch import Batch, Told, Traits
+from fairlead.replay.batch import Attempts, Batch, Traits
 from fairlead.replay.event_run import EventRun
 from fairlead.replay.flow_run import FlowRun, can_flow
 from fairlead.replay.heap import NONE
@@ -25,7 +25,7 @@ class Replays:
         """At the beginning. `traits`: of all messages that will come."""
         self.plan = plan
         self.router = Router(plan)
-        self._odd: list[Told] = []
+        self._odd: list[Attempts] = []
         """Messages whose cluster nobody knows."""
         self.runs: list[Run] = []
         self._run_of = np.full(len(plan.classes), NONE, np.int64)
@@ -92,16 +92,16 @@ class Replays:
         outcomes = np.where(control[codes], CONTROL_CODE, NOBODY_CODE)
         never, once = np.full(n, NEVER, np.int64), np.ones(n, np.int64)
         self._odd.append(
-            Told(
-                batch.messages,
-                batch.sequences,
-                outcomes,
-                none,
-                once,
-                none,
-                batch.times,
-                never,
-                never,
+            Attempts(
+                message=batch.messages,
+                sequence=batch.sequences,
+                outcome=outcomes,
+                label=none,
+                attempt=once,
+                reader=none,
+                since=batch.times,
+                start=never,
+                finish=never,
             )
         )
 
@@ -110,12 +110,12 @@ class Replays:
         for run in self.runs:
             run.finish()
 
-    def done(self) -> Told:
+    def done(self) -> Attempts:
         """What is over since the last call, in no order that matters."""
-        found = Told.together([*self._odd, *(run.done() for run in self.runs)])
+        found = Attempts.together([*self._odd, *(run.done() for run in self.runs)])
         self._odd = []
         return found
 
-    def left(self) -> Told:
+    def left(self) -> Attempts:
         """What waits or is worked on."""
-        return Told.together([run.left() for run in self.runs])
+        return Attempts.together([run.left() for run in self.runs])

@@ -21,7 +21,7 @@ from fairlead.compiled.labels import Codes
 from fairlead.compiled.own import cannot_compile, is_interpreted
 from fairlead.compiled.run import Step
 from fairlead.replay.arrays import Cells
-from fairlead.replay.batch import Batch, Told
+from fairlead.replay.batch import Attempts, Batch
 from fairlead.replay.events import FOREVER
 from fairlead.replay.memory import (
     ALL_OF_THEM,
@@ -75,7 +75,7 @@ class Run(ABC):
         self.kernel = compiled
         self._compiled, self._plain = compiled, plain
         self.made = 0
-        self._over: list[Told] = []
+        self._over: list[Attempts] = []
         every = range(len(policy.members))
         self.workers = list(dict.fromkeys(policy.worker(i) for i in every))
         self._worker_of = [self.workers.index(policy.worker(i)) for i in every]
@@ -123,9 +123,9 @@ class Run(ABC):
         self.prepare()  # where no message has come
         self.reach(FOREVER)
 
-    def done(self) -> Told:
+    def done(self) -> Attempts:
         """What is over since the last call."""
-        found, self._over = Told.together(self._over), []
+        found, self._over = Attempts.together(self._over), []
         return found
 
     @abstractmethod
@@ -137,7 +137,7 @@ class Run(ABC):
         """Let everything happen that is before this time, and its completions."""
 
     @abstractmethod
-    def left(self) -> Told:
+    def left(self) -> Attempts:
         """What waits or is worked on."""
 
     def ask(self, name: str, *more: object) -> Any:  # noqa: ANN401
@@ -157,7 +157,7 @@ class Run(ABC):
             raise nonsense(rule.name, int(cells[NONSENSE_CHOICE]), range(len(self.policy.members)))
         return found
 
-    def tell(self, told: Told) -> None:
+    def tell(self, told: Attempts) -> None:
         """These are over."""
         self._over.append(told)
 

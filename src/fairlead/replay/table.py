@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 
 from fairlead.balance.change import Change
 from fairlead.balance.cluster import Cluster, changes_in, clusters_in
-from fairlead.balance.message import SET_PRIORITY, WHOLE_NUMBERS, WORKED
+from fairlead.balance.message import SET_PRIORITY, WHOLE_NUMBERS
 from fairlead.balance.times import MICROS
 from fairlead.compiled.classes import bindings, classes, keys
 from fairlead.compiled.columns import (
@@ -30,11 +30,12 @@ from fairlead.compiled.needed import check_columns
 from fairlead.compiled.order import taken
 from fairlead.compiled.router import Plan
 from fairlead.errors import MessageError
-from fairlead.replay.batch import Batch, Told, Traits
+from fairlead.replay.batch import Attempts, Batch, Traits
 from fairlead.replay.heap import NONE
 from fairlead.replay.memory import NEVER
 from fairlead.replay.replays import Replays
-from fairlead.replay.words import NOBODY_CODE, ROUTED_CODE, WORDS
+from fairlead.replay.words import WORDS
+from fairlead.rows import ATTEMPT, DECISION
 
 
 def replay(
@@ -71,16 +72,16 @@ def replay(
     found = Replays(plan, traits_of(batch, raises=has_control(messages)))
     found.feed(batch, groups, tenants)
     found.finish()
-    told = Told.together([found.done(), found.left()])
-    if not (np.diff(told.messages) > 0).all():
-        order_of_rows = np.lexsort((told.attempts, told.messages))
-        told = Told(*(column[order_of_rows] for column in told))
-    return _told(messages, plan, told)
+    attempts = Attempts.together([found.done(), found.left()])
+    if not (np.diff(attempts.message) > 0).all():
+        order_of_rows = np.lexsort((attempts.attempt, attempts.message))
+        attempts = Attempts(*(column[order_of_rows] for column in attempts))
+    return _with_attempts(messages, plan, attempts)
 
 
 def _check_added(messages: pa.Table) -> None:
     """Refuse a table with a column that would be there twice."""
-    for name in WORKED:
+    for name in ATTEMPT:
         if name in messages.column_names:
             raise MessageError(f"messages: column {name!r} is what a replay adds; rename it")
 
@@ -191,26 +192,24 @@ def whole(messages: pa.Table, name: str, missing: int) -> Int64s | None:
     return np.asarray(found, np.int64)
 
 
-def _told(messages: pa.Table, plan: Plan, told: Told) -> pa.Table:
+def _with_attempts(messages: pa.Table, plan: Plan, attempts: Attempts) -> pa.Table:
     codes = plan.codes
-    place = pa.array(np.where(told.labels != NONE, told.labels, 0))
-    there = np.where(told.labels != NONE, ROUTED_CODE, NOBODY_CODE)
-    outcomes = np.where(told.outcomes != NONE, told.outcomes, there)
-    nothing = (told.starts == NEVER) & (told.finishes == NEVER)
+    place = pa.array(np.where(attempts.label != NONE, attempts.label, 0))
+    nothing = (attempts.start == NEVER) & (attempts.finish == NEVER)
     added = {
         "destination": spelled(codes.destination, place),
         "address": spelled(codes.address, place),
-        "outcome": spelled(WORDS, pa.array(outcomes)),
-        "sequence": pa.array(told.sequences, mask=told.sequences == NONE),
-        "attempt": pa.array(told.attempts),
-        "reader": pa.array(told.readers, mask=told.readers == NONE),
-        "start": _moments(messages, told.starts),
-        "finish": _moments(messages, told.finishes),
-        "wait": pa.array(told.waits() / MICROS, mask=nothing),
+        "outcome": spelled(WORDS, pa.array(attempts.ended())),
+        "sequence": pa.array(attempts.sequence, mask=attempts.sequence == NONE),
+        "attempt": pa.array(attempts.attempt),
+        "reader": pa.array(attempts.reader, mask=attempts.reader == NONE),
+        "start": _moments(messages, attempts.start),
+        "finish": _moments(messages, attempts.finish),
+        "wait": pa.array(attempts.waits() / MICROS, mask=nothing),
     }
-    table = messages.take(pa.array(told.messages))
-    for name, column in added.items():
-        table = table.append_column(name, column)
+    table = messages.take(pa.array(attempts.message))
+    for name in (*DECISION, *ATTEMPT):
+        table = table.append_column(name, added[name])
     return table
 
 

@@ -13,7 +13,7 @@ from fairlead.compiled.bindings import NO_KEY, Bindings
 from fairlead.compiled.classes import homes, keyed_by
 from fairlead.compiled.kernels import Int32s, Int64s
 from fairlead.compiled.router import Plan
-from fairlead.replay.batch import Batch, Told, Traits
+from fairlead.replay.batch import Attempts, Batch, Traits
 from fairlead.replay.numbers import Pairs, Words
 from fairlead.replay.replays import Replays
 
@@ -45,7 +45,7 @@ class Lanes:
         self._bonds = [(Pairs(), Pairs()) for _ in lanes]
         self._next = 0
 
-    def feed(self, piece: pa.RecordBatch) -> Iterator[tuple[int, Told]]:
+    def feed(self, piece: pa.RecordBatch) -> Iterator[tuple[int, Attempts]]:
         """Let a piece arrive; gives what is over by then, with the number of the scenario."""
         n = piece.num_rows
         names = piece.schema.names
@@ -79,11 +79,11 @@ class Lanes:
             replays.feed(batch, len(self._groups), names_of_tenants)
             yield lane.scenario, replays.done()
 
-    def finish(self) -> Iterator[tuple[int, Told]]:
+    def finish(self) -> Iterator[tuple[int, Attempts]]:
         """No more pieces come: gives the rest, and what still waits."""
         for lane, replays in self.lanes:
             replays.finish()
-            yield lane.scenario, Told.together([replays.done(), replays.left()])
+            yield lane.scenario, Attempts.together([replays.done(), replays.left()])
 
 
 def _keys(piece: pa.RecordBatch, plan: Plan, codes: Int32s) -> Int64s:

@@ -9,12 +9,12 @@ from typing import Any, Final
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from fairlead.balance.message import DECISION
 from fairlead.balance.policy import Policy
 from fairlead.compiled.router import Plan
 from fairlead.errors import FairleadError
 from fairlead.pipeline.intake.validate import text
 from fairlead.results.summary import Phase, Share
+from fairlead.rows import DECISION
 
 MASK: Final = (1 << 64) - 1
 

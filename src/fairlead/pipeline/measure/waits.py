@@ -11,7 +11,7 @@ from typing import Any, Final, NamedTuple
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
-from fairlead.balance.message import DECISION, GIVEN_BACK, ROUTED, WORKED
+from fairlead.balance.message import GIVEN_BACK, ROUTED
 from fairlead.balance.times import MICROS
 from fairlead.compiled.router import Plan
 from fairlead.pipeline.columns import PREFIX, SCENARIO, looked_up
@@ -21,6 +21,7 @@ from fairlead.pipeline.measure.tally import MASK
 from fairlead.pipeline.routing.blocks import version
 from fairlead.replay.words import AGAIN
 from fairlead.results.comparison import Longest, Queue, Scenario, Waits, Worker
+from fairlead.rows import ATTEMPT, DECISION
 
 EXACT: Final = 10
 """Waits are told apart by so many leading bits."""
@@ -173,7 +174,7 @@ class End(NamedTuple):
 
 def ends_of(written: DataFrame, *, dated: bool) -> list[End]:
     """How it ended with the rows, all counted in one pass."""
-    row = F.xxhash64(F.col("id").cast("string"), *DECISION, *WORKED)
+    row = F.xxhash64(F.col("id").cast("string"), *DECISION, *ATTEMPT)
     begun = F.col("start").isNotNull()
     finish = micros("finish", dated=dated)
     rows = (

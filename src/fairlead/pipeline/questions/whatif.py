@@ -13,7 +13,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import NullType, StringType
 
-from fairlead.balance.message import DECISION, SET_PRIORITY, WORKED
+from fairlead.balance.message import SET_PRIORITY
 from fairlead.balance.times import MICROS
 from fairlead.compiled.router import Plan
 from fairlead.errors import MessageError, UserError
@@ -24,6 +24,7 @@ from fairlead.pipeline.measure.waits import last_attempts
 from fairlead.pipeline.questions.diff import STARTED_AFTER, STARTED_BEFORE, compare, joined
 from fairlead.pipeline.replay import Replayed
 from fairlead.results.whatif import Shift, WhatIf
+from fairlead.rows import ATTEMPT, DECISION
 
 RAISE: Final = "~" + PREFIX + "raised"
 """How the id of the row more begins: after all others of its time."""
@@ -35,7 +36,7 @@ MOST_NAMED: Final = 3
 
 def messages_of(decisions: DataFrame) -> DataFrame:
     """The messages that a scenario's decisions are about."""
-    own = [quoted(name) for name in decisions.columns if name not in (*DECISION, *WORKED)]
+    own = [quoted(name) for name in decisions.columns if name not in (*DECISION, *ATTEMPT)]
     return decisions.where("attempt = 1").select(*own).dropDuplicates(["id"])
 
 

@@ -35,9 +35,12 @@ from fairlead.pipeline.columns import (
 )
 from fairlead.pipeline.intake.validate import text
 from fairlead.pipeline.routing.blocks import Blocks
+from fairlead.rows import DECISION
 
 NO_BLOCK = -1
 CHANGED: Final = "the input changed while it was read"
+COPIED: Final = ("destination", "address")
+"""What the rows of a message for several destinations differ in."""
 COPIES: Final = "array<struct<destination: string, address: string>>"
 States = Sequence[Mapping[str, object]]
 
@@ -159,19 +162,22 @@ def spelled(routed: DataFrame, plan: Plan, columns: Sequence[str]) -> DataFrame:
     place = F.pmod(told, F.lit(codes.size)) if plan.fans_out else told
     sequence = F.expr(f"(`{PACKED}` - pmod(`{PACKED}`, {codes.codes})) div {codes.codes}")
     own = [quoted(name) for name in columns]
-    destination = looked_up(codes.destination, place).alias("destination")
-    address = looked_up(codes.address, place).alias("address")
-    outcome = looked_up(codes.outcome, place).alias("outcome")
-    number = F.when(sequence >= 0, sequence).alias("sequence")
+    found = {
+        "destination": looked_up(codes.destination, place),
+        "address": looked_up(codes.address, place),
+        "outcome": looked_up(codes.outcome, place),
+        "sequence": F.when(sequence >= 0, sequence),
+    }
     if not plan.fans_out:
-        return routed.select(*own, destination, address, outcome, number)
+        return routed.select(*own, *(found[name].alias(name) for name in DECISION))
     crowds = [[copy._asdict() for copy in crowd] for crowd in codes.crowds]
     crowd = looked_up(crowds, F.floor(told / codes.size), COPIES)
-    chosen = F.struct(destination, address)
+    chosen = F.struct(*(found.pop(name).alias(name) for name in COPIED))
     every = (
-        F.when(destination.isNull(), F.array(chosen))
+        F.when(chosen["destination"].isNull(), F.array(chosen))
         .when(F.array_contains(crowd, chosen), crowd)
         .otherwise(F.array_sort(F.array_append(crowd, chosen)))
     )
-    rows = routed.select(*own, F.explode(every).alias(COPY), outcome, number)
-    return rows.select(*own, f"{COPY}.destination", f"{COPY}.address", "outcome", "sequence")
+    same = (column.alias(name) for name, column in found.items())
+    rows = routed.select(*own, F.explode(every).alias(COPY), *same)
+    return rows.select(*own, *(f"{COPY}.{n}" if n in COPIED else n for n in DECISION))
