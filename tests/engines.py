@@ -200,7 +200,7 @@ def on_spark(
         row.setdefault("service_time", 0)  # a column is asked for, even if nobody needs it
     frame = spark.createDataFrame(table(rows[::-1])).repartition(partitions)
     ready, _ = prepare(frame, clusters, changes, rows_a_block=rows_a_block)
-    decided = ready.decisions.select("id", "destination", "outcome", "sequence").collect()
+    decided = ready.decisions().select("id", "destination", "outcome", "sequence").collect()
     found: dict[str, Decided] = {}
     for row in decided:
         copy = (row["destination"], row["outcome"], row["sequence"])

@@ -47,7 +47,7 @@ def on_spark(spark: SparkSession, case: Mixed, rows_a_block: int) -> dict[str, E
     frame = spark.createDataFrame(engines.table(case.messages)).repartition(3)
     changes = engines.changes_of(case.changes)
     ready, _ = prepare(frame, clusters_of(case), changes, rows_a_block=rows_a_block)
-    decided = ready.decisions.persist()
+    decided = ready.decisions().persist()
     counted = messages_of(decided, ready.plan, count(decided, ready.plan))
     assert sum(counted.values()) == len(case.messages)
     found = by_id(decided.select(DECIDED).collect())

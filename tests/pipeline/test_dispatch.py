@@ -28,7 +28,7 @@ from fairlead.errors import MessageError
 from fairlead.pipeline.columns import TIME
 from fairlead.pipeline.dispatch import prepare, rejected, run
 from fairlead.pipeline.intake.read import read
-from fairlead.pipeline.intake.validate import accept
+from fairlead.pipeline.intake.validate import validate
 from fairlead.pipeline.output.write import Delivery
 from fairlead.pipeline.routing.blocks import MOST_NESTED
 from fairlead.results.summary import Summary
@@ -168,7 +168,7 @@ def test_many_blocks_are_one_order(spark: SparkSession) -> None:
     frame = spark.createDataFrame(table).repartition(5)
     ready, _ = prepare(frame, [SHOP, LAB], CHANGES, rows_a_block=1_000)
     assert len(ready.survey.blocks) > 4
-    assert [tuple(row) for row in ready.decisions.select(*DECIDED).collect()] == expected(table)
+    assert [tuple(row) for row in ready.decisions().select(*DECIDED).collect()] == expected(table)
 
 
 def test_position_is_the_order_where_there_is_one(spark: SparkSession) -> None:
@@ -319,7 +319,7 @@ def test_keys_are_chosen_for_alike_everywhere(spark: SparkSession, also: str) ->
 
     frame = spark.createDataFrame(rows).repartition(3)
     ready, _ = prepare(frame, clusters, changes, rows_a_block=200, progress=progress)
-    found = ready.decisions.select(*DECIDED).collect()
+    found = ready.decisions().select(*DECIDED).collect()
     assert ("route in order" in stages) == (also == "in order")
     assert len(ready.survey.blocks) > 3
     expected = route(rows, clusters, changes).select(list(DECIDED)).to_pylist()
@@ -440,11 +440,11 @@ def test_a_time_without_a_zone_is_utc(spark: SparkSession, zone: str) -> None:
     spark.conf.set("spark.sql.session.timeZone", zone)
     try:
         plan = Plan([SHOP], [])
-        found = {row["id"]: row[TIME] for row in accept(frame, plan).collect()}
+        found = {row["id"]: row[TIME] for row in validate(frame, plan).collect()}
         literals = {"zoneless": "timestamp_ntz'2024-03-10 02:30:00'", "date": "date'2024-03-10'"}
         for name, literal in literals.items():
             one = spark.sql(f"select '{name}' as id, {literal} as time")
-            found[name] = accept(one, plan).collect()[0][TIME]
+            found[name] = validate(one, plan).collect()[0][TIME]
     finally:
         spark.conf.set("spark.sql.session.timeZone", str(before))
     moment, midnight = 1_710_037_800_000_000, 1_710_028_800_000_000

@@ -19,14 +19,14 @@ from fairlead.pipeline.columns import BLOCK, SCENARIO
 from fairlead.pipeline.measure.waits import available, groups_of, queues_of, started, waits_of
 from fairlead.pipeline.output.write import Delivery
 from fairlead.pipeline.replay import (
-    Replayed,
+    Prepared,
     Scale,
     folder_names,
+    prepare,
     replay,
     run,
-    simulated,
-    together,
 )
+from fairlead.pipeline.simulate.attempts import simulated, together
 from fairlead.pipeline.simulate.gather import numbered
 from fairlead.replay.table import replay as in_memory
 from fairlead.results.comparison import Queue, Waits
@@ -95,10 +95,10 @@ def spread(spark: SparkSession, table: pa.Table, partitions: int) -> DataFrame:
     return spark.createDataFrame(table).repartition(partitions)
 
 
-def collected(found: Replayed) -> dict[int, list[tuple[Any, ...]]]:
+def collected(found: Prepared) -> dict[int, list[tuple[Any, ...]]]:
     rows: dict[int, list[tuple[Any, ...]]] = {}
     each: Row
-    for each in found.decisions.collect():
+    for each in found.attempts().collect():
         rows.setdefault(each[0], []).append(told(each))
     return {scenario: sorted(own, key=str) for scenario, own in rows.items()}
 
@@ -115,9 +115,7 @@ def test_spark_tells_what_the_table_in_memory_does(
     spark: SparkSession, partitions: int, rows_a_block: int
 ) -> None:
     table = traffic(partitions)
-    found = collected(
-        Replayed(spread(spark, table, partitions), plans(), rows_a_block=rows_a_block)
-    )
+    found = collected(prepare(spread(spark, table, partitions), plans(), rows_a_block=rows_a_block))
     for scenario, plan in enumerate(plans().values()):
         wanted = in_memory(table, plan.clusters, plan.changes).to_pylist()
         assert found[scenario] == sorted(map(told, wanted), key=str)
@@ -154,8 +152,8 @@ def test_bad_rows_are_rejected_each_with_its_reason(spark: SparkSession) -> None
         ("good", "3", "1", "", "", ""),
     ]
     names = ["id", "time", "service_time", "priority", "cost", "rollbacks"]
-    found = Replayed(spark.createDataFrame(rows, names), {"only": Plan([cluster("weighted")], [])})
-    reasons = {row["id"]: row["reason"] for row in found.rejected.collect()}
+    found = prepare(spark.createDataFrame(rows, names), {"only": Plan([cluster("weighted")], [])})
+    reasons = {row["id"]: row["reason"] for row in found.rejected().collect()}
     assert reasons == {
         "late": "time: found 'x', allowed: a timestamp, or a number of seconds",
         "none": "service_time: found nothing, allowed: a number of seconds from 0 to 4000000000",
@@ -166,7 +164,7 @@ def test_bad_rows_are_rejected_each_with_its_reason(spark: SparkSession) -> None
         "often": "rollbacks: found '-1', allowed: an integer from 0 to 1000, or empty",
         "good": "id: found 'good' again, allowed: once",
     }
-    assert [row["id"] for row in found.decisions.collect()] == ["good"]
+    assert [row["id"] for row in found.attempts().collect()] == ["good"]
 
 
 def test_a_group_is_its_first_tenants_and_others_are_rejected(spark: SparkSession) -> None:
@@ -181,12 +179,12 @@ def test_a_group_is_its_first_tenants_and_others_are_rejected(spark: SparkSessio
     ]
     names = ["id", "time", "service_time", "group", "tenant", "cluster"]
     own = Cluster.of("weighted", name="pool", destination=[{"name": "A"}])
-    found = Replayed(spark.createDataFrame(rows, names), {"only": Plan([own], [])})
-    assert {row["id"]: row["reason"] for row in found.rejected.collect()} == {
+    found = prepare(spark.createDataFrame(rows, names), {"only": Plan([own], [])})
+    assert {row["id"]: row["reason"] for row in found.rejected().collect()} == {
         "m3": "tenant: found 'y', allowed: 'x', as the first message of its group has",
         "m4": "tenant: found nothing, allowed: 'x', as the first message of its group has",
     }
-    kept = {row["id"] for row in found.decisions.collect()}
+    kept = {row["id"] for row in found.attempts().collect()}
     assert kept == {"m1", "m2", "m5", "m6", "m7"}
     assert found.gathered.rejected == 2
 
@@ -228,8 +226,8 @@ def test_nothing_is_moved_for_the_join(
     spark: SparkSession, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Rows that stand in other partitions than their blocks would be written out of order."""
-    found = Replayed(spread(spark, traffic(3), 4), plans(), rows_a_block=50)
-    found.decisions.explain()
+    found = prepare(spread(spark, traffic(3), 4), plans(), rows_a_block=50)
+    found.attempts().explain()
     plan = capsys.readouterr().out
     assert "SortMergeJoin" in plan
     assert "ENSURE_REQUIREMENTS" not in plan
@@ -267,17 +265,17 @@ def test_a_session_of_other_settings_writes_the_same_files(
         ]
 
 
-def changed(spark: SparkSession) -> tuple[Replayed, DataFrame]:
+def changed(spark: SparkSession) -> tuple[Prepared, DataFrame]:
     """Messages that were counted in several blocks, and a message less than these."""
     own = {"only": Plan([cluster("weighted")], [])}
-    found = Replayed(spread(spark, traffic(2, n=40), 2), own, rows_a_block=10)
+    found = prepare(spread(spark, traffic(2, n=40), 2), own, rows_a_block=10)
     return found, found.good.where("id != '0003'")
 
 
 def test_a_table_that_loses_a_row_while_it_is_read_stops_the_job(spark: SparkSession) -> None:
     found, found.good = changed(spark)
     with pytest.raises(PythonException, match="39 rows, counted were 40: the input changed while"):
-        found.decisions.collect()
+        found.attempts().collect()
 
 
 def test_a_table_that_gets_a_row_more_while_it_is_read_stops_the_job(spark: SparkSession) -> None:
@@ -286,14 +284,14 @@ def test_a_table_that_gets_a_row_more_while_it_is_read_stops_the_job(spark: Spar
     with pytest.raises(SparkRuntimeException, match="the input changed while it was read"):
         numbered(found.good, found.gathered).collect()
     with pytest.raises(PythonException, match="40 rows, counted were 39: the input changed while"):
-        simulated(found.good, found.gathered, found.plans).collect()
+        simulated(found.good, found.gathered, list(found.plans.values())).collect()
     assert numbered(fewer, found.gathered).count() == fewer.count()
 
 
 def test_what_is_told_of_a_row_that_is_gone_stops_the_job(spark: SparkSession) -> None:
     found, fewer = changed(spark)
     messages = numbered(fewer, found.gathered)
-    told = simulated(found.good, found.gathered, found.plans)
+    told = simulated(found.good, found.gathered, list(found.plans.values()))
     with pytest.raises(SparkRuntimeException, match="the input changed while it was read"):
         together(told, messages, len(found.gathered.sizes)).collect()
 

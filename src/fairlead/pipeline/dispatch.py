@@ -1,6 +1,6 @@
 """Dispatch: route a whole table of messages and deliver it. The whole flow stands in this file.
 
-read → accept → unique → cut into blocks → survey → begin → route → deliver → measure
+read → validate → unique → cut into blocks → survey → begin → route → write → measure
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from fairlead.errors import MessageError
 from fairlead.pipeline.columns import REASON, quoted
 from fairlead.pipeline.intake.read import checked
 from fairlead.pipeline.intake.unique import unique
-from fairlead.pipeline.intake.validate import accept, refuse_other_units
+from fairlead.pipeline.intake.validate import refuse_other_units, validate
 from fairlead.pipeline.measure.counts import count, count_for_report
 from fairlead.pipeline.measure.counts import messages as messages_of
 from fairlead.pipeline.measure.facts import made
@@ -51,7 +51,7 @@ MOST_UNKNOWN = 20
 
 
 @dataclass
-class Routed:
+class Prepared:
     """A table that is ready to be routed, and what was learnt of it on the way."""
 
     plan: Plan
@@ -61,7 +61,6 @@ class Routed:
     states: States
     """The router's state at the start of each block."""
 
-    @property
     def decisions(self) -> DataFrame:
         """The accepted rows, in order, with destination, address, outcome and sequence."""
         found = self.survey
@@ -92,7 +91,7 @@ def dispatch(
     ready, rows = prepare(messages, clusters, changes, trust_ids=trust_ids, where="messages")
     if ready.survey.rejected:
         log.warning(left_out(rows, "rejected(messages, clusters, ...) returns"))
-    return ready.decisions
+    return ready.decisions()
 
 
 def left_out(rows: DataFrame, way: str) -> str:
@@ -119,7 +118,7 @@ def rejected(
     """
     plan = Plan(clusters_in(clusters), changes_in(changes))
     columns = checked(messages, "messages")
-    rows = accept(messages, plan)
+    rows = validate(messages, plan)
     return _rejected(rows if trust_ids else unique(rows), columns)
 
 
@@ -138,7 +137,7 @@ def prepare(
     rows_a_block: int = ROWS_A_BLOCK,
     as_in_files: bool = False,
     progress: Progress = quiet,
-) -> tuple[Routed, DataFrame]:
+) -> tuple[Prepared, DataFrame]:
     """Learn what is needed to route a table; returns it and all rows with their REASON.
 
     `as_in_files`: the table comes straight from files, so rows lie together as they do there.
@@ -149,7 +148,7 @@ def prepare(
     _check_keys(plan, messages, where)
     by_position = "position" in columns and needed(plan)[1]
     check_executors(messages.sparkSession, progress)
-    rows = accepted = accept(messages, plan)
+    rows = accepted = validate(messages, plan)
     if not trust_ids:
         with progress("check ids"):
             rows = unique(rows)
@@ -170,7 +169,7 @@ def prepare(
     classified, begun = begin(classified, plan, found, columns, progress)
     if by_position:
         begun = [{**state, "latest": at} for state, at in zip(begun, latest, strict=True)]
-    return Routed(plan, found, classified, columns, begun), rows
+    return Prepared(plan, found, classified, columns, begun), rows
 
 
 def unknown_clusters(counts: Iterable[Counted], plan: Plan) -> dict[str, int]:
@@ -224,7 +223,7 @@ def run(
     )
     plan = ready.plan
     with progress("route and write"):
-        decisions = ready.decisions
+        decisions = ready.decisions()
         delivery.write(decisions, "decisions", file_format)
         bad = _rejected(rows, ready.columns)
         if not ready.survey.rejected:

@@ -61,7 +61,7 @@ MADE_BY = " by "
 SECONDS = "decimal(28,9)"
 
 
-def accept(messages: DataFrame, *plans: Plan, worked: bool = False) -> DataFrame:
+def validate(messages: DataFrame, *plans: Plan, worked: bool = False) -> DataFrame:
     """The same rows with KEY, ID, TIME, SERVICE and REASON (null for a good row).
 
     A message for a cluster where completions decide who is busy needs a service time; if it is to

@@ -22,7 +22,7 @@ from fairlead.pipeline.intake.scale import EXACT
 from fairlead.pipeline.intake.validate import micros, text
 from fairlead.pipeline.measure.waits import last_attempts
 from fairlead.pipeline.questions.diff import STARTED_AFTER, STARTED_BEFORE, compare, joined
-from fairlead.pipeline.replay import Replayed
+from fairlead.pipeline.replay import prepare
 from fairlead.results.whatif import Shift, WhatIf
 from fairlead.rows import ATTEMPT, DECISION
 
@@ -109,7 +109,7 @@ def what_if(decisions: DataFrame, plan: Plan, group: str, time: int, priority: i
     """Raise a group of a scenario at a time, and tell what that does. Raises UserError."""
     refuse_fifo(plan)
     messages = messages_of(decisions)
-    again = Replayed(with_raise(messages, group, time, priority), {ONLY: plan}).decisions
+    again = prepare(with_raise(messages, group, time, priority), {ONLY: plan}).attempts()
     before, after = last_attempts(decisions), last_attempts(again)
     compared = compare(joined(before), joined(after)).persist()
     try:

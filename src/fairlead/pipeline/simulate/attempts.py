@@ -1,0 +1,155 @@
+"""Attempts: what becomes of the messages in each scenario, by the kernel of `fairlead.replay`.
+
+Narrow columns, in order, go to a few tasks that each advance some of the scenarios; a row for each
+attempt comes back and is joined to its message.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from itertools import accumulate
+from typing import Final
+
+import numpy as np
+import pyarrow as pa
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from fairlead.balance.times import MICROS
+from fairlead.compiled.router import Plan
+from fairlead.pipeline.columns import BLOCK, NUMBER, PREFIX, SCENARIO, THERE, looked_up
+from fairlead.pipeline.routing.route import CHANGED
+from fairlead.pipeline.simulate.gather import Gathered, changed, packed, pieces
+from fairlead.replay.batch import Attempts, Traits
+from fairlead.replay.memory import NEVER
+from fairlead.replay.traffic import Lane, Lanes
+from fairlead.replay.words import WORDS
+from fairlead.rows import ATTEMPT, DECISION
+
+LABEL: Final = PREFIX + "label"
+SINCE: Final = PREFIX + "since"
+SMALL: Final = ("outcome", "label", "attempt", "reader")
+"""What of an attempt fits into 32 bits."""
+CALLED: Final = {"message": NUMBER, "label": LABEL, "since": SINCE}
+"""Columns of an attempt that the user's own could be called like."""
+SIMULATED: Final = pa.schema(
+    [
+        pa.field(SCENARIO, pa.int32()),
+        pa.field(BLOCK, pa.int32()),
+        *(
+            pa.field(CALLED.get(name, name), pa.int32() if name in SMALL else pa.int64())
+            for name in Attempts._fields
+        ),
+    ]
+)
+SPARK_SCHEMA: Final = ", ".join(
+    f"{each.name} {'int' if each.type == pa.int32() else 'long'}" for each in SIMULATED
+)
+
+
+def simulated(good: DataFrame, found: Gathered, plans: Sequence[Plan]) -> DataFrame:
+    """What becomes of the messages, as numbers: a row for each attempt in each scenario.
+
+    The scenarios are spread over as many tasks as run at once; each task reads all messages once.
+    """
+    lanes = [
+        Lane(k, plan, np.array(found.codes_in(plan) or [0], np.int32))
+        for k, plan in enumerate(plans)
+    ]
+    tasks = min(len(lanes), at_once(good.sparkSession))
+    shares = [lanes[k::tasks] for k in range(tasks)]
+    task = F.explode(F.array(*(F.lit(k) for k in range(tasks)))).alias("task")
+    spread = packed(good, found, plans).select("*", task).repartitionById(tasks, "task")
+    in_order = spread.sortWithinPartitions("task", "block", "part")
+    simulator = _simulator(shares, found.traits, list(accumulate(found.sizes)))
+    return in_order.mapInArrow(simulator, SPARK_SCHEMA)
+
+
+def together(told: DataFrame, messages: DataFrame, blocks: int) -> DataFrame:
+    """What is told of each message, with the message; a partition is a block, in order.
+
+    `messages`: in blocks, with NUMBER and BLOCK, by which nothing has to be moved for the join
+    (but for sessions that ask for it).
+    """
+    placed = told.repartitionById(blocks, BLOCK)
+    joined = placed.join(messages.withColumn(THERE, F.lit(True)), [NUMBER, BLOCK], "left")
+    if _joins_move_all(messages.sparkSession):
+        joined = joined.repartitionById(blocks, BLOCK)
+    attempt = F.when(F.col(THERE), F.col("attempt")).otherwise(changed("int"))
+    found = joined.withColumn("attempt", attempt).drop(THERE)
+    return found.sortWithinPartitions(SCENARIO, NUMBER, "attempt", LABEL)
+
+
+def _joins_move_all(spark: SparkSession) -> bool:
+    """Whether a join moves rows although they stand together by one of its keys already."""
+    name = "spark.sql.requireAllClusterKeysForDistribution"
+    return (spark.conf.get(name, "false") or "").lower() == "true"
+
+
+def _simulator(
+    shares: Sequence[Sequence[Lane]], traits: Traits, ends: Sequence[int]
+) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+    def simulate(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        traffic: Lanes | None = None
+        seen = 0
+        for batch in batches:
+            for task, rows in zip(batch.column("task"), batch.column("rows"), strict=True):
+                if traffic is None:
+                    traffic = Lanes(shares[task.as_py()], traits)
+                messages = pieces(rows.as_buffer())
+                seen += messages.num_rows
+                for scenario, told in traffic.feed(messages):
+                    yield _rows(scenario, told, ends)
+        if traffic is not None:
+            if seen != ends[-1]:
+                raise RuntimeError(f"{seen} rows, counted were {ends[-1]}: {CHANGED}")
+            for scenario, told in traffic.finish():
+                yield _rows(scenario, told, ends)
+
+    return simulate
+
+
+def _rows(scenario: int, attempts: Attempts, ends: Sequence[int]) -> pa.RecordBatch:
+    columns = [
+        np.full(len(attempts.message), scenario),
+        np.searchsorted(ends, attempts.message, "right"),
+        *attempts._replace(outcome=attempts.ended()),
+    ]
+    arrays = [
+        pa.array(column.astype(field.type.to_pandas_dtype()))
+        for column, field in zip(columns, SIMULATED, strict=True)
+    ]
+    return pa.RecordBatch.from_arrays(arrays, schema=SIMULATED)
+
+
+def at_once(spark: SparkSession) -> int:
+    """How many tasks can be expected to run at once."""
+    found = spark.conf.get("spark.sql.shuffle.partitions", "2")
+    return max(1, int(found or 2))
+
+
+def spelled(plans: Sequence[Plan], *, dated: bool) -> list[Column]:
+    """What the numbers of the simulation stand for, as columns. `dated`: times are timestamps."""
+    codes = [plan.codes for plan in plans]
+    label = F.when(F.col(LABEL) >= 0, F.col(LABEL))
+
+    def word(words: Sequence[Sequence[object]]) -> Column:
+        return F.element_at(looked_up(words, F.col(SCENARIO), "array<string>"), label + 1)
+
+    def moment(name: str) -> Column:
+        found = F.when(F.col(name) != NEVER, F.col(name))
+        return F.timestamp_micros(found) if dated else found / MICROS
+
+    until = [F.when(F.col(name) != NEVER, F.col(name)) for name in ("start", "finish")]
+    found = {
+        "destination": word([each.destination for each in codes]),
+        "address": word([each.address for each in codes]),
+        "outcome": looked_up(WORDS, F.col("outcome")),
+        "sequence": F.when(F.col("sequence") >= 0, F.col("sequence")),
+        "attempt": F.col("attempt"),
+        "reader": F.when(F.col("reader") >= 0, F.col("reader")),
+        "start": moment("start"),
+        "finish": moment("finish"),
+        "wait": (F.coalesce(*until) - F.col(SINCE)) / MICROS,
+    }
+    return [found[name].alias(name) for name in (*DECISION, *ATTEMPT)]
