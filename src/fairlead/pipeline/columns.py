@@ -1,10 +1,11 @@
 """Columns that the stages add and drop again (a user's own must not begin so), and small helps."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final
 
-from pyspark.sql import Column
+import pyarrow as pa
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from fairlead.rows import DECISION
@@ -67,6 +68,18 @@ RESERVED: Final = (*DECISION, "reason")
 def quoted(name: str) -> Column:
     """A user's column, whatever its name."""
     return F.col("`" + name.replace("`", "``") + "`")
+
+
+def small_table(
+    spark: SparkSession, kinds: Mapping[str, pa.DataType], rows: Sequence[Sequence[object]]
+) -> DataFrame:
+    """A table of the driver's own, such as is joined to every row.
+
+    From Arrow Spark takes it as a part of the plan; a list of Python's would be a job.
+    """
+    columns = zip(*rows, strict=True) if rows else ((),) * len(kinds)
+    arrays = [pa.array(column, kind) for column, kind in zip(columns, kinds.values(), strict=True)]
+    return spark.createDataFrame(pa.Table.from_arrays(arrays, list(kinds)))
 
 
 def looked_up(words: Sequence[object], place: Column, kind: str = "string") -> Column:

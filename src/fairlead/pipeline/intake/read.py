@@ -10,6 +10,7 @@ from functools import reduce
 from operator import add
 from pathlib import Path
 
+import pyarrow as pa
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import AnalysisException, ParseException, PySparkException
 from pyspark.sql import Column, DataFrame, DataFrameReader, SparkSession
@@ -20,7 +21,7 @@ from fairlead.balance.objects import hint
 from fairlead.balance.objects import kind_of as type_of
 from fairlead.compiled.needed import mapping, named
 from fairlead.errors import MessageError, UserError
-from fairlead.pipeline.columns import CSV, MALFORMED, PREFIX, RESERVED, quoted
+from fairlead.pipeline.columns import CSV, MALFORMED, PREFIX, RESERVED, quoted, small_table
 from fairlead.pipeline.intake.files import (
     ONE_LINE,
     OTHER_ENCODING,
@@ -344,9 +345,8 @@ def _numbered(spark: SparkSession, table: DataFrame, path: str) -> DataFrame:
         rows.append((row[0], row[1], name, start + 1 - row["first"]))
     if not rows:
         return table.select("*", F.lit("").alias(IDENTITY))
-    offsets = spark.createDataFrame(
-        rows, f"{PREFIX}file string, {PREFIX}piece long, {PREFIX}name string, {PREFIX}shift long"
-    )
+    kinds = {"file": pa.string(), "piece": pa.int64(), "name": pa.string(), "shift": pa.int64()}
+    offsets = small_table(spark, {PREFIX + name: kind for name, kind in kinds.items()}, rows)
     number = F.lpad(
         (F.col(PREFIX + "row") + F.col(PREFIX + "shift")).cast("string"), ROW_DIGITS, "0"
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any, Final, NamedTuple
 
+import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
@@ -12,7 +13,7 @@ from fairlead.balance.objects import Ref
 from fairlead.balance.policies.destinations import KIND
 from fairlead.balance.policy import Policy
 from fairlead.compiled.router import Plan
-from fairlead.pipeline.columns import PREFIX
+from fairlead.pipeline.columns import PREFIX, small_table
 from fairlead.pipeline.measure.tally import Counted
 
 MOST_CLUSTERS: Final = 6
@@ -76,10 +77,9 @@ def leveled(finest: DataFrame, levels: Sequence[Level]) -> DataFrame:
     if not levels:
         return finest.withColumns({OWNER: F.lit(None), LEVEL: F.lit(None)})
     one, other, since, until = (PREFIX + name for name in ("cluster", "name", "since", "until"))
-    table = finest.sparkSession.createDataFrame(
-        list(levels),
-        f"{one} string, {other} string, {since} int, {until} int, {OWNER} int, {LEVEL} int",
-    )
+    numbers = dict.fromkeys((since, until, OWNER, LEVEL), pa.int32())
+    kinds = {one: pa.string(), other: pa.string(), **numbers}
+    table = small_table(finest.sparkSession, kinds, list(levels))
     same = (F.col("cluster") == F.col(one)) & (F.col("destination") == F.col(other))
     then = F.col("version").between(F.col(since), F.col(until))
     return finest.join(F.broadcast(table), same & then, "left")

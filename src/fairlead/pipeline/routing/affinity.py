@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
@@ -33,6 +34,7 @@ from fairlead.pipeline.columns import (
     WHO,
     WHOSE,
     WORD,
+    small_table,
 )
 from fairlead.pipeline.intake.validate import text
 from fairlead.pipeline.routing.blocks import Blocks
@@ -40,6 +42,15 @@ from fairlead.pipeline.routing.class_counts import verdicts
 from fairlead.pipeline.routing.route import States, in_blocks, route
 
 OK, DEFAULT, HEEDED = (PREFIX + name for name in ("ok", "bind_default", "bind_heeded"))
+VERDICTS = {
+    VERSION: pa.int32(),
+    CLASS: pa.int32(),
+    OK: pa.bool_(),
+    DEFAULT: pa.string(),
+    HEEDED: pa.bool_(),
+    EPOCH: pa.int32(),
+}
+"""The columns of `verdicts`."""
 
 
 def can_bind(plan: Plan, columns: Sequence[str]) -> bool:
@@ -63,12 +74,10 @@ def keyed(rows: DataFrame, plan: Plan) -> DataFrame:
     for, or finds nobody, unless it is bound since an earlier epoch.
     """
     spark = rows.sparkSession
-    table = spark.createDataFrame(
-        list(verdicts(plan)),
-        f"{VERSION} int, {CLASS} int, {OK} boolean, {DEFAULT} string, {HEEDED} boolean, "
-        f"{EPOCH} int",
+    table = small_table(spark, VERDICTS, list(verdicts(plan)))
+    owners = small_table(
+        spark, {CLASS: pa.int32(), WHOSE: pa.int32()}, list(enumerate(homes(plan)))
     )
-    owners = spark.createDataFrame(list(enumerate(homes(plan))), f"{CLASS} int, {WHOSE} int")
     joined = rows.join(F.broadcast(table), [VERSION, CLASS]).join(F.broadcast(owners), CLASS)
     said = text(rows, "bind")
     kind = F.when((said != "") & F.col(HEEDED), said).otherwise(F.col(DEFAULT))

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any, Final
 
+import pyarrow as pa
 from pyspark.sql import Column, DataFrame, Row
 from pyspark.sql import functions as F
 
@@ -15,7 +16,17 @@ from fairlead.balance.policy import Policy, Raw
 from fairlead.compiled.bindings import NO_KEY
 from fairlead.compiled.classes import homes
 from fairlead.compiled.router import MessageClass, Plan, Router
-from fairlead.pipeline.columns import BLOCK, CLASS, CONTROL, KEY, PREFIX, REASON, TIME, VERSION
+from fairlead.pipeline.columns import (
+    BLOCK,
+    CLASS,
+    CONTROL,
+    KEY,
+    PREFIX,
+    REASON,
+    TIME,
+    VERSION,
+    small_table,
+)
 from fairlead.pipeline.intake.validate import text
 from fairlead.pipeline.routing.blocks import PIECE, Blocks, version
 
@@ -53,8 +64,8 @@ class Survey:
         spark = accepted.sparkSession
         names = [PREFIX + "attribute_" + str(k) for k in range(len(self.attributes))]
         rows = [(*values, code) for values, code in self.codes.items()]
-        fields = ", ".join(f"{name} string" for name in names)
-        classes = spark.createDataFrame(rows, f"{fields}, {CLASS} int")
+        kinds = {**dict.fromkeys(names, pa.string()), CLASS: pa.int32()}
+        classes = small_table(spark, kinds, rows)
         for name, attribute in zip(names, self.attributes, strict=True):
             accepted = accepted.withColumn(name, attribute_of(accepted, attribute))
         return accepted.join(F.broadcast(classes), names).drop(*names)
