@@ -27,8 +27,8 @@ DECISION_COLUMNS: Final = (
     Column(
         "destination",
         TEXT,
-        "the name of the chosen one; null if there is none. For `ibm-mq` the channel's name, or "
-        "`local`",
+        "the name of the chosen destination; null if there is none. For `ibm-mq` the channel's "
+        "name, or `local`",
     ),
     Column("address", TEXT, "its address, if the cluster file gives one"),
     Column(
@@ -46,18 +46,19 @@ DECISION_COLUMNS: Final = (
 )
 ATTEMPT_COLUMNS: Final = (
     Column("attempt", WHOLE, "from 1"),
-    Column("reader", WHOLE, "of the destination, from 1; null if none started"),
+    Column("reader", WHOLE, "which reader of the destination, from 1; null if none started"),
     Column("start", MOMENT, "when the reader started; null if none did"),
     Column(
         "finish",
         MOMENT,
-        "when the attempt ended; null if it still waits. If a failure broke it off, or took it "
-        "away before it started, the time of that",
+        "when the attempt ended; null if it still waits. If its destination failed, the time of "
+        "the failure",
     ),
     Column(
         "wait",
         SECONDS,
-        "from when it was sent (or came back) until the start, or until it was taken away",
+        "from when the message was sent (or came back) until the start, or until a failure ended "
+        "the attempt",
     ),
 )
 
