@@ -16,6 +16,7 @@ from fairlead.config.changes import load_changes
 from fairlead.config.clusters import load_clusters
 from fairlead.pipeline import dispatch, replay
 from fairlead.pipeline.intake.read import read
+from fairlead.pipeline.options import Options
 from fairlead.pipeline.output.write import Delivery
 from fairlead.results.comparison import Comparison
 from fairlead.results.summary import Summary
@@ -74,11 +75,13 @@ class Jobs:
                 load_clusters(cluster) if isinstance(cluster, Path) else [cluster],
                 load_changes(changes) if changes else [],
                 delivery,
-                where=str(source),
-                trust_ids=trust_ids,
-                as_in_files=True,
-                command=command,
-                progress=self._timed,
+                Options(
+                    where=str(source),
+                    trust_ids=trust_ids,
+                    as_in_files=True,
+                    command=command,
+                    progress=self._timed,
+                ),
             )
             if command is not None:
                 with self._timed("report"):
@@ -98,8 +101,7 @@ class Jobs:
                 read(self.spark, str(source), drop=drop),
                 {f"s{k}": Plan([each], []) for k, each in enumerate(clusters)},
                 delivery,
-                where=str(source),
-                progress=self._timed,
+                Options(where=str(source), progress=self._timed),
             )
             delivery.finish()
         return found

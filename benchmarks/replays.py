@@ -132,7 +132,7 @@ def ours(given: Traffic, cluster: Cluster) -> dict[str, Callable[[], object]]:
         found = Replays(plan, traits)
         found.feed(batch, groups, tenants)
         found.finish()
-        assert len(found.done().messages) == len(codes)
+        assert len(found.done().message) == len(codes)
 
     return {"kernel": kernel, "replay": lambda: replay(given.table, cluster, trust_ids=True)}
 

@@ -194,12 +194,13 @@ def on_spark(
 ) -> list[Decided]:
     """The pipeline, on one table that lies in no particular order."""
     from fairlead.pipeline.dispatch import prepare
+    from fairlead.pipeline.options import Options
 
     clusters, rows, changes = together(scenarios)
     for row in rows[:1]:
         row.setdefault("service_time", 0)  # a column is asked for, even if nobody needs it
     frame = spark.createDataFrame(table(rows[::-1])).repartition(partitions)
-    ready, _ = prepare(frame, clusters, changes, rows_a_block=rows_a_block)
+    ready = prepare(frame, clusters, changes, Options(rows_a_block=rows_a_block))
     decided = ready.decisions().select("id", "destination", "outcome", "sequence").collect()
     found: dict[str, Decided] = {}
     for row in decided:

@@ -11,6 +11,7 @@ from fairlead import Cluster, route
 from fairlead.pipeline.dispatch import prepare
 from fairlead.pipeline.measure.counts import count
 from fairlead.pipeline.measure.counts import messages as messages_of
+from fairlead.pipeline.options import Options
 from tests import engines
 from tests.mixed import Expected, Mixed, expected, in_order, mixed
 
@@ -46,7 +47,7 @@ def in_memory(case: Mixed) -> dict[str, Expected]:
 def on_spark(spark: SparkSession, case: Mixed, rows_a_block: int) -> dict[str, Expected]:
     frame = spark.createDataFrame(engines.table(case.messages)).repartition(3)
     changes = engines.changes_of(case.changes)
-    ready, _ = prepare(frame, clusters_of(case), changes, rows_a_block=rows_a_block)
+    ready = prepare(frame, clusters_of(case), changes, Options(rows_a_block=rows_a_block))
     decided = ready.decisions().persist()
     counted = messages_of(decided, ready.plan, count(decided, ready.plan))
     assert sum(counted.values()) == len(case.messages)

@@ -29,6 +29,7 @@ from fairlead.pipeline.columns import TIME
 from fairlead.pipeline.dispatch import prepare, rejected, run
 from fairlead.pipeline.intake.read import read
 from fairlead.pipeline.intake.validate import validate
+from fairlead.pipeline.options import Options
 from fairlead.pipeline.output.write import Delivery
 from fairlead.pipeline.routing.blocks import MOST_NESTED
 from fairlead.results.summary import Summary
@@ -111,7 +112,7 @@ def deliver(
     """Run a dispatch; returns what was written, in the order of the files, and the summary."""
     changes = more.pop("changes", CHANGES)
     with Delivery(str(out), overwrite=False) as delivery:
-        summary = run(spark, frame, clusters, changes, delivery, where="messages", **more)
+        summary = run(spark, frame, clusters, changes, delivery, Options(**more))
         delivery.finish()
     rows: list[tuple[Any, ...]] = []
     for file in sorted((out / "decisions").glob("part-*")):
@@ -166,7 +167,7 @@ def test_many_blocks_are_one_order(spark: SparkSession) -> None:
     """Blocks are cut only where there are enough messages to sample."""
     table = shuffled(9_000, seed=4)
     frame = spark.createDataFrame(table).repartition(5)
-    ready, _ = prepare(frame, [SHOP, LAB], CHANGES, rows_a_block=1_000)
+    ready = prepare(frame, [SHOP, LAB], CHANGES, Options(rows_a_block=1_000))
     assert len(ready.survey.blocks) > 4
     assert [tuple(row) for row in ready.decisions().select(*DECIDED).collect()] == expected(table)
 
@@ -318,7 +319,7 @@ def test_keys_are_chosen_for_alike_everywhere(spark: SparkSession, also: str) ->
         return nullcontext()
 
     frame = spark.createDataFrame(rows).repartition(3)
-    ready, _ = prepare(frame, clusters, changes, rows_a_block=200, progress=progress)
+    ready = prepare(frame, clusters, changes, Options(rows_a_block=200, progress=progress))
     found = ready.decisions().select(*DECIDED).collect()
     assert ("route in order" in stages) == (also == "in order")
     assert len(ready.survey.blocks) > 3
@@ -603,7 +604,7 @@ def test_two_runs_over_millions_agree(spark: SparkSession, tmp_path: Path) -> No
         out = tmp_path / f"out{partitions}"
         source = spark.read.parquet(str(tmp_path / "in")).repartition(partitions)
         with Delivery(str(out), overwrite=False) as delivery:
-            summary = run(spark, source, [SHOP, LAB], changes, delivery, where="m")
+            summary = run(spark, source, [SHOP, LAB], changes, delivery)
             delivery.finish()
         assert summary.blocks > 1
         assert summary.read == sum(summary.outcomes.values()) == rows

@@ -18,6 +18,7 @@ from fairlead.compiled.router import Plan
 from fairlead.errors import MessageError
 from fairlead.pipeline.columns import BLOCK, SCENARIO
 from fairlead.pipeline.measure.waits import available, groups_of, queues_of, started, waits_of
+from fairlead.pipeline.options import Options
 from fairlead.pipeline.output.write import Delivery
 from fairlead.pipeline.replay import (
     Prepared,
@@ -116,7 +117,9 @@ def test_spark_tells_what_the_table_in_memory_does(
     spark: SparkSession, partitions: int, rows_a_block: int
 ) -> None:
     table = traffic(partitions)
-    found = collected(prepare(spread(spark, table, partitions), plans(), rows_a_block=rows_a_block))
+    found = collected(
+        prepare(spread(spark, table, partitions), plans(), Options(rows_a_block=rows_a_block))
+    )
     for scenario, plan in enumerate(plans().values()):
         wanted = in_memory(table, plan.clusters, plan.changes).to_pylist()
         assert found[scenario] == sorted(map(told, wanted), key=str)
@@ -217,7 +220,6 @@ def test_a_scenario_that_cannot_be_is_refused_before_any_is_replayed(
                 spread(spark, traffic(1), 1),
                 several,
                 delivery,
-                where="messages",
                 scaled={"less": Scale(Decimal("0.5"))},
             )
         assert not list(delivery.making.iterdir())
@@ -227,7 +229,7 @@ def test_nothing_is_moved_for_the_join(
     spark: SparkSession, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Rows that stand in other partitions than their blocks would be written out of order."""
-    found = prepare(spread(spark, traffic(3), 4), plans(), rows_a_block=50)
+    found = prepare(spread(spark, traffic(3), 4), plans(), Options(rows_a_block=50))
     found.attempts().explain()
     plan = capsys.readouterr().out
     assert "SortMergeJoin" in plan
@@ -238,7 +240,7 @@ def in_files(spark: SparkSession, out: Path) -> list[list[dict[str, Any]]]:
     """What a run wrote of each scenario, in the order of its files."""
     with Delivery(str(out), overwrite=False) as delivery:
         frame = spread(spark, traffic(3), 4)
-        run(spark, frame, plans(), delivery, where="messages", rows_a_block=50)
+        run(spark, frame, plans(), delivery, Options(rows_a_block=50))
         delivery.finish()
     found = []
     for folder in folder_names(plans()):
@@ -269,7 +271,7 @@ def test_a_session_of_other_settings_writes_the_same_files(
 def changed(spark: SparkSession) -> tuple[Prepared, DataFrame]:
     """Messages that were counted in several blocks, and a message less than these."""
     own = {"only": Plan([cluster("weighted")], [])}
-    found = prepare(spread(spark, traffic(2, n=40), 2), own, rows_a_block=10)
+    found = prepare(spread(spark, traffic(2, n=40), 2), own, Options(rows_a_block=10))
     return found, found.good.where("id != '0003'")
 
 
@@ -307,8 +309,7 @@ def test_the_comparison_counts_what_was_written(spark: SparkSession, tmp_path: P
                 spread(spark, table, partitions),
                 plans(),
                 delivery,
-                where="messages",
-                rows_a_block=rows_a_block,
+                Options(rows_a_block=rows_a_block),
             )
             delivery.finish()
         digests.append([scenario.digest for scenario in found.scenarios])

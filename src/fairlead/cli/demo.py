@@ -55,6 +55,7 @@ def run_demo(out: Path, master: str | None) -> None:
     _prepare(out, source)
     from fairlead.pipeline import dispatch as pipeline
     from fairlead.pipeline.intake.read import read
+    from fairlead.pipeline.options import Options
     from fairlead.pipeline.output.write import Delivery
 
     report.check_installed()
@@ -75,10 +76,12 @@ def run_demo(out: Path, master: str | None) -> None:
                 load_clusters(out / f"{name}.toml"),
                 load_changes(out / STORM),
                 delivery,
-                where=str(out / TABLE),
-                as_in_files=True,
-                command=_by_hand(out, name, str(folder)),
-                progress=stages,
+                Options(
+                    where=str(out / TABLE),
+                    as_in_files=True,
+                    command=_by_hand(out, name, str(folder)),
+                    progress=stages,
+                ),
             )
             write_report(summary, delivery, stages)
             delivery.finish()
@@ -100,6 +103,7 @@ def _replay(out: Path, spark: SparkSession) -> None:
     from fairlead.cli.replay import print_comparison, scenarios, write_page
     from fairlead.pipeline import replay as pipeline
     from fairlead.pipeline.intake.read import read
+    from fairlead.pipeline.options import Options
     from fairlead.pipeline.output.write import Delivery
 
     folder = out / REPLAYED
@@ -111,10 +115,12 @@ def _replay(out: Path, spark: SparkSession) -> None:
             departures,
             asked.plans,
             delivery,
-            where=str(out / TABLE),
+            Options(
+                where=str(out / TABLE),
+                command=_replayed_by_hand(out, str(folder)),
+                progress=stages,
+            ),
             differs=asked.differs,
-            command=_replayed_by_hand(out, str(folder)),
-            progress=stages,
         )
         write_page(found, delivery, stages)
         delivery.finish()

@@ -64,6 +64,7 @@ def run_dispatch(
     with place as delivery, Stages(7) as stages, reading():
         spark = started(master, stages)
         from fairlead.pipeline import dispatch as pipeline
+        from fairlead.pipeline.options import Options
 
         summary = pipeline.run(
             spark,
@@ -71,12 +72,14 @@ def run_dispatch(
             clusters,
             happened,
             delivery,
-            where=table.where,
-            file_format=file_format,
-            trust_ids=trust_ids,
-            as_in_files=not table.number_rows,
-            command=command,
-            progress=stages,
+            Options(
+                where=table.where,
+                file_format=file_format,
+                trust_ids=trust_ids,
+                as_in_files=not table.number_rows,
+                command=command,
+                progress=stages,
+            ),
         )
         if command is not None:
             write_report(summary, delivery, stages)

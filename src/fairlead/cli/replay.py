@@ -65,6 +65,7 @@ def run_replay(
     from fairlead.pipeline import replay as pipeline
     from fairlead.pipeline.columns import RESERVED
     from fairlead.pipeline.intake.read import reading
+    from fairlead.pipeline.options import Options
     from fairlead.pipeline.output.write import Delivery
 
     if command is not None:
@@ -82,12 +83,9 @@ def run_replay(
             table.read(spark),
             asked.plans,
             delivery,
-            where=table.where,
+            Options(where=table.where, file_format=file_format, command=command, progress=stages),
             scaled={name: pipeline.Scale(*each) for name, each in asked.scaled.items()},
             differs=asked.differs,
-            file_format=file_format,
-            command=command,
-            progress=stages,
         )
         if command is not None:
             write_page(found, delivery, stages)

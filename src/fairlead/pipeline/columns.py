@@ -10,6 +10,7 @@ from pyspark.sql import functions as F
 
 from fairlead.rows import DECISION
 
+ROWS_A_BLOCK: Final = 500_000
 PREFIX: Final = "__fairlead_"
 KEY: Final = PREFIX + "key"
 """What orders the messages, then `ID`: the position, or the time."""

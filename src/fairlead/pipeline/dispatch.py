@@ -29,11 +29,11 @@ from fairlead.pipeline.measure.counts import count, count_for_report
 from fairlead.pipeline.measure.counts import messages as messages_of
 from fairlead.pipeline.measure.facts import made
 from fairlead.pipeline.measure.tally import Counted, check_nothing_lost, digest, outcomes, phases
+from fairlead.pipeline.options import DEFAULTS, Options
 from fairlead.pipeline.output import run_folder
 from fairlead.pipeline.output.write import SUMMARY, Delivery
-from fairlead.pipeline.progress import Progress, quiet
 from fairlead.pipeline.routing.block_states import begin
-from fairlead.pipeline.routing.blocks import ROWS_A_BLOCK, cut, latest_so_far, sample
+from fairlead.pipeline.routing.blocks import cut, latest_so_far, sample
 from fairlead.pipeline.routing.class_counts import (
     Survey,
     placed,
@@ -50,23 +50,31 @@ MOST_UNKNOWN = 20
 """Names of clusters that are told, of those that no file has."""
 
 
-@dataclass
+@dataclass(frozen=True)
 class Prepared:
     """A table that is ready to be routed, and what was learnt of it on the way."""
 
     plan: Plan
-    survey: Survey
+    columns: Sequence[str]
+    """The messages' own."""
     rows: DataFrame
-    columns: list[str]
+    """All rows, with REASON where one is no message."""
+    good: DataFrame
+    """The messages, with their blocks, versions and classes."""
+    survey: Survey
     states: States
     """The router's state at the start of each block."""
 
     def decisions(self) -> DataFrame:
-        """The accepted rows, in order, with destination, address, outcome and sequence."""
+        """The messages, in order, with destination, address, outcome and sequence."""
         found = self.survey
-        ordered = in_blocks(self.rows, found.blocks)
+        ordered = in_blocks(self.good, found.blocks)
         routed = route(ordered, self.plan, self.states, found.sizes)
         return spelled(routed, self.plan, self.columns)
+
+    def rejected(self) -> DataFrame:
+        """The rows that are no messages, each with its `reason`."""
+        return _rejected(self.rows, self.columns)
 
 
 def dispatch(
@@ -88,9 +96,9 @@ def dispatch(
     Runs a few small jobs at once (to learn how many messages of each class there are); the routing
     itself is lazy. Raises MessageError, ConfigError, ChangeError.
     """
-    ready, rows = prepare(messages, clusters, changes, trust_ids=trust_ids, where="messages")
+    ready = prepare(messages, clusters, changes, Options(trust_ids=trust_ids))
     if ready.survey.rejected:
-        log.warning(left_out(rows, "rejected(messages, clusters, ...) returns"))
+        log.warning(left_out(ready.rows, "rejected(messages, clusters, ...) returns"))
     return ready.decisions()
 
 
@@ -131,17 +139,10 @@ def prepare(
     messages: DataFrame,
     clusters: Cluster | Iterable[Cluster],
     changes: Change | Iterable[Change] = (),
-    *,
-    trust_ids: bool = False,
-    where: str = "messages",
-    rows_a_block: int = ROWS_A_BLOCK,
-    as_in_files: bool = False,
-    progress: Progress = quiet,
-) -> tuple[Prepared, DataFrame]:
-    """Learn what is needed to route a table; returns it and all rows with their REASON.
-
-    `as_in_files`: the table comes straight from files, so rows lie together as they do there.
-    """
+    options: Options = DEFAULTS,
+) -> Prepared:
+    """Learn what is needed to route a table. Runs several jobs."""
+    where, progress = options.where, options.progress
     plan = Plan(clusters_in(clusters), changes_in(changes))
     columns = checked(messages, where)
     check_columns(plan, columns, where)
@@ -149,17 +150,17 @@ def prepare(
     by_position = "position" in columns and needed(plan)[1]
     check_executors(messages.sparkSession, progress)
     rows = accepted = validate(messages, plan)
-    if not trust_ids:
+    if not options.trust_ids:
         with progress("check ids"):
             rows = unique(rows)
     good = rows.where(F.col(REASON).isNull())
     with progress("cut into blocks"):
         # Joins, of duplicates or for bindings, and times by position take the files' pieces apart.
-        stays = as_in_files and rows is accepted and not (plan.binds or by_position)
+        stays = options.as_in_files and rows is accepted and not (plan.binds or by_position)
         few = sample(good, in_files=stays)
     with progress("survey"):
-        in_place = survey_in_place(rows, plan, rows_a_block) if few.apart else None
-        blocks = in_place.blocks if in_place else cut(few, rows_a_block=rows_a_block)
+        in_place = survey_in_place(rows, plan, options.rows_a_block) if few.apart else None
+        blocks = in_place.blocks if in_place else cut(few, rows_a_block=options.rows_a_block)
         timed, latest = latest_so_far(rows, blocks) if by_position else (rows, [])
         found = in_place or survey(placed(timed, blocks, plan), blocks, plan)
         if found.rejected and not found.accepted:
@@ -169,7 +170,7 @@ def prepare(
     classified, begun = begin(classified, plan, found, columns, progress)
     if by_position:
         begun = [{**state, "latest": at} for state, at in zip(begun, latest, strict=True)]
-    return Prepared(plan, found, classified, columns, begun), rows
+    return Prepared(plan, columns, rows, classified, found, begun)
 
 
 def unknown_clusters(counts: Iterable[Counted], plan: Plan) -> dict[str, int]:
@@ -197,45 +198,27 @@ def run(
     clusters: Sequence[Cluster],
     changes: Sequence[Change],
     delivery: Delivery,
-    *,
-    where: str,
-    file_format: str = "parquet",
-    trust_ids: bool = False,
-    rows_a_block: int = ROWS_A_BLOCK,
-    as_in_files: bool = False,
-    command: str | None = None,
-    progress: Progress = quiet,
+    options: Options = DEFAULTS,
 ) -> Summary:
-    """Dispatch a table into a delivery, which the caller finishes.
-
-    `command`: what a report is to show as the way to this run; None: no facts for a report.
-    """
+    """Dispatch a table into a delivery, which the caller finishes."""
     began = time.monotonic()
-    ready, rows = prepare(
-        messages,
-        clusters,
-        changes,
-        trust_ids=trust_ids,
-        where=where,
-        rows_a_block=rows_a_block,
-        as_in_files=as_in_files,
-        progress=progress,
-    )
+    file_format, progress = options.file_format, options.progress
+    ready = prepare(messages, clusters, changes, options)
     plan = ready.plan
     with progress("route and write"):
         decisions = ready.decisions()
         delivery.write(decisions, "decisions", file_format)
-        bad = _rejected(rows, ready.columns)
+        bad = ready.rejected()
         if not ready.survey.rejected:
             bad = bad.limit(0)
         delivery.write(bad, "rejected", file_format)
     with progress("measure"):
         written = run_folder.load(spark, delivery.path("decisions"), file_format, decisions.schema)
         reasons = run_folder.load(spark, delivery.path("rejected"), file_format, bad.schema)
-        if command is None:
+        if options.command is None:
             counts, facts = count(written, plan), None
         else:
-            told = made(where, command)
+            told = made(options.where, options.command)
             counts, facts = count_for_report(written, plan, ready.survey, told)
         decided = messages_of(written, plan, counts)
         rejections = run_folder.rejections(reasons) if ready.survey.rejected else {}

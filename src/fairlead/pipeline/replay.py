@@ -37,10 +37,10 @@ from fairlead.pipeline.intake.validate import refuse_other_units, validate
 from fairlead.pipeline.measure.facts import changes, made
 from fairlead.pipeline.measure.tally import check_nothing_lost
 from fairlead.pipeline.measure.waits import compared
+from fairlead.pipeline.options import DEFAULTS, Options
 from fairlead.pipeline.output import run_folder
 from fairlead.pipeline.output.write import COMPARISON, Delivery
-from fairlead.pipeline.progress import Progress, quiet
-from fairlead.pipeline.routing.blocks import ROWS_A_BLOCK, cut, sample
+from fairlead.pipeline.routing.blocks import cut, sample
 from fairlead.pipeline.simulate.attempts import at_once, simulated, spelled, together
 from fairlead.pipeline.simulate.gather import Gathered, gather, numbered
 from fairlead.pipeline.spark.executors import check_executors
@@ -88,18 +88,13 @@ class Prepared:
 
 
 def prepare(
-    messages: DataFrame,
-    plans: Mapping[str, Plan],
-    *,
-    where: str = "messages",
-    rows_a_block: int = ROWS_A_BLOCK,
-    progress: Progress = quiet,
+    messages: DataFrame, plans: Mapping[str, Plan], options: Options = DEFAULTS
 ) -> Prepared:
     """Learn what is needed to replay a table that nothing is to be said against.
 
     `messages`: see `check_names`; `plans`: by the scenario's name. Runs several jobs.
     """
-    columns = own_columns(messages)
+    columns, progress = own_columns(messages), options.progress
     every = list(plans.values())
     check_executors(messages.sparkSession, progress)
     accepted = validate(messages, *every, worked=True)
@@ -111,13 +106,13 @@ def prepare(
     with progress("cut into blocks"):
         places = sample(good, in_files=False)
         # A task writes a block of all scenarios: more blocks, while tasks have nothing to do.
-        fewer = max(rows_a_block / len(every), places.rows / at_once(good.sparkSession))
-        blocks = cut(places, rows_a_block=min(rows_a_block, fewer))
+        fewer = max(options.rows_a_block / len(every), places.rows / at_once(good.sparkSession))
+        blocks = cut(places, rows_a_block=min(options.rows_a_block, fewer))
     block = blocks.column().alias(BLOCK)
     with progress("survey"):
         gathered = gather(rows.select("*", block), blocks, every, REASON)
         if gathered.rejected and not sum(gathered.sizes):
-            refuse_other_units(rows, where)
+            refuse_other_units(rows, options.where)
     classified = gathered.survey.classified(good.select("*", block))
     return Prepared(dict(plans), columns, rows, classified, gathered)
 
@@ -170,30 +165,26 @@ def run(
     messages: DataFrame,
     plans: Mapping[str, Plan],
     delivery: Delivery,
+    options: Options = DEFAULTS,
     *,
-    where: str,
     scaled: Mapping[str, Scale] | None = None,
     differs: Mapping[str, Sequence[str]] | None = None,
-    file_format: str = "parquet",
-    rows_a_block: int = ROWS_A_BLOCK,
-    command: str | None = None,
-    progress: Progress = quiet,
 ) -> Comparison:
     """Replay a table into a delivery, which the caller finishes: a folder for each scenario.
 
     `scaled`: scenarios that have more or less traffic than was recorded. `differs`: by the
-    scenario's name what was set for it, in words. `command`: what a report is to show as the way to
-    this run; None: nobody wants a report. Raises MessageError.
+    scenario's name what was set for it, in words. Raises MessageError.
     """
     began = time.monotonic()
-    check_names(columns_of(messages, where), where, plans.values())
+    file_format, progress = options.file_format, options.progress
+    check_names(columns_of(messages, options.where), options.where, plans.values())
     folders = dict(zip(plans, folder_names(plans), strict=True))
     scenarios: dict[str, Scenario] = {}
     recorded: Gathered | None = None
     rejections: dict[str, int] = {}
     for scale, own in _by_scale(plans, scaled or {}):
         table = scale_rate(messages, *scale)
-        ready = prepare(table, own, where=where, rows_a_block=rows_a_block, progress=progress)
+        ready = prepare(table, own, options)
         gathered = ready.gathered
         with progress("replay and write"):
             decisions = ready.attempts()
@@ -225,7 +216,7 @@ def run(
             for name, plan in plans.items()
         ],
         seconds=round(time.monotonic() - began, 3),
-        made=None if command is None else made(where, command),
+        made=None if options.command is None else made(options.where, options.command),
     )
     for name, plan in plans.items():
         run_folder.write_scenario(delivery, folders[name], plan, file_format)

@@ -17,6 +17,7 @@ from fairlead.balance.times import LATEST
 from fairlead.pipeline.dispatch import run
 from fairlead.pipeline.measure.bins import MOST_BINS, Bins, around, over, widths
 from fairlead.pipeline.measure.facts import changes as in_words
+from fairlead.pipeline.options import Options
 from fairlead.pipeline.output.write import Delivery
 from fairlead.results.summary import Summary
 
@@ -115,8 +116,7 @@ def told(
             more.pop("clusters", [POOL, SHOP]),
             more.pop("changes", CHANGES),
             delivery,
-            where="messages.parquet",
-            **more,
+            Options(where="messages.parquet", **more),
         )
         delivery.finish()
     return summary, pq.read_table(folder / "out" / "decisions").to_pylist()

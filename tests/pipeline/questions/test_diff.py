@@ -8,7 +8,8 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 from fairlead.errors import MessageError
-from fairlead.pipeline.questions.diff import Balance, Move, compare, diff, joined, moved
+from fairlead.pipeline.questions.diff import compare, diff, joined, moved
+from fairlead.results.diff import Balance, Move
 
 Decided = dict[str, tuple[str | None, str, str]]
 SCHEMA = "id string, destination string, outcome string, `group` string"

@@ -130,7 +130,7 @@ def test_each_message_is_counted_once_beside_clusters_that_fan_out(
     ]
     with Delivery(str(tmp_path / "out"), overwrite=False) as delivery:
         frame = spark.createDataFrame(messages(rows))
-        summary = run(spark, frame, clusters, [], delivery, where="messages")
+        summary = run(spark, frame, clusters, [], delivery)
     assert summary.rows == 3 + 4 + 2 * 2 + 1
     assert [phase.messages for phase in summary.phases] == [len(rows)]
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from fairlead import Change, Cluster
 from fairlead.pipeline import dispatch
 from fairlead.pipeline.intake.read import read
+from fairlead.pipeline.options import Options
 from fairlead.pipeline.output.write import Delivery
 from fairlead.pipeline.spark.session import spark_session
 
@@ -52,10 +53,7 @@ def main(master: str, folder: Path) -> None:
             CLUSTERS,
             CHANGES,
             delivery,
-            where=table.name,
-            rows_a_block=300,
-            as_in_files=True,
-            command="as in the test",
+            Options(where=table.name, rows_a_block=300, as_in_files=True, command="as in the test"),
         )
         delivery.finish()
     print(json.dumps(summary.as_plain() | {"seconds": 0}))

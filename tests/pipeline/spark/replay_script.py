@@ -9,6 +9,7 @@ from fairlead import Change, Cluster
 from fairlead.compiled.router import Plan
 from fairlead.pipeline import replay
 from fairlead.pipeline.intake.read import read
+from fairlead.pipeline.options import Options
 from fairlead.pipeline.output.write import Delivery
 from fairlead.pipeline.spark.session import spark_session
 
@@ -36,7 +37,11 @@ def main(master: str, folder: Path) -> None:
     spark = spark_session(master)
     with Delivery(str(folder / "out"), overwrite=True) as delivery:
         found = replay.run(
-            spark, read(spark, str(table)), plans, delivery, where=table.name, rows_a_block=300
+            spark,
+            read(spark, str(table)),
+            plans,
+            delivery,
+            Options(where=table.name, rows_a_block=300),
         )
         delivery.finish()
     print(json.dumps(found.as_plain() | {"seconds": 0}))

@@ -18,14 +18,13 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
 from fairlead.compiled.router import EARLIEST
-from fairlead.pipeline.columns import BLOCK, ID, KEY, REASON, TIME, looked_up
+from fairlead.pipeline.columns import BLOCK, ID, KEY, REASON, ROWS_A_BLOCK, TIME, looked_up
 
 SAMPLE: Final = 8_000
 SPARSE: Final = 1_024
 """Of a large table only every so many-th row is a candidate for the sample."""
 ENOUGH: Final = 1_000
 """Candidates; a table that has fewer is small, so all its rows are candidates."""
-ROWS_A_BLOCK: Final = 500_000
 MOST_BLOCKS: Final = 4_000
 FEWEST_PIECES: Final = 2
 PIECE: Final = ("_metadata.file_path", "_metadata.file_block_start")

@@ -1,0 +1,29 @@
+"""What a run on Spark is asked for, beside its messages and its clusters."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from fairlead.pipeline.columns import ROWS_A_BLOCK
+from fairlead.pipeline.progress import Progress, quiet
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options:
+    """Options of a dispatch or a replay, from the command line to the stages."""
+
+    where: str = "messages"
+    """What errors call the table: its path."""
+    file_format: str = "parquet"
+    """Of the results."""
+    trust_ids: bool = False
+    """Do not look for duplicate ids (dispatch)."""
+    as_in_files: bool = False
+    """The table comes straight from files, so rows lie together as they do there (dispatch)."""
+    command: str | None = None
+    """What a report shows as the way to this run; None: nobody wants a report."""
+    rows_a_block: int = ROWS_A_BLOCK
+    progress: Progress = quiet
+
+
+DEFAULTS = Options()
