@@ -82,7 +82,7 @@ def test_advance_among_the_most_recently_used(
     assume(rule.state.setting[TICK] != NO_TICK)
     rule.state.setting[RECENT] = recent
     members = members_of(rule, data.draw)
-    assert rule.scheduled(members) == (recent >= len(members))
+    assert rule.skips(members) == (recent >= len(members))
     stepped, skipped = rule.copy(), rule.copy()
     expected = one_by_one(stepped, members, n)
     assert set(expected) <= set(members)
@@ -331,7 +331,7 @@ def rings(draw: st.DrawFn, *, capacities: bool) -> ReadyRing:
 def test_a_ring_without_limits_is_a_schedule(rule: ReadyRing, data: Any, n: int) -> None:
     members = [i for i in members_of(rule, data.draw) if rule.state.connected[i]]
     assume(members)
-    assert rule.scheduled(members)
+    assert rule.skips(members)
     stepped, skipped, ahead = rule.copy(), rule.copy(), rule.copy()
     expected = one_by_one(stepped, members, n)
     skipped.advance(members, n)

@@ -15,7 +15,7 @@ import msgspec
 
 from fairlead.balance.elimination import Step
 from fairlead.balance.policy import Policy, Raw, Verdict
-from fairlead.balance.rules.keyed import PLACES, KeyedRule
+from fairlead.balance.rules.keyed import PLACES
 from fairlead.balance.rules.rule import Rule, ScheduledRule
 
 LOOK_AHEAD: Final = 256
@@ -79,8 +79,7 @@ class Moment(msgspec.Struct, frozen=True, gc=False):
     def rule(self) -> Rule:
         """The rule as it stood."""
         if self.start is None:
-            rule = self.frame.policy.rule
-            return rule.told(self.key) if isinstance(rule, KeyedRule) else rule
+            return self.frame.policy.rule.for_key(self.key)
         return self.start.rule_at(self.place)
 
 

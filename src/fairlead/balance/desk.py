@@ -16,8 +16,7 @@ from fairlead.balance.message import (
 )
 from fairlead.balance.objects import Ref
 from fairlead.balance.policy import Effect, Raw, Verdict
-from fairlead.balance.rules.keyed import KeyedRule, number_of
-from fairlead.balance.rules.rule import ScheduledRule
+from fairlead.balance.rules.keyed import number_of
 from fairlead.errors import MessageError
 
 
@@ -53,7 +52,7 @@ class Part:
             return None, 0, -1
         if verdict.taken >= 0:
             return None, 0, verdict.taken
-        if isinstance(self.policy.rule, KeyedRule):
+        if self.policy.rule.keyed:
             return None, 0, self.policy.rule.choose_for(members, number_of(key, sequence))
         scheduled = self.scheduled(members)
         if scheduled is not None:
@@ -66,8 +65,7 @@ class Part:
     def scheduled(self, members: tuple[int, ...]) -> Scheduled | None:
         """The stretch among just these members, with a choice left; None where they differ."""
         course = self.course
-        rule = self.policy.rule
-        if course is None and isinstance(rule, ScheduledRule) and rule.scheduled(members):
+        if course is None and (rule := self.policy.rule.scheduled(members)) is not None:
             course = self.course = Scheduled(rule, members)
         if not isinstance(course, Scheduled) or course.members != members:
             return None

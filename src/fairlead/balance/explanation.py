@@ -9,7 +9,6 @@ from fairlead.balance.elimination import Drop, Step
 from fairlead.balance.message import CONTROL, ON_GROUP
 from fairlead.balance.objects import on_one_line
 from fairlead.balance.policy import Raw, Verdict
-from fairlead.balance.rules.keyed import KeyedRule
 
 
 class Explanation(NamedTuple):
@@ -120,7 +119,7 @@ def _chosen(moment: Moment, raw: Raw, verdict: Verdict, steps: list[Step]) -> Ex
         steps = [*steps, Step(rule.name, passed, len(compared.ranks))]
     ranks = [(names[rank.member], rank.value) for rank in compared.ranks]
     notes: tuple[str, ...] = ()
-    if isinstance(rule, KeyedRule) and moment.word:
+    if rule.keyed and moment.word:
         notes = (f"its key is the {policy.keyed_by} {moment.word!r}",)
     if len(ranks) < 2:
         alone = "the only one left" if ranks else "nobody can take a message now"

@@ -11,8 +11,6 @@ from numpy.typing import NDArray
 from fairlead.balance.course import Binding
 from fairlead.balance.message import NO_DESTINATION, OUTCOMES, ROUTED
 from fairlead.balance.policy import Effect, Policy, Raw
-from fairlead.balance.rules.keyed import KeyedRule
-from fairlead.balance.rules.rule import ScheduledRule
 from fairlead.compiled.bindings import UNBOUND, Bindings
 from fairlead.compiled.choices import (
     choose_among_one,
@@ -95,17 +93,15 @@ class ClusterRun:
         """
         if time is not None:
             self.catch_up(time)
-        if isinstance(self.policy.rule, KeyedRule):
+        if self.policy.rule.keyed:
             return True  # whoever was chosen, it remembers nothing
         sets = {self.policy.verdict(self.classes[code]) for code, n in counts.items() if n}
         chosen_from = {verdict.members for verdict in sets if verdict.members and verdict.taken < 0}
         if not chosen_from:
             return True
         members = next(iter(chosen_from))
-        rule = self.policy.rule
-        if len(chosen_from) > 1 or self.timed or not isinstance(rule, ScheduledRule):
-            return False
-        if not rule.scheduled(members):
+        rule = self.policy.rule.scheduled(members)
+        if len(chosen_from) > 1 or self.timed or rule is None:
             return False
         n = sum(
             count
@@ -284,7 +280,7 @@ class ClusterRun:
     ) -> Int64s:
         if not len(which):
             return np.empty(0, np.int64)
-        if isinstance(self.policy.rule, KeyedRule) and keys is not None:
+        if self.policy.rule.keyed and keys is not None:
             return choose_by_key(self.policy.rule, self._sets, which, keys)
         if self.timed and times is not None and services is not None:
             return choose_in_time(self.policy.rule, self._sets, which, times, services)

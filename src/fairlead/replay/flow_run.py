@@ -6,8 +6,6 @@ import numpy as np
 
 from fairlead.balance.change import FAILED, STATE
 from fairlead.balance.policy import Effect
-from fairlead.balance.rules.fewest_pending import FewestPending
-from fairlead.balance.rules.own_rule import OwnRule
 from fairlead.replay import flow
 from fairlead.replay.batch import Batch, Told, Traits
 from fairlead.replay.engine import flow_engine, plain
@@ -33,7 +31,7 @@ def can_flow(setting: Setting, traits: Traits) -> bool:
     overtaking = traits.priorities and order.discipline != "fifo"
     if traits.groups or traits.tenants or traits.rollbacks or overtaking:
         return False
-    if policy.fans_out or policy.binds or policy.waits or isinstance(policy.rule, OwnRule):
+    if policy.fans_out or policy.binds or policy.waits or policy.rule.foreign:
         return False
     if any(_disturbs(effect) for _, effects in steps for effect in effects):
         return False
@@ -52,9 +50,9 @@ class FlowRun(Run):
 
     def __init__(self, setting: Setting) -> None:
         """At the cluster's beginning."""
-        rule = setting.policy.rule
-        super().__init__(setting, flow_engine(rule), plain(flow, rule))
-        self._timed = isinstance(rule, FewestPending)
+        policy = setting.policy
+        super().__init__(setting, flow_engine(policy.rule), plain(flow, policy.rule))
+        self._timed = policy.timed(each for _, effects in setting.steps for each in effects)
         m = self.memory.cells
         for s in self.memory.servers:
             first = m[s + READER_ROW] + FREE_AT

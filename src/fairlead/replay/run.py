@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Sequence
-from contextlib import AbstractContextManager, nullcontext
 from types import SimpleNamespace
 from typing import Any, Final, NamedTuple
 
@@ -13,8 +12,7 @@ from numba.core.errors import NumbaError
 
 from fairlead.balance.objects import Order
 from fairlead.balance.policy import Policy, Raw
-from fairlead.balance.rules.own_rule import Careful, OwnRule, nonsense
-from fairlead.balance.rules.rule import Rule
+from fairlead.balance.rules.own_rule import nonsense
 from fairlead.compiled.choices import flat
 from fairlead.compiled.kernels import as_arrays
 from fairlead.compiled.labels import Codes
@@ -143,11 +141,11 @@ class Run(ABC):
     def ask(self, name: str, *more: object) -> Any:  # noqa: ANN401
         """Call a function of the kernel that may ask the rule."""
         cells, rule = self.memory.cells, self.policy.rule
-        with careful(rule):
+        with rule.guard():
             try:
                 found = getattr(self.kernel, name)(cells, self.members, self.state, *more)
             except NumbaError as error:
-                if not isinstance(rule, OwnRule):
+                if not rule.foreign:
                     raise
                 cannot_compile(rule.module, error)
                 rule.adopt(self.state)
@@ -197,9 +195,8 @@ class Run(ABC):
 
     def _choose_kernel(self) -> None:
         rule = self.policy.rule
-        exact = rule.fits_int64(MOST_CHOICES) and not (
-            isinstance(rule, OwnRule) and is_interpreted(rule.module)
-        )
+        interpreted = rule.foreign and is_interpreted(rule.module)
+        exact = rule.fits_int64(MOST_CHOICES) and not interpreted
         self.kernel = self._compiled if exact else self._plain
         self.state = rule.state if self.kernel is self._plain else as_arrays(rule.state)
 
@@ -243,8 +240,3 @@ class Run(ABC):
         memory.write(MEMBERS, whom)
         memory.cells[WAITS] = policy.waits
         return members
-
-
-def careful(rule: Rule) -> AbstractContextManager[object]:
-    """What an own rule raises is told as its own."""
-    return Careful(f"choice rule {rule.name}") if isinstance(rule, OwnRule) else nullcontext()
