@@ -213,7 +213,7 @@ class Replay:
             self.balancer.apply(step)
         self.balancer.at(Fraction(now, 1_000_000))
         (desk,) = self.balancer._desks.values()
-        self.policy = desk.policy
+        self.policy = desk.cluster
         for ref, server in self.servers.items():
             server.readers, server.speed = self.equipment(ref)
         for ref in [ref for ref in failing if failing[ref] == "warm"]:
@@ -331,7 +331,7 @@ class Replay:
         (desk,) = self.balancer._desks.values()
         part = desk.parts[self.policy.part(self.policy.raw(job.message["given"]))]
         part._settle()
-        rule, member = part.policy.rule, self.member(job)
+        rule, member = part.cluster.rule, self.member(job)
         state = rule.state
         if isinstance(rule, fewest_pending.FewestPending):
             state.pending[member] += 1

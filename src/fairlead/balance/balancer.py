@@ -22,8 +22,8 @@ from fairlead.balance.message import (
     text,
 )
 from fairlead.balance.objects import hint, listed, spelled
-from fairlead.balance.policy import Raw
 from fairlead.balance.snapshot import opened, sealed
+from fairlead.balance.state import Raw
 from fairlead.balance.times import Time, moment, seconds, seconds_until
 from fairlead.errors import ChangeError, ConfigError, MessageError
 
@@ -74,10 +74,10 @@ class Balancer:
         self._now = BEFORE_ALL
         self._next: int | None = None
         self._streamed = tuple(
-            dict.fromkeys(name for desk in self._desks.values() for name in desk.policy.streams)
+            dict.fromkeys(name for desk in self._desks.values() for name in desk.cluster.streams)
         )
         self._heeded: frozenset[str] = frozenset().union(
-            *(desk.policy.heeds() for desk in self._desks.values())
+            *(desk.cluster.heeds() for desk in self._desks.values())
         )
         self._telling = self._heeded | {"cluster", "type"}
         self._known = ATTRIBUTES | self._heeded
@@ -209,7 +209,7 @@ class Balancer:
         """
         with self._lock:
             self._withdraw()
-            states = {name: desk.policy for name, desk in self._desks.items()}
+            states = {name: desk.cluster for name, desk in self._desks.items()}
             for time, name, effects in resolve(states, changes):
                 self._make_due(time - 1)
                 self._now = max(self._now, time)
@@ -240,12 +240,12 @@ class Balancer:
             self._withdraw()
             self._now = self._next
             for desk in self._desks.values():
-                if desk.policy.pending.next == self._now:
+                if desk.cluster.follow_ups.next == self._now:
                     desk.apply([], self._now)
             self._look_ahead()
 
     def _look_ahead(self) -> None:
-        due = [desk.policy.pending.next for desk in self._desks.values()]
+        due = [desk.cluster.follow_ups.next for desk in self._desks.values()]
         self._next = min((time for time in due if time is not None), default=None)
 
     def snapshot(self) -> dict[str, Any]:
@@ -285,7 +285,7 @@ class Balancer:
             self._withdraw()
             desks = {}
             for name, plain in snapshot["clusters"].items():
-                desks[name] = Desk(name, self._desks[name].policy.frozen())
+                desks[name] = Desk(name, self._desks[name].cluster.frozen())
                 desks[name].load(plain)
             self._desks = desks
             self._only = next(iter(desks.values())) if len(desks) == 1 else None

@@ -15,8 +15,8 @@ from fairlead.balance.change import EVERYBODY, RESET, Change
 from fairlead.balance.objects import Ref, hint, listed, shown, spelled
 from fairlead.balance.policies import POLICIES
 from fairlead.balance.policies.composed import COMPOSED, Composition, compose
-from fairlead.balance.policy import Effect, Policy, Tables
 from fairlead.balance.refusal import read, text_for_number
+from fairlead.balance.state import AnyState, ResolvedChange, Tables
 from fairlead.errors import ChangeError, ConfigError
 
 KEYS: Final = tuple(
@@ -32,7 +32,7 @@ class Cluster:
     name: str
     tables: Tables
     """What its file says, checked."""
-    policy: type[Policy[Any, Any, Any]]
+    policy: type[AnyState]
 
     def __reduce__(self) -> tuple[Callable[..., Cluster], tuple[object, ...]]:
         """Travel as plain data: a policy that was composed exists only where it was composed."""
@@ -43,7 +43,7 @@ class Cluster:
         plain: dict[str, Any] = _numbers(msgspec.to_builtins(self.tables, builtin_types=(Decimal,)))
         return plain
 
-    def start(self) -> Policy[Any, Any, Any]:
+    def start(self) -> AnyState:
         """The cluster at its beginning: nothing changed, nobody served."""
         return self.policy(self.tables)
 
@@ -123,7 +123,7 @@ def _of_plain(plain: Mapping[str, Any], name: str) -> Cluster:
     return Cluster.from_plain(plain, default_name=name)
 
 
-def _policy(plain: Mapping[str, Any]) -> type[Policy[Any, Any, Any]]:
+def _policy(plain: Mapping[str, Any]) -> type[AnyState]:
     """The policy that a file names, or puts together."""
     policy = plain.get("policy")
     if policy is None:
@@ -158,13 +158,13 @@ def _no_policy(plain: Mapping[str, Any]) -> None:
         )
 
 
-def _keys_elsewhere(policy: type[Policy[Any, Any, Any]]) -> dict[str, set[str]]:
+def _keys_elsewhere(policy: type[AnyState]) -> dict[str, set[str]]:
     """Policy → keys of its objects and options that this policy's have not."""
     own = _keys(policy)
     return {name: _keys(other) - own for name, other in POLICIES.items() if name != policy.name}
 
 
-def _keys(chosen: type[Policy[Any, Any, Any]]) -> set[str]:
+def _keys(chosen: type[AnyState]) -> set[str]:
     tables = [*chosen.kinds.values(), chosen.tables]
     options = [
         field.type for field in msgspec.structs.fields(chosen.tables) if field.name == "options"
@@ -173,10 +173,10 @@ def _keys(chosen: type[Policy[Any, Any, Any]]) -> set[str]:
 
 
 def resolve(
-    states: Mapping[str, Policy[Any, Any, Any]], changes: Change | Iterable[Change]
-) -> list[tuple[int, str, list[Effect]]]:
+    states: Mapping[str, AnyState], changes: Change | Iterable[Change]
+) -> list[tuple[int, str, list[ResolvedChange]]]:
     """The changes as steps (time, cluster, effects), one for each time and cluster touched."""
-    steps: dict[tuple[int, str], list[Effect]] = {}
+    steps: dict[tuple[int, str], list[ResolvedChange]] = {}
     for change in sorted(changes_in(changes), key=lambda change: change.micros):
         for name, own in _addressed(states, change):
             steps.setdefault((change.micros, name), []).append(states[name].resolve(own))
@@ -184,18 +184,18 @@ def resolve(
 
 
 def with_follow_ups(
-    policy: Policy[Any, Any, Any], steps: Sequence[tuple[int, list[Effect]]]
-) -> list[tuple[int, list[Effect]]]:
+    policy: AnyState, steps: Sequence[tuple[int, list[ResolvedChange]]]
+) -> list[tuple[int, list[ResolvedChange]]]:
     """The steps of a cluster at its beginning, and a step wherever something follows of itself.
 
     The policy makes them all on the way.
     """
     if not policy.follows_up:
         return list(steps)
-    found: list[tuple[int, list[Effect]]] = []
+    found: list[tuple[int, list[ResolvedChange]]] = []
     waiting = deque(steps)
-    while waiting or policy.pending.next is not None:
-        due = policy.pending.next
+    while waiting or policy.follow_ups.next is not None:
+        due = policy.follow_ups.next
         first = bool(waiting) and (due is None or waiting[0][0] <= due)
         time, effects = waiting.popleft() if first else (due or 0, [])
         policy.apply(effects, time)
@@ -216,9 +216,7 @@ def changes_in(given: object) -> list[Change]:
     return found
 
 
-def _addressed(
-    states: Mapping[str, Policy[Any, Any, Any]], change: Change
-) -> list[tuple[str, Change]]:
+def _addressed(states: Mapping[str, AnyState], change: Change) -> list[tuple[str, Change]]:
     """The clusters that a change speaks of, each with the change as that cluster knows it.
 
     Of several clusters that have a target, `target@CLUSTER` names one. Refused if it could mean
@@ -238,7 +236,7 @@ def _addressed(
     return [(name, change) for name in holding or list(states)[:1]]
 
 
-def _reset(states: Mapping[str, Policy[Any, Any, Any]], change: Change) -> list[str]:
+def _reset(states: Mapping[str, AnyState], change: Change) -> list[str]:
     if change.target == EVERYBODY:
         return list(states)
     if change.target in states:
@@ -250,9 +248,7 @@ def _reset(states: Mapping[str, Policy[Any, Any, Any]], change: Change) -> list[
     )
 
 
-def addressee(
-    states: Mapping[str, Policy[Any, Any, Any]], change: Change
-) -> tuple[str, Policy[Any, Any, Any], Ref]:
+def addressee(states: Mapping[str, AnyState], change: Change) -> tuple[str, AnyState, Ref]:
     """The one object that a change speaks of, and whose it is: the cluster's name, the cluster.
 
     Raises ChangeError if there is no such object, or if several could be meant.

@@ -9,32 +9,30 @@ brought back from the stretch's beginning, so that a decision can explain itself
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import msgspec
 
 from fairlead.balance.elimination import Step
-from fairlead.balance.policy import Policy, Raw, Verdict
 from fairlead.balance.rules.keyed import PLACES
 from fairlead.balance.rules.rule import Rule, ScheduledRule
+from fairlead.balance.state import AnyState, Raw, Verdict
 
 LOOK_AHEAD: Final = 256
 LONGEST_PERIOD: Final = 4_096
 LOG: Final = 1_024
 
-AnyPolicy = Policy[Any, Any, Any]
-
 
 class Frame:
     """The cluster's objects at one version, shared by all moments of that version."""
 
-    __slots__ = ("members", "policy", "version")
+    __slots__ = ("cluster", "members", "version")
 
-    def __init__(self, policy: AnyPolicy) -> None:
-        """Freeze the policy's objects as they are now."""
-        self.policy = policy.frozen()
-        self.version = policy.version
-        self.members = policy.members
+    def __init__(self, cluster: AnyState) -> None:
+        """Freeze the cluster as it is now."""
+        self.cluster = cluster.frozen()
+        self.version = cluster.version
+        self.members = cluster.members
 
 
 class Binding(NamedTuple):
@@ -74,12 +72,12 @@ class Moment(msgspec.Struct, frozen=True, gc=False):
 
     def eliminate(self, raw: Raw) -> tuple[Verdict, list[Step]]:
         """The steps for a class of messages."""
-        return self.frame.policy.eliminate(raw)
+        return self.frame.cluster.eliminate(raw)
 
     def rule(self) -> Rule:
         """The rule as it stood."""
         if self.start is None:
-            return self.frame.policy.rule.for_key(self.key)
+            return self.frame.cluster.rule.for_key(self.key)
         return self.start.rule_at(self.place)
 
 

@@ -7,11 +7,11 @@ from typing import NamedTuple
 
 import msgspec
 
-from fairlead.balance.course import AnyPolicy, Binding, Direct, Frame, Moment, Scheduled
+from fairlead.balance.course import Binding, Direct, Frame, Moment, Scheduled
 from fairlead.balance.explanation import Explanation, explain, not_asked
 from fairlead.balance.journal import JournalRow
-from fairlead.balance.policy import Raw
 from fairlead.balance.rules.keyed import number_of
+from fairlead.balance.state import AnyState, Raw
 
 
 class Copy(NamedTuple):
@@ -109,7 +109,7 @@ class Decision(msgspec.Struct, frozen=True, gc=False):
         own = Copy(self.destination, self.address)
         if not self.also or self.frame is None:
             return (own,)
-        return copies(self.frame.policy, self.also, own)
+        return copies(self.frame.cluster, self.also, own)
 
     @property
     def moment(self) -> Moment | None:
@@ -122,7 +122,7 @@ class Decision(msgspec.Struct, frozen=True, gc=False):
     @property
     def stream(self) -> str:
         """The stream's name: the cluster, and the queue or subject where the policy has one."""
-        parts = (self.cluster, *(self.frame.policy.stream(self.raw) if self.frame else ()))
+        parts = (self.cluster, *(self.frame.cluster.stream(self.raw) if self.frame else ()))
         return "/".join(part for part in parts if part)
 
     def explain(self) -> Explanation:
@@ -151,9 +151,9 @@ class Decision(msgspec.Struct, frozen=True, gc=False):
         )
 
 
-def copies(policy: AnyPolicy, also: Iterable[int], own: Copy | None = None) -> tuple[Copy, ...]:
+def copies(cluster: AnyState, also: Iterable[int], own: Copy | None = None) -> tuple[Copy, ...]:
     """These members and `own` as destinations, by name."""
-    found = {Copy(policy.members[i], policy.address(i)) for i in also}
+    found = {Copy(cluster.members[i], cluster.address(i)) for i in also}
     if own is not None:
         found.add(own)
     return tuple(sorted(found, key=lambda each: each.destination.encode()))

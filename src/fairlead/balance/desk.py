@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import count, repeat
 from typing import Any
 
-from fairlead.balance.course import LOG, AnyPolicy, Binding, Direct, Frame, Scheduled
+from fairlead.balance.course import LOG, Binding, Direct, Frame, Scheduled
 from fairlead.balance.decision import Context, Decision
 from fairlead.balance.message import (
     NO_DESTINATION,
@@ -15,32 +15,32 @@ from fairlead.balance.message import (
     text,
 )
 from fairlead.balance.objects import Ref
-from fairlead.balance.policy import Effect, Raw, Verdict
 from fairlead.balance.rules.keyed import number_of
+from fairlead.balance.state import AnyState, Raw, ResolvedChange, Verdict
 from fairlead.errors import MessageError
 
 
 class Part:
     """The messages of a cluster that share one state of the rule, and where that stands."""
 
-    def __init__(self, policy: AnyPolicy) -> None:
+    def __init__(self, cluster: AnyState) -> None:
         """From the policy as it is; from here on it is this part's own."""
-        self.policy = policy
+        self.cluster = cluster
         self._begin()
 
     def _begin(self) -> None:
-        policy = self.policy
-        every = range(len(policy.members))
+        cluster = self.cluster
+        every = range(len(cluster.members))
         # Both as lists: what makes decisions ahead looks up in a list twice as fast as in a tuple.
-        self.names = list(policy.members)
-        self.addresses = [policy.address(i) for i in every]
-        self.outcomes = [policy.outcome_of(i) for i in every] if policy.fans_out else None
-        self.frame = Frame(policy)
+        self.names = list(cluster.members)
+        self.addresses = [cluster.address(i) for i in every]
+        self.outcomes = [cluster.outcome_of(i) for i in every] if cluster.fans_out else None
+        self.frame = Frame(cluster)
         self.course: Scheduled | Direct | None = None
 
     def _settle(self) -> None:
         if isinstance(self.course, Scheduled):
-            self.policy.rule = self.course.rule_now()
+            self.cluster.rule = self.course.rule_now()
         self.course = None
 
     def choose(
@@ -52,8 +52,8 @@ class Part:
             return None, 0, -1
         if verdict.taken >= 0:
             return None, 0, verdict.taken
-        if self.policy.rule.keyed:
-            return None, 0, self.policy.rule.choose_for(members, number_of(key, sequence))
+        if self.cluster.rule.keyed:
+            return None, 0, self.cluster.rule.choose_for(members, number_of(key, sequence))
         scheduled = self.scheduled(members)
         if scheduled is not None:
             at = scheduled.turns * len(scheduled.choices) + scheduled.place
@@ -65,7 +65,7 @@ class Part:
     def scheduled(self, members: tuple[int, ...]) -> Scheduled | None:
         """The stretch among just these members, with a choice left; None where they differ."""
         course = self.course
-        if course is None and (rule := self.policy.rule.scheduled(members)) is not None:
+        if course is None and (rule := self.cluster.rule.scheduled(members)) is not None:
             course = self.course = Scheduled(rule, members)
         if not isinstance(course, Scheduled) or course.members != members:
             return None
@@ -77,68 +77,68 @@ class Part:
         """A stretch in which the rule is asked each time."""
         if not isinstance(self.course, Direct) or len(self.course.log) >= LOG:
             self._settle()
-            self.course = Direct(self.policy.rule)
+            self.course = Direct(self.cluster.rule)
         return self.course
 
     def completed(self, member: int) -> None:
         """A member has finished a message."""
         self._direct().completed(member)
 
-    def apply(self, effects: Sequence[Effect], time: int) -> None:
+    def apply(self, effects: Sequence[ResolvedChange], time: int) -> None:
         """Make the changes of one step, and what is due by then."""
         self._settle()
-        self.policy.apply(effects, time)
+        self.cluster.apply(effects, time)
         self._begin()
 
     def dump(self) -> dict[str, Any]:
         """The policy's state as plain data."""
         self._settle()
-        return self.policy.dump()
+        return self.cluster.dump()
 
     def load(self, plain: Mapping[str, Any]) -> None:
         """Take over what `dump` gave."""
-        self.policy.load(plain)
+        self.cluster.load(plain)
         self._begin()
 
 
 class Desk:
     """One cluster inside a balancer: its parts, its streams' counters, its bindings."""
 
-    def __init__(self, name: str, policy: AnyPolicy) -> None:
+    def __init__(self, name: str, cluster: AnyState) -> None:
         """At the cluster's beginning."""
         self.name = name
-        self.policy = policy
+        self.cluster = cluster
         """As it is now; where parts have a state each, nobody is served in this one."""
-        self.parts: dict[Raw, Part] = {} if policy.apart else {(): Part(policy)}
+        self.parts: dict[Raw, Part] = {} if cluster.apart else {(): Part(cluster)}
         self.sequences: dict[Raw, int] = {}
         self.bindings: dict[Raw, int] = {}
         self.failed: dict[Ref, int] = {}
         """Who has failed → the version since which it holds nothing of what came before."""
 
     def _part(self, raw: Raw) -> Part:
-        key = self.policy.part(raw) if self.policy.apart else ()
+        key = self.cluster.part(raw) if self.cluster.apart else ()
         found = self.parts.get(key)
         if found is None:
-            found = self.parts[key] = Part(self.policy.frozen())
+            found = self.parts[key] = Part(self.cluster.frozen())
         return found
 
     def choose(self, message: Message) -> Decision:
         """Decide, and count the choice."""
-        policy = self.policy
-        raw = policy.raw(message) if policy.reads else ()
-        stream = policy.stream(raw) if policy.streams else ()
-        verdict = policy.verdict(raw)
+        cluster = self.cluster
+        raw = cluster.raw(message) if cluster.reads else ()
+        stream = cluster.stream(raw) if cluster.streams else ()
+        verdict = cluster.verdict(raw)
         part = self._part(raw)
         key: Raw | None = None
         binding: Binding | None = None
-        if policy.binds:
-            key = policy.binding(raw, message)
+        if cluster.binds:
+            key = cluster.binding(raw, message)
             before = self.bindings.get(key, -1) if key else -1
-            if before >= 0 and not (policy.rebinds and before not in policy.holding(raw)):
+            if before >= 0 and not (cluster.rebinds and before not in cluster.holding(raw)):
                 follows = Binding(key or (), follows=True)
                 return self._decision(part, verdict, before, ROUTED, stream, raw, binding=follows)
             binding = Binding(key, follows=False, before=before) if key else None
-        word = text(message, policy.keyed_by) if policy.keyed_by else ""
+        word = text(message, cluster.keyed_by) if cluster.keyed_by else ""
         start, place, member = part.choose(verdict, word, self.sequences.get(stream, 0))
         if key and member >= 0:
             self.bindings[key] = member
@@ -186,10 +186,10 @@ class Desk:
 
         They count as made; `take_back` says how many of them were not used after all.
         """
-        policy = self.policy
-        if policy.reads:
+        cluster = self.cluster
+        if cluster.reads:
             return []
-        verdict = policy.verdict(())
+        verdict = cluster.verdict(())
         part = self.parts[()]
         course = part.scheduled(verdict.members) if verdict.members else None
         if course is None:
@@ -219,34 +219,34 @@ class Desk:
 
     def completed(self, decision: Decision, destination: str) -> None:
         """A destination has finished a message."""
-        policy = self.policy
+        cluster = self.cluster
         try:
-            member = policy.member_called(destination, decision.raw)
+            member = cluster.member_called(destination, decision.raw)
         except ValueError:
             raise MessageError(
                 f"completed: found destination {destination!r}, "
                 f"allowed: a destination of {self.name}"
             ) from None
         version = decision.frame.version if decision.frame else 0
-        if version < self.failed.get(policy.whose(member), 0):
+        if version < self.failed.get(cluster.whose(member), 0):
             return  # it failed since then, and lost the message
         self._part(decision.raw).completed(member)
 
-    def apply(self, effects: Sequence[Effect], time: int) -> None:
+    def apply(self, effects: Sequence[ResolvedChange], time: int) -> None:
         """Make the changes of one step, and what is due by then."""
-        if self.policy.apart:
-            self.policy.apply(effects, time)
+        if self.cluster.apart:
+            self.cluster.apply(effects, time)
         for part in self.parts.values():
             part.apply(effects, time)
-        for ref in self.policy.fallen:
-            if not self.policy.keeps(ref):
-                self.failed[ref] = self.policy.version
+        for ref in self.cluster.fallen:
+            if not self.cluster.keeps(ref):
+                self.failed[ref] = self.cluster.version
 
     def dump(self) -> dict[str, Any]:
         """Everything that later choices depend on, as plain data."""
         return {
             "parts": [[list(key), part.dump()] for key, part in self.parts.items()],
-            "untouched": self.policy.dump() if self.policy.apart else None,
+            "untouched": self.cluster.dump() if self.cluster.apart else None,
             "sequences": [[list(stream), n] for stream, n in self.sequences.items()],
             "bindings": [[list(key), member] for key, member in self.bindings.items()],
             "failed": [[list(ref), version] for ref, version in self.failed.items()],
@@ -254,11 +254,11 @@ class Desk:
 
     def load(self, plain: Mapping[str, Any]) -> None:
         """Take over what `dump` gave."""
-        if self.policy.apart:
-            self.policy.load(plain["untouched"])
+        if self.cluster.apart:
+            self.cluster.load(plain["untouched"])
         for key, part in plain["parts"]:
-            if self.policy.apart:
-                self.parts[tuple(key)] = Part(self.policy.frozen())
+            if self.cluster.apart:
+                self.parts[tuple(key)] = Part(self.cluster.frozen())
             self.parts[tuple(key)].load(part)
         self.sequences = {tuple(stream): n for stream, n in plain["sequences"]}
         self.bindings = {tuple(key): member for key, member in plain["bindings"]}

@@ -8,7 +8,7 @@ from fairlead.balance.course import Binding, Moment
 from fairlead.balance.elimination import Drop, Step
 from fairlead.balance.message import CONTROL, ON_GROUP
 from fairlead.balance.objects import on_one_line
-from fairlead.balance.policy import Raw, Verdict
+from fairlead.balance.state import Raw, Verdict
 
 
 class Explanation(NamedTuple):
@@ -71,7 +71,7 @@ def explain(moment: Moment, raw: Raw, destination: str | None) -> Explanation:
 def _followed(moment: Moment, binding: Binding, verdict: Verdict, name: str) -> Explanation:
     """Where an earlier message went."""
     word = _word(binding)
-    staying = moment.frame.policy.rebinds and moment.members.index(name) not in verdict.members
+    staying = moment.frame.cluster.rebinds and moment.members.index(name) not in verdict.members
     drains = f"{name} is draining: nothing new starts there, but what is there goes on"
     return Explanation(
         [Step("bound", (), 1)],
@@ -100,11 +100,11 @@ def _word(binding: Binding) -> str:
 
 
 def _chosen(moment: Moment, raw: Raw, verdict: Verdict, steps: list[Step]) -> Explanation:
-    policy, names = moment.frame.policy, moment.members
+    cluster, names = moment.frame.cluster, moment.members
     steps = [step for step in steps if step.dropped or step.name == "candidates"]
     last = steps[-1].name if len(steps) > 1 else verdict.outcome
     if not verdict.members:
-        why = "nobody is left" if steps[0].kept else policy.no_candidates(policy.key(raw))
+        why = "nobody is left" if steps[0].kept else cluster.no_candidates(cluster.key(raw))
         return Explanation(steps, [], f"{verdict.outcome}: {why}", last, None, "")
     if verdict.taken >= 0:
         name = names[verdict.taken]
@@ -120,7 +120,7 @@ def _chosen(moment: Moment, raw: Raw, verdict: Verdict, steps: list[Step]) -> Ex
     ranks = [(names[rank.member], rank.value) for rank in compared.ranks]
     notes: tuple[str, ...] = ()
     if rule.keyed and moment.word:
-        notes = (f"its key is the {policy.keyed_by} {moment.word!r}",)
+        notes = (f"its key is the {cluster.keyed_by} {moment.word!r}",)
     if len(ranks) < 2:
         alone = "the only one left" if ranks else "nobody can take a message now"
         decided = compared.decided or alone
@@ -130,5 +130,5 @@ def _chosen(moment: Moment, raw: Raw, verdict: Verdict, steps: list[Step]) -> Ex
         found = Explanation(
             steps, ranks, compared.decided, rule.name, ranks[1][0], compared.otherwise, notes
         )
-    in_vain = policy.in_vain(compared.ranks[0].member) if ranks else ""
+    in_vain = cluster.in_vain(compared.ranks[0].member) if ranks else ""
     return found._replace(notes=(*notes, in_vain)) if in_vain else found

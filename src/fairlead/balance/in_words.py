@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from fairlead.balance.cluster import Cluster
 from fairlead.balance.message import ROUTED
 from fairlead.balance.objects import listed
 from fairlead.balance.policies import POLICIES
 from fairlead.balance.policies.composed import Composed, nearest
-from fairlead.balance.policy import Policy
+from fairlead.balance.state import AnyState
 
 
 @dataclass(frozen=True)
@@ -59,7 +58,7 @@ def in_words(cluster: Cluster) -> InWords:
 
 
 def _listed(
-    state: Policy[Any, Any, Any],
+    state: AnyState,
     member: int,
     weights: Mapping[str, int],
     expected: Mapping[str, float],

@@ -6,9 +6,9 @@ import numpy as np
 import pyarrow as pa
 
 from fairlead.balance.message import SET_PRIORITY
-from fairlead.balance.policy import Raw
 from fairlead.balance.rules.keyed import NO_KEY as WITHOUT
 from fairlead.balance.rules.keyed import number_of
+from fairlead.balance.state import Raw
 from fairlead.compiled.bindings import NO_KEY, NOT_SAID, UNBOUND, Bindings
 from fairlead.compiled.columns import coded
 from fairlead.compiled.kernels import Int32s, Int64s
@@ -67,10 +67,10 @@ def homes(plan: Plan) -> list[int]:
     numbers: dict[tuple[str, Raw], int] = {}
     found = []
     for each in plan.classes:
-        policy = plan.policies.get(each.cluster)
+        state = plan.states.get(each.cluster)
         home: Raw | None = None
-        if policy is not None and policy.binds and not each.control:
-            home = policy.home(each.raw)
+        if state is not None and state.binds and not each.control:
+            home = state.home(each.raw)
         at = (each.cluster, home or ())
         found.append(NO_KEY if home is None else numbers.setdefault(at, len(numbers)))
     return found

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any
 
 from fairlead.balance.decision import Copy, copies
 from fairlead.balance.message import OUTCOMES, ROUTED
-from fairlead.balance.policy import Effect, Policy
+from fairlead.balance.state import AnyState, ResolvedChange
 from fairlead.errors import ConfigError
 
-AnyPolicy = Policy[Any, Any, Any]
 MOST_CODES = 1 << 31
 
 
@@ -47,10 +45,10 @@ class Codes:
             )
         return found
 
-    def add(self, policy: AnyPolicy, steps: Iterable[Sequence[Effect]]) -> None:
+    def add(self, cluster: AnyState, steps: Iterable[Sequence[ResolvedChange]]) -> None:
         """Add a cluster: its destinations, with each address that they ever have."""
-        for member, name in enumerate(policy.members):
-            self._add(Copy(name, policy.address(member)))
+        for member, name in enumerate(cluster.members):
+            self._add(Copy(name, cluster.address(member)))
         for effects in steps:
             for ref, attribute, value in effects:
                 if ref is not None and attribute == "address":
@@ -63,19 +61,19 @@ class Codes:
             self.address.append(each.address)
             self.outcome.append(ROUTED)
 
-    def add_crowd(self, policy: AnyPolicy, also: Sequence[int]) -> None:
+    def add_crowd(self, cluster: AnyState, also: Sequence[int]) -> None:
         """Add a set of destinations that get a message, at their addresses now."""
-        crowd = copies(policy, also)
+        crowd = copies(cluster, also)
         if crowd not in self._crowds:
             self._crowds[crowd] = len(self.crowds)
             self.crowds.append(crowd)
 
-    def label(self, policy: AnyPolicy, member: int) -> int:
+    def label(self, cluster: AnyState, member: int) -> int:
         """The label of a message for which this member is chosen now."""
-        outcome = policy.outcome_of(member)
+        outcome = cluster.outcome_of(member)
         if outcome != ROUTED:
             return OUTCOMES.index(outcome)
-        return self._labels[Copy(policy.members[member], policy.address(member))]
+        return self._labels[Copy(cluster.members[member], cluster.address(member))]
 
     def spelled(self, code: int) -> Sequence[tuple[str | None, str | None]]:
         """The destinations and addresses that a code stands for, by name; at least one row."""
@@ -86,6 +84,6 @@ class Codes:
         own = Copy(destination, address)
         return sorted({own, *crowd}, key=lambda each: each.destination.encode())
 
-    def crowd(self, policy: AnyPolicy, also: Sequence[int]) -> int:
+    def crowd(self, cluster: AnyState, also: Sequence[int]) -> int:
         """What adding this set to a label's code takes."""
-        return self._crowds[copies(policy, also)] * self.size if also else 0
+        return self._crowds[copies(cluster, also)] * self.size if also else 0

@@ -12,7 +12,7 @@ from msgspec import UNSET, UnsetType
 from fairlead.balance.change import FAILED, STATE, Change
 from fairlead.balance.cluster import addressee, resolve
 from fairlead.balance.objects import Ref, converted, shown
-from fairlead.balance.policy import Effect, Policy
+from fairlead.balance.state import AnyState, ResolvedChange
 from fairlead.balance.times import TIMES, micros
 from fairlead.config.scenario_file import SCENARIO, Down, Source
 from fairlead.errors import ConfigError
@@ -57,7 +57,7 @@ class Outage:
 
 
 def outage_changes(
-    states: Mapping[str, Policy[Any, Any, Any]],
+    states: Mapping[str, AnyState],
     downs: Sequence[Down],
     others: Iterable[Change],
     source: Source,
@@ -77,7 +77,7 @@ def outage_changes(
     return [change for each in outages for change in _changes(states, each, made)]
 
 
-def _outage(states: Mapping[str, Policy[Any, Any, Any]], down: Down, where: str) -> Outage:
+def _outage(states: Mapping[str, AnyState], down: Down, where: str) -> Outage:
     name, state, ref = addressee(states, Change(down.target, "", where=where))
     way = next((way for way in WAYS if _has(state.objects[ref], way)), None)
     if way is None:
@@ -129,8 +129,8 @@ def _apart(outages: Sequence[Outage]) -> None:
 
 
 def _effects(
-    states: Mapping[str, Policy[Any, Any, Any]], changes: Iterable[Change]
-) -> Iterator[tuple[Change, str, Effect]]:
+    states: Mapping[str, AnyState], changes: Iterable[Change]
+) -> Iterator[tuple[Change, str, ResolvedChange]]:
     """What each change of an object means, by time."""
     for change in sorted(changes, key=lambda change: change.micros):
         for _, name, effects in resolve(states, [change]):
@@ -138,9 +138,9 @@ def _effects(
 
 
 def _changes(
-    states: Mapping[str, Policy[Any, Any, Any]],
+    states: Mapping[str, AnyState],
     outage: Outage,
-    others: Iterable[tuple[Change, str, Effect]],
+    others: Iterable[tuple[Change, str, ResolvedChange]],
 ) -> list[Change]:
     """Out at the beginning; at the end as it was before."""
     target, way = outage.target, outage.way
@@ -170,7 +170,7 @@ def _changes(
     return [out, back]
 
 
-def _value(way: Way, effect: Effect) -> object | UnsetType:
+def _value(way: Way, effect: ResolvedChange) -> object | UnsetType:
     """What an effect makes of the attribute by which something is out; UNSET: it leaves it."""
     if effect.attribute == STATE and effect.value == FAILED:
         return way.value if way.fails else UNSET

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from fairlead.balance.objects import Ref
 from fairlead.balance.policies.destinations import KIND
-from fairlead.balance.policy import Policy
+from fairlead.balance.state import AnyState
 from fairlead.compiled.router import Plan
 from fairlead.pipeline.columns import PREFIX
 from fairlead.pipeline.measure import Counted
@@ -63,7 +63,7 @@ def _every(plan: Plan) -> Iterable[Level]:
     return found.values()
 
 
-def _priorities(policy: Policy[Any, Any, Any]) -> Iterable[tuple[str, int]]:
+def _priorities(policy: AnyState) -> Iterable[tuple[str, int]]:
     kind = policy.kinds.get(KIND)
     if kind is None or "priority" not in kind.__struct_fields__:
         return

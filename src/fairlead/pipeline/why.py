@@ -179,22 +179,22 @@ def _explain(plan: Plan, journal: dict[str, Any], files: list[Path], row: int) -
         return Why([], asked["outcome"], each.cluster, 0, stream, sequence, explanation)
     run.reach(None if times is None else int(times[last]))
     binding: Binding | None = None
-    by = run.policy.binding(each.raw, asked) if keys is not None and run.policy.binds else None
+    by = run.cluster.binding(each.raw, asked) if keys is not None and run.cluster.binds else None
     if keys is not None and by is not None:
         binding = run.binding(keys.at(slice(last, last + 1)), each.raw, by)
     number = _key(rows, plan, codes, sequence)
-    word = text(asked, run.policy.keyed_by) if run.policy.keyed_by else ""
-    moment = Moment(Frame(run.policy), None, 0, binding, number, word)
+    word = text(asked, run.cluster.keyed_by) if run.cluster.keyed_by else ""
+    moment = Moment(Frame(run.cluster), None, 0, binding, number, word)
     same = pc.equal(copies["id"].cast(pa.string()), str(asked["id"]))
     got = [name for name in copies.filter(same)["destination"].to_pylist() if name is not None]
-    chosen = _chosen(moment, each.raw, got) if run.policy.fans_out else asked["destination"]
+    chosen = _chosen(moment, each.raw, got) if run.cluster.fans_out else asked["destination"]
     explanation = explain(moment, each.raw, chosen)
     _agree(explanation, chosen, asked["outcome"])
     return Why(
         got,
         asked["outcome"],
         each.cluster,
-        run.policy.version,
+        run.cluster.version,
         stream,
         sequence,
         explanation,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from fairlead.balance.change import FAILED, STATE
-from fairlead.balance.policy import Effect
+from fairlead.balance.state import ResolvedChange
 from fairlead.replay import flow
 from fairlead.replay.batch import Batch, Told, Traits
 from fairlead.replay.engine import flow_engine, plain
@@ -27,19 +27,19 @@ from fairlead.replay.words import ROUTED_CODE, WORDS
 
 def can_flow(setting: Setting, traits: Traits) -> bool:
     """Whether nothing can overtake, and nothing that was begun can end otherwise."""
-    policy, steps, order = setting.policy, setting.steps, setting.order
+    cluster, steps, order = setting.cluster, setting.steps, setting.order
     overtaking = traits.priorities and order.discipline != "fifo"
     if traits.groups or traits.tenants or traits.rollbacks or overtaking:
         return False
-    if policy.fans_out or policy.binds or policy.waits or policy.rule.foreign:
+    if cluster.fans_out or cluster.binds or cluster.waits or cluster.rule.foreign:
         return False
     if any(_disturbs(effect) for _, effects in steps for effect in effects):
         return False
-    workers = [policy.objects[policy.worker(i)] for i in range(len(policy.members))]
+    workers = [cluster.objects[cluster.worker(i)] for i in range(len(cluster.members))]
     return all(1 <= each.readers <= MOST_READERS for each in workers)
 
 
-def _disturbs(effect: Effect) -> bool:
+def _disturbs(effect: ResolvedChange) -> bool:
     return effect.attribute in ("readers", "speed") or (
         (effect.attribute, effect.value) == (STATE, FAILED)
     )
@@ -50,9 +50,9 @@ class FlowRun(Run):
 
     def __init__(self, setting: Setting) -> None:
         """At the cluster's beginning."""
-        policy = setting.policy
-        super().__init__(setting, flow_engine(policy.rule), plain(flow, policy.rule))
-        self._timed = policy.timed(each for _, effects in setting.steps for each in effects)
+        cluster = setting.cluster
+        super().__init__(setting, flow_engine(cluster.rule), plain(flow, cluster.rule))
+        self._timed = cluster.timed(each for _, effects in setting.steps for each in effects)
         m = self.memory.cells
         for s in self.memory.servers:
             first = m[s + READER_ROW] + FREE_AT
@@ -72,11 +72,11 @@ class FlowRun(Run):
             batch.keys,
             *(member, reader, start, finish),
         )
-        every = range(len(self.policy.members))
-        labels = np.array([*(self.told.label(self.policy, i) for i in every), NONE], np.int64)
+        every = range(len(self.cluster.members))
+        labels = np.array([*(self.told.label(self.cluster, i) for i in every), NONE], np.int64)
         outcomes = np.full(n, ROUTED_CODE, np.int64)
         if (nobody := member == NONE).any():
-            verdicts = [self.policy.verdict(raw) for raw in self.classes]
+            verdicts = [self.cluster.verdict(raw) for raw in self.classes]
             ends = np.array([WORDS.index(each.outcome) for each in verdicts], np.int64)
             outcomes[nobody] = ends[batch.codes[nobody]]
         self.tell(

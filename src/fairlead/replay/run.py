@@ -11,8 +11,8 @@ import numpy as np
 from numba.core.errors import NumbaError
 
 from fairlead.balance.objects import Order
-from fairlead.balance.policy import Policy, Raw
 from fairlead.balance.rules.own_rule import nonsense
+from fairlead.balance.state import AnyState, Raw
 from fairlead.compiled.choices import flat
 from fairlead.compiled.kernels import as_arrays
 from fairlead.compiled.labels import Codes
@@ -45,7 +45,7 @@ MOST_CHOICES: Final = 1 << 34
 class Setting(NamedTuple):
     """A cluster at its beginning, and what is going to happen to it."""
 
-    policy: Policy[Any, Any, Any]
+    cluster: AnyState
     steps: Sequence[Step]
     """In order of time."""
     classes: Sequence[Raw]
@@ -65,7 +65,7 @@ class Run(ABC):
 
         The plain ones are taken where the compiled ones cannot be, or would not be exact.
         """
-        self.policy = policy = setting.policy
+        self.cluster = cluster = setting.cluster
         self.steps = setting.steps
         self.classes = list(setting.classes)
         self.told = setting.told
@@ -74,15 +74,15 @@ class Run(ABC):
         self._compiled, self._plain = compiled, plain
         self.made = 0
         self._over: list[Told] = []
-        every = range(len(policy.members))
-        self.workers = list(dict.fromkeys(policy.worker(i) for i in every))
-        self._worker_of = [self.workers.index(policy.worker(i)) for i in every]
+        every = range(len(cluster.members))
+        self.workers = list(dict.fromkeys(cluster.worker(i) for i in every))
+        self._worker_of = [self.workers.index(cluster.worker(i)) for i in every]
         self.memory = Memory(
             self._most_readers(),
             step=order.step,
             fifo=order.discipline == "fifo",
             default=order.default_priority,
-            patience=policy.patience,
+            patience=cluster.patience,
         )
         self.state: Any = None
         self.members: Cells = np.zeros(0, np.int64)
@@ -91,7 +91,7 @@ class Run(ABC):
 
     def _most_readers(self) -> list[int]:
         """By server: how many readers it has at most, at any time."""
-        most = {ref: self.policy.objects[ref].readers for ref in self.workers}
+        most = {ref: self.cluster.objects[ref].readers for ref in self.workers}
         for _, effects in self.steps:
             for ref, attribute, value in effects:
                 if attribute == "readers" and ref in most and isinstance(value, int):
@@ -140,7 +140,7 @@ class Run(ABC):
 
     def ask(self, name: str, *more: object) -> Any:  # noqa: ANN401
         """Call a function of the kernel that may ask the rule."""
-        cells, rule = self.memory.cells, self.policy.rule
+        cells, rule = self.memory.cells, self.cluster.rule
         with rule.guard():
             try:
                 found = getattr(self.kernel, name)(cells, self.members, self.state, *more)
@@ -152,7 +152,7 @@ class Run(ABC):
                 self._choose_kernel()
                 found = getattr(self.kernel, name)(cells, self.members, self.state, *more)
         if cells[NONSENSE]:
-            raise nonsense(rule.name, int(cells[NONSENSE_CHOICE]), range(len(self.policy.members)))
+            raise nonsense(rule.name, int(cells[NONSENSE_CHOICE]), range(len(self.cluster.members)))
         return found
 
     def tell(self, told: Told) -> None:
@@ -166,9 +166,9 @@ class Run(ABC):
         time, effects = self.steps[self.made]
         self.prepare()
         self.reach(time)
-        self.policy.rule.adopt(self.state)
+        self.cluster.rule.adopt(self.state)
         self._fresh = True
-        self.policy.apply(effects, time)
+        self.cluster.apply(effects, time)
         self.made += 1
         self.fit_out()
         self.prepare()
@@ -181,8 +181,8 @@ class Run(ABC):
         """Give each server the readers and the speed that it has now."""
         m = self.memory.cells
         for s, ref in zip(self.memory.servers, self.workers, strict=True):
-            m[s + READERS] = self.policy.readers(ref)
-            m[s + SPEED] = self.policy.objects[ref].speed_in_thousandths
+            m[s + READERS] = self.cluster.readers(ref)
+            m[s + SPEED] = self.cluster.objects[ref].speed_in_thousandths
 
     # the cluster as it is now
 
@@ -194,7 +194,7 @@ class Run(ABC):
             self._fresh = False
 
     def _choose_kernel(self) -> None:
-        rule = self.policy.rule
+        rule = self.cluster.rule
         interpreted = rule.foreign and is_interpreted(rule.module)
         exact = rule.fits_int64(MOST_CHOICES) and not interpreted
         self.kernel = self._compiled if exact else self._plain
@@ -202,9 +202,9 @@ class Run(ABC):
 
     def _described(self) -> Cells:
         """Write whom each class may go to; returns the list of members that this speaks of."""
-        policy, memory = self.policy, self.memory
-        verdicts = [policy.verdict(raw) for raw in self.classes]
-        anew = [policy.redelivery(raw) for raw in self.classes]
+        cluster, memory = self.cluster, self.memory
+        verdicts = [cluster.verdict(raw) for raw in self.classes]
+        anew = [cluster.redelivery(raw) for raw in self.classes]
         every = {*verdicts, *anew}
         pieces = {each.members for each in every if each.taken < 0}
         pieces |= {each.also for each in every}
@@ -219,18 +219,20 @@ class Run(ABC):
             )
             for each in every
         }
-        expects = [EXPECTED[policy.expects(raw)] if policy.patience else 0 for raw in self.classes]
-        places = range(len(policy.members))
+        expects = [
+            EXPECTED[cluster.expects(raw)] if cluster.patience else 0 for raw in self.classes
+        ]
+        places = range(len(cluster.members))
         holds: Collection[int] = places
-        if policy.rebinds and self.classes:
+        if cluster.rebinds and self.classes:
             # Such a policy reads nothing of a message, so all classes are one.
-            holds = policy.holding(self.classes[0])
+            holds = cluster.holding(self.classes[0])
         whom = [
             (
                 int(i in holds),
                 memory.servers[self._worker_of[i]],
-                WORDS.index(policy.outcome_of(i)),
-                self.told.label(policy, i),
+                WORDS.index(cluster.outcome_of(i)),
+                self.told.label(cluster, i),
             )
             for i in places
         ]
@@ -238,5 +240,5 @@ class Run(ABC):
             pairs = zip(found, expects, strict=True)
             memory.write(place, [(*row[each], whose) for each, whose in pairs])
         memory.write(MEMBERS, whom)
-        memory.cells[WAITS] = policy.waits
+        memory.cells[WAITS] = cluster.waits
         return members

@@ -33,9 +33,9 @@ from fairlead.balance.policies.destinations import (
     Destination,
     ListTables,
 )
-from fairlead.balance.policies.returning import ReturningPolicy
+from fairlead.balance.policies.returning import ReturningState
 from fairlead.balance.policies.slow_start import FAILBACK, extended
-from fairlead.balance.policy import Effect, Raw
+from fairlead.balance.state import Raw, ResolvedChange
 from fairlead.errors import ConfigError
 
 WORSE_PRIORITY: Final[Elimination[None, Any]] = keep_highest(
@@ -137,7 +137,7 @@ def _check_together(pieces: Mapping[str, OwnElimination], choice: Choice) -> Non
                 )
 
 
-class Composed(ReturningPolicy[Any]):
+class Composed(ReturningState[Any]):
     """Eliminations by name, then a choice rule by name."""
 
     pieces: ClassVar[tuple[OwnElimination, ...]]
@@ -189,7 +189,7 @@ class Composed(ReturningPolicy[Any]):
             and all(len(step.keep({}, [own, each])) == len((own, each)) for step in comparing)
         ]
 
-    def timed(self, effects: Iterable[Effect]) -> bool:
+    def timed(self, effects: Iterable[ResolvedChange]) -> bool:
         if self.choice.timed:
             return True
         limits = (getattr(each, "capacity", 0) for each in self.listed)

@@ -12,7 +12,7 @@ from fairlead.balance.change import STATE
 from fairlead.balance.elimination import Elimination, drop_where
 from fairlead.balance.message import NO_DESTINATION, ON_GROUP, Message, text
 from fairlead.balance.objects import Object, Ref, Worker
-from fairlead.balance.policy import Policy, Raw, Tables
+from fairlead.balance.state import ClusterState, Raw, Tables
 from fairlead.errors import ConfigError
 
 KIND = "destination"
@@ -74,7 +74,7 @@ class ListTables(Tables, frozen=True, kw_only=True):
 T = TypeVar("T", bound=ListTables)
 
 
-class DestinationPolicy(Policy[T, Any, Any]):
+class DestinationState(ClusterState[T, Any, Any]):
     """A policy over a list of destinations; no attribute of a message decides who is a candidate.
 
     The rule's members are the destinations in the order that `ordered` gives.

@@ -26,9 +26,9 @@ from fairlead.balance.policies.ibm_mq_objects import (
     workload,
 )
 from fairlead.balance.policies.ibm_mq_steps import Candidate, Put, eliminations
-from fairlead.balance.policy import Policy, Raw, Taken
 from fairlead.balance.rules import least_served
 from fairlead.balance.rules.least_served import LeastServed
+from fairlead.balance.state import ClusterState, Raw, Taken
 from fairlead.errors import ConfigError
 
 STEPS_1_AND_2 = 6
@@ -37,7 +37,7 @@ QUEUE_MANAGER, CHANNEL, QUEUE, ALIAS = "queue_manager", "channel", "queue", "ali
 NAMES_NOTHING = "the message names neither a queue nor a queue manager, and there {}"
 
 
-class IbmMq(Policy[IbmMqTables, Put, Candidate]):
+class IbmMq(ClusterState[IbmMqTables, Put, Candidate]):
     """The least used channel of those that the steps leave."""
 
     name = "ibm-mq"

@@ -18,7 +18,7 @@ from fairlead.balance.policies.destinations import (
     WEIGHT_ZERO,
     Affinity,
     Destination,
-    DestinationPolicy,
+    DestinationState,
     ListTables,
 )
 from fairlead.balance.rules import least_served
@@ -53,7 +53,7 @@ class MsmqTables(ListTables, frozen=True, kw_only=True):
     destination: list[Machine] = []
 
 
-class Msmq(DestinationPolicy[MsmqTables]):
+class Msmq(DestinationState[MsmqTables]):
     """Lowest sent/weight; ties to the heavier, then by name."""
 
     name = "msmq"

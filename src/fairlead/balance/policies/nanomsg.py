@@ -18,12 +18,12 @@ from fairlead.balance.policies.destinations import (
     DOWN,
     Affinity,
     Destination,
-    DestinationPolicy,
+    DestinationState,
     ListTables,
 )
-from fairlead.balance.policy import Effect, Raw
 from fairlead.balance.rules import ready_ring
 from fairlead.balance.rules.ready_ring import ReadyRing
+from fairlead.balance.state import Raw, ResolvedChange
 
 
 class Peer(Destination, frozen=True, kw_only=True):
@@ -47,7 +47,7 @@ class NanomsgTables(ListTables, frozen=True, kw_only=True):
     destination: list[Peer] = []
 
 
-class Nanomsg(DestinationPolicy[NanomsgTables]):
+class Nanomsg(DestinationState[NanomsgTables]):
     """The head of the best ring that has a ready peer."""
 
     name = "nanomsg"
@@ -87,7 +87,7 @@ class Nanomsg(DestinationPolicy[NanomsgTables]):
     def after_failure(self, ref: Ref, raw: Raw, *, shared: bool) -> str:
         return LOST
 
-    def timed(self, effects: Iterable[Effect]) -> bool:
+    def timed(self, effects: Iterable[ResolvedChange]) -> bool:
         limits = (peer.capacity for peer in self.objects.values())
         return any(limits) or any(e.attribute == "capacity" and e.value for e in effects)
 

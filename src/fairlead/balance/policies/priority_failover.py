@@ -26,7 +26,7 @@ from fairlead.balance.policies.destinations import (
     Destination,
     ListTables,
 )
-from fairlead.balance.policies.returning import ReturningPolicy
+from fairlead.balance.policies.returning import ReturningState
 from fairlead.balance.policies.slow_start import SlowStarting
 from fairlead.balance.rules.least_served import LeastServed
 from fairlead.balance.rules.paced import WHOLE as WHOLE_WEIGHT
@@ -136,7 +136,7 @@ class ByShare(LeastServed):
         return found._replace(otherwise=otherwise)
 
 
-class PriorityFailover(ReturningPolicy[FailoverTables]):
+class PriorityFailover(ReturningState[FailoverTables]):
     """Level shares by health, then the lowest sent/weight."""
 
     name = "priority-failover"

@@ -8,18 +8,18 @@ from typing import Any, Self, TypeVar
 
 from fairlead.balance.change import STATE, UP
 from fairlead.balance.elimination import Elimination
+from fairlead.balance.follow_ups import Later
 from fairlead.balance.objects import Ref
-from fairlead.balance.pending import Later
-from fairlead.balance.policies.destinations import DOWN, KIND, DestinationPolicy, ListTables
+from fairlead.balance.policies.destinations import DOWN, KIND, DestinationState, ListTables
 from fairlead.balance.policies.slow_start import PACE, failback_delay, slow_start
-from fairlead.balance.policy import Effect
 from fairlead.balance.rules.paced import WHOLE
+from fairlead.balance.state import ResolvedChange
 from fairlead.balance.times import MICROS
 
 T = TypeVar("T", bound=ListTables)
 
 
-class ReturningPolicy(DestinationPolicy[T]):
+class ReturningState(DestinationState[T]):
     """A policy with the options `failback_delay` and `slow_start`, or one of them.
 
     It says what follows later from a change, and holds back an `up` that does not hold yet.
@@ -47,18 +47,18 @@ class ReturningPolicy(DestinationPolicy[T]):
     def follows_up(self) -> bool:
         return bool(self.slow_start or self.failback_delay)
 
-    def held_back(self, effect: Effect) -> bool:
+    def held_back(self, effect: ResolvedChange) -> bool:
         """Whether a destination is up again, but for less than its fail-back delay."""
         ref, attribute, value = effect
         if not self.failback_delay or attribute != STATE or ref is None:
             return False
         if value not in UP:
-            self.pending.drop(ref)
+            self.follow_ups.drop(ref)
             return False
         if self.objects[ref].state in UP:
             return False
-        if ref not in self.pending:
-            self.pending.put(ref, [Later(self.now + self.failback_delay, STATE, value)])
+        if ref not in self.follow_ups:
+            self.follow_ups.put(ref, [Later(self.now + self.failback_delay, STATE, value)])
         return True
 
     def because(
@@ -68,7 +68,7 @@ class ReturningPolicy(DestinationPolicy[T]):
         candidate: Any,  # noqa: ANN401
         kept: Sequence[Any],
     ) -> str:
-        if step.name == DOWN.name and Ref(KIND, candidate.name) in self.pending:
+        if step.name == DOWN.name and Ref(KIND, candidate.name) in self.follow_ups:
             delay = self.failback_delay / MICROS
             return f"it is up again, but for less than its fail-back delay of {delay:g} s"
         return super().because(step, key, candidate, kept)
@@ -81,7 +81,7 @@ class ReturningPolicy(DestinationPolicy[T]):
             self._came.add(ref)
         else:
             self._came.discard(ref)
-            self.pending.drop(ref)
+            self.follow_ups.drop(ref)
             self._set_pace(ref, WHOLE)
 
     def stepped(self, before: Mapping[Ref, Any]) -> None:
@@ -92,10 +92,10 @@ class ReturningPolicy(DestinationPolicy[T]):
         for ref in [ref for ref in self.objects if ref in self._came]:
             if not new.issuperset(self.peers(self.index[ref])):
                 self._set_pace(ref, self.slow_start.paces[0])
-                self.pending.put(ref, self.slow_start.later(self.now))
+                self.follow_ups.put(ref, self.slow_start.later(self.now))
         self._came.clear()
 
-    def follow_up(self, effect: Effect, before: dict[Ref, Any]) -> None:
+    def follow_up(self, effect: ResolvedChange, before: dict[Ref, Any]) -> None:
         ref, attribute, value = effect
         if attribute == PACE and ref is not None and isinstance(value, int):
             self._set_pace(ref, value)

@@ -15,6 +15,7 @@ import msgspec
 
 from fairlead.balance.change import STATE, UP, Change
 from fairlead.balance.elimination import Elimination
+from fairlead.balance.follow_ups import Later
 from fairlead.balance.message import (
     ACKNOWLEDGED,
     GIVEN_BACK,
@@ -31,7 +32,6 @@ from fairlead.balance.message import (
     WEIGHTED,
 )
 from fairlead.balance.objects import Object, Ref, special
-from fairlead.balance.pending import Later
 from fairlead.balance.policies.smartsockets_objects import (
     CONNECTED,
     FAILURE,
@@ -54,9 +54,9 @@ from fairlead.balance.policies.smartsockets_steps import (
     Receiver,
     refused,
 )
-from fairlead.balance.policy import Effect, Policy, Raw, Taken, Verdict
 from fairlead.balance.rules import subscriber_lists as lists
 from fairlead.balance.rules.subscriber_lists import SubscriberLists
+from fairlead.balance.state import ClusterState, Raw, ResolvedChange, Taken, Verdict
 from fairlead.balance.times import MICROS
 from fairlead.errors import ChangeError, ConfigError
 
@@ -68,7 +68,7 @@ KIND_OF: Final = {
 }
 
 
-class SmartSockets(Policy[SmartSocketsTables, Publication, Receiver]):
+class SmartSockets(ClusterState[SmartSocketsTables, Publication, Receiver]):
     """Everyone, or one of the subject's list."""
 
     name = "smartsockets"
@@ -275,7 +275,7 @@ class SmartSockets(Policy[SmartSocketsTables, Publication, Receiver]):
 
     # changes
 
-    def resolve(self, change: Change) -> Effect:
+    def resolve(self, change: Change) -> ResolvedChange:
         """One that failed has lost its connection; one that is up again has it back."""
         if change.attribute == STATE and change.value in UP:
             change = replace(change, attribute=CONNECTED, value=True)
@@ -287,8 +287,8 @@ class SmartSockets(Policy[SmartSocketsTables, Publication, Receiver]):
     def changed(self, ref: Ref, before: Any, after: Any) -> None:  # noqa: ANN401
         if ref.kind != SUBSCRIBER:
             return
-        if ref in self.pending and not is_warm(after):
-            self.pending.drop(ref)
+        if ref in self.follow_ups and not is_warm(after):
+            self.follow_ups.drop(ref)
             if not after.connected:
                 self.fallen[ref] = FAILURE
         if listed(after) and not listed(before):
@@ -311,11 +311,11 @@ class SmartSockets(Policy[SmartSocketsTables, Publication, Receiver]):
         after = self.objects[ref] = msgspec.structs.replace(before, connected=connected)
         self.changed(ref, before, after)
         self.fallen[ref] = way
-        if way == WARM and ref not in self.pending:
+        if way == WARM and ref not in self.follow_ups:
             until = self.now + self.options.reconnect_timeout * MICROS
-            self.pending.put(ref, [Later(until, CONNECTED, value=False)])
+            self.follow_ups.put(ref, [Later(until, CONNECTED, value=False)])
 
-    def follow_up(self, effect: Effect, before: dict[Ref, Any]) -> None:
+    def follow_up(self, effect: ResolvedChange, before: dict[Ref, Any]) -> None:
         """It has not come back in time."""
         super().follow_up(effect, before)
         if effect.ref is not None:

@@ -1,8 +1,7 @@
-"""A policy: an ordered list of eliminations, then one choice rule.
+"""The state of a cluster: its objects, its choice rule and its version at one moment.
 
-A `Policy` object is one cluster under its policy at one moment: its objects, its rule's state and
-its version. It is pure and not thread-safe; the live balancer, the compiled engine and Spark all
-drive this same object.
+It is pure and not thread-safe; the live balancer, the compiled engine and Spark all drive this
+same object.
 """
 
 from __future__ import annotations
@@ -11,13 +10,14 @@ import copy
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Generic, NamedTuple, Self, TypeVar
+from typing import Any, ClassVar, Generic, NamedTuple, Self, TypeAlias, TypeVar
 
 import msgspec
 from msgspec import UNSET, UnsetType
 
 from fairlead.balance.change import EVERYBODY, FAILED, RESET, STATE, UP, Change
 from fairlead.balance.elimination import Drop, Elimination, Step
+from fairlead.balance.follow_ups import FollowUps
 from fairlead.balance.message import (
     GIVEN_BACK,
     LOST,
@@ -40,7 +40,6 @@ from fairlead.balance.objects import (
     shown,
     special,
 )
-from fairlead.balance.pending import Pending
 from fairlead.balance.rules.rule import Plain, Rule
 from fairlead.errors import ChangeError, ConfigError
 
@@ -49,7 +48,7 @@ K = TypeVar("K")
 C = TypeVar("C")
 
 Raw = tuple[str, ...]
-"""The routing attributes that a policy reads, as text, in the order of `Policy.reads`."""
+"""The routing attributes that a policy reads, as text, in the order of `reads`."""
 
 NOT_TAKEN = -1
 
@@ -85,7 +84,7 @@ class Verdict:
     """Who gets the message as well, whoever is chosen; the chosen one may be among them."""
 
 
-class Effect(NamedTuple):
+class ResolvedChange(NamedTuple):
     """A change, resolved: to whom, which attribute, which value. `ref` None: the whole cluster."""
 
     ref: Ref | None
@@ -93,7 +92,7 @@ class Effect(NamedTuple):
     value: object
 
 
-class Policy(ABC, Generic[T, K, C]):
+class ClusterState(ABC, Generic[T, K, C]):
     """One cluster under its policy at one moment."""
 
     name: ClassVar[str]
@@ -135,7 +134,7 @@ class Policy(ABC, Generic[T, K, C]):
     """Where each destination belongs to one subject: all of them. A name can be in several."""
     rule: Rule
     version: int
-    pending: Pending
+    follow_ups: FollowUps
     """What still follows of itself from changes that were made."""
     fallen: dict[Ref, str]
     """Who has failed in the latest step; how, where there are several ways."""
@@ -155,7 +154,7 @@ class Policy(ABC, Generic[T, K, C]):
         self.version = 0
         self.now = 0
         """When the latest step was made, in microseconds."""
-        self.pending = Pending()
+        self.follow_ups = FollowUps()
         self.fallen = {}
         self._verdicts: dict[Raw, Verdict] = {}
 
@@ -230,11 +229,11 @@ class Policy(ABC, Generic[T, K, C]):
         """Whether changes can lead to others, at later times."""
         return False
 
-    def held_back(self, effect: Effect) -> bool:
+    def held_back(self, effect: ResolvedChange) -> bool:
         """Whether this change of an object does not hold yet; it is then pending."""
         return False
 
-    def follow_up(self, effect: Effect, before: dict[Ref, Any]) -> None:
+    def follow_up(self, effect: ResolvedChange, before: dict[Ref, Any]) -> None:
         """Make what has become due."""
         self._make(effect, before)
 
@@ -242,7 +241,7 @@ class Policy(ABC, Generic[T, K, C]):
         """Why a candidate was dropped in a step, given those that were kept."""
         return step.because(key, candidate, kept)
 
-    def timed(self, effects: Iterable[Effect]) -> bool:
+    def timed(self, effects: Iterable[ResolvedChange]) -> bool:
         """Whether completions decide who is busy, now or after any of these effects."""
         return False
 
@@ -425,7 +424,7 @@ class Policy(ABC, Generic[T, K, C]):
 
     # changes
 
-    def resolve(self, change: Change) -> Effect:
+    def resolve(self, change: Change) -> ResolvedChange:
         """Whom and what a change means; refused if it can mean nothing, or two things."""
         if change.attribute == RESET:
             if change.value not in (None, "", True, "true"):
@@ -438,12 +437,12 @@ class Policy(ABC, Generic[T, K, C]):
                     f"{change.where}: reset: the policy {self.name} counts nothing "
                     "that could be reset"
                 )
-            return Effect(None, RESET, None)
+            return ResolvedChange(None, RESET, None)
         ref = self.target(change)
         table = type(self.objects[ref])
         stateless = STATE not in table.__struct_fields__
         if change.attribute == STATE and change.value in (FAILED, *(UP if stateless else ())):
-            return Effect(ref, STATE, change.value)
+            return ResolvedChange(ref, STATE, change.value)
         known = [name for name in table.__struct_fields__ if name != "name"]
         if change.attribute not in known:
             raise ChangeError(
@@ -458,7 +457,7 @@ class Policy(ABC, Generic[T, K, C]):
             msgspec.structs.replace(self.objects[ref], **{change.attribute: value})
         except (ConfigError, ValueError) as error:
             raise ChangeError(f"{change.where}: {ref} {change.attribute}: {error}") from None
-        return Effect(ref, change.attribute, value)
+        return ResolvedChange(ref, change.attribute, value)
 
     def targets(self, target: str) -> list[Ref]:
         """All objects that a target's text can mean: by name alone, else `kind:name@owner`."""
@@ -490,17 +489,17 @@ class Policy(ABC, Generic[T, K, C]):
             f"allowed: {listed(dict.fromkeys(names))}{hint(change.target, names)}"
         )
 
-    def apply(self, effects: Sequence[Effect], time: int) -> None:
+    def apply(self, effects: Sequence[ResolvedChange], time: int) -> None:
         """Make what is due, then all changes of this time, in order: all as one step.
 
         `time`: in microseconds; what follows later is counted from it. Whoever calls this makes a
-        step at each time that `pending.next` tells, too.
+        step at each time that `follow_ups.next` tells, too.
         """
         self.now = time
         self.fallen = {}
         before: dict[Ref, Any] = {}
-        for ref, later in self.pending.take(time):
-            self.follow_up(Effect(ref, later.attribute, later.value), before)
+        for ref, later in self.follow_ups.take(time):
+            self.follow_up(ResolvedChange(ref, later.attribute, later.value), before)
         for effect in effects:
             if not self.held_back(effect):
                 self._make(effect, before)
@@ -508,7 +507,7 @@ class Policy(ABC, Generic[T, K, C]):
         self.version += 1
         self._verdicts.clear()
 
-    def _make(self, effect: Effect, before: dict[Ref, Any]) -> None:
+    def _make(self, effect: ResolvedChange, before: dict[Ref, Any]) -> None:
         ref, attribute, value = effect
         if ref is None:
             self.reset()
@@ -529,7 +528,7 @@ class Policy(ABC, Generic[T, K, C]):
         other = copy.copy(self)
         other.objects = dict(self.objects)
         other.rule = self.rule.copy()
-        other.pending = self.pending.copy()
+        other.follow_ups = self.follow_ups.copy()
         other._verdicts = {}  # noqa: SLF001 - it is one of us
         return other
 
@@ -541,7 +540,7 @@ class Policy(ABC, Generic[T, K, C]):
             "version": self.version,
             "objects": [[list(ref), msgspec.to_builtins(o)] for ref, o in self.objects.items()],
             "rule": self.dump_rule(),
-            "pending": self.pending.dump(),
+            "pending": self.follow_ups.dump(),
         }
 
     def load(self, plain: Mapping[str, Any]) -> None:
@@ -552,7 +551,7 @@ class Policy(ABC, Generic[T, K, C]):
         for ref, (_, attributes) in zip(refs, plain["objects"], strict=True):
             self.objects[ref] = msgspec.convert(attributes, type(self.objects[ref]), strict=False)
         self.load_rule(plain["rule"])
-        self.pending.load(plain["pending"])
+        self.follow_ups.load(plain["pending"])
         self.version = plain["version"]
         self._verdicts.clear()
 
@@ -563,3 +562,6 @@ class Policy(ABC, Generic[T, K, C]):
     def load_rule(self, plain: Plain) -> None:
         """Take over a rule's state."""
         self.rule.load(plain)
+
+
+AnyState: TypeAlias = ClusterState[Any, Any, Any]
