@@ -8,7 +8,8 @@ from threading import Lock
 from typing import Any, Final
 
 from fairlead.balance.change import Change
-from fairlead.balance.cluster import Cluster, clusters_in, resolve
+from fairlead.balance.changes import resolve
+from fairlead.balance.cluster import Cluster, clusters_in
 from fairlead.balance.decision import Context, Decision
 from fairlead.balance.desk import Desk
 from fairlead.balance.journal import JournalRow
@@ -22,8 +23,8 @@ from fairlead.balance.message import (
     text,
 )
 from fairlead.balance.objects import hint, listed, spelled
+from fairlead.balance.policy import Raw
 from fairlead.balance.snapshot import opened, sealed
-from fairlead.balance.state import Raw
 from fairlead.balance.times import Time, moment, seconds, seconds_until
 from fairlead.errors import ChangeError, ConfigError, MessageError
 
@@ -74,13 +75,15 @@ class Balancer:
         self._now = BEFORE_ALL
         self._next: int | None = None
         self._streamed = tuple(
-            dict.fromkeys(name for desk in self._desks.values() for name in desk.cluster.streams)
+            dict.fromkeys(
+                name for desk in self._desks.values() for name in desk.cluster.policy.streams
+            )
         )
-        self._heeded: frozenset[str] = frozenset().union(
-            *(desk.cluster.heeds() for desk in self._desks.values())
+        self._relevant: frozenset[str] = frozenset().union(
+            *(desk.cluster.relevant_attributes() for desk in self._desks.values())
         )
-        self._telling = self._heeded | {"cluster", "type"}
-        self._known = ATTRIBUTES | self._heeded
+        self._telling = self._relevant | {"cluster", "type"}
+        self._known = ATTRIBUTES | self._relevant
         self._silent = self._known - self._telling
         self._journal = journal
         self._position = 0
@@ -156,7 +159,7 @@ class Balancer:
         self._only.take_back(unused)
 
     def _choose(self, message: Message) -> Decision:
-        check(message, self._heeded)
+        check(message, self._relevant)
         cluster = text(message, "cluster")
         if text(message, "type") == SET_PRIORITY:
             return Decision(None, None, None, Context(CONTROL, cluster))
@@ -210,10 +213,10 @@ class Balancer:
         with self._lock:
             self._withdraw()
             states = {name: desk.cluster for name, desk in self._desks.items()}
-            for time, name, effects in resolve(states, changes):
+            for time, name, resolved in resolve(states, changes):
                 self._make_due(time - 1)
                 self._now = max(self._now, time)
-                self._desks[name].apply(effects, self._now)
+                self._desks[name].apply(resolved, self._now)
                 self._look_ahead()
             self._make_due(self._now)
 

@@ -13,10 +13,11 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from fairlead.balance.elimination import Step
+from fairlead.balance.elimination import Step, Verdict
+from fairlead.balance.policy import Raw
 from fairlead.balance.rules.keyed import PLACES
 from fairlead.balance.rules.rule import Rule, ScheduledRule
-from fairlead.balance.state import AnyState, Raw, Verdict
+from fairlead.balance.state import AnyState
 
 LOOK_AHEAD: Final = 256
 LONGEST_PERIOD: Final = 4_096

@@ -10,8 +10,9 @@ import msgspec
 from fairlead.balance.course import Binding, Direct, Frame, Moment, Scheduled
 from fairlead.balance.explanation import Explanation, explain, not_asked
 from fairlead.balance.journal import JournalRow
+from fairlead.balance.policy import Raw
 from fairlead.balance.rules.keyed import number_of
-from fairlead.balance.state import AnyState, Raw
+from fairlead.balance.state import AnyState
 
 
 class Copy(NamedTuple):

@@ -6,8 +6,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import count, repeat
 from typing import Any
 
+from fairlead.balance.change import ResolvedChange
 from fairlead.balance.course import LOG, Binding, Direct, Frame, Scheduled
 from fairlead.balance.decision import Context, Decision
+from fairlead.balance.elimination import Verdict
 from fairlead.balance.message import (
     NO_DESTINATION,
     ROUTED,
@@ -15,8 +17,9 @@ from fairlead.balance.message import (
     text,
 )
 from fairlead.balance.objects import Ref
+from fairlead.balance.policy import Raw
 from fairlead.balance.rules.keyed import number_of
-from fairlead.balance.state import AnyState, Raw, ResolvedChange, Verdict
+from fairlead.balance.state import AnyState
 from fairlead.errors import MessageError
 
 
@@ -34,7 +37,7 @@ class Part:
         # Both as lists: what makes decisions ahead looks up in a list twice as fast as in a tuple.
         self.names = list(cluster.members)
         self.addresses = [cluster.address(i) for i in every]
-        self.outcomes = [cluster.outcome_of(i) for i in every] if cluster.fans_out else None
+        self.outcomes = [cluster.outcome_of(i) for i in every] if cluster.policy.fans_out else None
         self.frame = Frame(cluster)
         self.course: Scheduled | Direct | None = None
 
@@ -50,8 +53,8 @@ class Part:
         members = verdict.members
         if not members:
             return None, 0, -1
-        if verdict.taken >= 0:
-            return None, 0, verdict.taken
+        if verdict.preselected >= 0:
+            return None, 0, verdict.preselected
         if self.cluster.rule.keyed:
             return None, 0, self.cluster.rule.choose_for(members, number_of(key, sequence))
         scheduled = self.scheduled(members)
@@ -84,10 +87,10 @@ class Part:
         """A member has finished a message."""
         self._direct().completed(member)
 
-    def apply(self, effects: Sequence[ResolvedChange], time: int) -> None:
+    def apply(self, changes: Sequence[ResolvedChange], time: int) -> None:
         """Make the changes of one step, and what is due by then."""
         self._settle()
-        self.cluster.apply(effects, time)
+        self.cluster.apply(changes, time)
         self._begin()
 
     def dump(self) -> dict[str, Any]:
@@ -109,14 +112,14 @@ class Desk:
         self.name = name
         self.cluster = cluster
         """As it is now; where parts have a state each, nobody is served in this one."""
-        self.parts: dict[Raw, Part] = {} if cluster.apart else {(): Part(cluster)}
+        self.parts: dict[Raw, Part] = {} if cluster.policy.partition_by else {(): Part(cluster)}
         self.sequences: dict[Raw, int] = {}
         self.bindings: dict[Raw, int] = {}
         self.failed: dict[Ref, int] = {}
         """Who has failed → the version since which it holds nothing of what came before."""
 
     def _part(self, raw: Raw) -> Part:
-        key = self.cluster.part(raw) if self.cluster.apart else ()
+        key = self.cluster.part(raw) if self.cluster.policy.partition_by else ()
         found = self.parts.get(key)
         if found is None:
             found = self.parts[key] = Part(self.cluster.frozen())
@@ -125,8 +128,8 @@ class Desk:
     def choose(self, message: Message) -> Decision:
         """Decide, and count the choice."""
         cluster = self.cluster
-        raw = cluster.raw(message) if cluster.reads else ()
-        stream = cluster.stream(raw) if cluster.streams else ()
+        raw = cluster.raw(message) if cluster.policy.reads else ()
+        stream = cluster.stream(raw) if cluster.policy.streams else ()
         verdict = cluster.verdict(raw)
         part = self._part(raw)
         key: Raw | None = None
@@ -177,7 +180,7 @@ class Desk:
             place - sequence,
             binding,
             key,
-            verdict.also,
+            verdict.recipients,
         )
         return Decision(name, address, sequence, context)
 
@@ -187,7 +190,7 @@ class Desk:
         They count as made; `take_back` says how many of them were not used after all.
         """
         cluster = self.cluster
-        if cluster.reads:
+        if cluster.policy.reads:
             return []
         verdict = cluster.verdict(())
         part = self.parts[()]
@@ -200,7 +203,7 @@ class Desk:
         course.place += len(chosen)
         self.sequences[()] = sequence + len(chosen)
         context = Context(
-            ROUTED, self.name, (), part.frame, course, first - sequence, also=verdict.also
+            ROUTED, self.name, (), part.frame, course, first - sequence, also=verdict.recipients
         )
         return map(
             Decision,
@@ -228,25 +231,25 @@ class Desk:
                 f"allowed: a destination of {self.name}"
             ) from None
         version = decision.frame.version if decision.frame else 0
-        if version < self.failed.get(cluster.whose(member), 0):
+        if version < self.failed.get(cluster.object_of(member), 0):
             return  # it failed since then, and lost the message
         self._part(decision.raw).completed(member)
 
-    def apply(self, effects: Sequence[ResolvedChange], time: int) -> None:
+    def apply(self, changes: Sequence[ResolvedChange], time: int) -> None:
         """Make the changes of one step, and what is due by then."""
-        if self.cluster.apart:
-            self.cluster.apply(effects, time)
+        if self.cluster.policy.partition_by:
+            self.cluster.apply(changes, time)
         for part in self.parts.values():
-            part.apply(effects, time)
-        for ref in self.cluster.fallen:
-            if not self.cluster.keeps(ref):
+            part.apply(changes, time)
+        for ref in self.cluster.failed_now:
+            if not self.cluster.failures.retains_after_failure(ref):
                 self.failed[ref] = self.cluster.version
 
     def dump(self) -> dict[str, Any]:
         """Everything that later choices depend on, as plain data."""
         return {
             "parts": [[list(key), part.dump()] for key, part in self.parts.items()],
-            "untouched": self.cluster.dump() if self.cluster.apart else None,
+            "untouched": self.cluster.dump() if self.cluster.policy.partition_by else None,
             "sequences": [[list(stream), n] for stream, n in self.sequences.items()],
             "bindings": [[list(key), member] for key, member in self.bindings.items()],
             "failed": [[list(ref), version] for ref, version in self.failed.items()],
@@ -254,10 +257,10 @@ class Desk:
 
     def load(self, plain: Mapping[str, Any]) -> None:
         """Take over what `dump` gave."""
-        if self.cluster.apart:
+        if self.cluster.policy.partition_by:
             self.cluster.load(plain["untouched"])
         for key, part in plain["parts"]:
-            if self.cluster.apart:
+            if self.cluster.policy.partition_by:
                 self.parts[tuple(key)] = Part(self.cluster.frozen())
             self.parts[tuple(key)].load(part)
         self.sequences = {tuple(stream): n for stream, n in plain["sequences"]}

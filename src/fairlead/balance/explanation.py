@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from fairlead.balance.course import Binding, Moment
-from fairlead.balance.elimination import Drop, Step
+from fairlead.balance.elimination import Drop, Step, Verdict
 from fairlead.balance.message import CONTROL, ON_GROUP
 from fairlead.balance.objects import on_one_line
-from fairlead.balance.state import Raw, Verdict
+from fairlead.balance.policy import Raw
 
 
 class Explanation(NamedTuple):
@@ -62,9 +62,9 @@ def explain(moment: Moment, raw: Raw, destination: str | None) -> Explanation:
     found = _chosen(moment, raw, verdict, steps)
     if binding is not None and (binding.before >= 0 or found.ranks):
         found = found._replace(notes=(*found.notes, _begun(moment, binding)))
-    if not verdict.also:
+    if not verdict.recipients:
         return found
-    every = {moment.members[i] for i in verdict.also} | {destination} - {None}
+    every = {moment.members[i] for i in verdict.recipients} | {destination} - {None}
     return found._replace(also=tuple(sorted(map(str, every), key=str.encode)))
 
 
@@ -104,11 +104,13 @@ def _chosen(moment: Moment, raw: Raw, verdict: Verdict, steps: list[Step]) -> Ex
     steps = [step for step in steps if step.dropped or step.name == "candidates"]
     last = steps[-1].name if len(steps) > 1 else verdict.outcome
     if not verdict.members:
-        why = "nobody is left" if steps[0].kept else cluster.no_candidates(cluster.key(raw))
+        why = (
+            "nobody is left" if steps[0].kept else cluster.describe.no_candidates(cluster.key(raw))
+        )
         return Explanation(steps, [], f"{verdict.outcome}: {why}", last, None, "")
-    if verdict.taken >= 0:
-        name = names[verdict.taken]
-        if verdict.also:
+    if verdict.preselected >= 0:
+        name = names[verdict.preselected]
+        if verdict.recipients:
             told = "everyone who is left gets it"
             return Explanation(steps, [(name, "everyone gets it")], told, "everyone", None, "")
         return Explanation(steps, [(name, "chosen at once")], "", last, None, "")
@@ -130,5 +132,5 @@ def _chosen(moment: Moment, raw: Raw, verdict: Verdict, steps: list[Step]) -> Ex
         found = Explanation(
             steps, ranks, compared.decided, rule.name, ranks[1][0], compared.otherwise, notes
         )
-    in_vain = cluster.in_vain(compared.ranks[0].member) if ranks else ""
-    return found._replace(notes=(*notes, in_vain)) if in_vain else found
+    lost = cluster.describe.undeliverable_reason(compared.ranks[0].member) if ranks else ""
+    return found._replace(notes=(*notes, lost)) if lost else found

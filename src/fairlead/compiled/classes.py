@@ -6,9 +6,9 @@ import numpy as np
 import pyarrow as pa
 
 from fairlead.balance.message import SET_PRIORITY
+from fairlead.balance.policy import Raw
 from fairlead.balance.rules.keyed import NO_KEY as WITHOUT
 from fairlead.balance.rules.keyed import number_of
-from fairlead.balance.state import Raw
 from fairlead.compiled.bindings import NO_KEY, NOT_SAID, UNBOUND, Bindings
 from fairlead.compiled.columns import coded
 from fairlead.compiled.kernels import Int32s, Int64s
@@ -82,7 +82,7 @@ def bindings(messages: pa.Table, plan: Plan, codes: Int32s) -> Bindings | None:
         return None
     home = np.array(homes(plan), np.int64)[codes]
     said = np.full(len(messages), NOT_SAID, np.int8)
-    if "bind" in plan.heeds:
+    if "bind" in plan.relevant_attributes:
         bind, words = coded(messages, "bind")
         said = np.array([Bindings.code(word) for word in words], np.int8)[bind]
     keys: list[Int64s] = []

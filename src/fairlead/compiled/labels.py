@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from fairlead.balance.change import ResolvedChange
 from fairlead.balance.decision import Copy, copies
 from fairlead.balance.message import OUTCOMES, ROUTED
-from fairlead.balance.state import AnyState, ResolvedChange
+from fairlead.balance.state import AnyState
 from fairlead.errors import ConfigError
 
 MOST_CODES = 1 << 31
@@ -49,8 +50,8 @@ class Codes:
         """Add a cluster: its destinations, with each address that they ever have."""
         for member, name in enumerate(cluster.members):
             self._add(Copy(name, cluster.address(member)))
-        for effects in steps:
-            for ref, attribute, value in effects:
+        for changes in steps:
+            for ref, attribute, value in changes:
                 if ref is not None and attribute == "address":
                     self._add(Copy(ref.name, str(value) or None))
 

@@ -9,11 +9,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from fairlead.balance.change import Change
-from fairlead.balance.cluster import Cluster, resolve, with_follow_ups
+from fairlead.balance.change import Change, ResolvedChange
+from fairlead.balance.changes import resolve, with_follow_ups
+from fairlead.balance.cluster import Cluster
 from fairlead.balance.message import CONTROL, NO_DESTINATION, OUTCOMES
+from fairlead.balance.policy import Raw
 from fairlead.balance.rules.keyed import PLACES
-from fairlead.balance.state import AnyState, Raw, ResolvedChange
+from fairlead.balance.state import AnyState
 from fairlead.compiled.bindings import Bindings
 from fairlead.compiled.kernels import Int32s, Int64s, number
 from fairlead.compiled.labels import Codes
@@ -57,17 +59,19 @@ class Plan:
             twice = next(name for name in names if names.count(name) > 1)
             raise ConfigError(f"cluster {twice!r}: found twice, allowed: once")
         steps: dict[str, list[tuple[int, list[ResolvedChange]]]] = {name: [] for name in states}
-        for time, name, effects in resolve(states, self.changes):
-            steps[name].append((time, effects))
+        for time, name, resolved in resolve(states, self.changes):
+            steps[name].append((time, resolved))
         self.steps = {
             cluster.name: with_follow_ups(cluster.start(), steps[cluster.name])
             for cluster in self.clusters
         }
         self.times = sorted({time for own in self.steps.values() for time, _ in own})
         self.states = states
-        self.reads = tuple(dict.fromkeys(name for state in states.values() for name in state.reads))
+        self.reads = tuple(
+            dict.fromkeys(name for state in states.values() for name in state.policy.reads)
+        )
         self.streamed = tuple(
-            dict.fromkeys(name for state in states.values() for name in state.streams)
+            dict.fromkeys(name for state in states.values() for name in state.policy.streams)
         )
         self.set_classes(self.classes)
 
@@ -84,7 +88,7 @@ class Plan:
     def timed(self) -> dict[str, bool]:
         """By cluster: whether completions decide who is busy."""
         return {
-            name: state.timed(e for _, effects in self.steps[name] for e in effects)
+            name: state.timed(e for _, resolved in self.steps[name] for e in resolved)
             for name, state in self.states.items()
         }
 
@@ -103,12 +107,12 @@ class Plan:
         states = {cluster.name: cluster.start() for cluster in self.clusters}
         steps: dict[int, list[tuple[str, list[ResolvedChange]]]] = {}
         for name, own in self.steps.items():
-            for time, effects in own:
-                steps.setdefault(time, []).append((name, effects))
+            for time, resolved in own:
+                steps.setdefault(time, []).append((name, resolved))
         yield 0, states
         for version, time in enumerate(self.times, 1):
-            for name, effects in steps[time]:
-                states[name].apply(effects, time)
+            for name, resolved in steps[time]:
+                states[name].apply(resolved, time)
             yield version, states
 
     @cached_property
@@ -116,30 +120,30 @@ class Plan:
         """What a message of these classes can be told."""
         found = Codes()
         for name, state in self.states.items():
-            found.add(state, [effects for _, effects in self.steps[name]])
+            found.add(state, [resolved for _, resolved in self.steps[name]])
         if self.fans_out:
             for _, states in self.versions():
                 for each in self.classes:
                     if each.cluster in states and not each.control:
                         state = states[each.cluster]
-                        found.add_crowd(state, state.verdict(each.raw).also)
+                        found.add_crowd(state, state.verdict(each.raw).recipients)
         return found
 
     @property
     def fans_out(self) -> bool:
         """Whether a message can go to several destinations."""
-        return any(state.fans_out for state in self.states.values())
+        return any(state.policy.fans_out for state in self.states.values())
 
     @property
     def fanning(self) -> list[str]:
         """What messages call the clusters where it can; "": the only one."""
-        found = [name for name, state in self.states.items() if state.fans_out]
+        found = [name for name, state in self.states.items() if state.policy.fans_out]
         return ["", *found] if found and len(self.clusters) == 1 else found
 
     @property
-    def heeds(self) -> set[str]:
+    def relevant_attributes(self) -> set[str]:
         """The attributes of a message that can make a difference."""
-        return set().union(*(state.heeds() for state in self.states.values()))
+        return set().union(*(state.relevant_attributes() for state in self.states.values()))
 
     def set_classes(self, classes: Sequence[MessageClass]) -> None:
         """The classes of messages that occur, by code."""
@@ -169,14 +173,14 @@ class Plan:
             # Nobody knows the cluster, but its streams are told apart like everybody's.
             return MessageClass(cluster, tuple(attributes.get(name, "") for name in self.streamed))
         return MessageClass(
-            cluster, state.normal(tuple(attributes.get(name, "") for name in state.reads))
+            cluster, state.normal(tuple(attributes.get(name, "") for name in state.policy.reads))
         )
 
 
 def _parts(plan: Plan, cluster: str) -> list[list[int]]:
     """The codes of a cluster's classes, those together that share a state of its rule."""
     state = plan.states[cluster]
-    found: dict[Raw, list[int]] = {} if state.apart else {(): []}
+    found: dict[Raw, list[int]] = {} if state.policy.partition_by else {(): []}
     for code, each in enumerate(plan.classes):
         if each.cluster == cluster and not each.control:
             found.setdefault(state.part(each.raw), []).append(code)

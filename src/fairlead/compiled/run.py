@@ -8,9 +8,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from fairlead.balance.change import ResolvedChange
 from fairlead.balance.course import Binding
 from fairlead.balance.message import NO_DESTINATION, OUTCOMES, ROUTED
-from fairlead.balance.state import AnyState, Raw, ResolvedChange
+from fairlead.balance.policy import Raw
+from fairlead.balance.state import AnyState
 from fairlead.compiled.bindings import UNBOUND, Bindings
 from fairlead.compiled.choices import (
     choose_among_one,
@@ -70,10 +72,10 @@ class ClusterRun:
         while start < len(codes):
             stop = len(codes)
             if times is not None and self.done < len(self.steps):
-                time, effects = self.steps[self.done]
+                time, changes = self.steps[self.done]
                 stop = int(np.searchsorted(times, time, "left"))
                 if stop <= start:
-                    self._apply(time, effects)
+                    self._apply(time, changes)
                     continue
             part = slice(start, stop)
             out[part] = self._segment(
@@ -96,7 +98,9 @@ class ClusterRun:
         if self.cluster.rule.keyed:
             return True  # whoever was chosen, it remembers nothing
         sets = {self.cluster.verdict(self.classes[code]) for code, n in counts.items() if n}
-        chosen_from = {verdict.members for verdict in sets if verdict.members and verdict.taken < 0}
+        chosen_from = {
+            verdict.members for verdict in sets if verdict.members and verdict.preselected < 0
+        }
         if not chosen_from:
             return True
         members = next(iter(chosen_from))
@@ -107,7 +111,7 @@ class ClusterRun:
             count
             for code, count in counts.items()
             if self.cluster.verdict(self.classes[code]).members == members
-            and self.cluster.verdict(self.classes[code]).taken < 0
+            and self.cluster.verdict(self.classes[code]).preselected < 0
         )
         rule.advance(members, n)
         return True
@@ -125,13 +129,13 @@ class ClusterRun:
         if self.timed:
             self.cluster.rule.finish_until(time)
 
-    def _apply(self, time: int, effects: Sequence[ResolvedChange]) -> None:
+    def _apply(self, time: int, changes: Sequence[ResolvedChange]) -> None:
         if self.timed:
             self.cluster.rule.finish_until(time)
-        self.cluster.apply(effects, time)
+        self.cluster.apply(changes, time)
         self.done += 1
         self._fresh = True
-        if any(attribute == "address" for _, attribute, _ in effects):
+        if any(attribute == "address" for _, attribute, _ in changes):
             self._label()
 
     def _label(self) -> None:
@@ -150,14 +154,14 @@ class ClusterRun:
         self._which = np.full(len(verdicts), NO_SET, np.int32)
         self._fixed = np.zeros(len(verdicts), np.int32)
         for code, verdict in enumerate(verdicts):
-            if verdict.taken >= 0:
-                self._fixed[code] = self._now[verdict.taken]
-                self._fixed[code] += self.told.crowd(cluster, verdict.also)
+            if verdict.preselected >= 0:
+                self._fixed[code] = self._now[verdict.preselected]
+                self._fixed[code] += self.told.crowd(cluster, verdict.recipients)
             elif verdict.members:
                 self._which[code] = sets.setdefault(verdict.members, len(sets))
             else:
                 self._fixed[code] = OUTCOMES.index(verdict.outcome)
-        crowds = [self.told.crowd(cluster, verdict.also) for verdict in verdicts]
+        crowds = [self.told.crowd(cluster, verdict.recipients) for verdict in verdicts]
         self._crowds = np.array(crowds, np.int32) if any(crowds) else None
         self._bind = np.array(
             [Bindings.code(cluster.bind_default(cluster.key(raw))) for raw in self.classes], np.int8
@@ -296,8 +300,8 @@ class ClusterRun:
     def load(self, plain: Mapping[str, Any]) -> None:
         """Go to where `dump` was taken; only forwards."""
         while self.done < plain["done"]:
-            time, effects = self.steps[self.done]
-            self.cluster.apply(effects, time)
+            time, changes = self.steps[self.done]
+            self.cluster.apply(changes, time)
             self.done += 1
         self.cluster.rule.load(plain["rule"])
         self._fresh = True

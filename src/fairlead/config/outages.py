@@ -9,10 +9,10 @@ from typing import Any, Final, NamedTuple
 
 from msgspec import UNSET, UnsetType
 
-from fairlead.balance.change import FAILED, STATE, Change
-from fairlead.balance.cluster import addressee, resolve
+from fairlead.balance.change import FAILED, STATE, Change, ResolvedChange
+from fairlead.balance.changes import addressee, resolve
 from fairlead.balance.objects import Ref, converted, shown
-from fairlead.balance.state import AnyState, ResolvedChange
+from fairlead.balance.state import AnyState
 from fairlead.balance.times import TIMES, micros
 from fairlead.config.scenario_file import SCENARIO, Down, Source
 from fairlead.errors import ConfigError
@@ -88,7 +88,7 @@ def _outage(states: Mapping[str, AnyState], down: Down, where: str) -> Outage:
         )
     if down.failed and not way.fails:
         raise ConfigError(
-            f"{where}.failed: found true, which would be ignored: the policy {state.name} "
+            f"{where}.failed: found true, which would be ignored: the policy {state.policy.name} "
             f"notices no failure of {ref}; allowed: without it"
         )
     start = _time(down.from_, f"{where}.from")
@@ -133,8 +133,8 @@ def _effects(
 ) -> Iterator[tuple[Change, str, ResolvedChange]]:
     """What each change of an object means, by time."""
     for change in sorted(changes, key=lambda change: change.micros):
-        for _, name, effects in resolve(states, [change]):
-            yield from ((change, name, effect) for effect in effects)
+        for _, name, resolved in resolve(states, [change]):
+            yield from ((change, name, each) for each in resolved)
 
 
 def _changes(
@@ -146,9 +146,9 @@ def _changes(
     target, way = outage.target, outage.way
     before: object = getattr(states[outage.cluster].objects[outage.ref], way.attribute)
     since = "in its cluster file"
-    for change, cluster, effect in others:
-        value = _value(way, effect)
-        if (cluster, effect.ref) != (outage.cluster, outage.ref) or value is UNSET:
+    for change, cluster, resolved in others:
+        value = _value(way, resolved)
+        if (cluster, resolved.ref) != (outage.cluster, outage.ref) or value is UNSET:
             continue
         if change.micros < outage.start:
             before, since = value, f"since {change.where}"
@@ -170,8 +170,8 @@ def _changes(
     return [out, back]
 
 
-def _value(way: Way, effect: ResolvedChange) -> object | UnsetType:
-    """What an effect makes of the attribute by which something is out; UNSET: it leaves it."""
-    if effect.attribute == STATE and effect.value == FAILED:
+def _value(way: Way, change: ResolvedChange) -> object | UnsetType:
+    """What a change makes of the attribute by which something is out; UNSET: it leaves it."""
+    if change.attribute == STATE and change.value == FAILED:
         return way.value if way.fails else UNSET
-    return effect.value if effect.attribute == way.attribute else UNSET
+    return change.value if change.attribute == way.attribute else UNSET

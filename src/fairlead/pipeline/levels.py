@@ -64,7 +64,7 @@ def _every(plan: Plan) -> Iterable[Level]:
 
 
 def _priorities(policy: AnyState) -> Iterable[tuple[str, int]]:
-    kind = policy.kinds.get(KIND)
+    kind = policy.policy.kinds.get(KIND)
     if kind is None or "priority" not in kind.__struct_fields__:
         return
     for name in policy.members:

@@ -11,7 +11,8 @@ from pyspark.sql import Column, DataFrame, Row
 from pyspark.sql import functions as F
 
 from fairlead.balance.message import SET_PRIORITY
-from fairlead.balance.state import AnyState, Raw
+from fairlead.balance.policy import Raw
+from fairlead.balance.state import AnyState
 from fairlead.compiled.bindings import NO_KEY
 from fairlead.compiled.classes import homes
 from fairlead.compiled.router import MessageClass, Plan, Router

@@ -187,7 +187,7 @@ def _explain(plan: Plan, journal: dict[str, Any], files: list[Path], row: int) -
     moment = Moment(Frame(run.cluster), None, 0, binding, number, word)
     same = pc.equal(copies["id"].cast(pa.string()), str(asked["id"]))
     got = [name for name in copies.filter(same)["destination"].to_pylist() if name is not None]
-    chosen = _chosen(moment, each.raw, got) if run.cluster.fans_out else asked["destination"]
+    chosen = _chosen(moment, each.raw, got) if run.cluster.policy.fans_out else asked["destination"]
     explanation = explain(moment, each.raw, chosen)
     _agree(explanation, chosen, asked["outcome"])
     return Why(

@@ -9,7 +9,7 @@ from typing import Final
 import numpy as np
 
 from fairlead.balance.objects import Ref
-from fairlead.balance.state import Raw
+from fairlead.balance.policy import Raw
 from fairlead.compiled.bindings import Bindings
 from fairlead.errors import FairleadError, MessageError
 from fairlead.replay import events
@@ -230,7 +230,7 @@ class EventRun(Run):
     def _described(self) -> Cells:
         """First of all, as what messages are sent now: no later change touches that."""
         as_sent = []
-        for raw in map(self.cluster.published, self._given):
+        for raw in map(self.cluster.failures.published, self._given):
             if raw not in self._code_of:
                 self._code_of[raw] = len(self.classes)
                 self.classes.append(raw)
@@ -241,11 +241,11 @@ class EventRun(Run):
     def after_step(self) -> None:
         """Take away what those held who have failed; end it, or route it anew."""
         cluster = self.cluster
-        fallen = [(s, ref) for s, ref in enumerate(self.workers) if ref in cluster.fallen]
+        fallen = [(s, ref) for s, ref in enumerate(self.workers) if ref in cluster.failed_now]
         for s, ref in fallen:
-            if cluster.keeps(ref):
+            if cluster.failures.retains_after_failure(ref):
                 self._break_off(self.memory.servers[s], ref)
-        gone = [(s, ref) for s, ref in fallen if not cluster.keeps(ref)]
+        gone = [(s, ref) for s, ref in fallen if not cluster.failures.retains_after_failure(ref)]
         held = [(s, ref, *job) for s, ref in gone for job in self._emptied(s)]
         again: set[tuple[int, int]] = set()
         for s, ref, j, raised in held:
@@ -265,7 +265,8 @@ class EventRun(Run):
         """How the attempt of a job ends that one held who has failed."""
         cells = self.memory.cells
         raw = self.classes[cells[j + CLASS]]
-        return WORDS.index(self.cluster.after_failure(ref, raw, shared=bool(cells[j + SHARED])))
+        shared = bool(cells[j + SHARED])
+        return WORDS.index(self.cluster.failures.after_failure(ref, raw, shared=shared))
 
     def _break_off(self, server: int, ref: Ref) -> None:
         """Who has failed and is remembered keeps what it held, or a part of it."""

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from fairlead.balance.change import FAILED, STATE
-from fairlead.balance.state import ResolvedChange
+from fairlead.balance.change import FAILED, STATE, ResolvedChange
 from fairlead.replay import flow
 from fairlead.replay.batch import Batch, Told, Traits
 from fairlead.replay.engine import flow_engine, plain
@@ -31,17 +30,17 @@ def can_flow(setting: Setting, traits: Traits) -> bool:
     overtaking = traits.priorities and order.discipline != "fifo"
     if traits.groups or traits.tenants or traits.rollbacks or overtaking:
         return False
-    if cluster.fans_out or cluster.binds or cluster.waits or cluster.rule.foreign:
+    if cluster.policy.fans_out or cluster.binds or cluster.policy.waits or cluster.rule.foreign:
         return False
-    if any(_disturbs(effect) for _, effects in steps for effect in effects):
+    if any(_disturbs(change) for _, changes in steps for change in changes):
         return False
-    workers = [cluster.objects[cluster.worker(i)] for i in range(len(cluster.members))]
+    workers = [cluster.objects[cluster.queue_owner(i)] for i in range(len(cluster.members))]
     return all(1 <= each.readers <= MOST_READERS for each in workers)
 
 
-def _disturbs(effect: ResolvedChange) -> bool:
-    return effect.attribute in ("readers", "speed") or (
-        (effect.attribute, effect.value) == (STATE, FAILED)
+def _disturbs(change: ResolvedChange) -> bool:
+    return change.attribute in ("readers", "speed") or (
+        (change.attribute, change.value) == (STATE, FAILED)
     )
 
 
@@ -52,7 +51,7 @@ class FlowRun(Run):
         """At the cluster's beginning."""
         cluster = setting.cluster
         super().__init__(setting, flow_engine(cluster.rule), plain(flow, cluster.rule))
-        self._timed = cluster.timed(each for _, effects in setting.steps for each in effects)
+        self._timed = cluster.timed(each for _, changes in setting.steps for each in changes)
         m = self.memory.cells
         for s in self.memory.servers:
             first = m[s + READER_ROW] + FREE_AT

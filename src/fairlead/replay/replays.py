@@ -37,7 +37,7 @@ class Replays:
             raws = [plan.classes[code].raw for code in own]
             parts = sorted({state.part(raw) for raw in raws})
             if len(parts) > 1:
-                state.beside(parts)
+                state.init_partitions(parts)
             self._run_of[mine] = place
             self._own_code[own] = np.arange(len(own))
             setting = Setting(state, steps, raws, plan.codes, cluster.tables.order)

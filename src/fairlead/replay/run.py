@@ -11,8 +11,9 @@ import numpy as np
 from numba.core.errors import NumbaError
 
 from fairlead.balance.objects import Order
+from fairlead.balance.policy import Raw
 from fairlead.balance.rules.own_rule import nonsense
-from fairlead.balance.state import AnyState, Raw
+from fairlead.balance.state import AnyState
 from fairlead.compiled.choices import flat
 from fairlead.compiled.kernels import as_arrays
 from fairlead.compiled.labels import Codes
@@ -37,7 +38,7 @@ from fairlead.replay.memory import (
 )
 from fairlead.replay.words import WORDS
 
-EXPECTED: Final = {"": NOBODY_S, "all": ALL_OF_THEM, "some": ONE_OF_THEM}
+ACK_MODES: Final = {"": NOBODY_S, "all": ALL_OF_THEM, "some": ONE_OF_THEM}
 MOST_CHOICES: Final = 1 << 34
 """So many choices between two steps must stay within 64 bits to be compiled."""
 
@@ -75,14 +76,14 @@ class Run(ABC):
         self.made = 0
         self._over: list[Told] = []
         every = range(len(cluster.members))
-        self.workers = list(dict.fromkeys(cluster.worker(i) for i in every))
-        self._worker_of = [self.workers.index(cluster.worker(i)) for i in every]
+        self.workers = list(dict.fromkeys(cluster.queue_owner(i) for i in every))
+        self._worker_of = [self.workers.index(cluster.queue_owner(i)) for i in every]
         self.memory = Memory(
             self._most_readers(),
             step=order.step,
             fifo=order.discipline == "fifo",
             default=order.default_priority,
-            patience=cluster.patience,
+            patience=cluster.failures.ack_timeout,
         )
         self.state: Any = None
         self.members: Cells = np.zeros(0, np.int64)
@@ -92,8 +93,8 @@ class Run(ABC):
     def _most_readers(self) -> list[int]:
         """By server: how many readers it has at most, at any time."""
         most = {ref: self.cluster.objects[ref].readers for ref in self.workers}
-        for _, effects in self.steps:
-            for ref, attribute, value in effects:
+        for _, changes in self.steps:
+            for ref, attribute, value in changes:
                 if attribute == "readers" and ref in most and isinstance(value, int):
                     most[ref] = max(most[ref], value)
         return [most[ref] for ref in self.workers]
@@ -163,12 +164,12 @@ class Run(ABC):
 
     def _step(self) -> None:
         """Make the next step."""
-        time, effects = self.steps[self.made]
+        time, changes = self.steps[self.made]
         self.prepare()
         self.reach(time)
         self.cluster.rule.adopt(self.state)
         self._fresh = True
-        self.cluster.apply(effects, time)
+        self.cluster.apply(changes, time)
         self.made += 1
         self.fit_out()
         self.prepare()
@@ -181,7 +182,7 @@ class Run(ABC):
         """Give each server the readers and the speed that it has now."""
         m = self.memory.cells
         for s, ref in zip(self.memory.servers, self.workers, strict=True):
-            m[s + READERS] = self.cluster.readers(ref)
+            m[s + READERS] = self.cluster.failures.readers(ref)
             m[s + SPEED] = self.cluster.objects[ref].speed_in_thousandths
 
     # the cluster as it is now
@@ -204,24 +205,23 @@ class Run(ABC):
         """Write whom each class may go to; returns the list of members that this speaks of."""
         cluster, memory = self.cluster, self.memory
         verdicts = [cluster.verdict(raw) for raw in self.classes]
-        anew = [cluster.redelivery(raw) for raw in self.classes]
+        anew = [cluster.failures.redelivery(raw) for raw in self.classes]
         every = {*verdicts, *anew}
-        pieces = {each.members for each in every if each.taken < 0}
-        pieces |= {each.also for each in every}
+        pieces = {each.members for each in every if each.preselected < 0}
+        pieces |= {each.recipients for each in every}
         starts, members = flat(list(pieces))
         piece = {own: (starts[k], starts[k + 1]) for k, own in enumerate(pieces)}
         row = {
             each: (
-                *(piece[each.members] if each.taken < 0 else (0, 0)),
-                each.taken,
+                *(piece[each.members] if each.preselected < 0 else (0, 0)),
+                each.preselected,
                 WORDS.index(each.outcome),
-                *piece[each.also],
+                *piece[each.recipients],
             )
             for each in every
         }
-        expects = [
-            EXPECTED[cluster.expects(raw)] if cluster.patience else 0 for raw in self.classes
-        ]
+        failures = cluster.failures
+        modes = [failures.ack_mode(raw) if failures.ack_timeout else "" for raw in self.classes]
         places = range(len(cluster.members))
         holds: Collection[int] = places
         if cluster.rebinds and self.classes:
@@ -237,8 +237,8 @@ class Run(ABC):
             for i in places
         ]
         for place, found in ((CLASSES, verdicts), (REDELIVERIES, anew)):
-            pairs = zip(found, expects, strict=True)
-            memory.write(place, [(*row[each], whose) for each, whose in pairs])
+            pairs = zip(found, modes, strict=True)
+            memory.write(place, [(*row[each], ACK_MODES[mode]) for each, mode in pairs])
         memory.write(MEMBERS, whom)
-        memory.cells[WAITS] = cluster.waits
+        memory.cells[WAITS] = cluster.policy.waits
         return members

@@ -10,7 +10,7 @@ from typing import Annotated, Any, Final, Literal, TypeAlias
 from msgspec import UNSET, Meta, UnsetType
 
 from fairlead.balance.objects import Name, Names, Object, Table, Worker
-from fairlead.balance.state import Tables
+from fairlead.balance.policy import Tables
 
 LOCAL: Final = "local"
 

@@ -7,7 +7,7 @@ from typing import Annotated, Final, Literal
 from msgspec import Meta
 
 from fairlead.balance.objects import Name, Object, Table, Worker
-from fairlead.balance.state import Tables
+from fairlead.balance.policy import Tables
 
 SUBSCRIBER: Final = "subscriber"
 MESSAGE_TYPE: Final = "message_type"

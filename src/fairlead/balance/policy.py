@@ -1,0 +1,75 @@
+"""A policy: what is fixed of it, the same for every cluster under it and at every moment.
+
+A policy is an ordered list of eliminations, then one choice rule. What changes with a cluster is
+its state (`state.py`); what becomes of messages when somebody fails (`failures.py`) and what is
+said of it in words (`describe.py`) each has a home of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from msgspec import UNSET, UnsetType
+
+from fairlead.balance.describe import Description
+from fairlead.balance.elimination import Elimination
+from fairlead.balance.failures import FailureModel
+from fairlead.balance.objects import Name, Object, Order, Table
+
+if TYPE_CHECKING:
+    from fairlead.balance.state import AnyState
+
+Raw = tuple[str, ...]
+"""The routing attributes that a policy reads, as text, in the order of `Policy.reads`."""
+
+
+class Tables(Table, frozen=True, kw_only=True):
+    """What every cluster file has."""
+
+    policy: str | dict[str, Any]
+    """A name, or a table that composes one."""
+    name: Name | UnsetType = UNSET
+    order: Order = Order()
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Policy:
+    """One policy. Immutable; `start` makes the state of a cluster under it."""
+
+    name: str
+    about: str
+    """One line for `fairlead policies`."""
+    choose_when: str = ""
+    choose_when_not: str = ""
+    tables: type[Tables]
+    """What a cluster file of this policy holds."""
+    kinds: Mapping[str, type[Object]]
+    """Kind of object (as in `kind:name@owner`) → its table."""
+    also_called: Mapping[str, str] = field(default_factory=dict)
+    """Other words for a kind, as the file's tables have them."""
+    can_fail: tuple[str, ...] = ()
+    """The kinds of object that can fail; none named: all."""
+    reads: tuple[str, ...] = ()
+    """Routing attributes that decide who is a candidate."""
+    streams: tuple[str, ...] = ()
+    """Attributes that, with the cluster, name the stream in which `sequence` counts."""
+    partition_by: tuple[str, ...] = ()
+    """Attributes of `reads` for each value of which the rule has a state of its own."""
+    eliminations: tuple[Elimination[Any, Any], ...] = ()
+    """The steps in order, where they are always the same."""
+    counts: bool = True
+    """Whether there are counts that a reset could set to 0."""
+    fans_out: bool = False
+    """Whether a message can go to several destinations."""
+    waits: bool = False
+    """Replay: whether a message for which nobody is left waits until somebody is."""
+    state: type[AnyState]
+    """What a cluster under it is made into."""
+    failures: type[FailureModel[Any]] = FailureModel
+    description: type[Description[Any]] = Description
+
+    def start(self, tables: Tables) -> AnyState:
+        """The state of a cluster at its beginning: nothing changed, nobody served."""
+        return self.state(self, tables)
