@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from tests.engines import compiled, live
 
 from fairlead import Balancer, Change, Cluster
-from fairlead.balance.course import Scheduled
+from fairlead.balance.history import PrecomputedRun
 from fairlead.balance.rules import least_served, ready_ring
 from fairlead.balance.rules.least_served import NO_TICK, RECENT, TICK, UNIT, LeastServed
 from fairlead.balance.rules.ready_ring import ReadyRing
@@ -133,11 +133,11 @@ def test_a_stretch_is_a_circle_only_where_it_repeats() -> None:
         rule.state.setting[TICK] = 20
         rule.state.count[:] = random.choices([0, 0, 1, 2, 3], k=20)
         members = tuple(range(20))
-        course, found = Scheduled(rule, members), list[int]()
+        run, found = PrecomputedRun(rule, members), list[int]()
         for _ in range(4):
-            found += course.choices
-            course = course.after()
-        circles += course.end is None
+            found += run.choices
+            run = run.after()
+        circles += run.end is None
         assert found == one_by_one(rule, list(members), len(found))
     assert 0 < circles < 20
 

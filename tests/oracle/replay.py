@@ -213,8 +213,8 @@ class Replay:
         if step:
             self.balancer.apply(step)
         self.balancer.at(Fraction(now, 1_000_000))
-        (desk,) = self.balancer._desks.values()
-        self.state = desk.cluster
+        (runtime,) = self.balancer._runtimes.values()
+        self.state = runtime.cluster
         for ref, server in self.servers.items():
             server.readers, server.speed = self.equipment(ref)
         for ref in [ref for ref in failing if failing[ref] == "warm"]:
@@ -329,8 +329,8 @@ class Replay:
         """What was acknowledged is pending again; the live balancer has no word for that."""
         if job.timed_out:
             return
-        (desk,) = self.balancer._desks.values()
-        part = desk.parts[self.state.part(self.state.raw(job.message["given"]))]
+        (runtime,) = self.balancer._runtimes.values()
+        part = runtime.partitions[self.state.partition(self.state.raw(job.message["given"]))]
         part._settle()
         rule, member = part.cluster.rule, self.member(job)
         state = rule.state
@@ -398,8 +398,8 @@ class Replay:
             success = self.cluster.tables.options.zero_receivers == "success"
             self.tell(job, "acknowledged" if success else "nack")
             return True
-        (desk,) = self.balancer._desks.values()
-        desk.sequences[self.state.stream(self.state.raw(job.message["given"]))] = job.sequence
+        (runtime,) = self.balancer._runtimes.values()
+        runtime.sequences[self.state.stream(self.state.raw(job.message["given"]))] = job.sequence
         decision = self.balancer.choose(job.message["given"])
         if decision.destination is None:
             if self.state.policy.waits:

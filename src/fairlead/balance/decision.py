@@ -7,8 +7,14 @@ from typing import NamedTuple
 
 import msgspec
 
-from fairlead.balance.course import Binding, Direct, Frame, Moment, Scheduled
 from fairlead.balance.explanation import Explanation, explain, not_asked
+from fairlead.balance.history import (
+    Binding,
+    ClusterVersion,
+    DecisionPoint,
+    LoggedRun,
+    PrecomputedRun,
+)
 from fairlead.balance.journal import JournalRow
 from fairlead.balance.policy import Raw
 from fairlead.balance.rules.keyed import number_of
@@ -28,8 +34,8 @@ class Context(msgspec.Struct, frozen=True, gc=False):
     outcome: str
     cluster: str
     raw: Raw = ()
-    frame: Frame | None = None
-    start: Scheduled | Direct | None = None
+    frame: ClusterVersion | None = None
+    start: PrecomputedRun | LoggedRun | None = None
     offset: int = 0
     """A decision's place less its sequence."""
     binding: Binding | None = None
@@ -73,12 +79,12 @@ class Decision(msgspec.Struct, frozen=True, gc=False):
         return self.context.raw
 
     @property
-    def frame(self) -> Frame | None:
+    def frame(self) -> ClusterVersion | None:
         """The cluster as it was, for `explain`; None where no cluster was asked."""
         return self.context.frame
 
     @property
-    def start(self) -> Scheduled | Direct | None:
+    def start(self) -> PrecomputedRun | LoggedRun | None:
         """Its stretch of choices, for `explain`; None where the rule was not asked."""
         return self.context.start
 
@@ -113,12 +119,12 @@ class Decision(msgspec.Struct, frozen=True, gc=False):
         return copies(self.frame.cluster, self.also, own)
 
     @property
-    def moment(self) -> Moment | None:
+    def moment(self) -> DecisionPoint | None:
         """The state of the cluster just before this choice; None where no cluster was asked."""
         if self.frame is None:
             return None
         key = number_of(self.key, self.sequence or 0)
-        return Moment(self.frame, self.start, self.place, self.binding, key, self.key)
+        return DecisionPoint(self.frame, self.start, self.place, self.binding, key, self.key)
 
     @property
     def stream(self) -> str:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from fairlead.balance.course import Binding, Moment
 from fairlead.balance.elimination import Drop, Step, Verdict
+from fairlead.balance.history import Binding, DecisionPoint
 from fairlead.balance.message import CONTROL, ON_GROUP
 from fairlead.balance.objects import on_one_line
 from fairlead.balance.policy import Raw
@@ -53,7 +53,7 @@ def not_asked(cluster: str, outcome: str) -> Explanation:
     return Explanation([], [], line, outcome, None, "")
 
 
-def explain(moment: Moment, raw: Raw, destination: str | None) -> Explanation:
+def explain(moment: DecisionPoint, raw: Raw, destination: str | None) -> Explanation:
     """Why, at this moment, a message of this class went to this destination."""
     verdict, steps = moment.eliminate(raw)
     binding = moment.binding
@@ -68,7 +68,7 @@ def explain(moment: Moment, raw: Raw, destination: str | None) -> Explanation:
     return found._replace(also=tuple(sorted(map(str, every), key=str.encode)))
 
 
-def _followed(moment: Moment, binding: Binding, verdict: Verdict, name: str) -> Explanation:
+def _followed(moment: DecisionPoint, binding: Binding, verdict: Verdict, name: str) -> Explanation:
     """Where an earlier message went."""
     word = _word(binding)
     staying = moment.frame.cluster.rebinds and moment.members.index(name) not in verdict.members
@@ -84,7 +84,7 @@ def _followed(moment: Moment, binding: Binding, verdict: Verdict, name: str) -> 
     )
 
 
-def _begun(moment: Moment, binding: Binding) -> str:
+def _begun(moment: DecisionPoint, binding: Binding) -> str:
     """What becomes of a group whose message was chosen for."""
     word = _word(binding)
     if binding.before >= 0:
@@ -99,7 +99,7 @@ def _word(binding: Binding) -> str:
     return f"producer {name}" if name else "the one that opened, whose name is not given"
 
 
-def _chosen(moment: Moment, raw: Raw, verdict: Verdict, steps: list[Step]) -> Explanation:
+def _chosen(moment: DecisionPoint, raw: Raw, verdict: Verdict, steps: list[Step]) -> Explanation:
     cluster, names = moment.frame.cluster, moment.members
     steps = [step for step in steps if step.dropped or step.name == "candidates"]
     last = steps[-1].name if len(steps) > 1 else verdict.outcome

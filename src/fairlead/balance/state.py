@@ -211,7 +211,7 @@ class ClusterState(ABC, Generic[T, K, C]):
         """What names the message's stream, apart from the cluster."""
         return tuple(raw[self.policy.reads.index(name)] for name in self.policy.streams)
 
-    def part(self, raw: Raw) -> Raw:
+    def partition(self, raw: Raw) -> Raw:
         """Messages with the same value of this share the rule's state."""
         return tuple(raw[self.policy.reads.index(name)] for name in self.policy.partition_by)
 
@@ -235,8 +235,8 @@ class ClusterState(ABC, Generic[T, K, C]):
         """The object whose readers work on what this member gets, at its speed."""
         return self.object_of(member)
 
-    def init_partitions(self, parts: Sequence[Raw]) -> None:
-        """Replay: keep a state of the rule for each of these parts. Only at the beginning."""
+    def init_partitions(self, partitions: Sequence[Raw]) -> None:
+        """Replay: keep a state of the rule for each of these. Only at the beginning."""
 
     def home(self, raw: Raw) -> Raw | None:
         """Inside what such messages are bound to each other; None: to nothing, whatever they say.

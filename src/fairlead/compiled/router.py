@@ -126,7 +126,7 @@ class Plan:
                 for each in self.classes:
                     if each.cluster in states and not each.control:
                         state = states[each.cluster]
-                        found.add_crowd(state, state.verdict(each.raw).recipients)
+                        found.add_copies(state, state.verdict(each.raw).recipients)
         return found
 
     @property
@@ -177,13 +177,13 @@ class Plan:
         )
 
 
-def _parts(plan: Plan, cluster: str) -> list[list[int]]:
+def _partitions(plan: Plan, cluster: str) -> list[list[int]]:
     """The codes of a cluster's classes, those together that share a state of its rule."""
     state = plan.states[cluster]
     found: dict[Raw, list[int]] = {} if state.policy.partition_by else {(): []}
     for code, each in enumerate(plan.classes):
         if each.cluster == cluster and not each.control:
-            found.setdefault(state.part(each.raw), []).append(code)
+            found.setdefault(state.partition(each.raw), []).append(code)
     return list(found.values())
 
 
@@ -208,7 +208,7 @@ class Router:
             np.int32,
         )
         for cluster in plan.clusters:
-            for own in _parts(plan, cluster.name):
+            for own in _partitions(plan, cluster.name):
                 self._run_of[own] = len(self.runs)
                 self._own_code[own] = np.arange(len(own))
                 raws = [classes[code].raw for code in own]

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairlead.balance.change import ResolvedChange
-from fairlead.balance.course import Binding
+from fairlead.balance.history import Binding
 from fairlead.balance.message import NO_DESTINATION, OUTCOMES, ROUTED
 from fairlead.balance.policy import Raw
 from fairlead.balance.state import AnyState
@@ -156,13 +156,13 @@ class ClusterRun:
         for code, verdict in enumerate(verdicts):
             if verdict.preselected >= 0:
                 self._fixed[code] = self._now[verdict.preselected]
-                self._fixed[code] += self.told.crowd(cluster, verdict.recipients)
+                self._fixed[code] += self.told.copies_code(cluster, verdict.recipients)
             elif verdict.members:
                 self._which[code] = sets.setdefault(verdict.members, len(sets))
             else:
                 self._fixed[code] = OUTCOMES.index(verdict.outcome)
-        crowds = [self.told.crowd(cluster, verdict.recipients) for verdict in verdicts]
-        self._crowds = np.array(crowds, np.int32) if any(crowds) else None
+        copies = [self.told.copies_code(cluster, verdict.recipients) for verdict in verdicts]
+        self._copies = np.array(copies, np.int32) if any(copies) else None
         self._bind = np.array(
             [Bindings.code(cluster.bind_default(cluster.key(raw))) for raw in self.classes], np.int8
         )
@@ -251,7 +251,7 @@ class ClusterRun:
         asks = which >= 0
         if asks.all():
             chosen = self._choose(which, times, services, keys)
-            return self._with_crowd(codes, self._labelled(chosen))
+            return self._with_copies(codes, self._labelled(chosen))
         out = self._fixed[codes]
         if asks.any():
             chosen = self._choose(
@@ -260,14 +260,14 @@ class ClusterRun:
                 None if services is None else services[asks],
                 None if keys is None else keys[asks],
             )
-            out[asks] = self._with_crowd(codes[asks], self._labelled(chosen))
+            out[asks] = self._with_copies(codes[asks], self._labelled(chosen))
         return out
 
-    def _with_crowd(self, codes: Int32s, label: Int32s) -> Int32s:
+    def _with_copies(self, codes: Int32s, label: Int32s) -> Int32s:
         """Who gets the messages as well."""
-        if self._crowds is None:
+        if self._copies is None:
             return label
-        found: Int32s = label + self._crowds[codes]
+        found: Int32s = label + self._copies[codes]
         return found
 
     def _labelled(self, chosen: Int64s) -> Int32s:

@@ -165,7 +165,7 @@ def spelled(routed: DataFrame, plan: Plan, columns: Sequence[str]) -> DataFrame:
     number = F.when(sequence >= 0, sequence).alias("sequence")
     if not plan.fans_out:
         return routed.select(*own, destination, address, outcome, number)
-    crowds = [[copy._asdict() for copy in crowd] for crowd in codes.crowds]
+    crowds = [[copy._asdict() for copy in crowd] for crowd in codes.copies]
     crowd = looked_up(crowds, F.floor(told / codes.size), COPIES)
     chosen = F.struct(destination, address)
     every = (

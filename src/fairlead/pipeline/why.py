@@ -20,8 +20,8 @@ import pyarrow.json
 import pyarrow.parquet as pq
 
 from fairlead.balance.change import Change
-from fairlead.balance.course import Binding, Frame, Moment
 from fairlead.balance.explanation import Explanation, explain, not_asked
+from fairlead.balance.history import Binding, ClusterVersion, DecisionPoint
 from fairlead.balance.message import CONTROL, ROUTED, text
 from fairlead.balance.objects import spelled
 from fairlead.balance.rules.keyed import PLACES
@@ -184,7 +184,7 @@ def _explain(plan: Plan, journal: dict[str, Any], files: list[Path], row: int) -
         binding = run.binding(keys.at(slice(last, last + 1)), each.raw, by)
     number = _key(rows, plan, codes, sequence)
     word = text(asked, run.cluster.keyed_by) if run.cluster.keyed_by else ""
-    moment = Moment(Frame(run.cluster), None, 0, binding, number, word)
+    moment = DecisionPoint(ClusterVersion(run.cluster), None, 0, binding, number, word)
     same = pc.equal(copies["id"].cast(pa.string()), str(asked["id"]))
     got = [name for name in copies.filter(same)["destination"].to_pylist() if name is not None]
     chosen = _chosen(moment, each.raw, got) if run.cluster.policy.fans_out else asked["destination"]
@@ -210,7 +210,7 @@ def _first_copies(rows: pa.Table) -> pa.Table:
     return rows.filter(pa.concat_arrays([pa.array([True]), another]))
 
 
-def _chosen(moment: Moment, raw: tuple[str, ...], got: list[str]) -> str | None:
+def _chosen(moment: DecisionPoint, raw: tuple[str, ...], got: list[str]) -> str | None:
     """Whom the rule chose of those who got the message."""
     ranks = explain(moment, raw, None).ranks
     return next((name for name, _ in ranks if name in got), None)

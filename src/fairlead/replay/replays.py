@@ -35,9 +35,9 @@ class Replays:
             mine = [code for code, each in enumerate(plan.classes) if self._is_of(each, place)]
             own = [code for code in mine if not plan.classes[code].control]
             raws = [plan.classes[code].raw for code in own]
-            parts = sorted({state.part(raw) for raw in raws})
-            if len(parts) > 1:
-                state.init_partitions(parts)
+            partitions = sorted({state.partition(raw) for raw in raws})
+            if len(partitions) > 1:
+                state.init_partitions(partitions)
             self._run_of[mine] = place
             self._own_code[own] = np.arange(len(own))
             setting = Setting(state, steps, raws, plan.codes, cluster.tables.order)

@@ -83,7 +83,7 @@ class Run(ABC):
             step=order.step,
             fifo=order.discipline == "fifo",
             default=order.default_priority,
-            patience=cluster.failures.ack_timeout,
+            ack_timeout=cluster.failures.ack_timeout,
         )
         self.state: Any = None
         self.members: Cells = np.zeros(0, np.int64)

@@ -92,16 +92,18 @@ class SmartSocketsState(ClusterState[SmartSocketsTables, Publication, Receiver])
         for each in tables.subscriber:
             yield Ref(SUBSCRIBER, each.name, each.subject), each
 
-    def init_partitions(self, parts: Sequence[Raw]) -> None:
+    def init_partitions(self, partitions: Sequence[Raw]) -> None:
         """Each of these servers has lists of its own, of the same subscribers."""
-        self.servers = {part: k for k, part in enumerate(parts)}
-        self.size = len(parts) * len(self.refs)
+        self.servers = {part: k for k, part in enumerate(partitions)}
+        self.size = len(partitions) * len(self.refs)
         """How many members there are in each way: subscriber i of server k is k * n + i."""
         ways = lists.KINDS * lists.HOWS
-        self.members = tuple(ref.name for ref in self.refs) * (len(parts) * ways)
+        self.members = tuple(ref.name for ref in self.refs) * (len(partitions) * ways)
         numbers = {subject: g for g, subject in enumerate(self.subjects)}
         own = [numbers[ref.owner] for ref in self.refs]
-        self.rule = SubscriberLists([k * len(numbers) + g for k in range(len(parts)) for g in own])
+        self.rule = SubscriberLists(
+            [k * len(numbers) + g for k in range(len(partitions)) for g in own]
+        )
         for ref, each in self.objects.items():
             if ref.kind == SUBSCRIBER and listed(each):
                 self._everywhere(lists.join, ref)
@@ -128,7 +130,7 @@ class SmartSocketsState(ClusterState[SmartSocketsTables, Publication, Receiver])
         given = self.objects.get(Ref(MESSAGE_TYPE, type_))
         if not mode:
             mode = given.mode if given is not None and given.present else TO_ALL
-        server = self.servers.get(self.part(raw), 0)
+        server = self.servers.get(self.partition(raw), 0)
         return Publication(subject, mode, delivery in GUARANTEED, server)
 
     # candidates

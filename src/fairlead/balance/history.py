@@ -1,4 +1,4 @@
-"""The course of a cluster's choices between two changes, and any moment of it.
+"""The choices of a cluster between two changes, and how any past moment is brought back.
 
 Where all messages choose among the same members and the rule can skip steps, the choices are made
 ahead, a stretch at a time, and a stretch that is a whole number of periods is simply used again:
@@ -24,7 +24,7 @@ LONGEST_PERIOD: Final = 4_096
 LOG: Final = 1_024
 
 
-class Frame:
+class ClusterVersion:
     """The cluster's objects at one version, shared by all moments of that version."""
 
     __slots__ = ("cluster", "members", "version")
@@ -47,11 +47,11 @@ class Binding(NamedTuple):
     """The member to which earlier ones went, where that one has dropped out."""
 
 
-class Moment(msgspec.Struct, frozen=True, gc=False):
+class DecisionPoint(msgspec.Struct, frozen=True, gc=False):
     """The state of a cluster just before one choice."""
 
-    frame: Frame
-    start: Scheduled | Direct | None
+    frame: ClusterVersion
+    start: PrecomputedRun | LoggedRun | None
     """The stretch that the choice belongs to; None where the rule was not asked."""
     place: int
     """How many events of the stretch came before."""
@@ -82,7 +82,7 @@ class Moment(msgspec.Struct, frozen=True, gc=False):
         return self.start.rule_at(self.place)
 
 
-class Direct:
+class LoggedRun:
     """A stretch in which the rule is asked for each choice; events are kept to go back."""
 
     __slots__ = ("base", "log", "rule")
@@ -116,7 +116,7 @@ class Direct:
         return rule
 
 
-class Scheduled:
+class PrecomputedRun:
     """A stretch of choices among the same members, made ahead."""
 
     __slots__ = ("base", "choices", "end", "members", "place", "turns")
@@ -145,10 +145,10 @@ class Scheduled:
         trial = self.base.copy()
         return trial.upcoming(self.members, period) == trial.upcoming(self.members, period)
 
-    def after(self) -> Scheduled:
+    def after(self) -> PrecomputedRun:
         """The stretch that follows; this very one, another turn, if it is a circle."""
         if self.end is not None:
-            return Scheduled(self.end, self.members, again=True)
+            return PrecomputedRun(self.end, self.members, again=True)
         self.turns += 1
         self.place = 0
         return self

@@ -1,4 +1,4 @@
-"""One cluster inside the live balancer: its parts, its streams' counters, its bindings."""
+"""One cluster inside the live balancer: its partitions, its streams' counters, its bindings."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from itertools import count, repeat
 from typing import Any
 
 from fairlead.balance.change import ResolvedChange
-from fairlead.balance.course import LOG, Binding, Direct, Frame, Scheduled
 from fairlead.balance.decision import Context, Decision
 from fairlead.balance.elimination import Verdict
+from fairlead.balance.history import LOG, Binding, ClusterVersion, LoggedRun, PrecomputedRun
 from fairlead.balance.message import (
     NO_DESTINATION,
     ROUTED,
@@ -23,11 +23,11 @@ from fairlead.balance.state import AnyState
 from fairlead.errors import MessageError
 
 
-class Part:
+class Partition:
     """The messages of a cluster that share one state of the rule, and where that stands."""
 
     def __init__(self, cluster: AnyState) -> None:
-        """From the policy as it is; from here on it is this part's own."""
+        """From the cluster as it is; from here on it is this partition's own."""
         self.cluster = cluster
         self._begin()
 
@@ -38,17 +38,17 @@ class Part:
         self.names = list(cluster.members)
         self.addresses = [cluster.address(i) for i in every]
         self.outcomes = [cluster.outcome_of(i) for i in every] if cluster.policy.fans_out else None
-        self.frame = Frame(cluster)
-        self.course: Scheduled | Direct | None = None
+        self.frame = ClusterVersion(cluster)
+        self.run: PrecomputedRun | LoggedRun | None = None
 
     def _settle(self) -> None:
-        if isinstance(self.course, Scheduled):
-            self.cluster.rule = self.course.rule_now()
-        self.course = None
+        if isinstance(self.run, PrecomputedRun):
+            self.cluster.rule = self.run.rule_now()
+        self.run = None
 
     def choose(
         self, verdict: Verdict, key: str, sequence: int
-    ) -> tuple[Scheduled | Direct | None, int, int]:
+    ) -> tuple[PrecomputedRun | LoggedRun | None, int, int]:
         """The stretch, the place in it and the member chosen (-1: nobody)."""
         members = verdict.members
         if not members:
@@ -62,30 +62,30 @@ class Part:
             at = scheduled.turns * len(scheduled.choices) + scheduled.place
             scheduled.place += 1
             return scheduled, at, scheduled.choices[scheduled.place - 1]
-        direct = self._direct()
-        return direct, len(direct.log), direct.choose(members)
+        logged = self._logged()
+        return logged, len(logged.log), logged.choose(members)
 
-    def scheduled(self, members: tuple[int, ...]) -> Scheduled | None:
+    def scheduled(self, members: tuple[int, ...]) -> PrecomputedRun | None:
         """The stretch among just these members, with a choice left; None where they differ."""
-        course = self.course
-        if course is None and (rule := self.cluster.rule.scheduled(members)) is not None:
-            course = self.course = Scheduled(rule, members)
-        if not isinstance(course, Scheduled) or course.members != members:
+        run = self.run
+        if run is None and (rule := self.cluster.rule.scheduled(members)) is not None:
+            run = self.run = PrecomputedRun(rule, members)
+        if not isinstance(run, PrecomputedRun) or run.members != members:
             return None
-        if course.place == len(course.choices):
-            course = self.course = course.after()
-        return course
+        if run.place == len(run.choices):
+            run = self.run = run.after()
+        return run
 
-    def _direct(self) -> Direct:
+    def _logged(self) -> LoggedRun:
         """A stretch in which the rule is asked each time."""
-        if not isinstance(self.course, Direct) or len(self.course.log) >= LOG:
+        if not isinstance(self.run, LoggedRun) or len(self.run.log) >= LOG:
             self._settle()
-            self.course = Direct(self.cluster.rule)
-        return self.course
+            self.run = LoggedRun(self.cluster.rule)
+        return self.run
 
     def completed(self, member: int) -> None:
         """A member has finished a message."""
-        self._direct().completed(member)
+        self._logged().completed(member)
 
     def apply(self, changes: Sequence[ResolvedChange], time: int) -> None:
         """Make the changes of one step, and what is due by then."""
@@ -94,7 +94,7 @@ class Part:
         self._begin()
 
     def dump(self) -> dict[str, Any]:
-        """The policy's state as plain data."""
+        """The state as plain data."""
         self._settle()
         return self.cluster.dump()
 
@@ -104,25 +104,27 @@ class Part:
         self._begin()
 
 
-class Desk:
-    """One cluster inside a balancer: its parts, its streams' counters, its bindings."""
+class ClusterRuntime:
+    """One cluster inside a balancer: its partitions, its streams' counters, its bindings."""
 
     def __init__(self, name: str, cluster: AnyState) -> None:
         """At the cluster's beginning."""
         self.name = name
         self.cluster = cluster
-        """As it is now; where parts have a state each, nobody is served in this one."""
-        self.parts: dict[Raw, Part] = {} if cluster.policy.partition_by else {(): Part(cluster)}
+        """As it is now; where partitions have a state each, nobody is served in this one."""
+        self.partitions: dict[Raw, Partition] = (
+            {} if cluster.policy.partition_by else {(): Partition(cluster)}
+        )
         self.sequences: dict[Raw, int] = {}
         self.bindings: dict[Raw, int] = {}
         self.failed: dict[Ref, int] = {}
         """Who has failed → the version since which it holds nothing of what came before."""
 
-    def _part(self, raw: Raw) -> Part:
-        key = self.cluster.part(raw) if self.cluster.policy.partition_by else ()
-        found = self.parts.get(key)
+    def _partition(self, raw: Raw) -> Partition:
+        key = self.cluster.partition(raw) if self.cluster.policy.partition_by else ()
+        found = self.partitions.get(key)
         if found is None:
-            found = self.parts[key] = Part(self.cluster.frozen())
+            found = self.partitions[key] = Partition(self.cluster.frozen())
         return found
 
     def choose(self, message: Message) -> Decision:
@@ -131,7 +133,7 @@ class Desk:
         raw = cluster.raw(message) if cluster.policy.reads else ()
         stream = cluster.stream(raw) if cluster.policy.streams else ()
         verdict = cluster.verdict(raw)
-        part = self._part(raw)
+        partition = self._partition(raw)
         key: Raw | None = None
         binding: Binding | None = None
         if cluster.binds:
@@ -139,43 +141,45 @@ class Desk:
             before = self.bindings.get(key, -1) if key else -1
             if before >= 0 and not (cluster.rebinds and before not in cluster.holding(raw)):
                 follows = Binding(key or (), follows=True)
-                return self._decision(part, verdict, before, ROUTED, stream, raw, binding=follows)
+                return self._decision(
+                    partition, verdict, before, ROUTED, stream, raw, binding=follows
+                )
             binding = Binding(key, follows=False, before=before) if key else None
         word = text(message, cluster.keyed_by) if cluster.keyed_by else ""
-        start, place, member = part.choose(verdict, word, self.sequences.get(stream, 0))
+        start, place, member = partition.choose(verdict, word, self.sequences.get(stream, 0))
         if key and member >= 0:
             self.bindings[key] = member
         outcome = verdict.outcome if member >= 0 or verdict.outcome != ROUTED else NO_DESTINATION
         return self._decision(
-            part, verdict, member, outcome, stream, raw, start, place, binding, word
+            partition, verdict, member, outcome, stream, raw, start, place, binding, word
         )
 
     def _decision(
         self,
-        part: Part,
+        partition: Partition,
         verdict: Verdict,
         member: int,
         outcome: str,
         stream: Raw,
         raw: Raw,
-        start: Scheduled | Direct | None = None,
+        start: PrecomputedRun | LoggedRun | None = None,
         place: int = 0,
         binding: Binding | None = None,
         key: str = "",
     ) -> Decision:
         sequence = self.sequences.get(stream, 0)
         self.sequences[stream] = sequence + 1
-        name = part.names[member] if member >= 0 else None
-        address = part.addresses[member] if member >= 0 else None
-        if part.outcomes is not None and name is not None:
-            outcome = part.outcomes[member]
+        name = partition.names[member] if member >= 0 else None
+        address = partition.addresses[member] if member >= 0 else None
+        if partition.outcomes is not None and name is not None:
+            outcome = partition.outcomes[member]
             if outcome != ROUTED:
                 name = address = None
         context = Context(
             outcome,
             self.name,
             raw,
-            part.frame,
+            partition.frame,
             start,
             place - sequence,
             binding,
@@ -193,31 +197,31 @@ class Desk:
         if cluster.policy.reads:
             return []
         verdict = cluster.verdict(())
-        part = self.parts[()]
-        course = part.scheduled(verdict.members) if verdict.members else None
-        if course is None:
+        partition = self.partitions[()]
+        run = partition.scheduled(verdict.members) if verdict.members else None
+        if run is None:
             return []
-        chosen = course.choices[course.place : course.place + most]
-        first = course.turns * len(course.choices) + course.place
+        chosen = run.choices[run.place : run.place + most]
+        first = run.turns * len(run.choices) + run.place
         sequence = self.sequences.get((), 0)
-        course.place += len(chosen)
+        run.place += len(chosen)
         self.sequences[()] = sequence + len(chosen)
         context = Context(
-            ROUTED, self.name, (), part.frame, course, first - sequence, also=verdict.recipients
+            ROUTED, self.name, (), partition.frame, run, first - sequence, also=verdict.recipients
         )
         return map(
             Decision,
-            map(part.names.__getitem__, chosen),
-            map(part.addresses.__getitem__, chosen),
+            map(partition.names.__getitem__, chosen),
+            map(partition.addresses.__getitem__, chosen),
             count(sequence),
             repeat(context),
         )
 
     def take_back(self, unused: int) -> None:
         """So many of the decisions that were made ahead last have not been used."""
-        course = self.parts[()].course if unused else None
-        if isinstance(course, Scheduled):
-            course.place -= unused
+        run = self.partitions[()].run if unused else None
+        if isinstance(run, PrecomputedRun):
+            run.place -= unused
             self.sequences[()] -= unused
 
     def completed(self, decision: Decision, destination: str) -> None:
@@ -233,14 +237,14 @@ class Desk:
         version = decision.frame.version if decision.frame else 0
         if version < self.failed.get(cluster.object_of(member), 0):
             return  # it failed since then, and lost the message
-        self._part(decision.raw).completed(member)
+        self._partition(decision.raw).completed(member)
 
     def apply(self, changes: Sequence[ResolvedChange], time: int) -> None:
         """Make the changes of one step, and what is due by then."""
         if self.cluster.policy.partition_by:
             self.cluster.apply(changes, time)
-        for part in self.parts.values():
-            part.apply(changes, time)
+        for partition in self.partitions.values():
+            partition.apply(changes, time)
         for ref in self.cluster.failed_now:
             if not self.cluster.failures.retains_after_failure(ref):
                 self.failed[ref] = self.cluster.version
@@ -248,7 +252,7 @@ class Desk:
     def dump(self) -> dict[str, Any]:
         """Everything that later choices depend on, as plain data."""
         return {
-            "parts": [[list(key), part.dump()] for key, part in self.parts.items()],
+            "parts": [[list(key), partition.dump()] for key, partition in self.partitions.items()],
             "untouched": self.cluster.dump() if self.cluster.policy.partition_by else None,
             "sequences": [[list(stream), n] for stream, n in self.sequences.items()],
             "bindings": [[list(key), member] for key, member in self.bindings.items()],
@@ -259,10 +263,10 @@ class Desk:
         """Take over what `dump` gave."""
         if self.cluster.policy.partition_by:
             self.cluster.load(plain["untouched"])
-        for key, part in plain["parts"]:
+        for key, partition in plain["parts"]:
             if self.cluster.policy.partition_by:
-                self.parts[tuple(key)] = Part(self.cluster.frozen())
-            self.parts[tuple(key)].load(part)
+                self.partitions[tuple(key)] = Partition(self.cluster.frozen())
+            self.partitions[tuple(key)].load(partition)
         self.sequences = {tuple(stream): n for stream, n in plain["sequences"]}
         self.bindings = {tuple(key): member for key, member in plain["bindings"]}
         self.failed = {Ref(*ref): version for ref, version in plain["failed"]}
