@@ -13,8 +13,14 @@ from tests.engines import compiled, live
 from fairlead import Balancer, Change, Cluster
 from fairlead.balance.history import PrecomputedRun
 from fairlead.balance.rules import least_served, ready_ring
+from fairlead.balance.rules.fewest_pending import FewestPending
+from fairlead.balance.rules.first_by_name import Everyone, FirstByName
 from fairlead.balance.rules.least_served import NO_TICK, RECENT, TICK, UNIT, LeastServed
+from fairlead.balance.rules.paced import Paced
 from fairlead.balance.rules.ready_ring import ReadyRing
+from fairlead.balance.rules.rendezvous import Rendezvous
+from fairlead.balance.rules.rule import Rule
+from fairlead.balance.rules.subscriber_lists import SubscriberLists
 from fairlead.compiled.choices import choose_among_one, choose_among_sets
 from fairlead.errors import ConfigError
 
@@ -28,6 +34,28 @@ EDGE = st.one_of(
     st.integers(2**32 - 2, 2**32 + 2),
     st.integers(1, TOP),
 )
+
+
+RULES = [
+    LeastServed([1, 2]),
+    Paced([1, 2]),
+    ReadyRing([1, 1], [0, 0], [1000, 1000]),
+    FewestPending([1000, 1000]),
+    FirstByName(),
+    Everyone(),
+    Rendezvous(["A", "B"], [1, 1]),
+    SubscriberLists([0, 0]),
+]
+
+
+@pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.name)
+def test_what_a_rule_says_that_it_can_its_compiled_part_has(rule: Rule) -> None:
+    functions = {function.__name__ for function in vars(rule.module)["COMPILED"]}
+    assert ("run_keyed" in functions) == rule.keyed
+    assert ("run" in functions) == (not rule.keyed)
+    assert ("run_one" in functions) == (rule.scheduled([0, 1]) is rule)
+    assert ("run_timed" in functions) == hasattr(rule, "due")
+    assert not rule.foreign
 
 
 # --- least-served ----------------------------------------------------------------------------

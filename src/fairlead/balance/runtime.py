@@ -39,12 +39,15 @@ class Partition:
         self.addresses = [cluster.address(i) for i in every]
         self.outcomes = [cluster.outcome_of(i) for i in every] if cluster.policy.fans_out else None
         self.frame = ClusterVersion(cluster)
-        self.run: PrecomputedRun | LoggedRun | None = None
+        self.precomputed: PrecomputedRun | None = None
+        """The stretch of choices that was made ahead; one of these two at most."""
+        self.logged: LoggedRun | None = None
+        """The stretch in which the rule is asked each time."""
 
     def _settle(self) -> None:
-        if isinstance(self.run, PrecomputedRun):
-            self.cluster.rule = self.run.rule_now()
-        self.run = None
+        if self.precomputed is not None:
+            self.cluster.rule = self.precomputed.rule_now()
+        self.precomputed = self.logged = None
 
     def choose(
         self, verdict: Verdict, key: str, sequence: int
@@ -67,21 +70,23 @@ class Partition:
 
     def scheduled(self, members: tuple[int, ...]) -> PrecomputedRun | None:
         """The stretch among just these members, with a choice left; None where they differ."""
-        run = self.run
-        if run is None and (rule := self.cluster.rule.scheduled(members)) is not None:
-            run = self.run = PrecomputedRun(rule, members)
-        if not isinstance(run, PrecomputedRun) or run.members != members:
+        run = self.precomputed
+        if run is None and self.logged is None:
+            rule = self.cluster.rule.scheduled(members)
+            run = None if rule is None else PrecomputedRun(rule, members)
+        elif run is not None and run.members != members:
             return None
-        if run.place == len(run.choices):
-            run = self.run = run.after()
+        if run is not None and run.place == len(run.choices):
+            run = run.after()
+        self.precomputed = run
         return run
 
     def _logged(self) -> LoggedRun:
         """A stretch in which the rule is asked each time."""
-        if not isinstance(self.run, LoggedRun) or len(self.run.log) >= LOG:
+        if self.logged is None or len(self.logged.log) >= LOG:
             self._settle()
-            self.run = LoggedRun(self.cluster.rule)
-        return self.run
+            self.logged = LoggedRun(self.cluster.rule)
+        return self.logged
 
     def completed(self, member: int) -> None:
         """A member has finished a message."""
@@ -219,8 +224,8 @@ class ClusterRuntime:
 
     def take_back(self, unused: int) -> None:
         """So many of the decisions that were made ahead last have not been used."""
-        run = self.partitions[()].run if unused else None
-        if isinstance(run, PrecomputedRun):
+        run = self.partitions[()].precomputed if unused else None
+        if run is not None:
             run.place -= unused
             self.sequences[()] -= unused
 

@@ -36,7 +36,7 @@ class ClusterRun:
         cluster: AnyState,
         steps: Sequence[Step],
         classes: Sequence[Raw],
-        told: Codes,
+        codes: Codes,
         *,
         timed: bool,
     ) -> None:
@@ -47,7 +47,7 @@ class ClusterRun:
         self.cluster = cluster
         self.steps = steps
         self.classes = classes
-        self.told = told
+        self.codes = codes
         self.timed = timed
         self.done = 0
         self._fresh = True
@@ -141,9 +141,9 @@ class ClusterRun:
     def _label(self) -> None:
         cluster = self.cluster
         every = range(len(cluster.members))
-        self._now = np.array([self.told.label(cluster, i) for i in every], np.int32)
+        self._now = np.array([self.codes.label(cluster, i) for i in every], np.int32)
         if cluster.binds:
-            self._member = np.full(self.told.size, NOBODY, np.int64)
+            self._member = np.full(self.codes.size, NOBODY, np.int64)
             self._member[self._now] = np.arange(len(self._now))
 
     def _prepare(self) -> None:
@@ -156,12 +156,12 @@ class ClusterRun:
         for code, verdict in enumerate(verdicts):
             if verdict.preselected >= 0:
                 self._fixed[code] = self._now[verdict.preselected]
-                self._fixed[code] += self.told.copies_code(cluster, verdict.recipients)
+                self._fixed[code] += self.codes.copies_code(cluster, verdict.recipients)
             elif verdict.members:
                 self._which[code] = sets.setdefault(verdict.members, len(sets))
             else:
                 self._fixed[code] = OUTCOMES.index(verdict.outcome)
-        copies = [self.told.copies_code(cluster, verdict.recipients) for verdict in verdicts]
+        copies = [self.codes.copies_code(cluster, verdict.recipients) for verdict in verdicts]
         self._copies = np.array(copies, np.int32) if any(copies) else None
         self._bind = np.array(
             [Bindings.code(cluster.bind_default(cluster.key(raw))) for raw in self.classes], np.int8

@@ -52,9 +52,9 @@ def _every(plan: Plan) -> Iterable[Level]:
     found: dict[tuple[str, str, int], Level] = {}
     latest: dict[tuple[str, str], Level] = {}
     owners = {cluster.name: k for k, cluster in enumerate(plan.clusters)}
-    for version, policies in plan.versions():
-        for cluster, policy in policies.items():
-            for name, priority in _priorities(policy):
+    for version, states in plan.versions():
+        for cluster, state in states.items():
+            for name, priority in _priorities(state):
                 before = latest.get((cluster, name))
                 kept = before is not None and before.priority == priority
                 since = before.since if before and kept else version
@@ -63,12 +63,12 @@ def _every(plan: Plan) -> Iterable[Level]:
     return found.values()
 
 
-def _priorities(policy: AnyState) -> Iterable[tuple[str, int]]:
-    kind = policy.policy.kinds.get(KIND)
+def _priorities(state: AnyState) -> Iterable[tuple[str, int]]:
+    kind = state.policy.kinds.get(KIND)
     if kind is None or "priority" not in kind.__struct_fields__:
         return
-    for name in policy.members:
-        yield name, policy.objects[Ref(KIND, name)].priority
+    for name in state.members:
+        yield name, state.objects[Ref(KIND, name)].priority
 
 
 def leveled(finest: DataFrame, levels: Sequence[Level]) -> DataFrame:

@@ -72,7 +72,7 @@ class FlowRun(Run):
             *(member, reader, start, finish),
         )
         every = range(len(self.cluster.members))
-        labels = np.array([*(self.told.label(self.cluster, i) for i in every), NONE], np.int64)
+        labels = np.array([*(self.codes.label(self.cluster, i) for i in every), NONE], np.int64)
         outcomes = np.full(n, ROUTED_CODE, np.int64)
         if (nobody := member == NONE).any():
             verdicts = [self.cluster.verdict(raw) for raw in self.classes]

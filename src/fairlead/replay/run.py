@@ -51,7 +51,7 @@ class Setting(NamedTuple):
     """In order of time."""
     classes: Sequence[Raw]
     """By the codes that the messages have."""
-    told: Codes
+    codes: Codes
     order: Order
 
 
@@ -69,7 +69,7 @@ class Run(ABC):
         self.cluster = cluster = setting.cluster
         self.steps = setting.steps
         self.classes = list(setting.classes)
-        self.told = setting.told
+        self.codes = setting.codes
         self.order = order = setting.order
         self.kernel = compiled
         self._compiled, self._plain = compiled, plain
@@ -232,7 +232,7 @@ class Run(ABC):
                 int(i in holds),
                 memory.servers[self._worker_of[i]],
                 WORDS.index(cluster.outcome_of(i)),
-                self.told.label(cluster, i),
+                self.codes.label(cluster, i),
             )
             for i in places
         ]
