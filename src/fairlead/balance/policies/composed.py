@@ -18,9 +18,7 @@ from fairlead.balance.policies.choices import (
     CHOICES,
     PRIORITY,
     WEIGHT,
-    ByLeastServed,
     ByReadyRing,
-    ByRendezvous,
     Choice,
     News,
     choice_called,
@@ -114,14 +112,13 @@ def check(eliminate: Sequence[str], choose: str) -> tuple[list[OwnElimination], 
 
 
 def _check_together(pieces: Mapping[str, OwnElimination], choice: Choice) -> None:
-    weighs = (ByLeastServed.name, ByRendezvous.name)
-    if choice.name in weighs and WEIGHT_ZERO.name not in pieces:
+    if choice.divides and WEIGHT_ZERO.name not in pieces:
         raise ConfigError(
             f"policy.eliminate: {choice.name} divides by the weight, so weight 0 must be dropped; "
             f"found no {WEIGHT_ZERO.name!r}, allowed: with {WEIGHT_ZERO.name!r}",
             ["policy", "eliminate"],
         )
-    if choice.name == ByReadyRing.name and WORSE_PRIORITY.name in pieces:
+    if choice.by_priority and WORSE_PRIORITY.name in pieces:
         raise ConfigError(
             f"policy.eliminate: found {WORSE_PRIORITY.name!r}, which {choice.name} does itself, "
             "and with it a busy priority could not fall back on a worse one; "
@@ -289,7 +286,7 @@ def compose(
         choice=choice,
         counts=choice.counts,
         fans_out=choice.to_all,
-        waits=choice.name == ByReadyRing.name,
+        waits=choice.waits,
         state=ComposedState,
         description=ComposedDescription,
     )
