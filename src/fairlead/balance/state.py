@@ -79,15 +79,63 @@ class ClusterState(ABC, Generic[T, K, C]):
         self.failed_now = {}
         self._verdicts: dict[Raw, Verdict] = {}
 
-    # what a policy fills in
+    # the cluster
 
     @abstractmethod
     def listing(self, tables: T) -> Iterable[tuple[Ref, Object]]:
         """The file's objects, in the order of the file."""
 
     @abstractmethod
+    def object_of(self, member: int) -> Ref:
+        """The object that a member stands for."""
+
+    def queue_owner(self, member: int) -> Ref:
+        """The object whose readers work on what this member gets, at its speed."""
+        return self.object_of(member)
+
+    def destinations(self) -> Sequence[int]:
+        """One member for each destination, in the order in which they are told."""
+        return range(len(self.members))
+
+    def address(self, member: int) -> str | None:
+        """Where a destination is reached, if the policy's objects say."""
+        return None
+
+    def subject(self, member: int) -> str | None:
+        """The subject that a destination belongs to, if it belongs to one."""
+        return None
+
+    # messages: what of them decides
+
+    def relevant_attributes(self) -> set[str]:
+        """The attributes of a message that can make a difference."""
+        bound_by = ("bind", "producer", "group") if self.binds else ()
+        return {*self.policy.reads, *bound_by, *([self.keyed_by] if self.keyed_by else [])}
+
+    def raw(self, message: Message) -> Raw:
+        """The attributes that this policy reads of a message."""
+        return self.normal(tuple(text(message, name) for name in self.policy.reads))
+
+    def normal(self, raw: Raw) -> Raw:
+        """The attributes with what the policy fills in."""
+        return raw
+
+    @abstractmethod
     def key(self, raw: Raw) -> K:
         """What the policy reads in a message."""
+
+    def stream(self, raw: Raw) -> Raw:
+        """What names the message's stream, apart from the cluster."""
+        return tuple(raw[self.policy.reads.index(name)] for name in self.policy.streams)
+
+    def partition(self, raw: Raw) -> Raw:
+        """Messages with the same value of this share the rule's state."""
+        return tuple(raw[self.policy.reads.index(name)] for name in self.policy.partition_by)
+
+    def init_partitions(self, partitions: Sequence[Raw]) -> None:
+        """Replay: keep a state of the rule for each of these. Only at the beginning."""
+
+    # eliminations
 
     @abstractmethod
     def candidates(self, key: K) -> tuple[list[C], str]:
@@ -117,150 +165,9 @@ class ClusterState(ABC, Generic[T, K, C]):
         """The outcome of a message that loses its last candidate in this elimination."""
         return NO_DESTINATION
 
-    def address(self, member: int) -> str | None:
-        """Where a destination is reached, if the policy's objects say."""
-        return None
-
-    @property
-    def describe(self) -> Description[Self]:
-        """The cluster as it is now, in words."""
-        return self.policy.description(self)
-
-    @property
-    def failures(self) -> FailureModel[Self]:
-        """How it behaves in a replay when somebody fails."""
-        return self.policy.failures(self)
-
-    def translated(self, change: Change) -> Change:
-        """A change in the words of the policy's own objects."""
-        return change
-
-    def changed(self, ref: Ref, before: Any, after: Any) -> None:  # noqa: ANN401
-        """One attribute of one object has changed: let the rule know."""
-
-    def failed(self, ref: Ref) -> None:
-        """An object has failed and lost what it held."""
-
-    def stepped(self, before: Mapping[Ref, Any]) -> None:
-        """All changes of one time have been made; `before`: what was changed, as it was."""
-
-    def reset(self) -> None:
-        """Count everybody as not served."""
-
-    @property
-    def follows_up(self) -> bool:
-        """Whether changes can lead to others, at later times."""
-        return False
-
-    def held_back(self, change: ResolvedChange) -> bool:
-        """Whether this change of an object does not hold yet; it is then pending."""
-        return False
-
-    def follow_up(self, change: ResolvedChange, before: dict[Ref, Any]) -> None:
-        """Make what has become due."""
-        self._make(change, before)
-
-    def timed(self, changes: Iterable[ResolvedChange]) -> bool:
-        """Whether completions decide who is busy, now or after any of these changes."""
-        return False
-
-    def bind_default(self, key: K) -> str:
-        """How messages are bound that do not say it themselves."""
-        return ""
-
-    def weights(self) -> dict[str, int]:
-        """Weights, as the file has them, of the destinations that can be chosen now.
-
-        Empty where weights do not decide.
-        """
-        return {}
-
-    def in_effect(self) -> dict[str, int]:
-        """The weights as they count now, beside the others'."""
-        return self.weights()
-
-    def expected(self) -> dict[str, float]:
-        """By destination: the part of the messages that its weight gives it.
-
-        Empty where weights do not decide, or where messages follow their group past them.
-        """
-        weights = {} if self.rebinds else self.in_effect()
-        total = sum(weights.values())
-        return {name: weight / total for name, weight in weights.items()} if total else {}
-
-    def refusal(self, attribute: str) -> str | None:
-        """Why this attribute cannot be changed, if it cannot."""
-        return None
-
-    # what the engines ask
-
-    def relevant_attributes(self) -> set[str]:
-        """The attributes of a message that can make a difference."""
-        bound_by = ("bind", "producer", "group") if self.binds else ()
-        return {*self.policy.reads, *bound_by, *([self.keyed_by] if self.keyed_by else [])}
-
-    def raw(self, message: Message) -> Raw:
-        """The attributes that this policy reads of a message."""
-        return self.normal(tuple(text(message, name) for name in self.policy.reads))
-
-    def normal(self, raw: Raw) -> Raw:
-        """The attributes with what the policy fills in."""
-        return raw
-
-    def stream(self, raw: Raw) -> Raw:
-        """What names the message's stream, apart from the cluster."""
-        return tuple(raw[self.policy.reads.index(name)] for name in self.policy.streams)
-
-    def partition(self, raw: Raw) -> Raw:
-        """Messages with the same value of this share the rule's state."""
-        return tuple(raw[self.policy.reads.index(name)] for name in self.policy.partition_by)
-
     def member_called(self, destination: str, raw: Raw) -> int:
         """The member that a message of this class reached there. Raises ValueError."""
         return self.members.index(destination)
-
-    def destinations(self) -> Sequence[int]:
-        """One member for each destination, in the order in which they are told."""
-        return range(len(self.members))
-
-    def subject(self, member: int) -> str | None:
-        """The subject that a destination belongs to, if it belongs to one."""
-        return None
-
-    @abstractmethod
-    def object_of(self, member: int) -> Ref:
-        """The object that a member stands for."""
-
-    def queue_owner(self, member: int) -> Ref:
-        """The object whose readers work on what this member gets, at its speed."""
-        return self.object_of(member)
-
-    def init_partitions(self, partitions: Sequence[Raw]) -> None:
-        """Replay: keep a state of the rule for each of these. Only at the beginning."""
-
-    def home(self, raw: Raw) -> Raw | None:
-        """Inside what such messages are bound to each other; None: to nothing, whatever they say.
-
-        All engines ask this.
-        """
-        return ()
-
-    def binding(self, raw: Raw, message: Message) -> Raw | None:
-        """What the message's destination is bound to, if to anything."""
-        home = self.home(raw)
-        if home is None:
-            return None
-        kind = text(message, "bind") or self.bind_default(self.key(raw))
-        if kind == ON_OPEN:
-            return (kind, *home, text(message, "producer"))
-        group = text(message, "group")
-        if kind == ON_GROUP and group:
-            return (kind, *home, group)
-        return None
-
-    def holding(self, raw: Raw) -> frozenset[int]:
-        """The members with which bound messages of this class may stay; asked if it rebinds."""
-        return frozenset(range(len(self.members)))
 
     def verdict(self, raw: Raw) -> Verdict:
         """The outcome of the eliminations for this class of messages, cached by version."""
@@ -301,7 +208,96 @@ class ClusterState(ABC, Generic[T, K, C]):
         members = tuple(sorted({self.member(c) for c in left}))
         return Verdict(ROUTED, members, recipients=self.recipients(key, left)), steps
 
-    # changes
+    # bindings
+
+    def home(self, raw: Raw) -> Raw | None:
+        """Inside what such messages are bound to each other; None: to nothing, whatever they say.
+
+        All engines ask this.
+        """
+        return ()
+
+    def binding(self, raw: Raw, message: Message) -> Raw | None:
+        """What the message's destination is bound to, if to anything."""
+        home = self.home(raw)
+        if home is None:
+            return None
+        kind = text(message, "bind") or self.bind_default(self.key(raw))
+        if kind == ON_OPEN:
+            return (kind, *home, text(message, "producer"))
+        group = text(message, "group")
+        if kind == ON_GROUP and group:
+            return (kind, *home, group)
+        return None
+
+    def bind_default(self, key: K) -> str:
+        """How messages are bound that do not say it themselves."""
+        return ""
+
+    def holding(self, raw: Raw) -> frozenset[int]:
+        """The members with which bound messages of this class may stay; asked if it rebinds."""
+        return frozenset(range(len(self.members)))
+
+    # the rule
+
+    def timed(self, changes: Iterable[ResolvedChange]) -> bool:
+        """Whether completions decide who is busy, now or after any of these changes."""
+        return False
+
+    def weights(self) -> dict[str, int]:
+        """Weights, as the file has them, of the destinations that can be chosen now.
+
+        Empty where weights do not decide.
+        """
+        return {}
+
+    def in_effect(self) -> dict[str, int]:
+        """The weights as they count now, beside the others'."""
+        return self.weights()
+
+    def expected(self) -> dict[str, float]:
+        """By destination: the part of the messages that its weight gives it.
+
+        Empty where weights do not decide, or where messages follow their group past them.
+        """
+        weights = {} if self.rebinds else self.in_effect()
+        total = sum(weights.values())
+        return {name: weight / total for name, weight in weights.items()} if total else {}
+
+    # changes: what a policy does at each of them
+
+    def translated(self, change: Change) -> Change:
+        """A change in the words of the policy's own objects."""
+        return change
+
+    def refusal(self, attribute: str) -> str | None:
+        """Why this attribute cannot be changed, if it cannot."""
+        return None
+
+    def held_back(self, change: ResolvedChange) -> bool:
+        """Whether this change of an object does not hold yet; it then follows later."""
+        return False
+
+    def changed(self, ref: Ref, before: Any, after: Any) -> None:  # noqa: ANN401
+        """One attribute of one object has changed: let the rule know."""
+
+    def failed(self, ref: Ref) -> None:
+        """An object has failed and lost what it held."""
+
+    def reset(self) -> None:
+        """Count everybody as not served."""
+
+    def stepped(self, before: Mapping[Ref, Any]) -> None:
+        """All changes of one time have been made; `before`: what was changed, as it was."""
+
+    @property
+    def follows_up(self) -> bool:
+        """Whether changes can lead to others, at later times."""
+        return False
+
+    def follow_up(self, change: ResolvedChange, before: dict[Ref, Any]) -> None:
+        """Make what has become due."""
+        self._make(change, before)
 
     def apply(self, changes: Sequence[ResolvedChange], time: int) -> None:
         """Make what is due, then all changes of this time, in order: all as one step.
@@ -337,6 +333,20 @@ class ClusterState(ABC, Generic[T, K, C]):
                 self.changed(ref, old, new)
         # else it is up again, under a policy that never asked
 
+    # failures, words
+
+    @property
+    def failures(self) -> FailureModel[Self]:
+        """How it behaves in a replay when somebody fails."""
+        return self.policy.failures(self)
+
+    @property
+    def describe(self) -> Description[Self]:
+        """The cluster as it is now, in words."""
+        return self.policy.description(self)
+
+    # other states
+
     def frozen(self) -> Self:
         """The same cluster at this moment, untouched by what happens later."""
         other = copy.copy(self)
@@ -345,8 +355,6 @@ class ClusterState(ABC, Generic[T, K, C]):
         other.follow_ups = self.follow_ups.copy()
         other._verdicts = {}  # noqa: SLF001 - it is one of us
         return other
-
-    # state as plain data
 
     def dump(self) -> dict[str, Any]:
         """Version, attributes and rule as plain data."""
