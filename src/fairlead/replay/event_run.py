@@ -241,11 +241,11 @@ class EventRun(Run):
     def after_step(self) -> None:
         """Take away what those held who have failed; end it, or route it anew."""
         cluster = self.cluster
-        fallen = [(s, ref) for s, ref in enumerate(self.workers) if ref in cluster.failed_now]
-        for s, ref in fallen:
+        failed = [(s, ref) for s, ref in enumerate(self.owners) if ref in cluster.failed_now]
+        for s, ref in failed:
             if cluster.failures.retains_after_failure(ref):
                 self._break_off(self.memory.servers[s], ref)
-        gone = [(s, ref) for s, ref in fallen if not cluster.failures.retains_after_failure(ref)]
+        gone = [(s, ref) for s, ref in failed if not cluster.failures.retains_after_failure(ref)]
         held = [(s, ref, *job) for s, ref in gone for job in self._emptied(s)]
         again: set[tuple[int, int]] = set()
         for s, ref, j, raised in held:

@@ -76,8 +76,8 @@ class Run(ABC):
         self.made = 0
         self._over: list[Told] = []
         every = range(len(cluster.members))
-        self.workers = list(dict.fromkeys(cluster.queue_owner(i) for i in every))
-        self._worker_of = [self.workers.index(cluster.queue_owner(i)) for i in every]
+        self.owners = list(dict.fromkeys(cluster.queue_owner(i) for i in every))
+        self._owner_of = [self.owners.index(cluster.queue_owner(i)) for i in every]
         self.memory = Memory(
             self._most_readers(),
             step=order.step,
@@ -92,12 +92,12 @@ class Run(ABC):
 
     def _most_readers(self) -> list[int]:
         """By server: how many readers it has at most, at any time."""
-        most = {ref: self.cluster.objects[ref].readers for ref in self.workers}
+        most = {ref: self.cluster.objects[ref].readers for ref in self.owners}
         for _, changes in self.steps:
             for ref, attribute, value in changes:
                 if attribute == "readers" and ref in most and isinstance(value, int):
                     most[ref] = max(most[ref], value)
-        return [most[ref] for ref in self.workers]
+        return [most[ref] for ref in self.owners]
 
     # messages
 
@@ -181,7 +181,7 @@ class Run(ABC):
     def fit_out(self) -> None:
         """Give each server the readers and the speed that it has now."""
         m = self.memory.cells
-        for s, ref in zip(self.memory.servers, self.workers, strict=True):
+        for s, ref in zip(self.memory.servers, self.owners, strict=True):
             m[s + READERS] = self.cluster.failures.readers(ref)
             m[s + SPEED] = self.cluster.objects[ref].speed_in_thousandths
 
@@ -230,7 +230,7 @@ class Run(ABC):
         whom = [
             (
                 int(i in holds),
-                memory.servers[self._worker_of[i]],
+                memory.servers[self._owner_of[i]],
                 WORDS.index(cluster.outcome_of(i)),
                 self.codes.label(cluster, i),
             )
