@@ -330,9 +330,10 @@ class Replay:
         if job.timed_out:
             return
         (runtime,) = self.balancer._runtimes.values()
-        part = runtime.partitions[self.state.partition(self.state.raw(job.message["given"]))]
-        part._settle()
-        rule, member = part.cluster.rule, self.member(job)
+        partition = runtime.partitions[self.state.partition(self.state.raw(job.message["given"]))]
+        self.balancer._withdraw()  # else what was made ahead would count as chosen
+        partition._settle()
+        rule, member = partition.cluster.rule, self.member(job)
         state = rule.state
         if isinstance(rule, fewest_pending.FewestPending):
             state.pending[member] += 1
