@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from tests import engines
 
 from fairlead import Balancer, Change, Cluster
+from fairlead.balance.changes import resolve_one
 from fairlead.balance.policies.slow_start import per_mille
 from fairlead.compiled.router import Plan
 from fairlead.errors import ConfigError
@@ -89,7 +90,7 @@ def test_half_a_per_mille_is_rounded_up() -> None:
 
 def test_what_comes_back_is_told() -> None:
     told = cluster({"slow_start": 10, "slow_start_min": 25, "failback_delay": 2.5}).start()
-    slow, held = told.effective()[-2:]
+    slow, held = told.describe.effective()[-2:]
     assert slow == (
         "slow start beside others, in per cent of the weight: 25 from 0 s, 30 from 3 s, "
         "40 from 4 s, 50 from 5 s, 60 from 6 s, 70 from 7 s, 80 from 8 s, 90 from 9 s, "
@@ -127,13 +128,13 @@ def test_who_is_held_back_is_told() -> None:
 
 
 def test_weights_are_told_as_they_count_now() -> None:
-    policy = cluster({"slow_start": 10}).start()
-    assert policy.expected() == {"A": 1 / 2, "B": 1 / 2}
-    policy.apply([policy.resolve(Change("B", "present", False))], 0)
-    policy.apply([policy.resolve(Change("B", "present", True))], 1)
-    assert policy.weights() == {"A": 100, "B": 100}
-    assert policy.in_effect() == {"A": 10, "B": 1}
-    assert policy.expected() == {"A": 10 / 11, "B": 1 / 11}
+    state = cluster({"slow_start": 10}).start()
+    assert state.expected() == {"A": 1 / 2, "B": 1 / 2}
+    state.apply([resolve_one(state, Change("B", "present", False))], 0)
+    state.apply([resolve_one(state, Change("B", "present", True))], 1)
+    assert state.weights() == {"A": 100, "B": 100}
+    assert state.in_effect() == {"A": 10, "B": 1}
+    assert state.expected() == {"A": 10 / 11, "B": 1 / 11}
 
 
 # --- the live balancer's time ----------------------------------------------------------------

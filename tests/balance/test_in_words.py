@@ -20,7 +20,7 @@ SHUT = {"name": "SHUT", "queue_manager": "M", "put_enabled": False}
 NEWS, WORK = {"name": "A", "subject": "/news"}, {"name": "A", "subject": "/work"}
 
 UNTIL = "until a change, messages are"
-RESTING = "in a replay nothing is ever begun with there"
+RESTING = "in a replay nothing is ever started there"
 NO_PUT = "no instance of the queue 'SHUT' is put-enabled"
 
 

@@ -180,8 +180,10 @@ def test_shares_are_told_as_shares() -> None:
 
 @pytest.mark.parametrize("options", [{"spill": "none"}, {"panic_threshold": 0}])
 def test_panic_is_told_only_where_there_can_be_any(options: Any) -> None:
-    assert "panic" not in str(cluster("priority-failover", options=options).start().effective())
-    assert "panic" in str(cluster("priority-failover").start().effective())
+    assert "panic" not in str(
+        cluster("priority-failover", options=options).start().describe.effective()
+    )
+    assert "panic" in str(cluster("priority-failover").start().describe.effective())
 
 
 # --- what weights say ------------------------------------------------------------------------

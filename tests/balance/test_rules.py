@@ -11,10 +11,16 @@ from hypothesis import strategies as st
 from tests.engines import compiled, live
 
 from fairlead import Balancer, Change, Cluster
-from fairlead.balance.course import Scheduled
+from fairlead.balance.history import PrecomputedRun
 from fairlead.balance.rules import least_served, ready_ring
+from fairlead.balance.rules.fewest_pending import FewestPending
+from fairlead.balance.rules.first_by_name import Everyone, FirstByName
 from fairlead.balance.rules.least_served import NO_TICK, RECENT, TICK, UNIT, LeastServed
+from fairlead.balance.rules.paced import Paced
 from fairlead.balance.rules.ready_ring import ReadyRing
+from fairlead.balance.rules.rendezvous import Rendezvous
+from fairlead.balance.rules.rule import Rule
+from fairlead.balance.rules.subscriber_lists import SubscriberLists
 from fairlead.compiled.choices import choose_among_one, choose_among_sets
 from fairlead.errors import ConfigError
 
@@ -28,6 +34,28 @@ EDGE = st.one_of(
     st.integers(2**32 - 2, 2**32 + 2),
     st.integers(1, TOP),
 )
+
+
+RULES = [
+    LeastServed([1, 2]),
+    Paced([1, 2]),
+    ReadyRing([1, 1], [0, 0], [1000, 1000]),
+    FewestPending([1000, 1000]),
+    FirstByName(),
+    Everyone(),
+    Rendezvous(["A", "B"], [1, 1]),
+    SubscriberLists([0, 0]),
+]
+
+
+@pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.name)
+def test_what_a_rule_says_that_it_can_its_compiled_part_has(rule: Rule) -> None:
+    functions = {function.__name__ for function in vars(rule.module)["COMPILED"]}
+    assert ("run_keyed" in functions) == rule.keyed
+    assert ("run" in functions) == (not rule.keyed)
+    assert ("run_one" in functions) == (rule.scheduled([0, 1]) is rule)
+    assert ("run_timed" in functions) == hasattr(rule, "due")
+    assert not rule.foreign
 
 
 # --- least-served ----------------------------------------------------------------------------
@@ -82,7 +110,7 @@ def test_advance_among_the_most_recently_used(
     assume(rule.state.setting[TICK] != NO_TICK)
     rule.state.setting[RECENT] = recent
     members = members_of(rule, data.draw)
-    assert rule.scheduled(members) == (recent >= len(members))
+    assert rule.skips(members) == (recent >= len(members))
     stepped, skipped = rule.copy(), rule.copy()
     expected = one_by_one(stepped, members, n)
     assert set(expected) <= set(members)
@@ -133,11 +161,11 @@ def test_a_stretch_is_a_circle_only_where_it_repeats() -> None:
         rule.state.setting[TICK] = 20
         rule.state.count[:] = random.choices([0, 0, 1, 2, 3], k=20)
         members = tuple(range(20))
-        course, found = Scheduled(rule, members), list[int]()
+        run, found = PrecomputedRun(rule, members), list[int]()
         for _ in range(4):
-            found += course.choices
-            course = course.after()
-        circles += course.end is None
+            found += run.choices
+            run = run.after()
+        circles += run.end is None
         assert found == one_by_one(rule, list(members), len(found))
     assert 0 < circles < 20
 
@@ -331,7 +359,7 @@ def rings(draw: st.DrawFn, *, capacities: bool) -> ReadyRing:
 def test_a_ring_without_limits_is_a_schedule(rule: ReadyRing, data: Any, n: int) -> None:
     members = [i for i in members_of(rule, data.draw) if rule.state.connected[i]]
     assume(members)
-    assert rule.scheduled(members)
+    assert rule.skips(members)
     stepped, skipped, ahead = rule.copy(), rule.copy(), rule.copy()
     expected = one_by_one(stepped, members, n)
     skipped.advance(members, n)

@@ -89,4 +89,4 @@ def test_a_snapshot_knows_what_is_to_come() -> None:
 def test_it_is_told_how_long_a_subscriber_is_remembered() -> None:
     a = {"name": "A", "subject": "/s", "disconnect_mode": "warm"}
     cluster = Cluster.of("smartsockets", options={"reconnect_timeout": 7}, subscriber=[a])
-    assert "A: warm for 7 s when it fails" in cluster.start().effective()
+    assert "A: warm for 7 s when it fails" in cluster.start().describe.effective()

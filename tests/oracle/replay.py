@@ -12,6 +12,7 @@ from typing import Any
 import msgspec
 
 from fairlead import Balancer, Change, Cluster
+from fairlead.balance.changes import resolve_one
 from fairlead.balance.rules import fewest_pending, ready_ring, subscriber_lists
 from tests.oracle.service_broker import Hold, PriorityTable
 
@@ -66,10 +67,10 @@ class Replay:
 
     def __init__(self, cluster: Cluster, changes: list[Change]) -> None:
         self.cluster = cluster
-        self.policy = cluster.start()
+        self.state = cluster.start()
         self.balancer = Balancer(cluster)
         self.changes = sorted(changes, key=lambda change: change.micros)
-        workers = [self.policy.worker(i) for i in range(len(self.policy.members))]
+        workers = [self.state.queue_owner(i) for i in range(len(self.state.members))]
         self.servers = {ref: Server(self.table(), *self.equipment(ref)) for ref in workers}
         self.door = self.table()
         self.sequences: dict[Any, int] = {}
@@ -84,7 +85,7 @@ class Replay:
         return PriorityTable(order.discipline, order.step, order.weights)
 
     def equipment(self, ref: Any) -> tuple[int, int]:
-        worker = self.policy.objects[ref]
+        worker = self.state.objects[ref]
         rests = getattr(worker, "connected", True) == "warm"
         return 0 if rests else worker.readers, worker.speed_in_thousandths
 
@@ -212,8 +213,8 @@ class Replay:
         if step:
             self.balancer.apply(step)
         self.balancer.at(Fraction(now, 1_000_000))
-        (desk,) = self.balancer._desks.values()
-        self.policy = desk.policy
+        (runtime,) = self.balancer._runtimes.values()
+        self.state = runtime.cluster
         for ref, server in self.servers.items():
             server.readers, server.speed = self.equipment(ref)
         for ref in [ref for ref in failing if failing[ref] == "warm"]:
@@ -237,10 +238,10 @@ class Replay:
         """Who loses in this step what it held, and in which disconnect mode a subscriber does."""
         found = {ref: "failure" for ref, until in self.warm_until.items() if until == now}
         self.warm_until = {ref: each for ref, each in self.warm_until.items() if ref not in found}
-        now_is = {ref: msgspec.structs.asdict(each) for ref, each in self.policy.objects.items()}
+        now_is = {ref: msgspec.structs.asdict(each) for ref, each in self.state.objects.items()}
         for ref in found:
             now_is[ref]["connected"] = False
-        for ref, attribute, value in map(self.policy.resolve, step):
+        for ref, attribute, value in (resolve_one(self.state, each) for each in step):
             if attribute == "state" and value == "failed" and ref in self.servers:
                 found[ref] = self.fail(ref, now_is[ref], now)
             elif ref is not None and attribute in now_is[ref]:
@@ -253,7 +254,7 @@ class Replay:
 
     def fail(self, ref: Any, row: Row, now: int) -> str:
         """A subscriber that is remembered is warm, at most for a while."""
-        if self.policy.name != "smartsockets":
+        if self.state.policy.name != "smartsockets":
             return ""
         options = self.cluster.tables.options
         timeout = options.reconnect_timeout if options.on_receiver_failure == "reroute" else 0
@@ -287,9 +288,9 @@ class Replay:
 
     def end_of(self, job: Job, disconnect_mode: str) -> str | None:
         """How a message ends whose destination has failed; None: it is routed anew."""
-        if self.policy.name == "nanomsg":
+        if self.state.policy.name == "nanomsg":
             return "lost"
-        if self.policy.name != "smartsockets":
+        if self.state.policy.name != "smartsockets":
             return "lost" if job.for_everyone else None
         if job.message["given"].get("delivery") not in ("some", "all"):
             return "lost"
@@ -301,23 +302,23 @@ class Replay:
 
     def published(self, given: Row) -> Row:
         """A message of SmartSockets keeps the mode that its type has now."""
-        if self.policy.name != "smartsockets" or given.get("mode"):
+        if self.state.policy.name != "smartsockets" or given.get("mode"):
             return given
         types = {
             each.name: each.mode
-            for ref, each in self.policy.objects.items()
+            for ref, each in self.state.objects.items()
             if ref.kind == "message_type" and each.present
         }
         return {**given, "mode": types.get(given.get("type"), "none")}
 
     def nobody_left(self, job: Job) -> bool:
         """Whether nobody of a subject's list is left to get a message that comes again."""
-        if self.policy.name != "smartsockets":
+        if self.state.policy.name != "smartsockets":
             return False
-        subject = self.policy.key(self.policy.raw(job.message["given"])).subject
+        subject = self.state.key(self.state.raw(job.message["given"])).subject
         known = [
             each
-            for ref, each in self.policy.objects.items()
+            for ref, each in self.state.objects.items()
             if ref.kind == "subscriber" and ref.owner == subject
             if each.present and each.connected is not False
         ]
@@ -328,10 +329,11 @@ class Replay:
         """What was acknowledged is pending again; the live balancer has no word for that."""
         if job.timed_out:
             return
-        (desk,) = self.balancer._desks.values()
-        part = desk.parts[self.policy.part(self.policy.raw(job.message["given"]))]
-        part._settle()
-        rule, member = part.policy.rule, self.member(job)
+        (runtime,) = self.balancer._runtimes.values()
+        partition = runtime.partitions[self.state.partition(self.state.raw(job.message["given"]))]
+        self.balancer._withdraw()  # else what was made ahead would count as chosen
+        partition._settle()
+        rule, member = partition.cluster.rule, self.member(job)
         state = rule.state
         if isinstance(rule, fewest_pending.FewestPending):
             state.pending[member] += 1
@@ -345,8 +347,8 @@ class Replay:
                 state.pending[member % len(state.place)] += 1
 
     def member(self, job: Job) -> int:
-        raw = self.policy.raw(job.message["given"])
-        return self.policy.member_called(job.destination, raw)
+        raw = self.state.raw(job.message["given"])
+        return self.state.member_called(job.destination, raw)
 
     def empty(self, server: Server, now: int) -> list[tuple[Job, list[int]]]:
         """Everything there, as it arrived, each with its group's priority, if there is one.
@@ -377,7 +379,7 @@ class Replay:
             self.tell(job, "control")
             return
         message = {**message, "given": self.published(message["given"])}
-        stream = self.policy.stream(self.policy.raw(message["given"]))
+        stream = self.state.stream(self.state.raw(message["given"]))
         sequence = self.sequences.get(stream, 0)
         self.sequences[stream] = sequence + 1
         job = Job(message, sequence, since=now, rollbacks=message.get("rollbacks", 0))
@@ -397,22 +399,22 @@ class Replay:
             success = self.cluster.tables.options.zero_receivers == "success"
             self.tell(job, "acknowledged" if success else "nack")
             return True
-        (desk,) = self.balancer._desks.values()
-        desk.sequences[self.policy.stream(self.policy.raw(job.message["given"]))] = job.sequence
+        (runtime,) = self.balancer._runtimes.values()
+        runtime.sequences[self.state.stream(self.state.raw(job.message["given"]))] = job.sequence
         decision = self.balancer.choose(job.message["given"])
         if decision.destination is None:
-            if self.policy.waits:
+            if self.state.policy.waits:
                 return False
             self.tell(job, decision.outcome)
             return True
         job.decision = decision
-        everyone = {self.policy.worker(member) for member in decision.also}
+        everyone = {self.state.queue_owner(member) for member in decision.also}
         for copy in decision.copies:
             own = Job(**{**vars(job), "destination": copy.destination})
             if job.attempt > 1 and copy.destination != decision.destination:
                 continue  # it has its copy since the first attempt
-            own.server = self.policy.worker(self.member(own))
-            if self.policy.name == "smartsockets":
+            own.server = self.state.queue_owner(self.member(own))
+            if self.state.policy.name == "smartsockets":
                 self.expect(own, job, now)
             own.for_everyone = job.attempt == 1 and own.server in everyone
             self.wait(self.servers[own.server].table, own, now)

@@ -265,10 +265,10 @@ def test_what_is_pending_in_the_end_is_what_is_left(kind: str, data: st.DataObje
         return
     kernel = Kernel(*scenario)
     kernel.through()
-    kernel.run.policy.rule.adopt(kernel.run.state)
-    pending = getattr(kernel.run.policy.rule.state, COUNTING[kind])
+    kernel.run.cluster.rule.adopt(kernel.run.state)
+    pending = getattr(kernel.run.cluster.rule.state, COUNTING[kind])
     left = kernel.attempts(kernel.replays.left())
     names = Counter(row.destination for row in left if row.destination)
-    assert dict(zip(kernel.run.policy.members, pending, strict=True)) == {
-        name: names[name] for name in kernel.run.policy.members
+    assert dict(zip(kernel.run.cluster.members, pending, strict=True)) == {
+        name: names[name] for name in kernel.run.cluster.members
     }

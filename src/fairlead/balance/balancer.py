@@ -8,9 +8,9 @@ from threading import Lock
 from typing import Any, Final
 
 from fairlead.balance.change import Change
-from fairlead.balance.cluster import Cluster, clusters_in, resolve
+from fairlead.balance.changes import resolve
+from fairlead.balance.cluster import Cluster, clusters_in
 from fairlead.balance.decision import Context, Decision
-from fairlead.balance.desk import Desk
 from fairlead.balance.journal import JournalRow
 from fairlead.balance.message import (
     ATTRIBUTES,
@@ -23,6 +23,7 @@ from fairlead.balance.message import (
 )
 from fairlead.balance.objects import hint, listed, spelled
 from fairlead.balance.policy import Raw
+from fairlead.balance.runtime import ClusterRuntime
 from fairlead.balance.snapshot import opened, sealed
 from fairlead.balance.times import Time, moment, seconds, seconds_until
 from fairlead.errors import ChangeError, ConfigError, MessageError
@@ -57,30 +58,29 @@ class Balancer:
         journal: Callable[[JournalRow], object] | None = None,
     ) -> None:
         """Start all clusters at their beginning."""
-        self._desks: dict[str, Desk] = {}
+        self._runtimes: dict[str, ClusterRuntime] = {}
         self._settings: dict[str, Any] = {}
         for cluster in clusters_in(clusters):
-            if cluster.name in self._desks:
+            if cluster.name in self._runtimes:
                 raise ConfigError(f"cluster {cluster.name!r}: found twice, allowed: once")
-            self._desks[cluster.name] = Desk(cluster.name, cluster.start())
+            self._runtimes[cluster.name] = ClusterRuntime(cluster.name, cluster.start())
             plain = cluster.as_plain()
             self._settings[cluster.name] = {name: plain.get(name) for name in SETTINGS}
         if journal is not None and not callable(journal):
             raise ConfigError(
                 f"journal: found {spelled(journal)}, allowed: what can be called with a row"
             )
-        self._only = next(iter(self._desks.values())) if len(self._desks) == 1 else None
+        self._only = next(iter(self._runtimes.values())) if len(self._runtimes) == 1 else None
         self._elsewhere: dict[Raw, int] = {}
         self._now = BEFORE_ALL
         self._next: int | None = None
-        self._streamed = tuple(
-            dict.fromkeys(name for desk in self._desks.values() for name in desk.policy.streams)
+        policies = [runtime.cluster.policy for runtime in self._runtimes.values()]
+        self._streamed = tuple(dict.fromkeys(name for each in policies for name in each.streams))
+        self._relevant: frozenset[str] = frozenset().union(
+            *(runtime.cluster.relevant_attributes() for runtime in self._runtimes.values())
         )
-        self._heeded: frozenset[str] = frozenset().union(
-            *(desk.policy.heeds() for desk in self._desks.values())
-        )
-        self._telling = self._heeded | {"cluster", "type"}
-        self._known = ATTRIBUTES | self._heeded
+        self._telling = self._relevant | {"cluster", "type"}
+        self._known = ATTRIBUTES | self._relevant
         self._silent = self._known - self._telling
         self._journal = journal
         self._position = 0
@@ -156,13 +156,13 @@ class Balancer:
         self._only.take_back(unused)
 
     def _choose(self, message: Message) -> Decision:
-        check(message, self._heeded)
+        check(message, self._relevant)
         cluster = text(message, "cluster")
         if text(message, "type") == SET_PRIORITY:
             return Decision(None, None, None, Context(CONTROL, cluster))
-        desk = self._desks.get(cluster) if cluster else self._only
-        if desk is not None:
-            return desk.choose(message)
+        runtime = self._runtimes.get(cluster) if cluster else self._only
+        if runtime is not None:
+            return runtime.choose(message)
         stream = (cluster, *(text(message, name) for name in self._streamed))
         sequence = self._elsewhere.get(stream, 0)
         self._elsewhere[stream] = sequence + 1
@@ -198,7 +198,7 @@ class Balancer:
             raise MessageError(f"completed: by: found {spelled(by)}, allowed: {listed(names)}")
         with self._lock:
             self._withdraw()
-            self._desks[decision.cluster].completed(decision, by or decision.destination)
+            self._runtimes[decision.cluster].completed(decision, by or decision.destination)
 
     def apply(self, changes: Change | Iterable[Change]) -> None:
         """Make changes to the clusters, all or (if one is refused) none.
@@ -209,11 +209,11 @@ class Balancer:
         """
         with self._lock:
             self._withdraw()
-            states = {name: desk.policy for name, desk in self._desks.items()}
-            for time, name, effects in resolve(states, changes):
+            states = {name: runtime.cluster for name, runtime in self._runtimes.items()}
+            for time, name, resolved in resolve(states, changes):
                 self._make_due(time - 1)
                 self._now = max(self._now, time)
-                self._desks[name].apply(effects, self._now)
+                self._runtimes[name].apply(resolved, self._now)
                 self._look_ahead()
             self._make_due(self._now)
 
@@ -239,13 +239,13 @@ class Balancer:
         while self._next is not None and self._next <= time:
             self._withdraw()
             self._now = self._next
-            for desk in self._desks.values():
-                if desk.policy.pending.next == self._now:
-                    desk.apply([], self._now)
+            for runtime in self._runtimes.values():
+                if runtime.cluster.follow_ups.next == self._now:
+                    runtime.apply([], self._now)
             self._look_ahead()
 
     def _look_ahead(self) -> None:
-        due = [desk.policy.pending.next for desk in self._desks.values()]
+        due = [runtime.cluster.follow_ups.next for runtime in self._runtimes.values()]
         self._next = min((time for time in due if time is not None), default=None)
 
     def snapshot(self) -> dict[str, Any]:
@@ -261,17 +261,17 @@ class Balancer:
                     "elsewhere": [[list(stream), n] for stream, n in self._elsewhere.items()],
                     "now": self._now,
                     "settings": self._settings,
-                    "clusters": {name: desk.dump() for name, desk in self._desks.items()},
+                    "clusters": {name: runtime.dump() for name, runtime in self._runtimes.items()},
                 }
             )
 
     def restore(self, snapshot: Mapping[str, Any]) -> None:
         """Take over a snapshot of a balancer with the same clusters. Raises ConfigError."""
         snapshot = opened(snapshot)
-        if set(snapshot["clusters"]) != set(self._desks):
+        if set(snapshot["clusters"]) != set(self._runtimes):
             raise ConfigError(
                 f"snapshot: found clusters {', '.join(snapshot['clusters'])}, "
-                f"allowed: {', '.join(self._desks)}"
+                f"allowed: {', '.join(self._runtimes)}"
             )
         for cluster, own in self._settings.items():
             for name, allowed in own.items():
@@ -283,12 +283,12 @@ class Balancer:
                     )
         with self._lock:
             self._withdraw()
-            desks = {}
+            runtimes = {}
             for name, plain in snapshot["clusters"].items():
-                desks[name] = Desk(name, self._desks[name].policy.frozen())
-                desks[name].load(plain)
-            self._desks = desks
-            self._only = next(iter(desks.values())) if len(desks) == 1 else None
+                runtimes[name] = ClusterRuntime(name, self._runtimes[name].cluster.frozen())
+                runtimes[name].load(plain)
+            self._runtimes = runtimes
+            self._only = next(iter(runtimes.values())) if len(runtimes) == 1 else None
             self._elsewhere = {tuple(stream): n for stream, n in snapshot["elsewhere"]}
             self._position = snapshot["position"]
             self._now = snapshot["now"]

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from fractions import Fraction
 from numbers import Number
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
-from fairlead.balance.objects import spelled
+from fairlead.balance.objects import Ref, spelled
 from fairlead.balance.times import MICROS, Time, moment
 from fairlead.errors import ChangeError
 
@@ -71,3 +71,12 @@ class Change:
             "time": self.micros,
             "where": self.where,
         }
+
+
+class ResolvedChange(NamedTuple):
+    """A change of which is known what it means: to whom, which attribute, which value."""
+
+    ref: Ref | None
+    """None: the whole cluster."""
+    attribute: str
+    value: object

@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any, Final
 
 import msgspec
 from msgspec import UNSET
 
-from fairlead.balance.change import EVERYBODY, RESET, Change
-from fairlead.balance.objects import Ref, hint, listed, shown, spelled
+from fairlead.balance.objects import hint, listed, shown, spelled
 from fairlead.balance.policies import POLICIES
 from fairlead.balance.policies.composed import COMPOSED, Composition, compose
-from fairlead.balance.policy import Effect, Policy, Tables
+from fairlead.balance.policy import Policy, Tables
 from fairlead.balance.refusal import read, text_for_number
-from fairlead.errors import ChangeError, ConfigError
+from fairlead.balance.state import AnyState
+from fairlead.errors import ConfigError
 
 KEYS: Final = tuple(
     dict.fromkeys(key for each in POLICIES.values() for key in each.tables.__struct_fields__)
@@ -32,7 +31,7 @@ class Cluster:
     name: str
     tables: Tables
     """What its file says, checked."""
-    policy: type[Policy[Any, Any, Any]]
+    policy: Policy
 
     def __reduce__(self) -> tuple[Callable[..., Cluster], tuple[object, ...]]:
         """Travel as plain data: a policy that was composed exists only where it was composed."""
@@ -43,9 +42,9 @@ class Cluster:
         plain: dict[str, Any] = _numbers(msgspec.to_builtins(self.tables, builtin_types=(Decimal,)))
         return plain
 
-    def start(self) -> Policy[Any, Any, Any]:
+    def start(self) -> AnyState:
         """The cluster at its beginning: nothing changed, nobody served."""
-        return self.policy(self.tables)
+        return self.policy.start(self.tables)
 
     @classmethod
     def of(cls, policy: str, *, name: str = "", **tables: object) -> Cluster:
@@ -123,7 +122,7 @@ def _of_plain(plain: Mapping[str, Any], name: str) -> Cluster:
     return Cluster.from_plain(plain, default_name=name)
 
 
-def _policy(plain: Mapping[str, Any]) -> type[Policy[Any, Any, Any]]:
+def _policy(plain: Mapping[str, Any]) -> Policy:
     """The policy that a file names, or puts together."""
     policy = plain.get("policy")
     if policy is None:
@@ -158,104 +157,15 @@ def _no_policy(plain: Mapping[str, Any]) -> None:
         )
 
 
-def _keys_elsewhere(policy: type[Policy[Any, Any, Any]]) -> dict[str, set[str]]:
+def _keys_elsewhere(policy: Policy) -> dict[str, set[str]]:
     """Policy → keys of its objects and options that this policy's have not."""
     own = _keys(policy)
     return {name: _keys(other) - own for name, other in POLICIES.items() if name != policy.name}
 
 
-def _keys(chosen: type[Policy[Any, Any, Any]]) -> set[str]:
+def _keys(chosen: Policy) -> set[str]:
     tables = [*chosen.kinds.values(), chosen.tables]
     options = [
         field.type for field in msgspec.structs.fields(chosen.tables) if field.name == "options"
     ]
     return {name for table in (*tables, *options) for name in table.__struct_fields__}
-
-
-def resolve(
-    states: Mapping[str, Policy[Any, Any, Any]], changes: Change | Iterable[Change]
-) -> list[tuple[int, str, list[Effect]]]:
-    """The changes as steps (time, cluster, effects), one for each time and cluster touched."""
-    steps: dict[tuple[int, str], list[Effect]] = {}
-    for change in sorted(changes_in(changes), key=lambda change: change.micros):
-        for name, own in _addressed(states, change):
-            steps.setdefault((change.micros, name), []).append(states[name].resolve(own))
-    return [(time, name, effects) for (time, name), effects in steps.items()]
-
-
-def with_follow_ups(
-    policy: Policy[Any, Any, Any], steps: Sequence[tuple[int, list[Effect]]]
-) -> list[tuple[int, list[Effect]]]:
-    """The steps of a cluster at its beginning, and a step wherever something follows of itself.
-
-    The policy makes them all on the way.
-    """
-    if not policy.follows_up:
-        return list(steps)
-    found: list[tuple[int, list[Effect]]] = []
-    waiting = deque(steps)
-    while waiting or policy.pending.next is not None:
-        due = policy.pending.next
-        first = bool(waiting) and (due is None or waiting[0][0] <= due)
-        time, effects = waiting.popleft() if first else (due or 0, [])
-        policy.apply(effects, time)
-        found.append((time, effects))
-    return found
-
-
-def changes_in(given: object) -> list[Change]:
-    """One change or several, as a list. Raises ChangeError for anything else."""
-    every: list[object] = [given]
-    if isinstance(given, Iterable) and not isinstance(given, str):
-        every = list(given)
-    found: list[Change] = []
-    for each in every:
-        if not isinstance(each, Change):
-            raise ChangeError(f"change: found {shown(each)}, allowed: a fairlead.Change")
-        found.append(each)
-    return found
-
-
-def _addressed(
-    states: Mapping[str, Policy[Any, Any, Any]], change: Change
-) -> list[tuple[str, Change]]:
-    """The clusters that a change speaks of, each with the change as that cluster knows it.
-
-    Of several clusters that have a target, `target@CLUSTER` names one. Refused if it could mean
-    more than one.
-    """
-    if change.attribute == RESET:
-        return [(name, change) for name in _reset(states, change)]
-    holding = [name for name, state in states.items() if state.targets(change.target)]
-    target, _, owner = change.target.rpartition("@")
-    if not holding and owner in states and states[owner].targets(target):
-        return [(owner, replace(change, target=target))]
-    if len(holding) > 1:
-        raise ChangeError(
-            f"{change.where}: target {change.target!r} is ambiguous, it stands in the clusters "
-            f"{listed(holding)}, allowed: {change.target}@CLUSTER"
-        )
-    return [(name, change) for name in holding or list(states)[:1]]
-
-
-def _reset(states: Mapping[str, Policy[Any, Any, Any]], change: Change) -> list[str]:
-    if change.target == EVERYBODY:
-        return list(states)
-    if change.target in states:
-        return [change.target]
-    known = [EVERYBODY, *states]
-    raise ChangeError(
-        f"{change.where}: target of a reset: found {change.target!r}, "
-        f"allowed: {listed(known)}{hint(change.target, known)}"
-    )
-
-
-def addressee(
-    states: Mapping[str, Policy[Any, Any, Any]], change: Change
-) -> tuple[str, Policy[Any, Any, Any], Ref]:
-    """The one object that a change speaks of, and whose it is: the cluster's name, the cluster.
-
-    Raises ChangeError if there is no such object, or if several could be meant.
-    """
-    ((name, own),) = _addressed(states, change)
-    return name, states[name], states[name].target(own)

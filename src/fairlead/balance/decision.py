@@ -7,11 +7,18 @@ from typing import NamedTuple
 
 import msgspec
 
-from fairlead.balance.course import AnyPolicy, Binding, Direct, Frame, Moment, Scheduled
 from fairlead.balance.explanation import Explanation, explain, not_asked
+from fairlead.balance.history import (
+    Binding,
+    ClusterVersion,
+    DecisionPoint,
+    LoggedRun,
+    PrecomputedRun,
+)
 from fairlead.balance.journal import JournalRow
 from fairlead.balance.policy import Raw
 from fairlead.balance.rules.keyed import number_of
+from fairlead.balance.state import AnyState
 
 
 class Copy(NamedTuple):
@@ -27,8 +34,8 @@ class Context(msgspec.Struct, frozen=True, gc=False):
     outcome: str
     cluster: str
     raw: Raw = ()
-    frame: Frame | None = None
-    start: Scheduled | Direct | None = None
+    frame: ClusterVersion | None = None
+    start: PrecomputedRun | LoggedRun | None = None
     offset: int = 0
     """A decision's place less its sequence."""
     binding: Binding | None = None
@@ -72,12 +79,12 @@ class Decision(msgspec.Struct, frozen=True, gc=False):
         return self.context.raw
 
     @property
-    def frame(self) -> Frame | None:
+    def frame(self) -> ClusterVersion | None:
         """The cluster as it was, for `explain`; None where no cluster was asked."""
         return self.context.frame
 
     @property
-    def start(self) -> Scheduled | Direct | None:
+    def start(self) -> PrecomputedRun | LoggedRun | None:
         """Its stretch of choices, for `explain`; None where the rule was not asked."""
         return self.context.start
 
@@ -109,20 +116,20 @@ class Decision(msgspec.Struct, frozen=True, gc=False):
         own = Copy(self.destination, self.address)
         if not self.also or self.frame is None:
             return (own,)
-        return copies(self.frame.policy, self.also, own)
+        return copies(self.frame.cluster, self.also, own)
 
     @property
-    def moment(self) -> Moment | None:
+    def moment(self) -> DecisionPoint | None:
         """The state of the cluster just before this choice; None where no cluster was asked."""
         if self.frame is None:
             return None
         key = number_of(self.key, self.sequence or 0)
-        return Moment(self.frame, self.start, self.place, self.binding, key, self.key)
+        return DecisionPoint(self.frame, self.start, self.place, self.binding, key, self.key)
 
     @property
     def stream(self) -> str:
         """The stream's name: the cluster, and the queue or subject where the policy has one."""
-        parts = (self.cluster, *(self.frame.policy.stream(self.raw) if self.frame else ()))
+        parts = (self.cluster, *(self.frame.cluster.stream(self.raw) if self.frame else ()))
         return "/".join(part for part in parts if part)
 
     def explain(self) -> Explanation:
@@ -151,9 +158,9 @@ class Decision(msgspec.Struct, frozen=True, gc=False):
         )
 
 
-def copies(policy: AnyPolicy, also: Iterable[int], own: Copy | None = None) -> tuple[Copy, ...]:
+def copies(cluster: AnyState, also: Iterable[int], own: Copy | None = None) -> tuple[Copy, ...]:
     """These members and `own` as destinations, by name."""
-    found = {Copy(policy.members[i], policy.address(i)) for i in also}
+    found = {Copy(cluster.members[i], cluster.address(i)) for i in also}
     if own is not None:
         found.add(own)
     return tuple(sorted(found, key=lambda each: each.destination.encode()))

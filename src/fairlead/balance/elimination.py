@@ -38,6 +38,31 @@ class Step(NamedTuple):
     """How many were left after it."""
 
 
+class Preselected(NamedTuple):
+    """A candidate chosen at once, before the eliminations are through."""
+
+    member: int
+    step: str
+    because: str
+
+
+NOBODY = -1
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What the eliminations leave of a class of messages, for one version of the cluster."""
+
+    outcome: str
+    """`routed` where somebody is left."""
+    members: tuple[int, ...] = ()
+    """For the rule to choose among, ascending."""
+    preselected: int = NOBODY
+    """Chosen at once, past the rule."""
+    recipients: tuple[int, ...] = ()
+    """Who gets the message as well, whoever is chosen; the chosen one may be among them."""
+
+
 @dataclass(frozen=True, slots=True)
 class Elimination(Generic[K, C]):
     """A step that keeps some candidates; its name is the same in every engine and page."""

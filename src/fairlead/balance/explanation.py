@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from fairlead.balance.course import Binding, Moment
-from fairlead.balance.elimination import Drop, Step
+from fairlead.balance.elimination import Drop, Step, Verdict
+from fairlead.balance.history import Binding, DecisionPoint
 from fairlead.balance.message import CONTROL, ON_GROUP
 from fairlead.balance.objects import on_one_line
-from fairlead.balance.policy import Raw, Verdict
-from fairlead.balance.rules.keyed import KeyedRule
+from fairlead.balance.policy import Raw
 
 
 class Explanation(NamedTuple):
@@ -54,7 +53,7 @@ def not_asked(cluster: str, outcome: str) -> Explanation:
     return Explanation([], [], line, outcome, None, "")
 
 
-def explain(moment: Moment, raw: Raw, destination: str | None) -> Explanation:
+def explain(moment: DecisionPoint, raw: Raw, destination: str | None) -> Explanation:
     """Why, at this moment, a message of this class went to this destination."""
     verdict, steps = moment.eliminate(raw)
     binding = moment.binding
@@ -63,16 +62,16 @@ def explain(moment: Moment, raw: Raw, destination: str | None) -> Explanation:
     found = _chosen(moment, raw, verdict, steps)
     if binding is not None and (binding.before >= 0 or found.ranks):
         found = found._replace(notes=(*found.notes, _begun(moment, binding)))
-    if not verdict.also:
+    if not verdict.recipients:
         return found
-    every = {moment.members[i] for i in verdict.also} | {destination} - {None}
+    every = {moment.members[i] for i in verdict.recipients} | {destination} - {None}
     return found._replace(also=tuple(sorted(map(str, every), key=str.encode)))
 
 
-def _followed(moment: Moment, binding: Binding, verdict: Verdict, name: str) -> Explanation:
+def _followed(moment: DecisionPoint, binding: Binding, verdict: Verdict, name: str) -> Explanation:
     """Where an earlier message went."""
     word = _word(binding)
-    staying = moment.frame.policy.rebinds and moment.members.index(name) not in verdict.members
+    staying = moment.frame.cluster.rebinds and moment.members.index(name) not in verdict.members
     drains = f"{name} is draining: nothing new starts there, but what is there goes on"
     return Explanation(
         [Step("bound", (), 1)],
@@ -85,7 +84,7 @@ def _followed(moment: Moment, binding: Binding, verdict: Verdict, name: str) -> 
     )
 
 
-def _begun(moment: Moment, binding: Binding) -> str:
+def _begun(moment: DecisionPoint, binding: Binding) -> str:
     """What becomes of a group whose message was chosen for."""
     word = _word(binding)
     if binding.before >= 0:
@@ -100,16 +99,18 @@ def _word(binding: Binding) -> str:
     return f"producer {name}" if name else "the one that opened, whose name is not given"
 
 
-def _chosen(moment: Moment, raw: Raw, verdict: Verdict, steps: list[Step]) -> Explanation:
-    policy, names = moment.frame.policy, moment.members
+def _chosen(moment: DecisionPoint, raw: Raw, verdict: Verdict, steps: list[Step]) -> Explanation:
+    cluster, names = moment.frame.cluster, moment.members
     steps = [step for step in steps if step.dropped or step.name == "candidates"]
     last = steps[-1].name if len(steps) > 1 else verdict.outcome
     if not verdict.members:
-        why = "nobody is left" if steps[0].kept else policy.no_candidates(policy.key(raw))
+        why = (
+            "nobody is left" if steps[0].kept else cluster.describe.no_candidates(cluster.key(raw))
+        )
         return Explanation(steps, [], f"{verdict.outcome}: {why}", last, None, "")
-    if verdict.taken >= 0:
-        name = names[verdict.taken]
-        if verdict.also:
+    if verdict.preselected >= 0:
+        name = names[verdict.preselected]
+        if verdict.recipients:
             told = "everyone who is left gets it"
             return Explanation(steps, [(name, "everyone gets it")], told, "everyone", None, "")
         return Explanation(steps, [(name, "chosen at once")], "", last, None, "")
@@ -120,8 +121,8 @@ def _chosen(moment: Moment, raw: Raw, verdict: Verdict, steps: list[Step]) -> Ex
         steps = [*steps, Step(rule.name, passed, len(compared.ranks))]
     ranks = [(names[rank.member], rank.value) for rank in compared.ranks]
     notes: tuple[str, ...] = ()
-    if isinstance(rule, KeyedRule) and moment.word:
-        notes = (f"its key is the {policy.keyed_by} {moment.word!r}",)
+    if rule.keyed and moment.word:
+        notes = (f"its key is the {cluster.keyed_by} {moment.word!r}",)
     if len(ranks) < 2:
         alone = "the only one left" if ranks else "nobody can take a message now"
         decided = compared.decided or alone
@@ -131,5 +132,5 @@ def _chosen(moment: Moment, raw: Raw, verdict: Verdict, steps: list[Step]) -> Ex
         found = Explanation(
             steps, ranks, compared.decided, rule.name, ranks[1][0], compared.otherwise, notes
         )
-    in_vain = policy.in_vain(compared.ranks[0].member) if ranks else ""
-    return found._replace(notes=(*notes, in_vain)) if in_vain else found
+    lost = cluster.describe.undeliverable_reason(compared.ranks[0].member) if ranks else ""
+    return found._replace(notes=(*notes, lost)) if lost else found

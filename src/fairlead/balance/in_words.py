@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from fairlead.balance.cluster import Cluster
 from fairlead.balance.message import ROUTED
 from fairlead.balance.objects import listed
 from fairlead.balance.policies import POLICIES
-from fairlead.balance.policies.composed import Composed, nearest
-from fairlead.balance.policy import Policy
+from fairlead.balance.policies.composed import ComposedPolicy, nearest
+from fairlead.balance.state import AnyState
 
 
 @dataclass(frozen=True)
@@ -47,19 +46,20 @@ def in_words(cluster: Cluster) -> InWords:
     """Say what a cluster's file means."""
     state = cluster.start()
     weights, expected = state.weights(), state.expected()
-    composed = isinstance(state, Composed) and type(state) not in POLICIES.values()
+    policy = state.policy
+    named = POLICIES.get(policy.name) is policy
     return InWords(
         cluster.name,
-        state.name,
-        state.about,
-        state.effective(),
-        nearest(type(state)) if composed and isinstance(state, Composed) else "",
+        policy.name,
+        policy.about,
+        state.describe.effective(),
+        nearest(policy) if isinstance(policy, ComposedPolicy) and not named else "",
         [_listed(state, member, weights, expected) for member in state.destinations()],
     )
 
 
 def _listed(
-    state: Policy[Any, Any, Any],
+    state: AnyState,
     member: int,
     weights: Mapping[str, int],
     expected: Mapping[str, float],
@@ -72,27 +72,29 @@ def _listed(
         state.address(member) or "",
         weights.get(name),
         expected.get(name),
-        state.condition(member, besides),
+        state.describe.condition(member, besides),
     )
 
 
 def warnings(cluster: Cluster) -> list[str]:
-    """What in a file is allowed, but hardly meant: nobody can be chosen, nothing can be begun."""
+    """What in a file is allowed, but hardly meant: nobody can be chosen, nothing can be started."""
     state = cluster.start()
     found, chosen = [], set[int]()
-    for called, raw in state.samples().items():
+    for called, raw in state.describe.samples().items():
         verdict, steps = state.eliminate(raw)
-        chosen.update(verdict.members, verdict.also)
+        chosen.update(verdict.members, verdict.recipients)
         if verdict.outcome != ROUTED:
             what = f"{called}: " if called else ""
-            last = steps[-1].name if len(steps) > 1 else state.no_candidates(state.key(raw))
+            last = (
+                steps[-1].name if len(steps) > 1 else state.describe.no_candidates(state.key(raw))
+            )
             found.append(
                 f"{what}nobody can be chosen ({last}); until a change, messages are "
                 f"{verdict.outcome}"
             )
-    resting = [i for i in sorted(chosen) if state.objects[state.worker(i)].readers == 0]
+    resting = [i for i in sorted(chosen) if state.objects[state.queue_owner(i)].readers == 0]
     names = dict.fromkeys(state.members[i] for i in resting)
     if names:
         where = "all who can be chosen" if len(resting) == len(chosen) else listed(names)
-        found.append(f"readers is 0 at {where}: in a replay nothing is ever begun with there")
+        found.append(f"readers is 0 at {where}: in a replay nothing is ever started there")
     return found

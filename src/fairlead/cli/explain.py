@@ -23,7 +23,7 @@ def explain_invented(path: Path, given: Sequence[str], count: int) -> None:
     message = pairs("--message", given)
     read = {"cluster", "type"}
     for cluster in clusters:
-        read |= cluster.start().heeds()
+        read |= cluster.start().relevant_attributes()
     for name in message:
         if name not in read:
             raise UserError(

@@ -6,9 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from fairlead.balance.rules.due import Due, TimedRule
-from fairlead.balance.rules.keyed import KeyedRule
-from fairlead.balance.rules.own_rule import OwnRule
+from fairlead.balance.rules.due import Due
 from fairlead.balance.rules.rule import Rule, ScheduledRule
 from fairlead.compiled.kernels import Int32s, Int64s, as_arrays, kernels
 from fairlead.compiled.own import own_choices
@@ -20,22 +18,23 @@ TURNS_WORTH_A_PERIOD = 4
 
 def choose_among_one(rule: Rule, members: Sequence[int], n: int) -> Int64s:
     """The next n choices among the same members; moves the rule on. -1: nobody was ready."""
-    if not (isinstance(rule, ScheduledRule) and rule.scheduled(members)):
+    scheduled = rule.scheduled(members)
+    if scheduled is None:
         return choose_among_sets(rule, [members], np.zeros(n, np.int32))
-    heap = rule.heap(members)
+    heap = scheduled.heap(members)
     if not heap:
         return np.full(n, -1, np.int64)
-    period = rule.period(members)
-    if n >= TURNS_WORTH_A_PERIOD * period and rule.settled(members):
-        trial = rule.copy()
+    period = scheduled.period(members)
+    if n >= TURNS_WORTH_A_PERIOD * period and scheduled.settled(members):
+        trial = scheduled.copy()
         first = _run_one(trial, heap, period)
         again = _run_one(trial, trial.heap(members), period)
         tail = np.resize(again, n - period)
-        rule.advance(members, n)
+        scheduled.advance(members, n)
         return np.concatenate([first, tail])
     if len(heap) <= SCAN_MEMBERS:
         return choose_among_sets(rule, [members], np.zeros(n, np.int32))
-    return _run_one(rule, heap, n)
+    return _run_one(scheduled, heap, n)
 
 
 def _run_one(rule: ScheduledRule, heap: Sequence[int], n: int) -> Int64s:
@@ -53,7 +52,7 @@ def _run_one(rule: ScheduledRule, heap: Sequence[int], n: int) -> Int64s:
 def choose_among_sets(rule: Rule, sets: Sequence[Sequence[int]], which: Int32s) -> Int64s:
     """One choice for each entry of `which`, among the members of sets[which[k]]."""
     starts, members = flat(sets)
-    if isinstance(rule, OwnRule):
+    if rule.foreign:
         return own_choices(rule, starts, members, which)
     if not rule.fits_int64(len(which)):
         out = [0] * len(which)
@@ -70,7 +69,6 @@ def choose_in_time(
     rule: Rule, sets: Sequence[Sequence[int]], which: Int32s, times: Int64s, services: Int64s
 ) -> Int64s:
     """As `choose_among_sets`, where completions decide who is busy (times in microseconds)."""
-    assert isinstance(rule, TimedRule)  # noqa: S101 - no other rule has completions
     starts, members = flat(sets)
     state = as_arrays(rule.state)
     waiting = [np.array(list(field), np.int64) for field in rule.due[:3]]
@@ -86,9 +84,7 @@ def choose_in_time(
     return found
 
 
-def choose_by_key(
-    rule: KeyedRule, sets: Sequence[Sequence[int]], which: Int32s, keys: Int64s
-) -> Int64s:
+def choose_by_key(rule: Rule, sets: Sequence[Sequence[int]], which: Int32s, keys: Int64s) -> Int64s:
     """As `choose_among_sets`, each by its key's number; the rule stays as it is."""
     starts, members = flat(sets)
     if not rule.fits_int64(len(which)):

@@ -67,10 +67,10 @@ def homes(plan: Plan) -> list[int]:
     numbers: dict[tuple[str, Raw], int] = {}
     found = []
     for each in plan.classes:
-        policy = plan.policies.get(each.cluster)
+        state = plan.states.get(each.cluster)
         home: Raw | None = None
-        if policy is not None and policy.binds and not each.control:
-            home = policy.home(each.raw)
+        if state is not None and state.binds and not each.control:
+            home = state.home(each.raw)
         at = (each.cluster, home or ())
         found.append(NO_KEY if home is None else numbers.setdefault(at, len(numbers)))
     return found
@@ -82,7 +82,7 @@ def bindings(messages: pa.Table, plan: Plan, codes: Int32s) -> Bindings | None:
         return None
     home = np.array(homes(plan), np.int64)[codes]
     said = np.full(len(messages), NOT_SAID, np.int8)
-    if "bind" in plan.heeds:
+    if "bind" in plan.relevant_attributes:
         bind, words = coded(messages, "bind")
         said = np.array([Bindings.code(word) for word in words], np.int8)[bind]
     keys: list[Int64s] = []

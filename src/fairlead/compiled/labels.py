@@ -3,23 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any
 
+from fairlead.balance.change import ResolvedChange
 from fairlead.balance.decision import Copy, copies
 from fairlead.balance.message import OUTCOMES, ROUTED
-from fairlead.balance.policy import Effect, Policy
+from fairlead.balance.state import AnyState
 from fairlead.errors import ConfigError
 
-AnyPolicy = Policy[Any, Any, Any]
 MOST_CODES = 1 << 31
 
 
 class Codes:
     """All codes of a run.
 
-    A label is an outcome, or a destination at an address; a crowd is a set of destinations that
-    get a message whoever is chosen, the first crowd being nobody. A code is both in one number:
-    `label + size * crowd`.
+    A label is an outcome, or a destination at an address. Copies are a set of destinations that
+    get a message whoever is chosen; the first set is empty. A code is both in one number:
+    `label + size * place of the set`.
     """
 
     def __init__(self) -> None:
@@ -27,9 +26,9 @@ class Codes:
         self.destination: list[str | None] = [None] * len(OUTCOMES)
         self.address: list[str | None] = [None] * len(OUTCOMES)
         self.outcome: list[str] = list(OUTCOMES)
-        self.crowds: list[tuple[Copy, ...]] = [()]
+        self.copies: list[tuple[Copy, ...]] = [()]
         self._labels: dict[Copy, int] = {}
-        self._crowds: dict[tuple[Copy, ...], int] = {(): 0}
+        self._copies: dict[tuple[Copy, ...], int] = {(): 0}
 
     @property
     def size(self) -> int:
@@ -39,20 +38,20 @@ class Codes:
     @property
     def codes(self) -> int:
         """How many codes there are. Raises ConfigError where they are too many."""
-        found = self.size * len(self.crowds)
+        found = self.size * len(self.copies)
         if found >= MOST_CODES:
             raise ConfigError(
-                f"cluster: found {self.size} destinations and {len(self.crowds)} different sets "
+                f"cluster: found {self.size} destinations and {len(self.copies)} different sets "
                 f"of them that get a message, allowed: less than {MOST_CODES} in all"
             )
         return found
 
-    def add(self, policy: AnyPolicy, steps: Iterable[Sequence[Effect]]) -> None:
+    def add(self, cluster: AnyState, steps: Iterable[Sequence[ResolvedChange]]) -> None:
         """Add a cluster: its destinations, with each address that they ever have."""
-        for member, name in enumerate(policy.members):
-            self._add(Copy(name, policy.address(member)))
-        for effects in steps:
-            for ref, attribute, value in effects:
+        for member, name in enumerate(cluster.members):
+            self._add(Copy(name, cluster.address(member)))
+        for changes in steps:
+            for ref, attribute, value in changes:
                 if ref is not None and attribute == "address":
                     self._add(Copy(ref.name, str(value) or None))
 
@@ -63,29 +62,29 @@ class Codes:
             self.address.append(each.address)
             self.outcome.append(ROUTED)
 
-    def add_crowd(self, policy: AnyPolicy, also: Sequence[int]) -> None:
+    def add_copies(self, cluster: AnyState, recipients: Sequence[int]) -> None:
         """Add a set of destinations that get a message, at their addresses now."""
-        crowd = copies(policy, also)
-        if crowd not in self._crowds:
-            self._crowds[crowd] = len(self.crowds)
-            self.crowds.append(crowd)
+        found = copies(cluster, recipients)
+        if found not in self._copies:
+            self._copies[found] = len(self.copies)
+            self.copies.append(found)
 
-    def label(self, policy: AnyPolicy, member: int) -> int:
+    def label(self, cluster: AnyState, member: int) -> int:
         """The label of a message for which this member is chosen now."""
-        outcome = policy.outcome_of(member)
+        outcome = cluster.outcome_of(member)
         if outcome != ROUTED:
             return OUTCOMES.index(outcome)
-        return self._labels[Copy(policy.members[member], policy.address(member))]
+        return self._labels[Copy(cluster.members[member], cluster.address(member))]
 
     def spelled(self, code: int) -> Sequence[tuple[str | None, str | None]]:
         """The destinations and addresses that a code stands for, by name; at least one row."""
-        label, crowd = code % self.size, self.crowds[code // self.size]
+        label, others = code % self.size, self.copies[code // self.size]
         destination, address = self.destination[label], self.address[label]
         if destination is None:
             return [(None, None)]
         own = Copy(destination, address)
-        return sorted({own, *crowd}, key=lambda each: each.destination.encode())
+        return sorted({own, *others}, key=lambda each: each.destination.encode())
 
-    def crowd(self, policy: AnyPolicy, also: Sequence[int]) -> int:
-        """What adding this set to a label's code takes."""
-        return self._crowds[copies(policy, also)] * self.size if also else 0
+    def copies_code(self, cluster: AnyState, recipients: Sequence[int]) -> int:
+        """What is added to a label's code where these get the message as well."""
+        return self._copies[copies(cluster, recipients)] * self.size if recipients else 0

@@ -12,13 +12,14 @@ from numba.core.errors import NumbaError
 
 from fairlead.balance.own import OwnChoice
 from fairlead.balance.rules import own_rule
-from fairlead.balance.rules.own_rule import ALL_WELL, OwnRule, failed, nonsense
+from fairlead.balance.rules.own_rule import ALL_WELL, failed, nonsense
+from fairlead.balance.rules.rule import Rule
 from fairlead.compiled.kernels import Int32s, Int64s, as_arrays, kernels
 
 log = logging.getLogger("fairlead")
 
 
-def own_choices(rule: OwnRule, starts: Int64s, members: Int64s, which: Int32s) -> Int64s:
+def own_choices(rule: Rule, starts: Int64s, members: Int64s, which: Int32s) -> Int64s:
     """One choice for each entry of `which`; moves the rule on. Raises RuleError."""
     found = np.empty(len(which), np.int64)
     compiled = _compiled(rule.module)
@@ -36,10 +37,16 @@ def own_choices(rule: OwnRule, starts: Int64s, members: Int64s, which: Int32s) -
             _check(rule, stopped, starts, members, which, found)
             return found
     out = [0] * len(which)
-    choose, served, _ = rule.functions
-    with own_rule.Careful(f"choice rule {rule.name}"):
+    own: OwnChoice = vars(rule.module)["OWN"]
+    with rule.guard():
         stopped = own_rule.run(
-            rule.state, starts.tolist(), members.tolist(), which.tolist(), out, choose, served
+            rule.state,
+            starts.tolist(),
+            members.tolist(),
+            which.tolist(),
+            out,
+            own.choose,
+            own.served,
         )
     found[:] = out
     _check(rule, stopped, starts, members, which, found)
@@ -47,7 +54,7 @@ def own_choices(rule: OwnRule, starts: Int64s, members: Int64s, which: Int32s) -
 
 
 def _check(
-    rule: OwnRule, stopped: int, starts: Int64s, members: Int64s, which: Int32s, found: Int64s
+    rule: Rule, stopped: int, starts: Int64s, members: Int64s, which: Int32s, found: Int64s
 ) -> None:
     if stopped != ALL_WELL:
         own = members[starts[which[stopped]] : starts[which[stopped] + 1]]

@@ -9,11 +9,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from fairlead.balance.change import Change
-from fairlead.balance.cluster import Cluster, resolve, with_follow_ups
+from fairlead.balance.change import Change, ResolvedChange
+from fairlead.balance.changes import resolve, with_follow_ups
+from fairlead.balance.cluster import Cluster
 from fairlead.balance.message import CONTROL, NO_DESTINATION, OUTCOMES
-from fairlead.balance.policy import Effect, Policy, Raw
+from fairlead.balance.policy import Raw
 from fairlead.balance.rules.keyed import PLACES
+from fairlead.balance.state import AnyState
 from fairlead.compiled.bindings import Bindings
 from fairlead.compiled.kernels import Int32s, Int64s, number
 from fairlead.compiled.labels import Codes
@@ -42,7 +44,7 @@ class Plan:
     clusters: Sequence[Cluster]
     changes: Sequence[Change]
     classes: Sequence[MessageClass] = ()
-    steps: Mapping[str, list[tuple[int, list[Effect]]]] = field(init=False)
+    steps: Mapping[str, list[tuple[int, list[ResolvedChange]]]] = field(init=False)
     """By cluster, also those that follow of themselves from the changes."""
     times: list[int] = field(init=False)
     """When anything changes, ascending."""
@@ -56,18 +58,20 @@ class Plan:
             names = [cluster.name for cluster in self.clusters]
             twice = next(name for name in names if names.count(name) > 1)
             raise ConfigError(f"cluster {twice!r}: found twice, allowed: once")
-        steps: dict[str, list[tuple[int, list[Effect]]]] = {name: [] for name in states}
-        for time, name, effects in resolve(states, self.changes):
-            steps[name].append((time, effects))
+        steps: dict[str, list[tuple[int, list[ResolvedChange]]]] = {name: [] for name in states}
+        for time, name, resolved in resolve(states, self.changes):
+            steps[name].append((time, resolved))
         self.steps = {
             cluster.name: with_follow_ups(cluster.start(), steps[cluster.name])
             for cluster in self.clusters
         }
         self.times = sorted({time for own in self.steps.values() for time, _ in own})
-        self.policies = states
-        self.reads = tuple(dict.fromkeys(name for state in states.values() for name in state.reads))
+        self.states = states
+        self.reads = tuple(
+            dict.fromkeys(name for state in states.values() for name in state.policy.reads)
+        )
         self.streamed = tuple(
-            dict.fromkeys(name for state in states.values() for name in state.streams)
+            dict.fromkeys(name for state in states.values() for name in state.policy.streams)
         )
         self.set_classes(self.classes)
 
@@ -78,68 +82,68 @@ class Plan:
     @property
     def binds(self) -> bool:
         """Whether any message can be bound to an earlier one's destination."""
-        return any(policy.binds for policy in self.policies.values())
+        return any(state.binds for state in self.states.values())
 
     @property
     def timed(self) -> dict[str, bool]:
         """By cluster: whether completions decide who is busy."""
         return {
-            name: policy.timed(e for _, effects in self.steps[name] for e in effects)
-            for name, policy in self.policies.items()
+            name: state.timed(e for _, resolved in self.steps[name] for e in resolved)
+            for name, state in self.states.items()
         }
 
     @property
     def stays(self) -> list[str]:
         """The clusters whose messages follow their group."""
-        return [name for name, policy in self.policies.items() if policy.rebinds]
+        return [name for name, state in self.states.items() if state.rebinds]
 
     @property
     def keyed(self) -> dict[str, str]:
         """By cluster: the attribute whose value is the key, where the rule chooses by one."""
-        return {name: policy.keyed_by for name, policy in self.policies.items() if policy.keyed_by}
+        return {name: state.keyed_by for name, state in self.states.items() if state.keyed_by}
 
-    def versions(self) -> Iterator[tuple[int, Mapping[str, Policy[Any, Any, Any]]]]:
+    def versions(self) -> Iterator[tuple[int, Mapping[str, AnyState]]]:
         """Every version in turn (0: before all changes), with the clusters as they are then."""
-        policies = {cluster.name: cluster.start() for cluster in self.clusters}
-        steps: dict[int, list[tuple[str, list[Effect]]]] = {}
+        states = {cluster.name: cluster.start() for cluster in self.clusters}
+        steps: dict[int, list[tuple[str, list[ResolvedChange]]]] = {}
         for name, own in self.steps.items():
-            for time, effects in own:
-                steps.setdefault(time, []).append((name, effects))
-        yield 0, policies
+            for time, resolved in own:
+                steps.setdefault(time, []).append((name, resolved))
+        yield 0, states
         for version, time in enumerate(self.times, 1):
-            for name, effects in steps[time]:
-                policies[name].apply(effects, time)
-            yield version, policies
+            for name, resolved in steps[time]:
+                states[name].apply(resolved, time)
+            yield version, states
 
     @cached_property
     def codes(self) -> Codes:
         """What a message of these classes can be told."""
         found = Codes()
-        for name, policy in self.policies.items():
-            found.add(policy, [effects for _, effects in self.steps[name]])
+        for name, state in self.states.items():
+            found.add(state, [resolved for _, resolved in self.steps[name]])
         if self.fans_out:
-            for _, policies in self.versions():
+            for _, states in self.versions():
                 for each in self.classes:
-                    if each.cluster in policies and not each.control:
-                        policy = policies[each.cluster]
-                        found.add_crowd(policy, policy.verdict(each.raw).also)
+                    if each.cluster in states and not each.control:
+                        state = states[each.cluster]
+                        found.add_copies(state, state.verdict(each.raw).recipients)
         return found
 
     @property
     def fans_out(self) -> bool:
         """Whether a message can go to several destinations."""
-        return any(policy.fans_out for policy in self.policies.values())
+        return any(state.policy.fans_out for state in self.states.values())
 
     @property
     def fanning(self) -> list[str]:
         """What messages call the clusters where it can; "": the only one."""
-        found = [name for name, policy in self.policies.items() if policy.fans_out]
+        found = [name for name, state in self.states.items() if state.policy.fans_out]
         return ["", *found] if found and len(self.clusters) == 1 else found
 
     @property
-    def heeds(self) -> set[str]:
+    def relevant_attributes(self) -> set[str]:
         """The attributes of a message that can make a difference."""
-        return set().union(*(policy.heeds() for policy in self.policies.values()))
+        return set().union(*(state.relevant_attributes() for state in self.states.values()))
 
     def set_classes(self, classes: Sequence[MessageClass]) -> None:
         """The classes of messages that occur, by code."""
@@ -151,8 +155,8 @@ class Plan:
             if each.control:
                 self.stream_of.append(NO_STREAM)
                 continue
-            policy = self.policies.get(each.cluster)
-            own = policy.stream(each.raw) if policy else each.raw
+            state = self.states.get(each.cluster)
+            own = state.stream(each.raw) if state else each.raw
             self.stream_of.append(streams.setdefault((each.cluster, *own), len(streams)))
         self.streams = list(streams)
 
@@ -164,22 +168,22 @@ class Plan:
             return MessageClass(cluster, (), control=True)
         if not cluster and len(self.clusters) == 1:
             cluster = self.clusters[0].name
-        policy = self.policies.get(cluster)
-        if policy is None:
+        state = self.states.get(cluster)
+        if state is None:
             # Nobody knows the cluster, but its streams are told apart like everybody's.
             return MessageClass(cluster, tuple(attributes.get(name, "") for name in self.streamed))
         return MessageClass(
-            cluster, policy.normal(tuple(attributes.get(name, "") for name in policy.reads))
+            cluster, state.normal(tuple(attributes.get(name, "") for name in state.policy.reads))
         )
 
 
-def _parts(plan: Plan, cluster: str) -> list[list[int]]:
+def _partitions(plan: Plan, cluster: str) -> list[list[int]]:
     """The codes of a cluster's classes, those together that share a state of its rule."""
-    policy = plan.policies[cluster]
-    found: dict[Raw, list[int]] = {} if policy.apart else {(): []}
+    state = plan.states[cluster]
+    found: dict[Raw, list[int]] = {} if state.policy.partition_by else {(): []}
     for code, each in enumerate(plan.classes):
         if each.cluster == cluster and not each.control:
-            found.setdefault(policy.part(each.raw), []).append(code)
+            found.setdefault(state.partition(each.raw), []).append(code)
     return list(found.values())
 
 
@@ -204,7 +208,7 @@ class Router:
             np.int32,
         )
         for cluster in plan.clusters:
-            for own in _parts(plan, cluster.name):
+            for own in _partitions(plan, cluster.name):
                 self._run_of[own] = len(self.runs)
                 self._own_code[own] = np.arange(len(own))
                 raws = [classes[code].raw for code in own]

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fairlead.balance.course import Binding
+from fairlead.balance.change import ResolvedChange
+from fairlead.balance.history import Binding
 from fairlead.balance.message import NO_DESTINATION, OUTCOMES, ROUTED
-from fairlead.balance.policy import Effect, Policy, Raw
-from fairlead.balance.rules.keyed import KeyedRule
-from fairlead.balance.rules.rule import ScheduledRule
+from fairlead.balance.policy import Raw
+from fairlead.balance.state import AnyState
 from fairlead.compiled.bindings import UNBOUND, Bindings
 from fairlead.compiled.choices import (
     choose_among_one,
@@ -23,7 +23,7 @@ from fairlead.compiled.choices import (
 from fairlead.compiled.kernels import Int32s, Int64s
 from fairlead.compiled.labels import Codes
 
-Step = tuple[int, Sequence[Effect]]
+Step = tuple[int, Sequence[ResolvedChange]]
 NO_SET = -1
 NOBODY = -1
 
@@ -33,10 +33,10 @@ class ClusterRun:
 
     def __init__(
         self,
-        policy: Policy[Any, Any, Any],
+        cluster: AnyState,
         steps: Sequence[Step],
         classes: Sequence[Raw],
-        told: Codes,
+        codes: Codes,
         *,
         timed: bool,
     ) -> None:
@@ -44,10 +44,10 @@ class ClusterRun:
 
         `timed`: completions decide who is busy, so times and services matter.
         """
-        self.policy = policy
+        self.cluster = cluster
         self.steps = steps
         self.classes = classes
-        self.told = told
+        self.codes = codes
         self.timed = timed
         self.done = 0
         self._fresh = True
@@ -72,10 +72,10 @@ class ClusterRun:
         while start < len(codes):
             stop = len(codes)
             if times is not None and self.done < len(self.steps):
-                time, effects = self.steps[self.done]
+                time, changes = self.steps[self.done]
                 stop = int(np.searchsorted(times, time, "left"))
                 if stop <= start:
-                    self._apply(time, effects)
+                    self._apply(time, changes)
                     continue
             part = slice(start, stop)
             out[part] = self._segment(
@@ -95,23 +95,23 @@ class ClusterRun:
         """
         if time is not None:
             self.catch_up(time)
-        if isinstance(self.policy.rule, KeyedRule):
+        if self.cluster.rule.keyed:
             return True  # whoever was chosen, it remembers nothing
-        sets = {self.policy.verdict(self.classes[code]) for code, n in counts.items() if n}
-        chosen_from = {verdict.members for verdict in sets if verdict.members and verdict.taken < 0}
+        sets = {self.cluster.verdict(self.classes[code]) for code, n in counts.items() if n}
+        chosen_from = {
+            verdict.members for verdict in sets if verdict.members and verdict.preselected < 0
+        }
         if not chosen_from:
             return True
         members = next(iter(chosen_from))
-        rule = self.policy.rule
-        if len(chosen_from) > 1 or self.timed or not isinstance(rule, ScheduledRule):
-            return False
-        if not rule.scheduled(members):
+        rule = self.cluster.rule.scheduled(members)
+        if len(chosen_from) > 1 or self.timed or rule is None:
             return False
         n = sum(
             count
             for code, count in counts.items()
-            if self.policy.verdict(self.classes[code]).members == members
-            and self.policy.verdict(self.classes[code]).taken < 0
+            if self.cluster.verdict(self.classes[code]).members == members
+            and self.cluster.verdict(self.classes[code]).preselected < 0
         )
         rule.advance(members, n)
         return True
@@ -127,51 +127,51 @@ class ClusterRun:
             return
         self.catch_up(time)
         if self.timed:
-            self.policy.rule.finish_until(time)
+            self.cluster.rule.finish_until(time)
 
-    def _apply(self, time: int, effects: Sequence[Effect]) -> None:
+    def _apply(self, time: int, changes: Sequence[ResolvedChange]) -> None:
         if self.timed:
-            self.policy.rule.finish_until(time)
-        self.policy.apply(effects, time)
+            self.cluster.rule.finish_until(time)
+        self.cluster.apply(changes, time)
         self.done += 1
         self._fresh = True
-        if any(attribute == "address" for _, attribute, _ in effects):
+        if any(attribute == "address" for _, attribute, _ in changes):
             self._label()
 
     def _label(self) -> None:
-        policy = self.policy
-        every = range(len(policy.members))
-        self._now = np.array([self.told.label(policy, i) for i in every], np.int32)
-        if policy.binds:
-            self._member = np.full(self.told.size, NOBODY, np.int64)
+        cluster = self.cluster
+        every = range(len(cluster.members))
+        self._now = np.array([self.codes.label(cluster, i) for i in every], np.int32)
+        if cluster.binds:
+            self._member = np.full(self.codes.size, NOBODY, np.int64)
             self._member[self._now] = np.arange(len(self._now))
 
     def _prepare(self) -> None:
         """What holds for the cluster as it is now: whom each class may go to."""
-        policy = self.policy
-        verdicts = [policy.verdict(raw) for raw in self.classes]
+        cluster = self.cluster
+        verdicts = [cluster.verdict(raw) for raw in self.classes]
         sets: dict[tuple[int, ...], int] = {}
         self._which = np.full(len(verdicts), NO_SET, np.int32)
         self._fixed = np.zeros(len(verdicts), np.int32)
         for code, verdict in enumerate(verdicts):
-            if verdict.taken >= 0:
-                self._fixed[code] = self._now[verdict.taken]
-                self._fixed[code] += self.told.crowd(policy, verdict.also)
+            if verdict.preselected >= 0:
+                self._fixed[code] = self._now[verdict.preselected]
+                self._fixed[code] += self.codes.copies_code(cluster, verdict.recipients)
             elif verdict.members:
                 self._which[code] = sets.setdefault(verdict.members, len(sets))
             else:
                 self._fixed[code] = OUTCOMES.index(verdict.outcome)
-        crowds = [self.told.crowd(policy, verdict.also) for verdict in verdicts]
-        self._crowds = np.array(crowds, np.int32) if any(crowds) else None
+        copies = [self.codes.copies_code(cluster, verdict.recipients) for verdict in verdicts]
+        self._copies = np.array(copies, np.int32) if any(copies) else None
         self._bind = np.array(
-            [Bindings.code(policy.bind_default(policy.key(raw))) for raw in self.classes], np.int8
+            [Bindings.code(cluster.bind_default(cluster.key(raw))) for raw in self.classes], np.int8
         )
         self._ok = np.array([verdict.outcome == ROUTED for verdict in verdicts], np.bool_)
         self._sets = list(sets)
-        if policy.rebinds and self.classes:
+        if cluster.rebinds and self.classes:
             # Such a policy reads nothing of a message, so all classes are one.
-            self._holds = np.zeros(len(policy.members), np.bool_)
-            self._holds[list(policy.holding(self.classes[0]))] = True
+            self._holds = np.zeros(len(cluster.members), np.bool_)
+            self._holds[list(cluster.holding(self.classes[0]))] = True
         self._fresh = False
 
     def _segment(
@@ -185,7 +185,7 @@ class ClusterRun:
         """Route messages between two steps."""
         if self._fresh:
             self._prepare()
-        if bindings is None or not self.policy.binds:
+        if bindings is None or not self.cluster.binds:
             return self._free(codes, times, services, keys)
         return self._bound(codes, times, services, bindings)
 
@@ -201,7 +201,7 @@ class ClusterRun:
         keyed = keys >= 0
         held = np.where(keyed, bound[keys], UNBOUND)
         open_ = keyed & (held == UNBOUND)
-        if self.policy.rebinds:
+        if self.cluster.rebinds:
             open_ |= keyed & ~self._holds[held]
         firsts = self._first_of_each(codes, keys, open_)
         binder = np.zeros(len(bound), np.int64)
@@ -216,15 +216,15 @@ class ClusterRun:
         return out
 
     def _keys(self, bindings: Bindings, default: NDArray[np.int8]) -> Int64s:
-        return bindings.by_group if self.policy.rebinds else bindings.keys(default)
+        return bindings.by_group if self.cluster.rebinds else bindings.keys(default)
 
     def binding(self, bindings: Bindings, raw: Raw, key: Raw) -> Binding:
         """What the one message of these bindings has to do with earlier ones of its `key`."""
-        policy = self.policy
-        default = Bindings.code(policy.bind_default(policy.key(raw)))
+        cluster = self.cluster
+        default = Bindings.code(cluster.bind_default(cluster.key(raw)))
         number = int(self._keys(bindings, np.array([default], np.int8))[0])
         before = int(bindings.bound[number])
-        if before == UNBOUND or (policy.rebinds and before not in policy.holding(raw)):
+        if before == UNBOUND or (cluster.rebinds and before not in cluster.holding(raw)):
             return Binding(key, follows=False, before=before)
         return Binding(key, follows=True)
 
@@ -251,7 +251,7 @@ class ClusterRun:
         asks = which >= 0
         if asks.all():
             chosen = self._choose(which, times, services, keys)
-            return self._with_crowd(codes, self._labelled(chosen))
+            return self._with_copies(codes, self._labelled(chosen))
         out = self._fixed[codes]
         if asks.any():
             chosen = self._choose(
@@ -260,14 +260,14 @@ class ClusterRun:
                 None if services is None else services[asks],
                 None if keys is None else keys[asks],
             )
-            out[asks] = self._with_crowd(codes[asks], self._labelled(chosen))
+            out[asks] = self._with_copies(codes[asks], self._labelled(chosen))
         return out
 
-    def _with_crowd(self, codes: Int32s, label: Int32s) -> Int32s:
+    def _with_copies(self, codes: Int32s, label: Int32s) -> Int32s:
         """Who gets the messages as well."""
-        if self._crowds is None:
+        if self._copies is None:
             return label
-        found: Int32s = label + self._crowds[codes]
+        found: Int32s = label + self._copies[codes]
         return found
 
     def _labelled(self, chosen: Int64s) -> Int32s:
@@ -284,25 +284,25 @@ class ClusterRun:
     ) -> Int64s:
         if not len(which):
             return np.empty(0, np.int64)
-        if isinstance(self.policy.rule, KeyedRule) and keys is not None:
-            return choose_by_key(self.policy.rule, self._sets, which, keys)
+        if self.cluster.rule.keyed and keys is not None:
+            return choose_by_key(self.cluster.rule, self._sets, which, keys)
         if self.timed and times is not None and services is not None:
-            return choose_in_time(self.policy.rule, self._sets, which, times, services)
+            return choose_in_time(self.cluster.rule, self._sets, which, times, services)
         used = np.unique(which) if len(self._sets) > 1 else np.array([0])
         if len(used) == 1:
-            return choose_among_one(self.policy.rule, self._sets[int(used[0])], len(which))
-        return choose_among_sets(self.policy.rule, self._sets, which)
+            return choose_among_one(self.cluster.rule, self._sets[int(used[0])], len(which))
+        return choose_among_sets(self.cluster.rule, self._sets, which)
 
     def dump(self) -> dict[str, Any]:
         """Where the cluster stands, as plain data."""
-        return {"done": self.done, "rule": self.policy.rule.dump()}
+        return {"done": self.done, "rule": self.cluster.rule.dump()}
 
     def load(self, plain: Mapping[str, Any]) -> None:
         """Go to where `dump` was taken; only forwards."""
         while self.done < plain["done"]:
-            time, effects = self.steps[self.done]
-            self.policy.apply(effects, time)
+            time, changes = self.steps[self.done]
+            self.cluster.apply(changes, time)
             self.done += 1
-        self.policy.rule.load(plain["rule"])
+        self.cluster.rule.load(plain["rule"])
         self._fresh = True
         self._label()

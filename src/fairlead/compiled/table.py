@@ -8,7 +8,8 @@ import numpy as np
 import pyarrow as pa
 
 from fairlead.balance.change import Change
-from fairlead.balance.cluster import Cluster, changes_in, clusters_in
+from fairlead.balance.changes import changes_in
+from fairlead.balance.cluster import Cluster, clusters_in
 from fairlead.compiled.classes import bindings, classes, keys
 from fairlead.compiled.columns import (
     check_keys,
@@ -47,7 +48,7 @@ def route(
     would put into `rejected/`: here the table is the caller's own, so it is refused as a whole.
     """
     plan = Plan(clusters_in(clusters), changes_in(changes))
-    messages = checked(messages, plan.heeds, trust_ids=trust_ids)
+    messages = checked(messages, plan.relevant_attributes, trust_ids=trust_ids)
     check_columns(plan, messages.column_names, "messages")
     check_keys(messages, plan)
     times = times_of(messages)

@@ -9,10 +9,10 @@ from typing import Any, Final, NamedTuple
 
 from msgspec import UNSET, UnsetType
 
-from fairlead.balance.change import FAILED, STATE, Change
-from fairlead.balance.cluster import addressee, resolve
+from fairlead.balance.change import FAILED, STATE, Change, ResolvedChange
+from fairlead.balance.changes import addressee, resolve
 from fairlead.balance.objects import Ref, converted, shown
-from fairlead.balance.policy import Effect, Policy
+from fairlead.balance.state import AnyState
 from fairlead.balance.times import TIMES, micros
 from fairlead.config.scenario_file import SCENARIO, Down, Source
 from fairlead.errors import ConfigError
@@ -57,7 +57,7 @@ class Outage:
 
 
 def outage_changes(
-    states: Mapping[str, Policy[Any, Any, Any]],
+    states: Mapping[str, AnyState],
     downs: Sequence[Down],
     others: Iterable[Change],
     source: Source,
@@ -77,7 +77,7 @@ def outage_changes(
     return [change for each in outages for change in _changes(states, each, made)]
 
 
-def _outage(states: Mapping[str, Policy[Any, Any, Any]], down: Down, where: str) -> Outage:
+def _outage(states: Mapping[str, AnyState], down: Down, where: str) -> Outage:
     name, state, ref = addressee(states, Change(down.target, "", where=where))
     way = next((way for way in WAYS if _has(state.objects[ref], way)), None)
     if way is None:
@@ -88,7 +88,7 @@ def _outage(states: Mapping[str, Policy[Any, Any, Any]], down: Down, where: str)
         )
     if down.failed and not way.fails:
         raise ConfigError(
-            f"{where}.failed: found true, which would be ignored: the policy {state.name} "
+            f"{where}.failed: found true, which would be ignored: the policy {state.policy.name} "
             f"notices no failure of {ref}; allowed: without it"
         )
     start = _time(down.from_, f"{where}.from")
@@ -129,26 +129,26 @@ def _apart(outages: Sequence[Outage]) -> None:
 
 
 def _effects(
-    states: Mapping[str, Policy[Any, Any, Any]], changes: Iterable[Change]
-) -> Iterator[tuple[Change, str, Effect]]:
+    states: Mapping[str, AnyState], changes: Iterable[Change]
+) -> Iterator[tuple[Change, str, ResolvedChange]]:
     """What each change of an object means, by time."""
     for change in sorted(changes, key=lambda change: change.micros):
-        for _, name, effects in resolve(states, [change]):
-            yield from ((change, name, effect) for effect in effects)
+        for _, name, resolved in resolve(states, [change]):
+            yield from ((change, name, each) for each in resolved)
 
 
 def _changes(
-    states: Mapping[str, Policy[Any, Any, Any]],
+    states: Mapping[str, AnyState],
     outage: Outage,
-    others: Iterable[tuple[Change, str, Effect]],
+    others: Iterable[tuple[Change, str, ResolvedChange]],
 ) -> list[Change]:
     """Out at the beginning; at the end as it was before."""
     target, way = outage.target, outage.way
     before: object = getattr(states[outage.cluster].objects[outage.ref], way.attribute)
     since = "in its cluster file"
-    for change, cluster, effect in others:
-        value = _value(way, effect)
-        if (cluster, effect.ref) != (outage.cluster, outage.ref) or value is UNSET:
+    for change, cluster, resolved in others:
+        value = _value(way, resolved)
+        if (cluster, resolved.ref) != (outage.cluster, outage.ref) or value is UNSET:
             continue
         if change.micros < outage.start:
             before, since = value, f"since {change.where}"
@@ -170,8 +170,8 @@ def _changes(
     return [out, back]
 
 
-def _value(way: Way, effect: Effect) -> object | UnsetType:
-    """What an effect makes of the attribute by which something is out; UNSET: it leaves it."""
-    if effect.attribute == STATE and effect.value == FAILED:
+def _value(way: Way, change: ResolvedChange) -> object | UnsetType:
+    """What a change makes of the attribute by which something is out; UNSET: it leaves it."""
+    if change.attribute == STATE and change.value == FAILED:
         return way.value if way.fails else UNSET
-    return effect.value if effect.attribute == way.attribute else UNSET
+    return change.value if change.attribute == way.attribute else UNSET

@@ -7,16 +7,18 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from fairlead.balance.change import Change
-from fairlead.balance.cluster import Cluster, addressee
+from fairlead.balance.changes import addressee
+from fairlead.balance.cluster import Cluster
 from fairlead.balance.objects import hint, listed
-from fairlead.balance.policy import Policy, Tables
+from fairlead.balance.policy import Tables
+from fairlead.balance.state import AnyState
 from fairlead.errors import ChangeError, ConfigError
 
 OPTIONS: Final = "options"
 ORDER: Final = "order"
 NAME: Final = "name"
 
-States = Mapping[str, Policy[Any, Any, Any]]
+States = Mapping[str, AnyState]
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,8 @@ from typing import Final
 from msgspec import UNSET
 
 from fairlead.balance.change import Change
-from fairlead.balance.cluster import Cluster, resolve
+from fairlead.balance.changes import resolve
+from fairlead.balance.cluster import Cluster
 from fairlead.config.changes import load_changes
 from fairlead.config.differences import differences, said
 from fairlead.config.outages import outage_changes

@@ -16,7 +16,8 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import BooleanType, IntegralType, NullType, StringType
 
 from fairlead.balance.change import Change
-from fairlead.balance.cluster import Cluster, changes_in, clusters_in
+from fairlead.balance.changes import changes_in
+from fairlead.balance.cluster import Cluster, clusters_in
 from fairlead.balance.message import NO_DESTINATION, SPELLED_ALIKE
 from fairlead.compiled.needed import check_columns
 from fairlead.compiled.router import Plan

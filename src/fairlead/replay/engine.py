@@ -10,8 +10,6 @@ from typing import Any, Final
 import numba
 
 from fairlead.balance.own import OwnChoice
-from fairlead.balance.rules.keyed import KeyedRule
-from fairlead.balance.rules.own_rule import OwnRule
 from fairlead.balance.rules.rule import Rule
 from fairlead.compiled import borrowed
 from fairlead.compiled.kernels import bound, compiled, kernels
@@ -37,7 +35,7 @@ def flow_engine(rule: Rule) -> SimpleNamespace:
 def _compiled(kernel: ModuleType, module: ModuleType, kind: type[Rule]) -> SimpleNamespace:
     found = SimpleNamespace(**_base(kernel))
     make: Callable[..., Any] = numba.njit
-    if not issubclass(kind, OwnRule):
+    if not kind.foreign:
         make = compiled
         found.state_of = borrowed.views_of  # a stranger's source may ask more of an array
     _bind(kernel, vars(found), _asked(module, vars(kernels(module))), kind, make)
@@ -87,9 +85,9 @@ def _bind(
     make: Callable[..., Any],
 ) -> None:
     ask: Callable[..., Any] = kernel.CHOSEN[0]
-    if issubclass(kind, KeyedRule):
+    if kind.keyed:
         ask = kernel.CHOSEN[1]
-    elif issubclass(kind, OwnRule):
+    elif kind.foreign:
         ask = kernel.CHOSEN[2]
     nothing = make(bound(events.nothing, names))
     names |= {"completed": nothing, "returned": nothing, **own}

@@ -83,7 +83,7 @@ class EventRun(Run):
             self._code_of.setdefault(raw, code)
         self._sent_as: Cells = np.zeros(0, np.int64)
         """By the code that a message comes with: its class, when it is sent now."""
-        rule = setting.policy.rule
+        rule = setting.cluster.rule
         as_it_stands = plain(events, rule)
         super().__init__(setting, as_it_stands if interpreted else engine(rule), as_it_stands)
         self.memory.cells[REMEMBERS] = remembers
@@ -147,11 +147,11 @@ class EventRun(Run):
 
     def _bind(self, cells: Columns, bindings: Bindings) -> None:
         """By what each message is bound, as the cluster is now."""
-        policy = self.policy
-        if policy.rebinds:
+        cluster = self.cluster
+        if cluster.rebinds:
             cells[BIND] = bindings.by_group
-        elif policy.binds:
-            kinds = [Bindings.code(policy.bind_default(policy.key(raw))) for raw in self.classes]
+        elif cluster.binds:
+            kinds = [Bindings.code(cluster.bind_default(cluster.key(raw))) for raw in self.classes]
             cells[BIND] = bindings.keys(np.array([*kinds, 0], np.int8)[cells[CLASS]])
 
     def _check_tenants(self, batch: Batch) -> None:
@@ -230,7 +230,7 @@ class EventRun(Run):
     def _described(self) -> Cells:
         """First of all, as what messages are sent now: no later change touches that."""
         as_sent = []
-        for raw in map(self.policy.published, self._given):
+        for raw in map(self.cluster.failures.published, self._given):
             if raw not in self._code_of:
                 self._code_of[raw] = len(self.classes)
                 self.classes.append(raw)
@@ -240,12 +240,12 @@ class EventRun(Run):
 
     def after_step(self) -> None:
         """Take away what those held who have failed; end it, or route it anew."""
-        policy = self.policy
-        fallen = [(s, ref) for s, ref in enumerate(self.workers) if ref in policy.fallen]
-        for s, ref in fallen:
-            if policy.keeps(ref):
+        cluster = self.cluster
+        failed = [(s, ref) for s, ref in enumerate(self.owners) if ref in cluster.failed_now]
+        for s, ref in failed:
+            if cluster.failures.retains_after_failure(ref):
                 self._break_off(self.memory.servers[s], ref)
-        gone = [(s, ref) for s, ref in fallen if not policy.keeps(ref)]
+        gone = [(s, ref) for s, ref in failed if not cluster.failures.retains_after_failure(ref)]
         held = [(s, ref, *job) for s, ref in gone for job in self._emptied(s)]
         again: set[tuple[int, int]] = set()
         for s, ref, j, raised in held:
@@ -265,7 +265,8 @@ class EventRun(Run):
         """How the attempt of a job ends that one held who has failed."""
         cells = self.memory.cells
         raw = self.classes[cells[j + CLASS]]
-        return WORDS.index(self.policy.after_failure(ref, raw, shared=bool(cells[j + SHARED])))
+        shared = bool(cells[j + SHARED])
+        return WORDS.index(self.cluster.failures.after_failure(ref, raw, shared=shared))
 
     def _break_off(self, server: int, ref: Ref) -> None:
         """Who has failed and is remembered keeps what it held, or a part of it."""

@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from fairlead.balance.change import FAILED, STATE
-from fairlead.balance.policy import Effect
-from fairlead.balance.rules.fewest_pending import FewestPending
-from fairlead.balance.rules.own_rule import OwnRule
+from fairlead.balance.change import FAILED, STATE, ResolvedChange
 from fairlead.replay import flow
 from fairlead.replay.batch import Attempts, Batch, Traits
 from fairlead.replay.engine import flow_engine, plain
@@ -29,21 +26,21 @@ from fairlead.replay.words import ROUTED_CODE, WORDS
 
 def can_flow(setting: Setting, traits: Traits) -> bool:
     """Whether nothing can overtake, and nothing that was begun can end otherwise."""
-    policy, steps, order = setting.policy, setting.steps, setting.order
+    cluster, steps, order = setting.cluster, setting.steps, setting.order
     overtaking = traits.priorities and order.discipline != "fifo"
     if traits.groups or traits.tenants or traits.rollbacks or overtaking:
         return False
-    if policy.fans_out or policy.binds or policy.waits or isinstance(policy.rule, OwnRule):
+    if cluster.policy.fans_out or cluster.binds or cluster.policy.waits or cluster.rule.foreign:
         return False
-    if any(_disturbs(effect) for _, effects in steps for effect in effects):
+    if any(_disturbs(change) for _, changes in steps for change in changes):
         return False
-    workers = [policy.objects[policy.worker(i)] for i in range(len(policy.members))]
+    workers = [cluster.objects[cluster.queue_owner(i)] for i in range(len(cluster.members))]
     return all(1 <= each.readers <= MOST_READERS for each in workers)
 
 
-def _disturbs(effect: Effect) -> bool:
-    return effect.attribute in ("readers", "speed") or (
-        (effect.attribute, effect.value) == (STATE, FAILED)
+def _disturbs(change: ResolvedChange) -> bool:
+    return change.attribute in ("readers", "speed") or (
+        (change.attribute, change.value) == (STATE, FAILED)
     )
 
 
@@ -52,9 +49,9 @@ class FlowRun(Run):
 
     def __init__(self, setting: Setting) -> None:
         """At the cluster's beginning."""
-        rule = setting.policy.rule
-        super().__init__(setting, flow_engine(rule), plain(flow, rule))
-        self._timed = isinstance(rule, FewestPending)
+        cluster = setting.cluster
+        super().__init__(setting, flow_engine(cluster.rule), plain(flow, cluster.rule))
+        self._timed = cluster.timed(each for _, changes in setting.steps for each in changes)
         m = self.memory.cells
         for s in self.memory.servers:
             first = m[s + READER_ROW] + FREE_AT
@@ -74,11 +71,11 @@ class FlowRun(Run):
             batch.keys,
             *(member, reader, start, finish),
         )
-        every = range(len(self.policy.members))
-        labels = np.array([*(self.told.label(self.policy, i) for i in every), NONE], np.int64)
+        every = range(len(self.cluster.members))
+        labels = np.array([*(self.codes.label(self.cluster, i) for i in every), NONE], np.int64)
         outcomes = np.full(n, ROUTED_CODE, np.int64)
         if (nobody := member == NONE).any():
-            verdicts = [self.policy.verdict(raw) for raw in self.classes]
+            verdicts = [self.cluster.verdict(raw) for raw in self.classes]
             ends = np.array([WORDS.index(each.outcome) for each in verdicts], np.int64)
             outcomes[nobody] = ends[batch.codes[nobody]]
         self.tell(

@@ -247,7 +247,7 @@ BOUND: Final = 30
 """... by what messages are bound by: the member they are bound to, or NONE."""
 REDELIVERIES: Final = 31
 """As CLASSES, for what is routed anew."""
-PATIENCE: Final = 32
+ACK_TIMEOUT: Final = 32
 """Microseconds in which what is watched is to be acknowledged; 0: nothing is watched."""
 OLDEST: Final = 33
 YOUNGEST: Final = 34
@@ -286,7 +286,7 @@ class Memory:
     """The cells, and where what stands in them."""
 
     def __init__(
-        self, readers: Sequence[int], *, step: int, fifo: bool, default: int, patience: int
+        self, readers: Sequence[int], *, step: int, fifo: bool, default: int, ack_timeout: int
     ) -> None:
         """Nothing waits. `readers`: by server, how many there are at most."""
         self.cells: Cells = np.zeros(NUMBERS, np.int64)
@@ -298,8 +298,8 @@ class Memory:
             m[place] = NONE
         for place in (DONE, LAST_DONE, OLDEST, YOUNGEST):
             m[place] = NONE
-        m[STEP], m[FIFO], m[DEFAULT], m[PATIENCE] = step, fifo, default, patience
-        m[WATCHES_LEFT] = 0 if patience else ENOUGH
+        m[STEP], m[FIFO], m[DEFAULT], m[ACK_TIMEOUT] = step, fifo, default, ack_timeout
+        m[WATCHES_LEFT] = 0 if ack_timeout else ENOUGH
         self._lengths: dict[int, int] = {}
         first = self._take(SERVER_ROW * (len(readers) + 1))
         self.servers = [first + SERVER_ROW * s for s in range(len(readers))]

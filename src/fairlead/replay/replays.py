@@ -31,16 +31,16 @@ class Replays:
         self._run_of = np.full(len(plan.classes), NONE, np.int64)
         self._own_code = np.full(len(plan.classes), CONTROL, np.int32)
         for place, cluster in enumerate(plan.clusters):
-            policy, steps = cluster.start(), plan.steps[cluster.name]
+            state, steps = cluster.start(), plan.steps[cluster.name]
             mine = [code for code, each in enumerate(plan.classes) if self._is_of(each, place)]
             own = [code for code in mine if not plan.classes[code].control]
             raws = [plan.classes[code].raw for code in own]
-            parts = sorted({policy.part(raw) for raw in raws})
-            if len(parts) > 1:
-                policy.beside(parts)
+            partitions = sorted({state.partition(raw) for raw in raws})
+            if len(partitions) > 1:
+                state.init_partitions(partitions)
             self._run_of[mine] = place
             self._own_code[own] = np.arange(len(own))
-            setting = Setting(policy, steps, raws, plan.codes, cluster.tables.order)
+            setting = Setting(state, steps, raws, plan.codes, cluster.tables.order)
             if len(own) == len(mine) and not interpreted and can_flow(setting, traits):
                 self.runs.append(FlowRun(setting))
             else:

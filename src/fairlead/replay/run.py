@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Sequence
-from contextlib import AbstractContextManager, nullcontext
 from types import SimpleNamespace
 from typing import Any, Final, NamedTuple
 
@@ -12,9 +11,9 @@ import numpy as np
 from numba.core.errors import NumbaError
 
 from fairlead.balance.objects import Order
-from fairlead.balance.policy import Policy, Raw
-from fairlead.balance.rules.own_rule import Careful, OwnRule, nonsense
-from fairlead.balance.rules.rule import Rule
+from fairlead.balance.policy import Raw
+from fairlead.balance.rules.own_rule import nonsense
+from fairlead.balance.state import AnyState
 from fairlead.compiled.choices import flat
 from fairlead.compiled.kernels import as_arrays
 from fairlead.compiled.labels import Codes
@@ -39,7 +38,7 @@ from fairlead.replay.memory import (
 )
 from fairlead.replay.words import WORDS
 
-EXPECTED: Final = {"": NOBODY_S, "all": ALL_OF_THEM, "some": ONE_OF_THEM}
+ACK_MODES: Final = {"": NOBODY_S, "all": ALL_OF_THEM, "some": ONE_OF_THEM}
 MOST_CHOICES: Final = 1 << 34
 """So many choices between two steps must stay within 64 bits to be compiled."""
 
@@ -47,12 +46,12 @@ MOST_CHOICES: Final = 1 << 34
 class Setting(NamedTuple):
     """A cluster at its beginning, and what is going to happen to it."""
 
-    policy: Policy[Any, Any, Any]
+    cluster: AnyState
     steps: Sequence[Step]
     """In order of time."""
     classes: Sequence[Raw]
     """By the codes that the messages have."""
-    told: Codes
+    codes: Codes
     order: Order
 
 
@@ -67,24 +66,24 @@ class Run(ABC):
 
         The plain ones are taken where the compiled ones cannot be, or would not be exact.
         """
-        self.policy = policy = setting.policy
+        self.cluster = cluster = setting.cluster
         self.steps = setting.steps
         self.classes = list(setting.classes)
-        self.told = setting.told
+        self.codes = setting.codes
         self.order = order = setting.order
         self.kernel = compiled
         self._compiled, self._plain = compiled, plain
         self.made = 0
         self._over: list[Attempts] = []
-        every = range(len(policy.members))
-        self.workers = list(dict.fromkeys(policy.worker(i) for i in every))
-        self._worker_of = [self.workers.index(policy.worker(i)) for i in every]
+        every = range(len(cluster.members))
+        self.owners = list(dict.fromkeys(cluster.queue_owner(i) for i in every))
+        self._owner_of = [self.owners.index(cluster.queue_owner(i)) for i in every]
         self.memory = Memory(
             self._most_readers(),
             step=order.step,
             fifo=order.discipline == "fifo",
             default=order.default_priority,
-            patience=policy.patience,
+            ack_timeout=cluster.failures.ack_timeout,
         )
         self.state: Any = None
         self.members: Cells = np.zeros(0, np.int64)
@@ -93,12 +92,12 @@ class Run(ABC):
 
     def _most_readers(self) -> list[int]:
         """By server: how many readers it has at most, at any time."""
-        most = {ref: self.policy.objects[ref].readers for ref in self.workers}
-        for _, effects in self.steps:
-            for ref, attribute, value in effects:
+        most = {ref: self.cluster.objects[ref].readers for ref in self.owners}
+        for _, changes in self.steps:
+            for ref, attribute, value in changes:
                 if attribute == "readers" and ref in most and isinstance(value, int):
                     most[ref] = max(most[ref], value)
-        return [most[ref] for ref in self.workers]
+        return [most[ref] for ref in self.owners]
 
     # messages
 
@@ -142,19 +141,19 @@ class Run(ABC):
 
     def ask(self, name: str, *more: object) -> Any:  # noqa: ANN401
         """Call a function of the kernel that may ask the rule."""
-        cells, rule = self.memory.cells, self.policy.rule
-        with careful(rule):
+        cells, rule = self.memory.cells, self.cluster.rule
+        with rule.guard():
             try:
                 found = getattr(self.kernel, name)(cells, self.members, self.state, *more)
             except NumbaError as error:
-                if not isinstance(rule, OwnRule):
+                if not rule.foreign:
                     raise
                 cannot_compile(rule.module, error)
                 rule.adopt(self.state)
                 self._choose_kernel()
                 found = getattr(self.kernel, name)(cells, self.members, self.state, *more)
         if cells[NONSENSE]:
-            raise nonsense(rule.name, int(cells[NONSENSE_CHOICE]), range(len(self.policy.members)))
+            raise nonsense(rule.name, int(cells[NONSENSE_CHOICE]), range(len(self.cluster.members)))
         return found
 
     def tell(self, told: Attempts) -> None:
@@ -165,12 +164,12 @@ class Run(ABC):
 
     def _step(self) -> None:
         """Make the next step."""
-        time, effects = self.steps[self.made]
+        time, changes = self.steps[self.made]
         self.prepare()
         self.reach(time)
-        self.policy.rule.adopt(self.state)
+        self.cluster.rule.adopt(self.state)
         self._fresh = True
-        self.policy.apply(effects, time)
+        self.cluster.apply(changes, time)
         self.made += 1
         self.fit_out()
         self.prepare()
@@ -182,9 +181,9 @@ class Run(ABC):
     def fit_out(self) -> None:
         """Give each server the readers and the speed that it has now."""
         m = self.memory.cells
-        for s, ref in zip(self.memory.servers, self.workers, strict=True):
-            m[s + READERS] = self.policy.readers(ref)
-            m[s + SPEED] = self.policy.objects[ref].speed_in_thousandths
+        for s, ref in zip(self.memory.servers, self.owners, strict=True):
+            m[s + READERS] = self.cluster.failures.readers(ref)
+            m[s + SPEED] = self.cluster.objects[ref].speed_in_thousandths
 
     # the cluster as it is now
 
@@ -196,55 +195,50 @@ class Run(ABC):
             self._fresh = False
 
     def _choose_kernel(self) -> None:
-        rule = self.policy.rule
-        exact = rule.fits_int64(MOST_CHOICES) and not (
-            isinstance(rule, OwnRule) and is_interpreted(rule.module)
-        )
+        rule = self.cluster.rule
+        interpreted = rule.foreign and is_interpreted(rule.module)
+        exact = rule.fits_int64(MOST_CHOICES) and not interpreted
         self.kernel = self._compiled if exact else self._plain
         self.state = rule.state if self.kernel is self._plain else as_arrays(rule.state)
 
     def _described(self) -> Cells:
         """Write whom each class may go to; returns the list of members that this speaks of."""
-        policy, memory = self.policy, self.memory
-        verdicts = [policy.verdict(raw) for raw in self.classes]
-        anew = [policy.redelivery(raw) for raw in self.classes]
+        cluster, memory = self.cluster, self.memory
+        verdicts = [cluster.verdict(raw) for raw in self.classes]
+        anew = [cluster.failures.redelivery(raw) for raw in self.classes]
         every = {*verdicts, *anew}
-        pieces = {each.members for each in every if each.taken < 0}
-        pieces |= {each.also for each in every}
+        pieces = {each.members for each in every if each.preselected < 0}
+        pieces |= {each.recipients for each in every}
         starts, members = flat(list(pieces))
         piece = {own: (starts[k], starts[k + 1]) for k, own in enumerate(pieces)}
         row = {
             each: (
-                *(piece[each.members] if each.taken < 0 else (0, 0)),
-                each.taken,
+                *(piece[each.members] if each.preselected < 0 else (0, 0)),
+                each.preselected,
                 WORDS.index(each.outcome),
-                *piece[each.also],
+                *piece[each.recipients],
             )
             for each in every
         }
-        expects = [EXPECTED[policy.expects(raw)] if policy.patience else 0 for raw in self.classes]
-        places = range(len(policy.members))
+        failures = cluster.failures
+        modes = [failures.ack_mode(raw) if failures.ack_timeout else "" for raw in self.classes]
+        places = range(len(cluster.members))
         holds: Collection[int] = places
-        if policy.rebinds and self.classes:
+        if cluster.rebinds and self.classes:
             # Such a policy reads nothing of a message, so all classes are one.
-            holds = policy.holding(self.classes[0])
+            holds = cluster.holding(self.classes[0])
         whom = [
             (
                 int(i in holds),
-                memory.servers[self._worker_of[i]],
-                WORDS.index(policy.outcome_of(i)),
-                self.told.label(policy, i),
+                memory.servers[self._owner_of[i]],
+                WORDS.index(cluster.outcome_of(i)),
+                self.codes.label(cluster, i),
             )
             for i in places
         ]
         for place, found in ((CLASSES, verdicts), (REDELIVERIES, anew)):
-            pairs = zip(found, expects, strict=True)
-            memory.write(place, [(*row[each], whose) for each, whose in pairs])
+            pairs = zip(found, modes, strict=True)
+            memory.write(place, [(*row[each], ACK_MODES[mode]) for each, mode in pairs])
         memory.write(MEMBERS, whom)
-        memory.cells[WAITS] = policy.waits
+        memory.cells[WAITS] = cluster.policy.waits
         return members
-
-
-def careful(rule: Rule) -> AbstractContextManager[object]:
-    """What an own rule raises is told as its own."""
-    return Careful(f"choice rule {rule.name}") if isinstance(rule, OwnRule) else nullcontext()

@@ -9,7 +9,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from fairlead.balance.change import Change
-from fairlead.balance.cluster import Cluster, changes_in, clusters_in
+from fairlead.balance.changes import changes_in
+from fairlead.balance.cluster import Cluster, clusters_in
 from fairlead.balance.message import SET_PRIORITY, WHOLE_NUMBERS
 from fairlead.balance.times import MICROS
 from fairlead.compiled.classes import bindings, classes, keys
@@ -58,7 +59,7 @@ def replay(
     Raises ConfigError, ChangeError, RuleError and MessageError.
     """
     plan = Plan(clusters_in(clusters), changes_in(changes))
-    messages = checked(messages, plan.heeds, trust_ids=trust_ids)
+    messages = checked(messages, plan.relevant_attributes, trust_ids=trust_ids)
     _check_added(messages)
     check_columns(plan, messages.column_names, "messages")
     check_keys(messages, plan)

@@ -24,6 +24,7 @@ from fairlead.replay.agenda import roll_back, withdraw
 from fairlead.replay.heap import NONE
 from fairlead.replay.jobs import over
 from fairlead.replay.memory import (
+    ACK_TIMEOUT,
     DEADLINE,
     EARLIER,
     FREE_WATCH,
@@ -35,7 +36,6 @@ from fairlead.replay.memory import (
     NEXT,
     NOW,
     OLDEST,
-    PATIENCE,
     RING,
     START,
     TIMED_OUT,
@@ -54,7 +54,7 @@ def watch(m: Ints, j: int) -> None:
     m[WATCHES_LEFT] -= 1
     m[j + WATCH] = w
     m[w + WATCHED] = j
-    m[w + DEADLINE] = m[NOW] + m[PATIENCE]
+    m[w + DEADLINE] = m[NOW] + m[ACK_TIMEOUT]
     m[w + RING] = w
     m[w + LATER] = NONE
     m[w + EARLIER] = m[YOUNGEST]
@@ -130,7 +130,7 @@ def hand_back(m: Ints, n: int) -> None:
     """What the reader of a group was given returns to its place, unless its time is over."""
     i, last = m[n + GIVEN], m[n + LATEST]
     roll_back(m, n)
-    if m[PATIENCE] == 0:
+    if m[ACK_TIMEOUT] == 0:
         return
     while i != NONE:
         after = NONE if i == last else m[i + NEXT]

@@ -112,7 +112,7 @@ def _bindings(
     by_group = np.full(n, NO_KEY) if groups is None else bonds[1].of(home, groups)
     by_group = np.where((home == NO_KEY) | (by_group == NO_KEY), NO_KEY, 2 * by_group + 1)
     said = np.zeros(n, np.int8)
-    if "bind" in piece.schema.names and "bind" in plan.heeds:
+    if "bind" in piece.schema.names and "bind" in plan.relevant_attributes:
         coded = piece.column("bind").dictionary_encode()
         kinds = [Bindings.code(word or "") for word in coded.dictionary.to_pylist()]
         said = np.array(kinds, np.int8)[np.asarray(coded.indices)]

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
 from fairlead.balance.policies.composed import PRESETS
-from fairlead.balance.policies.ibm_mq import IbmMq
-from fairlead.balance.policies.msmq import Msmq
-from fairlead.balance.policies.nanomsg import Nanomsg
-from fairlead.balance.policies.priority_failover import PriorityFailover
-from fairlead.balance.policies.smartsockets import SmartSockets
+from fairlead.balance.policies.ibm_mq import IBM_MQ
+from fairlead.balance.policies.msmq import MSMQ
+from fairlead.balance.policies.nanomsg import NANOMSG
+from fairlead.balance.policies.priority_failover import PRIORITY_FAILOVER
+from fairlead.balance.policies.smartsockets import SMARTSOCKETS
 from fairlead.balance.policy import Policy
 
-POLICIES: Final[dict[str, type[Policy[Any, Any, Any]]]] = {
+POLICIES: Final[dict[str, Policy]] = {
     policy.name: policy
-    for policy in (Msmq, IbmMq, SmartSockets, Nanomsg, *PRESETS, PriorityFailover)
+    for policy in (MSMQ, IBM_MQ, SMARTSOCKETS, NANOMSG, *PRESETS, PRIORITY_FAILOVER)
 }

@@ -82,6 +82,12 @@ class Choice(ABC):
     """Whether it keeps counts that a reset sets to 0."""
     timed: ClassVar[bool] = False
     """Whether completions decide, whatever the file says."""
+    divides: ClassVar[bool] = False
+    """Whether it divides by the weight, which then must not be 0."""
+    by_priority: ClassVar[bool] = False
+    """Whether it takes the best priority itself, and a worse one while nobody there is ready."""
+    waits: ClassVar[bool] = False
+    """Replay: whether a message for which nobody is ready waits until somebody is."""
     to_all: ClassVar[bool] = False
     """Whether everybody who is left gets the message."""
     affine: ClassVar[bool] = True
@@ -112,6 +118,7 @@ class ByLeastServed(Choice):
     options = Newcomer
     by_name = True
     counts = True
+    divides = True
 
     def rule(self, listed: Sequence[Any], passing: Sequence[bool], options: Returning) -> Rule:
         weights = [each.weight for each in listed]
@@ -142,6 +149,8 @@ class ByReadyRing(Choice):
         "longest, which then goes to the tail"
     )
     attributes: ClassVar[Attributes] = {**PRIORITY, **CAPACITY}
+    by_priority = True
+    waits = True
 
     def rule(self, listed: Sequence[Any], passing: Sequence[bool], options: Returning) -> Rule:
         found = ReadyRing(
@@ -210,6 +219,7 @@ class ByRendezvous(Choice):
     attributes = WEIGHT
     options = Keyed
     by_name = True
+    divides = True
     affine = False
 
     def rule(self, listed: Sequence[Any], passing: Sequence[bool], options: Returning) -> Rule:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cache
-from typing import Any, ClassVar, Final, Literal
+from typing import Any, Final, Literal
 
 import msgspec
 
+from fairlead.balance.change import ResolvedChange
 from fairlead.balance.elimination import Elimination, keep_highest
 from fairlead.balance.objects import Ref, Table, hint
 from fairlead.balance.own import CHOICES as OWN_CHOICES
@@ -16,9 +18,7 @@ from fairlead.balance.policies.choices import (
     CHOICES,
     PRIORITY,
     WEIGHT,
-    ByLeastServed,
     ByReadyRing,
-    ByRendezvous,
     Choice,
     News,
     choice_called,
@@ -28,14 +28,15 @@ from fairlead.balance.policies.destinations import (
     DISABLED,
     DOWN,
     DRAINING,
+    KIND,
     WEIGHT_ZERO,
     Affinity,
     Destination,
     ListTables,
 )
-from fairlead.balance.policies.returning import ReturningPolicy
+from fairlead.balance.policies.returning import ReturningDescription, ReturningState
 from fairlead.balance.policies.slow_start import FAILBACK, extended
-from fairlead.balance.policy import Effect, Raw
+from fairlead.balance.policy import Policy, Raw
 from fairlead.errors import ConfigError
 
 WORSE_PRIORITY: Final[Elimination[None, Any]] = keep_highest(
@@ -111,14 +112,13 @@ def check(eliminate: Sequence[str], choose: str) -> tuple[list[OwnElimination], 
 
 
 def _check_together(pieces: Mapping[str, OwnElimination], choice: Choice) -> None:
-    weighs = (ByLeastServed.name, ByRendezvous.name)
-    if choice.name in weighs and WEIGHT_ZERO.name not in pieces:
+    if choice.divides and WEIGHT_ZERO.name not in pieces:
         raise ConfigError(
             f"policy.eliminate: {choice.name} divides by the weight, so weight 0 must be dropped; "
             f"found no {WEIGHT_ZERO.name!r}, allowed: with {WEIGHT_ZERO.name!r}",
             ["policy", "eliminate"],
         )
-    if choice.name == ByReadyRing.name and WORSE_PRIORITY.name in pieces:
+    if choice.by_priority and WORSE_PRIORITY.name in pieces:
         raise ConfigError(
             f"policy.eliminate: found {WORSE_PRIORITY.name!r}, which {choice.name} does itself, "
             "and with it a busy priority could not fall back on a worse one; "
@@ -137,50 +137,60 @@ def _check_together(pieces: Mapping[str, OwnElimination], choice: Choice) -> Non
                 )
 
 
-class Composed(ReturningPolicy[Any]):
+@dataclass(frozen=True, kw_only=True, eq=False)
+class ComposedPolicy(Policy):
     """Eliminations by name, then a choice rule by name."""
 
-    pieces: ClassVar[tuple[OwnElimination, ...]]
-    choice: ClassVar[Choice]
+    pieces: tuple[OwnElimination, ...]
+    choice: Choice
 
-    def __init__(self, tables: Any) -> None:  # noqa: ANN401 - made for this policy
+
+class ComposedState(ReturningState[Any]):
+    """A cluster under a policy that was put together."""
+
+    policy: ComposedPolicy
+
+    def __init__(
+        self,
+        policy: ComposedPolicy,
+        tables: Any,  # noqa: ANN401 - made for this policy
+    ) -> None:
         """Nobody has been chosen yet."""
-        super().__init__(tables)
+        super().__init__(policy, tables)
         self.options = tables.options
         self.keyed_by = getattr(self.options, "key", "")
-        self.waits = self.choice.name == ByReadyRing.name
         self.reset()
 
     def ordered(self, refs: list[Ref]) -> list[Ref]:
-        return sorted(refs, key=lambda ref: ref.name) if self.choice.by_name else refs
+        return sorted(refs, key=lambda ref: ref.name) if self.policy.choice.by_name else refs
 
     def key(self, raw: Raw) -> Mapping[str, str]:
-        return dict(zip(self.reads, raw, strict=True))
+        return dict(zip(self.policy.reads, raw, strict=True))
 
     def passes(self, each: Any) -> bool:  # noqa: ANN401 - a table of the policy's own
         """Whether no elimination drops it whatever the message and the others are."""
-        alone = (p.elimination for p in self.pieces if not p.compares and not p.reads)
+        alone = (p.elimination for p in self.policy.pieces if not p.compares and not p.reads)
         return each.present and all(step.keep({}, [each]) for step in alone)
 
-    def also(self, key: Mapping[str, str], left: Sequence[Any]) -> tuple[int, ...]:
-        return tuple(self.member(c) for c in left) if self.choice.to_all else ()
+    def recipients(self, key: Mapping[str, str], left: Sequence[Any]) -> tuple[int, ...]:
+        return tuple(self.member(c) for c in left) if self.policy.choice.to_all else ()
 
     def changed(self, ref: Ref, before: Any, after: Any) -> None:  # noqa: ANN401
         i = self.index[ref]
         passed, passes = self.passes(before), self.passes(after)
         self.moved(ref, passed=passed, passes=passes)
-        names = ("present", "speed", *self.choice.attributes)
+        names = ("present", "speed", *self.policy.choice.attributes)
         differs = any(getattr(before, name) != getattr(after, name) for name in names)
         if differs or passed != passes:
             news = News(before, after, passed, passes, lambda: self.peers(i), self.options)
-            self.choice.changed(self.rule, i, news)
+            self.policy.choice.changed(self.rule, i, news)
 
     def paced(self, ref: Ref, pace: int) -> None:
-        self.choice.paced(self.rule, self.index[ref], pace)
+        self.policy.choice.paced(self.rule, self.index[ref], pace)
 
     def peers(self, i: int) -> list[int]:
         own = self.listed[i]
-        comparing = [p.elimination for p in self.pieces if p.compares and not p.reads]
+        comparing = [p.elimination for p in self.policy.pieces if p.compares and not p.reads]
         return [
             j
             for j, each in enumerate(self.listed)
@@ -189,42 +199,44 @@ class Composed(ReturningPolicy[Any]):
             and all(len(step.keep({}, [own, each])) == len((own, each)) for step in comparing)
         ]
 
-    def timed(self, effects: Iterable[Effect]) -> bool:
-        if self.choice.timed:
+    def timed(self, effects: Iterable[ResolvedChange]) -> bool:
+        if self.policy.choice.timed:
             return True
         limits = (getattr(each, "capacity", 0) for each in self.listed)
         return any(limits) or any(e.attribute == "capacity" and e.value for e in effects)
 
     def weights(self) -> dict[str, int]:
-        if self.reads:  # who is left depends on the message
+        if self.policy.reads:  # who is left depends on the message
             return {}
         left: Sequence[Any] = self.listed
-        for step in self.steps:
+        for step in self.policy.eliminations:
             left = step.keep({}, left)
         kept = {each.name for each in left}
-        return self.choice.weights(self.listed, [each.name in kept for each in self.listed])
+        return self.policy.choice.weights(self.listed, [each.name in kept for each in self.listed])
 
     def in_effect(self) -> dict[str, int]:
         return self.in_part(self.weights())
 
     def reset(self) -> None:
         passing = [self.passes(each) for each in self.listed]
-        self.rule = self.choice.rule(self.listed, passing, self.options)
+        self.rule = self.policy.choice.rule(self.listed, passing, self.options)
         for ref, pace in self.paces.items():
             self.paced(ref, pace)
 
+
+class ComposedDescription(ReturningDescription[ComposedState]):
+    """Its parts, by the names that a file has for them."""
+
     def effective(self) -> list[str]:
-        found = [f"{e.name}: {e.about}" for e in self.steps]
-        found.append(f"choose {self.choice.name}: {self.choice.about}")
-        newcomer = getattr(self.options, "newcomer", None)
+        found = self.eliminations()
+        found.append(f"choose {self.state.policy.choice.name}: {self.state.policy.choice.about}")
+        newcomer = getattr(self.state.options, "newcomer", None)
         if newcomer == "level":
             found.append("one that is added, comes back or is re-weighted starts level")
         elif newcomer == "catch-up":
             found.append("one that is added or comes back gets everything until it has caught up")
-        if self.keyed_by:
-            found.append(
-                f"the key is the message's {self.keyed_by}; without one, its place in the stream"
-            )
+        if key := self.state.keyed_by:
+            found.append(f"the key is the message's {key}; without one, its place in the stream")
         return [*found, *self.returning(), *self.affine()]
 
 
@@ -236,14 +248,14 @@ def compose(
     about: str = "put together in its file",
     choose_when: str = "",
     choose_when_not: str = "",
-) -> type[Composed]:
+) -> ComposedPolicy:
     """The policy of these eliminations and this choice rule. Raises ConfigError."""
     pieces, choice = check(eliminate, choose)
     attributes: dict[str, tuple[Any, Any]] = {}
     for piece in pieces:
         attributes.update(piece.attributes)
     attributes.update(choice.attributes)
-    destination = msgspec.defstruct(
+    destination: Any = msgspec.defstruct(
         "Destination",
         [(key, kind, default) for key, (kind, default) in attributes.items()],
         bases=(Destination,),
@@ -256,24 +268,28 @@ def compose(
     options = extended(choice.options, tuple(more))
     fields: list[tuple[str, Any, Any]] = [
         ("options", options, options()),
-        ("destination", list[destination], msgspec.field(default_factory=list)),  # type: ignore[valid-type]
+        ("destination", list[destination], msgspec.field(default_factory=list)),
     ]
-    tables = msgspec.defstruct("Tables", fields, bases=(ListTables,), frozen=True, kw_only=True)
-    own = {
-        "name": name,
-        "about": about,
-        "choose_when": choose_when,
-        "choose_when_not": choose_when_not,
-        "tables": tables,
-        "kinds": {"destination": destination},
-        "pieces": tuple(pieces),
-        "steps": (ABSENT, *(piece.elimination for piece in pieces)),
-        "reads": tuple(dict.fromkeys(name for piece in pieces for name in piece.reads)),
-        "choice": choice,
-        "counts": choice.counts,
-        "fans_out": choice.to_all,
-    }
-    return type("Composed", (Composed,), own)
+    tables: Any = msgspec.defstruct(
+        "Tables", fields, bases=(ListTables,), frozen=True, kw_only=True
+    )
+    return ComposedPolicy(
+        name=name,
+        about=about,
+        choose_when=choose_when,
+        choose_when_not=choose_when_not,
+        tables=tables,
+        kinds={KIND: destination},
+        pieces=tuple(pieces),
+        eliminations=(ABSENT, *(piece.elimination for piece in pieces)),
+        reads=tuple(dict.fromkeys(name for piece in pieces for name in piece.reads)),
+        choice=choice,
+        counts=choice.counts,
+        fans_out=choice.to_all,
+        waits=choice.waits,
+        state=ComposedState,
+        description=ComposedDescription,
+    )
 
 
 UP: Final = (DISABLED.name, DOWN.name)
@@ -333,11 +349,13 @@ PRESETS: Final = (
 )
 
 
-def nearest(policy: type[Composed]) -> str:
+def nearest(policy: ComposedPolicy) -> str:
     """The preset that is most like a composition, and how they differ, in words."""
-    known = {each.name: ({step.name for step in each.steps}, each.choice.name) for each in PRESETS}
+    known = {
+        each.name: ({step.name for step in each.eliminations}, each.choice.name) for each in PRESETS
+    }
     known["nanomsg"] = ({ABSENT.name, DOWN.name}, ByReadyRing.name)
-    own, choice = {step.name for step in policy.steps}, policy.choice.name
+    own, choice = {step.name for step in policy.eliminations}, policy.choice.name
     name = min(known, key=lambda each: (known[each][1] != choice, len(known[each][0] ^ own)))
     steps, chosen_by = known[name]
     told = [f"also {step}" for step in sorted(own - steps)]

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterable, Sequence
-from typing import Any, ClassVar, Final, Literal, TypeVar
+from collections.abc import Iterable
+from typing import Any, Final, Literal, TypeVar
 
 import msgspec
 
 from fairlead.balance.change import STATE
+from fairlead.balance.describe import Description
 from fairlead.balance.elimination import Elimination, drop_where
 from fairlead.balance.message import NO_DESTINATION, ON_GROUP, Message, text
 from fairlead.balance.objects import Object, Ref, Worker
 from fairlead.balance.policy import Policy, Raw, Tables
+from fairlead.balance.state import ClusterState
 from fairlead.errors import ConfigError
 
 KIND = "destination"
@@ -74,18 +76,15 @@ class ListTables(Tables, frozen=True, kw_only=True):
 T = TypeVar("T", bound=ListTables)
 
 
-class DestinationPolicy(Policy[T, Any, Any]):
+class DestinationState(ClusterState[T, Any, Any]):
     """A policy over a list of destinations; no attribute of a message decides who is a candidate.
 
     The rule's members are the destinations in the order that `ordered` gives.
     """
 
-    steps: ClassVar[tuple[Elimination[Any, Any], ...]]
-    """The eliminations, in order."""
-
-    def __init__(self, tables: T) -> None:
+    def __init__(self, policy: Policy, tables: T) -> None:
         """Every policy sets its rule after this."""
-        super().__init__(tables)
+        super().__init__(policy, tables)
         if not self.objects:
             raise ConfigError(f"{KIND}: found none, allowed: at least one [[{KIND}]]")
         self.refs = self.ordered(list(self.objects))
@@ -98,9 +97,10 @@ class DestinationPolicy(Policy[T, Any, Any]):
 
     def _check_affinity(self) -> None:
         where = 'options.affinity: found "group", but '
-        if self.rebinds and self.reads:
+        reads = self.policy.reads
+        if self.rebinds and reads:
             raise ConfigError(
-                f"{where}an elimination reads the message's {self.reads[0]}, so a destination "
+                f"{where}an elimination reads the message's {reads[0]}, so a destination "
                 "could be eligible for a part of a group only; allowed: without that elimination",
                 ["options", "affinity"],
             )
@@ -129,13 +129,10 @@ class DestinationPolicy(Policy[T, Any, Any]):
     def candidates(self, key: object) -> tuple[list[Any], str]:
         return list(self.objects.values()), NO_DESTINATION
 
-    def eliminations(self) -> Sequence[Elimination[Any, Any]]:
-        return self.steps
-
     def member(self, candidate: Any) -> int:  # noqa: ANN401 - a table of the policy's own
         return self.index[Ref(KIND, candidate.name)]
 
-    def whose(self, member: int) -> Ref:
+    def object_of(self, member: int) -> Ref:
         return self.refs[member]
 
     def address(self, member: int) -> str | None:
@@ -144,10 +141,11 @@ class DestinationPolicy(Policy[T, Any, Any]):
 
     def passes(self, each: Any) -> bool:  # noqa: ANN401 - a table of the policy's own
         """Whether a destination gets through the steps, if it were alone."""
-        return all(step.keep(None, [each]) for step in self.steps)
+        return all(step.keep(None, [each]) for step in self.policy.eliminations)
 
-    def heeds(self) -> set[str]:
-        return (super().heeds() - {"bind", "producer"}) if self.rebinds else super().heeds()
+    def relevant_attributes(self) -> set[str]:
+        found = super().relevant_attributes()
+        return found - {"bind", "producer"} if self.rebinds else found
 
     def binding(self, raw: Raw, message: Message) -> Raw | None:
         group = text(message, "group")
@@ -173,10 +171,6 @@ class DestinationPolicy(Policy[T, Any, Any]):
             return 'with affinity = "group" nobody can be busy'
         return None
 
-    def affine(self) -> list[str]:
-        """What becomes of groups, in words."""
-        return [AFFINE] if self.rebinds else []
-
     def failed(self, ref: Ref) -> None:
         """The destination is down, and what it held will never be completed."""
         before = self.objects[ref]
@@ -188,3 +182,18 @@ class DestinationPolicy(Policy[T, Any, Any]):
     @abstractmethod
     def changed(self, ref: Ref, before: Any, after: Any) -> None:  # noqa: ANN401
         """Let the rule know."""
+
+
+D = TypeVar("D", bound=DestinationState[Any])
+
+
+class DestinationDescription(Description[D]):
+    """A list of destinations in words."""
+
+    def eliminations(self) -> list[str]:
+        """The eliminations, a line each."""
+        return [f"{each.name}: {each.about}" for each in self.state.eliminations()]
+
+    def affine(self) -> list[str]:
+        """What becomes of groups."""
+        return [AFFINE] if self.state.rebinds else []

@@ -8,11 +8,12 @@ channels, because sequence factor and number belong to the channel and are share
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from typing import Any, ClassVar
+from typing import Any, Final
 
 from msgspec import UNSET
 
-from fairlead.balance.elimination import Elimination
+from fairlead.balance.describe import Description
+from fairlead.balance.elimination import Elimination, Preselected
 from fairlead.balance.message import NO_DESTINATION, PUT_INHIBITED, UNKNOWN_QUEUE
 from fairlead.balance.objects import Object, Ref, hint, listed, special
 from fairlead.balance.policies.ibm_mq_objects import (
@@ -26,9 +27,10 @@ from fairlead.balance.policies.ibm_mq_objects import (
     workload,
 )
 from fairlead.balance.policies.ibm_mq_steps import Candidate, Put, eliminations
-from fairlead.balance.policy import Policy, Raw, Taken
+from fairlead.balance.policy import Policy, Raw
 from fairlead.balance.rules import least_served
 from fairlead.balance.rules.least_served import LeastServed
+from fairlead.balance.state import ClusterState
 from fairlead.errors import ConfigError
 
 STEPS_1_AND_2 = 6
@@ -37,26 +39,18 @@ QUEUE_MANAGER, CHANNEL, QUEUE, ALIAS = "queue_manager", "channel", "queue", "ali
 NAMES_NOTHING = "the message names neither a queue nor a queue manager, and there {}"
 
 
-class IbmMq(Policy[IbmMqTables, Put, Candidate]):
+class IbmMqState(ClusterState[IbmMqTables, Put, Candidate]):
     """The least used channel of those that the steps leave."""
 
-    name = "ibm-mq"
-    about = "cluster workload management: ranks, channel states, priorities, then weights"
-    choose_when = "work is put to cluster queues, and ranks, states and priorities steer it"
-    choose_when_not = "a plain list of machines with weights is all there is"
-    tables = IbmMqTables
-    kinds: ClassVar = {QUEUE_MANAGER: Remote, CHANNEL: Channel, QUEUE: Queue, ALIAS: Alias}
-    also_called: ClassVar = {"remote": QUEUE_MANAGER}
-    reads = ("queue", "queue_manager", "via_cluster_channel", "pcf", "already_sent")
-    streams = ("queue",)
     binds = True
 
-    def __init__(self, tables: IbmMqTables) -> None:
+    def __init__(self, policy: Policy, tables: IbmMqTables) -> None:
         """No channel has been used yet."""
         self.local_name = tables.queue_manager.name
-        super().__init__(tables)
+        super().__init__(policy, tables)
         self._check(tables)
-        self._local = Ref(QUEUE_MANAGER, self.local_name)
+        self.local = Ref(QUEUE_MANAGER, self.local_name)
+        """The local queue manager."""
         self._refs = channels = sorted(
             (ref for ref in self.objects if ref.kind == CHANNEL), key=lambda ref: ref.name
         )
@@ -105,11 +99,11 @@ class IbmMq(Policy[IbmMqTables, Put, Candidate]):
         names = {ref.name for ref in self.objects if ref.kind == QUEUE}
         return names.pop() if len(names) == 1 else ""
 
-    def whose(self, member: int) -> Ref:
-        return self._local if self.members[member] == LOCAL else self._refs[member]
+    def object_of(self, member: int) -> Ref:
+        return self.local if self.members[member] == LOCAL else self._refs[member]
 
-    def worker(self, member: int) -> Ref:
-        own = self.whose(member)
+    def queue_owner(self, member: int) -> Ref:
+        own = self.object_of(member)
         return Ref(QUEUE_MANAGER, own.owner) if own.kind == CHANNEL else own
 
     def listing(self, tables: IbmMqTables) -> Iterable[tuple[Ref, Object]]:
@@ -152,7 +146,7 @@ class IbmMq(Policy[IbmMqTables, Put, Candidate]):
 
     def candidates(self, key: Put) -> tuple[list[Candidate], str]:
         if key.pcf:
-            local = self.objects[self._local]
+            local = self.objects[self.local]
             every = [
                 self._remote(channel, None, None)
                 for channel in self._channels()
@@ -161,28 +155,13 @@ class IbmMq(Policy[IbmMqTables, Put, Candidate]):
             ]
             return every, NO_DESTINATION
         if key.queue:
-            return self._for_queue(key)
+            return self.for_queue(key)
         if key.queue_manager:
             return self._for_queue_manager(key.queue_manager), NO_DESTINATION
         return [], UNKNOWN_QUEUE
 
-    def no_candidates(self, key: Put) -> str:
-        if key.pcf:
-            return "no channel is in a cluster of the local queue manager"
-        if not key.queue:
-            name = key.queue_manager
-            if name:
-                return f"nothing leads to the queue manager {name!r}"
-            queues = any(ref.kind == QUEUE for ref in self.objects)
-            return NAMES_NOTHING.format("are several queues" if queues else "is no queue")
-        outcome = self._for_queue(key)[1]
-        if outcome == UNKNOWN_QUEUE:
-            return f"there is no queue {key.queue!r}"
-        if outcome == PUT_INHIBITED:
-            return f"no instance of the queue {key.queue!r} is put-enabled"
-        return f"no channel leads to an instance of the queue {key.queue!r}"
-
-    def _for_queue(self, key: Put) -> tuple[list[Candidate], str]:
+    def for_queue(self, key: Put) -> tuple[list[Candidate], str]:
+        """The ways to the instances of a queue, and the outcome if there are none."""
         instances = [
             each
             for ref, each in self.objects.items()
@@ -225,7 +204,7 @@ class IbmMq(Policy[IbmMqTables, Put, Candidate]):
         ]
 
     def _own(self, queue: Queue | None, alias: Alias | None) -> Candidate:
-        local = self.objects[self._local]
+        local = self.objects[self.local]
         return Candidate(
             self._index[LOCAL],
             self._local_channel,
@@ -241,7 +220,7 @@ class IbmMq(Policy[IbmMqTables, Put, Candidate]):
         )
 
     def _remote(self, channel: Channel, queue: Queue | None, alias: Alias | None) -> Candidate:
-        local = self.objects[self._local].clusters
+        local = self.objects[self.local].clusters
         ours = self._clusters(channel)
         theirs = self._clusters(queue) if queue else None
         suspended = self.objects[Ref(QUEUE_MANAGER, channel.queue_manager)].suspended
@@ -279,7 +258,7 @@ class IbmMq(Policy[IbmMqTables, Put, Candidate]):
 
     def _of(self, queue_manager: str) -> list[str]:
         found = self.objects[Ref(QUEUE_MANAGER, queue_manager)].clusters
-        clusters: list[str] = self.objects[self._local].clusters if found is UNSET else found
+        clusters: list[str] = self.objects[self.local].clusters if found is UNSET else found
         return clusters
 
     def _clusters(self, each: Channel | Queue | Alias) -> list[str]:
@@ -293,12 +272,7 @@ class IbmMq(Policy[IbmMqTables, Put, Candidate]):
     def member(self, candidate: Candidate) -> int:
         return candidate.member
 
-    def label(self, candidate: Candidate) -> str:
-        of = f" of {candidate.queue_manager}" if not candidate.is_local else ""
-        alias = f" by alias {candidate.alias.name}" if candidate.alias else ""
-        return f"{candidate.channel.name}{of}{alias}"
-
-    def take(self, key: Put, step: str, left: Sequence[Candidate]) -> Taken | None:
+    def preselect(self, key: Put, step: str, left: Sequence[Candidate]) -> Preselected | None:
         """Step 3: a local instance may end the algorithm."""
         if step != "channel-outside-local-clusters":
             return None
@@ -307,31 +281,21 @@ class IbmMq(Policy[IbmMqTables, Put, Candidate]):
             return None
         member = own[0].member
         if key.via_cluster_channel:
-            return Taken(
+            return Preselected(
                 member, "local", "the message came in over a cluster channel (IBM's step 3)"
             )
         if any(c.queue is None and c.alias is None for c in own):
-            return Taken(member, "local", "the queue manager given is the local one (IBM's step 3)")
+            return Preselected(
+                member, "local", "the queue manager given is the local one (IBM's step 3)"
+            )
         uses = {c.queue.use_queue for c in own if c.queue}
         if LOCAL in uses:
-            return Taken(member, "local", "the queue's use_queue is local (IBM's step 3)")
-        if "queue-manager" in uses and self.objects[self._local].use_queue == LOCAL:
-            return Taken(member, "local", "the queue manager's use_queue is local (IBM's step 3)")
+            return Preselected(member, "local", "the queue's use_queue is local (IBM's step 3)")
+        if "queue-manager" in uses and self.objects[self.local].use_queue == LOCAL:
+            return Preselected(
+                member, "local", "the queue manager's use_queue is local (IBM's step 3)"
+            )
         return None
-
-    def condition(self, member: int, besides: Collection[str] = ()) -> str:
-        own, home = self.whose(member), self.worker(member)
-        if own == home:  # the local queue manager, whose clusters are not special
-            return ", ".join(special(self.objects[own], ("clusters", *besides)))
-        of_its_manager = ", ".join(special(self.objects[home]))
-        to = f"to {home.name} ({of_its_manager})" if of_its_manager else f"to {home.name}"
-        return ", ".join([to, *special(self.objects[own], ("queue_manager", *besides))])
-
-    def samples(self) -> dict[str, Raw]:
-        names = dict.fromkeys(ref.name for ref in self.objects if ref.kind == QUEUE)
-        if not names:
-            return {"a publication": ("", "", "", "true", "")}
-        return {f"the queue {name!r}": (name, "", "", "", "") for name in names}
 
     # changes
 
@@ -380,9 +344,17 @@ class IbmMq(Policy[IbmMqTables, Put, Candidate]):
             return "it belongs to its queue manager for life; use `present`"
         return None
 
+
+def _meet(one: Iterable[str], other: Iterable[str]) -> bool:
+    return not set(one).isdisjoint(other)
+
+
+class IbmMqDescription(Description[IbmMqState]):
+    """In IBM's words."""
+
     def effective(self) -> list[str]:
-        steps = [f"{e.name}: {e.about}" for e in self._eliminations]
-        recent = self.objects[self._local].most_recently_used_channels
+        steps = [f"{e.name}: {e.about}" for e in self.state.eliminations()]
+        recent = self.state.objects[self.state.local].most_recently_used_channels
         local = (
             "local: a local instance is chosen at once if use_queue says so, "
             "or if the message came in over a cluster channel (IBM's step 3)"
@@ -394,6 +366,52 @@ class IbmMq(Policy[IbmMqTables, Put, Candidate]):
         limit = f"only the {recent} most recently used channels are kept (IBM's step 11c)"
         return [*steps[:STEPS_1_AND_2], local, *steps[STEPS_1_AND_2:], limit, rule]
 
+    def condition(self, member: int, besides: Collection[str] = ()) -> str:
+        own, home = self.state.object_of(member), self.state.queue_owner(member)
+        if own == home:  # the local queue manager, whose clusters are not special
+            return ", ".join(special(self.state.objects[own], ("clusters", *besides)))
+        of_its_manager = ", ".join(special(self.state.objects[home]))
+        to = f"to {home.name} ({of_its_manager})" if of_its_manager else f"to {home.name}"
+        return ", ".join([to, *special(self.state.objects[own], ("queue_manager", *besides))])
 
-def _meet(one: Iterable[str], other: Iterable[str]) -> bool:
-    return not set(one).isdisjoint(other)
+    def label(self, candidate: Candidate) -> str:
+        of = f" of {candidate.queue_manager}" if not candidate.is_local else ""
+        alias = f" by alias {candidate.alias.name}" if candidate.alias else ""
+        return f"{candidate.channel.name}{of}{alias}"
+
+    def no_candidates(self, key: Put) -> str:
+        if key.pcf:
+            return "no channel is in a cluster of the local queue manager"
+        if not key.queue:
+            name = key.queue_manager
+            if name:
+                return f"nothing leads to the queue manager {name!r}"
+            queues = any(ref.kind == QUEUE for ref in self.state.objects)
+            return NAMES_NOTHING.format("are several queues" if queues else "is no queue")
+        outcome = self.state.for_queue(key)[1]
+        if outcome == UNKNOWN_QUEUE:
+            return f"there is no queue {key.queue!r}"
+        if outcome == PUT_INHIBITED:
+            return f"no instance of the queue {key.queue!r} is put-enabled"
+        return f"no channel leads to an instance of the queue {key.queue!r}"
+
+    def samples(self) -> dict[str, Raw]:
+        names = dict.fromkeys(ref.name for ref in self.state.objects if ref.kind == QUEUE)
+        if not names:
+            return {"a publication": ("", "", "", "true", "")}
+        return {f"the queue {name!r}": (name, "", "", "", "") for name in names}
+
+
+IBM_MQ: Final = Policy(
+    name="ibm-mq",
+    about="cluster workload management: ranks, channel states, priorities, then weights",
+    choose_when="work is put to cluster queues, and ranks, states and priorities steer it",
+    choose_when_not="a plain list of machines with weights is all there is",
+    tables=IbmMqTables,
+    kinds={QUEUE_MANAGER: Remote, CHANNEL: Channel, QUEUE: Queue, ALIAS: Alias},
+    also_called={"remote": QUEUE_MANAGER},
+    reads=("queue", "queue_manager", "via_cluster_channel", "pcf", "already_sent"),
+    streams=("queue",),
+    state=IbmMqState,
+    description=IbmMqDescription,
+)

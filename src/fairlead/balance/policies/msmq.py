@@ -7,7 +7,7 @@ wins. Choosing and counting are one step here, which in the procedure are two.
 
 from __future__ import annotations
 
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, Final, Literal
 
 from msgspec import Meta
 
@@ -15,12 +15,15 @@ from fairlead.balance.objects import Ref, Table, Weight
 from fairlead.balance.policies.destinations import (
     ABSENT,
     DISABLED,
+    KIND,
     WEIGHT_ZERO,
     Affinity,
     Destination,
-    DestinationPolicy,
+    DestinationDescription,
+    DestinationState,
     ListTables,
 )
+from fairlead.balance.policy import Policy
 from fairlead.balance.rules import least_served
 from fairlead.balance.rules.least_served import LeastServed
 
@@ -53,20 +56,12 @@ class MsmqTables(ListTables, frozen=True, kw_only=True):
     destination: list[Machine] = []
 
 
-class Msmq(DestinationPolicy[MsmqTables]):
+class MsmqState(DestinationState[MsmqTables]):
     """Lowest sent/weight; ties to the heavier, then by name."""
 
-    name = "msmq"
-    about = "weighted round robin: the machine with the lowest sent/weight"
-    choose_when = "shares must follow the weights at every moment, not only on average"
-    choose_when_not = "machines fail without being disabled, or are busy for unequal times"
-    tables = MsmqTables
-    kinds: ClassVar = {"destination": Machine}
-    steps = (ABSENT, DISABLED, WEIGHT_ZERO)
-
-    def __init__(self, tables: MsmqTables) -> None:
+    def __init__(self, policy: Policy, tables: MsmqTables) -> None:
         """Nobody has been sent anything yet."""
-        super().__init__(tables)
+        super().__init__(policy, tables)
         self.level = tables.options.newcomer == "level"
         self.rule = LeastServed([each.weight for each in self.listed])
 
@@ -91,10 +86,28 @@ class Msmq(DestinationPolicy[MsmqTables]):
     def reset(self) -> None:
         least_served.reset(self.rule.state)
 
+
+class MsmqDescription(DestinationDescription[MsmqState]):
+    """In the procedure's words."""
+
     def effective(self) -> list[str]:
+        newcomer = NEWCOMERS[self.state.level]
         return [
-            *(f"{e.name}: {e.about}" for e in self.steps),
+            *self.eliminations(),
             "choose least-served: the lowest sent/weight; ties to the heavier, then by name",
-            f"a destination that is added, enabled again or re-weighted {NEWCOMERS[self.level]}",
+            f"a destination that is added, enabled again or re-weighted {newcomer}",
             *self.affine(),
         ]
+
+
+MSMQ: Final = Policy(
+    name="msmq",
+    about="weighted round robin: the machine with the lowest sent/weight",
+    choose_when="shares must follow the weights at every moment, not only on average",
+    choose_when_not="machines fail without being disabled, or are busy for unequal times",
+    tables=MsmqTables,
+    kinds={KIND: Machine},
+    eliminations=(ABSENT, DISABLED, WEIGHT_ZERO),
+    state=MsmqState,
+    description=MsmqDescription,
+)

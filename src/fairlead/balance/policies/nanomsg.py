@@ -7,21 +7,25 @@ behaviour: every sending releases the peer, which comes back at the tail.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, Final, Literal
 
 from msgspec import Meta
 
+from fairlead.balance.change import ResolvedChange
+from fairlead.balance.failures import FailureModel
 from fairlead.balance.message import LOST
 from fairlead.balance.objects import Capacity, Ref, Table
 from fairlead.balance.policies.destinations import (
     ABSENT,
     DOWN,
+    KIND,
     Affinity,
     Destination,
-    DestinationPolicy,
+    DestinationDescription,
+    DestinationState,
     ListTables,
 )
-from fairlead.balance.policy import Effect, Raw
+from fairlead.balance.policy import Policy, Raw
 from fairlead.balance.rules import ready_ring
 from fairlead.balance.rules.ready_ring import ReadyRing
 
@@ -47,22 +51,12 @@ class NanomsgTables(ListTables, frozen=True, kw_only=True):
     destination: list[Peer] = []
 
 
-class Nanomsg(DestinationPolicy[NanomsgTables]):
+class NanomsgState(DestinationState[NanomsgTables]):
     """The head of the best ring that has a ready peer."""
 
-    name = "nanomsg"
-    about = "priorities 1 to 16: in turn among the ready peers of the best priority"
-    choose_when = "one site is preferred and another takes over only when nobody there is ready"
-    choose_when_not = "peers of one priority should get unequal shares"
-    tables = NanomsgTables
-    counts = False
-    waits = True
-    kinds: ClassVar = {"destination": Peer}
-    steps = (ABSENT, DOWN)
-
-    def __init__(self, tables: NanomsgTables) -> None:
+    def __init__(self, policy: Policy, tables: NanomsgTables) -> None:
         """The peers that are up stand in their rings in the order of the file."""
-        super().__init__(tables)
+        super().__init__(policy, tables)
         peers = self.listed
         self.rule = ReadyRing(
             [peer.priority for peer in peers],
@@ -84,10 +78,7 @@ class Nanomsg(DestinationPolicy[NanomsgTables]):
         elif self.passes(before) and not self.passes(after):
             ready_ring.disconnect(state, i)
 
-    def after_failure(self, ref: Ref, raw: Raw, *, shared: bool) -> str:
-        return LOST
-
-    def timed(self, effects: Iterable[Effect]) -> bool:
+    def timed(self, effects: Iterable[ResolvedChange]) -> bool:
         limits = (peer.capacity for peer in self.objects.values())
         return any(limits) or any(e.attribute == "capacity" and e.value for e in effects)
 
@@ -96,14 +87,41 @@ class Nanomsg(DestinationPolicy[NanomsgTables]):
             return "an endpoint keeps the priority it was added with"
         return super().refusal(attribute)
 
+
+class NanomsgFailures(FailureModel[NanomsgState]):
+    """What a peer held is lost with it."""
+
+    def after_failure(self, ref: Ref, raw: Raw, *, shared: bool) -> str:
+        return LOST
+
+
+class NanomsgDescription(DestinationDescription[NanomsgState]):
+    """In nanomsg's words."""
+
     def effective(self) -> list[str]:
         rule = (
             "choose ready-ring: the best priority that has a ready peer; there the one that has "
             "been ready longest, which then goes to the tail"
         )
         return [
-            *(f"{e.name}: {e.about}" for e in self.steps),
+            *self.eliminations(),
             rule,
             "a peer with a capacity is busy while it holds that many messages",
             *self.affine(),
         ]
+
+
+NANOMSG: Final = Policy(
+    name="nanomsg",
+    about="priorities 1 to 16: in turn among the ready peers of the best priority",
+    choose_when="one site is preferred and another takes over only when nobody there is ready",
+    choose_when_not="peers of one priority should get unequal shares",
+    tables=NanomsgTables,
+    kinds={KIND: Peer},
+    eliminations=(ABSENT, DOWN),
+    counts=False,
+    waits=True,
+    state=NanomsgState,
+    failures=NanomsgFailures,
+    description=NanomsgDescription,
+)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from decimal import Decimal
 from math import gcd, lcm
-from typing import Annotated, Any, ClassVar, Literal, NamedTuple
+from typing import Annotated, Any, Final, Literal, NamedTuple
 
 from msgspec import UNSET, Meta, UnsetType
 
@@ -26,8 +26,9 @@ from fairlead.balance.policies.destinations import (
     Destination,
     ListTables,
 )
-from fairlead.balance.policies.returning import ReturningPolicy
+from fairlead.balance.policies.returning import ReturningDescription, ReturningState
 from fairlead.balance.policies.slow_start import SlowStarting
+from fairlead.balance.policy import Policy
 from fairlead.balance.rules.least_served import LeastServed
 from fairlead.balance.rules.paced import WHOLE as WHOLE_WEIGHT
 from fairlead.balance.rules.rule import Comparison
@@ -136,19 +137,12 @@ class ByShare(LeastServed):
         return found._replace(otherwise=otherwise)
 
 
-class PriorityFailover(ReturningPolicy[FailoverTables]):
+class PriorityFailoverState(ReturningState[FailoverTables]):
     """Level shares by health, then the lowest sent/weight."""
 
-    name = "priority-failover"
-    about = "levels of destinations: the best one first, the next helps when it is not whole"
-    choose_when = "one site is preferred, and must not be overrun when half of it is gone"
-    choose_when_not = "all destinations are as good as each other (weighted)"
-    tables = FailoverTables
-    kinds: ClassVar = {"destination": Server}
-
-    def __init__(self, tables: FailoverTables) -> None:
+    def __init__(self, policy: Policy, tables: FailoverTables) -> None:
         """Nobody has been sent anything yet."""
-        super().__init__(tables)
+        super().__init__(policy, tables)
         options = tables.options
         self.gradual = options.spill == "gradual"
         for name in ("overprovisioning", "panic_threshold"):
@@ -260,30 +254,6 @@ class PriorityFailover(ReturningPolicy[FailoverTables]):
     def reset(self) -> None:
         self.rule = ByShare(self._weights)
 
-    def effective(self) -> list[str]:
-        found = [f"{e.name}: {e.about}" for e in self.eliminations()]
-        if self.gradual:
-            found.append(
-                f"a level takes everything until less than {WHOLE}/{self.overprovisioning} of it "
-                "is up; then the rest spills to the next level"
-            )
-            if self.can_panic:
-                found.append(
-                    "where all levels together cannot take everything, a level of which less than "
-                    f"{self.panic_threshold} % is up uses everybody on it"
-                )
-        else:
-            found.append("the best level of which anybody is up gets everything")
-        found.append(
-            "choose least-served: the lowest sent/share; ties to the heavier, then by name"
-        )
-        found.append("when the shares change, everybody starts level")
-        found += [*self.returning(), *self.affine()]
-        for priority, level in sorted(self.levels.items()):
-            panic = ", everybody is used" if level.panic else ""
-            found.append(f"now priority {priority} gets {level.share} %{panic}")
-        return found
-
 
 def _healthy(each: Server) -> bool:
     """Whether new work can start there."""
@@ -292,3 +262,43 @@ def _healthy(each: Server) -> bool:
 
 def _or(value: int | UnsetType, default: int) -> int:
     return default if value is UNSET else value
+
+
+class PriorityFailoverDescription(ReturningDescription[PriorityFailoverState]):
+    """With what each level gets now."""
+
+    def effective(self) -> list[str]:
+        state, found = self.state, self.eliminations()
+        if state.gradual:
+            found.append(
+                f"a level takes everything until less than {WHOLE}/{state.overprovisioning} of it "
+                "is up; then the rest spills to the next level"
+            )
+            if state.can_panic:
+                found.append(
+                    "where all levels together cannot take everything, a level of which less than "
+                    f"{state.panic_threshold} % is up uses everybody on it"
+                )
+        else:
+            found.append("the best level of which anybody is up gets everything")
+        found.append(
+            "choose least-served: the lowest sent/share; ties to the heavier, then by name"
+        )
+        found.append("when the shares change, everybody starts level")
+        found += [*self.returning(), *self.affine()]
+        for priority, level in sorted(state.levels.items()):
+            panic = ", everybody is used" if level.panic else ""
+            found.append(f"now priority {priority} gets {level.share} %{panic}")
+        return found
+
+
+PRIORITY_FAILOVER: Final = Policy(
+    name="priority-failover",
+    about="levels of destinations: the best one first, the next helps when it is not whole",
+    choose_when="one site is preferred, and must not be overrun when half of it is gone",
+    choose_when_not="all destinations are as good as each other (weighted)",
+    tables=FailoverTables,
+    kinds={KIND: Server},
+    state=PriorityFailoverState,
+    description=PriorityFailoverDescription,
+)

@@ -6,28 +6,34 @@ from collections.abc import Mapping, Sequence
 from math import gcd
 from typing import Any, Self, TypeVar
 
-from fairlead.balance.change import STATE, UP
+from fairlead.balance.change import STATE, UP, ResolvedChange
 from fairlead.balance.elimination import Elimination
+from fairlead.balance.follow_ups import Later
 from fairlead.balance.objects import Ref
-from fairlead.balance.pending import Later
-from fairlead.balance.policies.destinations import DOWN, KIND, DestinationPolicy, ListTables
+from fairlead.balance.policies.destinations import (
+    DOWN,
+    KIND,
+    DestinationDescription,
+    DestinationState,
+    ListTables,
+)
 from fairlead.balance.policies.slow_start import PACE, failback_delay, slow_start
-from fairlead.balance.policy import Effect
+from fairlead.balance.policy import Policy
 from fairlead.balance.rules.paced import WHOLE
 from fairlead.balance.times import MICROS
 
 T = TypeVar("T", bound=ListTables)
 
 
-class ReturningPolicy(DestinationPolicy[T]):
+class ReturningState(DestinationState[T]):
     """A policy with the options `failback_delay` and `slow_start`, or one of them.
 
     It says what follows later from a change, and holds back an `up` that does not hold yet.
     """
 
-    def __init__(self, tables: T) -> None:
+    def __init__(self, policy: Policy, tables: T) -> None:
         """Nobody has come yet: who is there at the beginning is there in full."""
-        super().__init__(tables)
+        super().__init__(policy, tables)
         options = getattr(tables, "options", None)
         self.slow_start = slow_start(options)
         self.failback_delay = failback_delay(options)
@@ -47,31 +53,19 @@ class ReturningPolicy(DestinationPolicy[T]):
     def follows_up(self) -> bool:
         return bool(self.slow_start or self.failback_delay)
 
-    def held_back(self, effect: Effect) -> bool:
+    def held_back(self, change: ResolvedChange) -> bool:
         """Whether a destination is up again, but for less than its fail-back delay."""
-        ref, attribute, value = effect
+        ref, attribute, value = change
         if not self.failback_delay or attribute != STATE or ref is None:
             return False
         if value not in UP:
-            self.pending.drop(ref)
+            self.follow_ups.drop(ref)
             return False
         if self.objects[ref].state in UP:
             return False
-        if ref not in self.pending:
-            self.pending.put(ref, [Later(self.now + self.failback_delay, STATE, value)])
+        if ref not in self.follow_ups:
+            self.follow_ups.put(ref, [Later(self.now + self.failback_delay, STATE, value)])
         return True
-
-    def because(
-        self,
-        step: Elimination[Any, Any],
-        key: Any,  # noqa: ANN401 - the policy's own
-        candidate: Any,  # noqa: ANN401
-        kept: Sequence[Any],
-    ) -> str:
-        if step.name == DOWN.name and Ref(KIND, candidate.name) in self.pending:
-            delay = self.failback_delay / MICROS
-            return f"it is up again, but for less than its fail-back delay of {delay:g} s"
-        return super().because(step, key, candidate, kept)
 
     def moved(self, ref: Ref, *, passed: bool, passes: bool) -> None:
         """After a change: whether a destination got through the steps, and does now."""
@@ -81,7 +75,7 @@ class ReturningPolicy(DestinationPolicy[T]):
             self._came.add(ref)
         else:
             self._came.discard(ref)
-            self.pending.drop(ref)
+            self.follow_ups.drop(ref)
             self._set_pace(ref, WHOLE)
 
     def stepped(self, before: Mapping[Ref, Any]) -> None:
@@ -92,15 +86,15 @@ class ReturningPolicy(DestinationPolicy[T]):
         for ref in [ref for ref in self.objects if ref in self._came]:
             if not new.issuperset(self.peers(self.index[ref])):
                 self._set_pace(ref, self.slow_start.paces[0])
-                self.pending.put(ref, self.slow_start.later(self.now))
+                self.follow_ups.put(ref, self.slow_start.later(self.now))
         self._came.clear()
 
-    def follow_up(self, effect: Effect, before: dict[Ref, Any]) -> None:
-        ref, attribute, value = effect
+    def follow_up(self, change: ResolvedChange, before: dict[Ref, Any]) -> None:
+        ref, attribute, value = change
         if attribute == PACE and ref is not None and isinstance(value, int):
             self._set_pace(ref, value)
         else:
-            super().follow_up(effect, before)
+            super().follow_up(change, before)
 
     def _set_pace(self, ref: Ref, pace: int) -> None:
         if self.paces.get(ref, WHOLE) == pace:
@@ -120,17 +114,6 @@ class ReturningPolicy(DestinationPolicy[T]):
         common = gcd(*found.values()) or 1
         return {name: weight // common for name, weight in found.items()}
 
-    def returning(self) -> list[str]:
-        """What becomes of those who come back, in words."""
-        found = [str(self.slow_start)] if self.slow_start else []
-        if self.failback_delay:
-            delay = f"{self.failback_delay / MICROS:g} s"
-            found.append(
-                f"fail-back delay: one that was down gets messages again {delay} after it is up, "
-                "unless it goes down before that"
-            )
-        return found
-
     def frozen(self) -> Self:
         other = super().frozen()
         other.paces = dict(self.paces)
@@ -142,3 +125,33 @@ class ReturningPolicy(DestinationPolicy[T]):
     def load(self, plain: Mapping[str, Any]) -> None:
         super().load(plain)
         self.paces = {Ref(*ref): pace for ref, pace in plain["paces"]}
+
+
+D = TypeVar("D", bound=ReturningState[Any])
+
+
+class ReturningDescription(DestinationDescription[D]):
+    """What those get that come back, in words."""
+
+    def because(
+        self,
+        step: Elimination[Any, Any],
+        key: Any,  # noqa: ANN401 - the policy's own
+        candidate: Any,  # noqa: ANN401
+        kept: Sequence[Any],
+    ) -> str:
+        if step.name == DOWN.name and Ref(KIND, candidate.name) in self.state.follow_ups:
+            delay = self.state.failback_delay / MICROS
+            return f"it is up again, but for less than its fail-back delay of {delay:g} s"
+        return super().because(step, key, candidate, kept)
+
+    def returning(self) -> list[str]:
+        """What becomes of those who come back, in words."""
+        found = [str(self.state.slow_start)] if self.state.slow_start else []
+        if self.state.failback_delay:
+            delay = f"{self.state.failback_delay / MICROS:g} s"
+            found.append(
+                f"fail-back delay: one that was down gets messages again {delay} after it is up, "
+                "unless it goes down before that"
+            )
+        return found

@@ -13,8 +13,8 @@ from typing import Annotated, Any, Final, NamedTuple, cast
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
+from fairlead.balance.follow_ups import Later
 from fairlead.balance.objects import Table
-from fairlead.balance.pending import Later
 from fairlead.balance.rules.paced import WHOLE
 from fairlead.balance.times import MICROS
 

@@ -9,12 +9,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, ClassVar, Final
+from typing import Any, Final
 
 import msgspec
 
-from fairlead.balance.change import STATE, UP, Change
-from fairlead.balance.elimination import Elimination
+from fairlead.balance.change import STATE, UP, Change, ResolvedChange
+from fairlead.balance.describe import Description
+from fairlead.balance.elimination import Preselected, Verdict
+from fairlead.balance.failures import FailureModel
+from fairlead.balance.follow_ups import Later
 from fairlead.balance.message import (
     ACKNOWLEDGED,
     GIVEN_BACK,
@@ -31,7 +34,6 @@ from fairlead.balance.message import (
     WEIGHTED,
 )
 from fairlead.balance.objects import Object, Ref, special
-from fairlead.balance.pending import Later
 from fairlead.balance.policies.smartsockets_objects import (
     CONNECTED,
     FAILURE,
@@ -54,11 +56,12 @@ from fairlead.balance.policies.smartsockets_steps import (
     Receiver,
     refused,
 )
-from fairlead.balance.policy import Effect, Policy, Raw, Taken, Verdict
+from fairlead.balance.policy import Policy, Raw
 from fairlead.balance.rules import subscriber_lists as lists
 from fairlead.balance.rules.subscriber_lists import SubscriberLists
+from fairlead.balance.state import ClusterState
 from fairlead.balance.times import MICROS
-from fairlead.errors import ChangeError, ConfigError
+from fairlead.errors import ConfigError
 
 KIND_OF: Final = {
     ROUND_ROBIN: lists.IN_TURN,
@@ -68,33 +71,20 @@ KIND_OF: Final = {
 }
 
 
-class SmartSockets(Policy[SmartSocketsTables, Publication, Receiver]):
+class SmartSocketsState(ClusterState[SmartSocketsTables, Publication, Receiver]):
     """Everyone, or one of the subject's list."""
 
-    name = "smartsockets"
-    about = "publish to a subject: to every subscriber, or to one, as each message's mode says"
-    choose_when = "some messages are for everyone and some for one of many"
-    choose_when_not = "every message is for one destination (weighted, fewest-pending)"
-    tables = SmartSocketsTables
-    kinds: ClassVar = {SUBSCRIBER: Subscriber, MESSAGE_TYPE: MessageType}
-    reads = ("subject", "server", "type", "mode", "delivery")
-    streams = ("subject",)
-    apart = ("server",)
-    counts = False
-    fans_out = True
-
-    def __init__(self, tables: SmartSocketsTables) -> None:
+    def __init__(self, policy: Policy, tables: SmartSocketsTables) -> None:
         """The subscribers join in the order of the file."""
-        super().__init__(tables)
+        super().__init__(policy, tables)
         self.options = tables.options
-        self.patience = self.options.delivery_timeout * MICROS
         own = [ref for ref in self.objects if ref.kind == SUBSCRIBER]
         if not own:
             raise ConfigError("subscriber: found none, allowed: at least one [[subscriber]]")
         self.refs = sorted(own, key=lambda ref: (ref.owner, ref.name))
         self.index = {ref: i for i, ref in enumerate(self.refs)}
         self.subjects = list(dict.fromkeys(ref.owner for ref in self.refs))
-        self.beside([()])
+        self.init_partitions([()])
 
     def listing(self, tables: SmartSocketsTables) -> Iterable[tuple[Ref, Object]]:
         for kind in tables.message_type:
@@ -102,16 +92,18 @@ class SmartSockets(Policy[SmartSocketsTables, Publication, Receiver]):
         for each in tables.subscriber:
             yield Ref(SUBSCRIBER, each.name, each.subject), each
 
-    def beside(self, parts: Sequence[Raw]) -> None:
+    def init_partitions(self, partitions: Sequence[Raw]) -> None:
         """Each of these servers has lists of its own, of the same subscribers."""
-        self.servers = {part: k for k, part in enumerate(parts)}
-        self.size = len(parts) * len(self.refs)
+        self.servers = {part: k for k, part in enumerate(partitions)}
+        self.size = len(partitions) * len(self.refs)
         """How many members there are in each way: subscriber i of server k is k * n + i."""
         ways = lists.KINDS * lists.HOWS
-        self.members = tuple(ref.name for ref in self.refs) * (len(parts) * ways)
+        self.members = tuple(ref.name for ref in self.refs) * (len(partitions) * ways)
         numbers = {subject: g for g, subject in enumerate(self.subjects)}
         own = [numbers[ref.owner] for ref in self.refs]
-        self.rule = SubscriberLists([k * len(numbers) + g for k in range(len(parts)) for g in own])
+        self.rule = SubscriberLists(
+            [k * len(numbers) + g for k in range(len(partitions)) for g in own]
+        )
         for ref, each in self.objects.items():
             if ref.kind == SUBSCRIBER and listed(each):
                 self._everywhere(lists.join, ref)
@@ -138,7 +130,7 @@ class SmartSockets(Policy[SmartSocketsTables, Publication, Receiver]):
         given = self.objects.get(Ref(MESSAGE_TYPE, type_))
         if not mode:
             mode = given.mode if given is not None and given.present else TO_ALL
-        server = self.servers.get(self.part(raw), 0)
+        server = self.servers.get(self.partition(raw), 0)
         return Publication(subject, mode, delivery in GUARANTEED, server)
 
     # candidates
@@ -159,9 +151,6 @@ class SmartSockets(Policy[SmartSocketsTables, Publication, Receiver]):
     def _number(self, each: Subscriber) -> int:
         return self.index[Ref(SUBSCRIBER, each.name, each.subject)]
 
-    def eliminations(self) -> Sequence[Elimination[Publication, Receiver]]:
-        return (*SENT_TO, NOT_KEPT, BALANCING_OFF)
-
     def outcome_after(self, step: str) -> str:
         lost = (NOT_KEPT.name, BALANCING_OFF.name)
         if step == SENT_TO[0].name:
@@ -171,20 +160,19 @@ class SmartSockets(Policy[SmartSocketsTables, Publication, Receiver]):
     def member(self, candidate: Receiver) -> int:
         return candidate.member
 
-    def label(self, candidate: Receiver) -> str:
-        return candidate.subscriber.name
-
-    def take(self, key: Publication, step: str, left: Sequence[Receiver]) -> Taken | None:
+    def preselect(
+        self, key: Publication, step: str, left: Sequence[Receiver]
+    ) -> Preselected | None:
         """Where nothing is to be chosen: everyone gets it, and nobody counts it."""
-        if step != NOT_KEPT.name or self._is_lost(left[0].member):
+        if step != NOT_KEPT.name or self.is_lost(left[0].member):
             return None
         nobody_to_balance = not any(c.subscriber.load_balanced for c in left)
         if nobody_to_balance or (key.mode == TO_ALL and not key.guaranteed):
-            return Taken(left[0].member, "everyone", "everyone gets it")
+            return Preselected(left[0].member, "everyone", "everyone gets it")
         return None
 
-    def also(self, key: Publication, left: Sequence[Receiver]) -> tuple[int, ...]:
-        if self._is_lost(left[0].member):
+    def recipients(self, key: Publication, left: Sequence[Receiver]) -> tuple[int, ...]:
+        if self.is_lost(left[0].member):
             return ()
         every, _ = self.candidates(key)
         for step in SENT_TO:
@@ -193,18 +181,9 @@ class SmartSockets(Policy[SmartSocketsTables, Publication, Receiver]):
         return tuple(c.member for c in getting)
 
     def outcome_of(self, member: int) -> str:
-        return LOST if self._is_lost(member) else ROUTED
+        return LOST if self.is_lost(member) else ROUTED
 
-    def in_vain(self, member: int) -> str:
-        lost = "it is lost: all subscribers are warm, and only what is guaranteed is kept for them"
-        return lost if self._is_lost(member) else ""
-
-    def no_candidates(self, key: Publication) -> str:
-        if not key.subject:
-            return "the message names no subject, and there are several"
-        return f"nobody subscribes to the subject {key.subject!r}"
-
-    def _is_lost(self, member: int) -> bool:
+    def is_lost(self, member: int) -> bool:
         """Whether a message is lost that a member is chosen for in its way."""
         return member // self.size % lists.HOWS == lists.LOST
 
@@ -220,77 +199,26 @@ class SmartSockets(Policy[SmartSocketsTables, Publication, Receiver]):
         return range(len(self.refs))
 
     def subject(self, member: int) -> str:
-        return self.whose(member).owner
+        return self.object_of(member).owner
 
-    def condition(self, member: int, besides: Collection[str] = ()) -> str:
-        each = self.objects[self.whose(member)]
-        found = [] if each.present else ["absent"]
-        found += ["warm"] if is_warm(each) else [] if each.connected else ["disconnected"]
-        found += [] if each.load_balanced else ["balancing off"]
-        told = ("present", "connected", "load_balanced")
-        return ", ".join([*found, *special(each, (*told, *besides))])
-
-    def samples(self) -> dict[str, Raw]:
-        return {f"the subject {each!r}": (each, "", "", "", "all") for each in self.subjects}
-
-    # failures
-
-    def published(self, raw: Raw) -> Raw:
-        """A message keeps the mode that its type had when it was published."""
-        subject, server, _, _, delivery = raw
-        return (subject, server, "", self.key(raw).mode, delivery)
-
-    def after_failure(self, ref: Ref, raw: Raw, *, shared: bool) -> str:
-        """Nobody waits for the acknowledgement of what is not guaranteed."""
-        if not self.key(raw).guaranteed:
-            return LOST
-        if self.options.on_receiver_failure == NACK:
-            return NACK
-        if self.keeps(ref):
-            return ROLLED_BACK
-        if self.fallen[ref] == SUCCESS:
-            return ACKNOWLEDGED
-        return NACK if shared else GIVEN_BACK
-
-    def expects(self, raw: Raw) -> str:
-        delivery = raw[self.reads.index("delivery")]
-        return delivery if delivery in GUARANTEED else ""
-
-    def keeps(self, ref: Ref) -> bool:
-        return self.fallen[ref] == WARM
-
-    def readers(self, ref: Ref) -> int:
-        """Those of a warm subscriber rest."""
-        return 0 if is_warm(self.objects[ref]) else super().readers(ref)
-
-    def redelivery(self, raw: Raw) -> Verdict:
-        """Again one of the list; who switched balancing off has had its copy since the first."""
-        found = self.verdict(raw)
-        if found.members and found.taken < 0:
-            return found
-        return Verdict(ACKNOWLEDGED if self.options.zero_receivers == SUCCESS else NACK)
-
-    def whose(self, member: int) -> Ref:
+    def object_of(self, member: int) -> Ref:
         return self.refs[member % len(self.refs)]
 
     # changes
 
-    def resolve(self, change: Change) -> Effect:
-        """One that failed has lost its connection; one that is up again has it back."""
+    def translated(self, change: Change) -> Change:
+        """One that is up again has its connection back."""
         if change.attribute == STATE and change.value in UP:
-            change = replace(change, attribute=CONNECTED, value=True)
-        found = super().resolve(change)
-        if found.attribute == STATE and found.ref is not None and found.ref.kind != SUBSCRIBER:
-            raise ChangeError(f"{change.where}: attribute: found 'state', allowed for a subscriber")
-        return found
+            return replace(change, attribute=CONNECTED, value=True)
+        return change
 
     def changed(self, ref: Ref, before: Any, after: Any) -> None:  # noqa: ANN401
         if ref.kind != SUBSCRIBER:
             return
-        if ref in self.pending and not is_warm(after):
-            self.pending.drop(ref)
+        if ref in self.follow_ups and not is_warm(after):
+            self.follow_ups.drop(ref)
             if not after.connected:
-                self.fallen[ref] = FAILURE
+                self.failed_now[ref] = FAILURE
         if listed(after) and not listed(before):
             self._everywhere(lists.join, ref)
         elif listed(before) and not listed(after):
@@ -310,16 +238,16 @@ class SmartSockets(Policy[SmartSocketsTables, Publication, Receiver]):
         connected = WARM if way == WARM else False
         after = self.objects[ref] = msgspec.structs.replace(before, connected=connected)
         self.changed(ref, before, after)
-        self.fallen[ref] = way
-        if way == WARM and ref not in self.pending:
+        self.failed_now[ref] = way
+        if way == WARM and ref not in self.follow_ups:
             until = self.now + self.options.reconnect_timeout * MICROS
-            self.pending.put(ref, [Later(until, CONNECTED, value=False)])
+            self.follow_ups.put(ref, [Later(until, CONNECTED, value=False)])
 
-    def follow_up(self, effect: Effect, before: dict[Ref, Any]) -> None:
+    def follow_up(self, change: ResolvedChange, before: dict[Ref, Any]) -> None:
         """It has not come back in time."""
-        super().follow_up(effect, before)
-        if effect.ref is not None:
-            self.fallen[effect.ref] = FAILURE
+        super().follow_up(change, before)
+        if change.ref is not None:
+            self.failed_now[change.ref] = FAILURE
 
     def stepped(self, before: Mapping[Ref, Any]) -> None:
         self._count()
@@ -339,9 +267,56 @@ class SmartSockets(Policy[SmartSocketsTables, Publication, Receiver]):
             return "a subscription is to one subject for life; use `present`"
         return None
 
+
+class SmartSocketsFailures(FailureModel[SmartSocketsState]):
+    """What the options say of receivers that fail, or do not acknowledge."""
+
+    @property
+    def ack_timeout(self) -> int:
+        return self.state.options.delivery_timeout * MICROS
+
+    def ack_mode(self, raw: Raw) -> str:
+        delivery = raw[self.state.policy.reads.index("delivery")]
+        return delivery if delivery in GUARANTEED else ""
+
+    def readers(self, ref: Ref) -> int:
+        """Those of a warm subscriber rest."""
+        return 0 if is_warm(self.state.objects[ref]) else super().readers(ref)
+
+    def retains_after_failure(self, ref: Ref) -> bool:
+        return self.state.failed_now[ref] == WARM
+
+    def after_failure(self, ref: Ref, raw: Raw, *, shared: bool) -> str:
+        """Nobody waits for the acknowledgement of what is not guaranteed."""
+        if not self.state.key(raw).guaranteed:
+            return LOST
+        if self.state.options.on_receiver_failure == NACK:
+            return NACK
+        if self.retains_after_failure(ref):
+            return ROLLED_BACK
+        if self.state.failed_now[ref] == SUCCESS:
+            return ACKNOWLEDGED
+        return NACK if shared else GIVEN_BACK
+
+    def published(self, raw: Raw) -> Raw:
+        """A message keeps the mode that its type had when it was published."""
+        subject, server, _, _, delivery = raw
+        return (subject, server, "", self.state.key(raw).mode, delivery)
+
+    def redelivery(self, raw: Raw) -> Verdict:
+        """Again one of the list; who switched balancing off has had its copy since the first."""
+        found = self.state.verdict(raw)
+        if found.members and found.preselected < 0:
+            return found
+        return Verdict(ACKNOWLEDGED if self.state.options.zero_receivers == SUCCESS else NACK)
+
+
+class SmartSocketsDescription(Description[SmartSocketsState]):
+    """With subjects, modes and connections."""
+
     def effective(self) -> list[str]:
         return [
-            *(f"{e.name}: {e.about}" for e in self.eliminations()),
+            *(f"{e.name}: {e.about}" for e in self.state.eliminations()),
             "mode none (the default): every subscriber that is left gets the message",
             "round-robin: the next in the list; who joins is served last in the running round",
             "weighted: the fewest unacknowledged from its cursor on (guaranteed messages only)",
@@ -349,14 +324,57 @@ class SmartSockets(Policy[SmartSocketsTables, Publication, Receiver]):
             "a message's mode is its own, else its type's, else none",
             "lists, cursors and pending counts are kept for each server and subject",
             *(
-                f"{each.name}: warm for {self.options.reconnect_timeout} s when it fails"
-                for each in self.objects.values()
+                f"{each.name}: warm for {self.state.options.reconnect_timeout} s when it fails"
+                for each in self.state.objects.values()
                 if isinstance(each, Subscriber) and each.disconnect_mode == WARM
-                if self.follows_up
+                if self.state.follows_up
             ),
             *(
                 f"messages of type {each.name} have mode {each.mode}"
-                for each in self.objects.values()
+                for each in self.state.objects.values()
                 if isinstance(each, MessageType) and each.present
             ),
         ]
+
+    def condition(self, member: int, besides: Collection[str] = ()) -> str:
+        each = self.state.objects[self.state.object_of(member)]
+        found = [] if each.present else ["absent"]
+        found += ["warm"] if is_warm(each) else [] if each.connected else ["disconnected"]
+        found += [] if each.load_balanced else ["balancing off"]
+        told = ("present", "connected", "load_balanced")
+        return ", ".join([*found, *special(each, (*told, *besides))])
+
+    def label(self, candidate: Receiver) -> str:
+        return candidate.subscriber.name
+
+    def no_candidates(self, key: Publication) -> str:
+        if not key.subject:
+            return "the message names no subject, and there are several"
+        return f"nobody subscribes to the subject {key.subject!r}"
+
+    def undeliverable_reason(self, member: int) -> str:
+        lost = "it is lost: all subscribers are warm, and only what is guaranteed is kept for them"
+        return lost if self.state.is_lost(member) else ""
+
+    def samples(self) -> dict[str, Raw]:
+        return {f"the subject {each!r}": (each, "", "", "", "all") for each in self.state.subjects}
+
+
+SMARTSOCKETS: Final = Policy(
+    name="smartsockets",
+    about="publish to a subject: to every subscriber, or to one, as each message's mode says",
+    choose_when="some messages are for everyone and some for one of many",
+    choose_when_not="every message is for one destination (weighted, fewest-pending)",
+    tables=SmartSocketsTables,
+    kinds={SUBSCRIBER: Subscriber, MESSAGE_TYPE: MessageType},
+    can_fail=(SUBSCRIBER,),
+    reads=("subject", "server", "type", "mode", "delivery"),
+    streams=("subject",),
+    partition_by=("server",),
+    eliminations=(*SENT_TO, NOT_KEPT, BALANCING_OFF),
+    counts=False,
+    fans_out=True,
+    state=SmartSocketsState,
+    failures=SmartSocketsFailures,
+    description=SmartSocketsDescription,
+)

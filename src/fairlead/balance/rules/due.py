@@ -6,15 +6,12 @@ among what is compiled of it.
 
 from __future__ import annotations
 
-from abc import abstractmethod
-from typing import NamedTuple, Self
+from typing import NamedTuple
 
-from fairlead.balance.rules.integers import Ints, independent
-from fairlead.balance.rules.rule import Plain, Rule
+from fairlead.balance.rules.integers import Ints
 
 HALF_AWAY = 2  # completion times are rounded to the nearest microsecond, halves up
 MILLI = 1000
-DUE = ("due_at", "due_order", "due_who", "due_size")
 
 
 class Due(NamedTuple):
@@ -102,42 +99,3 @@ def without(due: Due, i: int) -> Due:
     rest.sort()
     at, order, who = (list(column) for column in zip(*rest, strict=True)) if rest else ([], [], [])
     return Due(at, order, who, [len(rest), due.size[1]])
-
-
-class TimedRule(Rule):
-    """A rule that knows what its members hold, and when they will have completed it.
-
-    Its module has `run_timed` and `finish_until`, and `speed` in its state (thousandths of the
-    nominal speed).
-    """
-
-    due: Due
-
-    def __init__(self) -> None:
-        """Nothing to come."""
-        self.due = nothing_due()
-
-    @abstractmethod
-    def failed(self, member: int) -> None:
-        """A member holds nothing any more."""
-
-    def forgotten(self, member: int) -> None:
-        """A member has lost what it held: its completions will not happen."""
-        self.failed(member)
-        self.due = without(self.due, member)
-
-    def finish_until(self, time: int) -> None:
-        self.module.finish_until(self.state, self.due, time)
-
-    def copy(self) -> Self:
-        other = super().copy()
-        other.due = independent(self.due)
-        return other
-
-    def dump(self) -> Plain:
-        due = {name: list(field) for name, field in zip(DUE, self.due, strict=True)}
-        return {**super().dump(), **due}
-
-    def load(self, plain: Plain) -> None:
-        super().load(plain)
-        self.due = Due(*(list(plain[name]) for name in DUE))

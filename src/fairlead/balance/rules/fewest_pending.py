@@ -17,13 +17,13 @@ from typing import NamedTuple
 from fairlead.balance.rules.due import (
     HEAP,
     Due,
-    TimedRule,
     pop,
     push,
     work,
 )
 from fairlead.balance.rules.integers import INT64_END, Indexes, Ints
 from fairlead.balance.rules.rule import Comparison, Rank
+from fairlead.balance.rules.timed import TimedRule
 
 MEMBERS = 1 << 24
 """More than there are."""

@@ -61,7 +61,7 @@ class FirstByName(ScheduledRule):
     def served(self, member: int) -> None:
         self.state.choices[0] += 1
 
-    def scheduled(self, members: Sequence[int]) -> bool:
+    def skips(self, members: Sequence[int]) -> bool:
         return True
 
     def advance(self, members: Sequence[int], n: int) -> None:

@@ -28,18 +28,17 @@ class KeyedRule(Rule):
     `run_keyed`.
     """
 
+    keyed = True
     key = PLACES
     """What `choose` and `compare` are asked for."""
 
-    def told(self, key: int) -> Self:
-        """The same rule, asked for this key."""
+    def for_key(self, key: int) -> Self:
         other = copy.copy(self)
         other.key = key
         return other
 
     @abstractmethod
-    def choose_for(self, members: Sequence[int], key: int) -> int:
-        """Choose among the members by a key's number."""
+    def choose_for(self, members: Sequence[int], key: int) -> int: ...
 
     def choose(self, members: Sequence[int]) -> int:
         return self.choose_for(members, self.key)

@@ -300,7 +300,7 @@ class LeastServed(ScheduledRule):
         """Give a member another weight; its count stays (so its ratio changes)."""
         reweigh(self.state, member, weight)
 
-    def scheduled(self, members: Sequence[int]) -> bool:
+    def skips(self, members: Sequence[int]) -> bool:
         return not 0 < self.state.setting[RECENT] < len(members)
 
     def advance(self, members: Sequence[int], n: int) -> None:

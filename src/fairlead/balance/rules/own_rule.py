@@ -48,6 +48,8 @@ def run(
 class OwnRule(Rule):
     """A rule made of a user's `choose` and `served`."""
 
+    foreign = True
+
     def __init__(
         self,
         name: str,
@@ -73,6 +75,9 @@ class OwnRule(Rule):
         """What is compiled."""
         return self.own_module
 
+    def guard(self) -> Careful:
+        return Careful(f"choice rule {self.own_name}")
+
     def choose(self, members: Sequence[int]) -> int:
         found = self.look(self.state, members)
         self.served(found)
@@ -80,20 +85,20 @@ class OwnRule(Rule):
 
     def look(self, state: Any, members: Sequence[int]) -> int:  # noqa: ANN401
         """Choose, and count nothing. Raises RuleError."""
-        with Careful(f"choice rule {self.own_name}"):
+        with self.guard():
             found = int(self.functions[0](state, members, 0, len(members)))
         if found not in members:
             raise nonsense(self.own_name, found, members)
         return found
 
     def served(self, member: int) -> None:
-        with Careful(f"choice rule {self.own_name}"):
+        with self.guard():
             self.functions[1](self.state, member)
 
     def completed(self, member: int) -> None:
         completed = self.functions[2]
         if completed is not None:
-            with Careful(f"choice rule {self.own_name}"):
+            with self.guard():
                 completed(self.state, member)
 
     def fits_int64(self, choices: int) -> bool:

@@ -18,13 +18,13 @@ from typing import NamedTuple
 from fairlead.balance.rules.due import (
     HEAP,
     Due,
-    TimedRule,
     pop,
     push,
     work,
 )
 from fairlead.balance.rules.integers import INT64_END, Indexes, Ints
 from fairlead.balance.rules.rule import Comparison, Rank, ScheduledRule
+from fairlead.balance.rules.timed import TimedRule
 
 NOBODY = -1
 OUT = 0  # State.ready of a peer that stands in no ring
@@ -258,7 +258,7 @@ class ReadyRing(TimedRule, ScheduledRule):
     def completed(self, member: int) -> None:
         completed(self.state, member)
 
-    def scheduled(self, members: Sequence[int]) -> bool:
+    def skips(self, members: Sequence[int]) -> bool:
         return unlimited(self.state, list(members))
 
     def advance(self, members: Sequence[int], n: int) -> None:
@@ -268,7 +268,7 @@ class ReadyRing(TimedRule, ScheduledRule):
         return max(1, len(ready_now(self.state, list(members))))
 
     def settled(self, members: Sequence[int]) -> bool:
-        return self.scheduled(members)
+        return self.skips(members)
 
     def heap(self, members: Sequence[int]) -> list[int]:
         return ready_now(self.state, list(members))

@@ -1,13 +1,18 @@
-"""What a choice rule offers to the engines: its compiled part, its state and its arithmetic."""
+"""What a choice rule offers to the engines: its compiled part, its state and its arithmetic.
+
+Engines never ask which rule this is. They ask what it can: `keyed`, `foreign` and `scheduled`.
+"""
 
 from __future__ import annotations
 
 import copy
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from types import ModuleType
 from typing import Any, ClassVar, NamedTuple, Self
 
+from fairlead.balance.rules.due import Due
 from fairlead.balance.rules.integers import Indexes, independent
 
 Plain = dict[str, list[int]]
@@ -40,12 +45,34 @@ class Rule(ABC):
     name: ClassVar[str]
     module: ClassVar[ModuleType]
     """Holds `run` and its helpers, in the part of Python that Numba compiles."""
+    keyed: ClassVar[bool] = False
+    """Whether it chooses by a key of the message, and remembers nothing of what it chose."""
+    foreign: ClassVar[bool] = False
+    """Whether it is a user's code: it can raise, choose nobody, or be more than Numba compiles."""
     state: Any
     """A NamedTuple of integer sequences."""
+    due: Due
+    """Completions to come; only where completions decide who is busy."""
 
     @abstractmethod
     def choose(self, members: Sequence[int]) -> int:
         """Choose among the members and count it; -1 where nobody can take a message."""
+
+    def choose_for(self, members: Sequence[int], key: int) -> int:
+        """Choose among the members by a key's number; without effect on a rule without keys."""
+        return self.for_key(key).choose(members)
+
+    def for_key(self, key: int) -> Self:
+        """The same rule, asked for this key."""
+        return self
+
+    def scheduled(self, members: Sequence[int]) -> ScheduledRule | None:
+        """This rule, if its choices among these members have a closed form; else None."""
+        return None
+
+    def guard(self) -> AbstractContextManager[object]:
+        """What the rule's own functions are called in, so that an error of theirs names it."""
+        return nullcontext()
 
     @abstractmethod
     def served(self, member: int) -> None:
@@ -96,8 +123,11 @@ class ScheduledRule(Rule):
     Its module also has `run_one`.
     """
 
+    def scheduled(self, members: Sequence[int]) -> Self | None:
+        return self if self.skips(members) else None
+
     @abstractmethod
-    def scheduled(self, members: Sequence[int]) -> bool:
+    def skips(self, members: Sequence[int]) -> bool:
         """Whether `advance` can skip steps among these members."""
 
     @abstractmethod

@@ -90,7 +90,7 @@ def validate(messages: DataFrame, *plans: Plan, worked: bool = False) -> DataFra
         reasons += _service(messages, plans, worked=worked)
     if worked:
         reasons += _order(messages)
-    heeded = set().union(*(plan.heeds for plan in plans))
+    heeded = set().union(*(plan.relevant_attributes for plan in plans))
     for name, words in WORDS.items():
         if name in kinds and name in heeded:
             bad = ~_text(name).isin("", *words)
@@ -128,7 +128,7 @@ def _check_types(kinds: Mapping[str, DataType]) -> None:
 
 def _utf8(messages: DataFrame, plans: Sequence[Plan]) -> list[Column]:
     """What decisions read must be text; what is not in UTF-8 could be any."""
-    read = {"id", "cluster", "group", "tenant"}.union(*(plan.heeds for plan in plans))
+    read = {"id", "cluster", "group", "tenant"}.union(*(plan.relevant_attributes for plan in plans))
     return [
         _when(~F.is_valid_utf8(_text(field.name)), _found(field.name, "text in UTF-8"))
         for field in messages.schema.fields

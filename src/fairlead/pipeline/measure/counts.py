@@ -79,7 +79,7 @@ def _subject(written: DataFrame, cluster: Column, plan: Plan) -> Column:
 
     So there are no more of them than destinations, whatever subjects messages name.
     """
-    subjects = {name: each.subjects for name, each in plan.policies.items() if each.subjects}
+    subjects = {name: each.subjects for name, each in plan.states.items() if each.subjects}
     if not subjects:
         return F.lit(None).cast("string")
     given = found = text(written, "subject")

@@ -73,7 +73,7 @@ def groups(written: DataFrame, plan: Plan) -> Groups | None:
 
     Where a message goes to several destinations, so does every group: such clusters are left out.
     """
-    together = [name for name, policy in plan.policies.items() if not policy.fans_out]
+    together = [name for name, state in plan.states.items() if not state.policy.fans_out]
     if GROUP not in written.columns or not together:
         return None
     routed = written.where((text(written, GROUP) != "") & F.col("destination").isNotNull())

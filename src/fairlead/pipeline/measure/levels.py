@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import pyarrow as pa
 from pyspark.sql import DataFrame
@@ -11,7 +11,7 @@ from pyspark.sql import functions as F
 
 from fairlead.balance.objects import Ref
 from fairlead.balance.policies.destinations import KIND
-from fairlead.balance.policy import Policy
+from fairlead.balance.state import AnyState
 from fairlead.compiled.router import Plan
 from fairlead.pipeline.columns import PREFIX, small_table
 from fairlead.pipeline.measure.tally import Counted
@@ -53,9 +53,9 @@ def _every(plan: Plan) -> Iterable[Level]:
     found: dict[tuple[str, str, int], Level] = {}
     latest: dict[tuple[str, str], Level] = {}
     owners = {cluster.name: k for k, cluster in enumerate(plan.clusters)}
-    for version, policies in plan.versions():
-        for cluster, policy in policies.items():
-            for name, priority in _priorities(policy):
+    for version, states in plan.versions():
+        for cluster, state in states.items():
+            for name, priority in _priorities(state):
                 before = latest.get((cluster, name))
                 kept = before is not None and before.priority == priority
                 since = before.since if before and kept else version
@@ -64,12 +64,12 @@ def _every(plan: Plan) -> Iterable[Level]:
     return found.values()
 
 
-def _priorities(policy: Policy[Any, Any, Any]) -> Iterable[tuple[str, int]]:
-    kind = policy.kinds.get(KIND)
+def _priorities(state: AnyState) -> Iterable[tuple[str, int]]:
+    kind = state.policy.kinds.get(KIND)
     if kind is None or "priority" not in kind.__struct_fields__:
         return
-    for name in policy.members:
-        yield name, policy.objects[Ref(KIND, name)].priority
+    for name in state.members:
+        yield name, state.objects[Ref(KIND, name)].priority
 
 
 def leveled(finest: DataFrame, levels: Sequence[Level]) -> DataFrame:

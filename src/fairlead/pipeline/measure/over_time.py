@@ -35,7 +35,7 @@ def busiest(counts: Iterable[Counted], plan: Plan) -> list[Destination]:
             place = (each.cluster, each.subject, each.destination)
             totals[place] = totals.get(place, 0) + each.messages
     listed: dict[Destination, int] = {}
-    for cluster, policy in plan.policies.items():
+    for cluster, policy in plan.states.items():
         for member in policy.destinations():
             place = (cluster, policy.subject(member), policy.members[member])
             listed[place] = len(listed)

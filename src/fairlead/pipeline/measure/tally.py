@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from fairlead.balance.policy import Policy
+from fairlead.balance.state import AnyState
 from fairlead.compiled.router import Plan
 from fairlead.errors import FairleadError
 from fairlead.pipeline.intake.validate import text
@@ -138,9 +138,7 @@ def phases(plan: Plan, counts: Sequence[Counted], messages: Mapping[int, int]) -
     return found
 
 
-def _shares(
-    cluster: str, policy: Policy[Any, Any, Any], counts: Mapping[Place, int]
-) -> list[Share]:
+def _shares(cluster: str, policy: AnyState, counts: Mapping[Place, int]) -> list[Share]:
     weights, expected = policy.weights(), policy.expected()
     routed = sum(n for (_, destination), n in counts.items() if destination is not None)
     shares = []

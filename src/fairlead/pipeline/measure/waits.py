@@ -321,7 +321,7 @@ def available(plan: Plan, first: int, last: int) -> dict[tuple[str, str], float 
         for cluster, policy in policies.items():
             whom: dict[Any, set[str]] = {}
             for member, name in enumerate(policy.members):
-                whom.setdefault(policy.worker(member), set()).add(name)
+                whom.setdefault(policy.queue_owner(member), set()).add(name)
             for worker, names in whom.items():
                 for name in names:
                     key = (cluster, name)

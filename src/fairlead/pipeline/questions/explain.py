@@ -20,8 +20,8 @@ import pyarrow.json
 import pyarrow.parquet as pq
 
 from fairlead.balance.change import Change
-from fairlead.balance.course import Binding, Frame, Moment
 from fairlead.balance.explanation import Explanation, explain, not_asked
+from fairlead.balance.history import Binding, ClusterVersion, DecisionPoint
 from fairlead.balance.message import CONTROL, ROUTED, text
 from fairlead.balance.objects import spelled
 from fairlead.balance.rules.keyed import PLACES
@@ -179,22 +179,22 @@ def _explain(plan: Plan, manifest: dict[str, Any], files: list[Path], row: int) 
         return Why([], asked["outcome"], each.cluster, 0, stream, sequence, explanation)
     run.reach(None if times is None else int(times[last]))
     binding: Binding | None = None
-    by = run.policy.binding(each.raw, asked) if keys is not None and run.policy.binds else None
+    by = run.cluster.binding(each.raw, asked) if keys is not None and run.cluster.binds else None
     if keys is not None and by is not None:
         binding = run.binding(keys.at(slice(last, last + 1)), each.raw, by)
     number = _key(rows, plan, codes, sequence)
-    word = text(asked, run.policy.keyed_by) if run.policy.keyed_by else ""
-    moment = Moment(Frame(run.policy), None, 0, binding, number, word)
+    word = text(asked, run.cluster.keyed_by) if run.cluster.keyed_by else ""
+    moment = DecisionPoint(ClusterVersion(run.cluster), None, 0, binding, number, word)
     same = pc.equal(copies["id"].cast(pa.string()), str(asked["id"]))
     got = [name for name in copies.filter(same)["destination"].to_pylist() if name is not None]
-    chosen = _chosen(moment, each.raw, got) if run.policy.fans_out else asked["destination"]
+    chosen = _chosen(moment, each.raw, got) if run.cluster.policy.fans_out else asked["destination"]
     explanation = explain(moment, each.raw, chosen)
     _agree(explanation, chosen, asked["outcome"])
     return Why(
         got,
         asked["outcome"],
         each.cluster,
-        run.policy.version,
+        run.cluster.version,
         stream,
         sequence,
         explanation,
@@ -210,7 +210,7 @@ def _first_copies(rows: pa.Table) -> pa.Table:
     return rows.filter(pa.concat_arrays([pa.array([True]), another]))
 
 
-def _chosen(moment: Moment, raw: tuple[str, ...], got: list[str]) -> str | None:
+def _chosen(moment: DecisionPoint, raw: tuple[str, ...], got: list[str]) -> str | None:
     """Whom the rule chose of those who got the message."""
     ranks = explain(moment, raw, None).ranks
     return next((name for name, _ in ranks if name in got), None)

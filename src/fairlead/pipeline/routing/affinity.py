@@ -57,7 +57,7 @@ def can_bind(plan: Plan, columns: Sequence[str]) -> bool:
     """Whether any message of the table may be bound."""
     if not plan.binds:
         return False
-    said = "bind" in columns and "bind" in plan.heeds
+    said = "bind" in columns and "bind" in plan.relevant_attributes
     kinds = {row[3] for row in verdicts(plan)}
     return said or ON_OPEN in kinds or (ON_GROUP in kinds and "group" in columns)
 

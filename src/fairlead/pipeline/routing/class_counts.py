@@ -12,7 +12,8 @@ from pyspark.sql import Column, DataFrame, Row
 from pyspark.sql import functions as F
 
 from fairlead.balance.message import SET_PRIORITY
-from fairlead.balance.policy import Policy, Raw
+from fairlead.balance.policy import Raw
+from fairlead.balance.state import AnyState
 from fairlead.compiled.bindings import NO_KEY
 from fairlead.compiled.classes import homes
 from fairlead.compiled.router import MessageClass, Plan, Router
@@ -237,7 +238,7 @@ class Epochs:
         self.held: frozenset[tuple[int, str | None]] = frozenset()
         self.somebody: bool | None = None
 
-    def at(self, policy: Policy[Any, Any, Any], raw: Raw) -> int:
+    def at(self, policy: AnyState, raw: Raw) -> int:
         """The epoch of this version; to be asked for each in turn."""
         if policy.rebinds:
             now = frozenset((member, policy.address(member)) for member in policy.holding(raw))

@@ -170,7 +170,7 @@ def spelled(routed: DataFrame, plan: Plan, columns: Sequence[str]) -> DataFrame:
     }
     if not plan.fans_out:
         return routed.select(*own, *(found[name].alias(name) for name in DECISION))
-    crowds = [[copy._asdict() for copy in crowd] for crowd in codes.crowds]
+    crowds = [[copy._asdict() for copy in crowd] for crowd in codes.copies]
     crowd = looked_up(crowds, F.floor(told / codes.size), COPIES)
     chosen = F.struct(*(found.pop(name).alias(name) for name in COPIED))
     every = (

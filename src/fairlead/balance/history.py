@@ -1,4 +1,4 @@
-"""The course of a cluster's choices between two changes, and any moment of it.
+"""The choices of a cluster between two changes, and how any past moment is brought back.
 
 Where all messages choose among the same members and the rule can skip steps, the choices are made
 ahead, a stretch at a time, and a stretch that is a whole number of periods is simply used again:
@@ -9,32 +9,31 @@ brought back from the stretch's beginning, so that a decision can explain itself
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import msgspec
 
-from fairlead.balance.elimination import Step
-from fairlead.balance.policy import Policy, Raw, Verdict
-from fairlead.balance.rules.keyed import PLACES, KeyedRule
+from fairlead.balance.elimination import Step, Verdict
+from fairlead.balance.policy import Raw
+from fairlead.balance.rules.keyed import PLACES
 from fairlead.balance.rules.rule import Rule, ScheduledRule
+from fairlead.balance.state import AnyState
 
 LOOK_AHEAD: Final = 256
 LONGEST_PERIOD: Final = 4_096
 LOG: Final = 1_024
 
-AnyPolicy = Policy[Any, Any, Any]
 
-
-class Frame:
+class ClusterVersion:
     """The cluster's objects at one version, shared by all moments of that version."""
 
-    __slots__ = ("members", "policy", "version")
+    __slots__ = ("cluster", "members", "version")
 
-    def __init__(self, policy: AnyPolicy) -> None:
-        """Freeze the policy's objects as they are now."""
-        self.policy = policy.frozen()
-        self.version = policy.version
-        self.members = policy.members
+    def __init__(self, cluster: AnyState) -> None:
+        """Freeze the cluster as it is now."""
+        self.cluster = cluster.frozen()
+        self.version = cluster.version
+        self.members = cluster.members
 
 
 class Binding(NamedTuple):
@@ -48,11 +47,11 @@ class Binding(NamedTuple):
     """The member to which earlier ones went, where that one has dropped out."""
 
 
-class Moment(msgspec.Struct, frozen=True, gc=False):
+class DecisionPoint(msgspec.Struct, frozen=True, gc=False):
     """The state of a cluster just before one choice."""
 
-    frame: Frame
-    start: Scheduled | Direct | None
+    frame: ClusterVersion
+    start: PrecomputedRun | LoggedRun | None
     """The stretch that the choice belongs to; None where the rule was not asked."""
     place: int
     """How many events of the stretch came before."""
@@ -74,17 +73,16 @@ class Moment(msgspec.Struct, frozen=True, gc=False):
 
     def eliminate(self, raw: Raw) -> tuple[Verdict, list[Step]]:
         """The steps for a class of messages."""
-        return self.frame.policy.eliminate(raw)
+        return self.frame.cluster.eliminate(raw)
 
     def rule(self) -> Rule:
         """The rule as it stood."""
         if self.start is None:
-            rule = self.frame.policy.rule
-            return rule.told(self.key) if isinstance(rule, KeyedRule) else rule
+            return self.frame.cluster.rule.for_key(self.key)
         return self.start.rule_at(self.place)
 
 
-class Direct:
+class LoggedRun:
     """A stretch in which the rule is asked for each choice; events are kept to go back."""
 
     __slots__ = ("base", "log", "rule")
@@ -118,7 +116,7 @@ class Direct:
         return rule
 
 
-class Scheduled:
+class PrecomputedRun:
     """A stretch of choices among the same members, made ahead."""
 
     __slots__ = ("base", "choices", "end", "members", "place", "turns")
@@ -147,10 +145,10 @@ class Scheduled:
         trial = self.base.copy()
         return trial.upcoming(self.members, period) == trial.upcoming(self.members, period)
 
-    def after(self) -> Scheduled:
+    def after(self) -> PrecomputedRun:
         """The stretch that follows; this very one, another turn, if it is a circle."""
         if self.end is not None:
-            return Scheduled(self.end, self.members, again=True)
+            return PrecomputedRun(self.end, self.members, again=True)
         self.turns += 1
         self.place = 0
         return self

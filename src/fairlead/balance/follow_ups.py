@@ -17,7 +17,7 @@ class Later(NamedTuple):
     value: Any
 
 
-class Pending:
+class FollowUps:
     """What is still to come, by object. One object waits for one thing at a time."""
 
     def __init__(self) -> None:

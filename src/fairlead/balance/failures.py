@@ -1,0 +1,57 @@
+"""What becomes of messages in a replay when destinations fail, rest or do not acknowledge."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Generic, TypeVar
+
+from fairlead.balance.message import GIVEN_BACK, LOST
+from fairlead.balance.objects import Ref
+
+if TYPE_CHECKING:
+    from fairlead.balance.elimination import Verdict
+    from fairlead.balance.policy import Raw
+    from fairlead.balance.state import AnyState
+
+S = TypeVar("S", bound="AnyState")
+
+
+class FailureModel(Generic[S]):
+    """How a cluster behaves when somebody fails; a policy overrides what it does differently."""
+
+    def __init__(self, state: S) -> None:
+        """`state`: of which everything is said, as it is when asked."""
+        self.state = state
+
+    @property
+    def ack_timeout(self) -> int:
+        """Microseconds after which what is not acknowledged has failed; 0: it never has."""
+        return 0
+
+    def ack_mode(self, raw: Raw) -> str:
+        """Whose acknowledgement is waited for: `all` copies', `some` one's, or nobody's: ""."""
+        return ""
+
+    def readers(self, ref: Ref) -> int:
+        """How many readers an object has that may begin with work."""
+        found: int = self.state.objects[ref].readers
+        return found
+
+    def retains_after_failure(self, ref: Ref) -> bool:
+        """Whether one that has just failed (see `failed_now`) is remembered, and what it held."""
+        return False
+
+    def after_failure(self, ref: Ref, raw: Raw, *, shared: bool) -> str:
+        """How the attempt of a message ends that one held who has just failed.
+
+        `released`: it is routed anew; `rolled-back`: it stays where it is. `shared`: others got
+        the message as well.
+        """
+        return LOST if shared else GIVEN_BACK
+
+    def published(self, raw: Raw) -> Raw:
+        """The attributes with what a message takes from the cluster when it is sent."""
+        return raw
+
+    def redelivery(self, raw: Raw) -> Verdict:
+        """The outcome of the eliminations for a message that is routed anew."""
+        return self.state.verdict(raw)

@@ -1,0 +1,277 @@
+"""One cluster inside the live balancer: its partitions, its streams' counters, its bindings."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import count, repeat
+from typing import Any
+
+from fairlead.balance.change import ResolvedChange
+from fairlead.balance.decision import Context, Decision
+from fairlead.balance.elimination import Verdict
+from fairlead.balance.history import LOG, Binding, ClusterVersion, LoggedRun, PrecomputedRun
+from fairlead.balance.message import (
+    NO_DESTINATION,
+    ROUTED,
+    Message,
+    text,
+)
+from fairlead.balance.objects import Ref
+from fairlead.balance.policy import Raw
+from fairlead.balance.rules.keyed import number_of
+from fairlead.balance.state import AnyState
+from fairlead.errors import MessageError
+
+
+class Partition:
+    """The messages of a cluster that share one state of the rule, and where that stands."""
+
+    def __init__(self, cluster: AnyState) -> None:
+        """From the cluster as it is; from here on it is this partition's own."""
+        self.cluster = cluster
+        self._begin()
+
+    def _begin(self) -> None:
+        cluster = self.cluster
+        every = range(len(cluster.members))
+        # Both as lists: what makes decisions ahead looks up in a list twice as fast as in a tuple.
+        self.names = list(cluster.members)
+        self.addresses = [cluster.address(i) for i in every]
+        self.outcomes = [cluster.outcome_of(i) for i in every] if cluster.policy.fans_out else None
+        self.frame = ClusterVersion(cluster)
+        self.precomputed: PrecomputedRun | None = None
+        """The stretch of choices that was made ahead; one of these two at most."""
+        self.logged: LoggedRun | None = None
+        """The stretch in which the rule is asked each time."""
+
+    def _settle(self) -> None:
+        if self.precomputed is not None:
+            self.cluster.rule = self.precomputed.rule_now()
+        self.precomputed = self.logged = None
+
+    def choose(
+        self, verdict: Verdict, key: str, sequence: int
+    ) -> tuple[PrecomputedRun | LoggedRun | None, int, int]:
+        """The stretch, the place in it and the member chosen (-1: nobody)."""
+        members = verdict.members
+        if not members:
+            return None, 0, -1
+        if verdict.preselected >= 0:
+            return None, 0, verdict.preselected
+        if self.cluster.rule.keyed:
+            return None, 0, self.cluster.rule.choose_for(members, number_of(key, sequence))
+        scheduled = self.scheduled(members)
+        if scheduled is not None:
+            at = scheduled.turns * len(scheduled.choices) + scheduled.place
+            scheduled.place += 1
+            return scheduled, at, scheduled.choices[scheduled.place - 1]
+        logged = self._logged()
+        return logged, len(logged.log), logged.choose(members)
+
+    def scheduled(self, members: tuple[int, ...]) -> PrecomputedRun | None:
+        """The stretch among just these members, with a choice left; None where they differ."""
+        run = self.precomputed
+        if run is None and self.logged is None:
+            rule = self.cluster.rule.scheduled(members)
+            run = None if rule is None else PrecomputedRun(rule, members)
+        elif run is not None and run.members != members:
+            return None
+        if run is not None and run.place == len(run.choices):
+            run = run.after()
+        self.precomputed = run
+        return run
+
+    def _logged(self) -> LoggedRun:
+        """A stretch in which the rule is asked each time."""
+        if self.logged is None or len(self.logged.log) >= LOG:
+            self._settle()
+            self.logged = LoggedRun(self.cluster.rule)
+        return self.logged
+
+    def completed(self, member: int) -> None:
+        """A member has finished a message."""
+        self._logged().completed(member)
+
+    def apply(self, changes: Sequence[ResolvedChange], time: int) -> None:
+        """Make the changes of one step, and what is due by then."""
+        self._settle()
+        self.cluster.apply(changes, time)
+        self._begin()
+
+    def dump(self) -> dict[str, Any]:
+        """The state as plain data."""
+        self._settle()
+        return self.cluster.dump()
+
+    def load(self, plain: Mapping[str, Any]) -> None:
+        """Take over what `dump` gave."""
+        self.cluster.load(plain)
+        self._begin()
+
+
+class ClusterRuntime:
+    """One cluster inside a balancer: its partitions, its streams' counters, its bindings."""
+
+    def __init__(self, name: str, cluster: AnyState) -> None:
+        """At the cluster's beginning."""
+        self.name = name
+        self.cluster = cluster
+        """As it is now; where partitions have a state each, nobody is served in this one."""
+        self.partitions: dict[Raw, Partition] = (
+            {} if cluster.policy.partition_by else {(): Partition(cluster)}
+        )
+        self.sequences: dict[Raw, int] = {}
+        self.bindings: dict[Raw, int] = {}
+        self.failed: dict[Ref, int] = {}
+        """Who has failed → the version since which it holds nothing of what came before."""
+
+    def _partition(self, raw: Raw) -> Partition:
+        key = self.cluster.partition(raw) if self.cluster.policy.partition_by else ()
+        found = self.partitions.get(key)
+        if found is None:
+            found = self.partitions[key] = Partition(self.cluster.frozen())
+        return found
+
+    def choose(self, message: Message) -> Decision:
+        """Decide, and count the choice."""
+        cluster = self.cluster
+        raw = cluster.raw(message) if cluster.policy.reads else ()
+        stream = cluster.stream(raw) if cluster.policy.streams else ()
+        verdict = cluster.verdict(raw)
+        partition = self._partition(raw)
+        key: Raw | None = None
+        binding: Binding | None = None
+        if cluster.binds:
+            key = cluster.binding(raw, message)
+            before = self.bindings.get(key, -1) if key else -1
+            if before >= 0 and not (cluster.rebinds and before not in cluster.holding(raw)):
+                follows = Binding(key or (), follows=True)
+                return self._decision(
+                    partition, verdict, before, ROUTED, stream, raw, binding=follows
+                )
+            binding = Binding(key, follows=False, before=before) if key else None
+        word = text(message, cluster.keyed_by) if cluster.keyed_by else ""
+        start, place, member = partition.choose(verdict, word, self.sequences.get(stream, 0))
+        if key and member >= 0:
+            self.bindings[key] = member
+        outcome = verdict.outcome if member >= 0 or verdict.outcome != ROUTED else NO_DESTINATION
+        return self._decision(
+            partition, verdict, member, outcome, stream, raw, start, place, binding, word
+        )
+
+    def _decision(
+        self,
+        partition: Partition,
+        verdict: Verdict,
+        member: int,
+        outcome: str,
+        stream: Raw,
+        raw: Raw,
+        start: PrecomputedRun | LoggedRun | None = None,
+        place: int = 0,
+        binding: Binding | None = None,
+        key: str = "",
+    ) -> Decision:
+        sequence = self.sequences.get(stream, 0)
+        self.sequences[stream] = sequence + 1
+        name = partition.names[member] if member >= 0 else None
+        address = partition.addresses[member] if member >= 0 else None
+        if partition.outcomes is not None and name is not None:
+            outcome = partition.outcomes[member]
+            if outcome != ROUTED:
+                name = address = None
+        context = Context(
+            outcome,
+            self.name,
+            raw,
+            partition.frame,
+            start,
+            place - sequence,
+            binding,
+            key,
+            verdict.recipients,
+        )
+        return Decision(name, address, sequence, context)
+
+    def ahead(self, most: int) -> Iterable[Decision]:
+        """The next decisions on messages that say nothing, made ahead; none where that cannot be.
+
+        They count as made; `take_back` says how many of them were not used after all.
+        """
+        cluster = self.cluster
+        if cluster.policy.reads:
+            return []
+        verdict = cluster.verdict(())
+        partition = self.partitions[()]
+        run = partition.scheduled(verdict.members) if verdict.members else None
+        if run is None:
+            return []
+        chosen = run.choices[run.place : run.place + most]
+        first = run.turns * len(run.choices) + run.place
+        sequence = self.sequences.get((), 0)
+        run.place += len(chosen)
+        self.sequences[()] = sequence + len(chosen)
+        context = Context(
+            ROUTED, self.name, (), partition.frame, run, first - sequence, also=verdict.recipients
+        )
+        return map(
+            Decision,
+            map(partition.names.__getitem__, chosen),
+            map(partition.addresses.__getitem__, chosen),
+            count(sequence),
+            repeat(context),
+        )
+
+    def take_back(self, unused: int) -> None:
+        """So many of the decisions that were made ahead last have not been used."""
+        run = self.partitions[()].precomputed if unused else None
+        if run is not None:
+            run.place -= unused
+            self.sequences[()] -= unused
+
+    def completed(self, decision: Decision, destination: str) -> None:
+        """A destination has finished a message."""
+        cluster = self.cluster
+        try:
+            member = cluster.member_called(destination, decision.raw)
+        except ValueError:
+            raise MessageError(
+                f"completed: found destination {destination!r}, "
+                f"allowed: a destination of {self.name}"
+            ) from None
+        version = decision.frame.version if decision.frame else 0
+        if version < self.failed.get(cluster.object_of(member), 0):
+            return  # it failed since then, and lost the message
+        self._partition(decision.raw).completed(member)
+
+    def apply(self, changes: Sequence[ResolvedChange], time: int) -> None:
+        """Make the changes of one step, and what is due by then."""
+        if self.cluster.policy.partition_by:
+            self.cluster.apply(changes, time)
+        for partition in self.partitions.values():
+            partition.apply(changes, time)
+        for ref in self.cluster.failed_now:
+            if not self.cluster.failures.retains_after_failure(ref):
+                self.failed[ref] = self.cluster.version
+
+    def dump(self) -> dict[str, Any]:
+        """Everything that later choices depend on, as plain data."""
+        return {
+            "parts": [[list(key), partition.dump()] for key, partition in self.partitions.items()],
+            "untouched": self.cluster.dump() if self.cluster.policy.partition_by else None,
+            "sequences": [[list(stream), n] for stream, n in self.sequences.items()],
+            "bindings": [[list(key), member] for key, member in self.bindings.items()],
+            "failed": [[list(ref), version] for ref, version in self.failed.items()],
+        }
+
+    def load(self, plain: Mapping[str, Any]) -> None:
+        """Take over what `dump` gave."""
+        if self.cluster.policy.partition_by:
+            self.cluster.load(plain["untouched"])
+        for key, partition in plain["parts"]:
+            if self.cluster.policy.partition_by:
+                self.partitions[tuple(key)] = Partition(self.cluster.frozen())
+            self.partitions[tuple(key)].load(partition)
+        self.sequences = {tuple(stream): n for stream, n in plain["sequences"]}
+        self.bindings = {tuple(key): member for key, member in plain["bindings"]}
+        self.failed = {Ref(*ref): version for ref, version in plain["failed"]}
