@@ -15,6 +15,7 @@ from fairlead.balance.refusal import read
 from fairlead.balance.snapshot import opened, sealed
 from fairlead.balance.times import Time, moment, seconds
 from fairlead.errors import ConfigError, MessageError
+from fairlead.order.key import UNRAISED
 from fairlead.order.outlook import Outlook, look_ahead
 from fairlead.order.state import State
 from fairlead.order.waiting import Group, Hold
@@ -51,7 +52,8 @@ class Work:
     @property
     def priority(self) -> int | None:
         """The priority with which it was taken; None if nobody had raised it."""
-        return self._hold.entry.priority if self._hold.entry else None
+        priority = self._hold.entry.priority
+        return None if priority == UNRAISED else priority
 
     @property
     def taken(self) -> float:

@@ -91,8 +91,7 @@ def _turns(tenants: list[Tenant], step: int, most: int) -> list[Turn]:
             continue
         group: Group = place[-1]
         entry = group.standing(step)
-        if entry is not None:
-            turns.append((group, entry, tenant, tag))
+        turns.append((group, entry, tenant, tag))
         number += 1
         heappush(tags, (charged(tag, group.cost, tenant.share), number, name, tenant))
     return turns

@@ -6,7 +6,17 @@ from collections.abc import Iterable, Mapping
 from math import lcm
 from typing import Any, Final
 
-from fairlead.order.key import Entry, charged, joined, key
+from fairlead.order.key import (
+    NO_ENTRY,
+    NOTHING,
+    Entry,
+    charged,
+    joined,
+    key,
+    reentered,
+    restored,
+    taken,
+)
 from fairlead.order.waiting import Group, Hold, Item, Places, Tenant
 
 BEFORE_ALL: Final = -(1 << 62)
@@ -68,7 +78,7 @@ class State:
             if group is not None and group.items:
                 return self._hold(tenant, group)
             if group is not None:  # nothing is left of it: its entry has had its turn
-                group.entry = None
+                group.entry = NO_ENTRY
                 self._place(group)
         self._forget_if_idle()
         return None
@@ -77,11 +87,11 @@ class State:
         number = self.next_number()
         hold = Hold(number, group, group.entry, tenant.turn, group.items, 0, self.now)
         self.holds[number] = hold
-        self.clock = joined(tenant.tag, self.clock)
-        tenant.tag = charged(tenant.tag, group.cost, tenant.share)
-        tenant.turn = number
+        self.clock, tenant.tag, tenant.turn = taken(
+            tenant.tag, self.clock, group.cost, tenant.share, number
+        )
         tenant.works += 1
-        group.items, group.entry, group.locked = [], None, True
+        group.items, group.entry, group.locked = [], NO_ENTRY, True
         self._place(group)
         return hold
 
@@ -112,11 +122,13 @@ class State:
         group = hold.group
         tenant = self._release(hold)
         group.items = hold.items + group.items
-        group.entry = group.entry or hold.entry
+        group.entry = reentered(group.entry, hold.entry)
         group.rollbacks += 1
-        self._place(group)  # first, so that the tenant joins before its charge is given back
-        tenant.turn = min(tenant.turn, hold.turn)
-        self._charge(tenant, -group.cost)
+        self._place(group)
+        tenant.tag, tenant.turn = restored(
+            tenant.tag, tenant.turn, hold.turn, group.cost, tenant.share
+        )
+        self._line_up(tenant)
 
     def _release(self, hold: Hold) -> Tenant:
         del self.holds[hold.number]
@@ -127,7 +139,7 @@ class State:
 
     def end(self, group: Group) -> None:
         """Forget a group of which nothing waits."""
-        group.entry = None
+        group.entry = NO_ENTRY
         self._place(group)
         del self.groups[group.name]
 
@@ -135,13 +147,12 @@ class State:
         """Put a group where it belongs now, or nowhere; and so its tenant."""
         tenant = self._tenant(group.tenant)
         standing = group.standing(self.step)
-        if standing is None:
+        if standing.number == NOTHING:
             tenant.groups.remove(group)
         else:
             tenant.groups.put(group, key(standing, self.step))
             if tenant.place is None:
-                tenant.tag = joined(tenant.tag, self.clock)
-                tenant.turn = self.next_number()
+                tenant.tag, tenant.turn = joined(tenant.tag, self.clock, self.next_number())
         self._line_up(tenant)
 
     def _line_up(self, tenant: Tenant) -> None:
@@ -192,12 +203,12 @@ class State:
             "clock": self.clock,
             "tenants": [[t.name, t.tag, t.turn] for t in self.tenants.values()],
             "groups": [
-                [g.name, g.tenant, _plain(g.entry), bare(g.items), g.rollbacks]
+                [g.name, g.tenant, list(g.entry), bare(g.items), g.rollbacks]
                 for g in self.groups.values()
             ],
             "holds": [
                 [
-                    *(h.number, h.group.name, _plain(h.entry), h.turn),
+                    *(h.number, h.group.name, list(h.entry), h.turn),
                     *(bare(h.items), h.given, h.taken),
                 ]
                 for h in self.holds.values()
@@ -214,25 +225,17 @@ class State:
             tenant.tag, tenant.turn = tag, turn
         for name, tenant_name, entry, bare, rollbacks in plain["groups"]:
             group = self.groups[name] = Group(name, tenant_name)
-            group.entry = _entry(entry)
+            group.entry = Entry(*entry)
             group.items = [Item(next(items), *each) for each in bare]
             group.rollbacks = rollbacks
-        for number, name, entry, turn, bare, given, taken in plain["holds"]:
+        for number, name, entry, turn, bare, given, at in plain["holds"]:
             group, held = self.groups[name], [Item(next(items), *each) for each in bare]
             group.locked = True
-            self.holds[number] = Hold(number, group, _entry(entry), turn, held, given, taken)
+            self.holds[number] = Hold(number, group, Entry(*entry), turn, held, given, at)
             self._tenant(group.tenant).works += 1
         for group in self.groups.values():
             standing = group.standing(self.step)
-            if standing is not None:
+            if standing.number != NOTHING:
                 self._tenant(group.tenant).groups.put(group, key(standing, self.step))
         for tenant in self.tenants.values():
             self._line_up(tenant)
-
-
-def _plain(entry: Entry | None) -> list[int] | None:
-    return list(entry) if entry else None
-
-
-def _entry(plain: list[int] | None) -> Entry | None:
-    return Entry(*plain) if plain else None

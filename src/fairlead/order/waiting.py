@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from heapq import heapify, heappop, heappush
 from typing import Any, Generic, NamedTuple, TypeVar
 
-from fairlead.order.key import UNRAISED, Entry
+from fairlead.order.key import NO_ENTRY, NOTHING, Entry, standing
 
 SLACK = 16
 """So many stale tuples never matter."""
@@ -96,22 +96,17 @@ class Group(Member):
         self.tenant = tenant
         self.items: list[Item] = []
         """Nobody has been given these."""
-        self.entry: Entry | None = None
+        self.entry = NO_ENTRY
         self.locked = False
         self.rollbacks = 0
         """Since work on it was last finished."""
 
-    def standing(self, step: int) -> Entry | None:
-        """What it stands with among the others; None where it does not stand among them."""
-        if self.locked:
-            return None
-        if self.entry and not (step and self.items):
-            return self.entry
-        if not self.items:
-            return None
-        # With ageing the age is that of the work: a raise that began it anew could cause delay.
-        priority = self.entry.priority if self.entry else UNRAISED
-        return Entry(priority, self.items[0].arrived, self.items[0].number)
+    def standing(self, step: int) -> Entry:
+        """What it stands with among the others; its number is NOTHING if it has no place."""
+        if self.items:
+            head = self.items[0]
+            return standing(self.entry, head.arrived, head.number, self.locked, step)
+        return standing(self.entry, 0, NOTHING, self.locked, step)
 
     @property
     def cost(self) -> int:
@@ -145,7 +140,7 @@ class Hold:
         self,
         number: int,
         group: Group,
-        entry: Entry | None,
+        entry: Entry,
         turn: int,
         items: list[Item],
         given: int,
