@@ -75,7 +75,7 @@ def look_ahead(tenants: Iterable[Tenant], step: int, most: int, working: int) ->
 
 
 def _turns(tenants: list[Tenant], step: int, most: int) -> list[Turn]:
-    """The next takes, each finished before the next."""
+    """The next takes, each accepted before the next."""
     lines = {}
     for tenant in tenants:
         ready = (group.place for group in tenant.groups if group.items and group.place)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from math import lcm
 from typing import Any, Final
 
+from fairlead.balance.objects import common_multiple
 from fairlead.order.key import (
     NO_ENTRY,
     NOTHING,
@@ -34,7 +34,7 @@ class State:
         """Nothing waits."""
         self.step = step
         self.weights = weights
-        self.unit = lcm(*weights.values())
+        self.unit = common_multiple(weights)
         self.now = BEFORE_ALL
         self.number = 0
         self.clock = 0
@@ -52,12 +52,19 @@ class State:
         self.number += 1
         return self.number
 
-    def arrive(self, name: str, tenant: str, item: object, cost: int, priority: int | None) -> None:
-        """An item has arrived, and raises its group; `name` "" for a group of its own."""
+    def begin(self, name: str, tenant: str) -> None:
+        """A conversation begins: its group lives until its end."""
+        self._group(name, tenant).lasts = True
+
+    def end(self, group: Group) -> None:
+        """A conversation ends: its group is like others."""
+        group.lasts = False
+        self._drop_if_through(group)
+
+    def send(self, name: str, tenant: str, item: object, cost: int, priority: int | None) -> None:
+        """An item arrives, and raises its group; `name` "" for a group of its own."""
         number = self.next_number()
-        group = self.groups.get(name or number)
-        if group is None:
-            group = self.groups[name or number] = Group(name or number, tenant)
+        group = self._group(name or number, tenant)
         group.items.append(Item(item, self.now, number, cost))
         if group.locked:
             self._charge(self._tenant(tenant), cost)
@@ -80,6 +87,7 @@ class State:
             if group is not None:  # nothing is left of it: its entry has had its turn
                 group.entry = NO_ENTRY
                 self._place(group)
+                self._drop_if_through(group)
         self._forget_if_idle()
         return None
 
@@ -105,43 +113,46 @@ class State:
         hold.given += 1
         return hold.items[hold.given - 1]
 
-    def finish(self, hold: Hold) -> None:
-        """What was given is done; the rest waits on, and is not charged any more."""
+    def settle(self, hold: Hold) -> None:
+        """What was given is out; the rest waits on, and is not charged any more."""
         group = hold.group
-        tenant = self._release(hold)
+        tenant = self._unlock(hold)
         group.items = hold.items[hold.given :] + group.items
-        group.rollbacks = 0
+        group.releases = 0
         self._charge(tenant, -group.cost)
         self._place(group)
-        if not isinstance(group.name, str) and not group.items:
-            del self.groups[group.name]
+        self._drop_if_through(group)
         self._forget_if_idle()
 
-    def rollback(self, hold: Hold) -> None:
+    def release(self, hold: Hold) -> None:
         """All is as before, but for what has arrived or was entered since."""
         group = hold.group
-        tenant = self._release(hold)
+        tenant = self._unlock(hold)
         group.items = hold.items + group.items
         group.entry = reentered(group.entry, hold.entry)
-        group.rollbacks += 1
+        group.releases += 1
         self._place(group)
         tenant.tag, tenant.turn = restored(
             tenant.tag, tenant.turn, hold.turn, group.cost, tenant.share
         )
         self._line_up(tenant)
 
-    def _release(self, hold: Hold) -> Tenant:
+    def _unlock(self, hold: Hold) -> Tenant:
         del self.holds[hold.number]
         hold.group.locked = False
         tenant = self._tenant(hold.group.tenant)
         tenant.works -= 1
         return tenant
 
-    def end(self, group: Group) -> None:
-        """Forget a group of which nothing waits."""
-        group.entry = NO_ENTRY
-        self._place(group)
-        del self.groups[group.name]
+    def _group(self, name: str | int, tenant: str) -> Group:
+        found = self.groups.get(name)
+        if found is None:
+            found = self.groups[name] = Group(name, tenant)
+        return found
+
+    def _drop_if_through(self, group: Group) -> None:
+        if group.through and not group.lasts:
+            del self.groups[group.name]
 
     def _place(self, group: Group) -> None:
         """Put a group where it belongs now, or nowhere; and so its tenant."""
@@ -203,7 +214,7 @@ class State:
             "clock": self.clock,
             "tenants": [[t.name, t.tag, t.turn] for t in self.tenants.values()],
             "groups": [
-                [g.name, g.tenant, list(g.entry), bare(g.items), g.rollbacks]
+                [g.name, g.tenant, list(g.entry), bare(g.items), g.releases, g.lasts]
                 for g in self.groups.values()
             ],
             "holds": [
@@ -223,11 +234,11 @@ class State:
         for name, tag, turn in plain["tenants"]:
             tenant = self._tenant(name)
             tenant.tag, tenant.turn = tag, turn
-        for name, tenant_name, entry, bare, rollbacks in plain["groups"]:
+        for name, tenant_name, entry, bare, releases, lasts in plain["groups"]:
             group = self.groups[name] = Group(name, tenant_name)
             group.entry = Entry(*entry)
             group.items = [Item(next(items), *each) for each in bare]
-            group.rollbacks = rollbacks
+            group.releases, group.lasts = releases, lasts
         for number, name, entry, turn, bare, given, at in plain["holds"]:
             group, held = self.groups[name], [Item(next(items), *each) for each in bare]
             group.locked = True

@@ -87,7 +87,7 @@ class Item(NamedTuple):
 class Group(Member):
     """A conversation group: its items in order of arrival, and the priority it is entered with."""
 
-    __slots__ = ("entry", "items", "locked", "name", "rollbacks", "tenant")
+    __slots__ = ("entry", "items", "lasts", "locked", "name", "releases", "tenant")
 
     def __init__(self, name: str | int, tenant: str) -> None:
         """`name`: a number, for an item that is a group of its own."""
@@ -98,8 +98,10 @@ class Group(Member):
         """Nobody has been given these."""
         self.entry = NO_ENTRY
         self.locked = False
-        self.rollbacks = 0
-        """Since work on it was last finished."""
+        self.lasts = False
+        """Whether it lives when it is through, until its conversation ends."""
+        self.releases = 0
+        """Since work on it was last accepted or rejected."""
 
     def standing(self, step: int) -> Entry:
         """What it stands with among the others; its number is NOTHING if it has no place."""
@@ -107,6 +109,11 @@ class Group(Member):
             head = self.items[0]
             return standing(self.entry, head.arrived, head.number, self.locked, step)
         return standing(self.entry, 0, NOTHING, self.locked, step)
+
+    @property
+    def through(self) -> bool:
+        """Whether nothing of it is left: nothing waits or is worked on, no raise is to come."""
+        return not (self.items or self.locked or self.entry.number)
 
     @property
     def cost(self) -> int:
@@ -132,7 +139,7 @@ class Tenant(Member):
 
 
 class Hold:
-    """A group in the hands of a reader, and what a rollback restores."""
+    """A group in the hands of a reader, and what a release restores."""
 
     __slots__ = ("attempt", "entry", "given", "group", "items", "number", "taken", "turn")
 
@@ -151,7 +158,7 @@ class Hold:
         self.group = group
         self.entry = entry
         self.turn = turn
-        self.attempt = group.rollbacks + 1
+        self.attempt = group.releases + 1
         self.items = items
         """What was there, and what came and was given since."""
         self.given = given

@@ -287,6 +287,7 @@ def best(m: Ints, s: int) -> int:
             return n
         m[n + RAISED] = NONE
         place(m, n)
+        drop_node(m, n)
     forget_if_idle(m, s)
     return NONE
 
