@@ -1,6 +1,8 @@
 """The contract of a queue, told as stories that every implementation has to tell alike."""
 
+from collections import defaultdict
 from collections.abc import Callable
+from random import Random
 from typing import Any, TypeAlias
 
 import pytest
@@ -226,6 +228,44 @@ def test_work_is_settled_once(queue: Queue, end: str) -> None:
     other.accept()
     with pytest.raises(MessageError, match="an item without a group: it is settled already"):
         other.accept()
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_nothing_is_lost_or_done_twice_and_no_group_changes_its_order(
+    make: Make, seed: int
+) -> None:
+    random = Random(seed)  # noqa: S311
+    queue = make(ageing=random.choice([0, 1]), weights={"x": 2})
+    tenants = dict(zip("abcd", "xxyz", strict=True))
+    sent: dict[str, list[int]] = defaultdict(list)
+    settled: dict[str, list[int]] = defaultdict(list)
+    held: list[tuple[Work, list[int]]] = []
+    for now in range(200):
+        match random.choice(["send", "send", "raise", "take", "next", "next", "settle"]):
+            case "send":
+                group, priority = random.choice("abcd"), random.choice([None, 0, 9])
+                queue.send(group, now, now, priority=priority, tenant=tenants[group])
+                sent[group].append(now)
+            case "raise":
+                queue.prioritise(random.choice("abcd"), now, random.choice([None, 5]))
+            case "take" if len(held) < 3 and (work := queue.take(now)) is not None:
+                assert work.group not in [other.group for other, _ in held]
+                held.append((work, []))
+            case "next" if held:
+                work, given = random.choice(held)
+                given += [item for item in [next(work, None)] if item is not None]
+            case "settle" if held:
+                work, given = held.pop(random.randrange(len(held)))
+                end = random.choice(["accept", "reject", "release"])
+                assert getattr(work, end)() == (given if end == "reject" else None)
+                settled[work.group] += [] if end == "release" else given
+    for work, _ in held:
+        work.release()
+    while (last := queue.take(200)) is not None:
+        settled[last.group] += last
+        last.accept()
+    assert settled == sent
+    assert str(queue.waiting()) == "0 waiting, 0 worked on"
 
 
 # -------- the life of a group

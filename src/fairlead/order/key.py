@@ -76,7 +76,13 @@ def joined(tag: int, clock: int, number: int) -> tuple[int, int]:
 
 
 def taken(tag: int, clock: int, cost: int, share: int, number: int) -> tuple[int, int, int]:
-    """The clock, and a tenant's tag and turn, when its group of this cost is taken."""
+    """The clock, and a tenant's tag and turn, when its group of this cost is taken.
+
+    While one tenant alone has anything, no choice depends on its tag; when another one joins, what
+    counts is how far the tag is from the clock. So a store may note charges without changing a
+    shared row, and add them up, in their order, when a second tenant joins. It must not lose them:
+    the newcomer would no longer be next.
+    """
     return (max(tag, clock), charged(tag, cost, share), number)
 
 

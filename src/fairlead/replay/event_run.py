@@ -153,7 +153,7 @@ class EventRun(Run):
             cells[BIND] = bindings.keys(np.array([*kinds, 0], np.int8)[cells[CLASS]])
 
     def _check_tenants(self, batch: Batch) -> None:
-        """A group belongs to one tenant, as in a live agenda."""
+        """A group belongs to one tenant, as in a live agenda; here it lives as long as the run."""
         if batch.groups is None or batch.tenants is None:
             return
         places = np.flatnonzero(batch.groups != NONE)
