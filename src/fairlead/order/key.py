@@ -41,11 +41,12 @@ def standing(entry: Entry, arrived: int, number: int, locked: bool, step: int) -
     does. `locked`: a reader has it. `step`: as in `key`. With ageing the age is that of the work: a
     raise that began it anew could cause delay.
     """
-    raised, waits = entry.priority != UNRAISED, number != NOTHING
-    if locked or not (raised or waits):
-        return Entry(UNRAISED, 0, NOTHING)
-    if raised and not (step > 0 and waits):
+    if locked:
+        return NO_ENTRY
+    if entry.priority != UNRAISED and (step == 0 or number == NOTHING):
         return entry
+    if number == NOTHING:
+        return NO_ENTRY
     return Entry(entry.priority, arrived, number)
 
 

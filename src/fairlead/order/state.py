@@ -71,12 +71,12 @@ class State:
         if priority is not None:
             self.enter(group, priority)
         elif len(group.items) == 1:
-            self._place(group)
+            self._place(group, self._tenant(tenant))
 
     def enter(self, group: Group, priority: int) -> None:
         """Enter a group at a priority, behind its equals."""
         group.entry = Entry(priority, self.now, self.next_number())
-        self._place(group)
+        self._place(group, self._tenant(group.tenant))
 
     def take(self) -> Hold | None:
         """Lock the next group and charge its tenant for it."""
@@ -86,7 +86,7 @@ class State:
                 return self._hold(tenant, group)
             if group is not None:  # nothing is left of it: its entry has had its turn
                 group.entry = NO_ENTRY
-                self._place(group)
+                self._place(group, tenant)
                 self._drop_if_through(group)
         self._forget_if_idle()
         return None
@@ -100,7 +100,7 @@ class State:
         )
         tenant.works += 1
         group.items, group.entry, group.locked = [], NO_ENTRY, True
-        self._place(group)
+        self._place(group, tenant)
         return hold
 
     def next_of(self, hold: Hold) -> Item | None:
@@ -119,8 +119,9 @@ class State:
         tenant = self._unlock(hold)
         group.items = hold.items[hold.given :] + group.items
         group.releases = 0
-        self._charge(tenant, -group.cost)
-        self._place(group)
+        if group.items:
+            self._charge(tenant, -group.cost)
+        self._place(group, tenant)
         self._drop_if_through(group)
         self._forget_if_idle()
 
@@ -131,7 +132,7 @@ class State:
         group.items = hold.items + group.items
         group.entry = reentered(group.entry, hold.entry)
         group.releases += 1
-        self._place(group)
+        self._place(group, tenant)
         tenant.tag, tenant.turn = restored(
             tenant.tag, tenant.turn, hold.turn, group.cost, tenant.share
         )
@@ -151,12 +152,11 @@ class State:
         return found
 
     def _drop_if_through(self, group: Group) -> None:
-        if group.through and not group.lasts:
+        if not (group.items or group.locked or group.entry.number or group.lasts):
             del self.groups[group.name]
 
-    def _place(self, group: Group) -> None:
+    def _place(self, group: Group, tenant: Tenant) -> None:
         """Put a group where it belongs now, or nowhere; and so its tenant."""
-        tenant = self._tenant(group.tenant)
         standing = group.standing(self.step)
         if standing.number == NOTHING:
             tenant.groups.remove(group)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from heapq import heapify, heappop, heappush
-from typing import Any, Generic, NamedTuple, TypeVar
+from typing import Any, Final, Generic, NamedTuple, TypeVar
 
 from fairlead.order.key import NO_ENTRY, NOTHING, Entry, standing
 
@@ -84,6 +84,9 @@ class Item(NamedTuple):
     cost: int
 
 
+NO_ITEM: Final = Item(None, 0, NOTHING, 0)
+
+
 class Group(Member):
     """A conversation group: its items in order of arrival, and the priority it is entered with."""
 
@@ -105,15 +108,8 @@ class Group(Member):
 
     def standing(self, step: int) -> Entry:
         """What it stands with among the others; its number is NOTHING if it has no place."""
-        if self.items:
-            head = self.items[0]
-            return standing(self.entry, head.arrived, head.number, self.locked, step)
-        return standing(self.entry, 0, NOTHING, self.locked, step)
-
-    @property
-    def through(self) -> bool:
-        """Whether nothing of it is left: nothing waits or is worked on, no raise is to come."""
-        return not (self.items or self.locked or self.entry.number)
+        _, arrived, number, _ = self.items[0] if self.items else NO_ITEM
+        return standing(self.entry, arrived, number, self.locked, step)
 
     @property
     def cost(self) -> int:
