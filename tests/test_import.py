@@ -55,9 +55,9 @@ def test_a_live_agenda_loads_only_msgspec() -> None:
     code = (
         "from fairlead import Agenda\n"
         "agenda = Agenda()\n"
-        "agenda.arrive('a', 1, 0)\n"
-        "agenda.explain()\n"
-        "agenda.finish(agenda.take(0))"
+        "agenda.send('a', 1, 0)\n"
+        "agenda.waiting()\n"
+        "agenda.take(0).accept()"
     )
     assert loaded(code) & HEAVY <= {"msgspec"}
 

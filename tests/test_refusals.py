@@ -48,7 +48,7 @@ def completed(by: Any) -> None:
 
 def waiting() -> Agenda:
     agenda = Agenda()
-    agenda.arrive("g", "item", 0)
+    agenda.send("g", "item", 0)
     return agenda
 
 
@@ -104,16 +104,16 @@ CALLS: dict[str, Callable[[Any], object]] = {
     "weights": lambda it: Agenda(weights=it),
     "weights[]": lambda it: Agenda(weights={"x": it}),
     "Agenda.of": Agenda.of,
-    "arriving group": lambda it: waiting().arrive(it, 1, 0),
-    "arriving priority": lambda it: waiting().arrive("g", 1, 0, priority=it),
-    "arriving tenant": lambda it: waiting().arrive("h", 1, 0, tenant=it),
-    "arriving cost": lambda it: waiting().arrive("h", 1, 0, cost=it),
+    "sent group": lambda it: waiting().send(it, 1, 0),
+    "sent priority": lambda it: waiting().send("g", 1, 0, priority=it),
+    "sent tenant": lambda it: waiting().send("h", 1, 0, tenant=it),
+    "sent cost": lambda it: waiting().send("h", 1, 0, cost=it),
     "prioritise": lambda it: waiting().prioritise(it, 0),
     "priority": lambda it: waiting().prioritise("g", 0, it),
-    "finish": waiting().finish,
-    "rollback": waiting().rollback,
+    "begin": lambda it: waiting().begin(it),
+    "begin tenant": lambda it: waiting().begin("h", tenant=it),
     "end": waiting().end,
-    "explain": lambda it: waiting().explain(it),
+    "waiting": lambda it: waiting().waiting(it),
     "Agenda.restore": waiting().restore,
 }
 
@@ -226,7 +226,7 @@ def used_balancer() -> Balancer:
 def used_agenda() -> Agenda:
     agenda = Agenda(weights={"t": 2})
     for k, tenant in enumerate(["t", "", "t"]):
-        agenda.arrive(f"g{k}", f"item {k}", k, tenant=tenant, priority=k or None)
+        agenda.send(f"g{k}", f"item {k}", k, tenant=tenant, priority=k or None)
     agenda.take(3)
     return agenda
 

@@ -7,12 +7,12 @@ now, responses = 0, []
 while len(responses) < 100:
     while arrivals and arrivals[0][0] <= now:
         at, i = arrivals.pop(0)
-        agenda.arrive(f"dialog {i}", i, at)
+        agenda.send(f"dialog {i}", i, at)
         if i % 10 == 0:
             agenda.prioritise(f"dialog {i}", at, priority=i)
     work = agenda.take(now)
     responses += work
     now += 2
-    agenda.finish(work)
+    work.accept()
 
 print(*responses[:24])

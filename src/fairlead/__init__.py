@@ -19,8 +19,9 @@ if TYPE_CHECKING:
     from fairlead.balance.own import OwnChoice, OwnElimination
     from fairlead.compiled.table import route
     from fairlead.config.clusters import load_clusters
-    from fairlead.order.agenda import Agenda, Work
+    from fairlead.order.agenda import Agenda
     from fairlead.order.outlook import Outlook, Standing
+    from fairlead.order.queue import Work
     from fairlead.pipeline.dispatch import dispatch, rejected
     from fairlead.pipeline.intake.changes import load_changes
     from fairlead.pipeline.spark.session import spark_session
@@ -39,7 +40,7 @@ _PLACES = {
     "OwnElimination": "fairlead.balance.own",
     "Standing": "fairlead.order.outlook",
     "Step": "fairlead.balance.elimination",
-    "Work": "fairlead.order.agenda",
+    "Work": "fairlead.order.queue",
     "dispatch": "fairlead.pipeline.dispatch",
     "drop_where": "fairlead.balance.elimination",
     "keep_highest": "fairlead.balance.elimination",

@@ -50,8 +50,8 @@ def test_seconds_and_timestamps_are_the_same_time(time: Any) -> None:
     balancer.at(time)
     assert balancer.snapshot()["now"] == 1_500_000
     agenda = Agenda()
-    agenda.arrive("g", "item", time)
-    (standing,) = agenda.explain().ranks
+    agenda.send("g", "item", time)
+    (standing,) = agenda.waiting().ranks
     assert standing.since == 1.5
 
 
@@ -97,10 +97,10 @@ def test_a_context_of_decimals_changes_no_time() -> None:
         (lambda time: Change("a", "enabled", False, time), ChangeError),
         (Balancer(PAIR).at, ChangeError),
         (Agenda().take, MessageError),
-        (lambda time: Agenda().arrive("g", 1, time), MessageError),
+        (lambda time: Agenda().send("g", 1, time), MessageError),
         (lambda time: Agenda().prioritise("g", time), MessageError),
     ],
-    ids=["Change", "at", "take", "arrive", "prioritise"],
+    ids=["Change", "at", "take", "send", "prioritise"],
 )
 def test_what_is_no_time_is_refused(
     wrong: Any, call: Callable[[Any], object], error: type[FairleadError]
@@ -189,8 +189,8 @@ def test_the_journal_tells_the_message_s_time_in_seconds() -> None:
 
 def test_work_and_standings_tell_seconds() -> None:
     agenda = Agenda()
-    agenda.arrive("g", "item", datetime(1970, 1, 1, 0, 1, tzinfo=UTC))
-    assert "g: 1 item, not raised, since 60 s" in str(agenda.explain())
+    agenda.send("g", "item", datetime(1970, 1, 1, 0, 1, tzinfo=UTC))
+    assert "g: 1 item, not raised, since 60 s" in str(agenda.waiting())
     work = agenda.take(60.25)
     assert work is not None
     assert work.taken == 60.25

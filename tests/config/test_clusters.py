@@ -368,6 +368,16 @@ def test_the_value_of_a_key_of_ones_own_is_named(tmp_path: Path) -> None:
     assert told == "pool.toml:3: order.weights.b: found 0, allowed: an integer from 1 to 1000000"
 
 
+def test_weights_of_tenants_whose_charges_leave_64_bits_are_refused(tmp_path: Path) -> None:
+    weights = "a = 1000000, b = 999999, c = 999997, d = 999983"
+    told = error(tmp_path, f'policy = "weighted"\n[order]\nweights = {{ {weights} }}\n')
+    assert told == (
+        "pool.toml:3: order.weights: found a least common multiple of more than "
+        "4611686018427387904, allowed: weights that have a smaller one, so that what tenants are "
+        "charged fits in 64 bits"
+    )
+
+
 SNIPPETS = Path(__file__).parents[2] / "docs" / "snippets"
 IN_PYTHON = re.compile(r"datetime|Decimal|True|False|None|[{<`]|Expected|Struct|dict|str\b")
 

@@ -32,9 +32,16 @@ class Pick(NamedTuple):
 
 
 class PriorityTable:
-    """A queue of items in groups, and the priority table beside it."""
+    """A queue of items in groups, and the priority table beside it.
 
-    def __init__(self, discipline: str, ageing: Any, weights: Row) -> None:
+    `conversations`: a group that ever had an item can be raised; else only one of which something
+    waits, is worked on, or has an entry.
+    """
+
+    def __init__(
+        self, discipline: str, ageing: Any, weights: Row, *, conversations: bool = True
+    ) -> None:
+        self.conversations = conversations
         self.fifo = discipline == "fifo"
         self.ageing = ageing
         self.weights = weights
@@ -72,14 +79,21 @@ class PriorityTable:
         if priority is not None:
             self.prioritise(group, now, priority)
 
-    def prioritise(self, group: str, now: Any, priority: int = 100) -> None:
-        if self.fifo or group not in self.groups:
-            return
+    def prioritise(self, group: str, now: Any, priority: int = 100) -> bool:
+        if self.fifo or not self.lives(group):
+            return False
         before = self.tenants_with_something()
         self.entries = [entry for entry in self.entries if entry["group"] != group]
         entry = {"group": group, "priority": priority, "time": now, "number": self.event()}
         self.entries.append(entry)
         self.join(before)
+        return True
+
+    def lives(self, group: str) -> bool:
+        if self.conversations:
+            return group in self.groups
+        at_work = any(hold.group == group for hold in self.holds)
+        return bool(at_work or self.waiting(group) or self.entry_of(group))
 
     def take(self) -> Hold | None:
         for tenant in sorted(self.tenants_with_something(), key=self.standing):

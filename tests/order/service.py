@@ -18,16 +18,23 @@ SECOND, MILLI = 1_000_000, 1000
 
 
 class Live:
-    """The agenda, as the tests speak to it."""
+    """The agenda, as the tests speak to it.
 
-    def __init__(self, order: Row, weights: Row) -> None:
+    `conversations`: a group is a conversation that begins with its first item and does not end, as
+    in the document.
+    """
+
+    def __init__(self, order: Row, weights: Row, *, conversations: bool = True) -> None:
         self.agenda = Agenda(**order, weights=weights)
+        self.conversations = conversations
 
-    def arrive(self, group: str, item: Any, now: int, **more: Any) -> None:
-        self.agenda.arrive(group, item, Fraction(now, SECOND), **more)
+    def arrive(self, group: str, item: Any, now: int, tenant: str = "", **more: Any) -> None:
+        if group and self.conversations:
+            self.agenda.begin(group, tenant=tenant)
+        self.agenda.send(group, item, Fraction(now, SECOND), tenant=tenant, **more)
 
-    def prioritise(self, group: str, now: int, priority: int | None = None) -> None:
-        self.agenda.prioritise(group, Fraction(now, SECOND), priority)
+    def prioritise(self, group: str, now: int, priority: int | None = None) -> bool:
+        return self.agenda.prioritise(group, Fraction(now, SECOND), priority)
 
     def take(self, now: int) -> Any:
         return self.agenda.take(Fraction(now, SECOND))
@@ -36,26 +43,28 @@ class Live:
         return next(work, None)
 
     def finish(self, work: Any) -> None:
-        self.agenda.finish(work)
+        work.accept()
 
     def rollback(self, work: Any) -> None:
-        self.agenda.rollback(work)
+        work.release()
 
 
 class Oracle:
     """The oracle, as the tests speak to it; it knows no default priority."""
 
-    def __init__(self, order: Row, weights: Row) -> None:
+    def __init__(self, order: Row, weights: Row, *, conversations: bool = True) -> None:
         self.default = order.get("default_priority", 100)
         step = int(order.get("ageing", 0) * 1_000_000)
-        self.table = PriorityTable(order.get("discipline", "priority"), step, weights)
+        self.table = PriorityTable(
+            order.get("discipline", "priority"), step, weights, conversations=conversations
+        )
         self.receive = self.table.receive
         self.finish = self.table.finish
         self.rollback = self.table.rollback
         self.arrive = self.table.arrive
 
-    def prioritise(self, group: str, now: int, priority: int | None = None) -> None:
-        self.table.prioritise(group, now, self.default if priority is None else priority)
+    def prioritise(self, group: str, now: int, priority: int | None = None) -> bool:
+        return self.table.prioritise(group, now, self.default if priority is None else priority)
 
     def take(self, now: int) -> Any:
         return self.table.take()

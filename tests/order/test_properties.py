@@ -59,8 +59,16 @@ def days(draw: st.DrawFn) -> list[Any]:
 class Both:
     """The agenda and the oracle, side by side; every answer is compared."""
 
-    def __init__(self, order: dict[str, Any], weights: dict[str, int], *, tenants: bool) -> None:
-        self.live, self.oracle = Live(order, weights), Oracle(order, weights)
+    def __init__(
+        self,
+        order: dict[str, Any],
+        weights: dict[str, int],
+        *,
+        tenants: bool,
+        conversations: bool = True,
+    ) -> None:
+        self.live = Live(order, weights, conversations=conversations)
+        self.oracle = Oracle(order, weights, conversations=conversations)
         self.fresh = lambda: Agenda(**order, weights=weights)
         self.tenants = tenants
         self.now = 0
@@ -84,8 +92,8 @@ class Both:
         self.arrived[group].append(self.items)
 
     def prioritise(self, group: str, priority: int | None) -> None:
-        self.live.prioritise(group, self.now, priority)
-        self.oracle.prioritise(group, self.now, priority)
+        raised = self.live.prioritise(group, self.now, priority)
+        assert raised == self.oracle.prioritise(group, self.now, priority)
 
     def take(self, reader: int) -> None:
         if reader in self.held:
@@ -148,18 +156,24 @@ class Both:
                 if len(self.receiving[reader]) == before:
                     self.finish(reader)
         assert self.done == set(range(1, self.items + 1))
+        if not self.live.conversations:
+            assert not self.live.agenda.snapshot()["groups"]
         for group, items in self.given.items():
             if group:
                 assert items == self.arrived[group]
 
 
 @settings(max_examples=1000)
-@given(days(), st.sampled_from(ORDERS), st.sampled_from(WEIGHTS), st.booleans())
+@given(days(), st.sampled_from(ORDERS), st.sampled_from(WEIGHTS), st.booleans(), st.booleans())
 def test_the_agenda_takes_what_the_oracle_takes(
-    day: list[Any], order: dict[str, Any], weights: dict[str, int], tenants: bool
+    day: list[Any],
+    order: dict[str, Any],
+    weights: dict[str, int],
+    tenants: bool,
+    conversations: bool,
 ) -> None:
     """Pick for pick; nothing is lost or done twice, and order inside a group never changes."""
-    both = Both(order, weights, tenants=tenants)
+    both = Both(order, weights, tenants=tenants, conversations=conversations)
     for step in day:
         both.step(*step)
     both.all_the_rest()
@@ -173,12 +187,12 @@ def test_the_outlook_is_what_is_taken(
     for step in day:
         both.step(*step)
     agenda = both.live.agenda
-    outlook = agenda.explain(1000)
+    outlook = agenda.waiting(1000)
     assert str(outlook)
     assert len(outlook.ranks) == outlook.waiting
     assert outlook.working == len(both.held)
     for place, standing in enumerate(outlook.ranks):
-        assert agenda.explain(1000).ranks == outlook.ranks[place:]
+        assert agenda.waiting(1000).ranks == outlook.ranks[place:]
         work = both.live.take(both.now)
         assert work is not None
         assert (work.group, work.priority, work.tenant) == (
@@ -187,7 +201,7 @@ def test_the_outlook_is_what_is_taken(
             standing.tenant,
         )
         assert len(list(work)) == standing.items
-        agenda.finish(work)
+        work.accept()
     assert both.live.take(both.now) is None
 
 
@@ -204,7 +218,7 @@ def test_ageing_bounds_how_long_one_is_overtaken(day: list[Any]) -> None:
     def watched(now: int) -> Work | None:
         state = both.live.agenda._state
         waiting = [g for g in state.groups.values() if g.items and not g.locked]
-        seen = [(g.name, g.items[0].arrived, g.entry.priority if g.entry else -1) for g in waiting]
+        seen = [(g.name, g.items[0].arrived, g.entry.priority) for g in waiting]
         work = take(now)
         if work is not None:
             name = work._hold.group.name
@@ -284,13 +298,13 @@ def test_what_tenants_with_much_waiting_get_follows_their_weights(
     agenda = Agenda(weights=weights)
     left: dict[str, int] = defaultdict(int)
     for tenant, cost in items:
-        agenda.arrive("", cost, 0, tenant=tenant, cost=cost)
+        agenda.send("", cost, 0, tenant=tenant, cost=cost)
         left[tenant] += 1
     got: dict[str, Fraction] = defaultdict(Fraction)
     largest = {t: Fraction(max(c for n, c in items if n == t), weights.get(t, 1)) for t in left}
     while (work := agenda.take(0)) is not None:
         (cost,) = work
-        agenda.finish(work)
+        work.accept()
         got[work.tenant] += Fraction(cost, weights.get(work.tenant, 1))
         left[work.tenant] -= 1
         waiting = [tenant for tenant, count in left.items() if count]

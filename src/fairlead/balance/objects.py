@@ -10,6 +10,7 @@ from collections.abc import Collection, Iterable, Mapping
 from datetime import date, time
 from decimal import Decimal
 from functools import cache
+from math import lcm
 from typing import Annotated, Any, Final, Literal, NamedTuple, TypeAlias, get_args, get_type_hints
 
 import msgspec
@@ -68,6 +69,8 @@ SPEEDS: Final = "allowed: a number from 0.001 to 1000000 with at most 3 decimals
 
 
 DEFAULT_PRIORITY: Final = 100
+MAX_CHARGE: Final = 2**62
+"""What a tenant is charged, which is a cost times a common multiple of weights, fits in 64 bits."""
 
 
 class Order(Table, frozen=True, kw_only=True):
@@ -93,11 +96,23 @@ class Order(Table, frozen=True, kw_only=True):
                     f"{key}: found {found}, allowed: only {default} with the discipline fifo, "
                     "which would ignore anything else"
                 )
+        common_multiple(self.weights)
 
     @property
     def step(self) -> int:
         """The ageing in microseconds per step of priority."""
         return int(self.ageing * 1_000_000)
+
+
+def common_multiple(weights: Mapping[str, int]) -> int:
+    """The least common multiple of tenants' weights. Raises ValueError if that is too much."""
+    found = lcm(*weights.values())
+    if found > MAX_CHARGE:
+        raise ValueError(
+            f"weights: found a least common multiple of more than {MAX_CHARGE}, allowed: weights "
+            "that have a smaller one, so that what tenants are charged fits in 64 bits"
+        )
+    return found
 
 
 AGEINGS: Final = "allowed: a number of seconds from 0 to 1000000000 with at most 6 decimals"

@@ -75,7 +75,7 @@ def look_ahead(tenants: Iterable[Tenant], step: int, most: int, working: int) ->
 
 
 def _turns(tenants: list[Tenant], step: int, most: int) -> list[Turn]:
-    """The next takes, each finished before the next."""
+    """The next takes, each accepted before the next."""
     lines = {}
     for tenant in tenants:
         ready = (group.place for group in tenant.groups if group.items and group.place)
@@ -91,8 +91,7 @@ def _turns(tenants: list[Tenant], step: int, most: int) -> list[Turn]:
             continue
         group: Group = place[-1]
         entry = group.standing(step)
-        if entry is not None:
-            turns.append((group, entry, tenant, tag))
+        turns.append((group, entry, tenant, tag))
         number += 1
         heappush(tags, (charged(tag, group.cost, tenant.share), number, name, tenant))
     return turns

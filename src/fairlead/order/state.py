@@ -3,10 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from math import lcm
 from typing import Any, Final
 
-from fairlead.order.key import Entry, charged, joined, key
+from fairlead.balance.objects import common_multiple
+from fairlead.order.key import (
+    NO_ENTRY,
+    NOTHING,
+    Entry,
+    charged,
+    joined,
+    key,
+    reentered,
+    restored,
+    taken,
+)
 from fairlead.order.waiting import Group, Hold, Item, Places, Tenant
 
 BEFORE_ALL: Final = -(1 << 62)
@@ -24,7 +34,7 @@ class State:
         """Nothing waits."""
         self.step = step
         self.weights = weights
-        self.unit = lcm(*weights.values())
+        self.unit = common_multiple(weights)
         self.now = BEFORE_ALL
         self.number = 0
         self.clock = 0
@@ -42,24 +52,31 @@ class State:
         self.number += 1
         return self.number
 
-    def arrive(self, name: str, tenant: str, item: object, cost: int, priority: int | None) -> None:
-        """An item has arrived, and raises its group; `name` "" for a group of its own."""
+    def begin(self, name: str, tenant: str) -> None:
+        """A conversation begins: its group lives until its end."""
+        self._group(name, tenant).lasts = True
+
+    def end(self, group: Group) -> None:
+        """A conversation ends: its group is like others."""
+        group.lasts = False
+        self._drop_if_through(group)
+
+    def send(self, name: str, tenant: str, item: object, cost: int, priority: int | None) -> None:
+        """An item arrives, and raises its group; `name` "" for a group of its own."""
         number = self.next_number()
-        group = self.groups.get(name or number)
-        if group is None:
-            group = self.groups[name or number] = Group(name or number, tenant)
+        group = self._group(name or number, tenant)
         group.items.append(Item(item, self.now, number, cost))
         if group.locked:
             self._charge(self._tenant(tenant), cost)
         if priority is not None:
             self.enter(group, priority)
         elif len(group.items) == 1:
-            self._place(group)
+            self._place(group, self._tenant(tenant))
 
     def enter(self, group: Group, priority: int) -> None:
         """Enter a group at a priority, behind its equals."""
         group.entry = Entry(priority, self.now, self.next_number())
-        self._place(group)
+        self._place(group, self._tenant(group.tenant))
 
     def take(self) -> Hold | None:
         """Lock the next group and charge its tenant for it."""
@@ -68,8 +85,9 @@ class State:
             if group is not None and group.items:
                 return self._hold(tenant, group)
             if group is not None:  # nothing is left of it: its entry has had its turn
-                group.entry = None
-                self._place(group)
+                group.entry = NO_ENTRY
+                self._place(group, tenant)
+                self._drop_if_through(group)
         self._forget_if_idle()
         return None
 
@@ -77,12 +95,12 @@ class State:
         number = self.next_number()
         hold = Hold(number, group, group.entry, tenant.turn, group.items, 0, self.now)
         self.holds[number] = hold
-        self.clock = joined(tenant.tag, self.clock)
-        tenant.tag = charged(tenant.tag, group.cost, tenant.share)
-        tenant.turn = number
+        self.clock, tenant.tag, tenant.turn = taken(
+            tenant.tag, self.clock, group.cost, tenant.share, number
+        )
         tenant.works += 1
-        group.items, group.entry, group.locked = [], None, True
-        self._place(group)
+        group.items, group.entry, group.locked = [], NO_ENTRY, True
+        self._place(group, tenant)
         return hold
 
     def next_of(self, hold: Hold) -> Item | None:
@@ -95,53 +113,57 @@ class State:
         hold.given += 1
         return hold.items[hold.given - 1]
 
-    def finish(self, hold: Hold) -> None:
-        """What was given is done; the rest waits on, and is not charged any more."""
+    def settle(self, hold: Hold) -> None:
+        """What was given is out; the rest waits on, and is not charged any more."""
         group = hold.group
-        tenant = self._release(hold)
+        tenant = self._unlock(hold)
         group.items = hold.items[hold.given :] + group.items
-        group.rollbacks = 0
-        self._charge(tenant, -group.cost)
-        self._place(group)
-        if not isinstance(group.name, str) and not group.items:
-            del self.groups[group.name]
+        group.releases = 0
+        if group.items:
+            self._charge(tenant, -group.cost)
+        self._place(group, tenant)
+        self._drop_if_through(group)
         self._forget_if_idle()
 
-    def rollback(self, hold: Hold) -> None:
+    def release(self, hold: Hold) -> None:
         """All is as before, but for what has arrived or was entered since."""
         group = hold.group
-        tenant = self._release(hold)
+        tenant = self._unlock(hold)
         group.items = hold.items + group.items
-        group.entry = group.entry or hold.entry
-        group.rollbacks += 1
-        self._place(group)  # first, so that the tenant joins before its charge is given back
-        tenant.turn = min(tenant.turn, hold.turn)
-        self._charge(tenant, -group.cost)
+        group.entry = reentered(group.entry, hold.entry)
+        group.releases += 1
+        self._place(group, tenant)
+        tenant.tag, tenant.turn = restored(
+            tenant.tag, tenant.turn, hold.turn, group.cost, tenant.share
+        )
+        self._line_up(tenant)
 
-    def _release(self, hold: Hold) -> Tenant:
+    def _unlock(self, hold: Hold) -> Tenant:
         del self.holds[hold.number]
         hold.group.locked = False
         tenant = self._tenant(hold.group.tenant)
         tenant.works -= 1
         return tenant
 
-    def end(self, group: Group) -> None:
-        """Forget a group of which nothing waits."""
-        group.entry = None
-        self._place(group)
-        del self.groups[group.name]
+    def _group(self, name: str | int, tenant: str) -> Group:
+        found = self.groups.get(name)
+        if found is None:
+            found = self.groups[name] = Group(name, tenant)
+        return found
 
-    def _place(self, group: Group) -> None:
+    def _drop_if_through(self, group: Group) -> None:
+        if not (group.items or group.locked or group.entry.number or group.lasts):
+            del self.groups[group.name]
+
+    def _place(self, group: Group, tenant: Tenant) -> None:
         """Put a group where it belongs now, or nowhere; and so its tenant."""
-        tenant = self._tenant(group.tenant)
         standing = group.standing(self.step)
-        if standing is None:
+        if standing.number == NOTHING:
             tenant.groups.remove(group)
         else:
             tenant.groups.put(group, key(standing, self.step))
             if tenant.place is None:
-                tenant.tag = joined(tenant.tag, self.clock)
-                tenant.turn = self.next_number()
+                tenant.tag, tenant.turn = joined(tenant.tag, self.clock, self.next_number())
         self._line_up(tenant)
 
     def _line_up(self, tenant: Tenant) -> None:
@@ -192,12 +214,12 @@ class State:
             "clock": self.clock,
             "tenants": [[t.name, t.tag, t.turn] for t in self.tenants.values()],
             "groups": [
-                [g.name, g.tenant, _plain(g.entry), bare(g.items), g.rollbacks]
+                [g.name, g.tenant, list(g.entry), bare(g.items), g.releases, g.lasts]
                 for g in self.groups.values()
             ],
             "holds": [
                 [
-                    *(h.number, h.group.name, _plain(h.entry), h.turn),
+                    *(h.number, h.group.name, list(h.entry), h.turn),
                     *(bare(h.items), h.given, h.taken),
                 ]
                 for h in self.holds.values()
@@ -212,27 +234,19 @@ class State:
         for name, tag, turn in plain["tenants"]:
             tenant = self._tenant(name)
             tenant.tag, tenant.turn = tag, turn
-        for name, tenant_name, entry, bare, rollbacks in plain["groups"]:
+        for name, tenant_name, entry, bare, releases, lasts in plain["groups"]:
             group = self.groups[name] = Group(name, tenant_name)
-            group.entry = _entry(entry)
+            group.entry = Entry(*entry)
             group.items = [Item(next(items), *each) for each in bare]
-            group.rollbacks = rollbacks
-        for number, name, entry, turn, bare, given, taken in plain["holds"]:
+            group.releases, group.lasts = releases, lasts
+        for number, name, entry, turn, bare, given, at in plain["holds"]:
             group, held = self.groups[name], [Item(next(items), *each) for each in bare]
             group.locked = True
-            self.holds[number] = Hold(number, group, _entry(entry), turn, held, given, taken)
+            self.holds[number] = Hold(number, group, Entry(*entry), turn, held, given, at)
             self._tenant(group.tenant).works += 1
         for group in self.groups.values():
             standing = group.standing(self.step)
-            if standing is not None:
+            if standing.number != NOTHING:
                 self._tenant(group.tenant).groups.put(group, key(standing, self.step))
         for tenant in self.tenants.values():
             self._line_up(tenant)
-
-
-def _plain(entry: Entry | None) -> list[int] | None:
-    return list(entry) if entry else None
-
-
-def _entry(plain: list[int] | None) -> Entry | None:
-    return Entry(*plain) if plain else None

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from heapq import heapify, heappop, heappush
-from typing import Any, Generic, NamedTuple, TypeVar
+from typing import Any, Final, Generic, NamedTuple, TypeVar
 
-from fairlead.order.key import UNRAISED, Entry
+from fairlead.order.key import NO_ENTRY, NOTHING, Entry, standing
 
 SLACK = 16
 """So many stale tuples never matter."""
@@ -84,10 +84,13 @@ class Item(NamedTuple):
     cost: int
 
 
+NO_ITEM: Final = Item(None, 0, NOTHING, 0)
+
+
 class Group(Member):
     """A conversation group: its items in order of arrival, and the priority it is entered with."""
 
-    __slots__ = ("entry", "items", "locked", "name", "rollbacks", "tenant")
+    __slots__ = ("entry", "items", "lasts", "locked", "name", "releases", "tenant")
 
     def __init__(self, name: str | int, tenant: str) -> None:
         """`name`: a number, for an item that is a group of its own."""
@@ -96,22 +99,17 @@ class Group(Member):
         self.tenant = tenant
         self.items: list[Item] = []
         """Nobody has been given these."""
-        self.entry: Entry | None = None
+        self.entry = NO_ENTRY
         self.locked = False
-        self.rollbacks = 0
-        """Since work on it was last finished."""
+        self.lasts = False
+        """Whether it lives when it is through, until its conversation ends."""
+        self.releases = 0
+        """Since work on it was last accepted or rejected."""
 
-    def standing(self, step: int) -> Entry | None:
-        """What it stands with among the others; None where it does not stand among them."""
-        if self.locked:
-            return None
-        if self.entry and not (step and self.items):
-            return self.entry
-        if not self.items:
-            return None
-        # With ageing the age is that of the work: a raise that began it anew could cause delay.
-        priority = self.entry.priority if self.entry else UNRAISED
-        return Entry(priority, self.items[0].arrived, self.items[0].number)
+    def standing(self, step: int) -> Entry:
+        """What it stands with among the others; its number is NOTHING if it has no place."""
+        _, arrived, number, _ = self.items[0] if self.items else NO_ITEM
+        return standing(self.entry, arrived, number, self.locked, step)
 
     @property
     def cost(self) -> int:
@@ -137,7 +135,7 @@ class Tenant(Member):
 
 
 class Hold:
-    """A group in the hands of a reader, and what a rollback restores."""
+    """A group in the hands of a reader, and what a release restores."""
 
     __slots__ = ("attempt", "entry", "given", "group", "items", "number", "taken", "turn")
 
@@ -145,7 +143,7 @@ class Hold:
         self,
         number: int,
         group: Group,
-        entry: Entry | None,
+        entry: Entry,
         turn: int,
         items: list[Item],
         given: int,
@@ -156,7 +154,7 @@ class Hold:
         self.group = group
         self.entry = entry
         self.turn = turn
-        self.attempt = group.rollbacks + 1
+        self.attempt = group.releases + 1
         self.items = items
         """What was there, and what came and was given since."""
         self.given = given

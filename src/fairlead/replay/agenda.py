@@ -1,15 +1,27 @@
 """What waits at a server, and what its readers take next: `fairlead.order`, compiled.
 
-Step for step what `fairlead.order.state` does over objects; the order itself, `key`, `joined` and
-`charged`, is the same source. Everything here is in the part of Python that Numba compiles.
+What is decided, `fairlead.order.key` decides, here as in the live agenda; this only keeps it, in
+cells where `fairlead.order.state` has objects. Everything here is in the part of Python that Numba
+compiles.
 """
 
 from __future__ import annotations
 
 from fairlead.balance.rules.integers import Ints
-from fairlead.order.key import UNRAISED, Entry, charged, joined, key
+from fairlead.order import key as decisions
+from fairlead.order.key import (
+    NOTHING,
+    Entry,
+    charged,
+    joined,
+    key,
+    reentered,
+    restored,
+    standing,
+    taken,
+)
 from fairlead.replay import heap
-from fairlead.replay.heap import CHILD, FIRST, NONE, PLACED, SECOND, THIRD, out, put
+from fairlead.replay.heap import CHILD, FIRST, NONE, PLACED, SECOND, out, put
 from fairlead.replay.memory import (
     AGE,
     ALSO,
@@ -227,27 +239,20 @@ def place(m: Ints, n: int) -> None:
     """Put a group where it belongs now, or nowhere; and so its tenant."""
     t = m[n + OWNER]
     renew(m, t)
-    head, raised = m[n + HEAD], m[n + RAISED]
-    if m[n + LOCKED] == 1 or (head == NONE and raised == NONE):
-        if m[n + PLACED] == 1:
-            m[t + TOP] = out(m, m[t + TOP], n)
-    else:
-        step = m[STEP]
-        if raised != NONE and not (step > 0 and head != NONE):
-            entry = Entry(raised, m[n + ENTERED], m[n + ENTRY])
-        else:
-            priority = UNRAISED if raised == NONE else raised
-            entry = Entry(priority, m[head + ARRIVED], m[head + NUMBER])
-        if m[n + PLACED] == 1:
-            m[t + TOP] = out(m, m[t + TOP], n)
-        first, second, third = key(entry, step)
-        m[n + FIRST] = first
-        m[n + SECOND] = second
-        m[n + THIRD] = third
+    head = m[n + HEAD]
+    arrived, number = 0, NOTHING
+    if head != NONE:
+        arrived, number = m[head + ARRIVED], m[head + NUMBER]
+    entry = Entry(m[n + RAISED], m[n + ENTERED], m[n + ENTRY])
+    found = standing(entry, arrived, number, m[n + LOCKED] == 1, m[STEP])
+    if m[n + PLACED] == 1:
+        m[t + TOP] = out(m, m[t + TOP], n)
+    if found.number != NOTHING:
+        m[n + FIRST], m[n + SECOND] = key(found, m[STEP])
         m[t + TOP] = put(m, m[t + TOP], n)
         if m[t + PLACED] == 0:
-            m[t + TAG] = joined(m[t + TAG], m[m[n + AT] + CLOCK])
-            m[t + TURN] = next_number(m)
+            clock = m[m[n + AT] + CLOCK]
+            m[t + TAG], m[t + TURN] = joined(m[t + TAG], clock, next_number(m))
     line_up(m, t)
 
 
@@ -263,7 +268,6 @@ def line_up(m: Ints, t: int) -> None:
     if still:
         m[t + FIRST] = m[t + TAG]
         m[t + SECOND] = m[t + TURN]
-        m[t + THIRD] = 0
         if not alone:
             m[s + LINE] = put(m, m[s + LINE], t)
 
@@ -283,19 +287,25 @@ def best(m: Ints, s: int) -> int:
             return n
         m[n + RAISED] = NONE
         place(m, n)
+        drop_node(m, n)
     forget_if_idle(m, s)
     return NONE
+
+
+def take(m: Ints, n: int, cost: int) -> None:
+    """Work of this cost is taken of a group: its tenant is charged, and the clock goes on."""
+    s, t = m[n + AT], m[n + OWNER]
+    m[s + CLOCK], m[t + TAG], m[t + TURN] = taken(
+        m[t + TAG], m[s + CLOCK], cost, m[t + SHARE], next_number(m)
+    )
 
 
 def lock(m: Ints, n: int) -> None:
     """A reader takes a group, and its tenant is charged for it."""
     s, t = m[n + AT], m[n + OWNER]
-    number = next_number(m)
     m[s + HELD] += 1
-    m[s + CLOCK] = joined(m[t + TAG], m[s + CLOCK])
     m[n + WAS_TURN] = m[t + TURN]
-    m[t + TAG] = charged(m[t + TAG], m[n + WORTH], m[t + SHARE])
-    m[t + TURN] = number
+    take(m, n, m[n + WORTH])
     m[n + WAS_RAISED] = m[n + RAISED]
     m[n + WAS_ENTERED] = m[n + ENTERED]
     m[n + WAS_ENTRY] = m[n + ENTRY]
@@ -355,13 +365,15 @@ def roll_back(m: Ints, n: int) -> None:
     m[n + WORTH] += m[n + SPENT]
     m[n + GIVEN] = m[n + LATEST] = NONE
     m[n + SPENT] = 0
-    if m[n + RAISED] == NONE:
-        m[n + RAISED] = m[n + WAS_RAISED]
-        m[n + ENTERED] = m[n + WAS_ENTERED]
-        m[n + ENTRY] = m[n + WAS_ENTRY]
-    place(m, n)  # first, so that the tenant joins before its charge is given back
-    m[t + TURN] = min(m[t + TURN], m[n + WAS_TURN])
-    charge(m, t, -m[n + WORTH])
+    m[n + RAISED], m[n + ENTERED], m[n + ENTRY] = reentered(
+        Entry(m[n + RAISED], m[n + ENTERED], m[n + ENTRY]),
+        Entry(m[n + WAS_RAISED], m[n + WAS_ENTERED], m[n + WAS_ENTRY]),
+    )
+    place(m, n)
+    m[t + TAG], m[t + TURN] = restored(
+        m[t + TAG], m[t + TURN], m[n + WAS_TURN], m[n + WORTH], m[t + SHARE]
+    )
+    line_up(m, t)
 
 
 def forget_if_idle(m: Ints, s: int) -> None:
@@ -372,9 +384,7 @@ def forget_if_idle(m: Ints, s: int) -> None:
 
 COMPILED = (
     *heap.COMPILED,
-    key,
-    joined,
-    charged,
+    *decisions.COMPILED,
     next_number,
     tick,
     renew,
@@ -391,6 +401,7 @@ COMPILED = (
     forget_if_idle,
     withdraw,
     best,
+    take,
     lock,
     give,
     unlock,

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import lcm
 from typing import Final
 
 import numpy as np
 
-from fairlead.balance.objects import Ref
+from fairlead.balance.objects import MAX_CHARGE, Ref, common_multiple
 from fairlead.balance.policy import Raw
 from fairlead.compiled.bindings import Bindings
 from fairlead.errors import FairleadError, MessageError
@@ -65,7 +64,6 @@ from fairlead.replay.words import GIVEN_BACK_CODE, ROLLED_BACK_CODE, WORDS
 AT_ONCE: Final = 4_096
 """Messages, before what is over is fetched."""
 COLUMNS: Final = np.array(TOLD, np.int64)
-LARGEST_TAG: Final = 1 << 62
 
 
 class EventRun(Run):
@@ -98,7 +96,7 @@ class EventRun(Run):
     def know(self, tenants: Sequence[str], groups: int, bonds: int) -> None:
         """What the next messages can name: tenants, and so many `groups` and `bonds`."""
         weights = self.order.weights
-        unit = lcm(*weights.values())
+        unit = common_multiple(weights)
         memory = self.memory
         known = len(self._tenants)
         if len(tenants) > known:
@@ -155,7 +153,7 @@ class EventRun(Run):
             cells[BIND] = bindings.keys(np.array([*kinds, 0], np.int8)[cells[CLASS]])
 
     def _check_tenants(self, batch: Batch) -> None:
-        """A group belongs to one tenant, as in a live agenda."""
+        """A group belongs to one tenant, as in a live agenda; here it lives as long as the run."""
         if batch.groups is None or batch.tenants is None:
             return
         places = np.flatnonzero(batch.groups != NONE)
@@ -173,13 +171,13 @@ class EventRun(Run):
 
     def _check_charges(self, batch: Batch) -> None:
         """What tenants are charged must stay within 64 bits."""
-        unit = lcm(*self.order.weights.values())
+        unit = common_multiple(self.order.weights)
         costs = len(batch.times) if batch.costs is None else int(batch.costs.sum())
         self._spent += costs * unit
-        if self._spent >= LARGEST_TAG:
+        if self._spent >= MAX_CHARGE:
             raise MessageError(
                 f"messages: cost: found {self._spent // unit} in all, allowed: less than "
-                f"{LARGEST_TAG // unit} with these weights of tenants"
+                f"{MAX_CHARGE // unit} with these weights of tenants"
             )
 
     def reach(self, time: int) -> None:

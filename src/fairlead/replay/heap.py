@@ -16,14 +16,13 @@ NONE: Final = -1
 FIRST: Final = 0
 """Columns of a member: its key, lowest first, keys of one heap being unique; then its links."""
 SECOND: Final = 1
-THIRD: Final = 2
-CHILD: Final = 3
-SIBLING: Final = 4
-BEFORE: Final = 5
+CHILD: Final = 2
+SIBLING: Final = 3
+BEFORE: Final = 4
 """The member whose first child this is, or the sibling on its left."""
-PLACED: Final = 6
+PLACED: Final = 5
 """1 while it is in a heap."""
-LINKS: Final = 7
+LINKS: Final = 6
 """How many columns that takes."""
 
 
@@ -31,9 +30,7 @@ def ahead(m: Ints, i: int, j: int) -> bool:
     """Whether member i comes before member j."""
     if m[i + FIRST] != m[j + FIRST]:
         return m[i + FIRST] < m[j + FIRST]
-    if m[i + SECOND] != m[j + SECOND]:
-        return m[i + SECOND] < m[j + SECOND]
-    return m[i + THIRD] < m[j + THIRD]
+    return m[i + SECOND] < m[j + SECOND]
 
 
 def meld(m: Ints, i: int, j: int) -> int:

@@ -10,15 +10,13 @@ from typing import Any
 
 from fairlead.balance.rules.integers import Indexes, Ints
 from fairlead.compiled.borrowed import state_of
-from fairlead.order.key import joined
 from fairlead.replay.agenda import (
     arrive,
     best,
-    charge,
     drop_node,
     forget_if_idle,
-    next_number,
     place,
+    take,
     tick,
 )
 from fairlead.replay.heap import NONE
@@ -31,7 +29,6 @@ from fairlead.replay.memory import (
     CLASS,
     CLASS_CELLS,
     CLASSES,
-    CLOCK,
     COST,
     CROWD_START,
     CROWD_STOP,
@@ -53,7 +50,6 @@ from fairlead.replay.memory import (
     NONSENSE,
     NONSENSE_CHOICE,
     ONE_OF_THEM,
-    OWNER,
     PRIORITY,
     RAISED,
     REDELIVERIES,
@@ -61,7 +57,6 @@ from fairlead.replay.memory import (
     SET_START,
     SET_STOP,
     SHARED,
-    TAG,
     TAIL,
     TAKEN,
     TENANTS_LEFT,
@@ -69,7 +64,6 @@ from fairlead.replay.memory import (
     TOUCHED,
     TOUCHED_COUNT,
     TOUCHES,
-    TURN,
     WAITING,
     WAITS,
     WATCHES_LEFT,
@@ -216,16 +210,14 @@ def let_in(m: Ints, a: Indexes, r: Any) -> bool:  # noqa: ANN401
 
 def leave(m: Ints, n: int, after: int, cost: int) -> None:
     """The first job of a group has left the door; a priority lasts while others of it wait."""
-    s, t = m[n + AT], m[n + OWNER]
+    s = m[n + AT]
     tick(m, s, -1)
-    m[s + CLOCK] = joined(m[t + TAG], m[s + CLOCK])
-    m[t + TURN] = next_number(m)
+    take(m, n, cost)
     m[n + WORTH] -= cost
     m[n + HEAD] = after
     if after == NONE:
         m[n + TAIL] = m[n + RAISED] = NONE
     place(m, n)
-    charge(m, t, cost)
     if after == NONE:
         drop_node(m, n)
     forget_if_idle(m, s)
