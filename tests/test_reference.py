@@ -57,7 +57,7 @@ def test_a_public_name_is_there_with_what_it_means(reference: Path, module: str,
         documented |= {f"{name}.{key}": each for key, each in own.items() if _needs(each)}
     assert "Alias for field number" not in page  # a named tuple's field that says nothing
     for path, each in documented.items():
-        assert (each.__doc__ or "").strip(), path
+        assert (inspect.getdoc(each) or "").strip(), path
         assert f'id="{path}"' in page, path
 
 

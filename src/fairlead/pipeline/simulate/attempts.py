@@ -72,7 +72,10 @@ def together(told: DataFrame, messages: DataFrame, blocks: int) -> DataFrame:
     (but for sessions that ask for it).
     """
     placed = told.repartitionById(blocks, BLOCK)
-    joined = placed.join(messages.withColumn(THERE, F.lit(True)), [NUMBER, BLOCK], "left")
+    # Merged where they stand: to broadcast a table that Spark takes for small, the driver would
+    # collect the messages.
+    there = messages.withColumn(THERE, F.lit(True)).hint("merge")
+    joined = placed.join(there, [NUMBER, BLOCK], "left")
     if _joins_move_all(messages.sparkSession):
         joined = joined.repartitionById(blocks, BLOCK)
     attempt = F.when(F.col(THERE), F.col("attempt")).otherwise(changed("int"))
