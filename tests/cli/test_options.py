@@ -177,3 +177,12 @@ def test_a_name_is_printed_whatever_the_terminals_encoding(tmp_path: Path, encod
     )
     assert (done.returncode, done.stderr) == (0, b"")
     assert rb"\u65e5\u672c" in done.stdout
+
+
+def test_the_demo_has_a_place_of_its_own(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "fairlead-demo").write_text("a file of somebody's")
+    assert run(["demo"]) == 2
+    assert capsys.readouterr().err.startswith("fairlead: fairlead-demo: exists")

@@ -75,9 +75,9 @@ def path(value: str) -> str:
     return value
 
 
-def place(value: str) -> Path:
-    """A path; where there is something, it can be read. Raises UserError."""
-    found = Path(path(value))
+def place(value: str | Path) -> Path:
+    """A path, or a default; where there is something, it can be read. Raises UserError."""
+    found = Path(path(str(value)))
     try:
         if found.is_dir():
             os.scandir(found).close()
