@@ -41,6 +41,9 @@ QUERY: Mapping[str, Setting] = {
     "spark.sql.execution.arrow.maxRecordsPerBatch": 1 << 16,
     # A row can be large: many messages packed for a replay.
     "spark.sql.execution.arrow.maxBytesPerBatch": 1 << 24,
+    # For files with many attributes Spark's planner writes down, for minutes, what else must hold
+    # where a row is no message, each time in other words.
+    "spark.sql.constraintPropagation.enabled": False,
 }
 """What our queries want of any session that we start, wherever it runs."""
 
