@@ -22,10 +22,10 @@ from fairlead.balance.message import NO_DESTINATION, SPELLED_ALIKE
 from fairlead.compiled.needed import check_columns
 from fairlead.compiled.router import Plan
 from fairlead.errors import MessageError
-from fairlead.pipeline.columns import REASON, quoted
+from fairlead.pipeline.columns import REASON
 from fairlead.pipeline.intake.read import checked
 from fairlead.pipeline.intake.unique import unique
-from fairlead.pipeline.intake.validate import refuse_other_units, validate
+from fairlead.pipeline.intake.validate import refuse_other_units, rejected_rows, validate
 from fairlead.pipeline.measure.counts import count, count_for_report
 from fairlead.pipeline.measure.counts import messages as messages_of
 from fairlead.pipeline.measure.facts import made
@@ -75,7 +75,7 @@ class Prepared:
 
     def rejected(self) -> DataFrame:
         """The rows that are no messages, each with its `reason`."""
-        return _rejected(self.rows, self.columns)
+        return rejected_rows(self.rows, self.columns)
 
 
 def dispatch(
@@ -128,12 +128,7 @@ def rejected(
     plan = Plan(clusters_in(clusters), changes_in(changes))
     columns = checked(messages, "messages")
     rows = validate(messages, plan)
-    return _rejected(rows if trust_ids else unique(rows), columns)
-
-
-def _rejected(rows: DataFrame, columns: Sequence[str]) -> DataFrame:
-    own = [quoted(name) for name in columns]
-    return rows.where(F.col(REASON).isNotNull()).select(*own, F.col(REASON).alias("reason"))
+    return rejected_rows(rows if trust_ids else unique(rows), columns)
 
 
 def prepare(

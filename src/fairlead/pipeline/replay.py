@@ -33,7 +33,7 @@ from fairlead.pipeline.intake.read import columns_of, own_columns, renaming
 from fairlead.pipeline.intake.scale import scale_rate
 from fairlead.pipeline.intake.tenants import one_tenant
 from fairlead.pipeline.intake.unique import unique
-from fairlead.pipeline.intake.validate import refuse_other_units, validate
+from fairlead.pipeline.intake.validate import refuse_other_units, rejected_rows, validate
 from fairlead.pipeline.measure.facts import changes, made
 from fairlead.pipeline.measure.tally import check_nothing_lost
 from fairlead.pipeline.measure.waits import compared
@@ -82,9 +82,7 @@ class Prepared:
 
     def rejected(self) -> DataFrame:
         """The rows that are no messages, each with its `reason`."""
-        own = [quoted(name) for name in self.columns]
-        bad = self.rows.where(F.col(REASON).isNotNull())
-        return bad.select(*own, F.col(REASON).alias("reason"))
+        return rejected_rows(self.rows, self.columns)
 
 
 def prepare(

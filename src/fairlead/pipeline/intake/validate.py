@@ -110,6 +110,12 @@ def validate(messages: DataFrame, *plans: Plan, worked: bool = False) -> DataFra
     )
 
 
+def rejected_rows(rows: DataFrame, columns: Sequence[str]) -> DataFrame:
+    """The rows that are no messages: these columns of theirs, and the `reason`."""
+    own = [quoted(name) for name in columns]
+    return rows.where(F.col(REASON).isNotNull()).select(*own, F.col(REASON).alias("reason"))
+
+
 def _check_types(kinds: Mapping[str, DataType]) -> None:
     """Refuse columns of types that Spark takes for numbers, or spells in its own way."""
     for name in ("position", "service_time", *WHOLE_NUMBERS):
