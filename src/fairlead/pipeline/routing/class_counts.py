@@ -216,17 +216,17 @@ def verdicts(plan: Plan) -> Iterable[Sequence[Any]]:
     """
     epochs: dict[int, Epochs] = {}
     bound = homes(plan)
-    for at, policies in plan.versions():
+    for at, states in plan.versions():
         for code, each in enumerate(plan.classes):
-            policy = policies.get(each.cluster)
-            if policy is None or bound[code] == NO_KEY:
+            state = states.get(each.cluster)
+            if state is None or bound[code] == NO_KEY:
                 yield (at, code, False, "", False, 0)
             else:
                 # Where a binding can end, one that finds nobody may still be bound to somebody.
-                found = policy.rebinds or bool(policy.verdict(each.raw).members)
-                bind = policy.bind_default(policy.key(each.raw))
-                epoch = epochs.setdefault(code, Epochs()).at(policy, each.raw)
-                yield (at, code, found, bind, not policy.rebinds, epoch)
+                found = state.rebinds or bool(state.verdict(each.raw).members)
+                bind = state.bind_default(state.key(each.raw))
+                epoch = epochs.setdefault(code, Epochs()).at(state, each.raw)
+                yield (at, code, found, bind, not state.rebinds, epoch)
 
 
 class Epochs:
@@ -238,11 +238,11 @@ class Epochs:
         self.held: frozenset[tuple[int, str | None]] = frozenset()
         self.somebody: bool | None = None
 
-    def at(self, policy: AnyState, raw: Raw) -> int:
+    def at(self, state: AnyState, raw: Raw) -> int:
         """The epoch of this version; to be asked for each in turn."""
-        if policy.rebinds:
-            now = frozenset((member, policy.address(member)) for member in policy.holding(raw))
-            somebody = bool(policy.verdict(raw).members)
+        if state.rebinds:
+            now = frozenset((member, state.address(member)) for member in state.holding(raw))
+            somebody = bool(state.verdict(raw).members)
             # A group that found nobody is still bound to whoever is gone, and may return.
             stay = self.held <= now if somebody else self.held == now
             self.number += self.somebody is not None and (self.somebody != somebody or not stay)
