@@ -126,7 +126,7 @@ def test_what_is_measured_is_told_beside_it() -> None:
     told = page(two()).parts
     assert "A message waits from its time until its last attempt" in told["scenarios"]
     assert "Busy: the part of their time in which readers worked; " in told["scenarios"]
-    assert "which a later message was begun before an earlier one, over all" in told["scenarios"]
+    assert "which a later message started before an earlier one, over all" in told["scenarios"]
     assert "is down or failed is counted as theirs, too" in told["use"]
     shared = scenario("pool", 8.0, groups=0, workers=[worker("A", None)])
     told = page(replayed(shared)).parts

@@ -1,7 +1,7 @@
 """What a replay found, scenario by scenario: what `comparison.json` holds.
 
 Times in whole microseconds, waits in seconds. A message waits from its time until its
-last attempt, the one that counts, is begun.
+last attempt, the one that counts, starts.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class Worker:
     cluster: str
     destination: str
     messages: int
-    """Attempts that were begun."""
+    """Attempts that started."""
     busy: float
     """Seconds that were worked."""
     utilisation: float | None
@@ -93,7 +93,7 @@ class Scenario:
     """None: no message arrived."""
     groups: int
     groups_out_of_order: int
-    """Of which a later message was begun before an earlier one, over all destinations."""
+    """Of which a later message started before an earlier one, over all destinations."""
     digest: str
     longest: Longest | None = None
     """None: no message was started."""

@@ -17,11 +17,11 @@ MORE_COLUMNS = ("busy", "not started", "redelivered", "released", "groups out of
 MOST_DIFFERENCES: Final = 12
 LONGEST_DIFFERENCE: Final = 120
 WAITS: Final = (
-    "A message waits from its time until its last attempt, the one that counts, is begun: what "
+    "A message waits from its time until its last attempt, the one that counts, starts: what "
     "failures and rollbacks cost is in its wait."
 )
 OUT_OF_ORDER: Final = (
-    "Groups out of order: those of which a later message was begun before an earlier one, over all "
+    "Groups out of order: those of which a later message started before an earlier one, over all "
     "destinations."
 )
 AS_IT_IS: Final = "nothing: the cluster file as it is"
