@@ -7,11 +7,11 @@ from math import sqrt
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.balance.many import one_after_another
 from tests.oracle import rendezvous as formula
 from tests.strategies import AWKWARD_NAMES
 
@@ -19,7 +19,6 @@ from fairlead import Balancer, Change, Cluster, route
 from fairlead.balance.rules import rendezvous
 from fairlead.balance.rules.keyed import PLACES, number_of
 from fairlead.balance.rules.rendezvous import Rendezvous, draw, logarithms, times
-from fairlead.compiled.choices import choose_by_key
 from fairlead.compiled.kernels import as_arrays, kernels
 from fairlead.errors import ConfigError, MessageError
 
@@ -41,8 +40,7 @@ def chosen(weights: dict[str, int], keys: list[int]) -> list[str]:
     """Whom each key falls to."""
     rule, names = rule_of(weights), sorted(weights)
     everybody = list(range(len(names)))
-    sets = np.zeros(len(keys), np.int32)
-    found = choose_by_key(rule, [everybody], sets, np.array(keys, np.int64))
+    found = one_after_another(rule, [everybody], [0] * len(keys), numbers=keys)
     return [names[i] for i in found]
 
 

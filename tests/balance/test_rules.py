@@ -4,10 +4,10 @@ from fractions import Fraction
 from random import Random
 from typing import Any
 
-import numpy as np
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
+from tests.balance.many import among, one_after_another
 from tests.engines import compiled, live
 
 from fairlead import Balancer, Change, Cluster
@@ -21,7 +21,6 @@ from fairlead.balance.rules.ready_ring import ReadyRing
 from fairlead.balance.rules.rendezvous import Rendezvous
 from fairlead.balance.rules.rule import Rule
 from fairlead.balance.rules.subscriber_lists import SubscriberLists
-from fairlead.compiled.choices import choose_among_one, choose_among_sets
 from fairlead.errors import ConfigError
 
 SEVERAL = settings(max_examples=150)
@@ -51,10 +50,9 @@ RULES = [
 @pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.name)
 def test_what_a_rule_says_that_it_can_its_compiled_part_has(rule: Rule) -> None:
     functions = {function.__name__ for function in vars(rule.module)["COMPILED"]}
-    assert ("run_keyed" in functions) == rule.keyed
-    assert ("run" in functions) == (not rule.keyed)
+    assert "choose" in functions
     assert ("run_one" in functions) == (rule.scheduled([0, 1]) is rule)
-    assert ("run_timed" in functions) == hasattr(rule, "due")
+    assert ("completed" in functions) or not hasattr(rule, "due")
     assert not rule.foreign
 
 
@@ -208,7 +206,7 @@ def test_a_settled_rule_repeats_after_a_period(rule: LeastServed, data: Any) -> 
 def test_compiled_choices_are_live_choices(rule: LeastServed, data: Any, n: int) -> None:
     members = members_of(rule, data.draw)
     plain, fast = rule.copy(), rule.copy()
-    assert choose_among_one(fast, members, n).tolist() == one_by_one(plain, members, n)
+    assert among(fast, members, n) == one_by_one(plain, members, n)
     assert one_by_one(fast, members, 60) == one_by_one(plain, members, 60)
 
 
@@ -217,7 +215,7 @@ def test_many_members_are_chosen_from_a_heap() -> None:
     rule = LeastServed([random.randint(1, 50) for _ in range(300)], recency=True)
     members = list(range(0, 300, 2))
     plain, fast = rule.copy(), rule.copy()
-    assert choose_among_one(fast, members, 2_000).tolist() == one_by_one(plain, members, 2_000)
+    assert among(fast, members, 2_000) == one_by_one(plain, members, 2_000)
     assert fast.dump() == plain.dump()
 
 
@@ -247,11 +245,10 @@ def test_weights_up_to_the_edge_stay_exact(rule: LeastServed, data: Any, n: int)
         if data.draw(st.booleans()):
             rule.state.count[i] = data.draw(EDGE)
     expected = exactly(rule, members, n)
-    which = np.zeros(n, np.int32)
     assert one_by_one(rule.copy(), members, n) == expected
     assert rule.copy().upcoming(members, n) == expected
-    assert choose_among_one(rule.copy(), members, n).tolist() == expected
-    assert choose_among_sets(rule.copy(), [members], which).tolist() == expected
+    assert among(rule.copy(), members, n) == expected
+    assert one_after_another(rule.copy(), [members], [0] * n) == expected
     skipped = rule.copy()
     skipped.advance(members, n // 2)
     assert one_by_one(skipped, members, n - n // 2) == expected[n // 2 :]
@@ -315,7 +312,7 @@ def test_reweighing_in_place_keeps_every_ratio(
         assert s.weight[i] == weight
     members = list(range(len(rule.state.weight)))
     expected = exactly(rule, members, 60)
-    assert choose_among_one(rule.copy(), members, 60).tolist() == expected
+    assert among(rule.copy(), members, 60) == expected
     assert one_by_one(rule, members, 60) == expected
 
 
@@ -364,7 +361,7 @@ def test_a_ring_without_limits_is_a_schedule(rule: ReadyRing, data: Any, n: int)
     expected = one_by_one(stepped, members, n)
     skipped.advance(members, n)
     assert ahead.upcoming(members, n) == expected
-    assert choose_among_one(rule.copy(), members, n).tolist() == expected
+    assert among(rule.copy(), members, n) == expected
     after = one_by_one(stepped, members, 30)
     assert one_by_one(skipped, members, 30) == after
     period = rule.period(members)
@@ -388,4 +385,4 @@ def test_a_ring_takes_no_more_than_it_may_hold(rule: ReadyRing, data: Any, n: in
         else:
             held[found] += 1
             assert rule.state.capacity[found] == 0 or held[found] <= rule.state.capacity[found]
-    assert choose_among_one(rule.copy(), members, n).tolist() == one_by_one(rule, members, n)
+    assert among(rule.copy(), members, n) == one_by_one(rule, members, n)

@@ -66,7 +66,7 @@ RUN = """
 import json
 import numpy as np
 from fairlead.balance.rules.fewest_pending import FewestPending
-from fairlead.compiled.choices import choose_in_time
+from fairlead.compiled.decide import Block, Table, decide
 from fairlead.compiled.kernels import as_arrays, kernels
 from rule import RULES
 
@@ -77,7 +77,12 @@ for choice in RULES:
     found[choice.choose.__name__] = int(choose(as_arrays(rule.state), np.array([0, 1]), 0, 2))
 times, services = (np.array(each) * 1_000_000 for each in ([0, 0, 2], [3, 1, 1]))
 pool = FewestPending([1000, 1000])
-found["due"] = choose_in_time(pool, [[0, 1]], np.zeros(3, np.int32), times, services).tolist()
+ab, nothing = np.array([0, 1]), np.array([-1])
+one = {"preselected": nothing, "unserved": nothing, "copies": np.array([0])}
+both = {"label": ab, "holds": ab >= 0, "speed": np.array([1000, 1000])}
+table = Table(among=ab, start=np.array([0]), stop=np.array([2]), **one, **both)
+block = Block(np.zeros(3, np.int32), times=times, services=services)
+found["due"] = decide(pool, table, block).tolist()
 print(json.dumps(found))
 """
 

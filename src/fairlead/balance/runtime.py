@@ -18,6 +18,7 @@ from fairlead.balance.message import (
 )
 from fairlead.balance.objects import Ref
 from fairlead.balance.policy import Raw
+from fairlead.balance.procedure import BINDING, NONE, PRESELECTION, RULE, what_decides
 from fairlead.balance.rules.keyed import number_of
 from fairlead.balance.state import AnyState
 from fairlead.errors import MessageError
@@ -52,12 +53,8 @@ class Partition:
     def choose(
         self, verdict: Verdict, key: str, sequence: int
     ) -> tuple[PrecomputedRun | LoggedRun | None, int, int]:
-        """The stretch, the place in it and the member chosen (-1: nobody)."""
+        """Ask the rule: the stretch, the place in it and the member chosen (NONE: nobody)."""
         members = verdict.members
-        if not members:
-            return None, 0, -1
-        if verdict.preselected >= 0:
-            return None, 0, verdict.preselected
         if self.cluster.rule.keyed:
             return None, 0, self.cluster.rule.choose_for(members, number_of(key, sequence))
         scheduled = self.scheduled(members)
@@ -139,22 +136,23 @@ class ClusterRuntime:
         stream = cluster.stream(raw) if cluster.policy.streams else ()
         verdict = cluster.verdict(raw)
         partition = self._partition(raw)
-        key: Raw | None = None
-        binding: Binding | None = None
-        if cluster.binds:
-            key = cluster.binding(raw, message)
-            before = self.bindings.get(key, -1) if key else -1
-            if before >= 0 and not (cluster.rebinds and before not in cluster.holding(raw)):
-                follows = Binding(key or (), follows=True)
-                return self._decision(
-                    partition, verdict, before, ROUTED, stream, raw, binding=follows
-                )
-            binding = Binding(key, follows=False, before=before) if key else None
         word = text(message, cluster.keyed_by) if cluster.keyed_by else ""
-        start, place, member = partition.choose(verdict, word, self.sequences.get(stream, 0))
-        if key and member >= 0:
+        key = cluster.binding(raw, message) if cluster.binds else None
+        before = self.bindings.get(key, NONE) if key else NONE
+        lost = before != NONE and cluster.rebinds and before not in cluster.holding(raw)
+        member = NONE if lost else before
+        start, place = None, 0
+        decides = what_decides(member, verdict.preselected, bool(verdict.members))
+        if decides == PRESELECTION:
+            member = verdict.preselected
+        elif decides == RULE:
+            start, place, member = partition.choose(verdict, word, self.sequences.get(stream, 0))
+        if key and member != NONE:
             self.bindings[key] = member
-        outcome = verdict.outcome if member >= 0 or verdict.outcome != ROUTED else NO_DESTINATION
+        binding = Binding(key, follows=decides == BINDING, before=before) if key else None
+        outcome = ROUTED if member != NONE else verdict.outcome
+        if member == NONE and verdict.members:
+            outcome = NO_DESTINATION
         return self._decision(
             partition, verdict, member, outcome, stream, raw, start, place, binding, word
         )

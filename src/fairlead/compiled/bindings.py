@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 from fairlead.balance.message import BINDS, ON_GROUP, ON_OPEN
 from fairlead.compiled.kernels import Int64s
 
-UNBOUND = -1
 NO_KEY = -1
 NOT_SAID = 0
 
@@ -27,7 +26,7 @@ class Bindings:
     by_group: Int64s
     """NO_KEY for a message without a group, too."""
     bound: Int64s
-    """The member that each key is bound to, or UNBOUND; kept up to date while routing."""
+    """The member that each key is bound to, or NONE; kept up to date while routing."""
     free: NDArray[np.bool_]
     """Filled in while routing: which messages were chosen for, not bound."""
 

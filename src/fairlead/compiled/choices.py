@@ -1,4 +1,4 @@
-"""Many choices in a row, while the cluster does not change."""
+"""Many choices among the same members, in fewer steps than one by one."""
 
 from __future__ import annotations
 
@@ -6,21 +6,22 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from fairlead.balance.rules.due import Due
 from fairlead.balance.rules.rule import Rule, ScheduledRule
-from fairlead.compiled.kernels import Int32s, Int64s, as_arrays, kernels
-from fairlead.compiled.own import own_choices
+from fairlead.compiled.kernels import Int64s, as_arrays, kernels
 
 SCAN_MEMBERS = 16
 """Up to so many members a scan is faster than a heap."""
 TURNS_WORTH_A_PERIOD = 4
 
 
-def choose_among_one(rule: Rule, members: Sequence[int], n: int) -> Int64s:
-    """The next n choices among the same members; moves the rule on. -1: nobody was ready."""
+def closed_form(rule: Rule, members: Sequence[int], n: int) -> Int64s | None:
+    """The next n choices among the same members; moves the rule on. -1: nobody was ready.
+
+    None, having done nothing, where the rule knows no shorter way than to choose one by one.
+    """
     scheduled = rule.scheduled(members)
     if scheduled is None:
-        return choose_among_sets(rule, [members], np.zeros(n, np.int32))
+        return None
     heap = scheduled.heap(members)
     if not heap:
         return np.full(n, -1, np.int64)
@@ -33,7 +34,7 @@ def choose_among_one(rule: Rule, members: Sequence[int], n: int) -> Int64s:
         scheduled.advance(members, n)
         return np.concatenate([first, tail])
     if len(heap) <= SCAN_MEMBERS:
-        return choose_among_sets(rule, [members], np.zeros(n, np.int32))
+        return None
     return _run_one(scheduled, heap, n)
 
 
@@ -46,56 +47,6 @@ def _run_one(rule: ScheduledRule, heap: Sequence[int], n: int) -> Int64s:
     state = as_arrays(rule.state)
     kernels(rule.module).run_one(state, np.array(heap, np.int64), found)
     rule.adopt(state)
-    return found
-
-
-def choose_among_sets(rule: Rule, sets: Sequence[Sequence[int]], which: Int32s) -> Int64s:
-    """One choice for each entry of `which`, among the members of sets[which[k]]."""
-    starts, members = flat(sets)
-    if rule.foreign:
-        return own_choices(rule, starts, members, which)
-    if not rule.fits_int64(len(which)):
-        out = [0] * len(which)
-        rule.module.run(rule.state, starts.tolist(), members.tolist(), which.tolist(), out)
-        return np.array(out, np.int64)
-    found = np.empty(len(which), np.int64)
-    state = as_arrays(rule.state)
-    kernels(rule.module).run(state, starts, members, which, found)
-    rule.adopt(state)
-    return found
-
-
-def choose_in_time(
-    rule: Rule, sets: Sequence[Sequence[int]], which: Int32s, times: Int64s, services: Int64s
-) -> Int64s:
-    """As `choose_among_sets`, where completions decide who is busy (times in microseconds)."""
-    starts, members = flat(sets)
-    state = as_arrays(rule.state)
-    waiting = [np.array(list(field), np.int64) for field in rule.due[:3]]
-    more = np.zeros(len(which), np.int64)
-    at, order, who = (np.concatenate([field, more]) for field in waiting)
-    size = np.array(list(rule.due.size), np.int64)
-    found = np.empty(len(which), np.int64)
-    run_timed = kernels(rule.module).run_timed
-    run_timed(state, Due(at, order, who, size), starts, members, which, times, services, found)
-    rule.adopt(state)
-    left = int(size[0])
-    rule.due = Due(at[:left].tolist(), order[:left].tolist(), who[:left].tolist(), size.tolist())
-    return found
-
-
-def choose_by_key(rule: Rule, sets: Sequence[Sequence[int]], which: Int32s, keys: Int64s) -> Int64s:
-    """As `choose_among_sets`, each by its key's number; the rule stays as it is."""
-    starts, members = flat(sets)
-    if not rule.fits_int64(len(which)):
-        out = [0] * len(which)
-        rule.module.run_keyed(
-            rule.state, starts.tolist(), members.tolist(), which.tolist(), keys.tolist(), out
-        )
-        return np.array(out, np.int64)
-    found = np.empty(len(which), np.int64)
-    state = as_arrays(rule.state)
-    kernels(rule.module).run_keyed(state, starts, members, which, keys, found)
     return found
 
 

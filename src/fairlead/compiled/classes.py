@@ -7,9 +7,10 @@ import pyarrow as pa
 
 from fairlead.balance.message import SET_PRIORITY
 from fairlead.balance.policy import Raw
+from fairlead.balance.procedure import NONE
 from fairlead.balance.rules.keyed import NO_KEY as WITHOUT
 from fairlead.balance.rules.keyed import number_of
-from fairlead.compiled.bindings import NO_KEY, NOT_SAID, UNBOUND, Bindings
+from fairlead.compiled.bindings import NO_KEY, NOT_SAID, Bindings
 from fairlead.compiled.columns import coded
 from fairlead.compiled.kernels import Int32s, Int64s
 from fairlead.compiled.order import Bools
@@ -94,7 +95,7 @@ def bindings(messages: pa.Table, plan: Plan, codes: Int32s) -> Bindings | None:
         keys.append(np.where((home != NO_KEY) & named[indices], key, NO_KEY))
     size = max(int(each.max()) for each in keys) + 1
     free = np.ones(len(messages), np.bool_)
-    return Bindings(said, keys[0], keys[1], np.full(size, UNBOUND, np.int64), free)
+    return Bindings(said, keys[0], keys[1], np.full(size, NONE, np.int64), free)
 
 
 def keyed_by(name: str, plan: Plan, codes: Int32s) -> Bools:

@@ -3,29 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fairlead.balance.change import ResolvedChange
 from fairlead.balance.history import Binding
-from fairlead.balance.message import NO_DESTINATION, OUTCOMES, ROUTED
+from fairlead.balance.message import NO_DESTINATION, OUTCOMES
 from fairlead.balance.policy import Raw
+from fairlead.balance.procedure import NONE
 from fairlead.balance.state import AnyState
-from fairlead.compiled.bindings import UNBOUND, Bindings
-from fairlead.compiled.choices import (
-    choose_among_one,
-    choose_among_sets,
-    choose_by_key,
-    choose_in_time,
-)
+from fairlead.compiled.bindings import NO_KEY, Bindings
+from fairlead.compiled.choices import closed_form, flat
+from fairlead.compiled.decide import EMPTY, Block, Table, decide
 from fairlead.compiled.kernels import Int32s, Int64s
 from fairlead.compiled.labels import Codes
 
 Step = tuple[int, Sequence[ResolvedChange]]
-NO_SET = -1
-NOBODY = -1
+NO_SET: Final = -1
 
 
 class ClusterRun:
@@ -139,39 +135,40 @@ class ClusterRun:
             self._label()
 
     def _label(self) -> None:
-        cluster = self.cluster
-        every = range(len(cluster.members))
-        self._now = np.array([self.codes.label(cluster, i) for i in every], np.int32)
-        if cluster.binds:
-            self._member = np.full(self.codes.size, NOBODY, np.int64)
-            self._member[self._now] = np.arange(len(self._now))
+        every = range(len(self.cluster.members))
+        self._now = np.array([self.codes.label(self.cluster, i) for i in every], np.int64)
 
     def _prepare(self) -> None:
         """What holds for the cluster as it is now: whom each class may go to."""
-        cluster = self.cluster
+        cluster, rule = self.cluster, self.cluster.rule
         verdicts = [cluster.verdict(raw) for raw in self.classes]
-        sets: dict[tuple[int, ...], int] = {}
-        self._which = np.full(len(verdicts), NO_SET, np.int32)
-        self._fixed = np.zeros(len(verdicts), np.int32)
-        for code, verdict in enumerate(verdicts):
-            if verdict.preselected >= 0:
-                self._fixed[code] = self._now[verdict.preselected]
-                self._fixed[code] += self.codes.copies_code(cluster, verdict.recipients)
-            elif verdict.members:
-                self._which[code] = sets.setdefault(verdict.members, len(sets))
-            else:
-                self._fixed[code] = OUTCOMES.index(verdict.outcome)
-        copies = [self.codes.copies_code(cluster, verdict.recipients) for verdict in verdicts]
-        self._copies = np.array(copies, np.int32) if any(copies) else None
+        asks = [each.members if each.preselected < 0 else () for each in verdicts]
+        self._sets = list(dict.fromkeys(members for members in asks if members))
+        starts, among = flat(self._sets)
+        place = {members: k for k, members in enumerate(self._sets)}
+        self._set_of = np.array([place.get(members, NO_SET) for members in asks], np.int64)
+        unserved = [NO_DESTINATION if each.members else each.outcome for each in verdicts]
+        holds = np.ones(len(cluster.members), np.bool_)
+        if cluster.rebinds and self.classes:
+            # Such a policy reads nothing of a message, so all classes are one.
+            holds[:] = False
+            holds[list(cluster.holding(self.classes[0]))] = True
+        self.table = Table(
+            among=among,
+            start=np.where(self._set_of == NO_SET, 0, starts[self._set_of]),
+            stop=np.where(self._set_of == NO_SET, 0, starts[self._set_of + 1]),
+            preselected=np.array([each.preselected for each in verdicts], np.int64),
+            unserved=np.array([OUTCOMES.index(word) for word in unserved], np.int64),
+            copies=np.array(
+                [self.codes.copies_code(cluster, each.recipients) for each in verdicts], np.int64
+            ),
+            label=self._now,
+            holds=holds,
+            speed=np.array(rule.state.speed, np.int64) if self.timed else EMPTY,
+        )
         self._bind = np.array(
             [Bindings.code(cluster.bind_default(cluster.key(raw))) for raw in self.classes], np.int8
         )
-        self._ok = np.array([verdict.outcome == ROUTED for verdict in verdicts], np.bool_)
-        self._sets = list(sets)
-        if cluster.rebinds and self.classes:
-            # Such a policy reads nothing of a message, so all classes are one.
-            self._holds = np.zeros(len(cluster.members), np.bool_)
-            self._holds[list(cluster.holding(self.classes[0]))] = True
         self._fresh = False
 
     def _segment(
@@ -180,40 +177,42 @@ class ClusterRun:
         times: Int64s | None,
         services: Int64s | None,
         bindings: Bindings | None,
-        keys: Int64s | None,
+        numbers: Int64s | None,
     ) -> Int32s:
         """Route messages between two steps."""
         if self._fresh:
             self._prepare()
-        if bindings is None or not self.cluster.binds:
-            return self._free(codes, times, services, keys)
-        return self._bound(codes, times, services, bindings)
+        block = Block(codes)
+        if bindings is not None and self.cluster.binds:
+            keys = self._keys(bindings, self._bind[codes])
+            if (keys != NO_KEY).any():
+                block = block._replace(keys=keys, bound=bindings.bound, free=bindings.free)
+        if self.cluster.rule.keyed and numbers is not None:
+            block = block._replace(numbers=numbers)
+        if self.timed and times is not None and services is not None:
+            block = block._replace(times=times, services=services)
+        found = self._among_one_set(block)
+        return decide(self.cluster.rule, self.table, block) if found is None else found
 
-    def _bound(
-        self, codes: Int32s, times: Int64s | None, services: Int64s | None, bindings: Bindings
-    ) -> Int32s:
-        """Route messages that can be bound to earlier ones."""
-        keys = self._keys(bindings, self._bind[codes])
-        if not (keys >= 0).any():
-            return self._free(codes, times, services)
-        bound = bindings.bound
-        # Whom a key binds from which place on: nobody yet, since before, or from its first on.
-        keyed = keys >= 0
-        held = np.where(keyed, bound[keys], UNBOUND)
-        open_ = keyed & (held == UNBOUND)
-        if self.cluster.rebinds:
-            open_ |= keyed & ~self._holds[held]
-        firsts = self._first_of_each(codes, keys, open_)
-        binder = np.zeros(len(bound), np.int64)
-        binder[keys[keyed]] = np.where(open_[keyed], len(codes), -1)
-        binder[keys[firsts]] = np.flatnonzero(firsts)
-        free = ~keyed | (np.arange(len(codes)) <= binder[keys])
-        out = np.empty(len(codes), np.int32)
-        out[free] = self._free(codes[free], None, None)
-        bound[keys[firsts]] = self._member[out[firsts]]
-        out[~free] = self._now[bound[keys[~free]]]
-        bindings.free[:] = free
-        return out
+    def _among_one_set(self, block: Block) -> Int32s | None:
+        """The codes where one set is asked for all choices, and the rule knows a short way."""
+        rule, table, codes = self.cluster.rule, self.table, block.classes
+        if len(block.keys) or len(block.times) or not len(codes):
+            return None
+        present = np.flatnonzero(np.bincount(codes)) if len(self.classes) > 1 else np.array([0])
+        sets = self._set_of[present]
+        asked = np.unique(sets[sets != NO_SET])
+        if len(asked) != 1:
+            return None
+        asks = self._set_of[codes] != NO_SET
+        chosen = closed_form(rule, self._sets[int(asked[0])], int(asks.sum()))
+        if chosen is None:
+            return None
+        # Who is preselected, or that nobody is; then who was chosen.
+        member = table.preselected[codes]
+        member[asks] = chosen
+        served = table.label[member] + table.copies[codes]
+        return np.where(member < 0, table.unserved[codes], served).astype(np.int32)
 
     def _keys(self, bindings: Bindings, default: NDArray[np.int8]) -> Int64s:
         return bindings.by_group if self.cluster.rebinds else bindings.keys(default)
@@ -224,74 +223,8 @@ class ClusterRun:
         default = Bindings.code(cluster.bind_default(cluster.key(raw)))
         number = int(self._keys(bindings, np.array([default], np.int8))[0])
         before = int(bindings.bound[number])
-        if before == UNBOUND or (cluster.rebinds and before not in cluster.holding(raw)):
-            return Binding(key, follows=False, before=before)
-        return Binding(key, follows=True)
-
-    def _first_of_each(
-        self, codes: Int32s, keys: Int64s, open_: NDArray[np.bool_]
-    ) -> NDArray[np.bool_]:
-        """Which messages are the first of an open key that find somebody."""
-        asking = np.flatnonzero(open_)
-        asking = asking[self._ok[codes[asking]]]
-        _, places = np.unique(keys[asking], return_index=True)
-        firsts = np.zeros(len(keys), np.bool_)
-        firsts[asking[places]] = True
-        return firsts
-
-    def _free(
-        self,
-        codes: Int32s,
-        times: Int64s | None,
-        services: Int64s | None,
-        keys: Int64s | None = None,
-    ) -> Int32s:
-        """Route messages that are bound to nothing."""
-        which = self._which[codes]
-        asks = which >= 0
-        if asks.all():
-            chosen = self._choose(which, times, services, keys)
-            return self._with_copies(codes, self._labelled(chosen))
-        out = self._fixed[codes]
-        if asks.any():
-            chosen = self._choose(
-                which[asks],
-                None if times is None else times[asks],
-                None if services is None else services[asks],
-                None if keys is None else keys[asks],
-            )
-            out[asks] = self._with_copies(codes[asks], self._labelled(chosen))
-        return out
-
-    def _with_copies(self, codes: Int32s, label: Int32s) -> Int32s:
-        """Who gets the messages as well."""
-        if self._copies is None:
-            return label
-        found: Int32s = label + self._copies[codes]
-        return found
-
-    def _labelled(self, chosen: Int64s) -> Int32s:
-        found: Int32s = self._now[chosen]
-        found[chosen < 0] = OUTCOMES.index(NO_DESTINATION)
-        return found
-
-    def _choose(
-        self,
-        which: Int32s,
-        times: Int64s | None,
-        services: Int64s | None,
-        keys: Int64s | None,
-    ) -> Int64s:
-        if not len(which):
-            return np.empty(0, np.int64)
-        if self.cluster.rule.keyed and keys is not None:
-            return choose_by_key(self.cluster.rule, self._sets, which, keys)
-        if self.timed and times is not None and services is not None:
-            return choose_in_time(self.cluster.rule, self._sets, which, times, services)
-        used = np.unique(which) if len(self._sets) > 1 else np.array([0])
-        if len(used) == 1:
-            return choose_among_one(self.cluster.rule, self._sets[int(used[0])], len(which))
-        return choose_among_sets(self.cluster.rule, self._sets, which)
+        lost = before != NONE and cluster.rebinds and before not in cluster.holding(raw)
+        return Binding(key, follows=before != NONE and not lost, before=before)
 
     def dump(self) -> dict[str, Any]:
         """Where the cluster stands, as plain data."""

@@ -10,11 +10,11 @@ import numpy as np
 from fairlead.balance.objects import MAX_CHARGE, Ref, common_multiple
 from fairlead.balance.policy import Raw
 from fairlead.compiled.bindings import Bindings
+from fairlead.compiled.engine import engine, plain
 from fairlead.errors import FairleadError, MessageError
 from fairlead.replay import events
 from fairlead.replay.arrays import Cells, Columns
 from fairlead.replay.batch import Attempts, Batch
-from fairlead.replay.engine import engine, plain
 from fairlead.replay.heap import NONE
 from fairlead.replay.memory import (
     AREA,
@@ -83,7 +83,9 @@ class EventRun(Run):
         """By the code that a message comes with: its class, when it is sent now."""
         rule = setting.cluster.rule
         as_it_stands = plain(events, rule)
-        super().__init__(setting, as_it_stands if interpreted else engine(rule), as_it_stands)
+        super().__init__(
+            setting, as_it_stands if interpreted else engine(events, rule), as_it_stands
+        )
         self.memory.cells[REMEMBERS] = remembers
         self._spare = LEAST_ROWS
         self._spent = 0

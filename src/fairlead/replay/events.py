@@ -237,10 +237,6 @@ def rest(m: Ints, reader: int) -> None:
     touch(m, s)  # also where one leaves: what it has rolled back is for those who stay
 
 
-def nothing(r: Any, i: int) -> None:  # noqa: ANN401
-    """What a rule does that does not look at completions."""
-
-
 # Time
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from fairlead.balance.change import FAILED, STATE, ResolvedChange
+from fairlead.compiled.engine import engine, plain
 from fairlead.replay import flow
 from fairlead.replay.batch import Attempts, Batch, Traits
-from fairlead.replay.engine import flow_engine, plain
 from fairlead.replay.flow import MOST_READERS
 from fairlead.replay.heap import NONE
 from fairlead.replay.memory import (
@@ -50,7 +50,7 @@ class FlowRun(Run):
     def __init__(self, setting: Setting) -> None:
         """At the cluster's beginning."""
         cluster = setting.cluster
-        super().__init__(setting, flow_engine(cluster.rule), plain(flow, cluster.rule))
+        super().__init__(setting, engine(flow, cluster.rule), plain(flow, cluster.rule))
         self._timed = cluster.timed(each for _, changes in setting.steps for each in changes)
         m = self.memory.cells
         for s in self.memory.servers:

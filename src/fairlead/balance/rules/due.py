@@ -1,7 +1,7 @@
 """Completions to come: what rules need that know who is busy.
 
-The heap is written once, in the part of Python that Numba compiles; a rule's module lists `HEAP`
-among what is compiled of it.
+The heap is written once, in the part of Python that Numba compiles; what uses it lists
+`HEAP` among what is compiled.
 """
 
 from __future__ import annotations

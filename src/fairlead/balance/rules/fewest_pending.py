@@ -4,7 +4,7 @@ The rule of SmartSockets' weighted load balancing: a cursor goes round; from it 
 the fewest pending messages is chosen, and the cursor moves behind it. A choice counts as pending
 at once, so messages of one instant do not all go to the same member.
 
-`choose`, `completed`, `run` and `run_timed` are written once, in the part of Python that Numba
+`choose` and `completed` are written once, in the part of Python that Numba
 compiles. A member is an index into the state's sequences, in the order of joining.
 """
 
@@ -14,13 +14,6 @@ import sys
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from fairlead.balance.rules.due import (
-    HEAP,
-    Due,
-    pop,
-    push,
-    work,
-)
 from fairlead.balance.rules.integers import INT64_END, Indexes, Ints
 from fairlead.balance.rules.rule import Comparison, Rank
 from fairlead.balance.rules.timed import TimedRule
@@ -78,42 +71,7 @@ def returned(s: State, i: int) -> None:
     s.pending[i] += 1
 
 
-def run(s: State, starts: Indexes, members: Indexes, sets: Indexes, out: Ints) -> None:
-    """Choose for each k among members[starts[sets[k]]:starts[sets[k] + 1]], into out[k]."""
-    for k in range(len(sets)):
-        out[k] = choose(s, members, starts[sets[k]], starts[sets[k] + 1])
-
-
-def run_timed(
-    s: State,
-    due: Due,
-    starts: Indexes,
-    members: Indexes,
-    sets: Indexes,
-    times: Indexes,
-    services: Indexes,
-    out: Ints,
-) -> None:
-    """As `run`, where message k comes at times[k] and needs services[k] (microseconds).
-
-    `due` must have room for len(sets) entries more.
-    """
-    for k in range(len(sets)):
-        finish_until(s, due, times[k])
-        i = choose(s, members, starts[sets[k]], starts[sets[k] + 1])
-        out[k] = i
-        push(due, times[k] + work(services[k], s.speed[i]), i)
-
-
-def finish_until(s: State, due: Due, time: int) -> None:
-    """Let all completions up to and at this time happen."""
-    while due.size[0] > 0 and due.at[0] <= time:
-        i = due.who[0]
-        pop(due)
-        completed(s, i)
-
-
-COMPILED = (rank, served, completed, returned, choose, run, *HEAP, finish_until, run_timed)
+COMPILED = (rank, served, completed, returned, choose)
 
 
 class FewestPending(TimedRule):

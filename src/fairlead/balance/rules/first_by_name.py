@@ -3,7 +3,7 @@
 The rule of SmartSockets' sorted load balancing. It remembers nothing that matters; how often it
 has chosen is kept because every rule has a state.
 
-`choose`, `run` and `run_one` are written once, in the part of Python that Numba compiles. A member
+`choose` and `run_one` are written once, in the part of Python that Numba compiles. A member
 is an index in name order, and lists of members are in that order.
 """
 
@@ -30,19 +30,13 @@ def choose(s: State, members: Indexes, start: int, _: int) -> int:
     return members[start]
 
 
-def run(s: State, starts: Indexes, members: Indexes, sets: Indexes, out: Ints) -> None:
-    """Choose for each k among members[starts[sets[k]]:starts[sets[k] + 1]], into out[k]."""
-    for k in range(len(sets)):
-        out[k] = choose(s, members, starts[sets[k]], starts[sets[k] + 1])
-
-
 def run_one(s: State, heap: Indexes, out: Ints) -> None:
     """Choose len(out) times among the members in `heap`."""
     for k in range(len(out)):
         out[k] = choose(s, heap, 0, len(heap))
 
 
-COMPILED = (choose, run, run_one)
+COMPILED = (choose, run_one)
 
 
 class FirstByName(ScheduledRule):

@@ -24,8 +24,7 @@ def number_of(key: str, place: int) -> int:
 class KeyedRule(Rule):
     """A rule that looks at a number of each message, and remembers nothing of what it chose.
 
-    So there is nothing to skip or to make ahead, and any moment is like any other. Its module has
-    `run_keyed`.
+    So there is nothing to skip or to make ahead, and any moment is like any other.
     """
 
     keyed = True

@@ -3,7 +3,7 @@
 The rule of MSMQ's weighted round robin (ties: the heavier, then the name) and of IBM MQ's
 workload balancing (ties: the least recently used, then the name).
 
-`choose`, `run` and `run_one` are written once, in the part of Python that Numba compiles: over
+`choose` and `run_one` are written once, in the part of Python that Numba compiles: over
 lists they are the live balancer, over int64 arrays the compiled engine. Ratios are compared by
 cross-multiplication, so nothing is ever rounded.
 
@@ -85,12 +85,6 @@ def served(s: State, i: int) -> None:
         s.tie[i] = s.setting[TICK]
 
 
-def run(s: State, starts: Indexes, members: Indexes, sets: Indexes, out: Ints) -> None:
-    """Choose for each k among members[starts[sets[k]]:starts[sets[k] + 1]], into out[k]."""
-    for k in range(len(sets)):
-        out[k] = choose(s, members, starts[sets[k]], starts[sets[k] + 1])
-
-
 def run_one(s: State, heap: Ints, out: Ints) -> None:
     """Choose len(out) times among the members in `heap` (reordered), in log(len(heap)) each."""
     size = len(heap)
@@ -118,7 +112,7 @@ def sink(s: State, heap: Ints, place: int, size: int) -> None:
     heap[place] = i
 
 
-COMPILED = (before, among_recent, served, choose, run, sink, run_one)
+COMPILED = (before, among_recent, served, choose, sink, run_one)
 
 
 # What follows runs between choices, in plain Python over lists, in every engine.

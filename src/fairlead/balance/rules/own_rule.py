@@ -1,7 +1,6 @@
 """A choice rule that a user brings: two functions over a state of integers, and nothing else.
 
-`run` is a template: it is bound to the user's functions, and is plain Python live and compiled on
-tables, as with every rule.
+They are plain Python live and compiled on tables, as with every rule.
 """
 
 from __future__ import annotations
@@ -10,39 +9,11 @@ from collections.abc import Callable, Sequence
 from types import ModuleType
 from typing import Any
 
-from fairlead.balance.rules.integers import INT64_END, Indexes, Ints, independent
+from fairlead.balance.rules.integers import INT64_END, Indexes, independent
 from fairlead.balance.rules.rule import Comparison, Rank, Rule
 from fairlead.errors import RuleError
 
 HALF: int = INT64_END // 2
-ALL_WELL = -1
-
-
-def run(
-    s: Any,  # noqa: ANN401 - the user's own
-    starts: Indexes,
-    members: Indexes,
-    sets: Indexes,
-    out: Ints,
-    choose: Callable[[Any, Indexes, int, int], int],
-    served: Callable[[Any, int], None],
-) -> int:
-    """Choose for each k, into out[k]; stops at the first choice that is none of the members.
-
-    Returns where it stopped, with the choice in out[k]; ALL_WELL if nowhere.
-    """
-    for k in range(len(sets)):
-        start, stop = starts[sets[k]], starts[sets[k] + 1]
-        i = choose(s, members, start, stop)
-        out[k] = i
-        known = False
-        for place in range(start, stop):
-            if members[place] == i:
-                known = True
-        if not known:
-            return k
-        served(s, i)
-    return ALL_WELL
 
 
 class OwnRule(Rule):

@@ -5,7 +5,7 @@ chosen; it comes back at the tail at once, or, if this message made it busy, whe
 one. So a ring is the order in which its peers became ready, and that is all that is kept: the
 number of the latest event that put a peer at a tail.
 
-`choose`, `completed`, `run` and `run_timed` are written once, in the part of Python that Numba
+`choose`, `completed` and `run_one` are written once, in the part of Python that Numba
 compiles. A member is an index into the state's sequences.
 """
 
@@ -15,13 +15,6 @@ import sys
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from fairlead.balance.rules.due import (
-    HEAP,
-    Due,
-    pop,
-    push,
-    work,
-)
 from fairlead.balance.rules.integers import INT64_END, Indexes, Ints
 from fairlead.balance.rules.rule import Comparison, Rank, ScheduledRule
 from fairlead.balance.rules.timed import TimedRule
@@ -108,12 +101,6 @@ def settle(s: State, i: int) -> None:
         s.ready[i] = OUT
 
 
-def run(s: State, starts: Indexes, members: Indexes, sets: Indexes, out: Ints) -> None:
-    """Choose for each k among members[starts[sets[k]]:starts[sets[k] + 1]], into out[k]."""
-    for k in range(len(sets)):
-        out[k] = choose(s, members, starts[sets[k]], starts[sets[k] + 1])
-
-
 def run_one(s: State, heap: Ints, out: Ints) -> None:
     """Choose len(out) times among the peers in `heap`, which must have no limit."""
     size = len(heap)
@@ -141,36 +128,6 @@ def sink(s: State, heap: Ints, place: int, size: int) -> None:
     heap[place] = i
 
 
-def run_timed(
-    s: State,
-    due: Due,
-    starts: Indexes,
-    members: Indexes,
-    sets: Indexes,
-    times: Indexes,
-    services: Indexes,
-    out: Ints,
-) -> None:
-    """As `run`, where message k comes at times[k] and needs services[k] (microseconds).
-
-    `due` must have room for len(sets) entries more.
-    """
-    for k in range(len(sets)):
-        finish_until(s, due, times[k])
-        i = choose(s, members, starts[sets[k]], starts[sets[k] + 1])
-        out[k] = i
-        if i != NOBODY:
-            push(due, times[k] + work(services[k], s.speed[i]), i)
-
-
-def finish_until(s: State, due: Due, time: int) -> None:
-    """Let all completions up to and at this time happen."""
-    while due.size[0] > 0 and due.at[0] <= time:
-        i = due.who[0]
-        pop(due)
-        completed(s, i)
-
-
 COMPILED = (
     before,
     to_tail,
@@ -179,12 +136,8 @@ COMPILED = (
     completed,
     returned,
     choose,
-    run,
     sink,
     run_one,
-    *HEAP,
-    finish_until,
-    run_timed,
 )
 
 

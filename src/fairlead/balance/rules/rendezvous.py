@@ -4,7 +4,7 @@ Weighted rendezvous hashing (highest random weight). Key and member together giv
 between 0 and 1; the lowest -log2(u)/weight is chosen. When a member goes, nobody else's score
 changes, so only its keys move.
 
-`draw`, `choose` and `run_keyed` are written once, in the part of Python that Numba compiles. All
+`draw` and `choose` are written once, in the part of Python that Numba compiles. All
 is integer arithmetic, so every machine draws the same. Numbers have 62 bits and are multiplied by
 halves: compiled code may take it that a product of 64-bit integers never overflows.
 
@@ -85,15 +85,7 @@ def choose(s: State, members: Indexes, start: int, stop: int, key: int) -> int:
     return best
 
 
-def run_keyed(
-    s: State, starts: Indexes, members: Indexes, sets: Indexes, keys: Indexes, out: Ints
-) -> None:
-    """Choose for each k among members[starts[sets[k]]:starts[sets[k] + 1]], into out[k]."""
-    for k in range(len(sets)):
-        out[k] = choose(s, members, starts[sets[k]], starts[sets[k] + 1], keys[k])
-
-
-COMPILED = (times, draw, choose, run_keyed)
+COMPILED = (times, draw, choose)
 
 
 # What follows runs between choices, in plain Python, in every engine.

@@ -44,7 +44,7 @@ class Rule(ABC):
 
     name: ClassVar[str]
     module: ClassVar[ModuleType]
-    """Holds `run` and its helpers, in the part of Python that Numba compiles."""
+    """Holds `choose` and its helpers, in the part of Python that Numba compiles."""
     keyed: ClassVar[bool] = False
     """Whether it chooses by a key of the message, and remembers nothing of what it chose."""
     foreign: ClassVar[bool] = False

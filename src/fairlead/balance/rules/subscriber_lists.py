@@ -11,7 +11,7 @@ Which way a message is chosen for is part of the member: member `way * n + i` is
 one way. `way = kind * HOWS + how`: a guaranteed message is pending with whoever gets it until it is
 acknowledged, any other is not; one that is lost moves the cursor, and is with nobody.
 
-`choose`, `completed` and `run` are written once, in the part of Python that Numba compiles.
+`choose` and `completed` are written once, in the part of Python that Numba compiles.
 """
 
 from __future__ import annotations
@@ -124,13 +124,7 @@ def returned(s: State, member: int) -> None:
         s.pending[i] += 1
 
 
-def run(s: State, starts: Indexes, members: Indexes, sets: Indexes, out: Ints) -> None:
-    """Choose for each k among members[starts[sets[k]]:starts[sets[k] + 1]], into out[k]."""
-    for k in range(len(sets)):
-        out[k] = choose(s, members, starts[sets[k]], starts[sets[k] + 1])
-
-
-COMPILED = (cursor, before, served, completed, returned, choose, run)
+COMPILED = (cursor, before, served, completed, returned, choose)
 
 
 # What follows runs between choices, in plain Python over lists, in every engine.

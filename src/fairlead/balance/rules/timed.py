@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from typing import Final, Self
 
-from fairlead.balance.rules.due import Due, nothing_due, without
+from fairlead.balance.rules.due import Due, nothing_due, pop, without
 from fairlead.balance.rules.integers import independent
 from fairlead.balance.rules.rule import Plain, Rule
 
@@ -15,8 +15,7 @@ DUE: Final = ("due_at", "due_order", "due_who", "due_size")
 class TimedRule(Rule):
     """A rule that knows what its members hold, and when they will have completed it.
 
-    Its module has `run_timed` and `finish_until`, and `speed` in its state (thousandths of the
-    nominal speed).
+    Its module has `completed`, and its state `speed` (thousandths of the nominal speed).
     """
 
     def __init__(self) -> None:
@@ -33,7 +32,10 @@ class TimedRule(Rule):
         self.due = without(self.due, member)
 
     def finish_until(self, time: int) -> None:
-        self.module.finish_until(self.state, self.due, time)
+        while self.due.size[0] > 0 and self.due.at[0] <= time:
+            member = self.due.who[0]
+            pop(self.due)
+            self.completed(member)
 
     def copy(self) -> Self:
         other = super().copy()

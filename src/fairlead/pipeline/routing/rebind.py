@@ -19,7 +19,8 @@ import pyarrow as pa
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from fairlead.compiled.bindings import NO_KEY, NOT_SAID, UNBOUND, Bindings
+from fairlead.balance.procedure import NONE
+from fairlead.compiled.bindings import NO_KEY, NOT_SAID, Bindings
 from fairlead.compiled.router import Plan, Router
 from fairlead.pipeline.columns import (
     BIND,
@@ -103,7 +104,7 @@ class Groups:
             lambda: defaultdict(number)
         )
         """By kind of binding and whose it is: word → number."""
-        self.bound = np.full(1024, UNBOUND, np.int64)
+        self.bound = np.full(1024, NONE, np.int64)
 
     def bindings(self, batch: pa.RecordBatch) -> Bindings:
         """How the messages of a batch are bound."""
@@ -122,7 +123,7 @@ class Groups:
                 numbers = self.numbers[kind, owner].__getitem__
                 keys[bound[own]] = list(map(numbers, words.take(pa.array(own)).to_pylist()))
         while sum(map(len, self.numbers.values())) > len(self.bound):
-            self.bound = np.concatenate([self.bound, np.full(len(self.bound), UNBOUND, np.int64)])
+            self.bound = np.concatenate([self.bound, np.full(len(self.bound), NONE, np.int64)])
         return Bindings(said, keys, keys, self.bound, np.ones(batch.num_rows, np.bool_))
 
 

@@ -1,4 +1,8 @@
-"""The kernel bound to a cluster's choice rule: compiled, or plain Python where that cannot be."""
+"""A kernel bound to a cluster's choice rule: compiled, or plain Python where that cannot be.
+
+A kernel is a module that lists its functions: in BASE those that do not depend on the rule, in
+OF_A_RULE those that do, and in CHOSEN how a rule is asked: any, a keyed one, a user's own.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +17,6 @@ from fairlead.balance.own import OwnChoice
 from fairlead.balance.rules.rule import Rule
 from fairlead.compiled import borrowed
 from fairlead.compiled.kernels import bound, compiled, kernels
-from fairlead.replay import events, flow
 
 ASKED: Final = ("choose", "completed", "returned")
 """What is taken from a rule."""
@@ -21,14 +24,9 @@ LENDING: Final = ("cells_of", "borrowed", "lent", "state_of")
 """What changes nothing where nothing is compiled."""
 
 
-def engine(rule: Rule) -> SimpleNamespace:
-    """The functions of `events` for this rule, compiled."""
-    return _compiled(events, rule.module, type(rule))
-
-
-def flow_engine(rule: Rule) -> SimpleNamespace:
-    """The functions of `flow` for this rule, compiled."""
-    return _compiled(flow, rule.module, type(rule))
+def engine(kernel: ModuleType, rule: Rule) -> SimpleNamespace:
+    """The functions of a kernel for this rule, compiled."""
+    return _compiled(kernel, rule.module, type(rule))
 
 
 @cache
@@ -59,7 +57,7 @@ def _plain_base(kernel: ModuleType) -> dict[str, Any]:
 
 
 def plain(kernel: ModuleType, rule: Rule) -> SimpleNamespace:
-    """The functions of `events` or `flow` as they stand, over lists where the rule has them."""
+    """The same as they stand, over lists where the rule has them."""
     found = SimpleNamespace(**_plain_base(kernel))
     for name in LENDING:
         setattr(found, name, lambda lent: lent)
@@ -89,8 +87,12 @@ def _bind(
         ask = kernel.CHOSEN[1]
     elif kind.foreign:
         ask = kernel.CHOSEN[2]
-    nothing = make(bound(events.nothing, names))
-    names |= {"completed": nothing, "returned": nothing, **own}
+    idle = make(bound(nothing, names))
+    names |= {"completed": idle, "returned": idle, **own}
     names["chosen"] = make(bound(ask, names))
     for function in kernel.OF_A_RULE:
         names[function.__name__] = make(bound(function, names))
+
+
+def nothing(r: Any, i: int) -> None:  # noqa: ANN401
+    """What a rule does that does not look at completions."""
