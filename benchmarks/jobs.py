@@ -11,7 +11,7 @@ from pyspark.sql import functions as F
 
 from benchmarks import data
 from fairlead import Cluster, report
-from fairlead.compiled.router import Plan
+from fairlead.compiled.plan import Plan
 from fairlead.config.changes import load_changes
 from fairlead.config.clusters import load_clusters
 from fairlead.pipeline import dispatch, replay

@@ -12,9 +12,9 @@ import simpy
 
 from benchmarks.timing import Line, medians
 from fairlead import Cluster
-from fairlead.compiled.classes import classes
+from fairlead.compiled.classes import classified
 from fairlead.compiled.columns import times_of
-from fairlead.compiled.router import Plan
+from fairlead.compiled.plan import Plan
 from fairlead.replay import replay
 from fairlead.replay.replays import Replays
 from fairlead.replay.table import batch_of, traits_of
@@ -123,8 +123,7 @@ def part_of(rows: int, part: int) -> int:
 
 def ours(given: Traffic, cluster: Cluster) -> dict[str, Callable[[], object]]:
     """The kernel on columns of numbers, and the whole: table in, table out."""
-    plan = Plan([cluster], [])
-    codes = classes(given.table, plan)
+    plan, codes = classified(given.table, Plan([cluster], []))
     batch, groups, tenants = batch_of(given.table, plan, codes, times_of(given.table))
     traits = traits_of(batch, raises=False)
 

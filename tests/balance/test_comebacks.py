@@ -15,7 +15,7 @@ from tests import engines
 from fairlead import Balancer, Change, Cluster
 from fairlead.balance.changes import resolve_one
 from fairlead.balance.policies.slow_start import per_mille
-from fairlead.compiled.router import Plan
+from fairlead.compiled.plan import Plan
 from fairlead.errors import ConfigError
 
 AB = [{"name": "A", "weight": 100}, {"name": "B", "weight": 100}]

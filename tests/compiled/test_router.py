@@ -11,22 +11,23 @@ from tests import engines
 from tests.golden_cases import POLICIES
 from tests.strategies import Scenario, scenarios
 
-from fairlead.compiled.classes import bindings, classes, keys
+from fairlead.compiled.classes import bindings, classified, keys
 from fairlead.compiled.columns import order_of, services_of, times_of
 from fairlead.compiled.order import taken
-from fairlead.compiled.router import Plan, Router
+from fairlead.compiled.plan import Plan
+from fairlead.compiled.router import Router
 
 
 def routed(scenario: Scenario, cuts: Sequence[int] = ()) -> tuple[list[int], list[int]]:
     """Codes and sequences; at each cut a new router takes over, from plain data."""
     cluster, messages, changes = scenario
-    plan = Plan([engines.cluster_of(cluster)], engines.changes_of(changes))
+    given = Plan([engines.cluster_of(cluster)], engines.changes_of(changes))
     rows = engines.table(engines.in_order(messages))
     times = times_of(rows)
     order = order_of(rows, times)
     if order is not None:
         rows, times = taken(rows, order), times[order]
-    codes = classes(rows, plan)
+    plan, codes = classified(rows, given)
     services = services_of(rows, needed=any(plan.timed.values()))
     bound, numbers = bindings(rows, plan, codes), keys(rows, plan, codes)
     router, told, sequences = Router(plan), [], []

@@ -23,7 +23,7 @@ from pyspark.sql import functions as F
 from tests.engines import live
 
 from fairlead import Balancer, Change, Cluster, dispatch, route
-from fairlead.compiled.router import Plan
+from fairlead.compiled.plan import Plan
 from fairlead.errors import MessageError
 from fairlead.pipeline.columns import TIME
 from fairlead.pipeline.dispatch import prepare, rejected, run

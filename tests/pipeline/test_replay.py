@@ -14,7 +14,7 @@ from pyspark.errors import PythonException, SparkRuntimeException
 from pyspark.sql import DataFrame, Row, SparkSession
 
 from fairlead import Change, Cluster, route
-from fairlead.compiled.router import Plan
+from fairlead.compiled.plan import Plan
 from fairlead.errors import MessageError
 from fairlead.pipeline.columns import BLOCK, SCENARIO
 from fairlead.pipeline.measure.waits import available, groups_of, queues_of, started, waits_of

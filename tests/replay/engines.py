@@ -11,10 +11,10 @@ from tests import engines
 from tests.engines import Row, changes_of, cluster_of, in_order, micros
 from tests.oracle.replay import Replay
 
-from fairlead.compiled.classes import classes
+from fairlead.compiled.classes import classified
 from fairlead.compiled.columns import order_of, times_of
 from fairlead.compiled.order import taken
-from fairlead.compiled.router import Plan
+from fairlead.compiled.plan import Plan
 from fairlead.replay import replay
 from fairlead.replay.batch import Attempts, Traits
 from fairlead.replay.heap import NONE
@@ -111,13 +111,13 @@ class Kernel:
         by_events: bool = False,
     ) -> None:
         """`by_events`: also where nothing can overtake."""
-        self.plan = Plan([cluster_of(cluster)], changes_of(changes))
+        plan = Plan([cluster_of(cluster)], changes_of(changes))
         rows = engines.table(in_order(messages))
         times = times_of(rows)
         order = order_of(rows, times)
         if order is not None:
             rows, times = taken(rows, order), times[order]
-        codes = classes(rows, self.plan)
+        self.plan, codes = classified(rows, plan)
         self.batch, self.groups, self.tenants = batch_of(rows, self.plan, codes, times)
         self.ids = rows.column("id").to_pylist()
         raises = has_control(rows)

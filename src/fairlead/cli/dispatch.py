@@ -45,7 +45,7 @@ def run_dispatch(
     clusters = load_clusters(cluster)
     happened = changes_from(changes)
     from fairlead.compiled.needed import check_columns
-    from fairlead.compiled.router import Plan
+    from fairlead.compiled.plan import Plan
     from fairlead.pipeline.columns import RESERVED
     from fairlead.pipeline.intake.read import check_names, reading
     from fairlead.pipeline.output.write import Delivery

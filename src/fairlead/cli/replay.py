@@ -27,7 +27,7 @@ from fairlead.text import length
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from fairlead.compiled.router import Plan
+    from fairlead.compiled.plan import Plan
     from fairlead.pipeline.output.write import Delivery
     from fairlead.results.comparison import Comparison, Scenario, Waits
 
@@ -131,7 +131,7 @@ def scenarios(
     seed: int,
 ) -> Asked:
     """One for each cluster file, called as the file is; or those of a scenario file."""
-    from fairlead.compiled.router import Plan
+    from fairlead.compiled.plan import Plan
 
     happened = changes_from(changes)
     found = Asked({}, {}, {})

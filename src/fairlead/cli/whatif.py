@@ -22,7 +22,7 @@ def run_whatif(out: Path, group: str, at: str, priority: int, master: str | None
     if time is None:
         raise UserError(f"--at: found {at!r}, allowed: a number of seconds, or a timestamp")
     from fairlead.balance.change import Change
-    from fairlead.compiled.router import Plan
+    from fairlead.compiled.plan import Plan
     from fairlead.pipeline.output.run_folder import clusters_of, read_manifest
 
     manifest = read_manifest(out)

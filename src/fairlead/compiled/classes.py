@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import pyarrow as pa
 
@@ -14,13 +16,18 @@ from fairlead.compiled.bindings import NO_KEY, NOT_SAID, Bindings
 from fairlead.compiled.columns import coded
 from fairlead.compiled.kernels import Int32s, Int64s
 from fairlead.compiled.order import Bools
-from fairlead.compiled.router import Plan
+from fairlead.compiled.plan import ClassifiedPlan, MessageClass, Plan
 
 DENSE = 1 << 20
 
 
-def classes(messages: pa.Table, plan: Plan) -> Int32s:
-    """The class code of each row; classes that the plan does not know yet are added to it."""
+def classified(
+    messages: pa.Table, plan: Plan, first: Sequence[MessageClass] = ()
+) -> tuple[ClassifiedPlan, Int32s]:
+    """The plan for the classes of these messages, and the class code of each row.
+
+    `first`: classes that have the first codes, whether they occur or not.
+    """
     every = dict.fromkeys(("cluster", *plan.reads, "type"))
     names = [name for name in every if name in messages.column_names]
     code = np.zeros(len(messages), np.int64)
@@ -31,15 +38,13 @@ def classes(messages: pa.Table, plan: Plan) -> Int32s:
             words, indices = _only_control(words, indices)
         distinct, code = compressed(code * len(words) + indices)
         given = [{**given[c // len(words)], name: words[c % len(words)]} for c in distinct.tolist()]
-    known = {each: code for code, each in enumerate(plan.classes)}
+    known = {each: code for code, each in enumerate(first)}
     recoded = []
     for each in given:
         control = each.get("type") == SET_PRIORITY
         found = plan.message_class(each.get("cluster", ""), each, control=control)
         recoded.append(known.setdefault(found, len(known)))
-    if len(known) > len(plan.classes):
-        plan.set_classes(list(known))
-    return np.array(recoded, np.int32)[code]
+    return plan.classified(known), np.array(recoded, np.int32)[code]
 
 
 def _only_control(words: list[str], indices: Int64s) -> tuple[list[str], Int64s]:
@@ -60,7 +65,7 @@ def compressed(codes: Int64s) -> tuple[Int64s, Int64s]:
     return distinct, place[codes]
 
 
-def homes(plan: Plan) -> list[int]:
+def homes(plan: ClassifiedPlan) -> list[int]:
     """By the class: a number of the cluster, and of what in it binds such messages to each other.
 
     NO_KEY where they cannot be bound.
@@ -77,7 +82,7 @@ def homes(plan: Plan) -> list[int]:
     return found
 
 
-def bindings(messages: pa.Table, plan: Plan, codes: Int32s) -> Bindings | None:
+def bindings(messages: pa.Table, plan: ClassifiedPlan, codes: Int32s) -> Bindings | None:
     """What each row may be bound by."""
     if not plan.binds or not len(messages):
         return None
@@ -98,13 +103,13 @@ def bindings(messages: pa.Table, plan: Plan, codes: Int32s) -> Bindings | None:
     return Bindings(said, keys[0], keys[1], np.full(size, NONE, np.int64), free)
 
 
-def keyed_by(name: str, plan: Plan, codes: Int32s) -> Bools:
+def keyed_by(name: str, plan: ClassifiedPlan, codes: Int32s) -> Bools:
     """By the row: whether its cluster chooses by the attribute of this name."""
     asked = [plan.keyed.get(each.cluster) == name for each in plan.classes]
     return np.array(asked, np.bool_)[codes]
 
 
-def keys(messages: pa.Table, plan: Plan, codes: Int32s) -> Int64s | None:
+def keys(messages: pa.Table, plan: ClassifiedPlan, codes: Int32s) -> Int64s | None:
     """The number of each row's key, where its cluster chooses by one."""
     if not plan.keyed:
         return None

@@ -29,7 +29,7 @@ from fairlead.balance.times import (
 from fairlead.balance.times import micros as micros_of
 from fairlead.compiled.kernels import Int64s
 from fairlead.compiled.order import in_order
-from fairlead.compiled.router import Plan
+from fairlead.compiled.plan import Plan
 from fairlead.compiled.unique import all_different
 from fairlead.errors import MessageError
 from fairlead.rows import DECISION

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 from fairlead.balance.objects import listed, on_one_line
-from fairlead.compiled.router import Plan
+from fairlead.compiled.plan import Plan
 from fairlead.errors import MessageError
 
 LONGEST_NAME: Final = 60

@@ -1,183 +1,25 @@
-"""All clusters' messages in order: a plan that says what there is, and the router that runs it."""
+"""All clusters' messages in order."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from functools import cached_property
-from typing import Any, NamedTuple
+from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 
-from fairlead.balance.change import Change, ResolvedChange
-from fairlead.balance.changes import resolve, with_follow_ups
-from fairlead.balance.cluster import Cluster
 from fairlead.balance.message import CONTROL, NO_DESTINATION, OUTCOMES
 from fairlead.balance.policy import Raw
 from fairlead.balance.rules.keyed import PLACES
-from fairlead.balance.state import AnyState
 from fairlead.compiled.bindings import Bindings
 from fairlead.compiled.kernels import Int32s, Int64s, number
-from fairlead.compiled.labels import Codes
+from fairlead.compiled.plan import ClassifiedPlan
 from fairlead.compiled.run import ClusterRun
-from fairlead.errors import ConfigError
 
-CONTROL_CLASS = "control"
-NO_STREAM = -1
 NO_RUN = -1
 EARLIEST = -(1 << 62)
 
 
-class MessageClass(NamedTuple):
-    """Messages that every policy treats alike: the same cluster and routing attributes."""
-
-    cluster: str
-    """"" where the message names none and there are several."""
-    raw: Raw
-    control: bool = False
-
-
-@dataclass
-class Plan:
-    """What is known before the first message: plain data, sent to whoever routes a block."""
-
-    clusters: Sequence[Cluster]
-    changes: Sequence[Change]
-    classes: Sequence[MessageClass] = ()
-    steps: Mapping[str, list[tuple[int, list[ResolvedChange]]]] = field(init=False)
-    """By cluster, also those that follow of themselves from the changes."""
-    times: list[int] = field(init=False)
-    """When anything changes, ascending."""
-    streams: list[tuple[str, ...]] = field(init=False)
-    stream_of: list[int] = field(init=False)
-
-    def __post_init__(self) -> None:
-        """Resolve the changes; every bad one is refused here. Raises ChangeError."""
-        states = {cluster.name: cluster.start() for cluster in self.clusters}
-        if len(states) < len(self.clusters):
-            names = [cluster.name for cluster in self.clusters]
-            twice = next(name for name in names if names.count(name) > 1)
-            raise ConfigError(f"cluster {twice!r}: found twice, allowed: once")
-        steps: dict[str, list[tuple[int, list[ResolvedChange]]]] = {name: [] for name in states}
-        for time, name, resolved in resolve(states, self.changes):
-            steps[name].append((time, resolved))
-        self.steps = {
-            cluster.name: with_follow_ups(cluster.start(), steps[cluster.name])
-            for cluster in self.clusters
-        }
-        self.times = sorted({time for own in self.steps.values() for time, _ in own})
-        self.states = states
-        self.reads = tuple(
-            dict.fromkeys(name for state in states.values() for name in state.policy.reads)
-        )
-        self.streamed = tuple(
-            dict.fromkeys(name for state in states.values() for name in state.policy.streams)
-        )
-        self.set_classes(self.classes)
-
-    def __reduce__(self) -> tuple[type[Plan], tuple[object, ...]]:
-        """Travel as what it was made from; everything else is worked out again."""
-        return (Plan, (self.clusters, self.changes, self.classes))
-
-    @property
-    def binds(self) -> bool:
-        """Whether any message can be bound to an earlier one's destination."""
-        return any(state.binds for state in self.states.values())
-
-    @property
-    def timed(self) -> dict[str, bool]:
-        """By cluster: whether completions decide who is busy."""
-        return {
-            name: state.timed(e for _, resolved in self.steps[name] for e in resolved)
-            for name, state in self.states.items()
-        }
-
-    @property
-    def stays(self) -> list[str]:
-        """The clusters whose messages follow their group."""
-        return [name for name, state in self.states.items() if state.rebinds]
-
-    @property
-    def keyed(self) -> dict[str, str]:
-        """By cluster: the attribute whose value is the key, where the rule chooses by one."""
-        return {name: state.keyed_by for name, state in self.states.items() if state.keyed_by}
-
-    def versions(self) -> Iterator[tuple[int, Mapping[str, AnyState]]]:
-        """Every version in turn (0: before all changes), with the clusters as they are then."""
-        states = {cluster.name: cluster.start() for cluster in self.clusters}
-        steps: dict[int, list[tuple[str, list[ResolvedChange]]]] = {}
-        for name, own in self.steps.items():
-            for time, resolved in own:
-                steps.setdefault(time, []).append((name, resolved))
-        yield 0, states
-        for version, time in enumerate(self.times, 1):
-            for name, resolved in steps[time]:
-                states[name].apply(resolved, time)
-            yield version, states
-
-    @cached_property
-    def codes(self) -> Codes:
-        """What a message of these classes can be told."""
-        found = Codes()
-        for name, state in self.states.items():
-            found.add(state, [resolved for _, resolved in self.steps[name]])
-        if self.fans_out:
-            for _, states in self.versions():
-                for each in self.classes:
-                    if each.cluster in states and not each.control:
-                        state = states[each.cluster]
-                        found.add_copies(state, state.verdict(each.raw).recipients)
-        return found
-
-    @property
-    def fans_out(self) -> bool:
-        """Whether a message can go to several destinations."""
-        return any(state.policy.fans_out for state in self.states.values())
-
-    @property
-    def fanning(self) -> list[str]:
-        """What messages call the clusters where it can; "": the only one."""
-        found = [name for name, state in self.states.items() if state.policy.fans_out]
-        return ["", *found] if found and len(self.clusters) == 1 else found
-
-    @property
-    def relevant_attributes(self) -> set[str]:
-        """The attributes of a message that can make a difference."""
-        return set().union(*(state.relevant_attributes() for state in self.states.values()))
-
-    def set_classes(self, classes: Sequence[MessageClass]) -> None:
-        """The classes of messages that occur, by code."""
-        self.classes = classes
-        self.__dict__.pop("codes", None)
-        streams: dict[tuple[str, ...], int] = {}
-        self.stream_of = []
-        for each in classes:
-            if each.control:
-                self.stream_of.append(NO_STREAM)
-                continue
-            state = self.states.get(each.cluster)
-            own = state.stream(each.raw) if state else each.raw
-            self.stream_of.append(streams.setdefault((each.cluster, *own), len(streams)))
-        self.streams = list(streams)
-
-    def message_class(
-        self, cluster: str, attributes: Mapping[str, str], *, control: bool
-    ) -> MessageClass:
-        """The class of messages with these routing attributes ("" where not given)."""
-        if control:
-            return MessageClass(cluster, (), control=True)
-        if not cluster and len(self.clusters) == 1:
-            cluster = self.clusters[0].name
-        state = self.states.get(cluster)
-        if state is None:
-            # Nobody knows the cluster, but its streams are told apart like everybody's.
-            return MessageClass(cluster, tuple(attributes.get(name, "") for name in self.streamed))
-        return MessageClass(
-            cluster, state.normal(tuple(attributes.get(name, "") for name in state.policy.reads))
-        )
-
-
-def _partitions(plan: Plan, cluster: str) -> list[list[int]]:
+def _partitions(plan: ClassifiedPlan, cluster: str) -> list[list[int]]:
     """The codes of a cluster's classes, those together that share a state of its rule."""
     state = plan.states[cluster]
     found: dict[Raw, list[int]] = {} if state.policy.partition_by else {(): []}
@@ -190,7 +32,7 @@ def _partitions(plan: Plan, cluster: str) -> list[list[int]]:
 class Router:
     """Routes blocks of messages in order; its state can be taken and given at any block."""
 
-    def __init__(self, plan: Plan) -> None:
+    def __init__(self, plan: ClassifiedPlan) -> None:
         """At the beginning of all clusters."""
         self.plan = plan
         self.codes = plan.codes

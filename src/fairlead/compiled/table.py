@@ -10,7 +10,7 @@ import pyarrow as pa
 from fairlead.balance.change import Change
 from fairlead.balance.changes import changes_in
 from fairlead.balance.cluster import Cluster, clusters_in
-from fairlead.compiled.classes import bindings, classes, keys
+from fairlead.compiled.classes import bindings, classified, keys
 from fairlead.compiled.columns import (
     check_keys,
     checked,
@@ -23,7 +23,8 @@ from fairlead.compiled.kernels import Int32s, Int64s
 from fairlead.compiled.labels import Codes
 from fairlead.compiled.needed import check_columns
 from fairlead.compiled.order import taken
-from fairlead.compiled.router import Plan, Router
+from fairlead.compiled.plan import Plan
+from fairlead.compiled.router import Router
 from fairlead.rows import DECISION
 
 
@@ -47,18 +48,18 @@ def route(
     RuleError, and MessageError for rows that Spark
     would put into `rejected/`: here the table is the caller's own, so it is refused as a whole.
     """
-    plan = Plan(clusters_in(clusters), changes_in(changes))
-    messages = checked(messages, plan.relevant_attributes, trust_ids=trust_ids)
-    check_columns(plan, messages.column_names, "messages")
-    check_keys(messages, plan)
+    given = Plan(clusters_in(clusters), changes_in(changes))
+    messages = checked(messages, given.relevant_attributes, trust_ids=trust_ids)
+    check_columns(given, messages.column_names, "messages")
+    check_keys(messages, given)
     times = times_of(messages)
     order = order_of(messages, times)
     if order is not None:
         messages = taken(messages, order)
     dated: Int64s | None = None
-    if plan.times or any(plan.timed.values()):
+    if given.times or any(given.timed.values()):
         dated = times if order is None else times[order]
-    codes = classes(messages, plan)
+    plan, codes = classified(messages, given)
     router = Router(plan)
     services = services_of(messages, needed=any(plan.timed.values()))
     bound = bindings(messages, plan, codes)

@@ -20,7 +20,7 @@ from fairlead.balance.changes import changes_in
 from fairlead.balance.cluster import Cluster, clusters_in
 from fairlead.balance.message import NO_DESTINATION, SPELLED_ALIKE
 from fairlead.compiled.needed import check_columns
-from fairlead.compiled.router import Plan
+from fairlead.compiled.plan import ClassifiedPlan, Plan
 from fairlead.errors import MessageError
 from fairlead.pipeline.columns import REASON
 from fairlead.pipeline.intake.read import checked
@@ -55,7 +55,7 @@ MOST_UNKNOWN = 20
 class Prepared:
     """A table that is ready to be routed, and what was learnt of it on the way."""
 
-    plan: Plan
+    plan: ClassifiedPlan
     columns: Sequence[str]
     """The messages' own."""
     rows: DataFrame
@@ -163,10 +163,11 @@ def prepare(
             refuse_other_units(rows, where)
         good = timed.where(F.col(REASON).isNull())
         classified = found.classified(placed(good, blocks, plan))
-    classified, begun = begin(classified, plan, found, columns, progress)
+    ready = plan.classified(found.classes)
+    classified, begun = begin(classified, ready, found, columns, progress)
     if by_position:
         begun = [{**state, "latest": at} for state, at in zip(begun, latest, strict=True)]
-    return Prepared(plan, columns, rows, classified, found, begun)
+    return Prepared(ready, columns, rows, classified, found, begun)
 
 
 def unknown_clusters(counts: Iterable[Counted], plan: Plan) -> dict[str, int]:

@@ -17,7 +17,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from fairlead.compiled.needed import check_columns, mapping, named
-from fairlead.compiled.router import Plan
+from fairlead.compiled.plan import ClassifiedPlan, Plan
 from fairlead.errors import MessageError
 from fairlead.pipeline.columns import (
     BLOCK,
@@ -61,7 +61,7 @@ LONGEST_FOLDER: Final = 60
 class Prepared:
     """Messages ready to be replayed, and what was learnt of them on the way."""
 
-    plans: Mapping[str, Plan]
+    plans: Mapping[str, ClassifiedPlan]
     """By the scenario's name."""
     columns: Sequence[str]
     """The messages' own."""
@@ -112,7 +112,8 @@ def prepare(
         if gathered.rejected and not sum(gathered.sizes):
             refuse_other_units(rows, options.where)
     classified = gathered.survey.classified(good.select("*", block))
-    return Prepared(dict(plans), columns, rows, classified, gathered)
+    ready = {name: gathered.classified(plan) for name, plan in plans.items()}
+    return Prepared(ready, columns, rows, classified, gathered)
 
 
 def check_names(names: Sequence[str], where: str, plans: Iterable[Plan]) -> None:

@@ -8,7 +8,8 @@ import numpy as np
 
 from fairlead.balance.rules.keyed import NO_KEY, PLACES
 from fairlead.compiled.kernels import Int32s, Int64s
-from fairlead.compiled.router import MessageClass, Plan, Router
+from fairlead.compiled.plan import ClassifiedPlan, MessageClass
+from fairlead.compiled.router import Router
 from fairlead.replay.batch import Attempts, Batch, Traits
 from fairlead.replay.event_run import EventRun
 from fairlead.replay.flow_run import FlowRun, can_flow
@@ -21,7 +22,7 @@ from fairlead.replay.words import CONTROL_CODE, NOBODY_CODE
 class Replays:
     """A replay of all clusters, resumable: `feed`, `done`, `feed`, …, `finish`, `done`."""
 
-    def __init__(self, plan: Plan, traits: Traits, *, interpreted: bool = False) -> None:
+    def __init__(self, plan: ClassifiedPlan, traits: Traits, *, interpreted: bool = False) -> None:
         """At the beginning. `traits`: of all messages that will come."""
         self.plan = plan
         self.router = Router(plan)

@@ -13,7 +13,7 @@ from fairlead.balance.changes import changes_in
 from fairlead.balance.cluster import Cluster, clusters_in
 from fairlead.balance.message import SET_PRIORITY, WHOLE_NUMBERS
 from fairlead.balance.times import MICROS
-from fairlead.compiled.classes import bindings, classes, keys
+from fairlead.compiled.classes import bindings, classified, keys
 from fairlead.compiled.columns import (
     check_keys,
     checked,
@@ -29,7 +29,7 @@ from fairlead.compiled.columns import (
 from fairlead.compiled.kernels import Int32s, Int64s
 from fairlead.compiled.needed import check_columns
 from fairlead.compiled.order import taken
-from fairlead.compiled.router import Plan
+from fairlead.compiled.plan import ClassifiedPlan, Plan
 from fairlead.errors import MessageError
 from fairlead.replay.batch import Attempts, Batch, Traits
 from fairlead.replay.heap import NONE
@@ -58,16 +58,16 @@ def replay(
     until the start, or until it was taken away) added. What still waits at the end has neither.
     Raises ConfigError, ChangeError, RuleError and MessageError.
     """
-    plan = Plan(clusters_in(clusters), changes_in(changes))
-    messages = checked(messages, plan.relevant_attributes, trust_ids=trust_ids)
+    given = Plan(clusters_in(clusters), changes_in(changes))
+    messages = checked(messages, given.relevant_attributes, trust_ids=trust_ids)
     _check_added(messages)
-    check_columns(plan, messages.column_names, "messages")
-    check_keys(messages, plan)
+    check_columns(given, messages.column_names, "messages")
+    check_keys(messages, given)
     times = times_of(messages)
     order = order_of(messages, times)
     if order is not None:
         messages, times = taken(messages, order), times[order]
-    codes = classes(messages, plan)
+    plan, codes = classified(messages, given)
     batch, groups, tenants = batch_of(messages, plan, codes, times)
     _check_tenants(messages, plan, batch, tenants)
     found = Replays(plan, traits_of(batch, raises=has_control(messages)))
@@ -88,7 +88,7 @@ def _check_added(messages: pa.Table) -> None:
 
 
 def batch_of(
-    messages: pa.Table, plan: Plan, codes: Int32s, times: Int64s
+    messages: pa.Table, plan: ClassifiedPlan, codes: Int32s, times: Int64s
 ) -> tuple[Batch, int, list[str]]:
     """The messages as columns of numbers; how many groups there are, and the tenants' names."""
     groups, group = grouped(messages)
@@ -112,7 +112,9 @@ def batch_of(
     return batch, groups, tenants
 
 
-def _check_tenants(messages: pa.Table, plan: Plan, batch: Batch, tenants: Sequence[str]) -> None:
+def _check_tenants(
+    messages: pa.Table, plan: ClassifiedPlan, batch: Batch, tenants: Sequence[str]
+) -> None:
     """Refuse a group, inside its cluster, that has messages of several tenants."""
     if batch.groups is None or batch.tenants is None:
         return
@@ -193,7 +195,7 @@ def whole(messages: pa.Table, name: str, missing: int) -> Int64s | None:
     return np.asarray(found, np.int64)
 
 
-def _with_attempts(messages: pa.Table, plan: Plan, attempts: Attempts) -> pa.Table:
+def _with_attempts(messages: pa.Table, plan: ClassifiedPlan, attempts: Attempts) -> pa.Table:
     codes = plan.codes
     place = pa.array(np.where(attempts.label != NONE, attempts.label, 0))
     nothing = (attempts.start == NEVER) & (attempts.finish == NEVER)

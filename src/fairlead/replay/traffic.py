@@ -12,7 +12,7 @@ from fairlead.balance.rules.keyed import NO_KEY as WITHOUT
 from fairlead.compiled.bindings import NO_KEY, Bindings
 from fairlead.compiled.classes import homes, keyed_by
 from fairlead.compiled.kernels import Int32s, Int64s
-from fairlead.compiled.router import Plan
+from fairlead.compiled.plan import ClassifiedPlan
 from fairlead.replay.batch import Attempts, Batch, Traits
 from fairlead.replay.numbers import Pairs, Words
 from fairlead.replay.replays import Replays
@@ -28,7 +28,7 @@ class Lane(NamedTuple):
     """One scenario, and what its plan makes of the messages' codes."""
 
     scenario: int
-    plan: Plan
+    plan: ClassifiedPlan
     codes: Int32s
     """By the code that a message has in the traffic: its class in the plan."""
 
@@ -86,7 +86,7 @@ class Lanes:
             yield lane.scenario, Attempts.together([replays.done(), replays.left()])
 
 
-def _keys(piece: pa.RecordBatch, plan: Plan, codes: Int32s) -> Int64s:
+def _keys(piece: pa.RecordBatch, plan: ClassifiedPlan, codes: Int32s) -> Int64s:
     found = np.full(len(codes), WITHOUT, np.int64)
     for name in dict.fromkeys(plan.keyed.values()):
         mine = keyed_by(name, plan, codes)
@@ -96,7 +96,7 @@ def _keys(piece: pa.RecordBatch, plan: Plan, codes: Int32s) -> Int64s:
 
 def _bindings(
     piece: pa.RecordBatch,
-    plan: Plan,
+    plan: ClassifiedPlan,
     codes: Int32s,
     groups: Int64s | None,
     openers: Int64s | None,

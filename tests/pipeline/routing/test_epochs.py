@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from tests import engines, oracle
 
-from fairlead.compiled.router import Plan
+from fairlead.compiled.plan import Plan
 from fairlead.pipeline.routing.class_counts import verdicts
 
 POLICIES = ["hot-standby", "msmq", "priority-failover", "round-robin", "weighted"]
@@ -40,8 +40,8 @@ def test_a_group_goes_one_way_in_an_epoch(policy: str) -> None:
     for _ in range(200):
         plain, messages, changes = drawn = scenario(policy, random)
         cluster = engines.cluster_of(plain)
-        plan = Plan([cluster], engines.changes_of(changes))
-        plan.set_classes([plan.message_class(cluster.name, {}, control=False)])
+        given = Plan([cluster], engines.changes_of(changes))
+        plan = given.classified([given.message_class(cluster.name, {}, control=False)])
         epochs = {version: epoch for version, _, _, _, _, epoch in verdicts(plan)}
         went: dict[tuple[str, int], tuple[str | None, str]] = {}
         for message, decision in zip(messages, oracle.route(*drawn), strict=True):

@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 from fairlead import Change, Cluster
-from fairlead.compiled.router import Plan
+from fairlead.compiled.plan import Plan
 from fairlead.pipeline import replay
 from fairlead.pipeline.intake.read import read
 from fairlead.pipeline.options import Options

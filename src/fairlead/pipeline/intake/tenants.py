@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from fairlead.compiled.router import Plan
+from fairlead.compiled.plan import Plan
 from fairlead.pipeline.columns import ID, KEY, PREFIX, REASON
 from fairlead.pipeline.intake.validate import LONGEST_SHOWN, text
 

@@ -45,7 +45,7 @@ from fairlead.balance.times import (
     counts,
 )
 from fairlead.compiled.columns import LONGEST_SERVICE
-from fairlead.compiled.router import Plan
+from fairlead.compiled.plan import Plan
 from fairlead.errors import MessageError
 from fairlead.pipeline.columns import ID, KEY, MALFORMED, REASON, SERVICE, TIME, quoted
 

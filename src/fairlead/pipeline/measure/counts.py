@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from fairlead.compiled.router import Plan
+from fairlead.compiled.plan import ClassifiedPlan, Plan
 from fairlead.pipeline.columns import TIME
 from fairlead.pipeline.intake.validate import text, validate
 from fairlead.pipeline.measure import bins, facts, tally
@@ -32,7 +32,7 @@ def messages(written: DataFrame, plan: Plan, counts: Iterable[Counted]) -> dict[
 
 
 def count_for_report(
-    written: DataFrame, plan: Plan, survey: Survey, made: Made
+    written: DataFrame, plan: ClassifiedPlan, survey: Survey, made: Made
 ) -> tuple[list[Counted], Facts]:
     """The same, and what a report tells; the rows are read once more only for their groups.
 

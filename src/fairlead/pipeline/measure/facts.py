@@ -13,7 +13,7 @@ from pyspark.sql import functions as F
 
 from fairlead.balance.change import Change
 from fairlead.balance.in_words import InWords, in_words
-from fairlead.compiled.router import NO_STREAM, Plan
+from fairlead.compiled.plan import NO_STREAM, ClassifiedPlan, Plan
 from fairlead.pipeline.intake.validate import text
 from fairlead.pipeline.routing.class_counts import Survey
 from fairlead.results.summary import Changes, Groups, Made, Policies, Step, Stream, Streams
@@ -51,7 +51,7 @@ def _shown(value: object) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-def streams(plan: Plan, survey: Survey) -> Streams:
+def streams(plan: ClassifiedPlan, survey: Survey) -> Streams:
     """The busiest streams; the survey has counted them already."""
     totals: dict[int, int] = {}
     for versions in survey.counts.values():

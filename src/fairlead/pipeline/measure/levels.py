@@ -12,7 +12,7 @@ from pyspark.sql import functions as F
 from fairlead.balance.objects import Ref
 from fairlead.balance.policies.destinations import KIND
 from fairlead.balance.state import AnyState
-from fairlead.compiled.router import Plan
+from fairlead.compiled.plan import Plan
 from fairlead.pipeline.columns import PREFIX, small_table
 from fairlead.pipeline.measure.tally import Counted
 

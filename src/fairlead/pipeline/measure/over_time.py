@@ -10,7 +10,7 @@ from typing import Any, Final
 from pyspark.sql import Column, DataFrame, Row
 from pyspark.sql import functions as F
 
-from fairlead.compiled.router import Plan
+from fairlead.compiled.plan import Plan
 from fairlead.pipeline.columns import PREFIX
 from fairlead.pipeline.measure.bins import Bins
 from fairlead.pipeline.measure.levels import LEVEL, OWNER, Level, leveled

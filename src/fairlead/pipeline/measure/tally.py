@@ -10,7 +10,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from fairlead.balance.state import AnyState
-from fairlead.compiled.router import Plan
+from fairlead.compiled.plan import Plan
 from fairlead.errors import FairleadError
 from fairlead.pipeline.intake.validate import text
 from fairlead.results.summary import Phase, Share

@@ -13,7 +13,7 @@ from pyspark.sql import functions as F
 
 from fairlead.balance.message import GIVEN_BACK, ROUTED
 from fairlead.balance.times import MICROS
-from fairlead.compiled.router import Plan
+from fairlead.compiled.plan import Plan
 from fairlead.pipeline.columns import PREFIX, SCENARIO, looked_up
 from fairlead.pipeline.intake.validate import text, time_of
 from fairlead.pipeline.measure.bins import over

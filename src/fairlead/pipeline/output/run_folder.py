@@ -13,7 +13,7 @@ from pyspark.sql.types import ArrayType, MapType, StringType, StructField, Struc
 
 from fairlead.balance.cluster import Cluster
 from fairlead.balance.objects import listed
-from fairlead.compiled.router import Plan
+from fairlead.compiled.plan import ClassifiedPlan, Plan
 from fairlead.errors import UserError
 from fairlead.pipeline.output.write import COMPARISON, OPTIONS, Delivery
 from fairlead.results.comparison import Waits, of_plain
@@ -119,7 +119,7 @@ def rejections(rejected: DataFrame) -> dict[str, int]:
 
 def write_manifest(
     delivery: Delivery,
-    plan: Plan,
+    plan: ClassifiedPlan,
     starts: Sequence[tuple[int, str]],
     states: Sequence[Mapping[str, object]],
     file_format: str,

@@ -26,10 +26,11 @@ from fairlead.balance.message import CONTROL, ROUTED, text
 from fairlead.balance.objects import spelled
 from fairlead.balance.rules.keyed import PLACES
 from fairlead.balance.times import micros
-from fairlead.compiled.classes import bindings, classes
+from fairlead.compiled.classes import bindings, classified
 from fairlead.compiled.classes import keys as keys_of
 from fairlead.compiled.kernels import Int32s
-from fairlead.compiled.router import MessageClass, Plan, Router
+from fairlead.compiled.plan import ClassifiedPlan, MessageClass, Plan
+from fairlead.compiled.router import Router
 from fairlead.config.paths import path_of
 from fairlead.errors import FairleadError, UserError
 from fairlead.pipeline.output.run_folder import clusters_of, read_manifest, scenarios_in
@@ -68,10 +69,8 @@ def why(folder: str | Path, message_id: str) -> Why:
     if manifest.get("replay"):
         raise _of_replay(folder, folder / "decisions")
     plan = Plan(
-        clusters_of(manifest),
-        [Change.at_micros(**each) for each in manifest["changes"]],
-        [MessageClass(each[0], tuple(each[1]), each[2]) for each in manifest["classes"]],
-    )
+        clusters_of(manifest), [Change.at_micros(**each) for each in manifest["changes"]]
+    ).classified(MessageClass(each[0], tuple(each[1]), each[2]) for each in manifest["classes"])
     files = sorted((folder / "decisions").glob("part-*"))
     file_format = manifest["file_format"]
     for number, file in enumerate(files):
@@ -126,7 +125,9 @@ def _read(file: Path, file_format: str, columns: list[str] | None) -> pa.Table:
     return pyarrow.json.read_json(file, parse_options=parse_json) if texts else found
 
 
-def _explain(plan: Plan, manifest: dict[str, Any], files: list[Path], row: int) -> Why:
+def _explain(
+    recorded: ClassifiedPlan, manifest: dict[str, Any], files: list[Path], row: int
+) -> Why:
     file_format = manifest["file_format"]
     names = [
         "id",
@@ -139,14 +140,14 @@ def _explain(plan: Plan, manifest: dict[str, Any], files: list[Path], row: int) 
         "producer",
         "group",
     ]
-    names += [*plan.reads, *plan.keyed.values(), "destination", "outcome", "sequence"]
+    names += [*recorded.reads, *recorded.keyed.values(), "destination", "outcome", "sequence"]
     names = list(dict.fromkeys(names))
-    used = files if plan.binds else files[-1:]
+    used = files if recorded.binds else files[-1:]
     parts = [_read(file, file_format, names) for file in used]
     copies = parts[-1].slice(row)
     parts[-1] = parts[-1].slice(0, row + 1)
     rows = pa.concat_tables(parts, promote_options="permissive")
-    if plan.fans_out:
+    if recorded.fans_out:
         rows = _first_copies(rows)
     asked = {name: rows[name][-1].as_py() for name in rows.column_names}
     if asked["outcome"] == CONTROL:
@@ -154,9 +155,9 @@ def _explain(plan: Plan, manifest: dict[str, Any], files: list[Path], row: int) 
         return Why([], CONTROL, name, 0, "", None, not_asked(name, CONTROL))
     blocks = Blocks(tuple((key, id_) for key, id_ in manifest["blocks"]))
     block = blocks.of(_place(rows, len(rows) - 1))
-    if not plan.binds:
+    if not recorded.binds:
         rows = rows.slice(_first_of(block, blocks, rows))
-    codes = classes(rows, plan)
+    plan, codes = classified(rows, recorded, recorded.classes)
     keys = bindings(rows, plan, codes)
     router = Router(plan)
     if not plan.binds:
@@ -216,7 +217,7 @@ def _chosen(moment: DecisionPoint, raw: tuple[str, ...], got: list[str]) -> str 
     return next((name for name, _ in ranks if name in got), None)
 
 
-def _key(rows: pa.Table, plan: Plan, codes: Int32s, sequence: int | None) -> int:
+def _key(rows: pa.Table, plan: ClassifiedPlan, codes: Int32s, sequence: int | None) -> int:
     """The number by which the last message was chosen for."""
     last = len(rows) - 1
     found = keys_of(rows.slice(last), plan, codes[last:])

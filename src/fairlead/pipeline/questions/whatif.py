@@ -15,7 +15,7 @@ from pyspark.sql.types import NullType, StringType
 
 from fairlead.balance.message import SET_PRIORITY
 from fairlead.balance.times import MICROS
-from fairlead.compiled.router import Plan
+from fairlead.compiled.plan import Plan
 from fairlead.errors import MessageError, UserError
 from fairlead.pipeline.columns import PREFIX, quoted
 from fairlead.pipeline.intake.scale import EXACT

@@ -15,7 +15,7 @@ from pyspark.sql import functions as F
 
 from fairlead.balance.message import ON_GROUP, ON_OPEN
 from fairlead.compiled.classes import homes
-from fairlead.compiled.router import Plan
+from fairlead.compiled.plan import ClassifiedPlan
 from fairlead.pipeline.columns import (
     BIND,
     BLOCK,
@@ -53,7 +53,7 @@ VERDICTS = {
 """The columns of `verdicts`."""
 
 
-def can_bind(plan: Plan, columns: Sequence[str]) -> bool:
+def can_bind(plan: ClassifiedPlan, columns: Sequence[str]) -> bool:
     """Whether any message of the table may be bound."""
     if not plan.binds:
         return False
@@ -62,12 +62,12 @@ def can_bind(plan: Plan, columns: Sequence[str]) -> bool:
     return said or ON_OPEN in kinds or (ON_GROUP in kinds and "group" in columns)
 
 
-def ends(plan: Plan) -> bool:
+def ends(plan: ClassifiedPlan) -> bool:
     """Whether a binding can end, because a destination drops out or moves."""
     return any(row[5] for row in verdicts(plan))
 
 
-def keyed(rows: DataFrame, plan: Plan) -> DataFrame:
+def keyed(rows: DataFrame, plan: ClassifiedPlan) -> DataFrame:
     """The rows with WORD, WHOSE, BIND, EPOCH (what binds them; WORD null: nothing), FIRST and FREE.
 
     FREE: nothing in the message's epoch came before it that it could be bound to, so it is chosen
@@ -98,7 +98,7 @@ def keyed(rows: DataFrame, plan: Plan) -> DataFrame:
 
 
 def bound(
-    rows: DataFrame, plan: Plan, states: States, blocks: Blocks, sizes: Sequence[int]
+    rows: DataFrame, plan: ClassifiedPlan, states: States, blocks: Blocks, sizes: Sequence[int]
 ) -> DataFrame:
     """The rows with BOUND: the label that an earlier message's choice gives those not free.
 

@@ -10,7 +10,8 @@ from collections.abc import Sequence
 
 from pyspark.sql import DataFrame
 
-from fairlead.compiled.router import Plan, Router
+from fairlead.compiled.plan import ClassifiedPlan
+from fairlead.compiled.router import Router
 from fairlead.pipeline.columns import FREE
 from fairlead.pipeline.progress import Progress
 from fairlead.pipeline.routing import affinity
@@ -23,7 +24,7 @@ IN_ORDER = "route in order"
 
 
 def begin(
-    rows: DataFrame, plan: Plan, found: Survey, columns: Sequence[str], progress: Progress
+    rows: DataFrame, plan: ClassifiedPlan, found: Survey, columns: Sequence[str], progress: Progress
 ) -> tuple[DataFrame, States]:
     """The rows, with FREE and BOUND where messages can be bound; and the blocks' states.
 
@@ -44,7 +45,7 @@ def begin(
 
 
 def _states(
-    free: DataFrame, plan: Plan, found: Survey, counts: Counts, progress: Progress
+    free: DataFrame, plan: ClassifiedPlan, found: Survey, counts: Counts, progress: Progress
 ) -> States:
     """By arithmetic, or else by a pass over the messages that are chosen for."""
     known = states(plan, found.counts, counts, len(found.blocks))
@@ -54,7 +55,7 @@ def _states(
         return _with_streams(plan, found, states_in_order(plan, free, found.blocks))
 
 
-def _with_streams(plan: Plan, found: Survey, in_order: States) -> States:
+def _with_streams(plan: ClassifiedPlan, found: Survey, in_order: States) -> States:
     """States of the choices, with the streams counted."""
     router = Router(plan)
     whole = []

@@ -16,7 +16,8 @@ from fairlead.balance.policy import Raw
 from fairlead.balance.state import AnyState
 from fairlead.compiled.bindings import NO_KEY
 from fairlead.compiled.classes import homes
-from fairlead.compiled.router import MessageClass, Plan, Router
+from fairlead.compiled.plan import ClassifiedPlan, MessageClass, Plan
+from fairlead.compiled.router import Router
 from fairlead.pipeline.columns import (
     BLOCK,
     CLASS,
@@ -47,6 +48,8 @@ class Survey:
     """Columns that tell classes apart, of those that the table has."""
     codes: dict[tuple[str, ...], int] = field(default_factory=dict)
     """Values of the attributes → class code."""
+    classes: Sequence[MessageClass] = ()
+    """By code."""
     counts: Counts = field(default_factory=dict)
     accepted: int = 0
     rejected: int = 0
@@ -87,7 +90,7 @@ def placed(accepted: DataFrame, blocks: Blocks, plan: Plan) -> DataFrame:
 
 
 def survey(accepted: DataFrame, blocks: Blocks, plan: Plan) -> Survey:
-    """Count the rows by block, version and class; sets the plan's classes.
+    """Count the rows by block, version and class.
 
     `accepted`: rows with BLOCK and VERSION, rejected ones among them.
     """
@@ -162,7 +165,7 @@ def _found(
         earliest, latest = found.period or (row["earliest"], row["latest"])
         found.period = (min(earliest, row["earliest"]), max(latest, row["latest"]))
         _add(found.counts, block, row[VERSION], code, row[COUNT])
-    plan.set_classes(list(classes))
+    found.classes = tuple(classes)
     return found
 
 
@@ -189,7 +192,7 @@ def recount(free: DataFrame) -> Counts:
 
 
 def states(
-    plan: Plan, every: Counts, free: Counts, blocks: int
+    plan: ClassifiedPlan, every: Counts, free: Counts, blocks: int
 ) -> list[Mapping[str, object]] | None:
     """The router's state at the start of each block, by arithmetic alone.
 
@@ -208,7 +211,7 @@ def states(
     return found
 
 
-def verdicts(plan: Plan) -> Iterable[Sequence[Any]]:
+def verdicts(plan: ClassifiedPlan) -> Iterable[Sequence[Any]]:
     """For each version and class: what is known of its messages' bindings.
 
     (version, class, whether a message finds somebody, how it is bound by default, whether what it

@@ -17,7 +17,8 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from fairlead.compiled.router import Plan, Router
+from fairlead.compiled.plan import ClassifiedPlan
+from fairlead.compiled.router import Router
 from fairlead.pipeline.columns import BLOCK, CLASS, ID, KEY, SERVICE, TIME
 from fairlead.pipeline.routing.blocks import Blocks
 from fairlead.pipeline.routing.route import in_blocks, needed
@@ -27,7 +28,9 @@ PACKED_SCHEMA: Final = "block int, part int, codes binary, times binary, service
 STATE_SCHEMA: Final = "block int, state string"
 
 
-def states_in_order(plan: Plan, free: DataFrame, blocks: Blocks) -> list[Mapping[str, object]]:
+def states_in_order(
+    plan: ClassifiedPlan, free: DataFrame, blocks: Blocks
+) -> list[Mapping[str, object]]:
     """The router's state at the start of each block, choices only (streams are not counted).
 
     `free`: rows with BLOCK, CLASS, KEY, ID, TIME, SERVICE that are chosen for.
@@ -53,7 +56,7 @@ def states_in_order(plan: Plan, free: DataFrame, blocks: Blocks) -> list[Mapping
 
 
 def of_every_block(
-    known: Mapping[int, Mapping[str, object]], plan: Plan, blocks: Blocks
+    known: Mapping[int, Mapping[str, object]], plan: ClassifiedPlan, blocks: Blocks
 ) -> list[Mapping[str, object]]:
     """States of some blocks: one without a state starts, harmlessly, where that before it did."""
     state: Mapping[str, object] = Router(plan).dump()
@@ -94,7 +97,7 @@ def _batch(rows: list[tuple[object, ...]]) -> pa.RecordBatch:
     return pa.RecordBatch.from_arrays(arrays, names)
 
 
-def _runner(plan: Plan):  # type: ignore[no-untyped-def]  # noqa: ANN202
+def _runner(plan: ClassifiedPlan):  # type: ignore[no-untyped-def]  # noqa: ANN202
     def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         router = Router(plan)
         current = None

@@ -21,7 +21,8 @@ from pyspark.sql import functions as F
 
 from fairlead.balance.procedure import NONE
 from fairlead.compiled.bindings import NO_KEY, NOT_SAID, Bindings
-from fairlead.compiled.router import Plan, Router
+from fairlead.compiled.plan import ClassifiedPlan
+from fairlead.compiled.router import Router
 from fairlead.pipeline.columns import (
     BIND,
     BLOCK,
@@ -61,7 +62,7 @@ SPARK_SCHEMA: Final = (
 
 
 def rebound(
-    rows: DataFrame, plan: Plan, blocks: Blocks
+    rows: DataFrame, plan: ClassifiedPlan, blocks: Blocks
 ) -> tuple[DataFrame, list[Mapping[str, object]]]:
     """The rows with FREE and BOUND, and the state at the start of each block (no streams).
 
@@ -127,7 +128,7 @@ class Groups:
         return Bindings(said, keys, keys, self.bound, np.ones(batch.num_rows, np.bool_))
 
 
-def _runner(plan: Plan, *, timed: bool, dated: bool):  # type: ignore[no-untyped-def]  # noqa: ANN202
+def _runner(plan: ClassifiedPlan, *, timed: bool, dated: bool):  # type: ignore[no-untyped-def]  # noqa: ANN202
     def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         router, groups, current = Router(plan), Groups(), None
         for batch in batches:

@@ -18,7 +18,8 @@ from pyspark.sql.types import StringType
 
 from fairlead.balance.rules.keyed import NO_KEY
 from fairlead.compiled.kernels import Int32s, Int64s
-from fairlead.compiled.router import Plan, Router
+from fairlead.compiled.plan import ClassifiedPlan, Plan
+from fairlead.compiled.router import Router
 from fairlead.pipeline.columns import (
     BLOCK,
     BOUND,
@@ -82,7 +83,7 @@ def key_number(rows: DataFrame, plan: Plan) -> Column:
     return found
 
 
-def route(rows: DataFrame, plan: Plan, states: States, sizes: Sequence[int]) -> DataFrame:
+def route(rows: DataFrame, plan: ClassifiedPlan, states: States, sizes: Sequence[int]) -> DataFrame:
     """The rows with PACKED: sequence and label in one number.
 
     `rows`: in blocks (see `in_blocks`), with BLOCK, CLASS and, where a message can be bound, FREE.
@@ -103,7 +104,9 @@ def route(rows: DataFrame, plan: Plan, states: States, sizes: Sequence[int]) -> 
     return rows.withColumn(PACKED, router(F.col(BLOCK), code, *more.values()))
 
 
-def _router(plan: Plan, states: States, sizes: Sequence[int], names: Sequence[str]) -> Any:  # noqa: ANN401 - Spark's
+def _router(
+    plan: ClassifiedPlan, states: States, sizes: Sequence[int], names: Sequence[str]
+) -> Any:  # noqa: ANN401 - Spark's
     """A function of block, class code and the columns that these names of `feed` stand for."""
     told = plan.codes.codes
 
@@ -153,7 +156,7 @@ def _packed(router: Router, told: int, codes: Int32s, others: Mapping[str, Any])
     return router.sequence(np.where(free, codes, -1 - codes)) * told + label
 
 
-def spelled(routed: DataFrame, plan: Plan, columns: Sequence[str]) -> DataFrame:
+def spelled(routed: DataFrame, plan: ClassifiedPlan, columns: Sequence[str]) -> DataFrame:
     """The given columns and the decision: destination, address, outcome, sequence."""
     codes = plan.codes
     told: Column = F.pmod(F.col(PACKED), F.lit(codes.codes)).cast("int")

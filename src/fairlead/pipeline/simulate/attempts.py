@@ -16,7 +16,7 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from fairlead.balance.times import MICROS
-from fairlead.compiled.router import Plan
+from fairlead.compiled.plan import ClassifiedPlan
 from fairlead.pipeline.columns import BLOCK, NUMBER, PREFIX, SCENARIO, THERE, looked_up
 from fairlead.pipeline.routing.route import CHANGED
 from fairlead.pipeline.simulate.gather import Gathered, changed, packed, pieces
@@ -47,15 +47,16 @@ SPARK_SCHEMA: Final = ", ".join(
 )
 
 
-def simulated(good: DataFrame, found: Gathered, plans: Sequence[Plan]) -> DataFrame:
+def simulated(good: DataFrame, found: Gathered, plans: Sequence[ClassifiedPlan]) -> DataFrame:
     """What becomes of the messages, as numbers: a row for each attempt in each scenario.
 
     The scenarios are spread over as many tasks as run at once; each task reads all messages once.
     """
-    lanes = [
-        Lane(k, plan, np.array(found.codes_in(plan) or [0], np.int32))
-        for k, plan in enumerate(plans)
-    ]
+    lanes = []
+    for k, plan in enumerate(plans):
+        code = {each: at for at, each in enumerate(plan.classes)}
+        codes = [code[each] for each in found.classes_in(plan)]
+        lanes.append(Lane(k, plan, np.array(codes or [0], np.int32)))
     tasks = min(len(lanes), at_once(good.sparkSession))
     shares = [lanes[k::tasks] for k in range(tasks)]
     task = F.explode(F.array(*(F.lit(k) for k in range(tasks)))).alias("task")
@@ -131,7 +132,7 @@ def at_once(spark: SparkSession) -> int:
     return max(1, int(found or 2))
 
 
-def spelled(plans: Sequence[Plan], *, dated: bool) -> list[Column]:
+def spelled(plans: Sequence[ClassifiedPlan], *, dated: bool) -> list[Column]:
     """What the numbers of the simulation stand for, as columns. `dated`: times are timestamps."""
     codes = [plan.codes for plan in plans]
     label = F.when(F.col(LABEL) >= 0, F.col(LABEL))

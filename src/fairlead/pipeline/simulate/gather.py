@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, pairwise
-from typing import Any, Final
+from typing import Final
 
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame
@@ -17,7 +17,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import NumericType, StringType
 
 from fairlead.balance.rules.keyed import NO_KEY
-from fairlead.compiled.router import Plan
+from fairlead.compiled.plan import ClassifiedPlan, MessageClass, Plan
 from fairlead.pipeline.columns import (
     BLOCK,
     CLASS,
@@ -60,17 +60,18 @@ class Gathered:
     """Whether times are dates, not plain seconds."""
     period: tuple[int, int] | None = None
 
-    def codes_in(self, plan: Plan) -> list[int]:
-        """By code: the class in a plan, which learns its classes here."""
-        classes: dict[Any, int] = {}
+    def classes_in(self, plan: Plan) -> list[MessageClass]:
+        """By code: the class in a plan."""
         found = []
         for values in self.survey.codes:
             given = dict(zip(self.survey.attributes, values, strict=True))
             control = bool(given.pop(CONTROL, ""))
-            each = plan.message_class(given.get("cluster", ""), given, control=control)
-            found.append(classes.setdefault(each, len(classes)))
-        plan.set_classes(list(classes))
+            found.append(plan.message_class(given.get("cluster", ""), given, control=control))
         return found
+
+    def classified(self, plan: Plan) -> ClassifiedPlan:
+        """The plan for these messages."""
+        return plan.classified(dict.fromkeys(self.classes_in(plan)))
 
 
 def gather(rows: DataFrame, blocks: Blocks, plans: Sequence[Plan], reason: str) -> Gathered:
