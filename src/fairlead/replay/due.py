@@ -1,4 +1,4 @@
-"""The completions to come, in a heap: the first by time; at one time what was begun first.
+"""The completions to come, in a heap: the first by time; at one time what was started first.
 
 Everything here is in the part of Python that Numba compiles.
 """
@@ -6,11 +6,11 @@ Everything here is in the part of Python that Numba compiles.
 from __future__ import annotations
 
 from fairlead.balance.rules.integers import Ints
-from fairlead.replay.memory import DUE, DUE_AT, DUE_COUNT, DUE_ORDER, DUE_READER, DUES, STARTED
+from fairlead.replay.layout import completion, header
 
 
 def sooner(at: int, order: int, other_at: int, other_order: int) -> bool:
-    """Whether a completion comes before another; at one time what was begun first.
+    """Whether a completion comes before another; at one time what was started first.
 
     Without a branch, because nobody can foresee which one it would be.
     """
@@ -19,68 +19,88 @@ def sooner(at: int, order: int, other_at: int, other_order: int) -> bool:
 
 def set_due(m: Ints, d: int, at: int, order: int, reader: int) -> None:
     """Write a completion."""
-    m[d + DUE_AT] = at
-    m[d + DUE_ORDER] = order
-    m[d + DUE_READER] = reader
+    m[d + completion.AT] = at
+    m[d + completion.ORDER] = order
+    m[d + completion.READER] = reader
+
+
+def move(m: Ints, d: int, source: int) -> None:
+    """Write a completion that stands elsewhere."""
+    set_due(
+        m,
+        d,
+        m[source + completion.AT],
+        m[source + completion.ORDER],
+        m[source + completion.READER],
+    )
 
 
 def rise(m: Ints, d: int, at: int, order: int, reader: int) -> None:
     """Put a completion into this place of the heap, or above it."""
-    first = m[DUES]
+    first = m[header.COMPLETIONS]
     while d > first:
-        above = first + DUE * ((d - first - DUE) // (2 * DUE))
-        if not sooner(at, order, m[above + DUE_AT], m[above + DUE_ORDER]):
+        above = first + completion.SIZE * ((d - first - completion.SIZE) // (2 * completion.SIZE))
+        if not sooner(at, order, m[above + completion.AT], m[above + completion.ORDER]):
             break
-        set_due(m, d, m[above + DUE_AT], m[above + DUE_ORDER], m[above + DUE_READER])
+        move(m, d, above)
         d = above
     set_due(m, d, at, order, reader)
 
 
 def sink(m: Ints, d: int, at: int, order: int, reader: int) -> None:
     """Put a completion into this place of the heap, or below it."""
-    first = m[DUES]
-    end = first + DUE * m[DUE_COUNT]
+    first = m[header.COMPLETIONS]
+    end = first + completion.SIZE * m[header.COMPLETION_COUNT]
     while True:
-        below = 2 * d - first + DUE
+        below = 2 * d - first + completion.SIZE
         if below >= end:
             break
-        other = below + DUE
+        other = below + completion.SIZE
         if other < end:
-            below += DUE * sooner(
-                m[other + DUE_AT], m[other + DUE_ORDER], m[below + DUE_AT], m[below + DUE_ORDER]
+            below += completion.SIZE * sooner(
+                m[other + completion.AT],
+                m[other + completion.ORDER],
+                m[below + completion.AT],
+                m[below + completion.ORDER],
             )
-        if not sooner(m[below + DUE_AT], m[below + DUE_ORDER], at, order):
+        if not sooner(m[below + completion.AT], m[below + completion.ORDER], at, order):
             break
-        set_due(m, d, m[below + DUE_AT], m[below + DUE_ORDER], m[below + DUE_READER])
+        move(m, d, below)
         d = below
     set_due(m, d, at, order, reader)
 
 
 def push(m: Ints, at: int, reader: int) -> None:
     """A completion is to come."""
-    d = m[DUES] + DUE * m[DUE_COUNT]
-    m[DUE_COUNT] += 1
-    rise(m, d, at, m[STARTED], reader)
+    d = m[header.COMPLETIONS] + completion.SIZE * m[header.COMPLETION_COUNT]
+    m[header.COMPLETION_COUNT] += 1
+    rise(m, d, at, m[header.STARTED], reader)
 
 
 def pop(m: Ints) -> None:
     """The first completion has come."""
-    m[DUE_COUNT] -= 1
-    last = m[DUES] + DUE * m[DUE_COUNT]
-    sink(m, m[DUES], m[last + DUE_AT], m[last + DUE_ORDER], m[last + DUE_READER])
+    m[header.COMPLETION_COUNT] -= 1
+    last = m[header.COMPLETIONS] + completion.SIZE * m[header.COMPLETION_COUNT]
+    sink(
+        m,
+        m[header.COMPLETIONS],
+        m[last + completion.AT],
+        m[last + completion.ORDER],
+        m[last + completion.READER],
+    )
 
 
 def cancel(m: Ints, reader: int) -> None:
     """What a reader does will not be completed."""
-    d = m[DUES]
-    while m[d + DUE_READER] != reader:
-        d += DUE
-    m[DUE_COUNT] -= 1
-    last = m[DUES] + DUE * m[DUE_COUNT]
-    at, order, other = m[last + DUE_AT], m[last + DUE_ORDER], m[last + DUE_READER]
+    d = m[header.COMPLETIONS]
+    while m[d + completion.READER] != reader:
+        d += completion.SIZE
+    m[header.COMPLETION_COUNT] -= 1
+    last = m[header.COMPLETIONS] + completion.SIZE * m[header.COMPLETION_COUNT]
     if d != last:
-        sink(m, d, at, order, other)
-        rise(m, d, m[d + DUE_AT], m[d + DUE_ORDER], m[d + DUE_READER])
+        at, order = m[last + completion.AT], m[last + completion.ORDER]
+        sink(m, d, at, order, m[last + completion.READER])
+        rise(m, d, m[d + completion.AT], m[d + completion.ORDER], m[d + completion.READER])
 
 
-COMPILED = (sooner, set_due, rise, sink, push, pop, cancel)
+COMPILED = (sooner, set_due, move, rise, sink, push, pop, cancel)
