@@ -12,7 +12,8 @@ from typing import Any
 
 from fairlead.balance.rules.integers import Indexes, Ints
 from fairlead.compiled.borrowed import state_of
-from fairlead.replay.agenda import arrive, best, drop_group, forget_if_idle, place, take, tick
+from fairlead.replay.agenda import arrive, best, forget_if_idle, place, take, tick
+from fairlead.replay.groups import drop_group
 from fairlead.replay.jobs import copied
 from fairlead.replay.layout import NONE, destination, group, header, job, queue, verdict
 from fairlead.replay.timeouts import end, start_watch, together

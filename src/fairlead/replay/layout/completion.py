@@ -1,4 +1,4 @@
-"""A completion to come. They stand in a heap of their own, `due.py`."""
+"""A completion to come. They stand in a heap of their own, `completions.py`."""
 
 from __future__ import annotations
 
