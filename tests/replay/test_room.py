@@ -55,6 +55,44 @@ def test_watches_of_what_is_acknowledged_or_late_are_used_again() -> None:
     assert 0 < cells[header.WATCHES_LEFT] <= 4 * event_run.AT_ONCE
 
 
+GROUPS = 10_000
+ONE = {"policy": "round-robin", "destination": [{"name": "A"}]}
+BUSY = {"policy": "nanomsg", "destination": [{"name": "A", "capacity": 1}]}
+LATE = {
+    "policy": "smartsockets",
+    "options": {"delivery_timeout": 1},
+    "subscriber": [{"name": "A", "subject": "/s"}],
+    "order": {"discipline": "priority"},
+}
+SENT = {"mode": "sorted", "delivery": "some", "service_time": 5}
+
+
+@pytest.mark.parametrize(
+    ("cluster", "more", "outcome"),
+    [
+        pytest.param(ONE, {}, "routed", id="done"),
+        pytest.param(BUSY, {}, "routed", id="assigned when one is ready"),
+        pytest.param(LATE, SENT, "timeout", id="timed out while they wait"),
+        pytest.param(LATE, {**SENT, "priority": 9}, "timeout", id="entered, and timed out"),
+    ],
+)
+def test_rows_of_groups_that_are_used_up_are_used_again(
+    cluster: Row, more: Row, outcome: str
+) -> None:
+    """The array grows by one cell for a group: by its number it says where the row is."""
+
+    def used(groups: int) -> int:
+        messages = [
+            {"id": f"{k:06}", "time": k - k % 5, "service_time": 1, "group": str(k), **more}
+            for k in range(groups)
+        ]
+        kernel = Kernel(cluster, messages, [])
+        assert {row.outcome for row in kernel.through()} == {outcome}
+        return kernel.run.memory._used
+
+    assert used(2 * GROUPS) - used(GROUPS) == GROUPS
+
+
 DESTINATIONS = [{"name": n, "readers": k + 1, "speed": k + 1} for k, n in enumerate("ABC")]
 
 
