@@ -1,6 +1,7 @@
 """Who gets a message: asked of the choice rule when it arrives, or later, when one is ready.
 
-A message for which no destination is ready waits in the unassigned queue.
+A destination's capacity is not kept here: the rule alone knows it and never chooses one that is
+busy. See `chosen`. A message for which no destination is ready waits in the unassigned queue.
 
 Everything here is in the part of Python that Numba compiles. `choose` is that of the cluster's
 choice rule, whose state is `rule`.
@@ -21,7 +22,12 @@ from fairlead.replay.words import ROUTED_CODE
 
 
 def chosen(m: Ints, a: Indexes, rule: Any, v: int, _: int) -> int:  # noqa: ANN401
-    """Ask the rule for one of the members that a class can go to."""
+    """Ask the rule for one of the members that a class can go to, or none if none is ready.
+
+    `choose` is bound by `engine.py` to the rule's own. Here a destination's capacity is looked at:
+    `ready_ring.choose` skips a peer that holds as many messages as its capacity (`served` takes it
+    out of its ring, `completed` brings it back). If all are busy, `decide` returns False.
+    """
     start, stop = m[v + verdict.MEMBERS_START], m[v + verdict.MEMBERS_STOP]
     return choose(state_of(rule), a, start, stop)  # type: ignore[name-defined,no-any-return]  # noqa: F821
 

@@ -1,4 +1,7 @@
-"""A destination as the cluster is now; they stand in the order of the rule's members."""
+"""A destination as the cluster is now; they stand in the order of the rule's members.
+
+There is no capacity here: only the choice rule knows it. See `who.chosen`.
+"""
 
 from __future__ import annotations
 
