@@ -5,6 +5,7 @@ import hashlib
 import re
 import subprocess
 import sys
+from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
@@ -345,11 +346,11 @@ def test_the_page_refers_to_nothing_and_may_load_nothing(largest: Page) -> None:
 
 
 def test_the_style_loads_nothing() -> None:
-    style = Path(report.__file__).with_name("page.css").read_text(encoding="utf-8")
+    style = (files("fairlead.web") / "templates" / "page.css").read_text(encoding="utf-8")
     assert not re.search(r"url\(|@import", style)
 
 
-def test_a_missing_charting_library_is_one_clear_line() -> None:
+def test_missing_packages_are_one_clear_line() -> None:
     source = Path(fairlead.__file__).parent.parent
     script = f"import sys; sys.path.insert(0, {str(source)!r}); from fairlead import report; "
     done = subprocess.run(
@@ -360,8 +361,8 @@ def test_a_missing_charting_library_is_one_clear_line() -> None:
     )
     assert done.returncode == 1
     assert done.stderr.splitlines()[-1].endswith(
-        "EnvironmentProblem: the report needs altair and vl_convert, not installed: install "
-        "fairlead anew (pip install fairlead), or use --no-report"
+        "EnvironmentProblem: the report needs packages that are not installed: altair, jinja2, "
+        "vl_convert; install fairlead anew (pip install fairlead), or use --no-report"
     )
 
 

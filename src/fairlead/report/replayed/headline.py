@@ -6,46 +6,45 @@ from typing import Final
 
 from fairlead.balance.message import CONTROL, ROUTED
 from fairlead.replay.words import AGAIN
-from fairlead.report.headline import short, tile
-from fairlead.report.markup import Html, tag, together
+from fairlead.report.headline import Head, short
 from fairlead.report.replayed.shown import KINDS, LEFT_IN, Shown, called, waits_of
 from fairlead.results.comparison import Comparison, Scenario, Waits
 from fairlead.text import LONGEST_NAME, length, percent, plural, visible
+from fairlead.web.parts import Tile
 
 MOST_WARNINGS: Final = 3
 
 
-def headline(found: Comparison, shown: Shown) -> Html:
-    """What a reader should know who reads nothing else."""
+def headline(found: Comparison, shown: Shown) -> Head:
+    """Of a replay."""
     number = plural(len(found.scenarios), "scenario")
-    return tag(
-        "header",
-        tag("p", "Fairlead replay report", class_="soft"),
-        tag("h1", f"{short(found.told.messages)} in {number}"),
+    return Head(
+        "replay",
+        f"{short(found.told.messages)} in {number}",
         _tiles(found, shown),
-        tag("p", " ".join(_told(shown)), class_="lead"),
+        " ".join(_told(shown)),
         _warnings(shown),
     )
 
 
-def _tiles(found: Comparison, shown: Shown) -> Html:
-    tiles = [tile("messages in", f"{found.read:,}")]
+def _tiles(found: Comparison, shown: Shown) -> list[Tile]:
+    tiles = [Tile("messages in", f"{found.read:,}")]
     if found.rejected:
-        tiles.append(tile("rejected", f"{found.rejected:,}", "bad"))
+        tiles.append(Tile("rejected", f"{found.rejected:,}", "bad"))
     least, most = shown.least, shown.most
     if least is not None and most is not None and least is not most:
         tiles.append(
-            tile(f"least p99 wait: {shown.quoted(least)}", length(least.waits.p99), "good")
+            Tile(f"least p99 wait: {shown.quoted(least)}", length(least.waits.p99), "good")
         )
-        tiles.append(tile(f"most p99 wait: {shown.quoted(most)}", length(most.waits.p99), "bad"))
+        tiles.append(Tile(f"most p99 wait: {shown.quoted(most)}", length(most.waits.p99), "bad"))
     elif least is not None:
-        tiles.append(tile("p99 wait", length(least.waits.p99)))
-        tiles.append(tile("mean wait", length(least.waits.mean)))
+        tiles.append(Tile("p99 wait", length(least.waits.p99)))
+        tiles.append(Tile("mean wait", length(least.waits.mean)))
     used = [each.utilisation for each in found.scenarios if each.utilisation is not None]
     if used:
         span = percent(used[0]) if len(found.scenarios) == 1 else _span(min(used), max(used))
-        tiles.append(tile("readers' utilisation", span))
-    return tag("dl", *tiles, class_="tiles")
+        tiles.append(Tile("readers' utilisation", span))
+    return tiles
 
 
 def _span(low: float, high: float) -> str:
@@ -161,13 +160,13 @@ def _worst_off(shown: Shown, scenario: Scenario) -> list[str]:
     return [f"Worst off{where}: {whom}, {length(p99)} at p99."]
 
 
-def _warnings(shown: Shown) -> Html | str:
+def _warnings(shown: Shown) -> list[str]:
     """Scenarios in which messages have no wait at all: a short wait is no merit there."""
     told = [told for each in shown.all if (told := _unserved(shown, each))]
     more = len(told) - MOST_WARNINGS
     if more > 0:
         told[MOST_WARNINGS:] = [f"So in {plural(more, 'more scenario')}, see {LEFT_IN}."]
-    return together(tag("p", each, class_="warn") for each in told)
+    return told
 
 
 def _unserved(shown: Shown, scenario: Scenario) -> str:

@@ -6,7 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from fairlead.report.charts import (
+from fairlead.report.replayed.labels import labels
+from fairlead.report.replayed.wait_axis import wait_axis
+from fairlead.text import length
+from fairlead.web.charts import (
     PALETTE,
     ROW,
     TEXT,
@@ -18,9 +21,6 @@ from fairlead.report.charts import (
     marked,
     time_axis,
 )
-from fairlead.report.replayed.labels import labels
-from fairlead.report.replayed.wait_axis import wait_axis
-from fairlead.text import length
 
 if TYPE_CHECKING:
     import altair as alt
