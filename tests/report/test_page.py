@@ -102,6 +102,15 @@ def test_every_chart_has_words_and_a_table_behind_it(largest: Page) -> None:
     assert sum(tag == "details" for tag, _ in found.tags) >= 15
 
 
+def test_one_of_anything_is_no_plural() -> None:
+    policies = {"number": 2, "shown": [words()], "destinations": [1]}
+    found = page(small(policies=policies) | {"read": 1, "rows": 1})
+    assert "1 message in = 1 decided + 0 rejected." in found.parts["outcomes"]
+    assert "… 1 more cluster in manifest.json" in found.parts["policy"]
+    drawn = [str(given["aria-label"]) for _, given in found.tags if given.get("role") == "img"]
+    assert "as stacked bars of 3 series, with 0 changes marked." in drawn[1]
+
+
 def test_a_summary_without_facts_is_one_clear_line() -> None:
     plain = small()
     del plain["facts"]
@@ -164,7 +173,7 @@ def test_policies_without_weights_are_not_held_against_any() -> None:
     unweighed = [{**share("A", 9, 9), "expected": None, "weight": None}]
     phases = [{"since": None, "follows": False, "messages": 9, "rows": 9, "shares": unweighed}]
     found = page(small() | {"phases": phases})
-    assert "No share is held against a weight here" in found.parts["header"]
+    assert "Shares are not compared with weights here" in found.parts["header"]
     assert "its share by weight" not in found.parts["shares"]
 
 

@@ -12,7 +12,8 @@ from fairlead.web.parts import Figure, Table, table
 
 NAMELESS: Final = "(no name)"
 ABOUT: Final = (
-    "A stream is the messages of one cluster, and queue or subject: sequence counts them."
+    "A stream is the messages whose sequences are counted together: those of one cluster, or of "
+    "one queue or subject in it."
 )
 
 

@@ -61,8 +61,8 @@ def told(phases: list[Phase], names: Names) -> str:
     some = [phase for phase in phases if phase.messages]
     if not weighed(some):
         return (
-            "No share is held against a weight here: weights decide nothing, or messages follow "
-            "their groups."
+            "Shares are not compared with weights here: weights decide nothing, or messages "
+            "follow their groups."
         )
     found = largest(some)
     if found is None:

@@ -8,7 +8,7 @@ from typing import Final
 
 from fairlead.report import over_time
 from fairlead.results.summary import Summary
-from fairlead.text import visible
+from fairlead.text import plural, visible
 from fairlead.web.charts import PALETTE, Bar, bars
 from fairlead.web.parts import Figure, Table, table
 
@@ -27,7 +27,9 @@ class Outcomes:
 def outcomes(run: Summary) -> Outcomes:
     """Of a dispatch."""
     each = ", ".join(f"{n:,} {outcome}" for outcome, n in run.outcomes.items()) or "none"
-    text = f"{run.read:,} messages in = {run.decided:,} decided + {run.rejected:,} rejected. "
+    text = (
+        f"{plural(run.read, 'message')} in = {run.decided:,} decided + {run.rejected:,} rejected. "
+    )
     if run.several_each:
         text += f"{run.rows:,} rows of decisions, one for each destination of a message: {each}."
     else:
@@ -41,7 +43,7 @@ def rejects(reasons: Mapping[str, int]) -> list[Figure]:
     rows = [Bar(visible(reason, 48), n, f"{n:,}") for reason, n in ordered[:MOST_REASONS]]
     chart = Figure(
         "Rejected rows by reason",
-        "They stand in rejected/, each with what was found and what is allowed",
+        "They are in rejected/, each with what was found and what is allowed",
         bars(rows, PALETTE[3]),
         "Rejected rows by reason: " + ", ".join(f"{row.name} {row.label}" for row in rows),
         numbers=table(["reason", "rows"], [[visible(reason), f"{n:,}"] for reason, n in ordered]),

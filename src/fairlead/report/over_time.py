@@ -119,7 +119,7 @@ def _chart(run: Summary, seen: OverTime, layers: list[Layer], title: str, *, par
         about,
         stacked(layers, axis, marks, what, parts=parts),
         f"{title}: {about}, from {times[0]} on, as stacked bars of "
-        f"{plural(len(layers), 'series')}, with {plural(len(own), 'change')} marked.",
+        f"{len(layers)} series, with {plural(len(own), 'change')} marked.",
         layers,
         listing,
         signs,

@@ -87,7 +87,7 @@ def _about(found: Sequence[Gain], drawn: int) -> str:
     numbers = Counter(gain.kind for gain in found)
     whom = " and ".join(f"{n:,} {kind if n == 1 else PLURALS[kind]}" for kind, n in numbers.items())
     told = (
-        f"{whom}, all messages aside: {shorter:,} shorter, {longer:,} longer, "
+        f"{whom}: {shorter:,} shorter, {longer:,} longer, "
         f"{len(found) - shorter - longer:,} the same"
     )
     return told if drawn == len(found) else f"{told}; the {drawn} that differ most are drawn"

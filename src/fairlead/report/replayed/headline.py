@@ -70,7 +70,7 @@ def _alone(waits: Waits) -> str:
     """How long messages wait where nothing is to be held against it."""
     longest = length(waits.max)
     if not waits.max:
-        return "nobody waits"
+        return "no message waits"
     if waits.messages == 1:
         return f"its only message waits {longest}"
     if not waits.p99:
@@ -96,9 +96,9 @@ def _all_the_same(shown: Shown, p99: float) -> str:
     where = "in any scenario" if every else f"in the {some}"
     longest = max(shown.started, key=lambda each: each.waits.max)
     if not longest.waits.max:
-        return f"Nobody waits {where}."
+        return f"No message waits {where}."
     return (
-        f"At p99 nobody waits {where}; the longest wait is {length(longest.waits.max)}, in "
+        f"At p99 no message waits {where}; the longest wait is {length(longest.waits.max)}, in "
         f"{shown.quoted(longest)}."
     )
 
@@ -118,7 +118,7 @@ def _less(shown: Shown) -> str:
     if least is None or not first.waits.messages:
         return ""
     if least is first:
-        return f"; {shown.quoted(first)} is the first scenario"
+        return f"; {shown.quoted(first)} is the baseline"
     less = first.waits.p99 - least.waits.p99
     return f", {length(less)} ({_part(less / first.waits.p99)}) less than {shown.quoted(first)}"
 
@@ -165,7 +165,7 @@ def _warnings(shown: Shown) -> list[str]:
     told = [told for each in shown.all if (told := _unserved(shown, each))]
     more = len(told) - MOST_WARNINGS
     if more > 0:
-        told[MOST_WARNINGS:] = [f"So in {plural(more, 'more scenario')}, see {LEFT_IN}."]
+        told[MOST_WARNINGS:] = [f"The same in {plural(more, 'more scenario')}: see {LEFT_IN}."]
     return told
 
 

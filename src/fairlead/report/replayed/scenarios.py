@@ -16,12 +16,12 @@ MORE_COLUMNS = ("busy", "not started", "redelivered", "released", "groups out of
 MOST_DIFFERENCES: Final = 12
 LONGEST_DIFFERENCE: Final = 120
 WAITS: Final = (
-    "A message waits from its time until its last attempt, the one that counts, starts: what "
-    "failures and rollbacks cost is in its wait."
+    "A message waits from its time until its last attempt starts, so its wait includes what "
+    "failures and rollbacks cost."
 )
 OUT_OF_ORDER: Final = (
-    "Groups out of order: those of which a later message started before an earlier one, over all "
-    "destinations."
+    "A group is out of order if a later message started before an earlier one, at the same or at "
+    "different destinations."
 )
 AS_IT_IS: Final = "nothing: the cluster file as it is"
 

@@ -18,8 +18,8 @@ MOST_NAMES: Final = 12
 MOST_MARKS: Final = 64
 """Names times scenarios in a chart."""
 BUSY: Final = (
-    "the part of their time in which readers worked; the time in which their destination is down "
-    "or failed is counted as theirs, too"
+    "the part of their time in which readers worked; readers count as available while their "
+    "destination is down or failed"
 )
 """What utilisation is."""
 LEFT_IN: Final = "comparison.json"
@@ -79,8 +79,8 @@ class Shown:
         if len(self.drawn) == len(self.all):
             return ""
         return (
-            f"{len(self.drawn)} of {len(self.all):,} scenarios are drawn: the first, and those "
-            f"with the least and the most wait at p99. All stand in {LEFT_IN}."
+            f"{len(self.drawn)} of {len(self.all):,} scenarios are drawn: the first ones, and "
+            f"those with the shortest and the longest p99 wait. All are in {LEFT_IN}."
         )
 
     @property
