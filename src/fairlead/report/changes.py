@@ -44,7 +44,7 @@ class Listed:
 
 def listed(run: Summary) -> Listed:
     """The changes of a dispatch."""
-    changes = run.told.changes
+    changes = run.for_report.changes
     left = changes.times - len(changes.first)
     return Listed(
         [(moment(step.time), in_words(step)) for step in changes.first],

@@ -56,7 +56,7 @@ def weighed(phases: Iterable[Phase]) -> bool:
     return any(share.expected is not None for phase in phases for share in phase.shares)
 
 
-def told(phases: list[Phase], names: Names) -> str:
+def text(phases: list[Phase], names: Names) -> str:
     """The largest deviation in words."""
     some = [phase for phase in phases if phase.messages]
     if not weighed(some):

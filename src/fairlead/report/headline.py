@@ -26,7 +26,7 @@ class Head:
 
 def headline(run: Summary, names: Names) -> Head:
     """Of a dispatch."""
-    policies = run.told.policies
+    policies = run.for_report.policies
     under = (
         f"under {policies.shown[0].policy}"
         if policies.number == 1
@@ -34,14 +34,14 @@ def headline(run: Summary, names: Names) -> Head:
     )
     return Head(
         "dispatch",
-        f"{short(run.told.made.messages)} {under}{_through(run)}",
+        f"{short(run.for_report.made.messages)} {under}{_through(run)}",
         _tiles(run),
-        _when(run) + deviation.told(run.phases, names),
+        _when(run) + deviation.text(run.phases, names),
     )
 
 
 def _through(run: Summary) -> str:
-    changes = run.told.changes
+    changes = run.for_report.changes
     if not changes.number:
         return ""
     times = f" at {plural(changes.times, 'time')}" if changes.times < changes.number else ""
@@ -64,7 +64,7 @@ def _tiles(run: Summary) -> list[Tile]:
         term = f"decisions: {outcome}" if run.several_each else outcome
         tiles.append(Tile(term, f"{n:,}", "good" if outcome == ROUTED else "bad"))
     tiles.append(Tile("rejected", f"{run.rejected:,}", "bad" if run.rejected else ""))
-    period = run.told.period
+    period = run.for_report.period
     if period is not None:
         length = duration(period.last - period.first)
         first, last = moment(period.first), moment(period.last)

@@ -39,7 +39,7 @@ def destinations(run: Summary, names: Names) -> list[Figure]:
 
 def levels(run: Summary, names: Names) -> list[Figure]:
     """What each priority got, cluster by cluster; nothing where there is one only."""
-    whole = run.told.over_time
+    whole = run.for_report.over_time
     clusters = dict.fromkeys(each.cluster or "" for each in whole.levels) if whole else ()
     return [
         _chart(run, each, layers, f"{_of(cluster, names)}{title}", parts=True)
@@ -50,7 +50,8 @@ def levels(run: Summary, names: Names) -> list[Figure]:
 
 
 def _seen(run: Summary) -> list[tuple[OverTime, str]]:
-    both = (run.told.over_time, "All the time"), (run.told.around_changes, "Around the changes")
+    facts = run.for_report
+    both = (facts.over_time, "All the time"), (facts.around_changes, "Around the changes")
     return [(each, title) for each, title in both if each is not None]
 
 
@@ -60,7 +61,7 @@ def _of(cluster: str, names: Names) -> str:
 
 def outcomes(run: Summary) -> list[Figure]:
     """A chart of outcomes; nothing where all are the same."""
-    whole = run.told.over_time
+    whole = run.for_report.over_time
     if whole is None or len(whole.outcomes) < 2:
         return []
     return [_chart(run, whole, _by_outcome(whole), "Outcomes over time", parts=False)]
@@ -147,7 +148,7 @@ def place(micros: int, *, dates: bool) -> float:
 def _marks(run: Summary, seen: OverTime, *, dates: bool) -> list[Mark]:
     """The steps inside, one line a bin; changes that stand close together share their numbers."""
     end = seen.start + seen.width * _bins(seen)
-    told = {step.time: ", ".join(step.changes) for step in run.told.changes.first}
+    words = {step.time: ", ".join(step.changes) for step in run.for_report.changes.first}
     inside = [
         (k, phase.since, phase.follows)
         for k, phase in zip(changes.numbers(run.phases), run.phases, strict=True)
@@ -157,7 +158,7 @@ def _marks(run: Summary, seen: OverTime, *, dates: bool) -> list[Mark]:
     called = labels(own, (end - seen.start) // MOST_LABELS)
     drawn: dict[int, Mark] = {}
     for k, time in own:
-        text = visible(f"{k}: {told.get(time, moment(time))}")
+        text = visible(f"{k}: {words.get(time, moment(time))}")
         mark = Mark(place(time, dates=dates), called.get(k, ""), text)
         drawn.setdefault((time - seen.start) // seen.width, mark)
     for k, time, follows in inside:

@@ -14,7 +14,7 @@ from fairlead.web.pages import rendered
 
 def whole(run: Summary) -> str:
     """The page as text."""
-    facts = run.told
+    facts = run.for_report
     names = Names(with_cluster=facts.policies.number > 1)
     return rendered(
         "fairlead.report",

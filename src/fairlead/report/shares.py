@@ -50,7 +50,7 @@ def shares(run: Summary, names: Names) -> Shares:
 
 
 def _table(busy: Sequence[tuple[str, Phase]], names: Names) -> Table:
-    rows = [[title, deviation.told([phase], names), f"{phase.messages:,}"] for title, phase in busy]
+    rows = [[title, deviation.text([phase], names), f"{phase.messages:,}"] for title, phase in busy]
     return table(["time", "largest deviation", "messages"], rows, texts=2)
 
 
@@ -62,7 +62,7 @@ def _card(title: str, phase: Phase, names: Names) -> Figure:
     about = plural(phase.messages, "message")
     about += "." if phase.rows == phase.messages else f", {plural(phase.rows, 'decision')}."
     if deviation.weighed([phase]):
-        about += f" {deviation.told([phase], names)}"
+        about += f" {deviation.text([phase], names)}"
     hidden = len(phase.shares) - len(shown)
     if hidden:
         about += f" The {MOST_BARS} destinations with the most messages; {hidden:,} more."

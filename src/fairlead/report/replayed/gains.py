@@ -69,12 +69,12 @@ def _card(first: Scenario, each: Drawn) -> Figure:
         total=1 + len(found),
         left_in=LEFT_IN,
     )
-    told = "; ".join(f"{gain.name} {_signed(gain.more)}" for gain in drawn)
+    listed = "; ".join(f"{gain.name} {_signed(gain.more)}" for gain in drawn)
     return Figure(
         each.name,
         _about(found, len(drawn) - 1),
         differences(_bars(drawn)),
-        f"p99 waits in {each.quoted}, differences as bars: {told}.",
+        f"p99 waits in {each.quoted}, differences as bars: {listed}.",
         numbers=listing,
     )
 
@@ -86,11 +86,11 @@ def _about(found: Sequence[Gain], drawn: int) -> str:
     longer = sum(gain.more > 0 for gain in found)
     numbers = Counter(gain.kind for gain in found)
     whom = " and ".join(f"{n:,} {kind if n == 1 else PLURALS[kind]}" for kind, n in numbers.items())
-    told = (
+    text = (
         f"{whom}: {shorter:,} shorter, {longer:,} longer, "
         f"{len(found) - shorter - longer:,} the same"
     )
-    return told if drawn == len(found) else f"{told}; the {drawn} that differ most are drawn"
+    return text if drawn == len(found) else f"{text}; the {drawn} that differ most are drawn"
 
 
 def _bars(gains: Sequence[Gain]) -> list[Bar]:

@@ -20,9 +20,9 @@ def headline(found: Comparison, shown: Shown) -> Head:
     number = plural(len(found.scenarios), "scenario")
     return Head(
         "replay",
-        f"{short(found.told.messages)} in {number}",
+        f"{short(found.for_report.messages)} in {number}",
         _tiles(found, shown),
-        " ".join(_told(shown)),
+        " ".join(_sentences(shown)),
         _warnings(shown),
     )
 
@@ -48,12 +48,12 @@ def _tiles(found: Comparison, shown: Shown) -> list[Tile]:
 
 
 def _span(low: float, high: float) -> str:
-    """Two parts of 1; one where they are told alike."""
+    """Two parts of 1; one where they read alike."""
     a, b = f"{low:.0%}", f"{high:.0%}"
     return a if a == b else f"{a} to {b}"
 
 
-def _told(shown: Shown) -> list[str]:
+def _sentences(shown: Shown) -> list[str]:
     least, most = shown.least, shown.most
     if least is None or most is None:
         return ["No message was started."]
@@ -61,9 +61,9 @@ def _told(shown: Shown) -> list[str]:
         return [f"{shown.quoted(least)}: {_alone(least.waits)}.", *_worst_off(shown, least)]
     if least.waits.p99 == most.waits.p99:
         return [_all_the_same(shown, least.waits.p99), *_worst_off(shown, least)]
-    told = [f"{_who(shown, least)} least at p99: {length(least.waits.p99)}{_less(shown)}."]
-    told.append(f"{_who(shown, most)} most: {length(most.waits.p99)}{_more(least, most)}.")
-    return [*told, *_worst_off(shown, most), *_worst_off(shown, least)]
+    found = [f"{_who(shown, least)} least at p99: {length(least.waits.p99)}{_less(shown)}."]
+    found.append(f"{_who(shown, most)} most: {length(most.waits.p99)}{_more(least, most)}.")
+    return [*found, *_worst_off(shown, most), *_worst_off(shown, least)]
 
 
 def _alone(waits: Waits) -> str:
@@ -88,7 +88,7 @@ def _alone(waits: Waits) -> str:
 
 
 def _all_the_same(shown: Shown, p99: float) -> str:
-    """What is told where no scenario waits less at p99 than another."""
+    """What is said where no scenario waits less at p99 than another."""
     every = len(shown.started) == len(shown.all)
     some = f"{len(shown.started)} scenarios in which messages were started"
     if p99:
@@ -129,18 +129,18 @@ def _part(part: float) -> str:
     >>> _part(0.5), _part(0.001), _part(0.999), _part(1.0)
     ('50%', 'under 1%', 'over 99%', '100%')
     """
-    told = f"{part:.0%}"
-    if told == "0%":
+    text = f"{part:.0%}"
+    if text == "0%":
         return "under 1%"
-    return "over 99%" if told == "100%" and part < 1 else told
+    return "over 99%" if text == "100%" and part < 1 else text
 
 
 def _more(least: Scenario, most: Scenario) -> str:
     if not least.waits.p99:
         return ""
     times = most.waits.p99 / least.waits.p99
-    told = f"{times:,.3g}" if times < 1_000 else f"{times:,.0f}"
-    return f", {told} times as long" if told != "1" else ""
+    text = f"{times:,.3g}" if times < 1_000 else f"{times:,.0f}"
+    return f", {text} times as long" if text != "1" else ""
 
 
 def _worst_off(shown: Shown, scenario: Scenario) -> list[str]:
@@ -162,11 +162,11 @@ def _worst_off(shown: Shown, scenario: Scenario) -> list[str]:
 
 def _warnings(shown: Shown) -> list[str]:
     """Scenarios in which messages have no wait at all: a short wait is no merit there."""
-    told = [told for each in shown.all if (told := _unserved(shown, each))]
-    more = len(told) - MOST_WARNINGS
+    warnings = [text for each in shown.all if (text := _unserved(shown, each))]
+    more = len(warnings) - MOST_WARNINGS
     if more > 0:
-        told[MOST_WARNINGS:] = [f"The same in {plural(more, 'more scenario')}: see {LEFT_IN}."]
-    return told
+        warnings[MOST_WARNINGS:] = [f"The same in {plural(more, 'more scenario')}: see {LEFT_IN}."]
+    return warnings
 
 
 def _unserved(shown: Shown, scenario: Scenario) -> str:
@@ -175,10 +175,10 @@ def _unserved(shown: Shown, scenario: Scenario) -> str:
         for outcome, n in scenario.outcomes.items()
         if outcome not in {ROUTED, CONTROL, *AGAIN} and n
     }
-    told = [f"{n:,} {outcome}" for outcome, n in lost.items()]
+    missing = [f"{n:,} {outcome}" for outcome, n in lost.items()]
     if scenario.waiting:
-        told.append(f"{scenario.waiting:,} not started")
-    if not told:
+        missing.append(f"{scenario.waiting:,} not started")
+    if not missing:
         return ""
     of = plural(scenario.messages, "message")
-    return f"{shown.quoted(scenario)}: of {of} {', '.join(told)}. Waits do not count them."
+    return f"{shown.quoted(scenario)}: of {of} {', '.join(missing)}. Waits do not count them."

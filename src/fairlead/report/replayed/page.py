@@ -17,7 +17,7 @@ def whole(found: Comparison) -> str:
         "fairlead.report",
         "replay.html",
         found=found,
-        made=found.told,
+        made=found.for_report,
         head=headline(found, shown),
         first=shown.quoted(shown.all[0]),
         left=shown.left,

@@ -18,7 +18,7 @@ from fairlead.web.parts import MOST_ROWS, Figure, Table, table
 MOST_SCENARIOS: Final = 3
 """Named beside a change that not all have."""
 WHOLE: Final = 100
-"""A mean from which on is told without a fraction."""
+"""A mean from which on is shown without a fraction."""
 
 
 def over_time(shown: Shown) -> list[Figure]:
@@ -88,8 +88,8 @@ def happened(drawn: Sequence[Drawn]) -> list[tuple[int, str]]:
 
 def _where(names: Sequence[str]) -> str:
     more = len(names) - MOST_SCENARIOS
-    told = ", ".join(names[:MOST_SCENARIOS])
-    return f" (in {told} and {more} more)" if more > 0 else f" (in {told})"
+    listed = ", ".join(names[:MOST_SCENARIOS])
+    return f" (in {listed} and {more} more)" if more > 0 else f" (in {listed})"
 
 
 def _marks(

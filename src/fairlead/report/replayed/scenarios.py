@@ -28,12 +28,12 @@ AS_IT_IS: Final = "nothing: the cluster file as it is"
 
 def about(shown: Shown) -> str:
     """What the columns mean that stand in the table."""
-    told = [WAITS]
+    meanings = [WAITS]
     if any(each.utilisation is not None for each in shown.all):
-        told.append(f"Busy: {BUSY}.")
+        meanings.append(f"Busy: {BUSY}.")
     if any(each.groups for each in shown.all):
-        told.append(OUT_OF_ORDER)
-    return " ".join(told)
+        meanings.append(OUT_OF_ORDER)
+    return " ".join(meanings)
 
 
 def differences(shown: Shown) -> Table | None:
@@ -46,9 +46,11 @@ def differences(shown: Shown) -> Table | None:
 def _differs(each: Scenario) -> str:
     if not each.differs:
         return AS_IT_IS
-    told = "; ".join(visible(text, LONGEST_DIFFERENCE) for text in each.differs[:MOST_DIFFERENCES])
+    listed = "; ".join(
+        visible(text, LONGEST_DIFFERENCE) for text in each.differs[:MOST_DIFFERENCES]
+    )
     more = len(each.differs) - MOST_DIFFERENCES
-    return f"{told}; … {more:,} more in {LEFT_IN}" if more > 0 else told
+    return f"{listed}; … {more:,} more in {LEFT_IN}" if more > 0 else listed
 
 
 def numbers_of(found: Waits) -> list[str]:
@@ -79,12 +81,12 @@ def dots(shown: Shown) -> list[Figure]:
     ]
     if not rows:
         return []
-    told = "; ".join(f"{quoted(row.name)} p99 {length(row.values['p99'])}" for row in rows)
+    p99 = "; ".join(f"{quoted(row.name)} p99 {length(row.values['p99'])}" for row in rows)
     chart = Figure(
         "Waits by scenario",
         "On a logarithmic scale",
         waits(rows, shown.layers, lanes=False),
-        f"Waits of {plural(len(rows), 'scenario')} as dots: {told}.",
+        f"Waits of {plural(len(rows), 'scenario')} as dots: {p99}.",
         signs=[(each, each) for each in QUANTILES],
     )
     return [chart]

@@ -13,7 +13,7 @@ from fairlead.web.charts import PALETTE, Layer
 from fairlead.web.parts import MOST_ROWS, Table, table
 
 MOST_DRAWN: Final = 8
-"""Scenarios in a chart: more cannot be told apart."""
+"""Scenarios in a chart: more cannot be kept apart."""
 MOST_NAMES: Final = 12
 MOST_MARKS: Final = 64
 """Names times scenarios in a chart."""
