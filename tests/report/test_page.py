@@ -203,6 +203,15 @@ def test_times_that_were_numbers_are_told_in_seconds() -> None:
     assert "Messages in each 500 milliseconds" in found.parts["destinations"]
 
 
+def test_each_outcome_of_a_decision_has_a_colour_of_its_own() -> None:
+    outcomes = ("routed", "no-destination", "control", "refused", "lost")
+    seen = small()["facts"]["over_time"]
+    seen["outcomes"] = [series(outcome, [1, 0, 1]) for outcome in outcomes]
+    scale = page(small(over_time=seen)).specs[2]["layer"][0]["encoding"]["color"]["scale"]
+    assert scale["domain"] == [*outcomes]
+    assert len(set(scale["range"])) == len(outcomes)
+
+
 def phase(since: int, *, follows: bool = False) -> dict[str, Any]:
     return {"since": since, "follows": follows, "messages": 3, "rows": 3, "shares": []}
 

@@ -21,7 +21,15 @@ OUTCOMES: Final = {
     "no-destination": PALETTE[3],
     "unknown-queue": PALETTE[1],
     "put-inhibited": PALETTE[4],
+    "lost": PALETTE[6],
+    "rolled-back": PALETTE[1],
+    "released": PALETTE[4],
+    "refused": PALETTE[7],
+    "acknowledged": PALETTE[8],
+    "nack": PALETTE[5],
+    "timeout": PALETTE[10],
 }
+"""Colours. What happens under ibm-mq alone shares them with what ends attempts of a replay."""
 
 
 def counted(run: Summary) -> str:

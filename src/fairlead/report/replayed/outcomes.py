@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final
 
 from fairlead.report.outcomes import Outcomes, rejects
 from fairlead.report.over_time import OUTCOMES
@@ -11,19 +10,8 @@ from fairlead.report.replayed.plots import stacks
 from fairlead.report.replayed.shown import Shown
 from fairlead.results.comparison import Comparison
 from fairlead.text import plural
-from fairlead.web.charts import OTHERS, PALETTE, Layer
+from fairlead.web.charts import OTHERS, Layer
 from fairlead.web.parts import Figure, Table
-
-COLOURS: Final = {
-    **OUTCOMES,
-    "lost": PALETTE[6],
-    "rolled-back": PALETTE[1],
-    "released": PALETTE[4],
-    "refused": PALETTE[7],
-    "acknowledged": PALETTE[8],
-    "nack": PALETTE[5],
-    "timeout": PALETTE[10],
-}
 
 
 def outcomes(found: Comparison, shown: Shown) -> Outcomes:
@@ -44,7 +32,7 @@ def _chart(shown: Shown, every: Sequence[str], listing: Table) -> Figure:
     some = [each for each in shown.drawn if each.scenario.outcomes]
     layers = [
         Layer(
-            name, COLOURS.get(name, OTHERS), [each.scenario.outcomes.get(name, 0) for each in some]
+            name, OUTCOMES.get(name, OTHERS), [each.scenario.outcomes.get(name, 0) for each in some]
         )
         for name in every
     ]
