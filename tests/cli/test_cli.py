@@ -15,8 +15,11 @@ from pyspark.sql import SparkSession
 from fairlead import report
 from fairlead.cli.app import run
 from fairlead.cli.diff import GATES
+from fairlead.cli.dispatch import print_phases
 from fairlead.cli.gate import gate
+from fairlead.cli.show import console
 from fairlead.pipeline.questions.diff import Diff
+from fairlead.results.summary import Phase
 
 Row = dict[str, Any]
 PROGRESS = re.compile(r"[A-Za-z ]+: \d+\.\d s")
@@ -583,6 +586,11 @@ def test_a_slow_start_is_dispatched_and_explained(on_spark: Desk) -> None:
     for row in rows[95::8]:
         assert desk.run("explain", desk / "o", "--id", row["id"]) == 0, desk.err
         assert f" -> {row['destination']}\n" in desk.out
+
+
+def test_one_message_is_no_plural(capsys: pytest.CaptureFixture[str]) -> None:
+    print_phases(console(), [Phase(None, follows=False, messages=1, rows=2, shares=[])])
+    assert capsys.readouterr().out == "from the beginning: 1 message, 2 decisions\n"
 
 
 def test_a_dispatch_leaves_a_report(on_spark: Desk) -> None:
