@@ -19,6 +19,7 @@ from fairlead.compiled.columns import (
     spelled,
     times_of,
 )
+from fairlead.compiled.journal import check_names, messages_of, rows_of
 from fairlead.compiled.kernels import Int32s, Int64s
 from fairlead.compiled.labels import Codes
 from fairlead.compiled.needed import check_columns
@@ -33,13 +34,16 @@ def route(
     changes: Change | Iterable[Change] = (),
     *,
     trust_ids: bool = False,
+    journal: bool = False,
 ) -> pa.Table:
     """Decide where each message of a table goes.
 
     `messages`: columns `id` and `time` (a timestamp, or a number of seconds), and any of the
     routing attributes; other columns are carried through. The rows may be in any order; they are
     decided in the order of (`position` or `time`, `id`). `changes`: their times count from where
-    the messages' do. `trust_ids`: do not look for duplicates.
+    the messages' do. `trust_ids`: do not look for duplicates. `journal`: return rows of a journal,
+    as the live balancer makes them: with `position`, `cluster`, `version`, `stream` and `attempt`,
+    too. `messages` may be a journal: its messages are decided anew.
 
     Returns the rows in that order with `destination`, `address`, `outcome` (dictionaries of text)
     and `sequence` (int64) added, the same values that the live balancer and Spark give; a message
@@ -48,16 +52,17 @@ def route(
     would put into `rejected/`: here the table is the caller's own, so it is refused as a whole.
     """
     plan = Plan(clusters_in(clusters), changes_in(changes))
+    messages = messages_of(messages, plan)
+    if journal:
+        check_names(messages, plan)
     messages = checked(messages, plan.relevant_attributes, trust_ids=trust_ids)
     check_columns(plan, messages.column_names, "messages")
     check_keys(messages, plan)
     times = times_of(messages)
     order = order_of(messages, times)
     if order is not None:
-        messages = taken(messages, order)
-    dated: Int64s | None = None
-    if plan.times or any(plan.timed.values()):
-        dated = times if order is None else times[order]
+        messages, times = taken(messages, order), times[order]
+    dated = times if plan.times or any(plan.timed.values()) else None
     codes = classes(messages, plan)
     router = Router(plan)
     services = services_of(messages, needed=any(plan.timed.values()))
@@ -65,6 +70,7 @@ def route(
     told = router.feed(codes, dated, services, bound, keys(messages, plan, codes))
     sequence = router.sequence(codes)
     label = told % router.codes.size if plan.fans_out else told
+    rows: Int64s = np.arange(len(messages))
     if plan.fans_out:
         rows, destination, address = fanned_out(router.codes, told)
         messages = messages.take(pa.array(rows))
@@ -81,6 +87,8 @@ def route(
     }
     for name in DECISION:
         messages = messages.append_column(name, added[name])
+    if journal:
+        return rows_of(messages, plan, codes, np.maximum.accumulate(times)[rows], rows)
     return messages
 
 
