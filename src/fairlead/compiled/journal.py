@@ -18,21 +18,30 @@ CLUSTER = "cluster"
 
 
 def messages_of(table: pa.Table, plan: Plan) -> pa.Table:
-    """The messages that a journal tells of, each once; any other table is left as it is.
-
-    Where a journal and the plan have one cluster each, the messages are that of the plan.
-    """
+    """The messages that a journal tells of, each once; any other table is left as it is."""
     if not isinstance(table, pa.Table) or len(set(table.column_names)) < table.num_columns:
         return table  # refused later
-    names = without_decisions(table.column_names)
+    names = own_names(table, plan)
     if names == table.column_names:
         return table
     if not all_different(text(table, "id")):
         table = _once(table)
-    clusters = pc.unique(text(table, CLUSTER))
-    if len(plan.clusters) == 1 and len(clusters) == 1:
-        names.remove(CLUSTER)
     return table.select(names)
+
+
+def own_names(table: pa.Table, plan: Plan) -> list[str]:
+    """The columns that a table's messages have: of a journal, not what was decided then.
+
+    Where a journal and the plan have one cluster each, its messages are for the plan's, whatever
+    theirs was called then. (One to which nothing was routed may not have been there.)
+    """
+    names = without_decisions(table.column_names)
+    if names == table.column_names or len(plan.clusters) > 1:
+        return names
+    clusters = {*pc.unique(text(table, CLUSTER)).to_pylist()} - {""}
+    if len(clusters) == 1 and pc.any(pc.not_equal(text(table, "destination"), "")).as_py():
+        names.remove(CLUSTER)
+    return names
 
 
 def _once(table: pa.Table) -> pa.Table:

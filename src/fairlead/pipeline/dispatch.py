@@ -23,11 +23,12 @@ from fairlead.compiled.needed import check_columns
 from fairlead.compiled.router import Plan
 from fairlead.errors import MessageError
 from fairlead.pipeline.columns import REASON
+from fairlead.pipeline.intake.journal import messages_of
 from fairlead.pipeline.intake.read import checked
 from fairlead.pipeline.intake.unique import unique
 from fairlead.pipeline.intake.validate import refuse_other_units, rejected_rows, validate
 from fairlead.pipeline.measure.counts import count, count_for_report
-from fairlead.pipeline.measure.counts import messages as messages_of
+from fairlead.pipeline.measure.counts import messages as counted_messages
 from fairlead.pipeline.measure.facts import made
 from fairlead.pipeline.measure.tally import Counted, check_nothing_lost, digest, outcomes, phases
 from fairlead.pipeline.options import DEFAULTS, Options
@@ -89,7 +90,8 @@ def dispatch(
 
     `messages`: a row for each message, in any order; columns `id` and `time` (a timestamp, or a
     number of seconds), and any routing attributes; others are carried through. `trust_ids`: do not
-    look for duplicates. For `df.transform(dispatch, clusters)`.
+    look for duplicates. For `df.transform(dispatch, clusters)`. They may be a journal: its messages
+    are decided anew.
 
     Returns the rows with `destination`, `address`, `outcome` (strings) and `sequence` (bigint)
     added; a message that goes to several destinations is a row for each, by name. Rows that are no
@@ -126,6 +128,7 @@ def rejected(
     Looks for duplicate ids at once, unless `trust_ids`; the rest is lazy. Raises as `dispatch`.
     """
     plan = Plan(clusters_in(clusters), changes_in(changes))
+    messages = messages_of(messages, [plan], "messages")
     columns = checked(messages, "messages")
     rows = validate(messages, plan)
     return rejected_rows(rows if trust_ids else unique(rows), columns)
@@ -140,6 +143,7 @@ def prepare(
     """Learn what is needed to route a table. Runs several jobs."""
     where, progress = options.where, options.progress
     plan = Plan(clusters_in(clusters), changes_in(changes))
+    given, messages = messages, messages_of(messages, [plan], where)
     columns = checked(messages, where)
     check_columns(plan, columns, where)
     _check_keys(plan, messages, where)
@@ -151,8 +155,10 @@ def prepare(
             rows = unique(rows)
     good = rows.where(F.col(REASON).isNull())
     with progress("cut into blocks"):
-        # Joins, of duplicates or for bindings, and times by position take the files' pieces apart.
-        stays = options.as_in_files and rows is accepted and not (plan.binds or by_position)
+        # Joins, of duplicates or for bindings, times by position, and finding the messages of a
+        # journal take the files' pieces apart.
+        apart = rows is not accepted or messages is not given or plan.binds or by_position
+        stays = options.as_in_files and not apart
         few = sample(good, in_files=stays)
     with progress("survey"):
         in_place = survey_in_place(rows, plan, options.rows_a_block) if few.apart else None
@@ -216,7 +222,7 @@ def run(
         else:
             told = made(options.where, options.command)
             counts, facts = count_for_report(written, plan, ready.survey, told)
-        decided = messages_of(written, plan, counts)
+        decided = counted_messages(written, plan, counts)
         rejections = run_folder.rejections(reasons) if ready.survey.rejected else {}
     total = ready.survey.accepted + ready.survey.rejected
     ended = outcomes(counts)

@@ -29,7 +29,8 @@ from fairlead.pipeline.columns import (
 )
 from fairlead.pipeline.dispatch import left_out
 from fairlead.pipeline.intake import read
-from fairlead.pipeline.intake.read import columns_of, own_columns, renaming
+from fairlead.pipeline.intake.journal import messages_of
+from fairlead.pipeline.intake.read import own_columns, renaming
 from fairlead.pipeline.intake.scale import scale_rate
 from fairlead.pipeline.intake.tenants import one_tenant
 from fairlead.pipeline.intake.unique import unique
@@ -141,7 +142,8 @@ def replay(messages: DataFrame, plans: Mapping[str, Plan]) -> DataFrame:
     (see `fairlead.replay.table.replay`). Rows that are no messages are left out, which a warning
     of the logger `fairlead` says. Raises MessageError.
     """
-    check_names(columns_of(messages, "messages"), "messages", plans.values())
+    messages = messages_of(messages, list(plans.values()), "messages")
+    check_names(own_columns(messages), "messages", plans.values())
     if "scenario" in (each.lower() for each in messages.columns):
         raise MessageError("messages: column 'scenario' is what a replay adds; rename it")
     found = prepare(messages, plans)
@@ -175,7 +177,8 @@ def run(
     """
     began = time.monotonic()
     file_format, progress = options.file_format, options.progress
-    check_names(columns_of(messages, options.where), options.where, plans.values())
+    messages = messages_of(messages, list(plans.values()), options.where)
+    check_names(own_columns(messages), options.where, plans.values())
     folders = dict(zip(plans, folder_names(plans), strict=True))
     scenarios: dict[str, Scenario] = {}
     recorded: Gathered | None = None
