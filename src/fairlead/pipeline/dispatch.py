@@ -22,7 +22,7 @@ from fairlead.balance.message import NO_DESTINATION, SPELLED_ALIKE
 from fairlead.compiled.needed import check_columns
 from fairlead.compiled.router import Plan
 from fairlead.errors import MessageError
-from fairlead.pipeline.columns import REASON
+from fairlead.pipeline.columns import REASON, TIME, quoted
 from fairlead.pipeline.intake.journal import messages_of
 from fairlead.pipeline.intake.read import checked
 from fairlead.pipeline.intake.unique import unique
@@ -42,9 +42,18 @@ from fairlead.pipeline.routing.class_counts import (
     survey,
     survey_in_place,
 )
-from fairlead.pipeline.routing.route import States, in_blocks, needed, route, spelled
+from fairlead.pipeline.routing.journal import check_names, of_decisions, others
+from fairlead.pipeline.routing.route import (
+    States,
+    in_blocks,
+    needed,
+    numbered,
+    route,
+    spelled,
+)
 from fairlead.pipeline.spark.executors import check_executors
 from fairlead.results.summary import Summary
+from fairlead.rows import DECISION, JOURNAL
 
 log = logging.getLogger("fairlead")
 
@@ -74,6 +83,17 @@ class Prepared:
         routed = route(ordered, self.plan, self.states, found.sizes)
         return spelled(routed, self.plan, self.columns)
 
+    def journal(self) -> DataFrame:
+        """The decisions as rows of a journal. Not for blocks that are in place."""
+        found, plan = self.survey, self.plan
+        ordered = numbered(self.good, found.blocks, found.sizes)
+        routed = route(ordered, plan, self.states, found.sizes)
+        added = of_decisions([plan], [range(len(plan.classes))], F.lit(0), TIME)
+        own = others(self.columns)
+        told = routed.withColumns({**added, "attempt": F.lit(1)})
+        rows = spelled(told, plan, [*own, *(name for name in JOURNAL if name not in DECISION)])
+        return rows.select(*map(quoted, own), *JOURNAL)
+
     def rejected(self) -> DataFrame:
         """The rows that are no messages, each with its `reason`."""
         return rejected_rows(self.rows, self.columns)
@@ -85,13 +105,14 @@ def dispatch(
     changes: Change | Iterable[Change] = (),
     *,
     trust_ids: bool = False,
+    journal: bool = False,
 ) -> DataFrame:
     """Decide where each message of a DataFrame goes: the rows that are messages, with decisions.
 
     `messages`: a row for each message, in any order; columns `id` and `time` (a timestamp, or a
     number of seconds), and any routing attributes; others are carried through. `trust_ids`: do not
-    look for duplicates. For `df.transform(dispatch, clusters)`. They may be a journal: its messages
-    are decided anew.
+    look for duplicates. `journal`: return rows of a journal (see `fairlead.route`); `messages` may
+    be one, too: its messages are decided anew. For `df.transform(dispatch, clusters)`.
 
     Returns the rows with `destination`, `address`, `outcome` (strings) and `sequence` (bigint)
     added; a message that goes to several destinations is a row for each, by name. Rows that are no
@@ -102,7 +123,10 @@ def dispatch(
     ready = prepare(messages, clusters, changes, Options(trust_ids=trust_ids))
     if ready.survey.rejected:
         log.warning(left_out(ready.rows, "rejected(messages, clusters, ...) returns"))
-    return ready.decisions()
+    if not journal:
+        return ready.decisions()
+    check_names(ready.columns, [ready.plan])
+    return ready.journal()
 
 
 def left_out(rows: DataFrame, way: str) -> str:

@@ -18,8 +18,8 @@ from pyspark.sql import functions as F
 from fairlead.balance.times import MICROS
 from fairlead.compiled.router import Plan
 from fairlead.pipeline.columns import BLOCK, NUMBER, PREFIX, SCENARIO, THERE, looked_up
-from fairlead.pipeline.routing.route import CHANGED
-from fairlead.pipeline.simulate.gather import Gathered, changed, packed, pieces
+from fairlead.pipeline.routing.route import CHANGED, changed
+from fairlead.pipeline.simulate.gather import Gathered, packed, pieces
 from fairlead.replay.batch import Attempts, Traits
 from fairlead.replay.memory import NEVER
 from fairlead.replay.traffic import Lane, Lanes
