@@ -80,8 +80,9 @@ JOURNAL_COLUMNS: Final = (
 )
 """Beside these, a row of a journal has what the message says itself: queue, group, priority, ….
 
-What else a row is to hold stands here: a queue's verbs, say, are rows of other kinds, with the
-kind, the token, the actor and the lease as columns. `without_decisions` then passes them over.
+What else a row is to hold stands here. A queue's verbs, say, would be rows of other kinds, with the
+kind, the token, the actor and the lease as columns; `messages_of`, in memory and on Spark, would
+then take only those that are decisions.
 """
 
 DECISION: Final = tuple(column.name for column in DECISION_COLUMNS)
