@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
 
-from fairlead import report
+from fairlead import Balancer, Change, load_clusters, report
 from fairlead.cli.app import run
 from fairlead.cli.diff import GATES
 from fairlead.cli.dispatch import print_phases
@@ -336,6 +336,32 @@ def test_explain_refuses_what_would_have_no_effect(desk: Desk) -> None:
     assert "not a folder that dispatch or replay wrote" in desk.refused(
         "explain", desk / "o", "--id", "x"
     )
+
+
+def test_explain_needs_the_clusters_of_a_journal(desk: Desk) -> None:
+    rows: list[str] = []
+    balancer = Balancer(
+        load_clusters(desk / "two.toml"),
+        journal=lambda row: rows.append(json.dumps(row.as_plain())),
+    )
+    balancer.apply(Change("B", "weight", 1, time=1))
+    for k in range(3):
+        balancer.choose({"id": f"m{k}", "time": 1 + k})
+    journal = desk.write("live/journal.jsonl", "\n".join(rows))
+    changes = desk.write("c.csv", "time,target,attribute,value\n1,B,weight,1\n")
+    cluster = desk / "two.toml"
+    needs = "found a journal, which needs --id ID and --cluster FILE"
+    for more in (["--id", "m1"], ["-c", cluster], ["--id", "m1", "-c", cluster, "--count", "2"]):
+        assert needs in desk.refused("explain", journal, *more)
+    asked = ("explain", desk / "live", "--id", "m1", "-c", cluster)
+    assert "position 0: found a decision that these clusters and changes do" in desk.refused(*asked)
+    assert desk.run(*asked, "--changes", changes) == 0
+    assert desk.out.startswith("m1 -> B\ncluster two, version 1, stream two, sequence 1\n")
+    assert "--changes goes with a journal" in desk.refused(
+        "explain", *asked[-2:], "--changes", changes
+    )
+    line = desk.refused("explain", journal, "--id", "m9", "-c", cluster)
+    assert "found no decision on 'm9'; no message has this id" in line
 
 
 # --- dispatch on Spark -----------------------------------------------------------------------
