@@ -4,8 +4,8 @@ import pytest
 
 from fairlead.balance.procedure import (
     BINDING,
+    NO_CANDIDATE,
     NONE,
-    NOTHING,
     PRESELECTION,
     RULE,
     what_decides,
@@ -19,7 +19,7 @@ CASES = [
     (NONE, 1, True, PRESELECTION),
     (NONE, 1, False, PRESELECTION),
     (NONE, NONE, True, RULE),
-    (NONE, NONE, False, NOTHING),
+    (NONE, NONE, False, NO_CANDIDATE),
     (0, 0, False, BINDING),
     (NONE, 0, False, PRESELECTION),
 ]

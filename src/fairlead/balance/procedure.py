@@ -15,12 +15,12 @@ NONE: Final = -1
 BINDING: Final = 0
 PRESELECTION: Final = 1
 RULE: Final = 2
-NOTHING: Final = 3
+NO_CANDIDATE: Final = 3
 """Nobody is left: the outcome is what the eliminations say."""
 
 
 def what_decides(bound: int, preselected: int, some: bool) -> int:
-    """What decides about a message: BINDING, PRESELECTION, RULE or NOTHING.
+    """What decides about a message: BINDING, PRESELECTION, RULE or NO_CANDIDATE.
 
     Args:
         bound: the member that its key is bound to and that still takes what is bound, or NONE.
@@ -31,4 +31,4 @@ def what_decides(bound: int, preselected: int, some: bool) -> int:
         return BINDING
     if preselected != NONE:
         return PRESELECTION
-    return RULE if some else NOTHING
+    return RULE if some else NO_CANDIDATE

@@ -4,10 +4,11 @@ from types import ModuleType
 
 import pytest
 
+from fairlead.compiled import decide
 from fairlead.replay import events, flow
 
 
-@pytest.mark.parametrize("kernel", [events, flow], ids=["events", "flow"])
+@pytest.mark.parametrize("kernel", [decide, events, flow], ids=["decide", "events", "flow"])
 def test_a_name_means_the_same_in_all_modules_of_a_kernel(kernel: ModuleType) -> None:
     meant: dict[str, object] = {}
     for function in (*kernel.BASE, *kernel.OF_A_RULE, *kernel.CHOSEN):
