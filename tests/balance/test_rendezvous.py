@@ -19,6 +19,7 @@ from fairlead import Balancer, Change, Cluster, route
 from fairlead.balance.rules import rendezvous
 from fairlead.balance.rules.keyed import PLACES, number_of
 from fairlead.balance.rules.rendezvous import Rendezvous, draw, logarithms, times
+from fairlead.balance.rules.rule import Otherwise
 from fairlead.compiled.kernels import as_arrays, kernels
 from fairlead.errors import ConfigError, MessageError
 
@@ -197,8 +198,8 @@ def test_a_weight_that_makes_it_equal_is_enough_for_the_first_by_name(
     first: int, second: int, enough: int
 ) -> None:
     """The draw of the second is twice that of the first: with a weight of 2 they are equal."""
-    told = rule_of({"A": 1, "B": 1})._otherwise(first, second, {first: 5, second: 10}, "AB")
-    assert told == f"{'AB'[second]} would have been chosen with a weight of {enough} or more"
+    otherwise = rule_of({"A": 1, "B": 1})._otherwise(first, second, {first: 5, second: 10})
+    assert otherwise == Otherwise("weight", enough)
 
 
 def test_an_explanation_is_of_its_own_moment() -> None:

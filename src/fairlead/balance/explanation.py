@@ -9,6 +9,7 @@ from fairlead.balance.history import Binding, DecisionPoint
 from fairlead.balance.message import CONTROL, ON_GROUP
 from fairlead.balance.objects import on_one_line
 from fairlead.balance.policy import Raw
+from fairlead.balance.wording import EVERYONE, TO_EVERYONE, wording
 
 
 class Explanation(NamedTuple):
@@ -111,26 +112,25 @@ def _chosen(moment: DecisionPoint, raw: Raw, verdict: Verdict, steps: list[Step]
     if verdict.preselected >= 0:
         name = names[verdict.preselected]
         if verdict.recipients:
-            told = "everyone who is left gets it"
-            return Explanation(steps, [(name, "everyone gets it")], told, "everyone", None, "")
+            return Explanation(steps, [(name, EVERYONE)], TO_EVERYONE, "everyone", None, "")
         return Explanation(steps, [(name, "chosen at once")], "", last, None, "")
     rule = moment.rule()
-    compared = rule.compare(verdict.members, names)
-    if compared.passed_over:
-        passed = tuple(Drop(names[rank.member], rank.value) for rank in compared.passed_over)
-        steps = [*steps, Step(rule.name, passed, len(compared.ranks))]
-    ranks = [(names[rank.member], rank.value) for rank in compared.ranks]
+    words = wording(rule, verdict.members, names)
+    order, passed_over = words.found.order, words.found.passed_over
+    if passed_over:
+        passed = tuple(Drop(names[i], words.passed_over(i)) for i in passed_over)
+        steps = [*steps, Step(rule.name, passed, len(order))]
+    ranks = [(names[i], words.value(i)) for i in order]
     notes: tuple[str, ...] = ()
     if rule.keyed and moment.word:
         notes = (f"its key is the {cluster.keyed_by} {moment.word!r}",)
-    if len(ranks) < 2:
-        alone = "the only one left" if ranks else "nobody can take a message now"
-        decided = compared.decided or alone
+    if len(order) < 2:
+        decided = words.alone() if order else "nobody can take a message now"
         step = steps[-1].name if len(steps) > 1 else rule.name
         found = Explanation(steps, ranks, decided, step, None, "", notes)
     else:
         found = Explanation(
-            steps, ranks, compared.decided, rule.name, ranks[1][0], compared.otherwise, notes
+            steps, ranks, words.decided(), rule.name, words.second, words.otherwise(), notes
         )
-    lost = cluster.describe.undeliverable_reason(compared.ranks[0].member) if ranks else ""
+    lost = cluster.describe.undeliverable_reason(order[0]) if order else ""
     return found._replace(notes=(*notes, lost)) if lost else found
