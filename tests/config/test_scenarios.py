@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from fairlead import Change, Cluster
-from fairlead.config.scenarios import MOST, Scenario, load_scenarios
+from fairlead.config.scenarios import MAX_SCENARIOS, Scenario, load_scenarios
 from fairlead.errors import ChangeError, ConfigError
 
 POOL = Cluster.of(
@@ -271,7 +271,7 @@ name = "s"
 sweep = [{ target = "gpu-2", attribute = "speed", from = 0.1, to = 100, step = 0.1 }]
 """
     found = load(tmp_path, text)
-    assert len(found) == MOST
+    assert len(found) == MAX_SCENARIOS
     assert found[2].name == "s: 0.3"
     assert found[-1].name == "s: 100"
 
@@ -289,7 +289,7 @@ sweep = [
     told = refused(tmp_path, text)
     number = f"{10**6 * ((9 * 10**17 - 1) * 10**9 + 1) + 1:,}"
     assert told == f"what-if.toml: found {number} scenarios, allowed: at most 1,000"
-    many = "".join(f'[[scenario]]\nname = "{k}"\n' for k in range(MOST + 1))
+    many = "".join(f'[[scenario]]\nname = "{k}"\n' for k in range(MAX_SCENARIOS + 1))
     assert refused(tmp_path, many) == "what-if.toml: found 1,001 scenarios, allowed: at most 1,000"
 
 

@@ -318,8 +318,8 @@ def test_the_comparison_counts_what_was_written(spark: SparkSession, tmp_path: P
     for scenario, plan in zip(found.scenarios, plans().values(), strict=True):
         rows = in_memory(table, plan.clusters, plan.changes).to_pylist()
         last = [row for row in rows if row["outcome"] not in ("released", "rolled-back")]
-        begun = [row for row in last if row["start"] is not None]
-        whole = {row["id"]: round(row["start"] - row["time"], 6) for row in begun}
+        started = [row for row in last if row["start"] is not None]
+        whole = {row["id"]: round(row["start"] - row["time"], 6) for row in started}
         waits = sorted(whole.values())
         assert scenario.messages == len(last) == len(table)
         assert scenario.redeliveries == len(rows) - len(table)
@@ -361,7 +361,7 @@ def test_each_scenario_has_a_folder_of_its_own() -> None:
 
 
 def test_a_copy_to_another_destination_does_not_overtake(spark: SparkSession) -> None:
-    """A message for several destinations has begun when the first of them has."""
+    """A message for several destinations has started when the first of them has."""
     rows = [
         (0, "m1", 1.0, "g", "routed", 1.0),
         (0, "m1", 1.0, "g", "routed", 9.0),

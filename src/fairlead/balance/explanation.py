@@ -62,7 +62,7 @@ def explain(moment: DecisionPoint, raw: Raw, destination: str | None) -> Explana
         return _followed(moment, binding, verdict, destination or "")
     found = _chosen(moment, raw, verdict, steps)
     if binding is not None and (binding.before >= 0 or found.ranks):
-        found = found._replace(notes=(*found.notes, _begun(moment, binding)))
+        found = found._replace(notes=(*found.notes, _binding_note(moment, binding)))
     if not verdict.recipients:
         return found
     every = {moment.members[i] for i in verdict.recipients} | {destination} - {None}
@@ -85,7 +85,7 @@ def _followed(moment: DecisionPoint, binding: Binding, verdict: Verdict, name: s
     )
 
 
-def _begun(moment: DecisionPoint, binding: Binding) -> str:
+def _binding_note(moment: DecisionPoint, binding: Binding) -> str:
     """What becomes of a group whose message was chosen for."""
     word = _word(binding)
     if binding.before >= 0:

@@ -40,7 +40,7 @@ OF: Final = {
 """What is missing where there is nothing that a condition could look at."""
 FAILED: Final = 3
 """Exit status where a condition of --fail-if holds."""
-MOST_SHOWN: Final = 20
+MAX_SHOWN: Final = 20
 
 
 def run_diff(
@@ -125,20 +125,20 @@ def _print(found: Diff, before: Path, after: Path) -> None:
         to.print(f"groups moved: {_part(found.groups_moved, found.groups)}", markup=False)
     right = ("before", "after", "gains")
     gains = table("destination", *right, right=right)
-    for each in found.destinations[:MOST_SHOWN]:
+    for each in found.destinations[:MAX_SHOWN]:
         gained = f"{each.after - each.before:+,}"
         name = _name(each.destination, each.cluster)
         gains.add_row(name, f"{each.before:,}", f"{each.after:,}", gained)
     print_table(to, gains)
     if found.moves:
         moves = table("from", "to", "messages", right=("messages",))
-        for move in found.moves[:MOST_SHOWN]:
+        for move in found.moves[:MAX_SHOWN]:
             one = _name(move.before, move.cluster_before)
             other = _name(move.after, move.cluster_after)
             moves.add_row(one, other, f"{move.messages:,}")
         print_table(to, moves)
-        if len(found.moves) > MOST_SHOWN:
-            to.print(f"… {len(found.moves) - MOST_SHOWN} more pairs in summary.json of --out DIR")
+        if len(found.moves) > MAX_SHOWN:
+            to.print(f"… {len(found.moves) - MAX_SHOWN} more pairs in summary.json of --out DIR")
 
 
 def _print_waits(before: Path, after: Path) -> None:

@@ -14,7 +14,7 @@ from fairlead.cli.show import console, print_table, printable, table
 from fairlead.config.clusters import load_clusters
 from fairlead.errors import UserError
 
-MOST_LISTED = 100
+MAX_LISTED = 100
 
 
 def explain_invented(path: Path, given: Sequence[str], count: int) -> None:
@@ -40,8 +40,8 @@ def explain_invented(path: Path, given: Sequence[str], count: int) -> None:
     if count == 1:
         return
     names = [_names(each) or [f"({each.outcome})"] for each in decisions]
-    more = f" … ({count - MOST_LISTED} more)" if count > MOST_LISTED else ""
-    listed_ = " ".join("+".join(each) for each in names[:MOST_LISTED])
+    more = f" … ({count - MAX_LISTED} more)" if count > MAX_LISTED else ""
+    listed_ = " ".join("+".join(each) for each in names[:MAX_LISTED])
     out.print(on_one_line(f"choices: {listed_}{more}"), markup=False)
     totals = table("destination", "messages", "share", right=("messages", "share"))
     for each, n in sorted(Counter(name for every in names for name in every).items()):

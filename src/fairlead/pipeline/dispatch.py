@@ -47,7 +47,7 @@ from fairlead.results.summary import Summary
 
 log = logging.getLogger("fairlead")
 
-MOST_UNKNOWN = 20
+MAX_UNKNOWN = 20
 """Names of clusters that are told, of those that no file has."""
 
 
@@ -164,10 +164,10 @@ def prepare(
         good = timed.where(F.col(REASON).isNull())
         classified = found.classified(placed(good, blocks, plan))
     ready = plan.classified(found.classes)
-    classified, begun = begin(classified, ready, found, columns, progress)
+    classified, states = begin(classified, ready, found, columns, progress)
     if by_position:
-        begun = [{**state, "latest": at} for state, at in zip(begun, latest, strict=True)]
-    return Prepared(ready, columns, rows, classified, found, begun)
+        states = [{**state, "latest": at} for state, at in zip(states, latest, strict=True)]
+    return Prepared(ready, columns, rows, classified, found, states)
 
 
 def unknown_clusters(counts: Iterable[Counted], plan: Plan) -> dict[str, int]:
@@ -177,7 +177,7 @@ def unknown_clusters(counts: Iterable[Counted], plan: Plan) -> dict[str, int]:
     for each in counts:
         if each.cluster not in known and each.outcome == NO_DESTINATION:
             found[each.cluster] += each.messages
-    return dict(sorted(found.items(), key=lambda each: (-each[1], each[0]))[:MOST_UNKNOWN])
+    return dict(sorted(found.items(), key=lambda each: (-each[1], each[0]))[:MAX_UNKNOWN])
 
 
 def _check_keys(plan: Plan, messages: DataFrame, where: str) -> None:

@@ -15,7 +15,7 @@ from pyspark.sql import SparkSession
 from fairlead import Change, Cluster
 from fairlead.balance.times import LATEST
 from fairlead.pipeline.dispatch import run
-from fairlead.pipeline.measure.bins import MOST_BINS, Bins, around, over, widths
+from fairlead.pipeline.measure.bins import MAX_BINS, Bins, around, over, widths
 from fairlead.pipeline.measure.facts import changes as in_words
 from fairlead.pipeline.options import Options
 from fairlead.pipeline.output.write import Delivery
@@ -52,7 +52,7 @@ def test_bins_cover_the_time_and_are_few(one: int, other: int) -> None:
     bins = over(first, last)
     assert bins.start <= first
     assert last < bins.end
-    assert 1 <= bins.number <= MOST_BINS
+    assert 1 <= bins.number <= MAX_BINS
     assert bins.start % bins.width == 0
     assert bins.width in (w for w, _ in zip(widths(), range(80), strict=False))
 

@@ -26,7 +26,7 @@ UNIT, TICK, RECENT = 0, 1, 2  # places in State.setting
 NO_TICK = -1
 RATIO, RECENCY, WEIGHT, NAME = "ratio", "recency", "weight", "name"  # what decides
 SERVED = "served"
-MOST_NUMBERED = 256
+MAX_NUMBERED = 256
 Turn: TypeAlias = tuple[Fraction, int, int, int, int, int]
 
 
@@ -220,7 +220,7 @@ def _latest_numbers(s: State, members: list[int], ahead: list[int]) -> dict[int,
     chosen = [(i, n) for i, n in zip(members, ahead, strict=True) if n]
     latest = sorted(chosen, key=lambda each: _turn(s, each[0], each[1] - 1))
     end = s.setting[TICK] + sum(ahead)
-    if len(latest) > MOST_NUMBERED:
+    if len(latest) > MAX_NUMBERED:
         return {i: end - len(latest) + place + 1 for place, (i, _) in enumerate(latest)}
     numbers = {}
     for i, n in latest:

@@ -15,11 +15,11 @@ import sys
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from fairlead.balance.procedure import NONE
 from fairlead.balance.rules.integers import INT64_END, Indexes, Ints
 from fairlead.balance.rules.rule import Comparison, ScheduledRule
 from fairlead.balance.rules.timed import TimedRule
 
-NOBODY = -1
 OUT = 0  # State.ready of a peer that stands in no ring
 RING, READY = "ring", "ready"  # what decides
 
@@ -44,15 +44,15 @@ class State(NamedTuple):
 
 
 def choose(s: State, members: Indexes, start: int, stop: int) -> int:
-    """Choose among members[start:stop] and hand over one message; NOBODY if none is ready."""
-    best = NOBODY
+    """Choose among members[start:stop] and hand over one message; NONE if none is ready."""
+    best = NONE
     for k in range(start, stop):
         i = members[k]
         if s.ready[i] == OUT:
             continue
-        if best == NOBODY or before(s, i, best):
+        if best == NONE or before(s, i, best):
             best = i
-    if best != NOBODY:
+    if best != NONE:
         served(s, best)
     return best
 

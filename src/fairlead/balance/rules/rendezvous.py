@@ -36,7 +36,7 @@ FINE = 30
 STEPS = 256
 UNIT = 32
 """A draw counts 2^-32."""
-MOST = WIDTH << UNIT
+MAX_DRAW = WIDTH << UNIT
 """The highest draw, that of u = 2^-38."""
 SCORE, NAME = "score", "name"  # what decides
 
@@ -132,7 +132,7 @@ class Rendezvous(KeyedRule):
         return choose(self.state, members, 0, len(members), key)
 
     def fits_int64(self, choices: int) -> bool:
-        return MOST * int(max(self.state.weight)) < INT64_END
+        return MAX_DRAW * int(max(self.state.weight)) < INT64_END
 
     def dump(self) -> Plain:
         """Only the weights: the rest follows from the names."""

@@ -16,7 +16,7 @@ from fairlead.compiled.plan import Plan
 from fairlead.pipeline.columns import PREFIX, small_table
 from fairlead.pipeline.measure.tally import Counted
 
-MOST_CLUSTERS: Final = 6
+MAX_CLUSTERS: Final = 6
 """Clusters whose levels are told."""
 OWNER: Final = PREFIX + "owner"
 """The number of the cluster in the plan."""
@@ -45,7 +45,7 @@ def levels(plan: Plan, counts: Iterable[Counted]) -> list[Level]:
     for each in counts:
         if each.cluster in messages:
             messages[each.cluster] += each.messages
-    most = sorted(several, key=lambda name: -messages[name])[:MOST_CLUSTERS]
+    most = sorted(several, key=lambda name: -messages[name])[:MAX_CLUSTERS]
     return [level for name in most for level in of[name]]
 
 

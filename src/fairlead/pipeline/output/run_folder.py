@@ -21,7 +21,7 @@ from fairlead.results.comparison import Waits, of_plain
 MANIFEST = "manifest.json"
 FORMAT = 1
 NEEDED = {"file_format", "clusters", "changes"}
-MOST_NAMED = 3
+MAX_NAMED = 3
 
 
 def load(spark: SparkSession, path: str, file_format: str, schema: StructType) -> DataFrame:
@@ -51,7 +51,7 @@ def read_manifest(folder: Path) -> dict[str, Any]:
     except (FileNotFoundError, NotADirectoryError):
         inside = scenarios_in(folder)
         if inside:
-            named = listed([repr(str(each)) for each in inside], MOST_NAMED)
+            named = listed([repr(str(each)) for each in inside], MAX_NAMED)
             raise UserError(
                 f"{folder}: found a whole replay, allowed: one of its scenarios: {named}"
             ) from None

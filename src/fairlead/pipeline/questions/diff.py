@@ -15,7 +15,7 @@ from fairlead.results.diff import Balance, Diff, Move
 
 __all__ = ["compare", "diff", "moved"]
 
-MOST_MOVES: Final = 1_000
+MAX_MOVES: Final = 1_000
 BEFORE, AFTER = "destination_before", "destination_after"
 OUTCOME_BEFORE, OUTCOME_AFTER = "outcome_before", "outcome_after"
 CLUSTER, CLUSTER_BEFORE, CLUSTER_AFTER = "cluster", "cluster_before", "cluster_after"
@@ -218,7 +218,7 @@ def _moves(counted: DataFrame) -> list[Move]:
         .groupBy(BEFORE, AFTER, *whose)
         .agg(F.sum("n").alias("messages"))
         .orderBy(F.desc("messages"), CLUSTER_BEFORE, BEFORE, CLUSTER_AFTER, AFTER)
-        .limit(MOST_MOVES)
+        .limit(MAX_MOVES)
         .collect()
     )
     return [
