@@ -269,11 +269,11 @@ def test_a_snapshot_that_was_cut_or_changed_is_refused(used: Callable[[], Any]) 
 
 def test_a_snapshot_of_another_policy_or_other_options_is_refused() -> None:
     snapshot = Balancer(POOL).snapshot()
-    for other, told in (
+    for other, expected in (
         (Cluster.of("round-robin", destination=[{"name": "a"}]), "policy: found 'weighted'"),
         (STICKY, r"options: found \{"),
     ):
-        with pytest.raises(ConfigError, match=f"snapshot: cluster 'default': {told}"):
+        with pytest.raises(ConfigError, match=f"snapshot: cluster 'default': {expected}"):
             Balancer(other).restore(snapshot)
 
 

@@ -56,10 +56,10 @@ def duration(micros: int) -> str:
     for k, (unit, name) in enumerate(UNITS):
         if micros >= unit:
             whole, rest = divmod(micros, unit)
-            told = plural(whole, name)
+            words = plural(whole, name)
             if k + 1 < len(UNITS) and rest >= UNITS[k + 1][0]:
-                told += " " + plural(rest // UNITS[k + 1][0], UNITS[k + 1][1])
-            return told
+                words += " " + plural(rest // UNITS[k + 1][0], UNITS[k + 1][1])
+            return words
     return "0 seconds"
 
 

@@ -125,9 +125,9 @@ def test_threads_that_explain_see_their_own_moment() -> None:
         return [(d, str(d.explain())) for d in (balancer.choose() for _ in range(50))]
 
     with ThreadPoolExecutor(4) as pool:
-        told = [each for part in pool.map(work, range(4)) for each in part]
+        pairs = [each for part in pool.map(work, range(4)) for each in part]
     alone = Balancer(CLUSTERS["msmq"])
-    for decision, text in sorted(told, key=lambda pair: pair[0].sequence or 0):
+    for decision, text in sorted(pairs, key=lambda pair: pair[0].sequence or 0):
         expected = alone.choose()
         assert (decision.destination, text) == (expected.destination, str(expected.explain()))
 
@@ -326,19 +326,19 @@ def test_an_explanation_stays_the_same_whatever_happens_later(system: str) -> No
     message = MESSAGES.get(system, {})
     balancer = Balancer(CLUSTERS[system])
     decisions = [balancer.choose(message) for _ in range(300)]
-    told = [str(decision.explain()) for decision in decisions]
+    explained = [str(decision.explain()) for decision in decisions]
     first = str(decisions[0].destination)
     balancer.apply(Change(first, "present", False))
     later = [balancer.choose(message) for _ in range(1_500)]
-    told_later = [str(decision.explain()) for decision in later[:20]]
+    explained_later = [str(decision.explain()) for decision in later[:20]]
     balancer.apply(Change(first, "present", True))
     for _ in range(500):
         balancer.choose(message)
     balancer.restore(Balancer(CLUSTERS[system]).snapshot())
-    assert [str(decision.explain()) for decision in decisions] == told
-    assert [str(decision.explain()) for decision in later[:20]] == told_later
+    assert [str(decision.explain()) for decision in decisions] == explained
+    assert [str(decision.explain()) for decision in later[:20]] == explained_later
     if system != "ibm-mq":  # there nobody sees a channel that is not in the cluster
-        assert all(f"dropped {first}: present is false" in text for text in told_later)
+        assert all(f"dropped {first}: present is false" in text for text in explained_later)
 
 
 @pytest.mark.parametrize("system", POLICIES)
@@ -647,7 +647,7 @@ def test_attributes_that_no_policy_reads_mean_nothing() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "told"),
+    ("name", "expected"),
     [
         ("gruop", r"'gruop', allowed: already_sent, .*, via_cluster_channel; did you mean 'group'"),
         ("Group", r"'Group', allowed: .*; did you mean 'group'"),
@@ -657,11 +657,11 @@ def test_attributes_that_no_policy_reads_mean_nothing() -> None:
 )
 @pytest.mark.parametrize("system", ["msmq", "ibm-mq"])
 def test_a_name_that_no_message_has_is_refused_and_nothing_is_counted(
-    system: str, name: Any, told: str
+    system: str, name: Any, expected: str
 ) -> None:
     balancer = Balancer(CLUSTERS[system])
     before = balancer.snapshot()
-    with pytest.raises(MessageError, match=f"^message: attribute: found {told}"):
+    with pytest.raises(MessageError, match=f"^message: attribute: found {expected}"):
         balancer.choose({"id": "m1", name: "kim"})
     assert balancer.snapshot() == before
 

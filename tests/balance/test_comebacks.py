@@ -89,8 +89,8 @@ def test_half_a_per_mille_is_rounded_up() -> None:
 
 
 def test_what_comes_back_is_told() -> None:
-    told = cluster({"slow_start": 10, "slow_start_min": 25, "failback_delay": 2.5}).start()
-    slow, held = told.describe.effective()[-2:]
+    state = cluster({"slow_start": 10, "slow_start_min": 25, "failback_delay": 2.5}).start()
+    slow, held = state.describe.effective()[-2:]
     assert slow == (
         "slow start beside others, in per cent of the weight: 25 from 0 s, 30 from 3 s, "
         "40 from 4 s, 50 from 5 s, 60 from 6 s, 70 from 7 s, 80 from 8 s, 90 from 9 s, "
@@ -104,10 +104,10 @@ def test_what_comes_back_is_told() -> None:
 
 def test_a_slow_start_is_explained() -> None:
     balancer = recovering()
-    told = str(balancer.choose().explain())
-    assert "2. B: 10 served / weight 10 (10 % of 100: slow start) = 1\n" in told
-    assert "equal at 1; A has the larger weight: 100 > 10" in told
-    assert "B would have been chosen with a weight of 101 or more" in told
+    text = str(balancer.choose().explain())
+    assert "2. B: 10 served / weight 10 (10 % of 100: slow start) = 1\n" in text
+    assert "equal at 1; A has the larger weight: 100 > 10" in text
+    assert "B would have been chosen with a weight of 101 or more" in text
     balancer.at(102)
     assert "B: 20 served / weight 20 (20 % of 100: slow start)" in str(balancer.choose().explain())
     balancer.at(110)
@@ -119,12 +119,12 @@ def test_who_is_held_back_is_told() -> None:
     balancer.apply([Change("B", "state", "down", 0)])
     assert "dropped B: state is down" in str(balancer.choose().explain())
     balancer.apply(Change("B", "state", "up", 5))
-    told = "dropped B: it is up again, but for less than its fail-back delay of 30 s"
+    reason = "dropped B: it is up again, but for less than its fail-back delay of 30 s"
     before = balancer.choose()
-    assert told in str(before.explain())
+    assert reason in str(before.explain())
     balancer.at(35)
-    assert told not in str(balancer.choose().explain())
-    assert told in str(before.explain())
+    assert reason not in str(balancer.choose().explain())
+    assert reason in str(before.explain())
 
 
 def test_weights_are_told_as_they_count_now() -> None:
@@ -159,12 +159,12 @@ def test_time_makes_what_is_due_and_nothing_twice() -> None:
 
 
 def test_a_later_change_makes_what_is_due_before() -> None:
-    told, jumped = recovering(), recovering()
+    stepped, jumped = recovering(), recovering()
     for time in range(100, 108):
-        told.at(time)
-    for balancer in (told, jumped):
+        stepped.at(time)
+    for balancer in (stepped, jumped):
         balancer.apply(Change("A", "weight", 50, 107.000001))
-    assert told.snapshot() == jumped.snapshot()
+    assert stepped.snapshot() == jumped.snapshot()
     assert jumped.next_change() == 108
 
 

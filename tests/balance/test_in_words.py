@@ -59,7 +59,7 @@ def test_a_channel_is_told_with_its_queue_manager() -> None:
 
 
 @pytest.mark.parametrize(
-    ("policy", "tables", "told"),
+    ("policy", "tables", "expected"),
     [
         ("round-robin", {"destination": AB}, []),
         (
@@ -103,6 +103,6 @@ def test_a_channel_is_told_with_its_queue_manager() -> None:
     ],
 )
 def test_a_file_that_is_hardly_meant_gets_a_warning(
-    policy: Any, tables: dict[str, Any], told: list[str]
+    policy: Any, tables: dict[str, Any], expected: list[str]
 ) -> None:
-    assert warnings(Cluster.of(policy, **tables)) == told
+    assert warnings(Cluster.of(policy, **tables)) == expected

@@ -180,17 +180,17 @@ def test_the_weight_that_would_have_been_enough_is_the_lowest(
         rows = [{"name": name, "weight": weight} for name, weight in weights.items()]
         return Balancer(Cluster.of("rendezvous", destination=rows))
 
-    told = balancer(cluster).choose({"group": key}).explain()
-    enough = re.search(r"with a weight of (\d+) or more", told.otherwise)
-    assert told.runner_up is not None
+    explanation = balancer(cluster).choose({"group": key}).explain()
+    enough = re.search(r"with a weight of (\d+) or more", explanation.otherwise)
+    assert explanation.runner_up is not None
     if enough is None:
-        assert "had been gone" in told.otherwise
+        assert "had been gone" in explanation.otherwise
         return
     weight = int(enough[1])
-    with_it = balancer({**cluster, told.runner_up: weight}).choose({"group": key})
-    assert with_it.destination == told.runner_up
-    less = balancer({**cluster, told.runner_up: weight - 1}).choose({"group": key})
-    assert less.destination != told.runner_up
+    with_it = balancer({**cluster, explanation.runner_up: weight}).choose({"group": key})
+    assert with_it.destination == explanation.runner_up
+    less = balancer({**cluster, explanation.runner_up: weight - 1}).choose({"group": key})
+    assert less.destination != explanation.runner_up
 
 
 @pytest.mark.parametrize(("first", "second", "enough"), [(0, 1, 3), (1, 0, 2)])

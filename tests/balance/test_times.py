@@ -152,11 +152,11 @@ def test_a_change_of_no_name_is_refused(names: Any) -> None:
 
 @given(st.integers(-LATEST * 1_000_000, (LATEST - 1) * 1_000_000))
 def test_the_time_until_something_is_never_too_short(time: int) -> None:
-    told = seconds_until(time)
-    assert (micros(told) or 0) >= time
-    assert told - seconds(time) < 0.002
+    found = seconds_until(time)
+    assert (micros(found) or 0) >= time
+    assert found - seconds(time) < 0.002
     if abs(time) < 2**32 * 1_000_000:
-        assert micros(told) == time
+        assert micros(found) == time
 
 
 def test_a_timer_makes_every_change() -> None:

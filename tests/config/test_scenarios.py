@@ -286,9 +286,9 @@ sweep = [
   { target = "gpu-2", attribute = "speed", from = 1, to = 9e17, step = 1e-9 },
 ]
 """
-    told = refused(tmp_path, text)
+    refusal = refused(tmp_path, text)
     number = f"{10**6 * ((9 * 10**17 - 1) * 10**9 + 1) + 1:,}"
-    assert told == f"what-if.toml: found {number} scenarios, allowed: at most 1,000"
+    assert refusal == f"what-if.toml: found {number} scenarios, allowed: at most 1,000"
     many = "".join(f'[[scenario]]\nname = "{k}"\n' for k in range(MAX_SCENARIOS + 1))
     assert refused(tmp_path, many) == "what-if.toml: found 1,001 scenarios, allowed: at most 1,000"
 
@@ -390,7 +390,7 @@ A_LIST_OF_SETS = "a list, each a table under [[scenario.set]]"
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "expected"),
     [
         ("", "what-if.toml: found no scenario, allowed: at least one [[scenario]]"),
         ("scenario = []", "what-if.toml: found no scenario, allowed: at least one [[scenario]]"),
@@ -444,8 +444,8 @@ A_LIST_OF_SETS = "a list, each a table under [[scenario.set]]"
         ),
     ],
 )
-def test_files(tmp_path: Path, text: str, told: str) -> None:
-    assert told in refused(tmp_path, text)
+def test_files(tmp_path: Path, text: str, expected: str) -> None:
+    assert expected in refused(tmp_path, text)
 
 
 def test_the_line_is_in_the_scenario_that_is_meant(tmp_path: Path) -> None:
@@ -460,7 +460,7 @@ IN_ORDER = "allowed: only 0 with the discipline fifo, which would ignore anythin
 
 
 @pytest.mark.parametrize(
-    ("body", "told"),
+    ("body", "expected"),
     [
         ("sets = []", "3: scenario[1] 'x'.sets: found "),
         ("sets = []", "; did you mean 'set'?"),
@@ -674,12 +674,12 @@ IN_ORDER = "allowed: only 0 with the discipline fifo, which would ignore anythin
         ),
     ],
 )
-def test_bodies(tmp_path: Path, body: str, told: str) -> None:
-    assert told in refused_body(tmp_path, body)
+def test_bodies(tmp_path: Path, body: str, expected: str) -> None:
+    assert expected in refused_body(tmp_path, body)
 
 
 @pytest.mark.parametrize(
-    ("cluster", "down", "told"),
+    ("cluster", "down", "expected"),
     [
         (
             IBM,
@@ -716,8 +716,8 @@ def test_bodies(tmp_path: Path, body: str, told: str) -> None:
         ),
     ],
 )
-def test_what_cannot_be_down(tmp_path: Path, cluster: Cluster, down: str, told: str) -> None:
-    assert told in refused_body(tmp_path, f"down = [{{ {down} }}]", cluster)
+def test_what_cannot_be_down(tmp_path: Path, cluster: Cluster, down: str, expected: str) -> None:
+    assert expected in refused_body(tmp_path, f"down = [{{ {down} }}]", cluster)
 
 
 @pytest.mark.parametrize("failed", ["down", "failed"])
@@ -727,21 +727,23 @@ def test_outages_and_what_was_recorded(tmp_path: Path, failed: str) -> None:
         Change("gpu-1", "state", "up", 20, "storm.csv:3"),
     )
 
-    def told(start: int, end: int) -> str:
+    def refused_between(start: int, end: int) -> str:
         body = f'down = [{{ target = "gpu-1", from = {start}, to = {end} }}]'
         return refused_body(tmp_path, body, changes=recorded)
 
     assert "found another change of destination:gpu-1 state before its end (storm.csv:2), " in (
-        told(5, 15)
+        refused_between(5, 15)
     )
     assert "found another change of destination:gpu-1 state before its end (storm.csv:3), " in (
-        told(20, 30)
+        refused_between(20, 30)
     )
-    assert "is out already (state is 'down' since storm.csv:2), allowed: " in told(12, 18)
+    assert "is out already (state is 'down' since storm.csv:2), allowed: " in refused_between(
+        12, 18
+    )
 
 
 def test_several_clusters_must_be_told_apart(tmp_path: Path) -> None:
-    for target, told in (
+    for target, expected in (
         ("options", "found 'options', allowed: options@east, options@west"),
         (
             "front",
@@ -749,7 +751,7 @@ def test_several_clusters_must_be_told_apart(tmp_path: Path) -> None:
         ),
     ):
         body = f'set = [{{ target = "{target}", attribute = "weight", value = 1 }}]'
-        assert told in refused_body(tmp_path, body, MSMQ, WEIGHTED)
+        assert expected in refused_body(tmp_path, body, MSMQ, WEIGHTED)
 
 
 def test_recorded_changes_must_suit_the_scenario(tmp_path: Path) -> None:

@@ -23,5 +23,5 @@ def main() -> None:
         status = run(sys.argv[1:])
         stopping.close()
     except stopping.Stopped as stopped:
-        status = stopping.told(stopped)
+        status = stopping.say(stopped)
     sys.exit(status)

@@ -151,8 +151,8 @@ def _print_waits(before: Path, after: Path) -> None:
     for name, each in waits:
         if each is None:
             return
-        told = (each.mean, each.p50, each.p90, each.p99, each.max)
-        found.add_row(printable(name), *map(length, told))
+        spread = (each.mean, each.p50, each.p90, each.p99, each.max)
+        found.add_row(printable(name), *map(length, spread))
     print_table(console(), found)
 
 

@@ -251,13 +251,14 @@ def judged(found: Comparison, gates: Sequence[Gate]) -> int:
                         "started, allowed: a replay of some"
                     )
                 value = getattr(scenario.waits, each.name.removesuffix("_wait"))
-                told, of = length(value), 0
+                measured, of = length(value), 0
             else:
                 value, of = getattr(scenario, each.name), getattr(scenario, WHOLE_OF[each.name])
-                told = f"{value:,} of {of:,}"
+                measured = f"{value:,} of {of:,}"
             if each.fails(value, of):
                 console().print(
-                    f"fails: {each.text}: {each.name} is {told} in {scenario.name}", markup=False
+                    f"fails: {each.text}: {each.name} is {measured} in {scenario.name}",
+                    markup=False,
                 )
                 status = FAILED
     return status

@@ -166,10 +166,10 @@ class _Reader:
     def _name(self, values: Sequence[object]) -> str:
         if not values:
             return self.entry.name
-        told = [
+        varied = [
             f"{sweep.target} {sweep.attribute} {said(value)}"
             for sweep, value in zip(self.entry.sweep, values, strict=True)
         ]
         # Of one sweep the scenario's own name says what varies, and the value is enough.
-        values_told = ", ".join(told) if len(told) > 1 else said(values[0])
-        return f"{self.entry.name}: {values_told}"
+        in_words = ", ".join(varied) if len(varied) > 1 else said(values[0])
+        return f"{self.entry.name}: {in_words}"

@@ -215,8 +215,8 @@ def run(
         if options.command is None:
             counts, facts = count(written, plan), None
         else:
-            told = made(options.where, options.command)
-            counts, facts = count_for_report(written, plan, ready.survey, told)
+            of_run = made(options.where, options.command)
+            counts, facts = count_for_report(written, plan, ready.survey, of_run)
         decided = messages_of(written, plan, counts)
         rejections = run_folder.rejections(reasons) if ready.survey.rejected else {}
     total = ready.survey.accepted + ready.survey.rejected

@@ -358,8 +358,10 @@ def nearest(policy: ComposedPolicy) -> str:
     own, choice = {step.name for step in policy.eliminations}, policy.choice.name
     name = min(known, key=lambda each: (known[each][1] != choice, len(known[each][0] ^ own)))
     steps, chosen_by = known[name]
-    told = [f"also {step}" for step in sorted(own - steps)]
-    told += [f"without {step}" for step in sorted(steps - own)]
+    differences = [f"also {step}" for step in sorted(own - steps)]
+    differences += [f"without {step}" for step in sorted(steps - own)]
     if chosen_by != choice:
-        told.append(f"chooses {choice} instead of {chosen_by}")
-    return f"nearest preset: {name}" + (f" ({', '.join(told)})" if told else ", the same")
+        differences.append(f"chooses {choice} instead of {chosen_by}")
+    return f"nearest preset: {name}" + (
+        f" ({', '.join(differences)})" if differences else ", the same"
+    )

@@ -341,8 +341,8 @@ class SmartSocketsDescription(Description[SmartSocketsState]):
         found = [] if each.present else ["absent"]
         found += ["warm"] if is_warm(each) else [] if each.connected else ["disconnected"]
         found += [] if each.load_balanced else ["balancing off"]
-        told = ("present", "connected", "load_balanced")
-        return ", ".join([*found, *special(each, (*told, *besides))])
+        said = ("present", "connected", "load_balanced")
+        return ", ".join([*found, *special(each, (*said, *besides))])
 
     def label(self, candidate: Receiver) -> str:
         return candidate.subscriber.name

@@ -106,8 +106,8 @@ class Careful:
 
 def failed(name: str, error: Exception) -> RuleError:
     """The error for a user's function that raised one."""
-    told = str(error).strip().split("\n", 1)[0]
-    return RuleError(f"{name}: it failed with {type(error).__name__}: {told}")
+    text = str(error).strip().split("\n", 1)[0]
+    return RuleError(f"{name}: it failed with {type(error).__name__}: {text}")
 
 
 def nonsense(name: str, found: int, members: Sequence[int]) -> RuleError:

@@ -309,9 +309,11 @@ def renaming(line: str, name: str) -> str:
 def _instead(name: str, names: Sequence[str]) -> str:
     """How else the column could be had, by what the table has instead."""
     if len(names) == 1:
-        for mark, told in SEPARATORS.items():
+        for mark, separator in SEPARATORS.items():
             if mark in names[0]:
-                return f"; or is it {told} that is between cells: --read-option 'sep={told}'"
+                return (
+                    f"; or is it {separator} that is between cells: --read-option 'sep={separator}'"
+                )
     other = [each for each in names if each.lower() == name]
     if other:
         return f", here --column {name}={other[0]}"
@@ -372,10 +374,10 @@ def reading() -> Iterator[None]:
     try:
         yield
     except (PySparkException, Py4JJavaError) as error:
-        told = str(error)
-        if UNREADABLE not in told:
+        text = str(error)
+        if UNREADABLE not in text:
             raise
-        file = told.partition("while reading file ")[2].split()[0].rstrip(".")
+        file = text.partition("while reading file ")[2].split()[0].rstrip(".")
         raise UserError(f"{local(file) or file}: cannot be read: {_why(error)}") from None
 
 

@@ -37,12 +37,12 @@ def changes(made: Iterable[Change]) -> Changes:
     in_order = sorted(made, key=lambda change: change.micros)
     found = []
     for time, together in groupby(in_order, key=lambda change: change.micros):
-        told = [_told(change) for change in together]
-        found.append(Step(time, told[:MAX_CHANGES], max(0, len(told) - MAX_CHANGES)))
+        words = [_change_in_words(change) for change in together]
+        found.append(Step(time, words[:MAX_CHANGES], max(0, len(words) - MAX_CHANGES)))
     return Changes(len(in_order), len(found), found[:MAX_STEPS])
 
 
-def _told(change: Change) -> str:
+def _change_in_words(change: Change) -> str:
     value = "" if change.value is None else f" → {_shown(change.value)}"
     return f"{change.target} {change.attribute}{value}"
 

@@ -113,12 +113,12 @@ def what_if(decisions: DataFrame, plan: Plan, group: str, time: int, priority: i
     before, after = last_attempts(decisions), last_attempts(again)
     compared = compare(joined(before), joined(after)).persist()
     try:
-        return _told(compared, group)
+        return _effect(compared, group)
     finally:
         compared.unpersist()
 
 
-def _told(compared: DataFrame, group: str) -> WhatIf:
+def _effect(compared: DataFrame, group: str) -> WhatIf:
     later = (F.col(STARTED_AFTER) - F.col(STARTED_BEFORE)) / MICROS
     moved = compared.select(
         "id",
