@@ -41,7 +41,7 @@ def test_what_becomes_of_a_group() -> None:
     )
     assert "  1. B: where group g is" in explained(balancer, group="g")
     balancer.apply([Change("B", "enabled", False), Change("C", "enabled", False)])
-    assert explained(balancer, group="new")[-1] == "no-destination: nobody is left"
+    assert explained(balancer, group="new")[-1] == "no-destination: no candidate is left"
 
 
 FOLLOWS = "it follows group g"

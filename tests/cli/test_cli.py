@@ -256,7 +256,9 @@ def test_check_of_extreme_weights(desk: Desk, weights: dict[str, int]) -> None:
 def test_check_warns_where_nothing_can_happen(desk: Desk) -> None:
     nobody = desk.write("c.toml", msmq({"A": 0, "B": 0}))
     assert desk.run("check", nobody) == 0
-    warned = "nobody can be chosen (weight-zero); until a change, messages are no-destination"
+    warned = (
+        "no destination can be chosen (weight-zero); until a change, messages are no-destination"
+    )
     assert desk.out.splitlines()[-5:] == [
         f"  warning: {warned}",
         "destination  condition",
@@ -732,7 +734,7 @@ def test_files_of_one_folder_that_order_columns_otherwise_are_refused(desk: Desk
     assert "header" in line.lower()
 
 
-CONTROL = "a SetPriority message is no work: nobody is chosen for it\n"
+CONTROL = "a SetPriority message is no work: no destination is chosen for it\n"
 IBM = """policy = "ibm-mq"
 [queue_manager]
 name = "HUB"
@@ -775,7 +777,7 @@ def test_explain_a_run_with_bound_messages(on_spark: Desk) -> None:
         "m2": "it follows producer p1",
         "m4": "it follows producer p2",
         "free": "would have been chosen",
-        "lost": "nobody (unknown-queue)",
+        "lost": "none (unknown-queue)",
         "none": "there is no cluster 'other'",
     }.items():
         assert desk.run("explain", desk / "o", "--id", asked) == 0, desk.err
@@ -823,7 +825,7 @@ def test_a_run_is_explained_from_what_it_wrote(on_spark: Desk, file_format: str)
 
     def explained(id_: str) -> str:
         assert desk.run("explain", desk / "o", "--id", id_) == 0, desk.err
-        assert desk.out.startswith(f"{id_} -> {found[id_] or 'nobody'}")
+        assert desk.out.startswith(f"{id_} -> {found[id_] or 'none'}")
         return desk.out
 
     assert [found[name] for name in ("m0", "m1", "m2", "m3", "c", "m4")] == [
@@ -831,7 +833,7 @@ def test_a_run_is_explained_from_what_it_wrote(on_spark: Desk, file_format: str)
     ]
     assert "busy: holds 1 of 1" in explained("m2")
     assert explained("m4")
-    assert explained("c") == "c -> nobody (control)\ncluster busy, version 0\n" + CONTROL
+    assert explained("c") == "c -> none (control)\ncluster busy, version 0\n" + CONTROL
     for k, group in enumerate(KEYS):
         text = explained(f"k{k}")
         assert ("the key's number" if group else f"place {k} in the stream") in text

@@ -85,7 +85,7 @@ def test_a_weight_is_needed(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("line", "refusal"),
+    ("line", "expected"),
     [
         (
             "wieght = 1",

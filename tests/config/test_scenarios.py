@@ -759,7 +759,7 @@ def test_recorded_changes_must_suit_the_scenario(tmp_path: Path) -> None:
     body = 'set = [{ target = "options", attribute = "affinity", value = "group" }]'
     assert refused_body(tmp_path, body, changes=recorded) == (
         "what-if.toml:1: scenario[1] 'x': storm.csv:2: attribute capacity: "
-        'with affinity = "group" nobody can be busy'
+        'with affinity = "group" no destination can be busy'
     )
 
 

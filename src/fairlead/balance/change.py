@@ -16,7 +16,7 @@ PRESENT = "present"
 STATE = "state"
 FAILED = "failed"
 UP = ("up",)
-EVERYBODY = "*"
+ALL_CLUSTERS = "*"
 
 
 @dataclass(frozen=True, slots=True)

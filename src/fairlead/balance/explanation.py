@@ -50,7 +50,7 @@ def not_asked(cluster: str, outcome: str) -> Explanation:
     """Of a message for which no cluster was asked."""
     line = f"there is no cluster {cluster!r}" if cluster else "it names no cluster of several"
     if outcome == CONTROL:
-        line = "a SetPriority message is no work: nobody is chosen for it"
+        line = "a SetPriority message is no work: no destination is chosen for it"
     return Explanation([], [], line, outcome, None, "")
 
 
@@ -106,7 +106,9 @@ def _chosen(moment: DecisionPoint, raw: Raw, verdict: Verdict, steps: list[Step]
     last = steps[-1].name if len(steps) > 1 else verdict.outcome
     if not verdict.members:
         why = (
-            "nobody is left" if steps[0].kept else cluster.describe.no_candidates(cluster.key(raw))
+            "no candidate is left"
+            if steps[0].kept
+            else cluster.describe.no_candidates(cluster.key(raw))
         )
         return Explanation(steps, [], f"{verdict.outcome}: {why}", last, None, "")
     if verdict.preselected >= 0:
@@ -125,7 +127,7 @@ def _chosen(moment: DecisionPoint, raw: Raw, verdict: Verdict, steps: list[Step]
     if rule.keyed and moment.word:
         notes = (f"its key is the {cluster.keyed_by} {moment.word!r}",)
     if len(order) < 2:
-        decided = words.alone() if order else "nobody can take a message now"
+        decided = words.alone() if order else "no destination can take a message now"
         step = steps[-1].name if len(steps) > 1 else rule.name
         found = Explanation(steps, ranks, decided, step, None, "", notes)
     else:

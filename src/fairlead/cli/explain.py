@@ -54,7 +54,7 @@ def _names(decision: Decision) -> list[str]:
 
 
 def _goes(decision: Decision) -> str:
-    return ", ".join(_names(decision)) or f"nobody ({decision.outcome})"
+    return ", ".join(_names(decision)) or f"none ({decision.outcome})"
 
 
 def explain_made(folder: Path, message_id: str) -> None:
@@ -63,7 +63,7 @@ def explain_made(folder: Path, message_id: str) -> None:
 
     out = console()
     found = why(folder, message_id)
-    goes = ", ".join(found.destinations) or f"nobody ({found.outcome})"
+    goes = ", ".join(found.destinations) or f"none ({found.outcome})"
     out.print(on_one_line(f"{message_id} -> {goes}"), markup=False)
     where = [f"cluster {found.cluster}, version {found.version}"] if found.cluster else []
     if found.sequence is not None:

@@ -95,7 +95,7 @@ def check(eliminate: Sequence[str], choose: str) -> tuple[list[OwnElimination], 
         if late and not piece.compares:
             raise ConfigError(
                 f"policy.eliminate: found {name!r} after {late[0]!r}, which keeps the best of "
-                f"those that are left: if {name!r} then drops them all, nobody worse is asked; "
+                f"those that are left: if {name!r} then drops them all, no worse one is asked; "
                 f"allowed: {late[0]!r} last",
                 ["policy", "eliminate"],
             )
@@ -309,7 +309,7 @@ PRESETS: Final = (
         "weighted",
         (*STARTING, WEIGHT_ZERO.name),
         "least-served",
-        about="shares by weight at every moment; nobody who comes back is flooded",
+        about="shares by weight at every moment; a destination that comes back is not flooded",
         choose_when="destinations differ in strength and you know by how much",
         choose_when_not="how busy they are matters more than how strong (fewest-pending)",
     ),

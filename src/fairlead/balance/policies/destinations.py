@@ -168,7 +168,7 @@ class DestinationState(ClusterState[T, Any, Any]):
 
     def refusal(self, attribute: str) -> str | None:
         if self.rebinds and attribute == "capacity":
-            return 'with affinity = "group" nobody can be busy'
+            return 'with affinity = "group" no destination can be busy'
         return None
 
     def failed(self, ref: Ref) -> None:

@@ -114,7 +114,7 @@ class NanomsgDescription(DestinationDescription[NanomsgState]):
 NANOMSG: Final = Policy(
     name="nanomsg",
     about="priorities 1 to 16: in turn among the ready peers of the best priority",
-    choose_when="one site is preferred and another takes over only when nobody there is ready",
+    choose_when="one site is preferred and another takes over only when no peer there is ready",
     choose_when_not="peers of one priority should get unequal shares",
     tables=NanomsgTables,
     kinds={KIND: Peer},

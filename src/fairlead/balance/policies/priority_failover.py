@@ -269,17 +269,17 @@ class PriorityFailoverDescription(ReturningDescription[PriorityFailoverState]):
             if state.can_panic:
                 found.append(
                     "where all levels together cannot take everything, a level of which less than "
-                    f"{state.panic_threshold} % is up uses everybody on it"
+                    f"{state.panic_threshold} % is up uses all destinations on it"
                 )
         else:
-            found.append("the best level of which anybody is up gets everything")
+            found.append("the best level with a destination that is up gets everything")
         found.append(
             "choose least-served: the lowest sent/share; ties to the heavier, then by name"
         )
-        found.append("when the shares change, everybody starts level")
+        found.append("when the shares change, all destinations start level")
         found += [*self.returning(), *self.affine()]
         for priority, level in sorted(state.levels.items()):
-            panic = ", everybody is used" if level.panic else ""
+            panic = ", all are used" if level.panic else ""
             found.append(f"now priority {priority} gets {level.share} %{panic}")
         return found
 

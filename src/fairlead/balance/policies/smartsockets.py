@@ -350,7 +350,7 @@ class SmartSocketsDescription(Description[SmartSocketsState]):
     def no_candidates(self, key: Publication) -> str:
         if not key.subject:
             return "the message names no subject, and there are several"
-        return f"nobody subscribes to the subject {key.subject!r}"
+        return f"there is no subscriber to the subject {key.subject!r}"
 
     def undeliverable_reason(self, member: int) -> str:
         lost = "it is lost: all subscribers are warm, and only what is guaranteed is kept for them"

@@ -101,7 +101,7 @@ def refuse_fifo(plan: Plan) -> None:
         if cluster.tables.order.discipline == "fifo":
             raise UserError(
                 f"{cluster.name}: order.discipline: found fifo, allowed: priority; "
-                "first come, first served, nobody can be raised"
+                "first come, first served, no group can be raised"
             )
 
 
