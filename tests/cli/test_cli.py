@@ -663,8 +663,13 @@ def test_diff(desk: Desk, runs: tuple[str, str]) -> None:
 
 
 def test_diff_fails_where_it_is_told_to(desk: Desk, runs: tuple[str, str]) -> None:
-    assert desk.run("diff", *runs, "--fail-if", "moved > 100%", "--fail-if", "lost > 0") == 0
-    assert desk.run("diff", *runs, "--fail-if", "lost > 0", "--fail-if", "moved > 5%") == 3
+    assert (
+        desk.run("diff", *runs, "--fail-if", "moved > 100%", "--fail-if", "no_longer_routed > 0")
+        == 0
+    )
+    assert (
+        desk.run("diff", *runs, "--fail-if", "no_longer_routed > 0", "--fail-if", "moved > 5%") == 3
+    )
     assert "fails: moved > 5%: moved is " in desk.out
     assert desk.run("diff", *runs, "--fail-if", "only_before > 0") == 0
 
@@ -672,7 +677,14 @@ def test_diff_fails_where_it_is_told_to(desk: Desk, runs: tuple[str, str]) -> No
 def test_per_cents_are_of_what_can_be_so() -> None:
     """Only what both runs started can start later, and only a group can move."""
     numbers = {"both": 80, "only_before": 120, "only_after": 20, "groups": 8, "started": 40}
-    some = {"moved": 20, "lost": 20, "won": 20, "groups_moved": 2, "sooner": 10, "later": 10}
+    some = {
+        "moved": 20,
+        "no_longer_routed": 20,
+        "newly_routed": 20,
+        "groups_moved": 2,
+        "sooner": 10,
+        "later": 10,
+    }
     found = Diff(before=200, after=100, **numbers, **some)
     shares = {**dict.fromkeys(some, 25), "only_before": 60, "only_after": 20}
     assert shares.keys() == GATES.keys()

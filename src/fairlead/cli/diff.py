@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
 GATES: Final = {
     "moved": "both",
-    "lost": "both",
-    "won": "both",
+    "no_longer_routed": "both",
+    "newly_routed": "both",
     "groups_moved": "groups",
     "sooner": "started",
     "later": "started",
@@ -113,8 +113,8 @@ def _print(found: Diff, before: Path, after: Path) -> None:
         markup=False,
     )
     to.print(f"moved: {_part(found.moved, found.both)}", markup=False)
-    to.print(f"lost (routed before, not now): {_part(found.lost, found.both)}", markup=False)
-    to.print(f"won (routed now, not before): {_part(found.won, found.both)}", markup=False)
+    to.print(f"no longer routed: {_part(found.no_longer_routed, found.both)}", markup=False)
+    to.print(f"newly routed: {_part(found.newly_routed, found.both)}", markup=False)
     if found.started:
         to.print(f"started sooner: {_part(found.sooner, found.started)}", markup=False)
         to.print(f"started later: {_part(found.later, found.started)}", markup=False)
@@ -162,7 +162,7 @@ def _part(n: int, of: int) -> str:
 
 def _name(destination: str | None, cluster: str) -> str:
     if destination is None:
-        return "(nobody)"
+        return "(none)"
     return printable(f"{cluster}/{destination}" if cluster else destination)
 
 

@@ -116,8 +116,12 @@ def diff(compared: DataFrame) -> Diff:
             _sum(F.col(OUTCOME_AFTER).isNull()).alias("only_before"),
             _sum(F.col(OUTCOME_BEFORE).isNull()).alias("only_after"),
             _sum(_in_both() & _elsewhere()).alias("moved"),
-            _sum(_in_both() & _routed(OUTCOME_BEFORE) & ~_routed(OUTCOME_AFTER)).alias("lost"),
-            _sum(_in_both() & ~_routed(OUTCOME_BEFORE) & _routed(OUTCOME_AFTER)).alias("won"),
+            _sum(_in_both() & _routed(OUTCOME_BEFORE) & ~_routed(OUTCOME_AFTER)).alias(
+                "no_longer_routed"
+            ),
+            _sum(_in_both() & ~_routed(OUTCOME_BEFORE) & _routed(OUTCOME_AFTER)).alias(
+                "newly_routed"
+            ),
         ).collect()[0]
         return Diff(
             **totals.asDict(),
