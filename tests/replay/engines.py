@@ -17,8 +17,7 @@ from fairlead.compiled.order import taken
 from fairlead.compiled.plan import Plan
 from fairlead.replay import replay
 from fairlead.replay.batch import Attempts, Traits
-from fairlead.replay.heap import NONE
-from fairlead.replay.memory import NEVER
+from fairlead.replay.layout import NEVER, NONE
 from fairlead.replay.replays import Replays
 from fairlead.replay.table import batch_of, has_control, traits_of
 from fairlead.replay.words import WORDS

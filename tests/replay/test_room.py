@@ -9,10 +9,9 @@ from tests.replay.scenarios import KINDS, replay_scenario, some
 from tests.strategies import Row
 
 from fairlead.replay import event_run, memory
-from fairlead.replay.batch import Attempts
 from fairlead.replay.event_run import EventRun
 from fairlead.replay.flow_run import FlowRun
-from fairlead.replay.heap import NONE
+from fairlead.replay.layout import NONE, header
 
 
 @pytest.mark.parametrize("kind", some(KINDS))
@@ -52,8 +51,46 @@ def test_watches_of_what_is_acknowledged_or_late_are_used_again() -> None:
     kernel = Kernel({**cluster, "subscriber": subscribers}, messages, [], by_events=True)
     assert {row.outcome for row in kernel.through()} == {"routed", "timeout"}
     cells = kernel.run.memory.cells
-    assert cells[memory.OLDEST] == cells[memory.YOUNGEST] == NONE
-    assert 0 < cells[memory.WATCHES_LEFT] <= 4 * event_run.AT_ONCE
+    assert cells[header.OLDEST_WATCH] == cells[header.YOUNGEST_WATCH] == NONE
+    assert 0 < cells[header.WATCHES_LEFT] <= 4 * event_run.AT_ONCE
+
+
+GROUPS = 10_000
+ONE = {"policy": "round-robin", "destination": [{"name": "A"}]}
+BUSY = {"policy": "nanomsg", "destination": [{"name": "A", "capacity": 1}]}
+LATE = {
+    "policy": "smartsockets",
+    "options": {"delivery_timeout": 1},
+    "subscriber": [{"name": "A", "subject": "/s"}],
+    "order": {"discipline": "priority"},
+}
+SENT = {"mode": "sorted", "delivery": "some", "service_time": 5}
+
+
+@pytest.mark.parametrize(
+    ("cluster", "more", "outcome"),
+    [
+        pytest.param(ONE, {}, "routed", id="done"),
+        pytest.param(BUSY, {}, "routed", id="assigned when one is ready"),
+        pytest.param(LATE, SENT, "timeout", id="timed out while they wait"),
+        pytest.param(LATE, {**SENT, "priority": 9}, "timeout", id="entered, and timed out"),
+    ],
+)
+def test_rows_of_groups_that_are_used_up_are_used_again(
+    cluster: Row, more: Row, outcome: str
+) -> None:
+    """The array grows by one cell for a group: by its number it says where the row is."""
+
+    def used(groups: int) -> int:
+        messages = [
+            {"id": f"{k:06}", "time": k - k % 5, "service_time": 1, "group": str(k), **more}
+            for k in range(groups)
+        ]
+        kernel = Kernel(cluster, messages, [])
+        assert {row.outcome for row in kernel.through()} == {outcome}
+        return kernel.run.memory._used
+
+    assert used(2 * GROUPS) - used(GROUPS) == GROUPS
 
 
 DESTINATIONS = [{"name": n, "readers": k + 1, "speed": k + 1} for k, n in enumerate("ABC")]
@@ -80,11 +117,3 @@ def test_long_traffic_by_events_is_that_which_flows(policy: str) -> None:
     assert isinstance(flowing.run, FlowRun)
     assert isinstance(stepping.run, EventRun)
     assert flowing.through([10_000]) == stepping.through([5_000, 20_000])
-
-
-def test_what_is_told_stands_under_its_own_name() -> None:
-    """Columns of an attempt are called as those of a job."""
-    names = list(vars(memory))
-    columns = names[names.index("NEXT") : names.index("JOB")]
-    assert [vars(memory)[name] for name in columns] == list(range(memory.JOB))
-    assert Attempts._fields == tuple(columns[place].lower() for place in memory.TOLD)

@@ -7,7 +7,7 @@ from tests.replay.engines import Kernel
 from tests.replay.scenarios import KINDS, replay_scenario, some
 
 from fairlead.errors import FairleadError
-from fairlead.replay.memory import AREA
+from fairlead.replay.layout import queue
 
 
 @pytest.mark.parametrize("kind", some(KINDS))
@@ -22,8 +22,8 @@ def test_the_waits_of_all_rows_are_what_waited_over_time(kind: str) -> None:
     assert waited > 10
 
 
-def test_a_wait_that_no_row_tells_of_stops_the_run() -> None:
+def test_a_wait_that_no_row_reports_stops_the_run() -> None:
     kernel = Kernel(*replay_scenario("weighted", Random(1)), by_events=True)  # noqa: S311
-    kernel.run.memory.cells[kernel.run.memory.servers[0] + AREA] += 1
+    kernel.run.memory.cells[kernel.run.memory.queues[0] + queue.AREA] += 1
     with pytest.raises(FairleadError, match=r"the clock saw .*a fault of Fairlead's"):
         kernel.through()

@@ -15,9 +15,11 @@ from numpy.typing import NDArray
 
 from fairlead.balance.procedure import BINDING, NONE, PRESELECTION, RULE, what_decides
 from fairlead.balance.rules.due import HEAP, Due, nothing_due, pop, push, work
+from fairlead.balance.rules.integers import Indexes, Ints
 from fairlead.balance.rules.own_rule import nonsense
 from fairlead.balance.rules.rule import Rule
 from fairlead.compiled.bindings import NO_KEY
+from fairlead.compiled.borrowed import borrowed, lent, state_of
 from fairlead.compiled.engine import engine, plain
 from fairlead.compiled.kernels import Int32s, Int64s, as_arrays
 from fairlead.compiled.own import cannot_compile, is_interpreted
@@ -41,7 +43,7 @@ class Table(NamedTuple):
     """By class: the code of a message that nobody gets."""
     copies: Int64s
     """By class: what is added to the code because others get the message as well."""
-    label: Int64s
+    label: Int32s
     """By member: the code of a message that it gets."""
     holds: NDArray[np.bool_]
     """By member: whether it still gets what is bound to it."""
@@ -67,79 +69,78 @@ class Block(NamedTuple):
     """Microseconds."""
 
 
-def chosen(s: Any, t: Any, b: Any, c: int, _: int, wrong: Any) -> int:  # noqa: ANN401, ARG001
-    """Ask the rule for one of the members that a class can go to."""
-    return choose(s, t.among, t.start[c], t.stop[c])  # type: ignore[name-defined,no-any-return]  # noqa: F821
+def chosen(r: Any, among: Indexes, start: int, stop: int, _: int, wrong: Ints) -> int:  # noqa: ANN401, ARG001
+    """Ask the rule for one of the members from `start` to `stop`."""
+    return choose(state_of(r), among, start, stop)  # type: ignore[name-defined,no-any-return]  # noqa: F821
 
 
-def chosen_by_key(s: Any, t: Any, b: Any, c: int, k: int, wrong: Any) -> int:  # noqa: ANN401, ARG001
+def chosen_by_key(r: Any, among: Indexes, start: int, stop: int, key: int, wrong: Ints) -> int:  # noqa: ANN401, ARG001
     """Ask a rule that looks at a number of the message."""
-    return choose(s, t.among, t.start[c], t.stop[c], b.numbers[k])  # type: ignore[name-defined,no-any-return]  # noqa: F821
+    return choose(state_of(r), among, start, stop, key)  # type: ignore[name-defined,no-any-return]  # noqa: F821
 
 
-def chosen_by_own(s: Any, t: Any, b: Any, c: int, _: int, wrong: Any) -> int:  # noqa: ANN401, ARG001
+def chosen_by_own(r: Any, among: Indexes, start: int, stop: int, _: int, wrong: Ints) -> int:  # noqa: ANN401
     """Ask a user's own rule; what it chooses is looked for among those that it was given."""
-    i = choose(s, t.among, t.start[c], t.stop[c])  # type: ignore[name-defined]  # noqa: F821
-    for k in range(t.start[c], t.stop[c]):
-        if t.among[k] == i:
-            served(s, i)  # type: ignore[name-defined]  # noqa: F821
+    i = choose(state_of(r), among, start, stop)  # type: ignore[name-defined]  # noqa: F821
+    for k in range(start, stop):
+        if among[k] == i:
+            served(state_of(r), i)  # type: ignore[name-defined]  # noqa: F821
             return int(i)
     wrong[0] = i
     return NOT_A_MEMBER
 
 
-def finish_until(s: Any, due: Due, time: int) -> None:  # noqa: ANN401
+def finish_until(r: Any, d: Any, time: int) -> None:  # noqa: ANN401
     """Let all completions up to and at this time happen."""
+    due = state_of(d)
     while due.size[0] > 0 and due.at[0] <= time:
         i = due.who[0]
         pop(due)
-        completed(s, i)  # type: ignore[name-defined]  # noqa: F821
+        completed(state_of(r), i)  # type: ignore[name-defined]  # noqa: F821
 
 
-def bound_to(t: Any, b: Any, key: int) -> int:  # noqa: ANN401
-    """The member that a key is bound to and that still gets what is, or NONE."""
-    if key == NO_KEY:
-        return NONE
-    member = b.bound[key]
-    if member == NONE or t.holds[member]:
-        return int(member)
-    return NONE
-
-
-def decide_all(s: Any, due: Due, t: Any, b: Any, out: Any, wrong: Any) -> int:  # noqa: ANN401
+def decide_all(s: Any, due: Due, t: Table, b: Block, out: Any, wrong: Ints) -> int:  # noqa: ANN401, C901
     """Write each message's code into `out`; returns how many there are.
 
     It stops early at a choice that is none of the members, with that in `wrong`.
     """
-    binds, timed = len(b.keys) > 0, len(b.times) > 0
+    r, d, among = lent(s), lent(due), borrowed(t.among)
+    start, stop, preselected, unserved = t.start, t.stop, t.preselected, t.unserved
+    label, copies, speed = t.label, t.copies, t.speed
+    keys, bound, holds, numbers = b.keys, b.bound, t.holds, b.numbers
+    times, services = b.times, b.services
+    binds, timed, keyed = len(keys) > 0, len(times) > 0, len(numbers) > 0
     for k in range(len(b.classes)):
         if timed:
-            finish_until(s, due, b.times[k])
+            finish_until(r, d, times[k])
         c = b.classes[k]
-        key = b.keys[k] if binds else NO_KEY
-        member = bound_to(t, b, key)
-        decides = what_decides(member, t.preselected[c], t.start[c] < t.stop[c])
+        key = keys[k] if binds else NO_KEY
+        member = bound[key] if key != NO_KEY else NONE
+        if member != NONE and not holds[member]:
+            member = NONE
+        decides = what_decides(member, preselected[c], start[c] < stop[c])
         if decides == BINDING:
             b.free[k] = False
         elif decides == PRESELECTION:
-            member = t.preselected[c]
+            member = preselected[c]
         elif decides == RULE:
-            member = chosen(s, t, b, c, k, wrong)
+            number = numbers[k] if keyed else 0
+            member = chosen(r, among, start[c], stop[c], number, wrong)
             if member == NOT_A_MEMBER:
                 return k
         if member == NONE:
-            out[k] = t.unserved[c]
+            out[k] = unserved[c]
             continue
-        out[k] = t.label[member] + t.copies[c]
+        out[k] = label[member] + copies[c]
         if key != NO_KEY:
-            b.bound[key] = member
+            bound[key] = member
         if timed:
-            push(due, b.times[k] + work(b.services[k], t.speed[member]), member)
+            push(state_of(d), times[k] + work(services[k], speed[member]), member)
     return len(b.classes)
 
 
 # What the engine binds to a rule.
-BASE = (what_decides, bound_to, *HEAP)
+BASE = (what_decides, *HEAP)
 CHOSEN = (chosen, chosen_by_key, chosen_by_own)
 OF_A_RULE = (finish_until, decide_all)
 _KERNEL = sys.modules[__name__]
@@ -161,45 +162,42 @@ def decide(rule: Rule, table: Table, block: Block) -> Int32s:
 
 def _compiled(rule: Rule, table: Table, block: Block) -> Int32s:
     out, wrong = np.empty(len(block.classes), np.int32), np.zeros(1, np.int64)
-    state = as_arrays(rule.state)
-    due = as_arrays(_with_room(rule, block))
+    state, due = as_arrays(rule.state), _to_come(rule, block)
     made = engine(_KERNEL, rule).decide_all(state, due, table, block, out, wrong)
     rule.adopt(state)
-    _keep(rule, Due(*(field.tolist() for field in due)), block)
+    _keep(rule, due, block)
     _check(rule, table, block, made, int(wrong[0]))
     return out
 
 
-def _with_room(rule: Rule, block: Block) -> Due:
-    """The completions to come, with room for one more a message."""
-    if not len(block.times):
-        return nothing_due()
-    at, order, who, size = rule.due
-    room = [0] * len(block.times)
-    return Due([*at, *room], [*order, *room], [*who, *room], size)
-
-
-def _keep(rule: Rule, due: Due, block: Block) -> None:
-    """The rule remembers what is still to come."""
-    if len(block.times):
-        left = due.size[0]
-        at, order, who = (list(field)[:left] for field in due[:3])
-        rule.due = Due(at, order, who, due.size)
-
-
 def _interpreted(rule: Rule, table: Table, block: Block) -> Int32s:
     """As `_compiled`, over lists: integers are as large as they get."""
-    n = len(block.classes)
-    out, wrong = [0] * n, [0]
+    out, wrong = [0] * len(block.classes), [0]
     t = Table(*(field.tolist() for field in table))
     b = Block(*(field.tolist() for field in block))
-    due = _with_room(rule, block)
+    due = _to_come(rule, block)
     made = plain(_KERNEL, rule).decide_all(rule.state, due, t, b, out, wrong)
     _keep(rule, due, block)
     block.bound[:] = b.bound
     block.free[:] = b.free
     _check(rule, table, block, made, wrong[0])
     return np.array(out, np.int32)
+
+
+def _to_come(rule: Rule, block: Block) -> Any:  # noqa: ANN401 - a Due over arrays
+    """The completions to come, with room for one more a message."""
+    if not len(block.times):
+        return as_arrays(nothing_due())
+    due, room = as_arrays(rule.due), np.zeros(len(block.times), np.int64)
+    at, order, who = (np.concatenate([field, room]) for field in due[:3])
+    return Due(at, order, who, due.size)
+
+
+def _keep(rule: Rule, due: Any, block: Block) -> None:  # noqa: ANN401
+    """The rule remembers what is still to come."""
+    if len(block.times):
+        at, order, who = (field[: due.size[0]].tolist() for field in due[:3])
+        rule.due = Due(at, order, who, due.size.tolist())
 
 
 def _check(rule: Rule, table: Table, block: Block, made: int, wrong: int) -> None:

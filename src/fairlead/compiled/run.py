@@ -136,7 +136,7 @@ class ClusterRun:
 
     def _label(self) -> None:
         every = range(len(self.cluster.members))
-        self._now = np.array([self.codes.label(self.cluster, i) for i in every], np.int64)
+        self._now = np.array([self.codes.label(self.cluster, i) for i in every], np.int32)
 
     def _prepare(self) -> None:
         """What holds for the cluster as it is now: whom each class may go to."""
@@ -204,15 +204,22 @@ class ClusterRun:
         asked = np.unique(sets[sets != NO_SET])
         if len(asked) != 1:
             return None
-        asks = self._set_of[codes] != NO_SET
-        chosen = closed_form(rule, self._sets[int(asked[0])], int(asks.sum()))
+        asks = None if (sets != NO_SET).all() else self._set_of[codes] != NO_SET
+        n = len(codes) if asks is None else int(np.count_nonzero(asks))
+        chosen = closed_form(rule, self._sets[int(asked[0])], n)
         if chosen is None:
             return None
-        # Who is preselected, or that nobody is; then who was chosen.
-        member = table.preselected[codes]
-        member[asks] = chosen
-        served = table.label[member] + table.copies[codes]
-        return np.where(member < 0, table.unserved[codes], served).astype(np.int32)
+        member = chosen
+        if asks is not None:
+            member = table.preselected[codes]
+            member[asks] = chosen
+        found = table.label[member]
+        if table.copies.any():
+            found += table.copies[codes]
+        nobody = member < 0
+        if nobody.any():
+            found[nobody] = table.unserved[codes[nobody]]
+        return found
 
     def _keys(self, bindings: Bindings, default: NDArray[np.int8]) -> Int64s:
         return bindings.by_group if self.cluster.rebinds else bindings.keys(default)

@@ -25,15 +25,15 @@ def stamp(*functions: Any) -> str:  # noqa: ANN401 - functions, with the globals
     """A word for all that is compiled into functions: their sources, and whatever they name.
 
     A function that is named is followed, compiled already or not; of a class or a module the source
-    counts; a constant counts as itself.
+    counts; a constant counts as itself. What is named through a module (`job.START`) counts as what
+    is named alone, because it may come from yet another module.
     """
     files: set[tuple[str, ModuleType | None]] = set()
     named: set[tuple[str, str]] = set()
     reached = list(functions)
     for each in reached:  # it grows
         files.add((each.__code__.co_filename, sys.modules.get(each.__module__)))
-        for name in _names(each.__code__):
-            value = unwrap(each.__globals__.get(name))
+        for name, value in _named(each):
             if isinstance(value, FunctionType):
                 named.add((name, f"{value.__module__}.{value.__qualname__}"))
                 if value not in reached:
@@ -46,6 +46,21 @@ def stamp(*functions: Any) -> str:  # noqa: ANN401 - functions, with the globals
                 named.add((name, f"{value.dtype} {value.shape} {value.tobytes()!r}"))
     sources = sorted(_source(*each) for each in files)
     return f"{crc32(repr((sources, sorted(named))).encode()):08x}"
+
+
+def _named(function: Any) -> Iterator[tuple[str, Any]]:  # noqa: ANN401 - a function
+    """What a function names, alone or through modules, in modules however deep.
+
+    Code does not say of which module an attribute is, so each is looked for in all of them.
+    """
+    names = set(_names(function.__code__))
+    scopes: list[tuple[str, dict[str, Any]]] = [("", function.__globals__)]
+    for place, scope in scopes:  # it grows
+        for name in names & scope.keys():
+            value = unwrap(scope[name])
+            yield place + name, value
+            if isinstance(value, ModuleType) and all(vars(value) is not s for _, s in scopes):
+                scopes.append((f"{value.__name__}.", vars(value)))
 
 
 def _names(code: CodeType) -> Iterator[str]:

@@ -9,8 +9,7 @@ import numpy as np
 
 from fairlead.compiled.bindings import Bindings
 from fairlead.compiled.kernels import Int32s, Int64s
-from fairlead.replay.heap import NONE
-from fairlead.replay.memory import NEVER
+from fairlead.replay.layout import NEVER, NONE
 from fairlead.replay.words import NOBODY_CODE, ROUTED_CODE
 
 
@@ -34,7 +33,7 @@ class Batch(NamedTuple):
     services: Int64s
     """Microseconds, at the nominal speed."""
     messages: Int64s
-    """Running numbers, by which they are told again."""
+    """Running numbers, by which they are reported."""
     sequences: Int64s
     """The place of each in its stream, NONE for one that is in none."""
     keys: Int64s
@@ -64,7 +63,7 @@ class Batch(NamedTuple):
 class Attempts(NamedTuple):
     """What became of messages: an entry for each attempt. Times in microseconds.
 
-    The columns are called as those of a job in the kernel's memory.
+    The columns are called as those of a job: see `layout/job.py`.
     """
 
     message: Int64s

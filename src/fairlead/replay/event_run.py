@@ -15,55 +15,14 @@ from fairlead.errors import FairleadError, MessageError
 from fairlead.replay import events
 from fairlead.replay.arrays import Cells, Columns
 from fairlead.replay.batch import Attempts, Batch
-from fairlead.replay.heap import NONE
-from fairlead.replay.memory import (
-    AREA,
-    BIND,
-    BOUND,
-    CELLS,
-    CLASS,
-    CONTROL,
-    COST,
-    COUNTED,
-    DONE_COUNT,
-    DOOR,
-    GROUP,
-    HAS,
-    IDLE,
-    JOB,
-    KEY,
-    LEAST_ROWS,
-    MESSAGE,
-    NEVER,
-    NODE_OF,
-    NOW,
-    NUMBER,
-    OUTCOME,
-    PRIORITY,
-    READER_CELLS,
-    READER_ROW,
-    READERS,
-    REMEMBERS,
-    ROLLBACKS,
-    SEQUENCE,
-    SERVER,
-    SERVICE,
-    SHARE_OF,
-    SHARED,
-    START,
-    TENANT,
-    TENANT_OF,
-    TIME,
-    TOLD,
-    WAITING,
-    WORKS_AT,
-)
+from fairlead.replay.layout import NEVER, NONE, arrival, header, job, queue, reader
+from fairlead.replay.memory import LEAST_ROWS
 from fairlead.replay.run import Run, Setting
 from fairlead.replay.words import GIVEN_BACK_CODE, ROLLED_BACK_CODE, WORDS
 
 AT_ONCE: Final = 4_096
 """Messages, before what is over is fetched."""
-COLUMNS: Final = np.array(TOLD, np.int64)
+COLUMNS: Final = np.array(job.REPORTED, np.int64)
 
 
 class EventRun(Run):
@@ -86,14 +45,14 @@ class EventRun(Run):
         super().__init__(
             setting, as_it_stands if interpreted else engine(events, rule), as_it_stands
         )
-        self.memory.cells[REMEMBERS] = remembers
+        self.memory.cells[header.REMEMBERS] = remembers
         self._spare = LEAST_ROWS
         self._spent = 0
         self._tenants: Sequence[str] = ()
         self._whose = np.empty(0, np.int64)
         """By group: the tenant of its first message, or NONE."""
         self._waited = 0
-        """Microseconds, as told."""
+        """Microseconds, by the rows that are over."""
 
     def know(self, tenants: Sequence[str], groups: int, bonds: int) -> None:
         """What the next messages can name: tenants, and so many `groups` and `bonds`."""
@@ -102,15 +61,15 @@ class EventRun(Run):
         memory = self.memory
         known = len(self._tenants)
         if len(tenants) > known:
-            start = memory.at_least(SHARE_OF, len(tenants), 0)
+            start = memory.at_least(header.SHARE_OF, len(tenants), 0)
             shares = [unit // weights.get(name, 1) for name in tenants[known:]]
             memory.cells[start + known : start + len(tenants)] = shares
             self._tenants = list(tenants)
         more = max(0, groups - len(self._whose))
         self._whose = np.concatenate([self._whose, np.full(more, NONE, np.int64)])
-        memory.at_least(TENANT_OF, len(tenants), NONE)
-        memory.at_least(NODE_OF, groups, NONE)
-        memory.at_least(BOUND, bonds, NONE)
+        memory.at_least(header.TENANT_OF, len(tenants), NONE)
+        memory.at_least(header.GROUP_OF, groups, NONE)
+        memory.at_least(header.BOUND, bonds, NONE)
 
     def arrive(self, batch: Batch) -> None:
         self._check_tenants(batch)
@@ -120,27 +79,27 @@ class EventRun(Run):
             start, stop = 0, cells.shape[1]
             while start < stop:
                 start = self.ask("feed", cells.ravel(), cells.shape[1], start, stop)
-                self._collect()
+                self._fetch()
                 if start < stop:
                     self._make_room()
 
     def _cells(self, batch: Batch) -> Columns:
-        cells = np.empty((CELLS, len(batch.times)), np.int64)
-        cells[TIME] = batch.times
-        cells[MESSAGE] = batch.messages
-        cells[CLASS] = self._sent_as[batch.codes]
-        cells[SERVICE] = batch.services
-        cells[KEY] = batch.keys
-        cells[SEQUENCE] = batch.sequences
+        cells = np.empty((arrival.SIZE, len(batch.times)), np.int64)
+        cells[arrival.TIME] = batch.times
+        cells[job.MESSAGE] = batch.messages
+        cells[job.CLASS] = self._sent_as[batch.codes]
+        cells[job.SERVICE] = batch.services
+        cells[job.KEY] = batch.keys
+        cells[job.SEQUENCE] = batch.sequences
         for column, given, missing in (
-            (GROUP, batch.groups, NONE),
-            (PRIORITY, batch.priorities, NONE),
-            (TENANT, batch.tenants, 0),
-            (COST, batch.costs, 1),
-            (ROLLBACKS, batch.rollbacks, 0),
+            (job.GROUP, batch.groups, NONE),
+            (job.PRIORITY, batch.priorities, NONE),
+            (job.TENANT, batch.tenants, 0),
+            (job.COST, batch.costs, 1),
+            (job.ROLLBACKS, batch.rollbacks, 0),
         ):
             cells[column] = missing if given is None else given
-        cells[BIND] = NONE
+        cells[job.BIND] = NONE
         if batch.bindings is not None:
             self._bind(cells, batch.bindings)
         return cells
@@ -149,10 +108,10 @@ class EventRun(Run):
         """By what each message is bound, as the cluster is now."""
         cluster = self.cluster
         if cluster.rebinds:
-            cells[BIND] = bindings.by_group
+            cells[job.BIND] = bindings.by_group
         elif cluster.binds:
             kinds = [Bindings.code(cluster.bind_default(cluster.key(raw))) for raw in self.classes]
-            cells[BIND] = bindings.keys(np.array([*kinds, 0], np.int8)[cells[CLASS]])
+            cells[job.BIND] = bindings.keys(np.array([*kinds, 0], np.int8)[cells[job.CLASS]])
 
     def _check_tenants(self, batch: Batch) -> None:
         """A group belongs to one tenant, as in a live agenda; here it lives as long as the run."""
@@ -185,19 +144,19 @@ class EventRun(Run):
     def reach(self, time: int) -> None:
         while not self.ask("pass_to", time):
             self._make_room()
-        self._collect()
+        self._fetch()
 
     def _make_room(self) -> None:
         """More room; twice as much each time, as the kernel may ask for more than is usual."""
         self._spare *= 2
         self.memory.room(self._spare, self._spare)
 
-    def _collect(self) -> None:
+    def _fetch(self) -> None:
         """Fetch what is over, so that its rows are used again."""
         cells = self.memory.cells
-        found = np.empty((len(TOLD), int(cells[DONE_COUNT])), np.int64)
+        found = np.empty((len(job.REPORTED), int(cells[header.ENDED_COUNT])), np.int64)
         self._waited += int(self.kernel.fetch(cells, found.ravel(), found.shape[1]))
-        self.tell(Attempts(*found))
+        self.collect(Attempts(*found))
 
     def finish(self) -> None:
         super().finish()
@@ -209,21 +168,21 @@ class EventRun(Run):
         Raises FairleadError, which is a fault of ours.
         """
         m = self.memory.cells
-        now = int(m[NOW])
+        now = int(m[header.NOW])
         seen = sum(
-            int(m[s + AREA] + m[s + WAITING] * (now - m[s + COUNTED]))
-            for s in (*self.memory.servers, int(m[DOOR]))
+            int(m[q + queue.AREA] + m[q + queue.WAITING] * (now - m[q + queue.COUNTED]))
+            for q in (*self.memory.queues, int(m[header.UNASSIGNED]))
         )
-        told = self._waited + int(self.left().waits(until=now).sum())
-        if seen != told:
+        reported = self._waited + int(self.left().waits(until=now).sum())
+        if seen != reported:
             raise FairleadError(
-                f"replay: the rows tell {told} microseconds of waiting, the clock saw {seen}; "
-                "this is a fault of Fairlead's"
+                f"replay: the rows report {reported} microseconds of waiting, "
+                f"the clock saw {seen}; this is a fault of Fairlead's"
             )
 
     def left(self) -> Attempts:
         every = np.concatenate([self.memory.rows(chunk) for chunk in self.memory.jobs])
-        return Attempts(*np.ascontiguousarray(every[every[:, OUTCOME] == NONE].T[COLUMNS]))
+        return Attempts(*np.ascontiguousarray(every[every[:, job.OUTCOME] == NONE].T[COLUMNS]))
 
     # changes
 
@@ -235,78 +194,78 @@ class EventRun(Run):
                 self._code_of[raw] = len(self.classes)
                 self.classes.append(raw)
             as_sent.append(self._code_of[raw])
-        self._sent_as = np.array([*as_sent, CONTROL], np.int64)
+        self._sent_as = np.array([*as_sent, arrival.CONTROL], np.int64)
         return super()._described()
 
     def after_step(self) -> None:
         """Take away what those held who have failed; end it, or route it anew."""
         cluster = self.cluster
-        failed = [(s, ref) for s, ref in enumerate(self.owners) if ref in cluster.failed_now]
-        for s, ref in failed:
+        failed = [(k, ref) for k, ref in enumerate(self.owners) if ref in cluster.failed_now]
+        for k, ref in failed:
             if cluster.failures.retains_after_failure(ref):
-                self._break_off(self.memory.servers[s], ref)
-        gone = [(s, ref) for s, ref in failed if not cluster.failures.retains_after_failure(ref)]
-        held = [(s, ref, *job) for s, ref in gone for job in self._emptied(s)]
+                self._break_off(self.memory.queues[k], ref)
+        gone = [(k, ref) for k, ref in failed if not cluster.failures.retains_after_failure(ref)]
+        held = [(k, ref, *row) for k, ref in gone for row in self._emptied(k)]
         again: set[tuple[int, int]] = set()
-        for s, ref, j, raised in held:
+        for k, ref, j, raised in held:
             end = self._end(ref, j)
             if end != GIVEN_BACK_CODE:
                 self.kernel.end(self.memory.cells, j, end)
                 continue
             self.memory.room(LEAST_ROWS, LEAST_ROWS)
             cells = self.memory.cells
-            group = (s, int(cells[j + GROUP]))
+            group = (k, int(cells[j + job.GROUP]))
             if raised != NONE and (group[1] == NONE or group not in again):
-                cells[j + PRIORITY] = raised  # the first of a raised group keeps the priority
+                cells[j + job.PRIORITY] = raised  # the first of a raised group keeps the priority
                 again.add(group)
             self.ask("route_anew", j, end)
 
     def _end(self, ref: Ref, j: int) -> int:
         """How the attempt of a job ends that one held who has failed."""
         cells = self.memory.cells
-        raw = self.classes[cells[j + CLASS]]
-        shared = bool(cells[j + SHARED])
+        raw = self.classes[cells[j + job.CLASS]]
+        shared = bool(cells[j + job.SHARED])
         return WORDS.index(self.cluster.failures.after_failure(ref, raw, shared=shared))
 
-    def _break_off(self, server: int, ref: Ref) -> None:
+    def _break_off(self, q: int, ref: Ref) -> None:
         """Who has failed and is remembered keeps what it held, or a part of it."""
         memory, kernel = self.memory, self.kernel
-        reader = int(memory.cells[server + READER_ROW])
-        while memory.cells[reader + WORKS_AT] == server:
-            if memory.cells[reader + HAS] != NONE:
-                self.ask("end_reader", reader)
-            reader += READER_CELLS
-        for j in self._waiting(server):
+        r = int(memory.cells[q + queue.FIRST_READER])
+        while memory.cells[r + reader.QUEUE] == q:
+            if memory.cells[r + reader.GROUP] != NONE:
+                self.ask("end_reader", r)
+            r += reader.SIZE
+        for j in self._waiting(q):
             end = self._end(ref, j)
             if end != ROLLED_BACK_CODE:
                 kernel.withdraw(memory.cells, j)
                 kernel.end(memory.cells, j, end)
-            elif memory.cells[j + START] != NEVER:
+            elif memory.cells[j + job.START] != NEVER:
                 memory.room(LEAST_ROWS, LEAST_ROWS)
                 kernel.again(memory.cells, j, end)
 
-    def _waiting(self, server: int) -> list[int]:
-        """The jobs that are at a server."""
+    def _waiting(self, q: int) -> list[int]:
+        """The jobs that are at a queue."""
         found: list[int] = []
         for chunk in self.memory.jobs:
             rows = self.memory.rows(chunk)
-            here = np.flatnonzero((rows[:, SERVER] == server) & (rows[:, OUTCOME] == NONE))
-            found += (chunk.start + JOB * here).tolist()
+            here = np.flatnonzero((rows[:, job.QUEUE] == q) & (rows[:, job.OUTCOME] == NONE))
+            found += (chunk.start + job.SIZE * here).tolist()
         return found
 
-    def _emptied(self, server: int) -> list[tuple[int, int]]:
-        """The jobs that a server held, as they arrived, and what the group of each is raised to."""
+    def _emptied(self, place: int) -> list[tuple[int, int]]:
+        """The jobs that a queue held, as they arrived, and what the group of each is raised to."""
         memory = self.memory
         found = np.empty((2, sum(chunk.rows for chunk in memory.jobs)), np.int64)
-        n = self.kernel.empty(memory.cells, memory.servers[server], found)
+        n = self.kernel.empty(memory.cells, memory.queues[place], found)
         jobs: list[tuple[int, int]] = list(zip(*found[:, :n].tolist(), strict=True))
-        return sorted(jobs, key=lambda job: int(memory.cells[job[0] + NUMBER]))
+        return sorted(jobs, key=lambda row: int(memory.cells[row[0] + job.NUMBER]))
 
     def fit_out(self) -> None:
         super().fit_out()
         m = self.memory.cells
-        for s in self.memory.servers:
-            first = m[s + READER_ROW]
-            stop = first + READER_CELLS * m[s + READERS]
-            m[s + IDLE] = (m[first + HAS : stop : READER_CELLS] == NONE).sum()
-            self.kernel.touch(m, s)
+        for q in self.memory.queues:
+            first = m[q + queue.FIRST_READER]
+            stop = first + reader.SIZE * m[q + queue.READERS]
+            m[q + queue.IDLE] = (m[first + reader.GROUP : stop : reader.SIZE] == NONE).sum()
+            self.kernel.touch(m, q)

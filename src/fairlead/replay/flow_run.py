@@ -9,23 +9,13 @@ from fairlead.compiled.engine import engine, plain
 from fairlead.replay import flow
 from fairlead.replay.batch import Attempts, Batch, Traits
 from fairlead.replay.flow import MOST_READERS
-from fairlead.replay.heap import NONE
-from fairlead.replay.memory import (
-    BEFORE_ALL,
-    DUE,
-    DUE_COUNT,
-    DUES,
-    FREE_AT,
-    READER_CELLS,
-    READER_ROW,
-    READERS,
-)
+from fairlead.replay.layout import BEFORE_ALL, NONE, completion, header, queue, reader
 from fairlead.replay.run import Run, Setting
 from fairlead.replay.words import ROUTED_CODE, WORDS
 
 
 def can_flow(setting: Setting, traits: Traits) -> bool:
-    """Whether nothing can overtake, and nothing that was begun can end otherwise."""
+    """Whether nothing can overtake, and nothing that was started can end otherwise."""
     cluster, steps, order = setting.cluster, setting.steps, setting.order
     overtaking = traits.priorities and order.discipline != "fifo"
     if traits.groups or traits.tenants or traits.rollbacks or overtaking:
@@ -53,15 +43,16 @@ class FlowRun(Run):
         super().__init__(setting, engine(flow, cluster.rule), plain(flow, cluster.rule))
         self._timed = cluster.timed(each for _, changes in setting.steps for each in changes)
         m = self.memory.cells
-        for s in self.memory.servers:
-            first = m[s + READER_ROW] + FREE_AT
-            m[first : first + READER_CELLS * m[s + READERS] : READER_CELLS] = BEFORE_ALL
+        for q in self.memory.queues:
+            first = m[q + queue.FIRST_READER] + reader.FREE_AT
+            m[first : first + reader.SIZE * m[q + queue.READERS] : reader.SIZE] = BEFORE_ALL
 
     def arrive(self, batch: Batch) -> None:
         n = len(batch.times)
         if self._timed:
-            self.memory.at_least(DUES, DUE * (int(self.memory.cells[DUE_COUNT]) + n), 0)
-        member, reader, start, finish = (np.empty(n, np.int64) for _ in range(4))
+            most = int(self.memory.cells[header.COMPLETION_COUNT]) + n
+            self.memory.at_least(header.COMPLETIONS, completion.SIZE * most, 0)
+        member, by, start, finish = (np.empty(n, np.int64) for _ in range(4))
         self.ask(
             "flow_in",
             self._timed,
@@ -69,7 +60,7 @@ class FlowRun(Run):
             batch.times,
             batch.services,
             batch.keys,
-            *(member, reader, start, finish),
+            *(member, by, start, finish),
         )
         every = range(len(self.cluster.members))
         labels = np.array([*(self.codes.label(self.cluster, i) for i in every), NONE], np.int64)
@@ -78,14 +69,14 @@ class FlowRun(Run):
             verdicts = [self.cluster.verdict(raw) for raw in self.classes]
             ends = np.array([WORDS.index(each.outcome) for each in verdicts], np.int64)
             outcomes[nobody] = ends[batch.codes[nobody]]
-        self.tell(
+        self.collect(
             Attempts(
                 message=batch.messages,
                 sequence=batch.sequences,
                 outcome=outcomes,
                 label=labels[member],
                 attempt=np.ones(n, np.int64),
-                reader=reader,
+                reader=by,
                 since=batch.times,
                 start=start,
                 finish=finish,

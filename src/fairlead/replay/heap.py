@@ -1,36 +1,22 @@
-"""Heaps that share one table of members: any number of them, each named by its root.
+"""Heaps of rows: any number of them in one array, each named by its root.
 
-A pairing heap: melding is one comparison, and a member can be taken out wherever it stands; both
-without any room but three columns of the member's own row.
+A pairing heap: melding is one comparison, and a row can be taken out wherever it stands; both
+without any room but the cells that `layout/links.py` says, with which each row begins.
 
 Everything here is in the part of Python that Numba compiles.
 """
 
 from __future__ import annotations
 
-from typing import Final
-
 from fairlead.balance.rules.integers import Ints
-
-NONE: Final = -1
-FIRST: Final = 0
-"""Columns of a member: its key, lowest first, keys of one heap being unique; then its links."""
-SECOND: Final = 1
-CHILD: Final = 2
-SIBLING: Final = 3
-BEFORE: Final = 4
-"""The member whose first child this is, or the sibling on its left."""
-PLACED: Final = 5
-"""1 while it is in a heap."""
-LINKS: Final = 6
-"""How many columns that takes."""
+from fairlead.replay.layout import NONE, links
 
 
 def ahead(m: Ints, i: int, j: int) -> bool:
-    """Whether member i comes before member j."""
-    if m[i + FIRST] != m[j + FIRST]:
-        return m[i + FIRST] < m[j + FIRST]
-    return m[i + SECOND] < m[j + SECOND]
+    """Whether row i comes before row j."""
+    if m[i + links.FIRST] != m[j + links.FIRST]:
+        return m[i + links.FIRST] < m[j + links.FIRST]
+    return m[i + links.SECOND] < m[j + links.SECOND]
 
 
 def meld(m: Ints, i: int, j: int) -> int:
@@ -41,60 +27,60 @@ def meld(m: Ints, i: int, j: int) -> int:
         return i
     if ahead(m, j, i):
         i, j = j, i
-    child = m[i + CHILD]
-    m[j + SIBLING] = child
+    child = m[i + links.CHILD]
+    m[j + links.SIBLING] = child
     if child != NONE:
-        m[child + BEFORE] = j
-    m[j + BEFORE] = i
-    m[i + CHILD] = j
+        m[child + links.BEFORE] = j
+    m[j + links.BEFORE] = i
+    m[i + links.CHILD] = j
     return i
 
 
 def put(m: Ints, root: int, i: int) -> int:
-    """The root after member i, which is in no heap, has come in; its key is set."""
-    m[i + CHILD] = m[i + SIBLING] = m[i + BEFORE] = NONE
-    m[i + PLACED] = 1
+    """The root after row i, which is in no heap, has come in; its key is set."""
+    m[i + links.CHILD] = m[i + links.SIBLING] = m[i + links.BEFORE] = NONE
+    m[i + links.PLACED] = 1
     return meld(m, root, i)
 
 
 def out(m: Ints, root: int, i: int) -> int:
-    """The root after member i has been taken out."""
-    m[i + PLACED] = 0
-    below = paired(m, m[i + CHILD])
+    """The root after row i has been taken out."""
+    m[i + links.PLACED] = 0
+    below = paired(m, m[i + links.CHILD])
     if i == root:
         return below
-    left, right = m[i + BEFORE], m[i + SIBLING]
-    if m[left + CHILD] == i:
-        m[left + CHILD] = right
+    left, right = m[i + links.BEFORE], m[i + links.SIBLING]
+    if m[left + links.CHILD] == i:
+        m[left + links.CHILD] = right
     else:
-        m[left + SIBLING] = right
+        m[left + links.SIBLING] = right
     if right != NONE:
-        m[right + BEFORE] = left
+        m[right + links.BEFORE] = left
     return meld(m, root, below)
 
 
 def paired(m: Ints, i: int) -> int:
-    """The root of the heap of member i and all siblings on its right."""
+    """The root of the heap of row i and all siblings on its right."""
     done = NONE
     while i != NONE:
-        j = m[i + SIBLING]
+        j = m[i + links.SIBLING]
         after = NONE
         if j != NONE:
-            after = m[j + SIBLING]
-            m[j + SIBLING] = NONE
-        m[i + SIBLING] = NONE
+            after = m[j + links.SIBLING]
+            m[j + links.SIBLING] = NONE
+        m[i + links.SIBLING] = NONE
         both = meld(m, i, j)
-        m[both + SIBLING] = done
+        m[both + links.SIBLING] = done
         done = both
         i = after
     root = NONE
     while done != NONE:
-        after = m[done + SIBLING]
-        m[done + SIBLING] = NONE
+        after = m[done + links.SIBLING]
+        m[done + links.SIBLING] = NONE
         root = meld(m, root, done)
         done = after
     if root != NONE:
-        m[root + BEFORE] = NONE
+        m[root + links.BEFORE] = NONE
     return root
 
 

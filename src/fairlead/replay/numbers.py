@@ -7,7 +7,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from fairlead.compiled.kernels import Int64s
-from fairlead.replay.heap import NONE
+from fairlead.replay.layout import NONE
 
 WIDEST: int = 1 << 32
 """More words than that are not numbered."""

@@ -13,8 +13,7 @@ from fairlead.compiled.router import Router
 from fairlead.replay.batch import Attempts, Batch, Traits
 from fairlead.replay.event_run import EventRun
 from fairlead.replay.flow_run import FlowRun, can_flow
-from fairlead.replay.heap import NONE
-from fairlead.replay.memory import CONTROL, NEVER
+from fairlead.replay.layout import NEVER, NONE, arrival
 from fairlead.replay.run import Run, Setting
 from fairlead.replay.words import CONTROL_CODE, NOBODY_CODE
 
@@ -30,7 +29,7 @@ class Replays:
         """Messages whose cluster nobody knows."""
         self.runs: list[Run] = []
         self._run_of = np.full(len(plan.classes), NONE, np.int64)
-        self._own_code = np.full(len(plan.classes), CONTROL, np.int32)
+        self._own_code = np.full(len(plan.classes), arrival.CONTROL, np.int32)
         for place, cluster in enumerate(plan.clusters):
             state, steps = cluster.start(), plan.steps[cluster.name]
             mine = [code for code, each in enumerate(plan.classes) if self._is_of(each, place)]

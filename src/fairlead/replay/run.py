@@ -22,23 +22,11 @@ from fairlead.compiled.run import Step
 from fairlead.replay.arrays import Cells
 from fairlead.replay.batch import Attempts, Batch
 from fairlead.replay.events import FOREVER
-from fairlead.replay.memory import (
-    ALL_OF_THEM,
-    CLASSES,
-    MEMBERS,
-    NOBODY_S,
-    NONSENSE,
-    NONSENSE_CHOICE,
-    ONE_OF_THEM,
-    READERS,
-    REDELIVERIES,
-    SPEED,
-    WAITS,
-    Memory,
-)
+from fairlead.replay.layout import header, queue, verdict
+from fairlead.replay.memory import Memory
 from fairlead.replay.words import WORDS
 
-ACK_MODES: Final = {"": NOBODY_S, "all": ALL_OF_THEM, "some": ONE_OF_THEM}
+ACK_MODES: Final = {"": verdict.NO_ACK, "all": verdict.ALL_ACKS, "some": verdict.ANY_ACK}
 MOST_CHOICES: Final = 1 << 34
 """So many choices between two steps must stay within 64 bits to be compiled."""
 
@@ -91,7 +79,7 @@ class Run(ABC):
         self.fit_out()
 
     def _most_readers(self) -> list[int]:
-        """By server: how many readers it has at most, at any time."""
+        """By queue: how many readers it has at most, at any time."""
         most = {ref: self.cluster.objects[ref].readers for ref in self.owners}
         for _, changes in self.steps:
             for ref, attribute, value in changes:
@@ -152,13 +140,14 @@ class Run(ABC):
                 rule.adopt(self.state)
                 self._choose_kernel()
                 found = getattr(self.kernel, name)(cells, self.members, self.state, *more)
-        if cells[NONSENSE]:
-            raise nonsense(rule.name, int(cells[NONSENSE_CHOICE]), range(len(self.cluster.members)))
+        if cells[header.INVALID]:
+            choice = int(cells[header.INVALID_CHOICE])
+            raise nonsense(rule.name, choice, range(len(self.cluster.members)))
         return found
 
-    def tell(self, told: Attempts) -> None:
+    def collect(self, attempts: Attempts) -> None:
         """These are over."""
-        self._over.append(told)
+        self._over.append(attempts)
 
     # changes
 
@@ -179,11 +168,11 @@ class Run(ABC):
         """The changes of a step have been made."""
 
     def fit_out(self) -> None:
-        """Give each server the readers and the speed that it has now."""
+        """Give each queue the readers and the speed that it has now."""
         m = self.memory.cells
-        for s, ref in zip(self.memory.servers, self.owners, strict=True):
-            m[s + READERS] = self.cluster.failures.readers(ref)
-            m[s + SPEED] = self.cluster.objects[ref].speed_in_thousandths
+        for q, ref in zip(self.memory.queues, self.owners, strict=True):
+            m[q + queue.READERS] = self.cluster.failures.readers(ref)
+            m[q + queue.SPEED] = self.cluster.objects[ref].speed_in_thousandths
 
     # the cluster as it is now
 
@@ -230,15 +219,15 @@ class Run(ABC):
         whom = [
             (
                 int(i in holds),
-                memory.servers[self._owner_of[i]],
+                memory.queues[self._owner_of[i]],
                 WORDS.index(cluster.outcome_of(i)),
                 self.codes.label(cluster, i),
             )
             for i in places
         ]
-        for place, found in ((CLASSES, verdicts), (REDELIVERIES, anew)):
+        for place, found in ((header.VERDICTS, verdicts), (header.REDELIVERIES, anew)):
             pairs = zip(found, modes, strict=True)
             memory.write(place, [(*row[each], ACK_MODES[mode]) for each, mode in pairs])
-        memory.write(MEMBERS, whom)
-        memory.cells[WAITS] = cluster.policy.waits
+        memory.write(header.DESTINATIONS, whom)
+        memory.cells[header.WAITS] = cluster.policy.waits
         return members

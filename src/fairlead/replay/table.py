@@ -32,8 +32,7 @@ from fairlead.compiled.order import taken
 from fairlead.compiled.plan import ClassifiedPlan, Plan
 from fairlead.errors import MessageError
 from fairlead.replay.batch import Attempts, Batch, Traits
-from fairlead.replay.heap import NONE
-from fairlead.replay.memory import NEVER
+from fairlead.replay.layout import NEVER, NONE
 from fairlead.replay.replays import Replays
 from fairlead.replay.words import WORDS
 from fairlead.rows import ATTEMPT, DECISION

@@ -1,7 +1,10 @@
-"""Who gets a message: asked of the choice rule when it arrives, or later, at the door.
+"""Who gets a message: asked of the choice rule when it arrives, or later, when one is ready.
+
+A destination's capacity is not kept here: the rule alone knows it and never chooses one that is
+busy. See `chosen`. A message for which no destination is ready waits in the unassigned queue.
 
 Everything here is in the part of Python that Numba compiles. `choose` is that of the cluster's
-choice rule, whose state is `r`.
+choice rule, whose state is `rule`.
 """
 
 from __future__ import annotations
@@ -10,133 +13,85 @@ from typing import Any
 
 from fairlead.balance.rules.integers import Indexes, Ints
 from fairlead.compiled.borrowed import state_of
-from fairlead.replay.agenda import (
-    arrive,
-    best,
-    drop_node,
-    forget_if_idle,
-    place,
-    take,
-    tick,
-)
-from fairlead.replay.heap import NONE
+from fairlead.replay.agenda import arrive, best, forget_if_idle, place, take, tick
+from fairlead.replay.groups import drop_group
 from fairlead.replay.jobs import copied
-from fairlead.replay.memory import (
-    AT,
-    ATTEMPT,
-    BIND,
-    BOUND,
-    CLASS,
-    CLASS_CELLS,
-    CLASSES,
-    COST,
-    CROWD_START,
-    CROWD_STOP,
-    DOOR,
-    ENDS,
-    EXPECTS,
-    HEAD,
-    HOLDS,
-    JOBS_LEFT,
-    KEY,
-    LABEL,
-    LABELLED,
-    MEMBER,
-    MEMBER_CELLS,
-    MEMBERS,
-    NEXT,
-    NOBODY_S,
-    NODES_LEFT,
-    NONSENSE,
-    NONSENSE_CHOICE,
-    ONE_OF_THEM,
-    PRIORITY,
-    RAISED,
-    REDELIVERIES,
-    SERVER,
-    SET_START,
-    SET_STOP,
-    SHARED,
-    TAIL,
-    TAKEN,
-    TENANTS_LEFT,
-    TOLD_AS,
-    TOUCHED,
-    TOUCHED_COUNT,
-    TOUCHES,
-    WAITING,
-    WAITS,
-    WATCHES_LEFT,
-    WORKED_AT,
-    WORTH,
-)
-from fairlead.replay.timeouts import end, together, watch
+from fairlead.replay.layout import NONE, destination, group, header, job, queue, verdict
+from fairlead.replay.timeouts import end, start_watch, together
 from fairlead.replay.words import ROUTED_CODE
 
 
-def chosen(m: Ints, a: Indexes, r: Any, c: int, _: int) -> int:  # noqa: ANN401
-    """Ask the rule for one of the members that a class can go to."""
-    return choose(state_of(r), a, m[c + SET_START], m[c + SET_STOP])  # type: ignore[name-defined,no-any-return]  # noqa: F821
+def chosen(m: Ints, a: Indexes, rule: Any, v: int, _: int) -> int:  # noqa: ANN401
+    """Ask the rule for one of the members that a class can go to, or none if none is ready.
+
+    `choose` is bound by `engine.py` to the rule's own. Here a destination's capacity is looked at:
+    `ready_ring.choose` skips a peer that holds as many messages as its capacity (`served` takes it
+    out of its ring, `completed` brings it back). If all are busy, `decide` returns False.
+    """
+    start, stop = m[v + verdict.MEMBERS_START], m[v + verdict.MEMBERS_STOP]
+    return choose(state_of(rule), a, start, stop)  # type: ignore[name-defined,no-any-return]  # noqa: F821
 
 
-def chosen_by_key(m: Ints, a: Indexes, r: Any, c: int, j: int) -> int:  # noqa: ANN401
+def chosen_by_key(m: Ints, a: Indexes, rule: Any, v: int, j: int) -> int:  # noqa: ANN401
     """Ask a rule that looks at a number of the message."""
-    return choose(state_of(r), a, m[c + SET_START], m[c + SET_STOP], m[j + KEY])  # type: ignore[name-defined,no-any-return]  # noqa: F821
+    start, stop = m[v + verdict.MEMBERS_START], m[v + verdict.MEMBERS_STOP]
+    return choose(state_of(rule), a, start, stop, m[j + job.KEY])  # type: ignore[name-defined,no-any-return]  # noqa: F821
 
 
-def chosen_by_own(m: Ints, a: Indexes, r: Any, c: int, _: int) -> int:  # noqa: ANN401
-    """Ask a user's own rule; a choice that is none of the members is told in NONSENSE."""
-    start, stop = m[c + SET_START], m[c + SET_STOP]
-    i = choose(state_of(r), a, start, stop)  # type: ignore[name-defined]  # noqa: F821
+def chosen_by_own(m: Ints, a: Indexes, rule: Any, v: int, _: int) -> int:  # noqa: ANN401
+    """Ask a user's own rule; a choice that is none of the members is kept in INVALID_CHOICE."""
+    start, stop = m[v + verdict.MEMBERS_START], m[v + verdict.MEMBERS_STOP]
+    i = choose(state_of(rule), a, start, stop)  # type: ignore[name-defined]  # noqa: F821
     for k in range(start, stop):
         if a[k] == i:
-            served(state_of(r), i)  # type: ignore[name-defined]  # noqa: F821
+            served(state_of(rule), i)  # type: ignore[name-defined]  # noqa: F821
             return int(i)
-    m[NONSENSE] = 1
-    m[NONSENSE_CHOICE] = i
+    m[header.INVALID] = 1
+    m[header.INVALID_CHOICE] = i
     return NONE
 
 
-def decide(m: Ints, a: Indexes, r: Any, j: int) -> bool:  # noqa: ANN401
-    """Choose a destination and hand the job over, or end it; False: nobody is ready."""
-    c = (m[CLASSES] if m[j + ATTEMPT] == 1 else m[REDELIVERIES]) + CLASS_CELLS * m[j + CLASS]
-    member = bound_to(m, m[j + BIND])
+def decide(m: Ints, a: Indexes, rule: Any, j: int) -> bool:  # noqa: ANN401
+    """Choose a destination and hand the job over, or end it; False: none is ready."""
+    verdicts = m[header.VERDICTS] if m[j + job.ATTEMPT] == 1 else m[header.REDELIVERIES]
+    v = verdicts + verdict.SIZE * m[j + job.CLASS]
+    member = bound_to(m, m[j + job.BIND])
     if member == NONE:
-        asked = m[c + SET_STOP] > m[c + SET_START]
-        if m[c + TAKEN] != NONE:
-            member = m[c + TAKEN]
+        asked = m[v + verdict.MEMBERS_STOP] > m[v + verdict.MEMBERS_START]
+        if m[v + verdict.PRESELECTED] != NONE:
+            member = m[v + verdict.PRESELECTED]
         elif asked:
-            member = chosen(m, a, r, c, j)
-        if member < 0 and (asked or m[WAITS] == 1):
+            member = chosen(m, a, rule, v, j)
+        if member < 0 and (asked or m[header.WAITS] == 1):
             return False
         if member < 0:
-            end(m, j, m[c + ENDS])
+            end(m, j, m[v + verdict.OUTCOME])
             return True
-        if m[j + BIND] != NONE:
-            m[m[BOUND] + m[j + BIND]] = member
-    told = m[m[MEMBERS] + MEMBER_CELLS * member + TOLD_AS]
-    if told != ROUTED_CODE:
-        end(m, j, told)
+        if m[j + job.BIND] != NONE:
+            m[m[header.BOUND] + m[j + job.BIND]] = member
+    outcome = m[m[header.DESTINATIONS] + destination.SIZE * member + destination.OUTCOME]
+    if outcome != ROUTED_CODE:
+        end(m, j, outcome)
         return True
-    if m[j + ATTEMPT] == 1:
-        if m[c + EXPECTS] != NOBODY_S:
-            watch(m, j)
-        share(m, a, c, j, member)
+    if m[j + job.ATTEMPT] == 1:
+        if m[v + verdict.ACK_MODE] != verdict.NO_ACK:
+            start_watch(m, j)
+        share(m, a, v, j, member)
     send(m, j, member)
     return True
 
 
-def share(m: Ints, a: Indexes, c: int, j: int, member: int) -> None:
-    """All others who get messages of this class begin to have it."""
-    for k in range(m[c + CROWD_START], m[c + CROWD_STOP]):
+def share(m: Ints, a: Indexes, v: int, j: int, member: int) -> None:
+    """All others who get messages of this class get a copy."""
+    for k in range(m[v + verdict.RECIPIENTS_START], m[v + verdict.RECIPIENTS_STOP]):
         if a[k] == member:
-            m[j + SHARED] = 1
+            m[j + job.SHARED] = 1
         else:
             i = copied(m, j)
-            m[i + SHARED] = 1
-            if m[c + EXPECTS] != NOBODY_S:
-                watch(m, i)
-            if m[c + EXPECTS] == ONE_OF_THEM:
+            m[i + job.SHARED] = 1
+            if m[v + verdict.ACK_MODE] != verdict.NO_ACK:
+                start_watch(m, i)
+            if m[v + verdict.ACK_MODE] == verdict.ANY_ACK:
                 together(m, i, j)
             send(m, i, a[k])
 
@@ -145,95 +100,96 @@ def bound_to(m: Ints, bind: int) -> int:
     """The member that a message is bound to, or NONE."""
     if bind == NONE:
         return NONE
-    member = m[m[BOUND] + bind]
-    if member != NONE and m[m[MEMBERS] + MEMBER_CELLS * member + HOLDS] == 0:
+    member = m[m[header.BOUND] + bind]
+    if member == NONE:
         return NONE
-    return member
+    row = m[header.DESTINATIONS] + destination.SIZE * member
+    return member if m[row + destination.KEEPS_BOUND] == 1 else NONE
 
 
 def send(m: Ints, j: int, member: int) -> None:
     """A job begins to wait at its destination."""
-    row = m[MEMBERS] + MEMBER_CELLS * member
-    m[j + MEMBER] = member
-    m[j + SERVER] = m[row + WORKED_AT]
-    m[j + LABEL] = m[row + LABELLED]
-    arrive(m, m[j + SERVER], j)
-    touch(m, m[j + SERVER])
+    row = m[header.DESTINATIONS] + destination.SIZE * member
+    m[j + job.MEMBER] = member
+    m[j + job.QUEUE] = m[row + destination.QUEUE]
+    m[j + job.LABEL] = m[row + destination.LABEL]
+    arrive(m, m[j + job.QUEUE], j)
+    touch(m, m[j + job.QUEUE])
 
 
-def touch(m: Ints, s: int) -> None:
-    """A server's readers are to look for work in this instant, in the order of the servers."""
-    if m[s + TOUCHED] == 1:
+def touch(m: Ints, q: int) -> None:
+    """A queue's readers are to look for work in this instant, in the order of the queues."""
+    if m[q + queue.TOUCHED] == 1:
         return
-    m[s + TOUCHED] = 1
-    k = m[TOUCHED_COUNT]
-    while k > 0 and m[m[TOUCHES] + k - 1] > s:
-        m[m[TOUCHES] + k] = m[m[TOUCHES] + k - 1]
+    m[q + queue.TOUCHED] = 1
+    k = m[header.TOUCHED_COUNT]
+    while k > 0 and m[m[header.TOUCHED] + k - 1] > q:
+        m[m[header.TOUCHED] + k] = m[m[header.TOUCHED] + k - 1]
         k -= 1
-    m[m[TOUCHES] + k] = s
-    m[TOUCHED_COUNT] += 1
+    m[m[header.TOUCHED] + k] = q
+    m[header.TOUCHED_COUNT] += 1
 
 
 def copies(m: Ints, code: int) -> int:
     """How many jobs a message of this class can become."""
-    c = m[CLASSES] + CLASS_CELLS * code
-    return 1 + m[c + CROWD_STOP] - m[c + CROWD_START]
+    v = m[header.VERDICTS] + verdict.SIZE * code
+    return 1 + m[v + verdict.RECIPIENTS_STOP] - m[v + verdict.RECIPIENTS_START]
 
 
 def room(m: Ints, needed: int) -> bool:
-    """Whether so many jobs can get rows, and their groups and tenants, here and at the door."""
+    """Whether so many jobs can get rows, and their groups and tenants, there and unassigned."""
     needed += 1
-    left = min(m[JOBS_LEFT], m[NODES_LEFT])
-    return min(left, m[TENANTS_LEFT], m[WATCHES_LEFT]) >= needed
+    left = min(m[header.JOBS_LEFT], m[header.GROUPS_LEFT])
+    return min(left, m[header.TENANTS_LEFT], m[header.WATCHES_LEFT]) >= needed
 
 
-def let_in(m: Ints, a: Indexes, r: Any) -> bool:  # noqa: ANN401
-    """Let those go on who waited for somebody to be ready; False: there must be more room.
+def assign_waiting(m: Ints, a: Indexes, rule: Any) -> bool:  # noqa: ANN401
+    """Assign what waited for a destination to be ready; False: there must be more room.
 
-    One after another, in the order of the line; where nobody is ready for the first, all wait.
+    One after another, in the order of work; if no destination is ready for the first, all wait.
     """
-    door = m[DOOR]
-    while m[door + WAITING] > 0:
-        n = best(m, door)
-        j = m[n + HEAD]
-        if not room(m, copies(m, m[j + CLASS])):
+    q = m[header.UNASSIGNED]
+    while m[q + queue.WAITING] > 0:
+        g = best(m, q)
+        j = m[g + group.HEAD]
+        if not room(m, copies(m, m[j + job.CLASS])):
             return False
-        after, own = m[j + NEXT], m[j + PRIORITY]
+        after, own = m[j + job.NEXT], m[j + job.PRIORITY]
         if own == NONE:
-            m[j + PRIORITY] = m[n + RAISED]
-        if not decide(m, a, r, j):
-            m[j + PRIORITY] = own
+            m[j + job.PRIORITY] = m[g + group.RAISED]
+        if not decide(m, a, rule, j):
+            m[j + job.PRIORITY] = own
             return True
-        leave(m, n, after, m[j + COST])
+        leave(m, g, after, m[j + job.COST])
     return True
 
 
-def leave(m: Ints, n: int, after: int, cost: int) -> None:
-    """The first job of a group has left the door; a priority lasts while others of it wait."""
-    s = m[n + AT]
-    tick(m, s, -1)
-    take(m, n, cost)
-    m[n + WORTH] -= cost
-    m[n + HEAD] = after
+def leave(m: Ints, g: int, after: int, cost: int) -> None:
+    """The first job of a group is assigned; a priority lasts while others of it wait."""
+    q = m[g + group.QUEUE]
+    tick(m, q, -1)
+    take(m, g, cost)
+    m[g + group.QUEUED_COST] -= cost
+    m[g + group.HEAD] = after
     if after == NONE:
-        m[n + TAIL] = m[n + RAISED] = NONE
-    place(m, n)
+        m[g + group.TAIL] = m[g + group.RAISED] = NONE
+    place(m, g)
     if after == NONE:
-        drop_node(m, n)
-    forget_if_idle(m, s)
+        drop_group(m, g)
+    forget_if_idle(m, q)
 
 
-def wait_outside(m: Ints, j: int) -> None:
-    """A job waits at the door until somebody is ready."""
-    door = m[DOOR]
-    m[j + MEMBER] = NONE
-    m[j + SERVER] = door
-    arrive(m, door, j)
+def wait_unassigned(m: Ints, j: int) -> None:
+    """A job waits, unassigned, until a destination is ready."""
+    q = m[header.UNASSIGNED]
+    m[j + job.MEMBER] = NONE
+    m[j + job.QUEUE] = q
+    arrive(m, q, j)
 
 
 CHOSEN = (chosen, chosen_by_key, chosen_by_own)
 """How a rule is asked: one of these is what the others call `chosen`."""
-COMPILED = (share, bound_to, send, touch, copies, room, leave, wait_outside)
+COMPILED = (share, bound_to, send, touch, copies, room, leave, wait_unassigned)
 """What does not depend on the choice rule."""
-OF_A_RULE = (decide, let_in)
+OF_A_RULE = (decide, assign_waiting)
 """What does, besides `chosen`."""

@@ -21,7 +21,7 @@ from fairlead.pipeline.columns import BLOCK, NUMBER, PREFIX, SCENARIO, THERE, lo
 from fairlead.pipeline.routing.route import CHANGED
 from fairlead.pipeline.simulate.gather import Gathered, changed, packed, pieces
 from fairlead.replay.batch import Attempts, Traits
-from fairlead.replay.memory import NEVER
+from fairlead.replay.layout import NEVER
 from fairlead.replay.traffic import Lane, Lanes
 from fairlead.replay.words import WORDS
 from fairlead.rows import ATTEMPT, DECISION
