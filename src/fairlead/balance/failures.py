@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Generic, TypeVar
 
-from fairlead.balance.message import GIVEN_BACK, LOST
+from fairlead.balance.message import LOST, RELEASED
 from fairlead.balance.objects import Ref
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ class FailureModel(Generic[S]):
         `released`: it is routed anew; `rolled-back`: it stays where it is. `shared`: others got
         the message as well.
         """
-        return LOST if shared else GIVEN_BACK
+        return LOST if shared else RELEASED
 
     def published(self, raw: Raw) -> Raw:
         """The attributes with what a message takes from the cluster when it is sent."""

@@ -18,7 +18,7 @@ from fairlead.replay.batch import Attempts, Batch
 from fairlead.replay.layout import NEVER, NONE, arrival, header, job, queue, reader
 from fairlead.replay.memory import LEAST_ROWS
 from fairlead.replay.run import Run, Setting
-from fairlead.replay.words import GIVEN_BACK_CODE, ROLLED_BACK_CODE, WORDS
+from fairlead.replay.words import RELEASED_CODE, ROLLED_BACK_CODE, WORDS
 
 AT_ONCE: Final = 4_096
 """Messages, before what is over is fetched."""
@@ -209,7 +209,7 @@ class EventRun(Run):
         again: set[tuple[int, int]] = set()
         for k, ref, j, raised in held:
             end = self._end(ref, j)
-            if end != GIVEN_BACK_CODE:
+            if end != RELEASED_CODE:
                 self.kernel.end(self.memory.cells, j, end)
                 continue
             self.memory.room(LEAST_ROWS, LEAST_ROWS)

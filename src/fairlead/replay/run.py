@@ -27,7 +27,7 @@ from fairlead.replay.memory import Memory
 from fairlead.replay.words import WORDS
 
 ACK_MODES: Final = {"": verdict.NO_ACK, "all": verdict.ALL_ACKS, "some": verdict.ANY_ACK}
-MOST_CHOICES: Final = 1 << 34
+MAX_CHOICES: Final = 1 << 34
 """So many choices between two steps must stay within 64 bits to be compiled."""
 
 
@@ -186,7 +186,7 @@ class Run(ABC):
     def _choose_kernel(self) -> None:
         rule = self.cluster.rule
         interpreted = rule.foreign and is_interpreted(rule.module)
-        exact = rule.fits_int64(MOST_CHOICES) and not interpreted
+        exact = rule.fits_int64(MAX_CHOICES) and not interpreted
         self.kernel = self._compiled if exact else self._plain
         self.state = rule.state if self.kernel is self._plain else as_arrays(rule.state)
 

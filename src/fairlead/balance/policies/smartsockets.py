@@ -20,12 +20,12 @@ from fairlead.balance.failures import FailureModel
 from fairlead.balance.follow_ups import Later
 from fairlead.balance.message import (
     ACKNOWLEDGED,
-    GIVEN_BACK,
     GUARANTEED,
     LOST,
     NACK,
     NO_DESTINATION,
     REFUSED,
+    RELEASED,
     ROLLED_BACK,
     ROUND_ROBIN,
     ROUTED,
@@ -296,7 +296,7 @@ class SmartSocketsFailures(FailureModel[SmartSocketsState]):
             return ROLLED_BACK
         if self.state.failed_now[ref] == SUCCESS:
             return ACKNOWLEDGED
-        return NACK if shared else GIVEN_BACK
+        return NACK if shared else RELEASED
 
     def published(self, raw: Raw) -> Raw:
         """A message keeps the mode that its type had when it was published."""

@@ -11,7 +11,7 @@ from typing import Any, Final, NamedTuple
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
-from fairlead.balance.message import GIVEN_BACK, ROUTED
+from fairlead.balance.message import RELEASED, ROUTED
 from fairlead.balance.times import MICROS
 from fairlead.compiled.plan import Plan
 from fairlead.pipeline.columns import PREFIX, SCENARIO, looked_up
@@ -391,7 +391,7 @@ def _scenario(
         outcomes=outcomes,
         waiting=sum(each.waiting for each in ends),
         redeliveries=sum(each.redeliveries for each in ends),
-        failovers=outcomes.get(GIVEN_BACK, 0),
+        failovers=outcomes.get(RELEASED, 0),
         waits=next(iter(waits[ALL]), NOTHING),
         by_destination=waits["destination"],
         by_priority=waits["priority"],
