@@ -80,7 +80,7 @@ RELEASED: Final = "released"
 ACKNOWLEDGED: Final = "acknowledged"
 """Replay: it counts as acknowledged, though nobody has done it."""
 NACK: Final = "nack"
-"""Replay: the publisher is told that the destination has failed."""
+"""Replay: the publisher is informed that the destination has failed."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -94,7 +94,7 @@ class ClusterState(ABC, Generic[T, K, C]):
         return self.object_of(member)
 
     def destinations(self) -> Sequence[int]:
-        """One member for each destination, in the order in which they are told."""
+        """One member for each destination, in the order in which they are listed."""
         return range(len(self.members))
 
     def address(self, member: int) -> str | None:
@@ -177,7 +177,7 @@ class ClusterState(ABC, Generic[T, K, C]):
         return found
 
     def eliminate(self, raw: Raw) -> tuple[Verdict, list[Step]]:
-        """Go through the steps, and tell whom each one dropped."""
+        """Go through the steps; returns also whom each one dropped."""
         key, describe = self.key(raw), self.describe
         left, outcome = self.candidates(key)
         steps = [Step("candidates", (), len(left))]
@@ -303,7 +303,7 @@ class ClusterState(ABC, Generic[T, K, C]):
         """Make what is due, then all changes of this time, in order: all as one step.
 
         `time`: in microseconds; what follows later is counted from it. Whoever calls this makes a
-        step at each time that `follow_ups.next` tells, too.
+        step at each time that `follow_ups.next` gives, too.
         """
         self.now = time
         self.failed_now = {}

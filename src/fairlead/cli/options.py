@@ -1,4 +1,4 @@
-"""Arguments and options that several commands take; each is told in one place."""
+"""Arguments and options that several commands take; each is declared in one place."""
 
 from __future__ import annotations
 

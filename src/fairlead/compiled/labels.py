@@ -1,4 +1,4 @@
-"""Codes for what a message can be told: an outcome or a destination, and who gets it as well."""
+"""Codes for a message's decision: an outcome or a destination, and who gets it as well."""
 
 from __future__ import annotations
 

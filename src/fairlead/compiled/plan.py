@@ -167,7 +167,7 @@ class Plan:
             cluster = self.clusters[0].name
         state = self.states.get(cluster)
         if state is None:
-            # Nobody knows the cluster, but its streams are told apart like everybody's.
+            # No file has the cluster, but its streams are told apart like those of any other.
             return MessageClass(cluster, tuple(attributes.get(name, "") for name in self.streamed))
         return MessageClass(
             cluster, state.normal(tuple(attributes.get(name, "") for name in state.policy.reads))
@@ -186,7 +186,7 @@ class ClassifiedPlan(Plan):
 
     @cached_property
     def codes(self) -> Codes:
-        """What a message of these classes can be told."""
+        """What can be decided about messages of these classes."""
         found = Codes()
         for name, state in self.states.items():
             found.add(state, [resolved for _, resolved in self.steps[name]])

@@ -70,7 +70,7 @@ class Router:
         bindings: Bindings | None = None,
         keys: Int64s | None = None,
     ) -> Int32s:
-        """Route a block; returns the code (see `codes`) of what each message is told.
+        """Route a block; returns the code (see `codes`) of each message's decision.
 
         `codes`: class codes. `times`, `services` in microseconds, where there are changes or
         completions. `bindings`: where messages can be bound to earlier ones. `keys`: numbers of

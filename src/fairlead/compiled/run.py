@@ -57,7 +57,7 @@ class ClusterRun:
         bindings: Bindings | None = None,
         keys: Int64s | None = None,
     ) -> Int32s:
-        """Route a block; returns the code of what each message is told.
+        """Route a block; returns the code of each message's decision.
 
         `times` (microseconds, never falling) are needed where there are steps or completions,
         `services` (microseconds) where there are completions, `keys` (numbers) where the rule

@@ -97,7 +97,7 @@ class Agenda(Queue):
     o1 ['pack o1']
     o2 ['pack o2']
 
-    Times are seconds or timestamps; one that is before the latest told counts as the latest.
+    Times are seconds or timestamps; one before the latest given counts as the latest.
 
     `discipline`: `priority`: groups go by priority (highest first), equals by when they were
     entered, and then those that nobody raised, by when their first item arrived. `fifo`: all go by

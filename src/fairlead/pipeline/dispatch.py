@@ -48,7 +48,7 @@ from fairlead.results.summary import Summary
 log = logging.getLogger("fairlead")
 
 MAX_UNKNOWN = 20
-"""Names of clusters that are told, of those that no file has."""
+"""Names of clusters that are listed, of those that no file has."""
 
 
 @dataclass(frozen=True)

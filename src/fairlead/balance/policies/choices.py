@@ -69,7 +69,7 @@ class News(NamedTuple):
 
 
 class Choice(ABC):
-    """A choice rule over destinations, and what it is told of them."""
+    """A choice rule over destinations, and what it reads of them."""
 
     name: ClassVar[str]
     about: ClassVar[str]

@@ -50,7 +50,7 @@ def choose(s: State, members: Indexes, start: int, stop: int) -> int:
 def rank(s: State, i: int, cursor: int) -> int:
     """Lowest first: by what is pending, then those from the cursor on, then by the order.
 
-    One number that tells who it is of, because the least of many is found several at a time.
+    One number that also holds the member, because the least of many is found several at a time.
     """
     return (2 * s.pending[i] + (i < cursor)) * MEMBERS + i
 

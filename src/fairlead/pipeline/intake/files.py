@@ -1,4 +1,4 @@
-"""Files of messages as they lie on this machine: what they tell before Spark is started."""
+"""Files of messages as they lie on this machine: what they show before Spark is started."""
 
 from __future__ import annotations
 
@@ -112,7 +112,7 @@ def readable(path: str, kind: Kind) -> None:
 
 
 def names_in(path: str, kind: Kind) -> list[str] | None:
-    """The columns that a table will have; None where that cannot be told for certain here."""
+    """The columns that a table will have; None where that is not certain here."""
     place = local(path)
     if place is None or _is_pattern(path):
         return None

@@ -1,4 +1,4 @@
-"""Facts: what a report tells of a run beyond the summary's counts, as plain data."""
+"""Facts: what a report shows of a run beyond the summary's counts, as plain data."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ from fairlead.pipeline.columns import PREFIX, small_table
 from fairlead.pipeline.measure.tally import Counted
 
 MAX_CLUSTERS: Final = 6
-"""Clusters whose levels are told."""
+"""Clusters whose levels are counted."""
 OWNER: Final = PREFIX + "owner"
 """The number of the cluster in the plan."""
 LEVEL: Final = PREFIX + "level"
@@ -73,7 +73,7 @@ def _priorities(state: AnyState) -> Iterable[tuple[str, int]]:
 
 
 def leveled(finest: DataFrame, levels: Sequence[Level]) -> DataFrame:
-    """The counts with OWNER and LEVEL, null where levels are not told."""
+    """The counts with OWNER and LEVEL, null where levels are not counted."""
     if not levels:
         return finest.withColumns({OWNER: F.lit(None), LEVEL: F.lit(None)})
     one, other, since, until = (PREFIX + name for name in ("cluster", "name", "since", "until"))
