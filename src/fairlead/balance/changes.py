@@ -45,9 +45,9 @@ def resolve_one(state: AnyState, change: Change) -> ResolvedChange:
             f"{change.where}: attribute: found {change.attribute!r}, allowed for {ref}: "
             f"{', '.join(known)}{hint(change.attribute, known)}"
         )
-    refused = state.refusal(change.attribute)
-    if refused:
-        raise ChangeError(f"{change.where}: attribute {change.attribute}: {refused}")
+    reason = state.refusal(change.attribute)
+    if reason:
+        raise ChangeError(f"{change.where}: attribute {change.attribute}: {reason}")
     try:
         value = converted(table, change.attribute, change.value)
         msgspec.structs.replace(state.objects[ref], **{change.attribute: value})

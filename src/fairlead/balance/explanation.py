@@ -134,5 +134,5 @@ def _chosen(moment: DecisionPoint, raw: Raw, verdict: Verdict, steps: list[Step]
         found = Explanation(
             steps, ranks, words.decided(), rule.name, words.second, words.otherwise(), notes
         )
-    lost = cluster.describe.undeliverable_reason(order[0]) if order else ""
-    return found._replace(notes=(*notes, lost)) if lost else found
+    undeliverable = cluster.describe.undeliverable_reason(order[0]) if order else ""
+    return found._replace(notes=(*notes, undeliverable)) if undeliverable else found

@@ -139,8 +139,8 @@ class ClusterRuntime:
         word = text(message, cluster.keyed_by) if cluster.keyed_by else ""
         key = cluster.binding(raw, message) if cluster.binds else None
         before = self.bindings.get(key, NONE) if key else NONE
-        lost = before != NONE and cluster.rebinds and before not in cluster.holding(raw)
-        member = NONE if lost else before
+        ended = before != NONE and cluster.rebinds and before not in cluster.holding(raw)
+        member = NONE if ended else before
         start, place = None, 0
         decides = what_decides(member, verdict.preselected, bool(verdict.members))
         if decides == PRESELECTION:

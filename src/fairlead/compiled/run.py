@@ -230,8 +230,8 @@ class ClusterRun:
         default = Bindings.code(cluster.bind_default(cluster.key(raw)))
         number = int(self._keys(bindings, np.array([default], np.int8))[0])
         before = int(bindings.bound[number])
-        lost = before != NONE and cluster.rebinds and before not in cluster.holding(raw)
-        return Binding(key, follows=before != NONE and not lost, before=before)
+        ended = before != NONE and cluster.rebinds and before not in cluster.holding(raw)
+        return Binding(key, follows=before != NONE and not ended, before=before)
 
     def dump(self) -> dict[str, Any]:
         """Where the cluster stands, as plain data."""
