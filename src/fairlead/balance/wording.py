@@ -5,6 +5,7 @@ A rule orders its candidates and names what decided; all sentences about that ar
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from decimal import Decimal
 from fractions import Fraction
@@ -30,7 +31,7 @@ TO_EVERYONE: Final = "everyone who is left gets it"
 R = TypeVar("R", bound=Rule)
 
 
-class Wording(Generic[R]):
+class Wording(ABC, Generic[R]):
     """A rule's comparison in words; each rule has a subclass in `WORDINGS`."""
 
     def __init__(self, rule: R, members: Sequence[int], names: Sequence[str]) -> None:
@@ -40,17 +41,17 @@ class Wording(Generic[R]):
         self.found = rule.compare(members)
         self.first, self.second = (*(names[i] for i in self.found.order[:2]), "", "")[:2]
 
+    @abstractmethod
     def value(self, member: int) -> str:
         """What the rule compares of a member."""
-        raise NotImplementedError
 
     def passed_over(self, member: int) -> str:
-        """Why the rule leaves a candidate out; only of a rule that does."""
-        raise NotImplementedError
+        """Why the rule leaves a candidate out."""
+        return "the rule leaves it out"
 
+    @abstractmethod
     def decided(self) -> str:
         """Why the first came before the second."""
-        raise NotImplementedError
 
     def alone(self) -> str:
         """What decided where one candidate was left."""
