@@ -6,6 +6,7 @@ for each of them, by name. Messages are dicts with `id`, `time` in seconds and r
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from decimal import Decimal
@@ -14,7 +15,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from fairlead import Balancer, Change, Cluster, Decision, route
+from fairlead import Balancer, Change, Cluster, Decision, JournalRow, route
 from fairlead.replay import replay
 
 Row = dict[str, Any]
@@ -107,9 +108,10 @@ def decisions(
     clusters: Sequence[Cluster],
     messages: Sequence[Row],
     changes: Sequence[Change],
+    journal: Callable[[JournalRow], object] | None = None,
 ) -> Iterator[Decided]:
     """The decisions of a live balancer on messages in order, which complete by their clock."""
-    balancer = Balancer(clusters)
+    balancer = Balancer(clusters, journal=journal)
     deliveries = Deliveries(balancer, *plain)
     waiting = sorted(changes, key=lambda change: change.micros)
     now = 0
@@ -124,6 +126,14 @@ def decisions(
         names = [copy.destination for copy in decision.copies] or [None]
         yield [(name, decision.outcome, decision.sequence) for name in names]
         deliveries.send(decision, now, message.get("service_time"))
+
+
+def journal(plain: dict[str, Any], messages: list[Row], changes: list[Row]) -> list[JournalRow]:
+    """The journal of a live balancer, which is fed like `live`."""
+    rows: list[JournalRow] = []
+    clusters, happened = [cluster_of(plain)], changes_of(changes)
+    deque(decisions([plain], clusters, in_order(messages), happened, rows.append), maxlen=0)
+    return rows
 
 
 def table(messages: list[Row]) -> pa.Table:

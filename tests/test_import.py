@@ -8,6 +8,7 @@ import pytest
 
 HEAVY = {
     "altair",
+    "jinja2",
     "msgspec",
     "numba",
     "numpy",

@@ -75,6 +75,10 @@ weights = OwnChoice(
 )
 raises = OwnElimination(drop_where("raises", "", lambda m, c: 1 / 0, lambda m, c: ""))
 invents = OwnElimination(Elimination("invents", "", lambda m, cs: ["x"], lambda m, c, k: ""))
+versioned = OwnElimination(
+    drop_where("versioned", "", lambda m, c: m["version"] == c.name, lambda m, c: ""),
+    reads=("version",),
+)
 nothing = 7
 """
 POINTS = """[fairlead.choices]
@@ -89,6 +93,7 @@ circular = broken:unfit_
 [fairlead.eliminations]
 raises = broken:raises
 invents = broken:invents
+versioned = broken:versioned
 """
 AB = [{"name": "A"}, {"name": "B"}]
 MESSAGES = [{"id": f"m{k}", "time": k} for k in range(8)]
@@ -259,3 +264,13 @@ def test_on_spark_it_is_one_line_and_nothing_is_written(broken: Path) -> None:
         assert last.startswith(f"fairlead: choice rule {choose}: "), done.stderr
     assert lines[-1] == f"{rules[-1]} 2"
     assert sorted(p.name for p in broken.iterdir() if p.name.startswith((".", "out"))) == []
+
+
+def test_a_rule_that_reads_what_a_journal_calls_its_own_is_refused_with_one(broken: Path) -> None:
+    pool = Cluster.of({"eliminate": ["versioned"], "choose": "circular"}, destination=AB)
+    assert Balancer(pool).choose({"version": "A"}).destination == "B"
+    line = "journal: a policy reads 'version' of messages"
+    with pytest.raises(ConfigError, match=line):
+        Balancer(pool, journal=print)
+    with pytest.raises(ConfigError, match=line):
+        route(engines.table(MESSAGES), pool, journal=True)

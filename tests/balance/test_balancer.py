@@ -20,6 +20,7 @@ from fairlead import Balancer, Change, Cluster, Decision
 from fairlead.balance.balancer import NOTHING
 from fairlead.balance.journal import JournalRow
 from fairlead.errors import ChangeError, ConfigError, MessageError
+from fairlead.rows import JOURNAL
 
 SLOW = [HealthCheck.too_slow, HealthCheck.data_too_large]
 SEVERAL = settings(max_examples=60, suppress_health_check=SLOW)
@@ -486,26 +487,82 @@ def test_the_journal_has_a_row_for_each_decision() -> None:
     balancer.choose({"id": "m2", "queue": "ORDERS"})
     balancer.choose({"id": "m3", "queue": "NONE"})
     balancer.choose({"type": "SetPriority"})
-    assert rows[0] == JournalRow(
-        position=0,
-        time=17,
-        id="m1",
-        cluster="default",
-        version=0,
-        stream="default/ORDERS",
-        sequence=0,
-        destination="TO.A",
-        outcome="routed",
-        attempt=1,
-        step=rows[0].step,
-        runner_up="TO.B",
-    )
+    assert rows[0].as_plain() == {
+        "queue": "ORDERS",
+        "position": 0,
+        "time": 17,
+        "id": "m1",
+        "cluster": "default",
+        "version": 0,
+        "stream": "default/ORDERS",
+        "sequence": 0,
+        "destination": "TO.A",
+        "address": None,
+        "outcome": "routed",
+        "attempt": 1,
+    }
+    assert rows[0].runner_up == "TO.B"
     assert [row.position for row in rows] == [0, 1, 2, 3]
     assert [row.version for row in rows[:3]] == [0, 1, 1]
     assert [row.sequence for row in rows] == [0, 1, 0, None]
     assert [row.outcome for row in rows] == ["routed", "routed", "unknown-queue", "control"]
     assert [row.time for row in rows] == [17, None, None, None]
     assert rows[0].step
+
+
+def test_a_journal_row_keeps_what_the_message_said_then() -> None:
+    rows: list[JournalRow] = []
+    balancer = Balancer(CLUSTERS["msmq"], journal=rows.append)
+    message: dict[str, object] = {}
+    for name in ("m1", "m2"):
+        message |= {"id": name, "group": f"of {name}", "priority": None}
+        balancer.choose(message)
+    assert [row.as_plain()["group"] for row in rows] == ["of m1", "of m2"]
+    assert list(rows[0].as_plain()) == ["group", "priority", *JOURNAL]
+
+
+@pytest.mark.parametrize("system", POLICIES)
+def test_a_journal_row_explains_itself_whenever_it_is_asked(system: str) -> None:
+    rows: list[JournalRow] = []
+    balancer = Balancer(CLUSTERS[system], journal=rows.append)
+    told = []
+    for _ in range(30):
+        why = balancer.choose(MESSAGES.get(system, {})).explain()
+        told.append((why.deciding_step, why.runner_up))
+    balancer.apply(Change(str(rows[-1].destination), "present", False))
+    balancer.choose(MESSAGES.get(system, {}))
+    by_message = {row.position: (row.step, row.runner_up) for row in rows}
+    assert [by_message[k] for k in range(30)] == told
+
+
+def test_the_journal_has_a_row_for_each_destination_of_a_message() -> None:
+    rows: list[JournalRow] = []
+    balancer = Balancer(CLUSTERS["smartsockets"], journal=rows.append)
+    news = balancer.choose({"delivery": "all"})
+    balancer.choose({"delivery": "all"})
+    assert [row.destination for row in rows[:4]] == [copy.destination for copy in news.copies]
+    assert [(row.position, row.sequence) for row in rows] == [(0, 0)] * 4 + [(1, 1)] * 4
+
+
+def test_streams_of_unknown_clusters_are_told_apart_by_their_names() -> None:
+    rows: list[JournalRow] = []
+    balancer = Balancer(CLUSTERS["ibm-mq"], journal=rows.append)
+    for queue in ("A", "B", "A"):
+        balancer.choose({"cluster": "else", "queue": queue})
+    assert [(row.stream, row.sequence) for row in rows] == [
+        ("else/A", 0),
+        ("else/B", 0),
+        ("else/A", 1),
+    ]
+
+
+def test_what_the_journal_cannot_tell_is_refused_and_nothing_is_counted() -> None:
+    rows: list[JournalRow] = []
+    balancer = Balancer(CLUSTERS["msmq"], journal=rows.append)
+    before = balancer.snapshot()
+    with pytest.raises(MessageError, match=r"message id: found 1.5"):
+        balancer.choose({"id": 1.5})
+    assert (balancer.snapshot(), rows) == (before, [])
 
 
 def test_journal_positions_go_on_after_a_snapshot() -> None:
@@ -546,7 +603,7 @@ def test_a_bad_attribute_is_refused_and_nothing_is_counted(
     with pytest.raises(MessageError, match=r"^message "):
         balancer.choose(message)
     assert balancer.snapshot() == before
-    assert len(rows) == 1
+    assert {row.position for row in rows} == {0}
 
 
 @pytest.mark.parametrize(("system", "bad"), BAD, ids=str)

@@ -12,11 +12,14 @@ import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
 
-from fairlead import report
+from fairlead import Balancer, Change, load_clusters, report
 from fairlead.cli.app import run
 from fairlead.cli.diff import GATES
+from fairlead.cli.dispatch import print_phases
 from fairlead.cli.gate import gate
+from fairlead.cli.show import console
 from fairlead.pipeline.questions.diff import Diff
+from fairlead.results.summary import Phase
 
 Row = dict[str, Any]
 PROGRESS = re.compile(r"[A-Za-z ]+: \d+\.\d s")
@@ -337,6 +340,32 @@ def test_explain_refuses_what_would_have_no_effect(desk: Desk) -> None:
     )
 
 
+def test_explain_needs_the_clusters_of_a_journal(desk: Desk) -> None:
+    rows: list[str] = []
+    balancer = Balancer(
+        load_clusters(desk / "two.toml"),
+        journal=lambda row: rows.append(json.dumps(row.as_plain())),
+    )
+    balancer.apply(Change("B", "weight", 1, time=1))
+    for k in range(3):
+        balancer.choose({"id": f"m{k}", "time": 1 + k})
+    journal = desk.write("live/journal.jsonl", "\n".join(rows))
+    changes = desk.write("c.csv", "time,target,attribute,value\n1,B,weight,1\n")
+    cluster = desk / "two.toml"
+    needs = "found a journal, which needs --id ID and --cluster FILE"
+    for more in (["--id", "m1"], ["-c", cluster], ["--id", "m1", "-c", cluster, "--count", "2"]):
+        assert needs in desk.refused("explain", journal, *more)
+    asked = ("explain", desk / "live", "--id", "m1", "-c", cluster)
+    assert "position 0: found a decision that these clusters and changes do" in desk.refused(*asked)
+    assert desk.run(*asked, "--changes", changes) == 0
+    assert desk.out.startswith("m1 -> B\ncluster two, version 1, stream two, sequence 1\n")
+    assert "--changes goes with a journal" in desk.refused(
+        "explain", *asked[-2:], "--changes", changes
+    )
+    line = desk.refused("explain", journal, "--id", "m9", "-c", cluster)
+    assert "found no decision on 'm9'; no message has this id" in line
+
+
 # --- dispatch on Spark -----------------------------------------------------------------------
 
 
@@ -585,6 +614,11 @@ def test_a_slow_start_is_dispatched_and_explained(on_spark: Desk) -> None:
     for row in rows[95::8]:
         assert desk.run("explain", desk / "o", "--id", row["id"]) == 0, desk.err
         assert f" -> {row['destination']}\n" in desk.out
+
+
+def test_one_message_is_no_plural(capsys: pytest.CaptureFixture[str]) -> None:
+    print_phases(console(), [Phase(None, follows=False, messages=1, rows=2, shares=[])])
+    assert capsys.readouterr().out == "from the beginning: 1 message, 2 decisions\n"
 
 
 def test_a_dispatch_leaves_a_report(on_spark: Desk) -> None:

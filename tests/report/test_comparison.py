@@ -88,8 +88,8 @@ def test_one_scenario_is_held_against_none() -> None:
 @pytest.mark.parametrize(
     ("messages", "p50", "p99", "longest", "told"),
     [
-        (200, 0.0, 0.0, 0.0, "“pool”: nobody waits."),
-        (1, 0.0, 0.0, 0.0, "“pool”: nobody waits."),
+        (200, 0.0, 0.0, 0.0, "“pool”: no message waits."),
+        (1, 0.0, 0.0, 0.0, "“pool”: no message waits."),
         (1, 5.0, 5.0, 5.0, "“pool”: its only message waits 5 s."),
         (200, 0.0, 0.0, 9.0, "at most one message in a hundred waits; the longest wait is 9 s."),
         (200, 0.0, 4.0, 9.0, "at least half of all messages do not wait, one in a hundred waits 4"),
@@ -126,12 +126,12 @@ def test_what_is_measured_is_told_beside_it() -> None:
     told = page(two()).parts
     assert "A message waits from its time until its last attempt" in told["scenarios"]
     assert "Busy: the part of their time in which readers worked; " in told["scenarios"]
-    assert "which a later message started before an earlier one, over all" in told["scenarios"]
-    assert "is down or failed is counted as theirs, too" in told["use"]
+    assert "out of order if a later message started before an earlier one, at" in told["scenarios"]
+    assert "readers count as available while their destination is down or" in told["use"]
     shared = scenario("pool", 8.0, groups=0, workers=[worker("A", None)])
     told = page(replayed(shared)).parts
     assert "Busy" not in told["scenarios"]
-    assert "Groups out of order" not in told["scenarios"]
+    assert "out of order" not in told["scenarios"]
 
 
 def test_columns_of_the_table_in_which_nothing_stands_are_left_out() -> None:
@@ -200,9 +200,9 @@ def test_the_headline_says_by_how_much() -> None:
 @pytest.mark.parametrize(
     ("p99", "told"),
     [
-        ((4.0, 8.0), "“a” waits least at p99: 4 s; “a” is the first scenario. “b” waits most: 8 s"),
+        ((4.0, 8.0), "“a” waits least at p99: 4 s; “a” is the baseline. “b” waits most: 8 s"),
         ((3.0, 3.0), "At p99 all scenarios wait the same: 3 s."),
-        ((0.0, 0.0), "Nobody waits in any scenario."),
+        ((0.0, 0.0), "No message waits in any scenario."),
         ((5.0, 0.0), "“b” waits least at p99: 0 s, 5 s (100%) less than “a”. “a” waits most: 5 s."),
         (
             (8.0, 4.0, 8.0),
@@ -216,7 +216,7 @@ def test_ties_and_waits_of_nothing(p99: tuple[float, ...], told: str) -> None:
 
 def test_scenarios_at_the_borders() -> None:
     some = scenario("b", 0.0, waits=waits("", 0.0, 200) | {"max": 3.0})
-    told = "At p99 nobody waits in any scenario; the longest wait is 3 s, in “b”."
+    told = "At p99 no message waits in any scenario; the longest wait is 3 s, in “b”."
     assert told in head(scenario("a", 0.0), some)
     none = scenario("c", 0.0, waits=waits("", 0.0, 0))
     assert "At p99 the 2 scenarios in which messages were started wait the same: 3 s." in head(
@@ -245,7 +245,7 @@ def test_gains_and_losses_are_signed() -> None:
     more = scenario("more", 4.0, by_destination=[waits("A", 2.0), waits("B", 16.5)])
     found = page(replayed(scenario("pool", 8.0), more))
     assert "Who gains and who loses against “pool”" in found.parts["gains"]
-    counted = "2 destinations and 2 priorities, all messages aside: 2 shorter, 1 longer, 1 the same"
+    counted = "2 destinations and 2 priorities: 2 shorter, 1 longer, 1 the same"
     assert counted in found.parts["gains"]
     assert [(row["s"], row["l"]) for row in drawn(found, "gains")] == [
         ("all messages", "-4 s"),
@@ -365,7 +365,7 @@ def test_what_is_left_out_is_counted(largest: Page) -> None:
     assert "… 950 more in comparison.json" in largest.parts["scenarios"]
     assert "8 of 1,000 scenarios are drawn" in largest.parts["scenarios"]
     assert "of 10 destinations" in largest.parts["waits"]
-    assert "So in 997 more scenarios, see comparison.json." in largest.parts["header"]
+    assert "The same in 997 more scenarios: see comparison.json." in largest.parts["header"]
     assert "more in each scenario's manifest.json" in largest.parts["queues"]
 
 

@@ -5,6 +5,7 @@ import hashlib
 import re
 import subprocess
 import sys
+from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
@@ -101,6 +102,15 @@ def test_every_chart_has_words_and_a_table_behind_it(largest: Page) -> None:
     assert sum(tag == "details" for tag, _ in found.tags) >= 15
 
 
+def test_one_of_anything_is_no_plural() -> None:
+    policies = {"number": 2, "shown": [words()], "destinations": [1]}
+    found = page(small(policies=policies) | {"read": 1, "rows": 1})
+    assert "1 message in = 1 decided + 0 rejected." in found.parts["outcomes"]
+    assert "… 1 more cluster in manifest.json" in found.parts["policy"]
+    drawn = [str(given["aria-label"]) for _, given in found.tags if given.get("role") == "img"]
+    assert "as stacked bars of 3 series, with 0 changes marked." in drawn[1]
+
+
 def test_a_summary_without_facts_is_one_clear_line() -> None:
     plain = small()
     del plain["facts"]
@@ -163,7 +173,7 @@ def test_policies_without_weights_are_not_held_against_any() -> None:
     unweighed = [{**share("A", 9, 9), "expected": None, "weight": None}]
     phases = [{"since": None, "follows": False, "messages": 9, "rows": 9, "shares": unweighed}]
     found = page(small() | {"phases": phases})
-    assert "No share is held against a weight here" in found.parts["header"]
+    assert "Shares are not compared with weights here" in found.parts["header"]
     assert "its share by weight" not in found.parts["shares"]
 
 
@@ -191,6 +201,15 @@ def test_times_that_were_numbers_are_told_in_seconds() -> None:
     assert "0 s to 1.25 s" in found.parts["header"]
     assert [row["t"] for row in rows(found.specs[1]) if row["n"]] == [0, 0, 1, 1, 1]
     assert "Messages in each 500 milliseconds" in found.parts["destinations"]
+
+
+def test_each_outcome_of_a_decision_has_a_colour_of_its_own() -> None:
+    outcomes = ("routed", "no-destination", "control", "refused", "lost")
+    seen = small()["facts"]["over_time"]
+    seen["outcomes"] = [series(outcome, [1, 0, 1]) for outcome in outcomes]
+    scale = page(small(over_time=seen)).specs[2]["layer"][0]["encoding"]["color"]["scale"]
+    assert scale["domain"] == [*outcomes]
+    assert len(set(scale["range"])) == len(outcomes)
 
 
 def phase(since: int, *, follows: bool = False) -> dict[str, Any]:
@@ -345,11 +364,11 @@ def test_the_page_refers_to_nothing_and_may_load_nothing(largest: Page) -> None:
 
 
 def test_the_style_loads_nothing() -> None:
-    style = Path(report.__file__).with_name("page.css").read_text(encoding="utf-8")
+    style = (files("fairlead.web") / "templates" / "page.css").read_text(encoding="utf-8")
     assert not re.search(r"url\(|@import", style)
 
 
-def test_a_missing_charting_library_is_one_clear_line() -> None:
+def test_missing_packages_are_one_clear_line() -> None:
     source = Path(fairlead.__file__).parent.parent
     script = f"import sys; sys.path.insert(0, {str(source)!r}); from fairlead import report; "
     done = subprocess.run(
@@ -360,8 +379,8 @@ def test_a_missing_charting_library_is_one_clear_line() -> None:
     )
     assert done.returncode == 1
     assert done.stderr.splitlines()[-1].endswith(
-        "EnvironmentProblem: the report needs altair and vl_convert, not installed: install "
-        "fairlead anew (pip install fairlead), or use --no-report"
+        "EnvironmentProblem: the report needs packages that are not installed: altair, jinja2, "
+        "vl_convert; install fairlead anew (pip install fairlead), or use --no-report"
     )
 
 

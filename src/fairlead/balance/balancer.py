@@ -11,7 +11,7 @@ from fairlead.balance.change import Change
 from fairlead.balance.changes import resolve
 from fairlead.balance.cluster import Cluster, clusters_in
 from fairlead.balance.decision import Context, Decision
-from fairlead.balance.journal import JournalRow
+from fairlead.balance.journal import JournalRow, check_read
 from fairlead.balance.message import (
     ATTRIBUTES,
     CONTROL,
@@ -47,8 +47,8 @@ class Balancer:
     ['DEV2', 'DEV1', 'DEV2']
 
     `clusters`: one cluster, or several with different names; a message then names its cluster in
-    its attribute `cluster`. `journal` is called with the row of each decision. Raises ConfigError
-    where two clusters have one name.
+    its attribute `cluster`. `journal` is called with each row of each decision, in their order.
+    Raises ConfigError where two clusters have one name.
     """
 
     def __init__(
@@ -79,6 +79,8 @@ class Balancer:
         self._relevant: frozenset[str] = frozenset().union(
             *(runtime.cluster.relevant_attributes() for runtime in self._runtimes.values())
         )
+        if journal is not None:
+            check_read(self._relevant)
         self._telling = self._relevant | {"cluster", "type"}
         self._known = ATTRIBUTES | self._relevant
         self._silent = self._known - self._telling
@@ -112,12 +114,18 @@ class Balancer:
                 return self._take()
             except IndexError:
                 pass
-        if self._journal is not None:
-            _time(message)  # before anything is counted
+        if self._journal is None:
+            with self._lock:
+                return self._choose_next(message)
+        said = (text(message, "id"), _time(message))  # refused before anything is counted
         with self._lock:
-            return self._choose_and_record(message)
+            decision = self._choose_next(message)
+            for row in JournalRow.of(decision, self._position, dict(message), *said):
+                self._journal(row)
+            self._position += 1
+        return decision
 
-    def _choose_and_record(self, message: Message) -> Decision:
+    def _choose_next(self, message: Message) -> Decision:
         quiet = not message or message.keys().isdisjoint(self._telling)
         if quiet and self._only is not None and self._journal is None:
             if not self._ahead:  # else another thread has just filled it
@@ -126,13 +134,9 @@ class Balancer:
             try:
                 return self._take()
             except IndexError:  # none can be made ahead, or other threads were faster
-                decision = self._only.choose(message)
-        else:
-            self._withdraw()
-            decision = self._choose(message)
-        if self._journal is not None:
-            self._record(message, decision)
-        return decision
+                return self._only.choose(message)
+        self._withdraw()
+        return self._choose(message)
 
     def _renew(self) -> None:
         """Start with no decisions made ahead."""
@@ -166,13 +170,7 @@ class Balancer:
         stream = (cluster, *(text(message, name) for name in self._streamed))
         sequence = self._elsewhere.get(stream, 0)
         self._elsewhere[stream] = sequence + 1
-        return Decision(None, None, sequence, Context(NO_DESTINATION, cluster))
-
-    def _record(self, message: Message, decision: Decision) -> None:
-        if self._journal is not None:
-            row = decision.journal(self._position, text(message, "id"), _time(message))
-            self._journal(row)
-            self._position += 1
+        return Decision(None, None, sequence, Context(NO_DESTINATION, cluster, stream[1:]))
 
     def completed(self, decision: Decision, by: str | None = None) -> None:
         """A destination has finished (or acknowledged) a message; one that was busy may be ready.

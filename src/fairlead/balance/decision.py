@@ -15,7 +15,6 @@ from fairlead.balance.history import (
     LoggedRun,
     PrecomputedRun,
 )
-from fairlead.balance.journal import JournalRow
 from fairlead.balance.policy import Raw
 from fairlead.balance.rules.keyed import number_of
 from fairlead.balance.state import AnyState
@@ -75,7 +74,10 @@ class Decision(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def raw(self) -> Raw:
-        """The routing attributes that the policy read, "" where one was not given."""
+        """The routing attributes that the policy read, "" where one was not given.
+
+        Where no cluster was asked: those that tell its streams apart.
+        """
         return self.context.raw
 
     @property
@@ -129,7 +131,7 @@ class Decision(msgspec.Struct, frozen=True, gc=False):
     @property
     def stream(self) -> str:
         """The stream's name: the cluster, and the queue or subject where the policy has one."""
-        parts = (self.cluster, *(self.frame.cluster.stream(self.raw) if self.frame else ()))
+        parts = (self.cluster, *(self.frame.cluster.stream(self.raw) if self.frame else self.raw))
         return "/".join(part for part in parts if part)
 
     def explain(self) -> Explanation:
@@ -138,24 +140,6 @@ class Decision(msgspec.Struct, frozen=True, gc=False):
         if moment is None:
             return not_asked(self.cluster, self.outcome)
         return explain(moment, self.raw, self.destination)
-
-    def journal(self, position: int, message_id: str = "", time: float | None = None) -> JournalRow:
-        """The decision as a row of the journal; `time` in seconds."""
-        why = self.explain()
-        return JournalRow(
-            position,
-            time,
-            message_id,
-            self.cluster,
-            self.frame.version if self.frame else 0,
-            self.stream,
-            self.sequence,
-            self.destination,
-            self.outcome,
-            1,
-            why.deciding_step,
-            why.runner_up,
-        )
 
 
 def copies(cluster: AnyState, also: Iterable[int], own: Copy | None = None) -> tuple[Copy, ...]:

@@ -2,33 +2,119 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Iterable
+from typing import Any, Final
+
+import msgspec
+
+from fairlead.balance.decision import Decision
+from fairlead.balance.message import Message
+from fairlead.errors import ConfigError
+from fairlead.rows import JOURNAL
+
+SAME: Final = ("id", "cluster")
+"""Columns of a journal that say what the message says, wherever it says anything."""
 
 
-class JournalRow(NamedTuple):
-    """One decision."""
+class JournalRow(msgspec.Struct, frozen=True, gc=False):
+    """One decision, for one of its message's destinations.
+
+    It has the columns of every journal (see `as_plain`), and what is derived of them when it is
+    read, and costs nothing before: `step` and `runner_up`.
+    """
 
     position: int
-    """Place among all decisions of this journal, from 0."""
+    """The message's place among all decisions of this journal, from 0."""
     time: float | None
     """The message's, in seconds (of a timestamp: since 1970); None where not given."""
     id: str
     """The message's, "" where not given."""
-    cluster: str
-    """Its name, "" where the message names none and there are several."""
-    version: int
-    """How many steps of changes the cluster had seen."""
-    stream: str
-    """The cluster, and the queue where the policy has one, `/` between them."""
-    sequence: int | None
-    """Place in the stream, from 0; None for a control message."""
     destination: str | None
     """None unless `outcome` is `routed`."""
-    outcome: str
-    """As the decision's."""
-    attempt: int
-    """Always 1: nothing is sent again."""
-    step: str
-    """The step that decided."""
-    runner_up: str | None
-    """Who would have been next, if anybody."""
+    address: str | None
+    """The destination's, if the cluster's file gives one."""
+    decision: Decision
+    """The whole decision, which can explain itself."""
+    message: Message
+    """All that the message said, as it said it."""
+
+    @classmethod
+    def of(
+        cls,
+        decision: Decision,
+        position: int,
+        message: Message,
+        message_id: str = "",
+        time: float | None = None,
+    ) -> list[JournalRow]:
+        """The rows of a decision, one for each destination of the message, by name.
+
+        `message` is kept as it is: give a copy of what will be changed. `time` in seconds.
+        """
+        copies: Iterable[tuple[str | None, str | None]] = decision.copies or ((None, None),)
+        return [
+            cls(position, time, message_id, name, address, decision, message)
+            for name, address in copies
+        ]
+
+    @property
+    def cluster(self) -> str:
+        """Its name, "" where the message names none and there are several."""
+        return self.decision.cluster
+
+    @property
+    def version(self) -> int:
+        """How many steps of changes the cluster had seen."""
+        frame = self.decision.frame
+        return frame.version if frame else 0
+
+    @property
+    def stream(self) -> str:
+        """The cluster, and the queue or subject where the policy has one, `/` between them."""
+        return self.decision.stream
+
+    @property
+    def sequence(self) -> int | None:
+        """Place in the stream, from 0; None for a control message."""
+        return self.decision.sequence
+
+    @property
+    def outcome(self) -> str:
+        """As the decision's."""
+        return self.decision.outcome
+
+    @property
+    def attempt(self) -> int:
+        """Always 1: nothing is sent again."""
+        return 1
+
+    @property
+    def step(self) -> str:
+        """Derived: the step that decided."""
+        return self.decision.explain().deciding_step
+
+    @property
+    def runner_up(self) -> str | None:
+        """Derived: who would have been next, if anybody."""
+        return self.decision.explain().runner_up
+
+    def as_plain(self) -> dict[str, Any]:
+        """The row as it is written: what the message said, then the columns of every journal.
+
+        As JSON lines or Parquet, such rows can be dispatched, replayed, compared and explained.
+        """
+        said = {name: value for name, value in self.message.items() if name not in JOURNAL}
+        return {**said, **{name: getattr(self, name) for name in JOURNAL}}
+
+
+def check_read(names: Iterable[str]) -> None:
+    """Refuse a policy that reads of messages what a journal calls like a column of its own.
+
+    `names`: of what the policies read. Raises ConfigError.
+    """
+    for name in sorted(names):
+        if name in JOURNAL and name not in SAME:
+            raise ConfigError(
+                f"journal: a policy reads {name!r} of messages, which every journal has as a "
+                "column of its own, allowed: any other name"
+            )

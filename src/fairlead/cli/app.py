@@ -256,12 +256,12 @@ def diff(
         typer.Argument(
             metavar="OUT_A",
             parser=place,
-            help="A folder of dispatch, or a scenario's of replay.",
+            help="A folder of dispatch, or a scenario's of replay, or a journal.",
         ),
     ],
     after: Annotated[
         Path,
-        typer.Argument(metavar="OUT_B", parser=place, help="Another one of the same kind."),
+        typer.Argument(metavar="OUT_B", parser=place, help="Another one of the same messages."),
     ],
     out: Annotated[
         str | None,
@@ -286,7 +286,8 @@ def diff(
 ) -> None:
     """Compare two runs: which messages and groups moved, who gains, who loses.
 
-    Also two scenarios of a replay: which messages start sooner, and which later.
+    A journal, of a live balancer say, counts as a run. Also two scenarios of a replay: which
+    messages start sooner, and which later.
 
     `--fail-if` looks at moved, no_longer_routed, newly_routed, groups_moved, sooner, later,
     only_before or only_after (messages that one run has and the other not), as a number or in per
@@ -312,7 +313,9 @@ def explain(
     out: Annotated[
         Path | None,
         typer.Argument(
-            metavar="[OUT]", parser=place, help="A folder that dispatch wrote; needs --id."
+            metavar="[OUT]",
+            parser=place,
+            help="A folder that dispatch wrote, or a journal; needs --id.",
         ),
     ] = None,
     cluster: Annotated[
@@ -322,9 +325,10 @@ def explain(
             "-c",
             metavar="FILE",
             parser=place,
-            help="A cluster file (or a folder of them), for a new message.",
+            help="A cluster file (or a folder of them), for a new message or a journal.",
         ),
     ] = None,
+    changes: Changes = None,
     message: Annotated[
         list[str] | None,
         typer.Option("--message", "-m", metavar="NAME=VALUE", help="An attribute; repeatable."),
@@ -344,11 +348,22 @@ def explain(
     """Say step by step why a message goes where it goes.
 
     Either for invented messages: `fairlead explain -c pool.toml -m queue=ORDERS --count 7`,
-    or for a decision already made: `fairlead explain routed --id m123`.
+    or for a decision already made: `fairlead explain routed --id m123`. A journal does not have
+    the clusters and their changes: `fairlead explain journal.jsonl --id m123 -c pool.toml`.
     """
-    from fairlead.cli.explain import explain_invented, explain_made
+    from fairlead.cli.explain import explain_invented, explain_journal, explain_made, is_journal
     from fairlead.errors import UserError
 
+    if out is not None and is_journal(out):
+        if id is None or cluster is None or message or count != 1:
+            raise UserError(
+                f"explain {out}: found a journal, which needs --id ID and --cluster FILE, perhaps "
+                "--changes FILE, and nothing else"
+            )
+        explain_journal(out, id, cluster, changes)
+        return
+    if changes is not None:
+        raise UserError("explain --changes goes with a journal: fairlead explain JOURNAL --id ID")
     if out is not None:
         if id is None and cluster is None and not message and count == 1:
             raise UserError(f"explain {out}: which message? say --id ID")

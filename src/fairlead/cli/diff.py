@@ -7,11 +7,13 @@ from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from fairlead.balance.objects import listed
 from fairlead.cli.gate import Gate, gate
 from fairlead.cli.progress import Stages
 from fairlead.cli.show import console, print_table, printable, table
 from fairlead.cli.spark import started
 from fairlead.errors import UserError
+from fairlead.rows import JOURNAL, without_decisions
 from fairlead.text import length
 
 if TYPE_CHECKING:
@@ -52,17 +54,17 @@ def run_diff(
     overwrite: bool,
     master: str | None,
 ) -> int:
-    """Compare two runs; the status is FAILED where a condition holds."""
+    """Compare two runs or journals; the status is FAILED where a condition holds."""
     gates = [gate(each, GATES) for each in fail_if]
     if overwrite and out is None:
         raise UserError("--overwrite says what to do with --out DIR, which is not given")
     places = [each.resolve() for each in (before, after)]
     if out is not None and Path(out).resolve() in [up for p in places for up in (p, *p.parents)]:
         raise UserError(f"--out {out}: found a run that is compared, allowed: another folder")
-    from fairlead.pipeline.output.run_folder import read_manifest
+    from fairlead.pipeline.output.run_folder import is_journal, read_manifest
     from fairlead.pipeline.output.write import SUMMARY, Delivery
 
-    manifests = [read_manifest(folder) for folder in (before, after)]
+    manifests = [None if is_journal(each) else read_manifest(each) for each in (before, after)]
 
     delivery = nullcontext() if out is None else Delivery(out, overwrite=overwrite)
     with delivery as made, Stages(3 if out else 2) as stages:
@@ -87,13 +89,20 @@ def run_diff(
     return _judge(found, gates)
 
 
-def _decisions(spark: SparkSession, folder: Path, manifest: Mapping[str, Any]) -> DataFrame:
-    """What a run decided, a row for each message."""
+def _decisions(spark: SparkSession, folder: Path, manifest: Mapping[str, Any] | None) -> DataFrame:
+    """What was decided in a run, or (without a manifest) in a journal: a row for each message."""
     from fairlead.pipeline.intake.read import read
     from fairlead.pipeline.measure.waits import last_attempts
     from fairlead.pipeline.output.run_folder import clusters_of
     from fairlead.pipeline.questions.diff import joined
 
+    if manifest is None:
+        journal = read(spark, str(folder))
+        if without_decisions(journal.columns) == journal.columns:
+            raise UserError(
+                f"{folder}: found {listed(journal.columns)}, allowed: {listed(JOURNAL)}"
+            )
+        return joined(last_attempts(journal.where("position IS NOT NULL")))
     options = {"multiLine": "true"} if manifest["file_format"] == "csv" else {}
     place = str(folder / "decisions")
     found = read(spark, place, input_format=manifest["file_format"], options=options)

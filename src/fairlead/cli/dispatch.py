@@ -14,7 +14,7 @@ from fairlead.cli.spark import started
 from fairlead.cli.table import Table
 from fairlead.config.clusters import load_clusters
 from fairlead.pipeline.intake.changes import load_changes
-from fairlead.text import date
+from fairlead.text import date, plural
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -129,7 +129,7 @@ def print_phases(to: Console, phases: Sequence[Phase]) -> None:
         since = "from the beginning" if phase.since is None else f"since {moment(phase.since)}"
         since += " (a follow-up step)" if phase.follows else ""
         rows = f", {phase.rows:,} decisions" if phase.rows != phase.messages else ""
-        to.print(f"{since}: {phase.messages:,} messages{rows}", markup=False)
+        to.print(f"{since}: {plural(phase.messages, 'message')}{rows}", markup=False)
         shares = [
             {
                 "cluster": printable(share.cluster),

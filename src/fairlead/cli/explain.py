@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from fairlead.balance.balancer import Balancer
 from fairlead.balance.decision import Decision
@@ -13,6 +14,9 @@ from fairlead.cli.arguments import pairs
 from fairlead.cli.show import console, print_table, printable, table
 from fairlead.config.clusters import load_clusters
 from fairlead.errors import UserError
+
+if TYPE_CHECKING:
+    from fairlead.pipeline.questions.explain import Why
 
 MAX_LISTED = 100
 
@@ -57,12 +61,31 @@ def _goes(decision: Decision) -> str:
     return ", ".join(_names(decision)) or f"none ({decision.outcome})"
 
 
+def is_journal(place: Path) -> bool:
+    """Whether it is one."""
+    from fairlead.pipeline.output import run_folder
+
+    return run_folder.is_journal(place)
+
+
 def explain_made(folder: Path, message_id: str) -> None:
     """Explain one decision of a run."""
     from fairlead.pipeline.questions.explain import why
 
+    _print(message_id, why(folder, message_id))
+
+
+def explain_journal(place: Path, message_id: str, cluster: Path, changes: Path | None) -> None:
+    """Explain one decision of a journal."""
+    from fairlead.cli.dispatch import changes_from
+    from fairlead.pipeline.questions.explain import why_in_journal
+
+    clusters, happened = load_clusters(cluster), changes_from(changes)
+    _print(message_id, why_in_journal(place, message_id, clusters, happened))
+
+
+def _print(message_id: str, found: Why) -> None:
     out = console()
-    found = why(folder, message_id)
     goes = ", ".join(found.destinations) or f"none ({found.outcome})"
     out.print(on_one_line(f"{message_id} -> {goes}"), markup=False)
     where = [f"cluster {found.cluster}, version {found.version}"] if found.cluster else []

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple, Self
 from fairlead.cli.arguments import pairs
 from fairlead.cli.options import Read
 from fairlead.errors import UserError
+from fairlead.rows import without_decisions
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -63,15 +64,14 @@ class Table(NamedTuple):
         readable(self.where, kind)
         names = names_in(self.where, kind)
         if names is not None:
-            check(
-                names_of(
-                    names,
-                    self.where,
-                    columns=self.columns,
-                    drop=self.drop,
-                    number_rows=self.number_rows,
-                )
+            found = names_of(
+                names,
+                self.where,
+                columns=self.columns,
+                drop=self.drop,
+                number_rows=self.number_rows,
             )
+            check(without_decisions(found))
 
     def read(self, spark: SparkSession) -> DataFrame:
         """The messages. Raises UserError."""

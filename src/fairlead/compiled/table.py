@@ -19,6 +19,7 @@ from fairlead.compiled.columns import (
     spelled,
     times_of,
 )
+from fairlead.compiled.journal import check_names, messages_of, rows_of
 from fairlead.compiled.kernels import Int32s, Int64s
 from fairlead.compiled.labels import Codes
 from fairlead.compiled.needed import check_columns
@@ -34,13 +35,16 @@ def route(
     changes: Change | Iterable[Change] = (),
     *,
     trust_ids: bool = False,
+    journal: bool = False,
 ) -> pa.Table:
     """Decide where each message of a table goes.
 
     `messages`: columns `id` and `time` (a timestamp, or a number of seconds), and any of the
     routing attributes; other columns are carried through. The rows may be in any order; they are
     decided in the order of (`position` or `time`, `id`). `changes`: their times count from where
-    the messages' do. `trust_ids`: do not look for duplicates.
+    the messages' do. `trust_ids`: do not look for duplicates. `journal`: return rows of a journal,
+    as the live balancer makes them: with `position`, `cluster`, `version`, `stream` and `attempt`,
+    too. `messages` may be a journal: its messages are decided anew.
 
     Returns the rows in that order with `destination`, `address`, `outcome` (dictionaries of text)
     and `sequence` (int64) added, the same values that the live balancer and Spark give; a message
@@ -49,16 +53,17 @@ def route(
     would put into `rejected/`: here the table is the caller's own, so it is refused as a whole.
     """
     given = Plan(clusters_in(clusters), changes_in(changes))
+    messages = messages_of(messages, given)
+    if journal:
+        check_names(messages, given)
     messages = checked(messages, given.relevant_attributes, trust_ids=trust_ids)
     check_columns(given, messages.column_names, "messages")
     check_keys(messages, given)
     times = times_of(messages)
     order = order_of(messages, times)
     if order is not None:
-        messages = taken(messages, order)
-    dated: Int64s | None = None
-    if given.times or any(given.timed.values()):
-        dated = times if order is None else times[order]
+        messages, times = taken(messages, order), times[order]
+    dated = times if given.times or any(given.timed.values()) else None
     plan, codes = classified(messages, given)
     router = Router(plan)
     services = services_of(messages, needed=any(plan.timed.values()))
@@ -66,6 +71,7 @@ def route(
     told = router.feed(codes, dated, services, bound, keys(messages, plan, codes))
     sequence = router.sequence(codes)
     label = told % router.codes.size if plan.fans_out else told
+    rows: Int64s = np.arange(len(messages))
     if plan.fans_out:
         rows, destination, address = fanned_out(router.codes, told)
         messages = messages.take(pa.array(rows))
@@ -82,6 +88,8 @@ def route(
     }
     for name in DECISION:
         messages = messages.append_column(name, added[name])
+    if journal:
+        return rows_of(messages, plan, codes, np.maximum.accumulate(times)[rows], rows)
     return messages
 
 

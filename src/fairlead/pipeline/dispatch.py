@@ -22,12 +22,13 @@ from fairlead.balance.message import NO_DESTINATION, SPELLED_ALIKE
 from fairlead.compiled.needed import check_columns
 from fairlead.compiled.plan import ClassifiedPlan, Plan
 from fairlead.errors import MessageError
-from fairlead.pipeline.columns import REASON
+from fairlead.pipeline.columns import REASON, TIME, quoted
+from fairlead.pipeline.intake.journal import messages_of
 from fairlead.pipeline.intake.read import checked
 from fairlead.pipeline.intake.unique import unique
 from fairlead.pipeline.intake.validate import refuse_other_units, rejected_rows, validate
 from fairlead.pipeline.measure.counts import count, count_for_report
-from fairlead.pipeline.measure.counts import messages as messages_of
+from fairlead.pipeline.measure.counts import messages as counted_messages
 from fairlead.pipeline.measure.facts import made
 from fairlead.pipeline.measure.tally import Counted, check_nothing_lost, digest, outcomes, phases
 from fairlead.pipeline.options import DEFAULTS, Options
@@ -41,9 +42,18 @@ from fairlead.pipeline.routing.class_counts import (
     survey,
     survey_in_place,
 )
-from fairlead.pipeline.routing.route import States, in_blocks, needed, route, spelled
+from fairlead.pipeline.routing.journal import check_names, of_decisions, others
+from fairlead.pipeline.routing.route import (
+    States,
+    in_blocks,
+    needed,
+    numbered,
+    route,
+    spelled,
+)
 from fairlead.pipeline.spark.executors import check_executors
 from fairlead.results.summary import Summary
+from fairlead.rows import DECISION, JOURNAL
 
 log = logging.getLogger("fairlead")
 
@@ -73,6 +83,17 @@ class Prepared:
         routed = route(ordered, self.plan, self.states, found.sizes)
         return spelled(routed, self.plan, self.columns)
 
+    def journal(self) -> DataFrame:
+        """The decisions as rows of a journal. Not for blocks that are in place."""
+        found, plan = self.survey, self.plan
+        ordered = numbered(self.good, found.blocks, found.sizes)
+        routed = route(ordered, plan, self.states, found.sizes)
+        added = of_decisions([plan], [range(len(plan.classes))], F.lit(0), TIME)
+        own = others(self.columns)
+        told = routed.withColumns({**added, "attempt": F.lit(1)})
+        rows = spelled(told, plan, [*own, *(name for name in JOURNAL if name not in DECISION)])
+        return rows.select(*map(quoted, own), *JOURNAL)
+
     def rejected(self) -> DataFrame:
         """The rows that are no messages, each with its `reason`."""
         return rejected_rows(self.rows, self.columns)
@@ -84,12 +105,14 @@ def dispatch(
     changes: Change | Iterable[Change] = (),
     *,
     trust_ids: bool = False,
+    journal: bool = False,
 ) -> DataFrame:
     """Decide where each message of a DataFrame goes: the rows that are messages, with decisions.
 
     `messages`: a row for each message, in any order; columns `id` and `time` (a timestamp, or a
     number of seconds), and any routing attributes; others are carried through. `trust_ids`: do not
-    look for duplicates. For `df.transform(dispatch, clusters)`.
+    look for duplicates. `journal`: return rows of a journal (see `fairlead.route`); `messages` may
+    be one, too: its messages are decided anew. For `df.transform(dispatch, clusters)`.
 
     Returns the rows with `destination`, `address`, `outcome` (strings) and `sequence` (bigint)
     added; a message that goes to several destinations is a row for each, by name. Rows that are no
@@ -100,7 +123,10 @@ def dispatch(
     ready = prepare(messages, clusters, changes, Options(trust_ids=trust_ids))
     if ready.survey.rejected:
         log.warning(left_out(ready.rows, "rejected(messages, clusters, ...) returns"))
-    return ready.decisions()
+    if not journal:
+        return ready.decisions()
+    check_names(ready.columns, [ready.plan])
+    return ready.journal()
 
 
 def left_out(rows: DataFrame, way: str) -> str:
@@ -126,6 +152,7 @@ def rejected(
     Looks for duplicate ids at once, unless `trust_ids`; the rest is lazy. Raises as `dispatch`.
     """
     plan = Plan(clusters_in(clusters), changes_in(changes))
+    messages = messages_of(messages, [plan], "messages")
     columns = checked(messages, "messages")
     rows = validate(messages, plan)
     return rejected_rows(rows if trust_ids else unique(rows), columns)
@@ -140,6 +167,7 @@ def prepare(
     """Learn what is needed to route a table. Runs several jobs."""
     where, progress = options.where, options.progress
     plan = Plan(clusters_in(clusters), changes_in(changes))
+    given, messages = messages, messages_of(messages, [plan], where)
     columns = checked(messages, where)
     check_columns(plan, columns, where)
     _check_keys(plan, messages, where)
@@ -151,8 +179,10 @@ def prepare(
             rows = unique(rows)
     good = rows.where(F.col(REASON).isNull())
     with progress("cut into blocks"):
-        # Joins, of duplicates or for bindings, and times by position take the files' pieces apart.
-        stays = options.as_in_files and rows is accepted and not (plan.binds or by_position)
+        # Joins, of duplicates or for bindings, times by position, and finding the messages of a
+        # journal take the files' pieces apart.
+        apart = rows is not accepted or messages is not given or plan.binds or by_position
+        stays = options.as_in_files and not apart
         few = sample(good, in_files=stays)
     with progress("survey"):
         in_place = survey_in_place(rows, plan, options.rows_a_block) if few.apart else None
@@ -217,7 +247,7 @@ def run(
         else:
             of_run = made(options.where, options.command)
             counts, facts = count_for_report(written, plan, ready.survey, of_run)
-        decided = messages_of(written, plan, counts)
+        decided = counted_messages(written, plan, counts)
         rejections = run_folder.rejections(reasons) if ready.survey.rejected else {}
     total = ready.survey.accepted + ready.survey.rejected
     ended = outcomes(counts)

@@ -13,7 +13,7 @@ from decimal import Decimal
 from itertools import chain, count
 from typing import Final, NamedTuple
 
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from fairlead.compiled.needed import check_columns, mapping, named
@@ -21,6 +21,7 @@ from fairlead.compiled.plan import ClassifiedPlan, Plan
 from fairlead.errors import MessageError
 from fairlead.pipeline.columns import (
     BLOCK,
+    CLASS,
     NUMBER,
     REASON,
     SCENARIO,
@@ -29,7 +30,8 @@ from fairlead.pipeline.columns import (
 )
 from fairlead.pipeline.dispatch import left_out
 from fairlead.pipeline.intake import read
-from fairlead.pipeline.intake.read import columns_of, own_columns, renaming
+from fairlead.pipeline.intake.journal import messages_of
+from fairlead.pipeline.intake.read import own_columns, renaming
 from fairlead.pipeline.intake.scale import scale_rate
 from fairlead.pipeline.intake.tenants import one_tenant
 from fairlead.pipeline.intake.unique import unique
@@ -41,11 +43,14 @@ from fairlead.pipeline.options import DEFAULTS, Options
 from fairlead.pipeline.output import run_folder
 from fairlead.pipeline.output.write import COMPARISON, Delivery
 from fairlead.pipeline.routing.blocks import cut, sample
-from fairlead.pipeline.simulate.attempts import at_once, simulated, spelled, together
-from fairlead.pipeline.simulate.gather import Gathered, gather, numbered
+from fairlead.pipeline.routing.journal import check_names as check_journal
+from fairlead.pipeline.routing.journal import of_decisions, others
+from fairlead.pipeline.routing.route import numbered
+from fairlead.pipeline.simulate.attempts import SINCE, at_once, simulated, spelled, together
+from fairlead.pipeline.simulate.gather import Gathered, gather
 from fairlead.pipeline.spark.executors import check_executors
 from fairlead.results.comparison import Comparison, Scenario
-from fairlead.rows import ATTEMPT
+from fairlead.rows import ATTEMPT, JOURNAL
 
 log = logging.getLogger("fairlead")
 
@@ -74,11 +79,29 @@ class Prepared:
     def attempts(self) -> DataFrame:
         """A row for each attempt of each message in each scenario, which SCENARIO numbers."""
         own = [quoted(name) for name in self.columns]
-        messages = numbered(self.good, self.gathered).select(NUMBER, BLOCK, *own)
+        return self._simulated().select(SCENARIO, *own, *self._spelled())
+
+    def journal(self) -> DataFrame:
+        """The attempts as rows of a journal."""
+        plans, own = list(self.plans.values()), [quoted(name) for name in others(self.columns)]
+        codes = [self.gathered.codes_in(plan) for plan in plans]
+        added = of_decisions(plans, codes, F.col(SCENARIO), SINCE)
+        named = (column.alias(name) for name, column in added.items())
+        rows = self._simulated().select(SCENARIO, *own, "time", "id", *named, *self._spelled())
+        last = (name for name in ATTEMPT if name not in JOURNAL)
+        return rows.select(SCENARIO, *own, *JOURNAL, *last)
+
+    def _simulated(self) -> DataFrame:
+        """What becomes of the messages, as numbers, with the messages."""
+        sizes, blocks = self.gathered.sizes, self.gathered.survey.blocks
+        own = [quoted(name) for name in self.columns]
+        messages = numbered(self.good, blocks, sizes).select(NUMBER, BLOCK, CLASS, *own)
         found = simulated(self.good, self.gathered, list(self.plans.values()))
-        ordered = together(found, messages, len(self.gathered.sizes))
-        added = spelled(list(self.plans.values()), dated=self.gathered.dated)
-        return ordered.select(SCENARIO, *own, *added)
+        return together(found, messages, len(sizes))
+
+    def _spelled(self) -> list[Column]:
+        """What these numbers stand for."""
+        return spelled(list(self.plans.values()), dated=self.gathered.dated)
 
     def rejected(self) -> DataFrame:
         """The rows that are no messages, each with its `reason`."""
@@ -133,23 +156,27 @@ def check_names(names: Sequence[str], where: str, plans: Iterable[Plan]) -> None
         check_columns(plan, names, where)
 
 
-def replay(messages: DataFrame, plans: Mapping[str, Plan]) -> DataFrame:
+def replay(messages: DataFrame, plans: Mapping[str, Plan], *, journal: bool = False) -> DataFrame:
     """What would have become of the messages of a DataFrame under each plan.
 
-    `plans`: by the scenario's name.
+    `plans`: by the scenario's name. `journal`: return rows of a journal; `messages` may be one.
 
     Returns a row for each attempt of each message, with `scenario` and all that a replay tells
     (see `fairlead.replay.table.replay`). Rows that are no messages are left out, which a warning
     of the logger `fairlead` says. Raises MessageError.
     """
-    check_names(columns_of(messages, "messages"), "messages", plans.values())
+    messages = messages_of(messages, list(plans.values()), "messages")
+    check_names(own_columns(messages), "messages", plans.values())
     if "scenario" in (each.lower() for each in messages.columns):
         raise MessageError("messages: column 'scenario' is what a replay adds; rename it")
     found = prepare(messages, plans)
     if found.gathered.rejected:
         log.warning(left_out(found.rows, "prepare(messages, plans).rejected() has"))
     scenario = looked_up(list(plans), F.col(SCENARIO)).alias("scenario")
-    return found.attempts().select(scenario, "*").drop(SCENARIO)
+    if journal:
+        check_journal(found.columns, list(plans.values()))
+    rows = found.journal() if journal else found.attempts()
+    return rows.select(scenario, "*").drop(SCENARIO)
 
 
 class Scale(NamedTuple):
@@ -176,7 +203,8 @@ def run(
     """
     began = time.monotonic()
     file_format, progress = options.file_format, options.progress
-    check_names(columns_of(messages, options.where), options.where, plans.values())
+    messages = messages_of(messages, list(plans.values()), options.where)
+    check_names(own_columns(messages), options.where, plans.values())
     folders = dict(zip(plans, folder_names(plans), strict=True))
     scenarios: dict[str, Scenario] = {}
     recorded: Gathered | None = None

@@ -16,6 +16,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final
 
+from fairlead.balance.procedure import RULE, what_decides
 from fairlead.balance.rules.due import work
 from fairlead.balance.rules.integers import Indexes, Ints
 from fairlead.compiled.borrowed import borrowed, cells_of, lent, state_of
@@ -81,7 +82,8 @@ def flow(
             pass_completions(m, rule, time)
         v = m[header.VERDICTS] + verdict.SIZE * codes[k]
         member = m[v + verdict.PRESELECTED]
-        if m[v + verdict.MEMBERS_STOP] > m[v + verdict.MEMBERS_START]:
+        some = m[v + verdict.MEMBERS_STOP] > m[v + verdict.MEMBERS_START]
+        if what_decides(NONE, member, some) == RULE:
             member = chosen(m, a, rule, v, keys, k)
         whom[k] = member
         if member == NONE:
@@ -154,5 +156,16 @@ def flow_in(
 
 
 CHOSEN: Sequence[Any] = (chosen, chosen_by_key)
-BASE: Sequence[Any] = (work, sooner, set_due, move, rise, sink, push, pop, free_reader)
+BASE: Sequence[Any] = (
+    what_decides,
+    work,
+    sooner,
+    set_due,
+    move,
+    rise,
+    sink,
+    push,
+    pop,
+    free_reader,
+)
 OF_A_RULE: Sequence[Any] = (pass_completions, flow, flow_in, pass_to)

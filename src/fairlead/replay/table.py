@@ -26,6 +26,7 @@ from fairlead.compiled.columns import (
     times_of,
     whole_numbers,
 )
+from fairlead.compiled.journal import check_names, messages_of, rows_of
 from fairlead.compiled.kernels import Int32s, Int64s
 from fairlead.compiled.needed import check_columns
 from fairlead.compiled.order import taken
@@ -44,12 +45,15 @@ def replay(
     changes: Change | Iterable[Change] = (),
     *,
     trust_ids: bool = False,
+    journal: bool = False,
 ) -> pa.Table:
     """What would have become of each message of a table, waiting and work included.
 
     `messages`: columns `id`, `time` and `service_time` (seconds), and any of `priority`, `group`,
     `tenant`, `cost`, `rollbacks` and of the routing attributes; other columns are carried through.
     The rows may be in any order. `changes`: their times count from where the messages' do.
+    `journal`: return rows of a journal (see `fairlead.route`); `version` then is the cluster's when
+    the message was sent, or came back. `messages` may be a journal: its messages are replayed.
 
     Returns a row for each attempt of each message, in the order of the messages, then by attempt,
     with `destination`, `address`, `outcome`, `sequence`, `attempt` and `reader` (from 1), `start`,
@@ -58,6 +62,9 @@ def replay(
     Raises ConfigError, ChangeError, RuleError and MessageError.
     """
     given = Plan(clusters_in(clusters), changes_in(changes))
+    messages = messages_of(messages, given)
+    if journal:
+        check_names(messages, given)
     messages = checked(messages, given.relevant_attributes, trust_ids=trust_ids)
     _check_added(messages)
     check_columns(given, messages.column_names, "messages")
@@ -76,7 +83,8 @@ def replay(
     if not (np.diff(attempts.message) > 0).all():
         order_of_rows = np.lexsort((attempts.attempt, attempts.message))
         attempts = Attempts(*(column[order_of_rows] for column in attempts))
-    return _with_attempts(messages, plan, attempts)
+    table = _with_attempts(messages, plan, attempts)
+    return rows_of(table, plan, codes, attempts.since, attempts.message) if journal else table
 
 
 def _check_added(messages: pa.Table) -> None:

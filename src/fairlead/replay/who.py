@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from fairlead.balance.procedure import PRESELECTION, RULE, what_decides
 from fairlead.balance.rules.integers import Indexes, Ints
 from fairlead.compiled.borrowed import state_of
 from fairlead.replay.agenda import arrive, best, forget_if_idle, place, take, tick
@@ -24,9 +25,10 @@ from fairlead.replay.words import ROUTED_CODE
 def chosen(m: Ints, a: Indexes, rule: Any, v: int, _: int) -> int:  # noqa: ANN401
     """Ask the rule for one of the members that a class can go to, or none if none is ready.
 
-    `choose` is bound by `engine.py` to the rule's own. Here a destination's capacity is looked at:
-    `ready_ring.choose` skips a peer that holds as many messages as its capacity (`served` takes it
-    out of its ring, `completed` brings it back). If all are busy, `decide` returns False.
+    `choose` is the rule's own: `compiled/engine.py` binds it. Here a destination's capacity is
+    looked at: `ready_ring.choose` skips a peer that holds as many messages as its capacity
+    (`served` takes it out of its ring, `completed` brings it back). If all are busy, `decide`
+    returns False.
     """
     start, stop = m[v + verdict.MEMBERS_START], m[v + verdict.MEMBERS_STOP]
     return choose(state_of(rule), a, start, stop)  # type: ignore[name-defined,no-any-return]  # noqa: F821
@@ -55,20 +57,21 @@ def decide(m: Ints, a: Indexes, rule: Any, j: int) -> bool:  # noqa: ANN401
     """Choose a destination and hand the job over, or end it; False: none is ready."""
     verdicts = m[header.VERDICTS] if m[j + job.ATTEMPT] == 1 else m[header.REDELIVERIES]
     v = verdicts + verdict.SIZE * m[j + job.CLASS]
-    member = bound_to(m, m[j + job.BIND])
+    bind = m[j + job.BIND]
+    member = bound_to(m, bind)
+    some = m[v + verdict.MEMBERS_STOP] > m[v + verdict.MEMBERS_START]
+    decides = what_decides(member, m[v + verdict.PRESELECTED], some)
+    if decides == PRESELECTION:
+        member = m[v + verdict.PRESELECTED]
+    elif decides == RULE:
+        member = chosen(m, a, rule, v, j)
     if member == NONE:
-        asked = m[v + verdict.MEMBERS_STOP] > m[v + verdict.MEMBERS_START]
-        if m[v + verdict.PRESELECTED] != NONE:
-            member = m[v + verdict.PRESELECTED]
-        elif asked:
-            member = chosen(m, a, rule, v, j)
-        if member < 0 and (asked or m[header.WAITS] == 1):
+        if decides == RULE or m[header.WAITS] == 1:
             return False
-        if member < 0:
-            end(m, j, m[v + verdict.OUTCOME])
-            return True
-        if m[j + job.BIND] != NONE:
-            m[m[header.BOUND] + m[j + job.BIND]] = member
+        end(m, j, m[v + verdict.OUTCOME])
+        return True
+    if bind != NONE:
+        m[m[header.BOUND] + bind] = member
     outcome = m[m[header.DESTINATIONS] + destination.SIZE * member + destination.OUTCOME]
     if outcome != ROUTED_CODE:
         end(m, j, outcome)
@@ -189,7 +192,7 @@ def wait_unassigned(m: Ints, j: int) -> None:
 
 CHOSEN = (chosen, chosen_by_key, chosen_by_own)
 """How a rule is asked: one of these is what the others call `chosen`."""
-COMPILED = (share, bound_to, send, touch, copies, room, leave, wait_unassigned)
+COMPILED = (what_decides, share, bound_to, send, touch, copies, room, leave, wait_unassigned)
 """What does not depend on the choice rule."""
 OF_A_RULE = (decide, assign_waiting)
 """What does, besides `chosen`."""

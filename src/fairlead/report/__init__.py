@@ -9,16 +9,16 @@ from typing import Any, Final
 from fairlead.errors import EnvironmentProblem
 
 NAME: Final = "report.html"
-NEEDS: Final = ("altair", "vl_convert")
+NEEDS: Final = ("altair", "jinja2", "vl_convert")
 
 
 def check_installed() -> None:
-    """Raise EnvironmentProblem where the charting library is missing; loads nothing."""
+    """Raise EnvironmentProblem where a package that makes pages is missing; loads nothing."""
     missing = [name for name in NEEDS if find_spec(name) is None]
     if missing:
         raise EnvironmentProblem(
-            f"the report needs {' and '.join(missing)}, not installed: install fairlead anew "
-            "(pip install fairlead), or use --no-report"
+            f"the report needs packages that are not installed: {', '.join(missing)}; install "
+            "fairlead anew (pip install fairlead), or use --no-report"
         )
 
 

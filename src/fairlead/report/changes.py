@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from itertools import accumulate
 from typing import Final
 
-from fairlead.report.markup import Html, tag
 from fairlead.results.summary import Phase, Step, Summary
-from fairlead.text import moment, plural, visible
+from fairlead.text import moment, visible
 
-MOST_STEPS: Final = 8
-"""Longer lists of changes are folded."""
 LONGEST_CHANGE: Final = 100
 
 
@@ -35,34 +33,27 @@ def titles(phases: Sequence[Phase]) -> list[str]:
     return found
 
 
-def listed(run: Summary) -> Html:
-    """The changes as a numbered list."""
-    changes = run.told.changes
-    if not changes.first:
-        return tag("p", "Nothing changed in the cluster.", class_="soft")
-    items = [_step(step) for step in changes.first]
-    folded = tag(
-        "details",
-        tag("summary", plural(len(items) - MOST_STEPS, "more change")),
-        tag("ol", *items[MOST_STEPS:], class_="steps", start=MOST_STEPS + 1),
-    )
-    left = changes.times - len(items)
-    followed = sum(phase.follows for phase in run.phases)
-    of_itself = (
-        f"{plural(followed, 'follow-up step')} came of that: parts of slow starts, or ends of "
-        "fail-back delays."
-    )
-    return tag(
-        "div",
-        tag("h3", "What changed"),
-        tag("ol", *items[:MOST_STEPS], class_="steps"),
-        folded if len(items) > MOST_STEPS else "",
-        tag("p", f"… {left:,} more in manifest.json", class_="soft") if left else "",
-        tag("p", of_itself) if followed else "",
+@dataclass(frozen=True)
+class Listed:
+    """(time, changes) in order, what is said of others, and how many steps were follow-ups."""
+
+    steps: Sequence[tuple[str, str]]
+    left: str
+    followed: int = 0
+
+
+def listed(run: Summary) -> Listed:
+    """The changes of a dispatch."""
+    changes = run.for_report.changes
+    left = changes.times - len(changes.first)
+    return Listed(
+        [(moment(step.time), in_words(step)) for step in changes.first],
+        f"… {left:,} more in manifest.json" if left else "",
+        sum(phase.follows for phase in run.phases),
     )
 
 
-def _step(step: Step) -> Html:
+def in_words(step: Step) -> str:
+    """The changes of one time."""
     changes = ", ".join(visible(change, LONGEST_CHANGE) for change in step.changes)
-    more = f" and {step.more:,} more" if step.more else ""
-    return tag("li", tag("b", moment(step.time)), f": {changes}{more}")
+    return changes + (f" and {step.more:,} more" if step.more else "")

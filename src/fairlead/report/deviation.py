@@ -56,13 +56,13 @@ def weighed(phases: Iterable[Phase]) -> bool:
     return any(share.expected is not None for phase in phases for share in phase.shares)
 
 
-def told(phases: list[Phase], names: Names) -> str:
+def text(phases: list[Phase], names: Names) -> str:
     """The largest deviation in words."""
     some = [phase for phase in phases if phase.messages]
     if not weighed(some):
         return (
-            "No share is held against a weight here: weights decide nothing, or messages follow "
-            "their groups."
+            "Shares are not compared with weights here: weights decide nothing, or messages "
+            "follow their groups."
         )
     found = largest(some)
     if found is None:

@@ -2,34 +2,46 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from fairlead.balance.message import ROUTED
 from fairlead.report import deviation
 from fairlead.report.changes import titles
-from fairlead.report.markup import Child, Html, tag, together
 from fairlead.results.summary import Summary
 from fairlead.text import Names, duration, moment, plural, visible
+from fairlead.web.parts import Tile
 
-ROUTED = "routed"
 
-
-def headline(run: Summary, names: Names) -> Html:
+@dataclass(frozen=True)
+class Head:
     """What a reader should know who reads nothing else."""
-    policies = run.told.policies
+
+    kind: str
+    title: str
+    tiles: Sequence[Tile]
+    lead: str
+    warnings: Sequence[str] = ()
+
+
+def headline(run: Summary, names: Names) -> Head:
+    """Of a dispatch."""
+    policies = run.for_report.policies
     under = (
         f"under {policies.shown[0].policy}"
         if policies.number == 1
         else f"among {policies.number:,} clusters"
     )
-    return tag(
-        "header",
-        tag("p", "Fairlead dispatch report", class_="soft"),
-        tag("h1", f"{short(run.told.made.messages)} {under}{_through(run)}"),
+    return Head(
+        "dispatch",
+        f"{short(run.for_report.made.messages)} {under}{_through(run)}",
         _tiles(run),
-        tag("p", _when(run), deviation.told(run.phases, names), class_="lead"),
+        _when(run) + deviation.text(run.phases, names),
     )
 
 
 def _through(run: Summary) -> str:
-    changes = run.told.changes
+    changes = run.for_report.changes
     if not changes.number:
         return ""
     times = f" at {plural(changes.times, 'time')}" if changes.times < changes.number else ""
@@ -46,25 +58,20 @@ def _when(run: Summary) -> str:
     return f"The largest deviation: {title}, "
 
 
-def _tiles(run: Summary) -> Html:
-    tiles = [tile("messages in", f"{run.read:,}")]
+def _tiles(run: Summary) -> list[Tile]:
+    tiles = [Tile("messages in", f"{run.read:,}")]
     for outcome, n in run.outcomes.items():
         term = f"decisions: {outcome}" if run.several_each else outcome
-        tiles.append(tile(term, f"{n:,}", "good" if outcome == ROUTED else "bad"))
-    tiles.append(tile("rejected", f"{run.rejected:,}", "bad" if run.rejected else ""))
-    period = run.told.period
+        tiles.append(Tile(term, f"{n:,}", "good" if outcome == ROUTED else "bad"))
+    tiles.append(Tile("rejected", f"{run.rejected:,}", "bad" if run.rejected else ""))
+    period = run.for_report.period
     if period is not None:
         length = duration(period.last - period.first)
-        first, last = (tag("span", moment(time)) for time in (period.first, period.last))
-        tiles.append(tile(f"period: {length}", together([first, " to ", last]), "wide"))
-    return tag("dl", *tiles, class_="tiles")
+        first, last = moment(period.first), moment(period.last)
+        tiles.append(Tile(f"period: {length}", first, "wide", until=last))
+    return tiles
 
 
 def short(place: str) -> str:
     """The last part of a path."""
     return visible(place.rstrip("/\\").replace("\\", "/").rpartition("/")[2] or place)
-
-
-def tile(term: str, value: Child, kind: str = "") -> Html:
-    """A number and what it is."""
-    return tag("div", tag("dt", term), tag("dd", value), class_=kind or None)

@@ -5,66 +5,74 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
+from fairlead.balance.message import ROUTED
 from fairlead.report import changes
-from fairlead.report.charts import OTHERS, PALETTE, Axis, Layer, Mark, stacked
-from fairlead.report.markup import Html, tag
-from fairlead.report.parts import counted, figure, key, legend, numbers, section, table
 from fairlead.results.summary import OverTime, Series, Summary
 from fairlead.text import LONGEST_NAME, Names, date, every, moment, plural, visible
+from fairlead.web.charts import OTHERS, PALETTE, Axis, Layer, Mark, stacked
+from fairlead.web.parts import Figure, table
 
 MOST_LABELS: Final = 12
 """Numbers of changes that have room above a chart on a phone."""
 MOST_LEVELS: Final = 12
-ROUTED: Final = "routed"
+CHANGE: Final = ("dash", "a change, by its number")
 OUTCOMES: Final = {
     ROUTED: PALETTE[2],
     "no-destination": PALETTE[3],
     "unknown-queue": PALETTE[1],
     "put-inhibited": PALETTE[4],
+    "lost": PALETTE[6],
+    "rolled-back": PALETTE[1],
+    "released": PALETTE[4],
+    "refused": PALETTE[7],
+    "acknowledged": PALETTE[8],
+    "nack": PALETTE[5],
+    "timeout": PALETTE[10],
 }
+"""Colours. What happens under ibm-mq alone shares them with what ends attempts of a replay."""
 
 
-def destinations(run: Summary, names: Names) -> Html:
-    """The section: who got how much when, and what happened to the cluster."""
-    whole, close = run.told.over_time, run.told.around_changes
-    figures = [
+def counted(run: Summary) -> str:
+    """What a chart counts: rows of decisions, which are messages where each has one."""
+    return "decisions" if run.several_each else "messages"
+
+
+def destinations(run: Summary, names: Names) -> list[Figure]:
+    """Who got how much when."""
+    return [
         _chart(run, each, _by_destination(each, names), title, parts=False)
-        for each, title in ((whole, "All the time"), (close, "Around the changes"))
-        if each is not None
+        for each, title in _seen(run)
     ]
-    return section(
-        "destinations",
-        "Destinations over time",
-        *(figures or [tag("p", "No message was decided.")]),
-        changes.listed(run),
-    )
 
 
-def levels(run: Summary, names: Names) -> Html | None:
-    """The section: what each priority got, cluster by cluster; None where there is one only."""
-    whole, close = run.told.over_time, run.told.around_changes
-    if whole is None or not whole.levels:
-        return None
-    clusters = dict.fromkeys(each.cluster or "" for each in whole.levels)
-    figures = [
+def levels(run: Summary, names: Names) -> list[Figure]:
+    """What each priority got, cluster by cluster; nothing where there is one only."""
+    whole = run.for_report.over_time
+    clusters = dict.fromkeys(each.cluster or "" for each in whole.levels) if whole else ()
+    return [
         _chart(run, each, layers, f"{_of(cluster, names)}{title}", parts=True)
         for cluster in clusters
-        for each, title in ((whole, "All the time"), (close, "Around the changes"))
-        if each is not None and (layers := _by_level(each, cluster))
+        for each, title in _seen(run)
+        if (layers := _by_level(each, cluster))
     ]
-    return section("levels", "Levels in use", *figures)
+
+
+def _seen(run: Summary) -> list[tuple[OverTime, str]]:
+    facts = run.for_report
+    both = (facts.over_time, "All the time"), (facts.around_changes, "Around the changes")
+    return [(each, title) for each, title in both if each is not None]
 
 
 def _of(cluster: str, names: Names) -> str:
     return f"{visible(cluster, LONGEST_NAME)}: " if names.with_cluster else ""
 
 
-def outcomes(run: Summary) -> Html | None:
-    """A chart of outcomes; None where all are the same."""
-    whole = run.told.over_time
+def outcomes(run: Summary) -> list[Figure]:
+    """A chart of outcomes; nothing where all are the same."""
+    whole = run.for_report.over_time
     if whole is None or len(whole.outcomes) < 2:
-        return None
-    return _chart(run, whole, _by_outcome(whole), "Outcomes over time", parts=False)
+        return []
+    return [_chart(run, whole, _by_outcome(whole), "Outcomes over time", parts=False)]
 
 
 def _by_destination(seen: OverTime, names: Names) -> list[Layer]:
@@ -101,7 +109,7 @@ def _by_outcome(seen: OverTime) -> list[Layer]:
     ]
 
 
-def _chart(run: Summary, seen: OverTime, layers: list[Layer], title: str, *, parts: bool) -> Html:
+def _chart(run: Summary, seen: OverTime, layers: list[Layer], title: str, *, parts: bool) -> Figure:
     axis = _axis(seen)
     marks = _marks(run, seen, dates=axis.dates)
     times = [moment(seen.start + k * seen.width) for k in range(len(axis.starts))]
@@ -113,17 +121,18 @@ def _chart(run: Summary, seen: OverTime, layers: list[Layer], title: str, *, par
         [[time, *(f"{layer.counts[k]:,}" for layer in layers)] for k, time in enumerate(times)],
     )
     own = [mark for mark in marks if not mark.follows]
-    entries = [key("dash", "a change, by its number")] if own else []
-    entries += [key("dot", "a follow-up step")] if len(own) < len(marks) else []
-    return figure(
+    signs = [CHANGE] if own else []
+    signs += [("dot", "a follow-up step")] if len(own) < len(marks) else []
+    return Figure(
         title,
         about,
         stacked(layers, axis, marks, what, parts=parts),
         f"{title}: {about}, from {times[0]} on, as stacked bars of "
-        f"{plural(len(layers), 'series')}, with {plural(len(own), 'change')} marked.",
-        legend(layers, *entries),
-        numbers(listing),
-        stack=True,
+        f"{len(layers)} series, with {plural(len(own), 'change')} marked.",
+        layers,
+        listing,
+        signs,
+        stacked=True,
     )
 
 
@@ -147,7 +156,7 @@ def place(micros: int, *, dates: bool) -> float:
 def _marks(run: Summary, seen: OverTime, *, dates: bool) -> list[Mark]:
     """The steps inside, one line a bin; changes that stand close together share their numbers."""
     end = seen.start + seen.width * _bins(seen)
-    told = {step.time: ", ".join(step.changes) for step in run.told.changes.first}
+    words = {step.time: ", ".join(step.changes) for step in run.for_report.changes.first}
     inside = [
         (k, phase.since, phase.follows)
         for k, phase in zip(changes.numbers(run.phases), run.phases, strict=True)
@@ -157,7 +166,7 @@ def _marks(run: Summary, seen: OverTime, *, dates: bool) -> list[Mark]:
     called = labels(own, (end - seen.start) // MOST_LABELS)
     drawn: dict[int, Mark] = {}
     for k, time in own:
-        text = visible(f"{k}: {told.get(time, moment(time))}")
+        text = visible(f"{k}: {words.get(time, moment(time))}")
         mark = Mark(place(time, dates=dates), called.get(k, ""), text)
         drawn.setdefault((time - seen.start) // seen.width, mark)
     for k, time, follows in inside:

@@ -1,26 +1,34 @@
-"""The page about a dispatch: its sections."""
+"""The page about a dispatch: what its template shows."""
 
 from __future__ import annotations
 
-from fairlead.report import over_time, rest
-from fairlead.report.frame import framed
+from fairlead.report import changes, over_time
+from fairlead.report.clusters import policies, streams
 from fairlead.report.headline import headline
+from fairlead.report.outcomes import outcomes
 from fairlead.report.shares import shares
 from fairlead.results.summary import Summary
 from fairlead.text import Names
+from fairlead.web.pages import rendered
 
 
 def whole(run: Summary) -> str:
     """The page as text."""
-    names = Names(with_cluster=run.told.policies.number > 1)
-    sections = (
-        shares(run, names),
-        over_time.destinations(run, names),
-        over_time.levels(run, names),
-        rest.outcomes(run),
-        rest.groups(run),
-        rest.streams(run),
-        rest.policies(run),
-        rest.reproduce(run),
+    facts = run.for_report
+    names = Names(with_cluster=facts.policies.number > 1)
+    return rendered(
+        "fairlead.report",
+        "dispatch.html",
+        run=run,
+        made=facts.made,
+        shares=shares(run, names),
+        destinations=over_time.destinations(run, names),
+        changes=changes.listed(run),
+        levels=over_time.levels(run, names),
+        outcomes=outcomes(run),
+        groups=facts.groups,
+        streams=streams(facts.streams),
+        policies=policies(facts.policies),
+        clusters=facts.policies.number,
+        head=headline(run, names),
     )
-    return framed(run.told.made, headline(run, names), sections)

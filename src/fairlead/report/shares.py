@@ -3,55 +3,58 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Final
 
 from fairlead.report import deviation
 from fairlead.report.changes import titles
-from fairlead.report.charts import BAR, Bar, bars
-from fairlead.report.markup import Html, tag
-from fairlead.report.parts import MOST_ROWS, counted, figure, key, numbers, section, table
+from fairlead.report.over_time import counted
 from fairlead.results.summary import Phase, Share, Summary
 from fairlead.text import Names, percent, plural
+from fairlead.web.charts import BAR, Bar, Layer, bars
+from fairlead.web.parts import MOST_ROWS, Figure, Table, table
 
 MOST_PHASES: Final = 6
 MOST_BARS: Final = 12
 
 
-def shares(run: Summary, names: Names) -> Html:
-    """The section; a chart for each phase, the phases with the most messages."""
+@dataclass(frozen=True)
+class Shares:
+    """A chart for each of the phases with the most messages; a table of all where some are left."""
+
+    title: str
+    legend: Sequence[Layer]
+    signs: Sequence[tuple[str, str]]
+    cards: Sequence[Figure]
+    drawn: str
+    """What the table is called."""
+    all: Table | None
+
+
+def shares(run: Summary, names: Names) -> Shares:
+    """Of a dispatch."""
     called = zip(titles(run.phases), run.phases, strict=True)
     busy = [(title, phase) for title, phase in called if phase.messages]
     most = sorted(busy, key=lambda each: -each[1].messages)[:MOST_PHASES]
     chosen = [each for each in busy if each in most]
     cards = [_card(title, phase, names) for title, phase in chosen]
     weighed = deviation.weighed(phase for _, phase in chosen)
-    ticks = [key("tick", "its share by weight")] if weighed else []
-    return section(
-        "shares",
+    return Shares(
         "Shares against weights" if weighed else "Shares",
-        tag(
-            "ul",
-            tag("li", tag("i", style=f"--c:{BAR}"), f"share of the {counted(run)}"),
-            *ticks,
-            class_="legend",
-        ),
-        tag("div", *cards, class_="cards") if cards else tag("p", "No message was decided."),
-        _others(busy, names) if len(busy) > len(chosen) else "",
+        [Layer(f"share of the {counted(run)}", BAR, ())],
+        [("tick", "its share by weight")] if weighed else [],
+        cards,
+        f"The {MOST_PHASES} times with the most messages are drawn; all {len(busy):,}",
+        _table(busy, names) if len(busy) > len(chosen) else None,
     )
 
 
-def _others(busy: Sequence[tuple[str, Phase]], names: Names) -> Html:
-    """All phases in a table, where not all have a chart."""
-    rows = [[title, deviation.told([phase], names), f"{phase.messages:,}"] for title, phase in busy]
-    title = f"The {MOST_PHASES} times with the most messages are drawn; all {len(busy):,}"
-    return tag(
-        "details",
-        tag("summary", title),
-        table(["time", "largest deviation", "messages"], rows, texts=2),
-    )
+def _table(busy: Sequence[tuple[str, Phase]], names: Names) -> Table:
+    rows = [[title, deviation.text([phase], names), f"{phase.messages:,}"] for title, phase in busy]
+    return table(["time", "largest deviation", "messages"], rows, texts=2)
 
 
-def _card(title: str, phase: Phase, names: Names) -> Html:
+def _card(title: str, phase: Phase, names: Names) -> Figure:
     top = set(map(id, phase.busiest(MOST_BARS)))
     shown = [share for share in phase.shares if id(share) in top]
     several = names.with_cluster
@@ -59,7 +62,7 @@ def _card(title: str, phase: Phase, names: Names) -> Html:
     about = plural(phase.messages, "message")
     about += "." if phase.rows == phase.messages else f", {plural(phase.rows, 'decision')}."
     if deviation.weighed([phase]):
-        about += f" {deviation.told([phase], names)}"
+        about += f" {deviation.text([phase], names)}"
     hidden = len(phase.shares) - len(shown)
     if hidden:
         about += f" The {MOST_BARS} destinations with the most messages; {hidden:,} more."
@@ -70,12 +73,12 @@ def _card(title: str, phase: Phase, names: Names) -> Html:
         texts=2 if several else 1,
         total=len(phase.shares),
     )
-    return figure(
+    return Figure(
         title,
         about,
         bars([_bar(share, names) for share in shown]),
         f"{title}: shares of {plural(len(shown), 'destination')} as bars. {about}",
-        numbers(listing),
+        numbers=listing,
     )
 
 

@@ -125,7 +125,7 @@ class Comparison:
     """What a report tells of the run itself; None: nobody asked."""
 
     @property
-    def told(self) -> Made:
+    def for_report(self) -> Made:
         """What the run was made with. Raises UserError where nobody asked for it."""
         if self.made is None:
             raise UserError(
@@ -143,7 +143,7 @@ class Comparison:
 
 
 def of_plain(plain: Mapping[str, Any]) -> Comparison:
-    """The comparison that `as_plain` told.
+    """The comparison that `as_plain` wrote.
 
     Raises UserError where something is missing or another.
     """

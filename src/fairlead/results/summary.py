@@ -199,7 +199,7 @@ class Summary:
         return self.rows != self.decided
 
     @property
-    def told(self) -> Facts:
+    def for_report(self) -> Facts:
         """The facts. Raises UserError where nobody asked for them."""
         if self.facts is None:
             raise UserError(
@@ -217,7 +217,7 @@ class Summary:
 
 
 def of_plain(plain: Mapping[str, Any]) -> Summary:
-    """The summary that `as_plain` told. Raises UserError where something is missing or another."""
+    """The summary that `as_plain` wrote. Raises UserError where something is missing or another."""
     try:
         return msgspec.convert(plain, Summary)
     except msgspec.ValidationError as error:

@@ -104,7 +104,7 @@ def readable(path: str, kind: Kind) -> None:
         )
     if place.is_file() and place.stat().st_size == 0:
         raise UserError(f"{path}: not a table: the file is empty")
-    for file in _files(place, path):
+    for file in files_in(place, path):
         if ":" in file.name:
             raise UserError(f"{file}: found a name with :, which Spark cannot read; rename it")
         if file.is_file() and file.stat().st_size:
@@ -118,7 +118,7 @@ def names_in(path: str, kind: Kind) -> list[str] | None:
         return None
     if not kind.options.keys() <= UNDERSTOOD:
         return None
-    files = [file for file in _files(place, path) if file.stat().st_size]
+    files = [file for file in files_in(place, path) if file.stat().st_size]
     if kind.format == "text":
         found: list[str] | None = ["value"]
     elif kind.format == "csv":
@@ -137,7 +137,7 @@ def _is_pattern(path: str) -> bool:
     return any(each in path for each in "*?[{") and not (place and place.exists())
 
 
-def _files(place: Path, path: str) -> list[Path]:
+def files_in(place: Path, path: str) -> list[Path]:
     """The files that Spark reads."""
 
     def refuse(error: OSError) -> NoReturn:
@@ -159,7 +159,7 @@ def _ending_of(path: str) -> str:
     place = local(path)
     names = [(place or Path(path)).name]
     if place is not None and place.is_dir():
-        names = [file.name for file in _files(place, path)]
+        names = [file.name for file in files_in(place, path)]
     found = sorted({_ending(name) for name in names})
     kinds = {(FORMATS.get(each), each == TABBED) for each in found}
     if len(kinds) == 1 and found[0] in FORMATS:

@@ -15,8 +15,10 @@ from fairlead.balance.cluster import Cluster
 from fairlead.balance.objects import listed
 from fairlead.compiled.plan import ClassifiedPlan, Plan
 from fairlead.errors import UserError
+from fairlead.pipeline.intake.files import kind_of, names_in
 from fairlead.pipeline.output.write import COMPARISON, OPTIONS, Delivery
 from fairlead.results.comparison import Waits, of_plain
+from fairlead.rows import without_decisions
 
 MANIFEST = "manifest.json"
 FORMAT = 1
@@ -68,6 +70,17 @@ def read_manifest(folder: Path) -> dict[str, Any]:
             "as dispatch and replay write it; run them again"
         )
     return found
+
+
+def is_journal(place: Path) -> bool:
+    """Whether a file or a folder has the rows of a journal, as far as it tells by its names."""
+    if (place / MANIFEST).exists() or scenarios_in(place):
+        return False
+    try:
+        names = names_in(str(place), kind_of(str(place), None, {}))
+    except UserError:
+        return False
+    return names is None or without_decisions(names) != names
 
 
 def scenarios_in(folder: Path) -> list[Path]:

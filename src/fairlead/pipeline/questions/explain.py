@@ -2,12 +2,14 @@
 
 The run's manifest holds the state at the start of each block; the block's messages up to the one
 asked for are routed again by the compiled engine, without Spark. Where messages are bound to
-earlier ones, those may lie anywhere before, so everything before is routed again.
+earlier ones, those may lie anywhere before, so everything before is routed again; and so it is of
+a journal, which holds no states.
 """
 
 from __future__ import annotations
 
 import csv
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -20,23 +22,32 @@ import pyarrow.json
 import pyarrow.parquet as pq
 
 from fairlead.balance.change import Change
+from fairlead.balance.changes import changes_in
+from fairlead.balance.cluster import Cluster, clusters_in
 from fairlead.balance.explanation import Explanation, explain, not_asked
 from fairlead.balance.history import Binding, ClusterVersion, DecisionPoint
 from fairlead.balance.message import CONTROL, ROUTED, text
-from fairlead.balance.objects import spelled
+from fairlead.balance.objects import listed, spelled
 from fairlead.balance.rules.keyed import PLACES
 from fairlead.balance.times import micros
 from fairlead.compiled.classes import bindings, classified
 from fairlead.compiled.classes import keys as keys_of
+from fairlead.compiled.columns import order_of
+from fairlead.compiled.columns import text as text_of
+from fairlead.compiled.journal import own_names
 from fairlead.compiled.kernels import Int32s
+from fairlead.compiled.order import taken
 from fairlead.compiled.plan import ClassifiedPlan, MessageClass, Plan
 from fairlead.compiled.router import Router
+from fairlead.compiled.table import route
 from fairlead.config.paths import path_of
 from fairlead.errors import FairleadError, UserError
+from fairlead.pipeline.intake.files import files_in, kind_of, readable
 from fairlead.pipeline.output.run_folder import clusters_of, read_manifest, scenarios_in
 from fairlead.pipeline.routing.blocks import Blocks, Place
+from fairlead.rows import ATTEMPT, DECISION, JOURNAL
 
-__all__ = ["Why", "why"]
+__all__ = ["Why", "why", "why_in_journal"]
 
 
 @dataclass(frozen=True)
@@ -82,6 +93,66 @@ def why(folder: str | Path, message_id: str) -> Why:
     rejected = _rejection(folder, file_format, message_id)
     raise UserError(
         f"{folder}: found no decision on {message_id!r}; " + (rejected or "no message has this id")
+    )
+
+
+def why_in_journal(
+    place: str | Path,
+    message_id: str,
+    clusters: Cluster | Iterable[Cluster],
+    changes: Change | Iterable[Change] = (),
+) -> Why:
+    """Explain the decision on one message of a journal, without Spark.
+
+    `place`: a file or a folder of rows, from the first that was decided on; `clusters` and
+    `changes`: as they were then. Raises UserError where they lead to other decisions, and where
+    the journal has no such message.
+    """
+    place = path_of(place, UserError)
+    if not isinstance(message_id, str):
+        raise UserError(f"message_id: found {spelled(message_id)}, allowed: a text")
+    plan = Plan(clusters_in(clusters), changes_in(changes))
+    table = _journal(place)
+    ids = text_of(table, "id")
+    row = pc.index(ids, message_id).as_py()
+    if row < 0:
+        raise UserError(f"{place}: found no decision on {message_id!r}; no message has this id")
+    table = table.slice(0, row + pc.sum(pc.equal(ids, message_id)).as_py())
+    _check_same(place, table, route(table, plan.clusters, plan.changes))
+    table = table.select([*own_names(table, plan), *DECISION])
+    rows = table.slice(0, row + 1)
+    return _why(
+        plan.classified(()), _first_copies(rows) if plan.fans_out else rows, table.slice(row)
+    )
+
+
+def _journal(place: Path) -> pa.Table:
+    """The rows of a journal, in their order."""
+    kind = kind_of(str(place), None, {})
+    readable(str(place), kind)
+    parts = [_read(file, kind.format, None) for file in files_in(place, str(place))]
+    table = pa.concat_tables(parts, promote_options="permissive")
+    if not set(JOURNAL) <= set(table.column_names) or set(ATTEMPT) <= set(table.column_names):
+        raise UserError(
+            f"{place}: found {listed(table.column_names)}, allowed: a journal of a live balancer, "
+            f"of route or of dispatch, which has {listed(JOURNAL)}"
+        )
+    order = order_of(table, np.zeros(len(table), np.int64))
+    return table if order is None else taken(table, order)
+
+
+def _check_same(place: Path, told: pa.Table, found: pa.Table) -> None:
+    """Refuse to explain decisions that others than these clusters and changes have made."""
+    same = np.ones(min(len(told), len(found)), np.bool_)
+    for name in DECISION:
+        one, other = (text_of(each.slice(0, len(same)), name) for each in (told, found))
+        same &= np.asarray(pc.equal(one, other))
+    if same.all() and len(told) == len(found):
+        return
+    first = int(np.argmin(same)) if not same.all() else len(same) - 1
+    raise UserError(
+        f"{place}: position {told['position'][first]}: found a decision that these clusters and "
+        "changes do not lead to, allowed: those of then, and a journal from its first decision on"
     )
 
 
@@ -149,19 +220,33 @@ def _explain(
     rows = pa.concat_tables(parts, promote_options="permissive")
     if recorded.fans_out:
         rows = _first_copies(rows)
+    if recorded.binds:
+        return _why(recorded, rows, copies)
+    blocks = Blocks(tuple((key, id_) for key, id_ in manifest["blocks"]))
+    block = blocks.of(_place(rows, len(rows) - 1))
+    rows = rows.slice(_first_of(block, blocks, rows))
+    return _why(recorded, rows, copies, manifest["states"][block])
+
+
+def _why(
+    recorded: ClassifiedPlan,
+    rows: pa.Table,
+    copies: pa.Table,
+    state: Mapping[str, Any] | None = None,
+) -> Why:
+    """Explain the last of these rows, which begin where the router had this state.
+
+    `copies`: rows with all that are of the same message.
+    """
     asked = {name: rows[name][-1].as_py() for name in rows.column_names}
     if asked["outcome"] == CONTROL:
         name = asked.get("cluster") or ""
         return Why([], CONTROL, name, 0, "", None, not_asked(name, CONTROL))
-    blocks = Blocks(tuple((key, id_) for key, id_ in manifest["blocks"]))
-    block = blocks.of(_place(rows, len(rows) - 1))
-    if not recorded.binds:
-        rows = rows.slice(_first_of(block, blocks, rows))
     plan, codes = classified(rows, recorded, recorded.classes)
     keys = bindings(rows, plan, codes)
     router = Router(plan)
-    if not plan.binds:
-        router.load({**manifest["states"][block], "upcoming": router.upcoming.tolist()})
+    if state is not None:
+        router.load({**state, "upcoming": router.upcoming.tolist()})
     times, services = _times(rows, plan)
     last = len(rows) - 1
     before = slice(0, last)

@@ -7,7 +7,7 @@ for is looked up in the JVM, where the messages' own columns stay.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import pairwise
+from itertools import accumulate, pairwise
 from typing import Any, Final
 
 import numpy as np
@@ -28,6 +28,7 @@ from fairlead.pipeline.columns import (
     FREE,
     ID,
     KEY,
+    NUMBER,
     PACKED,
     SERVICE,
     TIME,
@@ -39,6 +40,8 @@ from fairlead.pipeline.routing.blocks import Blocks
 from fairlead.rows import DECISION
 
 NO_BLOCK = -1
+IN_PARTITION: Final = (1 << 33) - 1
+"""The bits of Spark's running number that tell rows of one partition apart."""
 CHANGED: Final = "the input changed while it was read"
 COPIED: Final = ("destination", "address")
 """What the rows of a message for several destinations differ in."""
@@ -60,6 +63,26 @@ def in_blocks(rows: DataFrame, blocks: Blocks) -> DataFrame:
         again[TIME] = F.col(KEY)
     shuffled = rows.drop(*again).repartitionById(len(blocks), BLOCK)
     return shuffled.withColumns(again).sortWithinPartitions(KEY, ID)
+
+
+def numbered(good: DataFrame, blocks: Blocks, sizes: Sequence[int]) -> DataFrame:
+    """The rows in blocks (see `in_blocks`), with NUMBER: the place of each in the order of all.
+
+    Not for blocks that are in place. A block that has more rows than `sizes` stops the job.
+    """
+    starts = [0, *accumulate(sizes)]
+    # A block is a partition of its own, in which this counts from 0.
+    place = F.monotonically_increasing_id().bitwiseAND(F.lit(IN_PARTITION))
+    known = place < looked_up(sizes, F.col(BLOCK), "bigint")
+    number = looked_up(starts, F.col(BLOCK), "bigint") + place
+    return in_blocks(good, blocks).withColumn(
+        NUMBER, F.when(known, number).otherwise(changed("long"))
+    )
+
+
+def changed(kind: str) -> Column:
+    """Stops the job, where a row was not there when the rows were counted, or is gone since."""
+    return F.raise_error(F.lit(CHANGED)).cast(kind)
 
 
 def needed(plan: Plan) -> tuple[bool, bool]:

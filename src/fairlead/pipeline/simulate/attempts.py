@@ -18,8 +18,8 @@ from pyspark.sql import functions as F
 from fairlead.balance.times import MICROS
 from fairlead.compiled.plan import ClassifiedPlan
 from fairlead.pipeline.columns import BLOCK, NUMBER, PREFIX, SCENARIO, THERE, looked_up
-from fairlead.pipeline.routing.route import CHANGED
-from fairlead.pipeline.simulate.gather import Gathered, changed, packed, pieces
+from fairlead.pipeline.routing.route import CHANGED, changed
+from fairlead.pipeline.simulate.gather import Gathered, packed, pieces
 from fairlead.replay.batch import Attempts, Traits
 from fairlead.replay.layout import NEVER
 from fairlead.replay.traffic import Lane, Lanes
@@ -52,11 +52,10 @@ def simulated(good: DataFrame, found: Gathered, plans: Sequence[ClassifiedPlan])
 
     The scenarios are spread over as many tasks as run at once; each task reads all messages once.
     """
-    lanes = []
-    for k, plan in enumerate(plans):
-        code = {each: at for at, each in enumerate(plan.classes)}
-        codes = [code[each] for each in found.classes_in(plan)]
-        lanes.append(Lane(k, plan, np.array(codes or [0], np.int32)))
+    lanes = [
+        Lane(k, plan, np.array(found.codes_in(plan) or [0], np.int32))
+        for k, plan in enumerate(plans)
+    ]
     tasks = min(len(lanes), at_once(good.sparkSession))
     shares = [lanes[k::tasks] for k in range(tasks)]
     task = F.explode(F.array(*(F.lit(k) for k in range(tasks)))).alias("task")

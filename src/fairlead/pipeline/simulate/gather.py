@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import accumulate, pairwise
+from itertools import pairwise
 from typing import Final
 
 import pyarrow as pa
@@ -24,15 +24,13 @@ from fairlead.pipeline.columns import (
     CONTROL,
     ID,
     KEY,
-    NUMBER,
     SERVICE,
     TIME,
-    looked_up,
 )
 from fairlead.pipeline.intake.validate import is_timestamp, said, text
 from fairlead.pipeline.routing.blocks import Blocks
 from fairlead.pipeline.routing.class_counts import Survey, attribute_of
-from fairlead.pipeline.routing.route import CHANGED, in_blocks
+from fairlead.pipeline.routing.route import in_blocks
 from fairlead.replay import traffic
 from fairlead.replay.batch import Traits
 
@@ -41,8 +39,6 @@ PIECE: Final = 1 << 14
 PACKED: Final = "block int, part int, rows binary"
 WHOLE: Final = {"priority": -1, "cost": 1, "rollbacks": 0}
 """Columns of whole numbers, and what stands for nothing."""
-IN_PARTITION: Final = (1 << 33) - 1
-"""The bits of Spark's running number that tell rows of one partition apart."""
 WORDS: Final = ("group", "tenant", "producer", "bind")
 
 
@@ -68,6 +64,11 @@ class Gathered:
             control = bool(given.pop(CONTROL, ""))
             found.append(plan.message_class(given.get("cluster", ""), given, control=control))
         return found
+
+    def codes_in(self, plan: ClassifiedPlan) -> list[int]:
+        """By code: that of the class in its plan."""
+        codes = {each: code for code, each in enumerate(plan.classes)}
+        return [codes[each] for each in self.classes_in(plan)]
 
     def classified(self, plan: Plan) -> ClassifiedPlan:
         """The plan for these messages."""
@@ -190,22 +191,3 @@ def pieces(rows: pa.Buffer) -> pa.RecordBatch:
     """What `packed` packed, not copied."""
     with pa.ipc.open_stream(rows) as reader:
         return reader.read_next_batch()
-
-
-def numbered(good: DataFrame, found: Gathered) -> DataFrame:
-    """The rows with NUMBER: the place of each in the order of all.
-
-    A block that has more rows than were counted stops the job.
-    """
-    starts = [0, *accumulate(found.sizes)]
-    # A block is a partition of its own, in which this counts from 0.
-    place = F.monotonically_increasing_id().bitwiseAND(F.lit(IN_PARTITION))
-    known = place < looked_up(found.sizes, F.col(BLOCK), "bigint")
-    number = looked_up(starts, F.col(BLOCK), "bigint") + place
-    blocks = in_blocks(good, found.survey.blocks)
-    return blocks.withColumn(NUMBER, F.when(known, number).otherwise(changed("long")))
-
-
-def changed(kind: str) -> Column:
-    """Stops the job, where a row was not there when the rows were counted, or is gone since."""
-    return F.raise_error(F.lit(CHANGED)).cast(kind)

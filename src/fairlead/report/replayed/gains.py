@@ -7,13 +7,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from fairlead.report.charts import Bar
-from fairlead.report.markup import Html, tag
-from fairlead.report.parts import MOST_ROWS, figure, numbers, section, table
 from fairlead.report.replayed.plots import differences
 from fairlead.report.replayed.shown import KINDS, LEFT_IN, PLURALS, Drawn, Shown, called, waits_of
 from fairlead.results.comparison import Scenario, Waits
 from fairlead.text import LONGEST_NAME, Names, length, visible
+from fairlead.web.charts import Bar
+from fairlead.web.parts import MOST_ROWS, Figure, table
 
 MOST_BARS: Final = 10
 ALL: Final = "all messages"
@@ -35,23 +34,14 @@ class Gain:
         return self.then.p99 - self.first.p99
 
 
-def against_the_first(shown: Shown) -> Html | None:
-    """The section, a chart for each other scenario that is drawn; None where there is none."""
+def against_the_first(shown: Shown) -> list[Figure]:
+    """A chart for each other scenario that is drawn."""
     first = shown.all[0]
-    others = [
-        each
+    return [
+        _card(first, each)
         for each in shown.drawn
         if each.scenario is not first and each.scenario.waits.messages and first.waits.messages
     ]
-    if not others:
-        return None
-    return section(
-        "gains",
-        f"Who gains and who loses against {shown.quoted(first)}",
-        tag("p", "By how much the p99 wait is shorter (green) or longer (red).", class_="soft"),
-        tag("div", *(_card(first, each) for each in others), class_="cards"),
-        shown.left,
-    )
 
 
 def gains(first: Scenario, then: Scenario) -> list[Gain]:
@@ -68,7 +58,7 @@ def gains(first: Scenario, then: Scenario) -> list[Gain]:
     return found
 
 
-def _card(first: Scenario, each: Drawn) -> Html:
+def _card(first: Scenario, each: Drawn) -> Figure:
     whole = Gain(ALL, first.waits, each.scenario.waits)
     found = gains(first, each.scenario)
     most = sorted(found, key=lambda gain: -abs(gain.more))
@@ -79,13 +69,13 @@ def _card(first: Scenario, each: Drawn) -> Html:
         total=1 + len(found),
         left_in=LEFT_IN,
     )
-    told = "; ".join(f"{gain.name} {_signed(gain.more)}" for gain in drawn)
-    return figure(
+    listed = "; ".join(f"{gain.name} {_signed(gain.more)}" for gain in drawn)
+    return Figure(
         each.name,
         _about(found, len(drawn) - 1),
         differences(_bars(drawn)),
-        f"p99 waits in {each.quoted}, differences as bars: {told}.",
-        numbers(listing),
+        f"p99 waits in {each.quoted}, differences as bars: {listed}.",
+        numbers=listing,
     )
 
 
@@ -96,11 +86,11 @@ def _about(found: Sequence[Gain], drawn: int) -> str:
     longer = sum(gain.more > 0 for gain in found)
     numbers = Counter(gain.kind for gain in found)
     whom = " and ".join(f"{n:,} {kind if n == 1 else PLURALS[kind]}" for kind, n in numbers.items())
-    told = (
-        f"{whom}, all messages aside: {shorter:,} shorter, {longer:,} longer, "
+    text = (
+        f"{whom}: {shorter:,} shorter, {longer:,} longer, "
         f"{len(found) - shorter - longer:,} the same"
     )
-    return told if drawn == len(found) else f"{told}; the {drawn} that differ most are drawn"
+    return text if drawn == len(found) else f"{text}; the {drawn} that differ most are drawn"
 
 
 def _bars(gains: Sequence[Gain]) -> list[Bar]:

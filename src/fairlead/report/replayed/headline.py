@@ -6,55 +6,54 @@ from typing import Final
 
 from fairlead.balance.message import CONTROL, ROUTED
 from fairlead.replay.words import AGAIN
-from fairlead.report.headline import short, tile
-from fairlead.report.markup import Html, tag, together
+from fairlead.report.headline import Head, short
 from fairlead.report.replayed.shown import KINDS, LEFT_IN, Shown, called, waits_of
 from fairlead.results.comparison import Comparison, Scenario, Waits
 from fairlead.text import LONGEST_NAME, length, percent, plural, visible
+from fairlead.web.parts import Tile
 
 MOST_WARNINGS: Final = 3
 
 
-def headline(found: Comparison, shown: Shown) -> Html:
-    """What a reader should know who reads nothing else."""
+def headline(found: Comparison, shown: Shown) -> Head:
+    """Of a replay."""
     number = plural(len(found.scenarios), "scenario")
-    return tag(
-        "header",
-        tag("p", "Fairlead replay report", class_="soft"),
-        tag("h1", f"{short(found.told.messages)} in {number}"),
+    return Head(
+        "replay",
+        f"{short(found.for_report.messages)} in {number}",
         _tiles(found, shown),
-        tag("p", " ".join(_told(shown)), class_="lead"),
+        " ".join(_sentences(shown)),
         _warnings(shown),
     )
 
 
-def _tiles(found: Comparison, shown: Shown) -> Html:
-    tiles = [tile("messages in", f"{found.read:,}")]
+def _tiles(found: Comparison, shown: Shown) -> list[Tile]:
+    tiles = [Tile("messages in", f"{found.read:,}")]
     if found.rejected:
-        tiles.append(tile("rejected", f"{found.rejected:,}", "bad"))
+        tiles.append(Tile("rejected", f"{found.rejected:,}", "bad"))
     least, most = shown.least, shown.most
     if least is not None and most is not None and least is not most:
         tiles.append(
-            tile(f"least p99 wait: {shown.quoted(least)}", length(least.waits.p99), "good")
+            Tile(f"least p99 wait: {shown.quoted(least)}", length(least.waits.p99), "good")
         )
-        tiles.append(tile(f"most p99 wait: {shown.quoted(most)}", length(most.waits.p99), "bad"))
+        tiles.append(Tile(f"most p99 wait: {shown.quoted(most)}", length(most.waits.p99), "bad"))
     elif least is not None:
-        tiles.append(tile("p99 wait", length(least.waits.p99)))
-        tiles.append(tile("mean wait", length(least.waits.mean)))
+        tiles.append(Tile("p99 wait", length(least.waits.p99)))
+        tiles.append(Tile("mean wait", length(least.waits.mean)))
     used = [each.utilisation for each in found.scenarios if each.utilisation is not None]
     if used:
         span = percent(used[0]) if len(found.scenarios) == 1 else _span(min(used), max(used))
-        tiles.append(tile("readers' utilisation", span))
-    return tag("dl", *tiles, class_="tiles")
+        tiles.append(Tile("readers' utilisation", span))
+    return tiles
 
 
 def _span(low: float, high: float) -> str:
-    """Two parts of 1; one where they are told alike."""
+    """Two parts of 1; one where they read alike."""
     a, b = f"{low:.0%}", f"{high:.0%}"
     return a if a == b else f"{a} to {b}"
 
 
-def _told(shown: Shown) -> list[str]:
+def _sentences(shown: Shown) -> list[str]:
     least, most = shown.least, shown.most
     if least is None or most is None:
         return ["No message was started."]
@@ -62,16 +61,16 @@ def _told(shown: Shown) -> list[str]:
         return [f"{shown.quoted(least)}: {_alone(least.waits)}.", *_worst_off(shown, least)]
     if least.waits.p99 == most.waits.p99:
         return [_all_the_same(shown, least.waits.p99), *_worst_off(shown, least)]
-    told = [f"{_who(shown, least)} least at p99: {length(least.waits.p99)}{_less(shown)}."]
-    told.append(f"{_who(shown, most)} most: {length(most.waits.p99)}{_more(least, most)}.")
-    return [*told, *_worst_off(shown, most), *_worst_off(shown, least)]
+    found = [f"{_who(shown, least)} least at p99: {length(least.waits.p99)}{_less(shown)}."]
+    found.append(f"{_who(shown, most)} most: {length(most.waits.p99)}{_more(least, most)}.")
+    return [*found, *_worst_off(shown, most), *_worst_off(shown, least)]
 
 
 def _alone(waits: Waits) -> str:
     """How long messages wait where nothing is to be held against it."""
     longest = length(waits.max)
     if not waits.max:
-        return "nobody waits"
+        return "no message waits"
     if waits.messages == 1:
         return f"its only message waits {longest}"
     if not waits.p99:
@@ -89,7 +88,7 @@ def _alone(waits: Waits) -> str:
 
 
 def _all_the_same(shown: Shown, p99: float) -> str:
-    """What is told where no scenario waits less at p99 than another."""
+    """What is said where no scenario waits less at p99 than another."""
     every = len(shown.started) == len(shown.all)
     some = f"{len(shown.started)} scenarios in which messages were started"
     if p99:
@@ -97,9 +96,9 @@ def _all_the_same(shown: Shown, p99: float) -> str:
     where = "in any scenario" if every else f"in the {some}"
     longest = max(shown.started, key=lambda each: each.waits.max)
     if not longest.waits.max:
-        return f"Nobody waits {where}."
+        return f"No message waits {where}."
     return (
-        f"At p99 nobody waits {where}; the longest wait is {length(longest.waits.max)}, in "
+        f"At p99 no message waits {where}; the longest wait is {length(longest.waits.max)}, in "
         f"{shown.quoted(longest)}."
     )
 
@@ -119,7 +118,7 @@ def _less(shown: Shown) -> str:
     if least is None or not first.waits.messages:
         return ""
     if least is first:
-        return f"; {shown.quoted(first)} is the first scenario"
+        return f"; {shown.quoted(first)} is the baseline"
     less = first.waits.p99 - least.waits.p99
     return f", {length(less)} ({_part(less / first.waits.p99)}) less than {shown.quoted(first)}"
 
@@ -130,18 +129,18 @@ def _part(part: float) -> str:
     >>> _part(0.5), _part(0.001), _part(0.999), _part(1.0)
     ('50%', 'under 1%', 'over 99%', '100%')
     """
-    told = f"{part:.0%}"
-    if told == "0%":
+    text = f"{part:.0%}"
+    if text == "0%":
         return "under 1%"
-    return "over 99%" if told == "100%" and part < 1 else told
+    return "over 99%" if text == "100%" and part < 1 else text
 
 
 def _more(least: Scenario, most: Scenario) -> str:
     if not least.waits.p99:
         return ""
     times = most.waits.p99 / least.waits.p99
-    told = f"{times:,.3g}" if times < 1_000 else f"{times:,.0f}"
-    return f", {told} times as long" if told != "1" else ""
+    text = f"{times:,.3g}" if times < 1_000 else f"{times:,.0f}"
+    return f", {text} times as long" if text != "1" else ""
 
 
 def _worst_off(shown: Shown, scenario: Scenario) -> list[str]:
@@ -161,13 +160,13 @@ def _worst_off(shown: Shown, scenario: Scenario) -> list[str]:
     return [f"Worst off{where}: {whom}, {length(p99)} at p99."]
 
 
-def _warnings(shown: Shown) -> Html | str:
+def _warnings(shown: Shown) -> list[str]:
     """Scenarios in which messages have no wait at all: a short wait is no merit there."""
-    told = [told for each in shown.all if (told := _unserved(shown, each))]
-    more = len(told) - MOST_WARNINGS
+    warnings = [text for each in shown.all if (text := _unserved(shown, each))]
+    more = len(warnings) - MOST_WARNINGS
     if more > 0:
-        told[MOST_WARNINGS:] = [f"So in {plural(more, 'more scenario')}, see {LEFT_IN}."]
-    return together(tag("p", each, class_="warn") for each in told)
+        warnings[MOST_WARNINGS:] = [f"The same in {plural(more, 'more scenario')}: see {LEFT_IN}."]
+    return warnings
 
 
 def _unserved(shown: Shown, scenario: Scenario) -> str:
@@ -176,10 +175,10 @@ def _unserved(shown: Shown, scenario: Scenario) -> str:
         for outcome, n in scenario.outcomes.items()
         if outcome not in {ROUTED, CONTROL, *AGAIN} and n
     }
-    told = [f"{n:,} {outcome}" for outcome, n in lost.items()]
+    missing = [f"{n:,} {outcome}" for outcome, n in lost.items()]
     if scenario.waiting:
-        told.append(f"{scenario.waiting:,} not started")
-    if not told:
+        missing.append(f"{scenario.waiting:,} not started")
+    if not missing:
         return ""
     of = plural(scenario.messages, "message")
-    return f"{shown.quoted(scenario)}: of {of} {', '.join(told)}. Waits do not count them."
+    return f"{shown.quoted(scenario)}: of {of} {', '.join(missing)}. Waits do not count them."

@@ -1,24 +1,35 @@
-"""The page about a replay: its sections."""
+"""The page about a replay: what its template shows."""
 
 from __future__ import annotations
 
-from fairlead.report.frame import framed
-from fairlead.report.replayed import gains, queues, rest, scenarios, use, waits
+from fairlead.report.replayed import gains, queues, scenarios, use, waits
 from fairlead.report.replayed.headline import headline
+from fairlead.report.replayed.outcomes import outcomes
 from fairlead.report.replayed.shown import Shown
 from fairlead.results.comparison import Comparison
+from fairlead.web.pages import rendered
 
 
 def whole(found: Comparison) -> str:
     """The page as text."""
     shown = Shown(found.scenarios)
-    sections = (
-        scenarios.side_by_side(shown),
-        gains.against_the_first(shown),
-        waits.by_name(shown),
-        queues.over_time(shown),
-        use.by_destination(shown),
-        rest.outcomes(found, shown),
-        rest.reproduce(found, shown),
+    return rendered(
+        "fairlead.report",
+        "replay.html",
+        found=found,
+        made=found.for_report,
+        head=headline(found, shown),
+        first=shown.quoted(shown.all[0]),
+        left=shown.left,
+        about=scenarios.about(shown),
+        scenarios=shown.table([*scenarios.COLUMNS, *scenarios.MORE_COLUMNS], scenarios.cells),
+        differences=scenarios.differences(shown),
+        dots=scenarios.dots(shown),
+        gains=gains.against_the_first(shown),
+        waits=waits.by_name(shown),
+        queues=queues.over_time(shown),
+        changes=queues.listed(shown),
+        use=use.by_destination(shown),
+        outcomes=outcomes(found, shown),
+        digests=shown.table(["digest"], lambda scenario: [scenario.digest], texts=2),
     )
-    return framed(found.told, headline(found, shown), sections)

@@ -6,7 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from fairlead.report.charts import (
+from fairlead.report.replayed.labels import labels
+from fairlead.report.replayed.wait_axis import wait_axis
+from fairlead.text import length
+from fairlead.web.charts import (
     PALETTE,
     ROW,
     TEXT,
@@ -18,9 +21,6 @@ from fairlead.report.charts import (
     marked,
     time_axis,
 )
-from fairlead.report.replayed.labels import labels
-from fairlead.report.replayed.wait_axis import wait_axis
-from fairlead.text import length
 
 if TYPE_CHECKING:
     import altair as alt
@@ -97,7 +97,7 @@ def waits(rows: Sequence[Row], drawn: Sequence[Layer], *, lanes: bool) -> Spec:
         y=_down(), yOffset=alt.YOffset("o:O"), color=_colour(drawn)
     )
     along = alt.X("x:Q", axis=axis.axis, scale=axis.scale)
-    told = [
+    tooltip = [
         alt.Tooltip("w:N", title="name"),
         *([alt.Tooltip("c:N", title="scenario")] if lanes else []),
         alt.Tooltip("q:N", title="wait"),
@@ -116,14 +116,14 @@ def waits(rows: Sequence[Row], drawn: Sequence[Layer], *, lanes: bool) -> Spec:
             opacity=OPACITIES[what],
             aria=False,
         )
-        .encode(x=along, tooltip=told)
+        .encode(x=along, tooltip=tooltip)
         for what in SIZES
         if any(what in row.values for row in rows)
     ]
     longest = (
         base.transform_filter("datum.q === 'max'")
         .mark_tick(thickness=2, height=ROW * 0.6, aria=False)
-        .encode(x=along, tooltip=told)
+        .encode(x=along, tooltip=tooltip)
     )
     several = [longest] if any("max" in row.values for row in rows) else []
     return finished(_height(rows, len(drawn) if lanes else 1), line, *several, *dots)
@@ -259,7 +259,7 @@ def lines(
         for at, value in each.points
     ]
     # "~s" would say 500m for a half.
-    told = "format(datum.value, datum.value < 1 ? '~g' : '~s')"
+    label = "format(datum.value, datum.value < 1 ? '~g' : '~s')"
     base = (
         alt.Chart(alt.InlineData(values=values))
         .transform_calculate(
@@ -269,7 +269,7 @@ def lines(
         )
         .encode(
             x=alt.X(f"t:{kind}", scale=scale, axis=along),
-            y=alt.Y("n:Q", axis=alt.Axis(title=None, labelExpr=told, tickCount=4)),
+            y=alt.Y("n:Q", axis=alt.Axis(title=None, labelExpr=label, tickCount=4)),
             color=_colour(drawn),
         )
     )

@@ -4,81 +4,53 @@ from __future__ import annotations
 
 from typing import Final
 
-from fairlead.report.markup import Html, tag, together
-from fairlead.report.parts import MOST_ROWS, figure, section, table
 from fairlead.report.replayed.plots import Row, waits
 from fairlead.report.replayed.shown import BUSY, LEFT_IN, Shown, quoted
 from fairlead.results.comparison import Scenario, Waits
 from fairlead.text import length, plural, visible
+from fairlead.web.parts import Figure, Table
 
-COLUMNS = ("scenario", "messages", "mean wait", "p50", "p90", "p99", "max")
+COLUMNS = ("messages", "mean wait", "p50", "p90", "p99", "max")
 MORE_COLUMNS = ("busy", "not started", "redelivered", "released", "groups out of order")
 
 MOST_DIFFERENCES: Final = 12
 LONGEST_DIFFERENCE: Final = 120
 WAITS: Final = (
-    "A message waits from its time until its last attempt, the one that counts, starts: what "
-    "failures and rollbacks cost is in its wait."
+    "A message waits from its time until its last attempt starts, so its wait includes what "
+    "failures and rollbacks cost."
 )
 OUT_OF_ORDER: Final = (
-    "Groups out of order: those of which a later message started before an earlier one, over all "
-    "destinations."
+    "A group is out of order if a later message started before an earlier one, at the same or at "
+    "different destinations."
 )
 AS_IT_IS: Final = "nothing: the cluster file as it is"
 
 
-def side_by_side(shown: Shown) -> Html:
-    """The section."""
-    listing = table(
-        [*COLUMNS, *MORE_COLUMNS],
-        [_row(shown, each) for each in shown.first(MOST_ROWS)],
-        total=len(shown.all),
-        left_in=LEFT_IN,
-    )
-    return section(
-        "scenarios",
-        "Scenarios",
-        tag("p", _about(shown), class_="soft"),
-        listing,
-        _differences(shown),
-        _dots(shown) or "",
-        shown.left,
-    )
-
-
-def _about(shown: Shown) -> str:
+def about(shown: Shown) -> str:
     """What the columns mean that stand in the table."""
-    told = [WAITS]
+    meanings = [WAITS]
     if any(each.utilisation is not None for each in shown.all):
-        told.append(f"Busy: {BUSY}.")
+        meanings.append(f"Busy: {BUSY}.")
     if any(each.groups for each in shown.all):
-        told.append(OUT_OF_ORDER)
-    return " ".join(told)
+        meanings.append(OUT_OF_ORDER)
+    return " ".join(meanings)
 
 
-def _differences(shown: Shown) -> Html | str:
-    """What was set for each; nothing where nobody said it of any."""
+def differences(shown: Shown) -> Table | None:
+    """What was set for each; None where it is not known of any."""
     if not any(each.differs for each in shown.all):
-        return ""
-    listing = table(
-        ["scenario", "differs by"],
-        [[shown.name(each), _differs(each)] for each in shown.first(MOST_ROWS)],
-        texts=2,
-        total=len(shown.all),
-        left_in=LEFT_IN,
-    )
-    told = "How they differ from the cluster file and the recorded traffic"
-    if len(shown.all) == len(shown.drawn):
-        return together([tag("h3", told), listing])
-    return tag("details", tag("summary", told), listing)
+        return None
+    return shown.table(["differs by"], lambda scenario: [_differs(scenario)], texts=2)
 
 
 def _differs(each: Scenario) -> str:
     if not each.differs:
         return AS_IT_IS
-    told = "; ".join(visible(text, LONGEST_DIFFERENCE) for text in each.differs[:MOST_DIFFERENCES])
+    listed = "; ".join(
+        visible(text, LONGEST_DIFFERENCE) for text in each.differs[:MOST_DIFFERENCES]
+    )
     more = len(each.differs) - MOST_DIFFERENCES
-    return f"{told}; … {more:,} more in {LEFT_IN}" if more > 0 else told
+    return f"{listed}; … {more:,} more in {LEFT_IN}" if more > 0 else listed
 
 
 def numbers_of(found: Waits) -> list[str]:
@@ -88,10 +60,10 @@ def numbers_of(found: Waits) -> list[str]:
     return [length(each) for each in (found.mean, found.p50, found.p90, found.p99, found.max)]
 
 
-def _row(shown: Shown, each: Scenario) -> list[str]:
+def cells(each: Scenario) -> list[str]:
+    """Its numbers."""
     used = each.utilisation
     return [
-        shown.name(each),
         f"{each.messages:,}",
         *numbers_of(each.waits),
         "" if used is None else f"{used:.1%}",
@@ -100,22 +72,24 @@ def _row(shown: Shown, each: Scenario) -> list[str]:
     ]
 
 
-def _dots(shown: Shown) -> Html | None:
+def dots(shown: Shown) -> list[Figure]:
+    """A chart of their waits; none where no message was started."""
     rows = [
         Row(each.name, each.name, {what: getattr(each.scenario.waits, what) for what in QUANTILES})
         for each in shown.drawn
         if each.scenario.waits.messages
     ]
     if not rows:
-        return None
-    told = "; ".join(f"{quoted(row.name)} p99 {length(row.values['p99'])}" for row in rows)
-    return figure(
+        return []
+    p99 = "; ".join(f"{quoted(row.name)} p99 {length(row.values['p99'])}" for row in rows)
+    chart = Figure(
         "Waits by scenario",
         "On a logarithmic scale",
         waits(rows, shown.layers, lanes=False),
-        f"Waits of {plural(len(rows), 'scenario')} as dots: {told}.",
-        tag("ul", *(tag("li", tag("i", class_=each), each) for each in QUANTILES), class_="legend"),
+        f"Waits of {plural(len(rows), 'scenario')} as dots: {p99}.",
+        signs=[(each, each) for each in QUANTILES],
     )
+    return [chart]
 
 
 QUANTILES = ("p50", "p90", "p99", "max")

@@ -2,30 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from fairlead.report.charts import PALETTE, Layer
-from fairlead.report.markup import Html, tag
-from fairlead.report.parts import legend
 from fairlead.report.replayed.labels import labels
 from fairlead.results.comparison import Scenario, Waits
 from fairlead.text import LONGEST_NAME
+from fairlead.web.charts import PALETTE, Layer
+from fairlead.web.parts import MOST_ROWS, Table, table
 
 MOST_DRAWN: Final = 8
-"""Scenarios in a chart: more cannot be told apart."""
+"""Scenarios in a chart: more cannot be kept apart."""
 MOST_NAMES: Final = 12
 MOST_MARKS: Final = 64
 """Names times scenarios in a chart."""
 BUSY: Final = (
-    "the part of their time in which readers worked; the time in which their destination is down "
-    "or failed is counted as theirs, too"
+    "the part of their time in which readers worked; readers count as available while their "
+    "destination is down or failed"
 )
 """What utilisation is."""
 LEFT_IN: Final = "comparison.json"
 PLURALS: Final = {"destination": "destinations", "priority": "priorities", "tenant": "tenants"}
 KINDS: Final = tuple(PLURALS)
+Cells = Callable[[Scenario], Sequence[str]]
 
 
 @dataclass(frozen=True)
@@ -74,25 +74,30 @@ class Shown:
         return self._names[scenario.name]
 
     @property
-    def left(self) -> Html | str:
+    def left(self) -> str:
         """What is said where not all are drawn."""
         if len(self.drawn) == len(self.all):
             return ""
-        told = (
-            f"{len(self.drawn)} of {len(self.all):,} scenarios are drawn: the first, and those "
-            f"with the least and the most wait at p99. All stand in {LEFT_IN}."
+        return (
+            f"{len(self.drawn)} of {len(self.all):,} scenarios are drawn: the first ones, and "
+            f"those with the shortest and the longest p99 wait. All are in {LEFT_IN}."
         )
-        return tag("p", told, class_="soft")
 
     @property
     def layers(self) -> list[Layer]:
         """The drawn scenarios as series of a chart."""
         return [Layer(each.name, each.colour, ()) for each in self.drawn]
 
-    def legend(self, *more: Html) -> Html | str:
+    @property
+    def legend(self) -> list[Layer]:
         """What the colours mean; nothing where there is one."""
-        several = self.layers if len(self.drawn) > 1 else []
-        return legend(several, *more) if several or more else ""
+        return self.layers if len(self.drawn) > 1 else []
+
+    def table(self, columns: Sequence[str], cells: Cells, *, texts: int = 1) -> Table:
+        """A row for each scenario: its name, and its cells."""
+        rows = [[self.name(each), *cells(each)] for each in self.first(MOST_ROWS)]
+        total = len(self.all)
+        return table(["scenario", *columns], rows, texts=texts, total=total, left_in=LEFT_IN)
 
     @property
     def most_names(self) -> int:

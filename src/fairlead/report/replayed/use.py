@@ -2,28 +2,33 @@
 
 from __future__ import annotations
 
-from fairlead.report.markup import Html
-from fairlead.report.parts import figure, numbers, section, table
 from fairlead.report.replayed.plots import Row, parts
-from fairlead.report.replayed.shown import BUSY, LEFT_IN, Drawn, Shown
-from fairlead.results.comparison import Worker
+from fairlead.report.replayed.shown import BUSY, LEFT_IN, Shown
 from fairlead.text import Names, length, plural
+from fairlead.web.parts import Figure, table
 
 UTILISATION = "utilisation"
 
 
-def by_destination(shown: Shown) -> Html | None:
-    """The section; None where no destination's readers are its own."""
+def by_destination(shown: Shown) -> list[Figure]:
+    """A chart; none where no destination's readers are its own."""
     # A file with one cluster names it by the file: its name would tell scenarios apart.
     several = any(len({w.cluster for w in each.scenario.workers}) > 1 for each in shown.drawn)
     names = Names(with_cluster=several)
-    worked = {each.name: _known(each, names, several=several) for each in shown.drawn}
+    worked = {
+        each.name: {
+            names(worker.cluster if several else "", None, worker.destination): worker
+            for worker in each.scenario.workers
+            if worker.utilisation is not None
+        }
+        for each in shown.drawn
+    }
     most: dict[str, int] = {}
     for own in worked.values():
         for name, worker in own.items():
             most[name] = most.get(name, 0) + worker.messages
     if not most:
-        return None
+        return []
     first = sorted(most, key=lambda name: -most[name])[: shown.most_names]
     found = [
         (name, scenario, own[name])
@@ -48,24 +53,12 @@ def by_destination(shown: Shown) -> Html | None:
         total=sum(map(len, worked.values())),
         left_in=LEFT_IN,
     )
-    return section(
-        "use",
-        "Readers' utilisation",
-        figure(
-            "By destination",
-            about,
-            parts(rows, shown.layers, UTILISATION),
-            f"Utilisation of {plural(len(first), 'destination')} as bars. The table has the "
-            "numbers.",
-            shown.legend(),
-            numbers(listing),
-        ),
+    chart = Figure(
+        "By destination",
+        about,
+        parts(rows, shown.layers, UTILISATION),
+        f"Utilisation of {plural(len(first), 'destination')} as bars. The table has the numbers.",
+        shown.legend,
+        listing,
     )
-
-
-def _known(each: Drawn, names: Names, *, several: bool) -> dict[str, Worker]:
-    return {
-        names(worker.cluster if several else "", None, worker.destination): worker
-        for worker in each.scenario.workers
-        if worker.utilisation is not None
-    }
+    return [chart]

@@ -60,17 +60,17 @@ class WaitAxis:
             (HOUR, MINUTE, "min"),
             (DAY, HOUR, "h"),
         )
-        told = f"format(round(datum.value / {DAY!r}), ',') + ' d'"
+        label = f"format(round(datum.value / {DAY!r}), ',') + ' d'"
         for below, unit, name in reversed(units):
             number = f"format(round(datum.value / {unit!r}), ',') + ' {name}'"
             # A tick comes back from its logarithm, not quite the same.
-            told = f"datum.value < {below * 0.999!r} ? {number} : {told}"
+            label = f"datum.value < {below * 0.999!r} ? {number} : {label}"
         if self.zeros:
-            told = f"datum.value < {self.nothing * 1.01!r} ? '0' : {told}"
+            label = f"datum.value < {self.nothing * 1.01!r} ? '0' : {label}"
         return alt.Axis(
             title=None,
             values=list(self.ticks),
-            labelExpr=told,
+            labelExpr=label,
             labelFlush=True,
             labelOverlap="greedy",
         )

@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-from fairlead.report.markup import Html
-from fairlead.report.parts import figure, numbers, section, table
 from fairlead.report.replayed.plots import Row, waits
 from fairlead.report.replayed.scenarios import COLUMNS, numbers_of
 from fairlead.report.replayed.shown import KINDS, LEFT_IN, PLURALS, Shown, waits_of
-from fairlead.results.comparison import Waits
 from fairlead.text import Names, plural, visible
+from fairlead.web.parts import Figure, table
 
 
-def by_name(shown: Shown) -> Html | None:
-    """The section; a chart for each kind of which there are several, None where there is none."""
-    figures = [found for kind in KINDS if (found := _chart(shown, kind)) is not None]
-    return section("waits", "Who waits how long", *figures) if figures else None
+def by_name(shown: Shown) -> list[Figure]:
+    """A chart for each kind of which there are several."""
+    return [found for kind in KINDS if (found := _chart(shown, kind)) is not None]
 
 
-def _chart(shown: Shown, kind: str) -> Html | None:
+def _chart(shown: Shown, kind: str) -> Figure | None:
     waited = {each.name: waits_of(each.scenario, kind) for each in shown.drawn}
     total: dict[str, int] = {}
     for own in waited.values():
@@ -26,41 +23,35 @@ def _chart(shown: Shown, kind: str) -> Html | None:
     if len(total) < 2:
         return None
     first = sorted(total, key=lambda name: -total[name])[: shown.most_names]
-    short = Names(with_cluster=False)
-    rows = [
-        Row(
-            short("", None, name) or f"no {kind}",
-            scenario,
-            {"p50": own[name].p50, "p99": own[name].p99},
-        )
+    listed = [
+        (name, scenario, own[name])
         for name in first
         for scenario, own in waited.items()
         if name in own
+    ]
+    short = Names(with_cluster=False)
+    rows = [
+        Row(short("", None, name) or f"no {kind}", scenario, {"p50": each.p50, "p99": each.p99})
+        for name, scenario, each in listed
     ]
     about = "The median as a small dot, p99 as a large one; on a logarithmic scale"
     if len(first) < len(total):
         about += f". The {len(first)} with the most messages, of {len(total):,} {PLURALS[kind]}"
     listing = table(
-        [kind, *COLUMNS],
+        [kind, "scenario", *COLUMNS],
         [
-            [visible(name) or f"no {kind}", scenario, *_numbers(own[name])]
-            for name in first
-            for scenario, own in waited.items()
-            if name in own
+            [visible(name) or f"no {kind}", scenario, f"{each.messages:,}", *numbers_of(each)]
+            for name, scenario, each in listed
         ],
         texts=2,
         total=sum(map(len, waited.values())),
         left_in=LEFT_IN,
     )
-    return figure(
+    return Figure(
         f"By {kind}",
         about,
         waits(rows, shown.layers, lanes=True),
         f"Waits by {kind} in {plural(len(waited), 'scenario')} as dots. The table has the numbers.",
-        shown.legend(),
-        numbers(listing),
+        shown.legend,
+        listing,
     )
-
-
-def _numbers(found: Waits) -> list[str]:
-    return [f"{found.messages:,}", *numbers_of(found)]

@@ -17,7 +17,7 @@ PALETTE: Final = (
     "#4e79c4", "#f0a030", "#3fa66b", "#e0645c", "#9b72cf", "#35a7b5",
     "#d9609f", "#a5895a", "#8fb03e", "#7d9be0", "#c77b30", "#5f8f8b",
 )  # fmt: skip
-"""Colours that can be told apart on white and on black."""
+"""Colours that differ on white and on black."""
 OTHERS: Final = "#969ba3"
 BAR: Final = PALETTE[0]
 MARK: Final = "#e0645c"
@@ -30,7 +30,7 @@ ROOM: Final = 1.3
 LABEL: Final = 0.35
 """The width of a bar's label on a phone, in lengths of the longest bar."""
 HOURS: Final = {"hours": "%H:%M", "minutes": "%H:%M"}
-"""How a time axis tells hours; days and longer are told as Vega does."""
+"""How a time axis writes hours; Vega writes days and longer times."""
 
 Spec = dict[str, Any]
 

@@ -1,0 +1,71 @@
+"""What a journal's rows have that decisions do not: place, cluster, version and stream."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from pyspark.sql import Column
+from pyspark.sql import functions as F
+
+from fairlead.balance.journal import check_read
+from fairlead.compiled.journal import streams
+from fairlead.compiled.plan import ClassifiedPlan, Plan
+from fairlead.errors import MessageError
+from fairlead.pipeline.columns import CLASS, NUMBER, looked_up
+from fairlead.pipeline.routing.blocks import version
+from fairlead.rows import JOURNAL, OWN
+
+
+def check_names(names: Sequence[str], plans: Sequence[Plan]) -> None:
+    """Refuse what the journal's own columns would hide. Raises MessageError, ConfigError."""
+    for plan in plans:
+        check_read(plan.relevant_attributes)
+    for name in names:
+        if name.lower() in JOURNAL and name not in OWN:
+            raise MessageError(f"messages: column {name!r} is what a journal adds; rename it")
+
+
+def others(names: Sequence[str]) -> list[str]:
+    """The columns of messages that are none of a journal's."""
+    return [name for name in names if name not in OWN]
+
+
+def of_decisions(
+    plans: Sequence[ClassifiedPlan], codes: Sequence[Sequence[int]], scenario: Column, time: str
+) -> dict[str, Column]:
+    """The columns by their names, for rows with NUMBER and CLASS.
+
+    `codes`: for each plan, what CLASS stands for there; `scenario`: which plan; `time`: the column
+    that says when it was decided, in microseconds.
+    """
+    times = sorted({each for plan in plans for each in plan.times})
+    places = [{name: k for k, name in enumerate(plan.steps, 1)} for plan in plans]
+    classes = [[plan.classes[code] for code in own] for plan, own in zip(plans, codes, strict=True)]
+    names = [[each.cluster for each in own] for own in classes]
+    named = [streams(plan) for plan in plans]
+    place = [
+        [0 if each.control else known.get(each.cluster, 0) for each in own]
+        for known, own in zip(places, classes, strict=True)
+    ]
+    seen = [[[0] * (len(times) + 1), *_seen(plan, times)] for plan in plans]
+
+    def found(words: Sequence[Sequence[object]], kind: str = "string") -> Column:
+        return F.element_at(looked_up(words, scenario, f"array<{kind}>"), F.col(CLASS) + 1)
+
+    of_cluster = looked_up(seen, scenario, "array<array<int>>")
+    so_far = F.element_at(of_cluster, found(place, "int") + 1)
+    return {
+        "position": F.col(NUMBER),
+        "cluster": found(names),
+        "version": F.element_at(so_far, version(times, time) + 1),
+        "stream": found([[own[c] for c in code] for own, code in zip(named, codes, strict=True)]),
+    }
+
+
+def _seen(plan: Plan, times: Sequence[int]) -> list[list[int]]:
+    """For each cluster: how many steps it has seen, before all these times and at each of them."""
+    return [
+        [0, *np.searchsorted([at for at, _ in steps], times, "right").tolist()]
+        for steps in plan.steps.values()
+    ]

@@ -1,0 +1,1 @@
+"""What pages share: their frame, templates, charts and style."""
