@@ -21,7 +21,7 @@ from fairlead.replay.table import batch_of, traits_of
 
 LOAD = 0.9
 SIMPY_PART, CIW_PART = 10, 50
-"""They get so small a part of the messages; times are told for each message."""
+"""They get so small a part of the messages; times are given for each message."""
 ONE_ROUND = (0, 1, 2, 0, 1, 0)
 WEIGHTS = (3, 2, 1)
 MANY = 32

@@ -159,7 +159,7 @@ def test_it_is_compiled() -> None:
 
 
 def test_a_snapshot_changes_nothing() -> None:
-    cluster = Cluster.from_plain(CHEAPEST, default_name="c")
+    cluster = Cluster.from_dict(CHEAPEST, default_name="c")
     balancer, other = Balancer(cluster), Balancer(cluster)
     for _ in range(20):
         other.restore(balancer.snapshot())
@@ -197,7 +197,7 @@ def test_a_rule_that_goes_wrong_is_named(
 
 
 def test_a_choice_that_failed_is_not_counted(broken: Path) -> None:
-    balancer = Balancer(Cluster.from_plain(pool("stranger"), default_name="c"))
+    balancer = Balancer(Cluster.from_dict(pool("stranger"), default_name="c"))
     for _ in range(3):
         balancer.choose()
     for _ in range(2):
@@ -221,12 +221,12 @@ def test_what_cannot_be_used_is_refused(
     broken: Path, cluster: dict[str, Any], expected: str
 ) -> None:
     with pytest.raises((ConfigError, RuleError)) as error:
-        Cluster.from_plain(cluster, default_name="c")
+        Cluster.from_dict(cluster, default_name="c")
     assert expected in str(error.value)
 
 
 def test_ours_go_before_a_package_s(broken: Path) -> None:
-    found = route(engines.table(MESSAGES), Cluster.from_plain(pool("circular"), default_name="c"))
+    found = route(engines.table(MESSAGES), Cluster.from_dict(pool("circular"), default_name="c"))
     assert found["destination"].to_pylist() == list("ABABABAB")
 
 

@@ -73,7 +73,7 @@ CLUSTERS = {
             {"name": "ALL", "subject": "/s", "load_balanced": False},
         ],
     ),
-    "composed": Cluster.from_plain(
+    "composed": Cluster.from_dict(
         {
             "policy": {"eliminate": ["weight-zero"], "choose": "least-served"},
             "destination": [{"name": "A", "weight": 2}, {"name": "B"}],
@@ -135,7 +135,7 @@ def test_threads_that_explain_see_their_own_moment() -> None:
 
 # --- decisions made ahead --------------------------------------------------------------------
 
-SHARED = ("outcome", "cluster", "raw", "stream", "place", "binding", "key", "also", "copies")
+SHARED = ("outcome", "cluster", "values", "stream", "place", "binding", "key", "also", "copies")
 
 
 def all_of(decision: Decision) -> dict[str, object]:
@@ -487,7 +487,7 @@ def test_the_journal_has_a_row_for_each_decision() -> None:
     balancer.choose({"id": "m2", "queue": "ORDERS"})
     balancer.choose({"id": "m3", "queue": "NONE"})
     balancer.choose({"type": "SetPriority"})
-    assert rows[0].as_plain() == {
+    assert rows[0].to_dict() == {
         "queue": "ORDERS",
         "position": 0,
         "time": 17,
@@ -517,8 +517,8 @@ def test_a_journal_row_keeps_what_the_message_said_then() -> None:
     for name in ("m1", "m2"):
         message |= {"id": name, "group": f"of {name}", "priority": None}
         balancer.choose(message)
-    assert [row.as_plain()["group"] for row in rows] == ["of m1", "of m2"]
-    assert list(rows[0].as_plain()) == ["group", "priority", *JOURNAL]
+    assert [row.to_dict()["group"] for row in rows] == ["of m1", "of m2"]
+    assert list(rows[0].to_dict()) == ["group", "priority", *JOURNAL]
 
 
 @pytest.mark.parametrize("system", POLICIES)

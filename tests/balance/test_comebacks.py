@@ -24,7 +24,7 @@ RING = {"eliminate": ["down"], "choose": "ready-ring"}
 
 def cluster(options: Any, *, policy: Any = "weighted", destination: Any = AB) -> Cluster:
     plain = {"policy": policy, "options": options, "destination": destination}
-    return Cluster.from_plain(plain, default_name="c")
+    return Cluster.from_dict(plain, default_name="c")
 
 
 def picks(balancer: Balancer, n: int) -> str:
@@ -205,7 +205,7 @@ def test_a_snapshot_holds_what_is_still_to_come() -> None:
 
 def test_clusters_keep_apart_in_one_time() -> None:
     clusters = [
-        Cluster.from_plain({**cluster({"slow_start": w}).as_plain(), "name": name}, default_name="")
+        Cluster.from_dict({**cluster({"slow_start": w}).to_dict(), "name": name}, default_name="")
         for name, w in (("x", 10), ("y", 20))
     ]
     balancer = Balancer(clusters)
@@ -233,8 +233,8 @@ def test_a_thousand_recoveries() -> None:
     copied = pickle.loads(pickle.dumps(plan))  # noqa: S301
     assert (copied.steps, copied.times) == (plan.steps, plan.times)
     messages = [{"id": f"{k:06}", "time": 2 * k} for k in range(20_000)]
-    happened = [{**change.as_plain(), "time": change.time} for change in changes]
-    found = engines.compiled({**slow.as_plain()}, messages, happened)
+    happened = [{**change.to_dict(), "time": change.time} for change in changes]
+    found = engines.compiled({**slow.to_dict()}, messages, happened)
     assert Counter(outcome for _, outcome, _ in found) == {"routed": 20_000}
 
 

@@ -19,7 +19,7 @@ SEEDS = 150
 
 def cluster(policy: Any, *, options: Any = None, destination: Any = AB) -> Cluster:
     plain = {"policy": policy, "destination": destination}
-    return Cluster.from_plain(
+    return Cluster.from_dict(
         {**plain, **({"options": options} if options else {})}, default_name="c"
     )
 

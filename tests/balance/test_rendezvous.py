@@ -243,7 +243,7 @@ def test_places_go_on_from_block_to_block() -> None:
 
 def test_each_cluster_has_its_own_key() -> None:
     by_type = {"policy": "rendezvous", "name": "by type", "options": {"key": "type"}}
-    own = Cluster.from_plain({**by_type, "destination": ABC}, default_name="")
+    own = Cluster.from_dict({**by_type, "destination": ABC}, default_name="")
     hub = Cluster.of(
         "ibm-mq",
         name="hub",

@@ -135,7 +135,7 @@ def test_a_change_counts_in_the_seconds_of_the_messages(work: Any) -> None:
 def test_a_change_can_be_made_of_microseconds() -> None:
     change = Change("a", "enabled", False, Decimal("1772409600.000001"), "storm.csv:2")
     assert change.micros == 1_772_409_600_000_001
-    again = Change.at_micros(**change.as_plain())
+    again = Change.at_micros(**change.to_dict())
     assert (again, again.where) == (change, "storm.csv:2")
     assert pickle.loads(pickle.dumps(again)) == change  # noqa: S301
     assert replace(again, target="b").micros == change.micros

@@ -344,7 +344,7 @@ def test_explain_needs_the_clusters_of_a_journal(desk: Desk) -> None:
     rows: list[str] = []
     balancer = Balancer(
         load_clusters(desk / "two.toml"),
-        journal=lambda row: rows.append(json.dumps(row.as_plain())),
+        journal=lambda row: rows.append(json.dumps(row.to_dict())),
     )
     balancer.apply(Change("B", "weight", 1, time=1))
     for k in range(3):

@@ -400,7 +400,7 @@ def test_no_line_speaks_python(file: Path) -> None:
             *around, key = place
             reduce(getitem, around, plain)[key] = value
             try:
-                Cluster.from_plain(plain, default_name="x")
+                Cluster.from_dict(plain, default_name="x")
             except ConfigError as refused:
                 refusals.append(str(refused))
     assert len(refusals) > 100

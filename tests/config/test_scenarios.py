@@ -133,7 +133,7 @@ def test_set_reaches_every_table(tmp_path: Path) -> None:
   { target = "options", attribute = "literal_step_11", value = true },
 ]"""
     (cluster,) = one(tmp_path, body, IBM).clusters
-    plain = cluster.as_plain()
+    plain = cluster.to_dict()
     assert plain["queue_manager"]["use_queue"] == "any"
     assert plain["remote"][0]["clusters"] == ["C1", "C2"]
     assert plain["channel"][0]["weight"] == 7
@@ -148,9 +148,9 @@ def test_targets_of_several_clusters(tmp_path: Path) -> None:
   { target = "options@west", attribute = "newcomer", value = "catch-up" },
 ]"""
     east, west = one(tmp_path, body, MSMQ, WEIGHTED).clusters
-    assert [each["weight"] for each in east.as_plain()["destination"]] == [9, 1]
-    assert [each["weight"] for each in west.as_plain()["destination"]] == [4, 3]
-    assert west.as_plain()["options"]["newcomer"] == "catch-up"
+    assert [each["weight"] for each in east.to_dict()["destination"]] == [9, 1]
+    assert [each["weight"] for each in west.to_dict()["destination"]] == [4, 3]
+    assert west.to_dict()["options"]["newcomer"] == "catch-up"
 
 
 def test_order_holds_for_every_cluster(tmp_path: Path) -> None:
@@ -172,8 +172,8 @@ def test_scenarios_travel(tmp_path: Path) -> None:
     body = 'scale_rate = 0.5\norder = { discipline = "priority" }'
     found = one(tmp_path, body, COMPOSED)
     again = pickle.loads(pickle.dumps(found))  # noqa: S301
-    assert [cluster.as_plain() for cluster in again.clusters] == [
-        cluster.as_plain() for cluster in found.clusters
+    assert [cluster.to_dict() for cluster in again.clusters] == [
+        cluster.to_dict() for cluster in found.clusters
     ]
 
 

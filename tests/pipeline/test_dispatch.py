@@ -206,7 +206,7 @@ def test_changes_hold_for_messages_of_their_time(spark: SparkSession) -> None:
     happened = [
         Change(str(c["target"]), str(c["attribute"]), c["value"], int(c["time"])) for c in changes
     ]
-    cluster = Cluster.from_plain(plain, default_name="c")
+    cluster = Cluster.from_dict(plain, default_name="c")
     found = dispatch(frame, cluster, happened).collect()
     assert [(r["destination"], r["outcome"], r["sequence"]) for r in found] == live(
         plain, messages, changes

@@ -8,7 +8,7 @@ from fairlead.balance.elimination import Drop, Step, Verdict
 from fairlead.balance.history import Binding, DecisionPoint
 from fairlead.balance.message import CONTROL, ON_GROUP
 from fairlead.balance.objects import on_one_line
-from fairlead.balance.policy import Raw
+from fairlead.balance.policy import AttributeValues
 from fairlead.balance.wording import EVERYONE, TO_EVERYONE, wording
 
 
@@ -54,13 +54,13 @@ def not_asked(cluster: str, outcome: str) -> Explanation:
     return Explanation([], [], line, outcome, None, "")
 
 
-def explain(moment: DecisionPoint, raw: Raw, destination: str | None) -> Explanation:
+def explain(moment: DecisionPoint, values: AttributeValues, destination: str | None) -> Explanation:
     """Why, at this moment, a message of this class went to this destination."""
-    verdict, steps = moment.eliminate(raw)
+    verdict, steps = moment.eliminate(values)
     binding = moment.binding
     if binding is not None and binding.follows:
         return _followed(moment, binding, verdict, destination or "")
-    found = _chosen(moment, raw, verdict, steps)
+    found = _chosen(moment, values, verdict, steps)
     if binding is not None and (binding.before >= 0 or found.ranks):
         found = found._replace(notes=(*found.notes, _binding_note(moment, binding)))
     if not verdict.recipients:
@@ -100,7 +100,9 @@ def _word(binding: Binding) -> str:
     return f"producer {name}" if name else "the one that opened, whose name is not given"
 
 
-def _chosen(moment: DecisionPoint, raw: Raw, verdict: Verdict, steps: list[Step]) -> Explanation:
+def _chosen(
+    moment: DecisionPoint, values: AttributeValues, verdict: Verdict, steps: list[Step]
+) -> Explanation:
     cluster, names = moment.frame.cluster, moment.members
     steps = [step for step in steps if step.dropped or step.name == "candidates"]
     last = steps[-1].name if len(steps) > 1 else verdict.outcome
@@ -108,7 +110,7 @@ def _chosen(moment: DecisionPoint, raw: Raw, verdict: Verdict, steps: list[Step]
         why = (
             "no candidate is left"
             if steps[0].kept
-            else cluster.describe.no_candidates(cluster.key(raw))
+            else cluster.describe.no_candidates(cluster.key(values))
         )
         return Explanation(steps, [], f"{verdict.outcome}: {why}", last, None, "")
     if verdict.preselected >= 0:

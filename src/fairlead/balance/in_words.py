@@ -80,13 +80,15 @@ def warnings(cluster: Cluster) -> list[str]:
     """What in a file is allowed, but hardly meant: nobody can be chosen, nothing can be started."""
     state = cluster.start()
     found, chosen = [], set[int]()
-    for called, raw in state.describe.samples().items():
-        verdict, steps = state.eliminate(raw)
+    for called, values in state.describe.samples().items():
+        verdict, steps = state.eliminate(values)
         chosen.update(verdict.members, verdict.recipients)
         if verdict.outcome != ROUTED:
             what = f"{called}: " if called else ""
             last = (
-                steps[-1].name if len(steps) > 1 else state.describe.no_candidates(state.key(raw))
+                steps[-1].name
+                if len(steps) > 1
+                else state.describe.no_candidates(state.key(values))
             )
             found.append(
                 f"{what}no destination can be chosen ({last}); until a change, messages are "

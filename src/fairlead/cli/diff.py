@@ -81,7 +81,7 @@ def run_diff(
         if made is not None:
             with stages("write"):
                 made.write(pipeline.moved(compared), "moved", "parquet")
-                made.write_json(SUMMARY, found.as_plain())
+                made.write_json(SUMMARY, found.to_dict())
                 made.finish()
     _print(found, before, after)
     if out:

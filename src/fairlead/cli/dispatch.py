@@ -90,7 +90,7 @@ def run_dispatch(
 def write_report(summary: Summary, delivery: Delivery, stages: Stages) -> None:
     """Put the page beside the results."""
     with stages("report"):
-        delivery.write_text(report.NAME, report.render(summary.as_plain()))
+        delivery.write_text(report.NAME, report.render(summary.to_dict()))
 
 
 def changes_from(path: Path | None) -> list[Change]:

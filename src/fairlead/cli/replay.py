@@ -97,7 +97,7 @@ def run_replay(
 def write_page(found: Comparison, delivery: Delivery, stages: Stages) -> None:
     """Put the page beside the results."""
     with stages("report"):
-        delivery.write_text(report.NAME, report.render_comparison(found.as_plain()))
+        delivery.write_text(report.NAME, report.render_comparison(found.to_dict()))
 
 
 def rate_of(scale: str, seed: int | None) -> tuple[Decimal, int]:

@@ -130,7 +130,7 @@ def _cluster(
     path: str | Path, text: str, plain: Mapping[str, Any], at: Sequence[str | int], name: str
 ) -> Cluster:
     try:
-        return Cluster.from_plain(plain, default_name=name)
+        return Cluster.from_dict(plain, default_name=name)
     except ConfigError as error:
         where = _where(path, text, [*at, *error.place] if error.place else [])
         reason = HEADER.sub(rf"\g<1>{SEVERAL}.\g<2>", str(error)) if at else str(error)

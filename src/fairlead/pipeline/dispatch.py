@@ -90,8 +90,10 @@ class Prepared:
         routed = route(ordered, plan, self.states, found.sizes)
         added = of_decisions([plan], [range(len(plan.classes))], F.lit(0), TIME)
         own = others(self.columns)
-        told = routed.withColumns({**added, "attempt": F.lit(1)})
-        rows = spelled(told, plan, [*own, *(name for name in JOURNAL if name not in DECISION)])
+        journalled = routed.withColumns({**added, "attempt": F.lit(1)})
+        rows = spelled(
+            journalled, plan, [*own, *(name for name in JOURNAL if name not in DECISION)]
+        )
         return rows.select(*map(quoted, own), *JOURNAL)
 
     def rejected(self) -> DataFrame:
@@ -266,6 +268,6 @@ def run(
         unknown_clusters=unknown_clusters(counts, plan),
     )
     run_folder.write_manifest(delivery, plan, ready.survey.blocks.starts, ready.states, file_format)
-    delivery.write_json(SUMMARY, summary.as_plain())
+    delivery.write_json(SUMMARY, summary.to_dict())
     log.info("dispatched", extra={"read": total, "outcomes": ended})
     return summary

@@ -66,7 +66,7 @@ class FlowRun(Run):
         labels = np.array([*(self.codes.label(self.cluster, i) for i in every), NONE], np.int64)
         outcomes = np.full(n, ROUTED_CODE, np.int64)
         if (nobody := member == NONE).any():
-            verdicts = [self.cluster.verdict(raw) for raw in self.classes]
+            verdicts = [self.cluster.verdict(values) for values in self.classes]
             ends = np.array([WORDS.index(each.outcome) for each in verdicts], np.int64)
             outcomes[nobody] = ends[batch.codes[nobody]]
         self.collect(

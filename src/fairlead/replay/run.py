@@ -11,7 +11,7 @@ import numpy as np
 from numba.core.errors import NumbaError
 
 from fairlead.balance.objects import Order
-from fairlead.balance.policy import Raw
+from fairlead.balance.policy import AttributeValues
 from fairlead.balance.rules.own_rule import nonsense
 from fairlead.balance.state import AnyState
 from fairlead.compiled.choices import flat
@@ -37,7 +37,7 @@ class Setting(NamedTuple):
     cluster: AnyState
     steps: Sequence[Step]
     """In order of time."""
-    classes: Sequence[Raw]
+    classes: Sequence[AttributeValues]
     """By the codes that the messages have."""
     codes: Codes
     order: Order
@@ -193,8 +193,8 @@ class Run(ABC):
     def _described(self) -> Cells:
         """Write whom each class may go to; returns the list of members that this speaks of."""
         cluster, memory = self.cluster, self.memory
-        verdicts = [cluster.verdict(raw) for raw in self.classes]
-        anew = [cluster.failures.redelivery(raw) for raw in self.classes]
+        verdicts = [cluster.verdict(values) for values in self.classes]
+        anew = [cluster.failures.redelivery(values) for values in self.classes]
         every = {*verdicts, *anew}
         pieces = {each.members for each in every if each.preselected < 0}
         pieces |= {each.recipients for each in every}
@@ -210,7 +210,9 @@ class Run(ABC):
             for each in every
         }
         failures = cluster.failures
-        modes = [failures.ack_mode(raw) if failures.ack_timeout else "" for raw in self.classes]
+        modes = [
+            failures.ack_mode(values) if failures.ack_timeout else "" for values in self.classes
+        ]
         places = range(len(cluster.members))
         holds: Collection[int] = places
         if cluster.rebinds and self.classes:

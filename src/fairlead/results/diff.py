@@ -65,6 +65,6 @@ class Diff:
     moves: list[Move] = field(default_factory=list)
     """The most frequent first."""
 
-    def as_plain(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         """For a file of JSON."""
         return asdict(self)

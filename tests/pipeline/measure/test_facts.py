@@ -216,7 +216,7 @@ def test_nobody_asked_nothing_told(spark: SparkSession, tmp_path: Path) -> None:
     asked, _ = dispatched(spark, rows, tmp_path, command="x")
     plain, _ = dispatched(spark, rows, tmp_path)
     assert plain.facts is None
-    assert "facts" not in plain.as_plain()
+    assert "facts" not in plain.to_dict()
     assert plain.digest == asked.digest
     assert plain.phases == asked.phases
     assert plain.outcomes == asked.outcomes

@@ -36,7 +36,7 @@ from fairlead.balance.policies.destinations import (
 )
 from fairlead.balance.policies.returning import ReturningDescription, ReturningState
 from fairlead.balance.policies.slow_start import FAILBACK, extended
-from fairlead.balance.policy import Policy, Raw
+from fairlead.balance.policy import AttributeValues, Policy
 from fairlead.errors import ConfigError
 
 WORSE_PRIORITY: Final[Elimination[None, Any]] = keep_highest(
@@ -164,8 +164,8 @@ class ComposedState(ReturningState[Any]):
     def ordered(self, refs: list[Ref]) -> list[Ref]:
         return sorted(refs, key=lambda ref: ref.name) if self.policy.choice.by_name else refs
 
-    def key(self, raw: Raw) -> Mapping[str, str]:
-        return dict(zip(self.policy.reads, raw, strict=True))
+    def key(self, values: AttributeValues) -> Mapping[str, str]:
+        return dict(zip(self.policy.reads, values, strict=True))
 
     def passes(self, each: Any) -> bool:  # noqa: ANN401 - a table of the policy's own
         """Whether no elimination drops it whatever the message and the others are."""

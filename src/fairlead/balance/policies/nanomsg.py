@@ -25,7 +25,7 @@ from fairlead.balance.policies.destinations import (
     DestinationState,
     ListTables,
 )
-from fairlead.balance.policy import Policy, Raw
+from fairlead.balance.policy import AttributeValues, Policy
 from fairlead.balance.rules import ready_ring
 from fairlead.balance.rules.ready_ring import ReadyRing
 
@@ -91,7 +91,7 @@ class NanomsgState(DestinationState[NanomsgTables]):
 class NanomsgFailures(FailureModel[NanomsgState]):
     """What a peer held is lost with it."""
 
-    def after_failure(self, ref: Ref, raw: Raw, *, shared: bool) -> str:
+    def after_failure(self, ref: Ref, values: AttributeValues, *, shared: bool) -> str:
         return LOST
 
 
