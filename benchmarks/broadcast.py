@@ -40,8 +40,8 @@ def on_spark(jobs: Jobs, source: Path, cluster: Cluster, messages: int, runs: in
         table = jobs.spark.read.parquet(str(source)).drop("payload").orderBy("time", "id")
         numbered = table.withColumn("sequence", F.monotonically_increasing_id())
         every = numbered.crossJoin(F.broadcast(names))
-        told = {"address": F.lit(None).cast("string"), "outcome": F.lit("routed")}
-        jobs.write(every.withColumns(told))
+        decided = {"address": F.lit(None).cast("string"), "outcome": F.lit("routed")}
+        jobs.write(every.withColumns(decided))
 
     found = medians({"cross join": plain, "broadcast": ours}, runs)
     for name, seconds in found.items():

@@ -85,7 +85,7 @@ class Jobs:
             )
             if command is not None:
                 with self._timed("report"):
-                    delivery.write_text(report.NAME, report.render(summary.as_plain()))
+                    delivery.write_text(report.NAME, report.render(summary.to_dict()))
             delivery.finish()
         return summary
 

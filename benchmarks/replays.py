@@ -21,7 +21,7 @@ from fairlead.replay.table import batch_of, traits_of
 
 LOAD = 0.9
 SIMPY_PART, CIW_PART = 10, 50
-"""They get so small a part of the messages; times are told for each message."""
+"""They get so small a part of the messages; times are given for each message."""
 ONE_ROUND = (0, 1, 2, 0, 1, 0)
 WEIGHTS = (3, 2, 1)
 MANY = 32
@@ -65,7 +65,7 @@ def in_turn(rows: int, runs: int) -> list[Line]:
     turn = cycle(ONE_ROUND)
     contenders["SimPy"] = in_simpy(given, rows, WEIGHTS, lambda _: next(turn))
     contenders["Ciw"] = in_ciw(rows, WEIGHTS, ciw.routing.Cycle([2 + k for k in ONE_ROUND]))
-    return told("weighted over 3", contenders, rows, runs)
+    return lines_of("weighted over 3", contenders, rows, runs)
 
 
 def fewest_pending(rows: int, runs: int) -> list[Line]:
@@ -81,7 +81,7 @@ def fewest_pending(rows: int, runs: int) -> list[Line]:
     contenders["SimPy"] = in_simpy(given, rows, ones, choose)
     nodes = list(range(2, MANY + 2))
     contenders["Ciw"] = in_ciw(rows, ones, ciw.routing.JoinShortestQueue(destinations=nodes))
-    return told(f"fewest-pending over {MANY}", contenders, rows, runs)
+    return lines_of(f"fewest-pending over {MANY}", contenders, rows, runs)
 
 
 def priorities(rows: int, runs: int) -> list[Line]:
@@ -95,11 +95,11 @@ def priorities(rows: int, runs: int) -> list[Line]:
         contenders = ours(given, cluster)
         contenders["SimPy"] = in_simpy(given, rows, (MANY,), lambda _: 0, raised=True)
         what = f"priorities{' and groups' if grouped else ''}, {MANY} readers"
-        lines += told(what, contenders, rows, runs)
+        lines += lines_of(what, contenders, rows, runs)
     return lines
 
 
-def told(
+def lines_of(
     what: str, contenders: dict[str, Callable[[], object]], rows: int, runs: int
 ) -> list[Line]:
     found = medians(contenders, runs)

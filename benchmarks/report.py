@@ -53,20 +53,20 @@ def part_i(spark: SparkSession, folder: Path, rows: int, runs: int) -> list[Line
     found = medians(contenders, runs)
     lines = []
     for n in (FEW, MANY):
-        told, quiet = (f"{n:,} destinations, {way}" for way in ("a report", "--no-report"))
-        ratio = found[told] / found[quiet]
-        lines.append(Line("i", f"dispatch, {told}", "--no-report", ratio, ""))
+        reported, quiet = (f"{n:,} destinations, {way}" for way in ("a report", "--no-report"))
+        ratio = found[reported] / found[quiet]
+        lines.append(Line("i", f"dispatch, {reported}", "--no-report", ratio, ""))
         seconds = {
             (name, stage): median(each.get(stage, 0.0) for each in stages[name][-runs:])
-            for name in (told, quiet)
+            for name in (reported, quiet)
             for stage in STAGES
         }
-        ratio = seconds[told, "measure"] / seconds[quiet, "measure"]
-        lines.append(Line("i", f"measure, {told}", "--no-report", ratio, ""))
+        ratio = seconds[reported, "measure"] / seconds[quiet, "measure"]
+        lines.append(Line("i", f"measure, {reported}", "--no-report", ratio, ""))
         page, summary = sizes[n]
-        print(f"    {told}: measure {seconds[told, 'measure']:.2f} s ", end="")
+        print(f"    {reported}: measure {seconds[reported, 'measure']:.2f} s ", end="")
         print(f"(--no-report {seconds[quiet, 'measure']:.2f} s), ", end="")
-        print(f"drawing {seconds[told, 'report']:.2f} s; ", end="")
+        print(f"drawing {seconds[reported, 'report']:.2f} s; ", end="")
         print(f"{NAME} {page / 1e6:.2f} MB, summary.json {summary / 1e6:.2f} MB", flush=True)
     for k, name in enumerate((NAME, "summary.json")):
         ratio = sizes[MANY][k] / sizes[FEW][k]

@@ -139,7 +139,7 @@ def rows_alone(spark: SparkSession, source: Path, what: str) -> DataFrame:
     """The limit: as many rows of the same columns, of messages that never wait."""
     table = spark.read.parquet(str(source)).drop(*dropped(what))
     every = F.explode(F.array(*(F.lit(k) for k in range(MANY_SCENARIOS)))).alias("scenario")
-    told = {
+    decided = {
         "destination": F.lit("D0"),
         "address": F.lit("D0"),
         "outcome": F.lit("routed"),
@@ -150,7 +150,7 @@ def rows_alone(spark: SparkSession, source: Path, what: str) -> DataFrame:
         "finish": F.col("time") + F.col("service_time"),
         "wait": F.lit(0.0),
     }
-    return table.select("*", every).withColumns(told)
+    return table.select("*", every).withColumns(decided)
 
 
 def in_simpy(source: Path, out: Path, what: str) -> None:

@@ -29,7 +29,7 @@ def micros(seconds: float | Decimal | Fraction) -> int:
 
 
 def cluster_of(plain: dict[str, Any]) -> Cluster:
-    return Cluster.from_plain(plain, default_name="cluster")
+    return Cluster.from_dict(plain, default_name="cluster")
 
 
 def changes_of(changes: list[Row]) -> list[Change]:
@@ -188,7 +188,7 @@ def together(scenarios: Sequence[Scenario]) -> tuple[list[Cluster], list[Row], l
     for k, (plain, messages, happened) in enumerate(scenarios):
         own = f"case-{k}"
         named = {plain.get("name", "cluster"), "", None}
-        clusters.append(Cluster.from_plain({**plain, "name": own}, default_name=own))
+        clusters.append(Cluster.from_dict({**plain, "name": own}, default_name=own))
         for message in messages:
             given = message.get("cluster")
             elsewhere = own if given in named else f"{own} {given}"

@@ -87,7 +87,7 @@ def test_a_decision_of_a_journal_is_explained_as_it_was_live(
     if not messages:
         return
     place = tmp_path_factory.mktemp("journal") / "live.jsonl"
-    place.write_text("".join(json.dumps(row.as_plain(), default=float) + "\n" for row in live))
+    place.write_text("".join(json.dumps(row.to_dict(), default=float) + "\n" for row in live))
     row = data.draw(st.sampled_from(live))
     found = why_in_journal(place, row.id, engines.cluster_of(cluster), engines.changes_of(changes))
     told = (found.outcome, found.cluster, found.version, found.sequence)
@@ -100,7 +100,7 @@ POOL = Cluster.of("weighted", destination=[{"name": "a"}, {"name": "b", "weight"
 
 def live_table(balancer_of: list[Cluster], messages: list[dict[str, object]]) -> pa.Table:
     rows: list[dict[str, Any]] = []
-    balancer = Balancer(balancer_of, journal=lambda row: rows.append(row.as_plain()))
+    balancer = Balancer(balancer_of, journal=lambda row: rows.append(row.to_dict()))
     for k, message in enumerate(messages):
         balancer.choose({"id": f"m{k}", "time": k, "cluster": None, "type": None, **message})
     return pa.Table.from_pylist(rows)

@@ -21,7 +21,7 @@ ROWS_IN_ALL = 1_000_000
 
 
 def clusters_of(case: Mixed) -> list[Cluster]:
-    return [Cluster.from_plain(each, default_name=each["name"]) for each in case.clusters]
+    return [Cluster.from_dict(each, default_name=each["name"]) for each in case.clusters]
 
 
 def by_id(rows: Iterable[Any]) -> dict[str, Expected]:

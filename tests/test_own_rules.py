@@ -159,7 +159,7 @@ def test_it_is_compiled() -> None:
 
 
 def test_a_snapshot_changes_nothing() -> None:
-    cluster = Cluster.from_plain(CHEAPEST, default_name="c")
+    cluster = Cluster.from_dict(CHEAPEST, default_name="c")
     balancer, other = Balancer(cluster), Balancer(cluster)
     for _ in range(20):
         other.restore(balancer.snapshot())
@@ -180,7 +180,7 @@ def test_what_numba_cannot_compile_is_interpreted(broken: Path, engine: engines.
 
 @pytest.mark.parametrize("engine", [engines.live, engines.compiled, engines.replayed])
 @pytest.mark.parametrize(
-    ("cluster", "told"),
+    ("cluster", "expected"),
     [
         (pool("divides"), "choice rule divides: it failed with ZeroDivisionError: "),
         (pool("stranger"), "choice rule stranger: it chose 77, allowed: one of the members"),
@@ -189,15 +189,15 @@ def test_what_numba_cannot_compile_is_interpreted(broken: Path, engine: engines.
     ],
 )
 def test_a_rule_that_goes_wrong_is_named(
-    broken: Path, engine: engines.Engine, cluster: dict[str, Any], told: str
+    broken: Path, engine: engines.Engine, cluster: dict[str, Any], expected: str
 ) -> None:
     with pytest.raises(RuleError) as error:
         engine(cluster, MESSAGES, [])
-    assert str(error.value).startswith(told)
+    assert str(error.value).startswith(expected)
 
 
 def test_a_choice_that_failed_is_not_counted(broken: Path) -> None:
-    balancer = Balancer(Cluster.from_plain(pool("stranger"), default_name="c"))
+    balancer = Balancer(Cluster.from_dict(pool("stranger"), default_name="c"))
     for _ in range(3):
         balancer.choose()
     for _ in range(2):
@@ -207,7 +207,7 @@ def test_a_choice_that_failed_is_not_counted(broken: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("cluster", "told"),
+    ("cluster", "expected"),
     [
         (pool("nothing"), "'nothing' of the package broken (broken:nothing): found int, allowed"),
         (pool("missing"), "(broken:missing) cannot be loaded: AttributeError"),
@@ -217,14 +217,16 @@ def test_a_choice_that_failed_is_not_counted(broken: Path) -> None:
         (pool(eliminate=("raise",)), "did you mean 'raises'?"),
     ],
 )  # fmt: skip
-def test_what_cannot_be_used_is_refused(broken: Path, cluster: dict[str, Any], told: str) -> None:
+def test_what_cannot_be_used_is_refused(
+    broken: Path, cluster: dict[str, Any], expected: str
+) -> None:
     with pytest.raises((ConfigError, RuleError)) as error:
-        Cluster.from_plain(cluster, default_name="c")
-    assert told in str(error.value)
+        Cluster.from_dict(cluster, default_name="c")
+    assert expected in str(error.value)
 
 
 def test_ours_go_before_a_package_s(broken: Path) -> None:
-    found = route(engines.table(MESSAGES), Cluster.from_plain(pool("circular"), default_name="c"))
+    found = route(engines.table(MESSAGES), Cluster.from_dict(pool("circular"), default_name="c"))
     assert found["destination"].to_pylist() == list("ABABABAB")
 
 

@@ -77,8 +77,8 @@ CALLS: dict[str, Callable[[Any], object]] = {
     "order.weights": lambda it: of(order={"weights": it}),
     "eliminate": lambda it: Cluster.of({"eliminate": it, "choose": "least-served"}),  # type: ignore[arg-type]
     "eliminate[]": lambda it: Cluster.of({"eliminate": [it], "choose": "x"}),  # type: ignore[arg-type]
-    "from_plain": lambda it: Cluster.from_plain(it, default_name="c"),
-    "default_name": lambda it: Cluster.from_plain(POOL.as_plain(), default_name=it),
+    "from_dict": lambda it: Cluster.from_dict(it, default_name="c"),
+    "default_name": lambda it: Cluster.from_dict(POOL.to_dict(), default_name=it),
     "Balancer": Balancer,
     "Balancer of several": lambda it: Balancer([POOL, it]),
     "choose": lambda it: Balancer(POOL).choose(it),
@@ -269,11 +269,11 @@ def test_a_snapshot_that_was_cut_or_changed_is_refused(used: Callable[[], Any]) 
 
 def test_a_snapshot_of_another_policy_or_other_options_is_refused() -> None:
     snapshot = Balancer(POOL).snapshot()
-    for other, told in (
+    for other, expected in (
         (Cluster.of("round-robin", destination=[{"name": "a"}]), "policy: found 'weighted'"),
         (STICKY, r"options: found \{"),
     ):
-        with pytest.raises(ConfigError, match=f"snapshot: cluster 'default': {told}"):
+        with pytest.raises(ConfigError, match=f"snapshot: cluster 'default': {expected}"):
             Balancer(other).restore(snapshot)
 
 
@@ -318,7 +318,7 @@ def test_numbers_and_texts_of_other_kinds_are_what_they_say() -> None:
 def test_a_name_is_the_text_that_it_is(name: str) -> None:
     cluster = Cluster.of("weighted", destination=[{"name": name}])
     assert Balancer(cluster).choose().destination == "a"
-    assert cluster.as_plain()["destination"][0]["name"] == "a"
+    assert cluster.to_dict()["destination"][0]["name"] == "a"
     assert type(cluster.start().members[0]) is str
 
 

@@ -1,1 +1,1 @@
-fairlead dispatch calls.csv --cluster pool.toml --changes outage.csv --out told
+fairlead dispatch calls.csv --cluster pool.toml --changes outage.csv --out reported

@@ -56,10 +56,10 @@ def duration(micros: int) -> str:
     for k, (unit, name) in enumerate(UNITS):
         if micros >= unit:
             whole, rest = divmod(micros, unit)
-            told = plural(whole, name)
+            words = plural(whole, name)
             if k + 1 < len(UNITS) and rest >= UNITS[k + 1][0]:
-                told += " " + plural(rest // UNITS[k + 1][0], UNITS[k + 1][1])
-            return told
+                words += " " + plural(rest // UNITS[k + 1][0], UNITS[k + 1][1])
+            return words
     return "0 seconds"
 
 
@@ -114,13 +114,13 @@ class Names:
     """Short names for destinations, no two the same."""
 
     def __init__(self, *, with_cluster: bool) -> None:
-        """`with_cluster`: whether a name is told with its cluster's."""
+        """`with_cluster`: whether a name is shown with its cluster's."""
         self.with_cluster = with_cluster
         self.given: dict[tuple[str, str | None, str], str] = {}
         self.taken: set[str] = set()
 
     def __call__(self, cluster: str, subject: str | None, name: str) -> str:
-        """The short name, the same each time; one of a subject is told as changes name it."""
+        """The short name, the same each time; one of a subject is written as changes name it."""
         place = (cluster, subject, name)
         if place not in self.given:
             full = name if subject is None else f"{name}@{subject}"

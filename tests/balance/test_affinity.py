@@ -71,8 +71,10 @@ def test_where_a_group_cannot_stay_affinity_is_refused() -> None:
 
 def test_a_table_without_groups_is_refused() -> None:
     table = pa.table({"id": ["a"], "time": [0]})
-    told = r"no column 'group', found: id, time; affinity = \"group\" of cluster default follows it"
-    with pytest.raises(MessageError, match=told):
+    refusal = (
+        r"no column 'group', found: id, time; affinity = \"group\" of cluster default follows it"
+    )
+    with pytest.raises(MessageError, match=refusal):
         route(table, pool())
 
 

@@ -73,7 +73,7 @@ CLUSTERS = {
             {"name": "ALL", "subject": "/s", "load_balanced": False},
         ],
     ),
-    "composed": Cluster.from_plain(
+    "composed": Cluster.from_dict(
         {
             "policy": {"eliminate": ["weight-zero"], "choose": "least-served"},
             "destination": [{"name": "A", "weight": 2}, {"name": "B"}],
@@ -126,16 +126,16 @@ def test_threads_that_explain_see_their_own_moment() -> None:
         return [(d, str(d.explain())) for d in (balancer.choose() for _ in range(50))]
 
     with ThreadPoolExecutor(4) as pool:
-        told = [each for part in pool.map(work, range(4)) for each in part]
+        pairs = [each for part in pool.map(work, range(4)) for each in part]
     alone = Balancer(CLUSTERS["msmq"])
-    for decision, text in sorted(told, key=lambda pair: pair[0].sequence or 0):
+    for decision, text in sorted(pairs, key=lambda pair: pair[0].sequence or 0):
         expected = alone.choose()
         assert (decision.destination, text) == (expected.destination, str(expected.explain()))
 
 
 # --- decisions made ahead --------------------------------------------------------------------
 
-SHARED = ("outcome", "cluster", "raw", "stream", "place", "binding", "key", "also", "copies")
+SHARED = ("outcome", "cluster", "values", "stream", "place", "binding", "key", "also", "copies")
 
 
 def all_of(decision: Decision) -> dict[str, object]:
@@ -327,19 +327,19 @@ def test_an_explanation_stays_the_same_whatever_happens_later(system: str) -> No
     message = MESSAGES.get(system, {})
     balancer = Balancer(CLUSTERS[system])
     decisions = [balancer.choose(message) for _ in range(300)]
-    told = [str(decision.explain()) for decision in decisions]
+    explained = [str(decision.explain()) for decision in decisions]
     first = str(decisions[0].destination)
     balancer.apply(Change(first, "present", False))
     later = [balancer.choose(message) for _ in range(1_500)]
-    told_later = [str(decision.explain()) for decision in later[:20]]
+    explained_later = [str(decision.explain()) for decision in later[:20]]
     balancer.apply(Change(first, "present", True))
     for _ in range(500):
         balancer.choose(message)
     balancer.restore(Balancer(CLUSTERS[system]).snapshot())
-    assert [str(decision.explain()) for decision in decisions] == told
-    assert [str(decision.explain()) for decision in later[:20]] == told_later
+    assert [str(decision.explain()) for decision in decisions] == explained
+    assert [str(decision.explain()) for decision in later[:20]] == explained_later
     if system != "ibm-mq":  # there nobody sees a channel that is not in the cluster
-        assert all(f"dropped {first}: present is false" in text for text in told_later)
+        assert all(f"dropped {first}: present is false" in text for text in explained_later)
 
 
 @pytest.mark.parametrize("system", POLICIES)
@@ -487,7 +487,7 @@ def test_the_journal_has_a_row_for_each_decision() -> None:
     balancer.choose({"id": "m2", "queue": "ORDERS"})
     balancer.choose({"id": "m3", "queue": "NONE"})
     balancer.choose({"type": "SetPriority"})
-    assert rows[0].as_plain() == {
+    assert rows[0].to_dict() == {
         "queue": "ORDERS",
         "position": 0,
         "time": 17,
@@ -517,8 +517,8 @@ def test_a_journal_row_keeps_what_the_message_said_then() -> None:
     for name in ("m1", "m2"):
         message |= {"id": name, "group": f"of {name}", "priority": None}
         balancer.choose(message)
-    assert [row.as_plain()["group"] for row in rows] == ["of m1", "of m2"]
-    assert list(rows[0].as_plain()) == ["group", "priority", *JOURNAL]
+    assert [row.to_dict()["group"] for row in rows] == ["of m1", "of m2"]
+    assert list(rows[0].to_dict()) == ["group", "priority", *JOURNAL]
 
 
 @pytest.mark.parametrize("system", POLICIES)
@@ -704,7 +704,7 @@ def test_attributes_that_no_policy_reads_mean_nothing() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "told"),
+    ("name", "expected"),
     [
         ("gruop", r"'gruop', allowed: already_sent, .*, via_cluster_channel; did you mean 'group'"),
         ("Group", r"'Group', allowed: .*; did you mean 'group'"),
@@ -714,11 +714,11 @@ def test_attributes_that_no_policy_reads_mean_nothing() -> None:
 )
 @pytest.mark.parametrize("system", ["msmq", "ibm-mq"])
 def test_a_name_that_no_message_has_is_refused_and_nothing_is_counted(
-    system: str, name: Any, told: str
+    system: str, name: Any, expected: str
 ) -> None:
     balancer = Balancer(CLUSTERS[system])
     before = balancer.snapshot()
-    with pytest.raises(MessageError, match=f"^message: attribute: found {told}"):
+    with pytest.raises(MessageError, match=f"^message: attribute: found {expected}"):
         balancer.choose({"id": "m1", name: "kim"})
     assert balancer.snapshot() == before
 

@@ -24,7 +24,7 @@ RING = {"eliminate": ["down"], "choose": "ready-ring"}
 
 def cluster(options: Any, *, policy: Any = "weighted", destination: Any = AB) -> Cluster:
     plain = {"policy": policy, "options": options, "destination": destination}
-    return Cluster.from_plain(plain, default_name="c")
+    return Cluster.from_dict(plain, default_name="c")
 
 
 def picks(balancer: Balancer, n: int) -> str:
@@ -89,8 +89,8 @@ def test_half_a_per_mille_is_rounded_up() -> None:
 
 
 def test_what_comes_back_is_told() -> None:
-    told = cluster({"slow_start": 10, "slow_start_min": 25, "failback_delay": 2.5}).start()
-    slow, held = told.describe.effective()[-2:]
+    state = cluster({"slow_start": 10, "slow_start_min": 25, "failback_delay": 2.5}).start()
+    slow, held = state.describe.effective()[-2:]
     assert slow == (
         "slow start beside others, in per cent of the weight: 25 from 0 s, 30 from 3 s, "
         "40 from 4 s, 50 from 5 s, 60 from 6 s, 70 from 7 s, 80 from 8 s, 90 from 9 s, "
@@ -104,10 +104,10 @@ def test_what_comes_back_is_told() -> None:
 
 def test_a_slow_start_is_explained() -> None:
     balancer = recovering()
-    told = str(balancer.choose().explain())
-    assert "2. B: 10 served / weight 10 (10 % of 100: slow start) = 1\n" in told
-    assert "equal at 1; A has the larger weight: 100 > 10" in told
-    assert "B would have been chosen with a weight of 101 or more" in told
+    text = str(balancer.choose().explain())
+    assert "2. B: 10 served / weight 10 (10 % of 100: slow start) = 1\n" in text
+    assert "equal at 1; A has the larger weight: 100 > 10" in text
+    assert "B would have been chosen with a weight of 101 or more" in text
     balancer.at(102)
     assert "B: 20 served / weight 20 (20 % of 100: slow start)" in str(balancer.choose().explain())
     balancer.at(110)
@@ -119,12 +119,12 @@ def test_who_is_held_back_is_told() -> None:
     balancer.apply([Change("B", "state", "down", 0)])
     assert "dropped B: state is down" in str(balancer.choose().explain())
     balancer.apply(Change("B", "state", "up", 5))
-    told = "dropped B: it is up again, but for less than its fail-back delay of 30 s"
+    reason = "dropped B: it is up again, but for less than its fail-back delay of 30 s"
     before = balancer.choose()
-    assert told in str(before.explain())
+    assert reason in str(before.explain())
     balancer.at(35)
-    assert told not in str(balancer.choose().explain())
-    assert told in str(before.explain())
+    assert reason not in str(balancer.choose().explain())
+    assert reason in str(before.explain())
 
 
 def test_weights_are_told_as_they_count_now() -> None:
@@ -159,12 +159,12 @@ def test_time_makes_what_is_due_and_nothing_twice() -> None:
 
 
 def test_a_later_change_makes_what_is_due_before() -> None:
-    told, jumped = recovering(), recovering()
+    stepped, jumped = recovering(), recovering()
     for time in range(100, 108):
-        told.at(time)
-    for balancer in (told, jumped):
+        stepped.at(time)
+    for balancer in (stepped, jumped):
         balancer.apply(Change("A", "weight", 50, 107.000001))
-    assert told.snapshot() == jumped.snapshot()
+    assert stepped.snapshot() == jumped.snapshot()
     assert jumped.next_change() == 108
 
 
@@ -205,7 +205,7 @@ def test_a_snapshot_holds_what_is_still_to_come() -> None:
 
 def test_clusters_keep_apart_in_one_time() -> None:
     clusters = [
-        Cluster.from_plain({**cluster({"slow_start": w}).as_plain(), "name": name}, default_name="")
+        Cluster.from_dict({**cluster({"slow_start": w}).to_dict(), "name": name}, default_name="")
         for name, w in (("x", 10), ("y", 20))
     ]
     balancer = Balancer(clusters)
@@ -233,8 +233,8 @@ def test_a_thousand_recoveries() -> None:
     copied = pickle.loads(pickle.dumps(plan))  # noqa: S301
     assert (copied.steps, copied.times) == (plan.steps, plan.times)
     messages = [{"id": f"{k:06}", "time": 2 * k} for k in range(20_000)]
-    happened = [{**change.as_plain(), "time": change.time} for change in changes]
-    found = engines.compiled({**slow.as_plain()}, messages, happened)
+    happened = [{**change.to_dict(), "time": change.time} for change in changes]
+    found = engines.compiled({**slow.to_dict()}, messages, happened)
     assert Counter(outcome for _, outcome, _ in found) == {"routed": 20_000}
 
 

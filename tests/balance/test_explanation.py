@@ -21,25 +21,27 @@ MQ: dict[str, Any] = {
 }
 
 
-def told(balancer: Balancer, **message: str) -> list[str]:
+def explained(balancer: Balancer, **message: str) -> list[str]:
     return str(balancer.choose(message).explain()).splitlines()
 
 
 def test_what_becomes_of_a_group() -> None:
     cluster = Cluster.of("round-robin", options={"affinity": "group"}, destination=ABC)
     balancer = Balancer(cluster)
-    assert told(balancer, group="g")[-1].startswith("it is the first of group g")
-    assert told(balancer, group="g") == ["bound: 1 left", "  1. A: where group g is", FOLLOWS]
+    assert explained(balancer, group="g")[-1].startswith("it is the first of group g")
+    assert explained(balancer, group="g") == ["bound: 1 left", "  1. A: where group g is", FOLLOWS]
     balancer.apply(Change("A", "draining", True))
-    assert told(balancer, group="g")[-2:] == [
+    assert explained(balancer, group="g")[-2:] == [
         FOLLOWS,
         "A is draining: nothing new starts there, but what is there goes on",
     ]
     balancer.apply(Change("A", "enabled", False))
-    assert told(balancer, group="g")[-1] == "group g was at A, which has dropped out since then"
-    assert "  1. B: where group g is" in told(balancer, group="g")
+    assert (
+        explained(balancer, group="g")[-1] == "group g was at A, which has dropped out since then"
+    )
+    assert "  1. B: where group g is" in explained(balancer, group="g")
     balancer.apply([Change("B", "enabled", False), Change("C", "enabled", False)])
-    assert told(balancer, group="new")[-1] == "no-destination: nobody is left"
+    assert explained(balancer, group="new")[-1] == "no-destination: no candidate is left"
 
 
 FOLLOWS = "it follows group g"
@@ -48,16 +50,16 @@ FOLLOWS = "it follows group g"
 def test_what_becomes_of_an_openers_messages() -> None:
     balancer = Balancer(Cluster.of("ibm-mq", **MQ))
     message = {"queue": "ORDERS", "bind": "on-open"}
-    assert "the first of producer p" in told(balancer, **message, producer="p")[-1]
-    assert told(balancer, **message, producer="p")[-1] == "it follows producer p"
-    told(balancer, **message)
-    assert "opened, whose name is not given" in told(balancer, **message)[-1]
+    assert "the first of producer p" in explained(balancer, **message, producer="p")[-1]
+    assert explained(balancer, **message, producer="p")[-1] == "it follows producer p"
+    explained(balancer, **message)
+    assert "opened, whose name is not given" in explained(balancer, **message)[-1]
 
 
 def test_a_key_is_named() -> None:
     balancer = Balancer(Cluster.of("rendezvous", destination=ABC))
-    assert told(balancer, group="a\nb")[-1] == r"its key is the group 'a\nb'"
-    assert not any("its key" in line for line in told(balancer))
+    assert explained(balancer, group="a\nb")[-1] == r"its key is the group 'a\nb'"
+    assert not any("its key" in line for line in explained(balancer))
 
 
 @pytest.mark.parametrize("policy", ["broadcast", "smartsockets"])
@@ -72,8 +74,8 @@ def test_nobody_is_the_first_of_everyone(policy: str) -> None:
 def test_why_a_message_is_lost() -> None:
     balancer = Balancer(Cluster.of("smartsockets", subscriber=SOCKETS))
     lost = "it is lost: all subscribers are warm, and only what is guaranteed is kept for them"
-    assert told(balancer, subject="/a", mode="round-robin")[-1] == lost
-    kept = told(balancer, subject="/a", mode="round-robin", delivery="all")
+    assert explained(balancer, subject="/a", mode="round-robin")[-1] == lost
+    kept = explained(balancer, subject="/a", mode="round-robin", delivery="all")
     assert lost not in kept
 
 
@@ -91,7 +93,7 @@ def test_why_a_message_is_lost() -> None:
     ],
 )
 def test_why_there_is_no_candidate(policy: str, tables: Any, message: Any, line: str) -> None:
-    assert line in told(Balancer(Cluster.of(policy, **tables)), **message)[-1]
+    assert line in explained(Balancer(Cluster.of(policy, **tables)), **message)[-1]
 
 
 def test_an_alias_in_no_cluster_of_ours_is_dropped_and_says_so() -> None:
@@ -99,7 +101,7 @@ def test_an_alias_in_no_cluster_of_ours_is_dropped_and_says_so() -> None:
         {"name": "EAST", "queue_manager": "QM1", "clusters": ["D"]},
         {"name": "EAST", "queue_manager": "HUB"},
     ]
-    lines = told(Balancer(Cluster.of("ibm-mq", **MQ, alias=alias)), queue_manager="EAST")
+    lines = explained(Balancer(Cluster.of("ibm-mq", **MQ, alias=alias)), queue_manager="EAST")
     assert lines[:3] == [
         "candidates: 2 left",
         "alias-cluster-not-shared: 1 left",
@@ -112,13 +114,13 @@ OUTSIDE = "the alias is in none of the local queue manager's clusters"
 
 def test_a_message_that_names_no_cluster_of_several() -> None:
     balancer = Balancer([Cluster.of("broadcast", name=name, destination=ABC) for name in "xy"])
-    assert told(balancer) == ["it names no cluster of several"]
-    assert told(balancer, cluster="z") == ["there is no cluster 'z'"]
+    assert explained(balancer) == ["it names no cluster of several"]
+    assert explained(balancer, cluster="z") == ["there is no cluster 'z'"]
 
 
 def test_a_break_in_a_name_breaks_no_line() -> None:
     balancer = Balancer(Cluster.of("round-robin", destination=[{"name": "a\nb"}]))
-    assert told(balancer) == ["candidates: 1 left", "  1. a\\nb: ready since event 1", ALONE]
+    assert explained(balancer) == ["candidates: 1 left", "  1. a\\nb: ready since event 1", ALONE]
 
 
 ALONE = "the only one left"

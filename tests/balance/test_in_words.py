@@ -59,18 +59,18 @@ def test_a_channel_is_told_with_its_queue_manager() -> None:
 
 
 @pytest.mark.parametrize(
-    ("policy", "tables", "told"),
+    ("policy", "tables", "expected"),
     [
         ("round-robin", {"destination": AB}, []),
         (
             "weighted",
             {"destination": [{**each, "weight": 0} for each in AB]},
-            [f"nobody can be chosen (weight-zero); {UNTIL} no-destination"],
+            [f"no destination can be chosen (weight-zero); {UNTIL} no-destination"],
         ),
         (
             "broadcast",
             {"destination": [{**each, "enabled": False} for each in AB]},
-            [f"nobody can be chosen (disabled); {UNTIL} no-destination"],
+            [f"no destination can be chosen (disabled); {UNTIL} no-destination"],
         ),
         (
             "fewest-pending",
@@ -80,20 +80,20 @@ def test_a_channel_is_told_with_its_queue_manager() -> None:
         (
             "hot-standby",
             {"destination": [{**each, "readers": 0} for each in AB]},
-            [f"readers is 0 at all who can be chosen: {RESTING}"],
+            [f"readers is 0 at all destinations that can be chosen: {RESTING}"],
         ),
         ("ibm-mq", {**HUB, "queue": [{"name": "Q", "queue_manager": "M"}]}, []),
         ("ibm-mq", HUB, []),
         (
             "ibm-mq",
             {**HUB, "queue": [SHUT]},
-            [f"the queue 'SHUT': nobody can be chosen ({NO_PUT}); {UNTIL} put-inhibited"],
+            [f"the queue 'SHUT': no destination can be chosen ({NO_PUT}); {UNTIL} put-inhibited"],
         ),
         ("smartsockets", {"subscriber": [NEWS, {**WORK, "connected": "warm"}]}, []),
         (
             "smartsockets",
             {"subscriber": [NEWS, {**WORK, "present": False}]},
-            [f"the subject '/work': nobody can be chosen (absent); {UNTIL} no-destination"],
+            [f"the subject '/work': no destination can be chosen (absent); {UNTIL} no-destination"],
         ),
         (
             {"eliminate": ["weight-zero", "other-region"], "choose": "least-served"},
@@ -103,6 +103,6 @@ def test_a_channel_is_told_with_its_queue_manager() -> None:
     ],
 )
 def test_a_file_that_is_hardly_meant_gets_a_warning(
-    policy: Any, tables: dict[str, Any], told: list[str]
+    policy: Any, tables: dict[str, Any], expected: list[str]
 ) -> None:
-    assert warnings(Cluster.of(policy, **tables)) == told
+    assert warnings(Cluster.of(policy, **tables)) == expected

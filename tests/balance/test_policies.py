@@ -19,7 +19,7 @@ SEEDS = 150
 
 def cluster(policy: Any, *, options: Any = None, destination: Any = AB) -> Cluster:
     plain = {"policy": policy, "destination": destination}
-    return Cluster.from_plain(
+    return Cluster.from_dict(
         {**plain, **({"options": options} if options else {})}, default_name="c"
     )
 
@@ -114,8 +114,8 @@ def test_nanomsg_is_a_composition() -> None:
 
 def test_the_nearest_preset_is_named() -> None:
     own = compose("own", ("down", "weight-zero", "worse-priority"), "least-served")
-    told = "also worse-priority, without disabled, without draining"
-    assert nearest(own) == f"nearest preset: weighted ({told})"
+    differences = "also worse-priority, without disabled, without draining"
+    assert nearest(own) == f"nearest preset: weighted ({differences})"
     ring = compose("own", ("down",), "ready-ring")
     assert nearest(ring) == "nearest preset: nanomsg, the same"
     for preset in PRESETS:

@@ -19,6 +19,7 @@ from fairlead import Balancer, Change, Cluster, route
 from fairlead.balance.rules import rendezvous
 from fairlead.balance.rules.keyed import PLACES, number_of
 from fairlead.balance.rules.rendezvous import Rendezvous, draw, logarithms, times
+from fairlead.balance.rules.rule import Otherwise
 from fairlead.compiled.kernels import as_arrays, kernels
 from fairlead.errors import ConfigError, MessageError
 
@@ -73,7 +74,7 @@ def test_draws_are_the_same_compiled_and_by_the_formula(name: str, key: int) -> 
     drawn = draw(rule.state, 0, key)
     assert drawn == formula.draw(name, key)
     assert drawn == kernels(rendezvous).draw(as_arrays(rule.state), 0, key)
-    assert 0 <= drawn <= rendezvous.MOST
+    assert 0 <= drawn <= rendezvous.MAX_DRAW
 
 
 def test_without_a_key_the_place_is_one() -> None:
@@ -179,17 +180,17 @@ def test_the_weight_that_would_have_been_enough_is_the_lowest(
         rows = [{"name": name, "weight": weight} for name, weight in weights.items()]
         return Balancer(Cluster.of("rendezvous", destination=rows))
 
-    told = balancer(cluster).choose({"group": key}).explain()
-    enough = re.search(r"with a weight of (\d+) or more", told.otherwise)
-    assert told.runner_up is not None
+    explanation = balancer(cluster).choose({"group": key}).explain()
+    enough = re.search(r"with a weight of (\d+) or more", explanation.otherwise)
+    assert explanation.runner_up is not None
     if enough is None:
-        assert "had been gone" in told.otherwise
+        assert "had been gone" in explanation.otherwise
         return
     weight = int(enough[1])
-    with_it = balancer({**cluster, told.runner_up: weight}).choose({"group": key})
-    assert with_it.destination == told.runner_up
-    less = balancer({**cluster, told.runner_up: weight - 1}).choose({"group": key})
-    assert less.destination != told.runner_up
+    with_it = balancer({**cluster, explanation.runner_up: weight}).choose({"group": key})
+    assert with_it.destination == explanation.runner_up
+    less = balancer({**cluster, explanation.runner_up: weight - 1}).choose({"group": key})
+    assert less.destination != explanation.runner_up
 
 
 @pytest.mark.parametrize(("first", "second", "enough"), [(0, 1, 3), (1, 0, 2)])
@@ -197,8 +198,8 @@ def test_a_weight_that_makes_it_equal_is_enough_for_the_first_by_name(
     first: int, second: int, enough: int
 ) -> None:
     """The draw of the second is twice that of the first: with a weight of 2 they are equal."""
-    told = rule_of({"A": 1, "B": 1})._otherwise(first, second, {first: 5, second: 10}, "AB")
-    assert told == f"{'AB'[second]} would have been chosen with a weight of {enough} or more"
+    otherwise = rule_of({"A": 1, "B": 1})._otherwise(first, second, {first: 5, second: 10})
+    assert otherwise == Otherwise("weight", enough)
 
 
 def test_an_explanation_is_of_its_own_moment() -> None:
@@ -242,7 +243,7 @@ def test_places_go_on_from_block_to_block() -> None:
 
 def test_each_cluster_has_its_own_key() -> None:
     by_type = {"policy": "rendezvous", "name": "by type", "options": {"key": "type"}}
-    own = Cluster.from_plain({**by_type, "destination": ABC}, default_name="")
+    own = Cluster.from_dict({**by_type, "destination": ABC}, default_name="")
     hub = Cluster.of(
         "ibm-mq",
         name="hub",

@@ -174,8 +174,8 @@ def test_what_would_have_been_enough_is_where_somebody_was_never_served() -> Non
     balancer = Balancer(Cluster.of("msmq", destination=machines))
     assert [balancer.choose().destination for _ in range(2)] == ["B", "B"]
     balancer.apply(Change("A", "enabled", True))
-    told = balancer.choose().explain().otherwise
-    assert told == "B would have been chosen if A had been served 7 times"
+    otherwise = balancer.choose().explain().otherwise
+    assert otherwise == "B would have been chosen if A had been served 7 times"
     assert [balancer.choose().destination for _ in range(7)] == [*"AAAAAAB"]
 
 

@@ -135,7 +135,7 @@ def test_a_change_counts_in_the_seconds_of_the_messages(work: Any) -> None:
 def test_a_change_can_be_made_of_microseconds() -> None:
     change = Change("a", "enabled", False, Decimal("1772409600.000001"), "storm.csv:2")
     assert change.micros == 1_772_409_600_000_001
-    again = Change.at_micros(**change.as_plain())
+    again = Change.at_micros(**change.to_dict())
     assert (again, again.where) == (change, "storm.csv:2")
     assert pickle.loads(pickle.dumps(again)) == change  # noqa: S301
     assert replace(again, target="b").micros == change.micros
@@ -152,11 +152,11 @@ def test_a_change_of_no_name_is_refused(names: Any) -> None:
 
 @given(st.integers(-LATEST * 1_000_000, (LATEST - 1) * 1_000_000))
 def test_the_time_until_something_is_never_too_short(time: int) -> None:
-    told = seconds_until(time)
-    assert (micros(told) or 0) >= time
-    assert told - seconds(time) < 0.002
+    found = seconds_until(time)
+    assert (micros(found) or 0) >= time
+    assert found - seconds(time) < 0.002
     if abs(time) < 2**32 * 1_000_000:
-        assert micros(told) == time
+        assert micros(found) == time
 
 
 def test_a_timer_makes_every_change() -> None:

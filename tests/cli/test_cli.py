@@ -141,8 +141,8 @@ def test_no_such_file(desk: Desk) -> None:
 def test_not_a_table(desk: Desk) -> None:
     empty = desk.write("empty.csv", "")
     assert "the file is empty" in desk.not_dispatched(empty)
-    told = desk.not_dispatched(desk / "two.toml")
-    assert "found .toml, allowed: .csv, .json" in told
+    refusal = desk.not_dispatched(desk / "two.toml")
+    assert "found .toml, allowed: .csv, .json" in refusal
     (desk.folder / "folder").mkdir()
     assert "empty folder" in desk.not_dispatched(desk / "folder")
 
@@ -163,7 +163,7 @@ def test_out_must_be_a_place_of_ours(desk: Desk) -> None:
 
 
 @pytest.mark.parametrize(
-    ("options", "told"),
+    ("options", "expected"),
     [
         (["--column", "time"], "--column: found 'time', allowed: NAME=EXPR"),
         (["--column", "a=1", "--column", "a=2"], "--column a: found twice, allowed: once"),
@@ -172,8 +172,8 @@ def test_out_must_be_a_place_of_ours(desk: Desk) -> None:
     ],
     ids=str,
 )
-def test_options_that_mean_nothing(desk: Desk, options: list[str], told: str) -> None:
-    assert told in desk.not_dispatched(desk.write("m.csv", messages(1)), *options)
+def test_options_that_mean_nothing(desk: Desk, options: list[str], expected: str) -> None:
+    assert expected in desk.not_dispatched(desk.write("m.csv", messages(1)), *options)
 
 
 @pytest.fixture
@@ -183,7 +183,7 @@ def on_spark(desk: Desk, spark: SparkSession) -> Desk:
 
 
 @pytest.mark.parametrize(
-    ("policy", "row", "told"),
+    ("policy", "row", "expected"),
     [
         ("msmq", "3,Z,weight,5", "target: found 'Z', allowed: A, B"),
         ("msmq", "3,A,weight,-5", "found '-5', allowed: an integer from 0"),
@@ -193,14 +193,14 @@ def on_spark(desk: Desk, spark: SparkSession) -> Desk:
     ],
     ids=str,
 )
-def test_bad_changes(on_spark: Desk, policy: str, row: str, told: str) -> None:
+def test_bad_changes(on_spark: Desk, policy: str, row: str, expected: str) -> None:
     desk = on_spark
     given = desk.write("m.csv", messages(5))
     changes = desk.write("x.csv", f"time,target,attribute,value\n{row}\n")
     desk.write("nanomsg.toml", 'policy = "nanomsg"\n[[destination]]\nname = "A"\n')
     name = "two.toml" if policy == "msmq" else "nanomsg.toml"
     line = desk.not_dispatched(given, "--changes", changes, cluster=name)
-    assert told in line
+    assert expected in line
     assert f"{changes}:2" in line
 
 
@@ -259,7 +259,9 @@ def test_check_of_extreme_weights(desk: Desk, weights: dict[str, int]) -> None:
 def test_check_warns_where_nothing_can_happen(desk: Desk) -> None:
     nobody = desk.write("c.toml", msmq({"A": 0, "B": 0}))
     assert desk.run("check", nobody) == 0
-    warned = "nobody can be chosen (weight-zero); until a change, messages are no-destination"
+    warned = (
+        "no destination can be chosen (weight-zero); until a change, messages are no-destination"
+    )
     assert desk.out.splitlines()[-5:] == [
         f"  warning: {warned}",
         "destination  condition",
@@ -342,7 +344,7 @@ def test_explain_needs_the_clusters_of_a_journal(desk: Desk) -> None:
     rows: list[str] = []
     balancer = Balancer(
         load_clusters(desk / "two.toml"),
-        journal=lambda row: rows.append(json.dumps(row.as_plain())),
+        journal=lambda row: rows.append(json.dumps(row.to_dict())),
     )
     balancer.apply(Change("B", "weight", 1, time=1))
     for k in range(3):
@@ -625,16 +627,16 @@ def test_a_dispatch_leaves_a_report(on_spark: Desk) -> None:
     assert desk.dispatch(given) == 0, desk.err
     assert desk.out.splitlines()[-1] == f"report: {desk / 'o'}/report.html"
     page = (desk.folder / "o" / "report.html").read_text(encoding="utf-8")
-    told = desk.summary()
-    assert told["digest"] in page
+    summary = desk.summary()
+    assert summary["digest"] in page
     assert f"fairlead dispatch {given} -c {desk / 'two.toml'} -o {desk / 'o'}" in page
-    assert report.render(told) == page, "summary.json has all that the page tells"
+    assert report.render(summary) == page, "summary.json has all that the page tells"
     assert desk.dispatch(given, "--no-report", to="plain") == 0, desk.err
     assert "report" not in desk.out + desk.err
     assert not (desk.folder / "plain" / "report.html").exists()
     plain = json.loads((desk.folder / "plain" / "summary.json").read_text(encoding="utf-8"))
     assert "facts" not in plain
-    assert plain["digest"] == told["digest"]
+    assert plain["digest"] == summary["digest"]
 
 
 def test_ten_thousand_destinations(on_spark: Desk) -> None:
@@ -690,13 +692,18 @@ def test_diff(desk: Desk, runs: tuple[str, str]) -> None:
     assert {(row["id"], row["destination_before"], row["destination_after"]) for row in rows} == {
         (f"m{k:02}", a, b) for k, (a, b) in enumerate(zip(one, other, strict=True)) if a != b
     }
-    told = json.loads((desk.folder / "d/summary.json").read_text(encoding="utf-8"))
-    assert (told["both"], told["moved"]) == (30, moved)
+    summary = json.loads((desk.folder / "d/summary.json").read_text(encoding="utf-8"))
+    assert (summary["both"], summary["moved"]) == (30, moved)
 
 
 def test_diff_fails_where_it_is_told_to(desk: Desk, runs: tuple[str, str]) -> None:
-    assert desk.run("diff", *runs, "--fail-if", "moved > 100%", "--fail-if", "lost > 0") == 0
-    assert desk.run("diff", *runs, "--fail-if", "lost > 0", "--fail-if", "moved > 5%") == 3
+    assert (
+        desk.run("diff", *runs, "--fail-if", "moved > 100%", "--fail-if", "no_longer_routed > 0")
+        == 0
+    )
+    assert (
+        desk.run("diff", *runs, "--fail-if", "no_longer_routed > 0", "--fail-if", "moved > 5%") == 3
+    )
     assert "fails: moved > 5%: moved is " in desk.out
     assert desk.run("diff", *runs, "--fail-if", "only_before > 0") == 0
 
@@ -704,7 +711,14 @@ def test_diff_fails_where_it_is_told_to(desk: Desk, runs: tuple[str, str]) -> No
 def test_per_cents_are_of_what_can_be_so() -> None:
     """Only what both runs started can start later, and only a group can move."""
     numbers = {"both": 80, "only_before": 120, "only_after": 20, "groups": 8, "started": 40}
-    some = {"moved": 20, "lost": 20, "won": 20, "groups_moved": 2, "sooner": 10, "later": 10}
+    some = {
+        "moved": 20,
+        "no_longer_routed": 20,
+        "newly_routed": 20,
+        "groups_moved": 2,
+        "sooner": 10,
+        "later": 10,
+    }
     found = Diff(before=200, after=100, **numbers, **some)
     shares = {**dict.fromkeys(some, 25), "only_before": 60, "only_after": 20}
     assert shares.keys() == GATES.keys()
@@ -730,7 +744,7 @@ def test_a_condition_with_nothing_to_look_at_is_refused(desk: Desk) -> None:
 
 
 @pytest.mark.parametrize(
-    ("condition", "told"),
+    ("condition", "expected"),
     [
         ("moved", "allowed: NAME > NUMBER"),
         ("moved > x", "allowed: NAME > NUMBER"),
@@ -738,9 +752,11 @@ def test_a_condition_with_nothing_to_look_at_is_refused(desk: Desk) -> None:
         ("movd > 1", "groups_moved, sooner, later, only_before, only_after; did you mean 'moved'?"),
     ],
 )
-def test_a_condition_that_means_nothing_is_refused(desk: Desk, condition: str, told: str) -> None:
+def test_a_condition_that_means_nothing_is_refused(
+    desk: Desk, condition: str, expected: str
+) -> None:
     assert desk.run("diff", desk / "a", desk / "b", "--fail-if", condition) == 2
-    assert told in desk.line()
+    assert expected in desk.line()
 
 
 def test_diff_of_what_is_no_run(desk: Desk) -> None:
@@ -764,7 +780,7 @@ def test_files_of_one_folder_that_order_columns_otherwise_are_refused(desk: Desk
     assert "header" in line.lower()
 
 
-CONTROL = "a SetPriority message is no work: nobody is chosen for it\n"
+CONTROL = "a SetPriority message is no work: no destination is chosen for it\n"
 IBM = """policy = "ibm-mq"
 [queue_manager]
 name = "HUB"
@@ -802,16 +818,16 @@ def test_explain_a_run_with_bound_messages(on_spark: Desk) -> None:
     assert found["m0"] == found["m2"] == found["m5"] != found["m1"] == found["m4"]
     assert desk.summary()["outcomes"] == {"no-destination": 1, "routed": 7, "unknown-queue": 1}
     assert "bind: found 'sometimes'" in desk.rows("rejected")[0]["reason"]
-    for asked, told in {
+    for asked, expected in {
         "m0": "the first of producer p1",
         "m2": "it follows producer p1",
         "m4": "it follows producer p2",
         "free": "would have been chosen",
-        "lost": "nobody (unknown-queue)",
+        "lost": "none (unknown-queue)",
         "none": "there is no cluster 'other'",
     }.items():
         assert desk.run("explain", desk / "o", "--id", asked) == 0, desk.err
-        assert told in desk.out
+        assert expected in desk.out
 
 
 STATES = """
@@ -855,7 +871,7 @@ def test_a_run_is_explained_from_what_it_wrote(on_spark: Desk, file_format: str)
 
     def explained(id_: str) -> str:
         assert desk.run("explain", desk / "o", "--id", id_) == 0, desk.err
-        assert desk.out.startswith(f"{id_} -> {found[id_] or 'nobody'}")
+        assert desk.out.startswith(f"{id_} -> {found[id_] or 'none'}")
         return desk.out
 
     assert [found[name] for name in ("m0", "m1", "m2", "m3", "c", "m4")] == [
@@ -863,16 +879,16 @@ def test_a_run_is_explained_from_what_it_wrote(on_spark: Desk, file_format: str)
     ]
     assert "busy: holds 1 of 1" in explained("m2")
     assert explained("m4")
-    assert explained("c") == "c -> nobody (control)\ncluster busy, version 0\n" + CONTROL
+    assert explained("c") == "c -> none (control)\ncluster busy, version 0\n" + CONTROL
     for k, group in enumerate(KEYS):
-        told = explained(f"k{k}")
-        assert ("the key's number" if group else f"place {k} in the stream") in told
-        assert (f"its key is the group {group!r}" in told) == bool(group)
+        text = explained(f"k{k}")
+        assert ("the key's number" if group else f"place {k} in the stream") in text
+        assert (f"its key is the group {group!r}" in text) == bool(group)
     assert [found[f"g{k}"] for k in range(len(groups))] == list("ABACBBCBB")
     for k, bound in ((2, True), (4, False), (6, False), (7, True), (8, True)):
-        told = explained(f"g{k}")
-        assert ("it follows group" in told) == bound
-        assert ("group g was at A, which has dropped out" in told) == (k == 4)
+        text = explained(f"g{k}")
+        assert ("it follows group" in text) == bound
+        assert ("group g was at A, which has dropped out" in text) == (k == 4)
 
 
 def test_a_message_is_explained_by_the_key_that_it_would_have(desk: Desk) -> None:
@@ -891,8 +907,8 @@ def test_the_column_that_a_cluster_follows_is_needed(desk: Desk) -> None:
         ('policy = "round-robin"\noptions.affinity = "group"', "affinity"),
     ):
         desk.write("c.toml", policy + '\n[[destination]]\nname = "A"\n')
-        told = desk.not_dispatched(nameless, cluster="c.toml")
-        assert f"no column 'group', found: id, time; {why}" in told
+        refusal = desk.not_dispatched(nameless, cluster="c.toml")
+        assert f"no column 'group', found: id, time; {why}" in refusal
 
 
 # --- messages for several ---------------------------------------------------------------------
@@ -934,7 +950,7 @@ def test_subscribers_of_one_name_are_told_apart_by_their_subject(on_spark: Desk)
         "id,time,cluster,subject\n" + "".join(f"m{k},{k},{r}\n" for k, r in enumerate(rows)),
     )
     assert desk.dispatch(given, cluster="three.toml") == 0, desk.err
-    told = desk.summary()
+    summary = desk.summary()
     wanted = [
         ("one", None, "R1", 1),
         ("two", "/news", "R1", 2),
@@ -942,11 +958,11 @@ def test_subscribers_of_one_name_are_told_apart_by_their_subject(on_spark: Desk)
         ("alone", "/only", "R1", 2),
     ]
     named = ("cluster", "subject", "destination", "messages")
-    [phase] = told["phases"]
+    [phase] = summary["phases"]
     assert [tuple(share[name] for name in named) for share in phase["shares"]] == wanted
     assert [
         (each["cluster"], each["subject"], each["name"], sum(each["counts"]))
-        for each in told["facts"]["over_time"]["destinations"]
+        for each in summary["facts"]["over_time"]["destinations"]
     ] == wanted
     shown = [line for line in desk.out.splitlines() if " R1 " in line]
     assert [line.split()[0] for line in shown] == ["one", "two", "two", "alone"]

@@ -19,7 +19,7 @@ FORMATS = "parquet, csv, json"
 
 
 @pytest.mark.parametrize(
-    ("line", "told"),
+    ("line", "expected"),
     [
         ("dispatch m -c c -o x --format xml", f"--format: found 'xml', allowed: {FORMATS}"),
         (
@@ -44,10 +44,10 @@ FORMATS = "parquet, csv, json"
     ],
 )
 def test_an_option_is_refused_in_one_line_of_ours(
-    capsys: pytest.CaptureFixture[str], line: str, told: str
+    capsys: pytest.CaptureFixture[str], line: str, expected: str
 ) -> None:
     assert run(line.split()) == 2
-    assert capsys.readouterr().err == f"fairlead: {told}\n"
+    assert capsys.readouterr().err == f"fairlead: {expected}\n"
 
 
 def test_what_is_allowed_is_read() -> None:
@@ -103,8 +103,8 @@ def test_an_empty_path_is_not_this_folder(
     capsys: pytest.CaptureFixture[str], line: str, nothing: str
 ) -> None:
     assert run([nothing if word == "_" else word for word in line.split()]) == 2
-    told = f"found {nothing!r} as a path, allowed: the name of a file or a folder"
-    assert capsys.readouterr().err == f"fairlead: {told}\n"
+    expected = f"found {nothing!r} as a path, allowed: the name of a file or a folder"
+    assert capsys.readouterr().err == f"fairlead: {expected}\n"
 
 
 @pytest.mark.parametrize("option", ["m", "-c", "--changes"])
@@ -119,7 +119,7 @@ def test_a_name_that_no_file_can_have_is_refused(
 
 
 @pytest.mark.parametrize(
-    ("options", "told"),
+    ("options", "expected"),
     [
         (["seperator=;"], "found 'seperator', allowed for csv: sep, delimiter, "),
         (["multline=true"], "; did you mean 'multiLine'?"),
@@ -134,11 +134,11 @@ def test_a_name_that_no_file_can_have_is_refused(
     ],
 )
 def test_options_of_sparks_reader_that_would_have_no_effect_are_refused(
-    tmp_path: Path, options: list[str], told: str
+    tmp_path: Path, options: list[str], expected: str
 ) -> None:
     with pytest.raises(UserError) as refused:
         kind_of("m.csv", None, dict(each.split("=", 1) for each in options))
-    assert told in str(refused.value)
+    assert expected in str(refused.value)
     assert refused.value.in_shell == str(refused.value).replace("options: ", "--read-option: ", 1)
 
 

@@ -54,25 +54,25 @@ def test_scenarios_side_by_side(desk: Desk, spark: SparkSession) -> None:
     assert "rejected, time: 1" in desk.out
     assert "in 41 = replayed 40 + rejected 1" in desk.out
     assert "fails: p99_wait > 5s: p99_wait is " in desk.out
-    told = json.loads((desk.folder / "o" / "comparison.json").read_text())
-    assert [each["name"] for each in told["scenarios"]] == ["half", "as it is", "a/b: quick"]
-    assert [each["differs"] for each in told["scenarios"]] == [
+    comparison = json.loads((desk.folder / "o" / "comparison.json").read_text())
+    assert [each["name"] for each in comparison["scenarios"]] == ["half", "as it is", "a/b: quick"]
+    assert [each["differs"] for each in comparison["scenarios"]] == [
         ["scale_rate 0.5, seed 0"],
         [],
         ["B: speed 2"],
     ]
     page = (desk.folder / "o" / "report.html").read_text(encoding="utf-8")
     assert "nothing: the cluster file as it is" in page
-    folders = [each["folder"] for each in told["scenarios"]]
+    folders = [each["folder"] for each in comparison["scenarios"]]
     assert folders == ["half", "as it is", "a_b_ quick"]
     last = desk.out.rindex("a/b: quick, by destination:")
     assert last < desk.out.index("rejected, time: 1") < desk.out.index("scenario    messages")
-    half = told["scenarios"][0]["messages"]
+    half = comparison["scenarios"][0]["messages"]
     assert half < 40
     for folder, n in (("half", half), ("as it is", 40), ("a_b_ quick", 40)):
         decisions = pq.read_table(desk.folder / "o" / folder / "decisions")
         assert len(decisions) == n
-    waits = [each["waits"]["mean"] for each in told["scenarios"]]
+    waits = [each["waits"]["mean"] for each in comparison["scenarios"]]
     assert waits[2] < waits[1]
 
     folders = [str(desk.folder / "o" / name) for name in ("as it is", "a_b_ quick")]
@@ -82,7 +82,7 @@ def test_scenarios_side_by_side(desk: Desk, spark: SparkSession) -> None:
     assert by is not None, "in words, and never less than 0"
     assert by[1] == "sooner"
     rows = [line.split("  ") for line in desk.out.splitlines() if line.startswith(str(desk.folder))]
-    p99 = [length(each["waits"]["p99"]) for each in told["scenarios"][1:]]
+    p99 = [length(each["waits"]["p99"]) for each in comparison["scenarios"][1:]]
     assert [[cell.strip() for cell in row if cell][-2] for row in rows] == p99
 
     assert desk.run("whatif", folders[0], "--promote", "g9", "--at", "5") == 0
@@ -97,8 +97,8 @@ def test_two_files_are_two_scenarios(desk: Desk, spark: SparkSession) -> None:
     assert replay(desk, "-c", desk / "fifo.toml", "--format", "csv") == 0
     names = {each.name for each in (desk.folder / "o").iterdir()}
     assert names == {"pool", "fifo", "rejected", "comparison.json", "report.html"}
-    told = json.loads((desk.folder / "o" / "comparison.json").read_text())
-    assert [each["differs"] for each in told["scenarios"]] == [
+    comparison = json.loads((desk.folder / "o" / "comparison.json").read_text())
+    assert [each["differs"] for each in comparison["scenarios"]] == [
         [f"cluster file {desk / name}"] for name in ("pool.toml", "fifo.toml")
     ]
     assert desk.run("whatif", desk / "o/fifo", "--promote", "g1", "--at", "5") == 2
@@ -112,17 +112,19 @@ def test_a_page_is_left_unless_nobody_wants_it(desk: Desk, spark: SparkSession) 
     assert desk.run(*asked, desk / "o") == 0, desk.err
     assert desk.out.splitlines()[-1] == f"report: {desk / 'o'}/report.html"
     page = (desk.folder / "o" / "report.html").read_text(encoding="utf-8")
-    told = json.loads((desk.folder / "o" / "comparison.json").read_text(encoding="utf-8"))
-    assert report.render_comparison(told) == page, "comparison.json has all that the page tells"
-    assert told["made"]["command"] == f"fairlead {' '.join(asked)} {desk / 'o'}"
-    for scenario in told["scenarios"]:
+    comparison = json.loads((desk.folder / "o" / "comparison.json").read_text(encoding="utf-8"))
+    assert report.render_comparison(comparison) == page, (
+        "comparison.json has all that the page tells"
+    )
+    assert comparison["made"]["command"] == f"fairlead {' '.join(asked)} {desk / 'o'}"
+    for scenario in comparison["scenarios"]:
         assert scenario["changes"]["first"][0]["changes"] == ["A enabled → false"]
     assert desk.run(*asked, desk / "o", "--no-report", "--overwrite") == 0, desk.err
     assert "report" not in desk.out + desk.err
     assert not (desk.folder / "o" / "report.html").exists()
     plain = json.loads((desk.folder / "o" / "comparison.json").read_text(encoding="utf-8"))
     assert "made" not in plain
-    digests = [[each["digest"] for each in found["scenarios"]] for found in (told, plain)]
+    digests = [[each["digest"] for each in found["scenarios"]] for found in (comparison, plain)]
     assert digests[0] == digests[1]
 
 

@@ -35,10 +35,10 @@ def found(
     options = {"-c": "c.toml", "--changes": "x.csv", "-o": "out"}
     files = [each for key, name in options.items() for each in (key, str(folder / name))]
     assert run(("replay", str(folder / "m.csv"), *files, "--no-report")) == 0
-    told: dict[str, list[Attempt]] = {name: [] for name in CASES}
+    attempts: dict[str, list[Attempt]] = {name: [] for name in CASES}
     for row in pq.read_table(folder / "out" / "c" / "decisions").to_pylist():
-        told[row["cluster"]].append(_attempt(row))
-    return told
+        attempts[row["cluster"]].append(_attempt(row))
+    return attempts
 
 
 @pytest.mark.parametrize("name", CASES, ids=lambda name: CASES[name].name)

@@ -17,7 +17,7 @@ pytestmark = pytest.mark.skipif(
 STOPPED = "fairlead: stopped; nothing was delivered"
 
 
-def begun(command: Command) -> bool:
+def has_started(command: Command) -> bool:
     return bool(list(command.folder.glob(".out.*")))
 
 
@@ -56,7 +56,7 @@ def stopped(
 
 @pytest.mark.parametrize("given", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_before_spark(folder: Path, given: signal.Signals) -> None:
-    stopped(folder, "dispatch", begun, given)
+    stopped(folder, "dispatch", has_started, given)
 
 
 @pytest.mark.spark

@@ -95,8 +95,8 @@ def test_a_packed_file_is_looked_into(desk: Desk) -> None:
 
 def test_a_file_of_columns_begins_like_one(desk: Desk) -> None:
     desk.write("m.parquet", "id,time\na,1\n")
-    told = "m.parquet: not a table of format parquet: found no Parquet file, which would begin"
-    assert told in early(desk, "m.parquet")
+    expected = "m.parquet: not a table of format parquet: found no Parquet file, which would begin"
+    assert expected in early(desk, "m.parquet")
     desk.write("m.orc", "id,time\na,1\n")
     assert "found no ORC file" in early(desk, "m.orc", "--input-format", "orc")
     desk.write("m.parquet", b"PAR1" + bytes(300))
@@ -121,7 +121,7 @@ def test_a_folder_holds_files_of_one_kind(desk: Desk) -> None:
 
 
 @pytest.mark.parametrize(
-    ("header", "told"),
+    ("header", "expected"),
     [
         ("ID,Time", "no column 'id', found: ID, Time; did you mean 'ID'?; map one with --column"),
         ("ID,Time", "here --column id=ID"),
@@ -137,12 +137,12 @@ def test_a_folder_holds_files_of_one_kind(desk: Desk) -> None:
     ],
     ids=lambda text: str(text)[:20],
 )
-def test_what_a_header_tells(desk: Desk, header: str, told: str) -> None:
+def test_what_a_header_tells(desk: Desk, header: str, expected: str) -> None:
     if "y" * 9_000 in header:
         desk.write("m.csv", header.replace("id,time", "a,b") + "\n")
     else:
         desk.write("m.csv", header + "\na,1\n")
-    assert told in early(desk, "m.csv")
+    assert expected in early(desk, "m.csv")
 
 
 def test_what_spark_would_not_read_is_refused(desk: Desk) -> None:
@@ -155,8 +155,8 @@ def test_what_spark_would_not_read_is_refused(desk: Desk) -> None:
         assert f"begins with {name[0]}, which Spark passes over; rename it" in early(desk, name)
     assert "at-12:30.csv: no such file or folder" in early(desk, "at-12:30.csv")
     desk.write("at-12:30.csv", "id,time\na,1\n")
-    told = "at-12:30.csv: found a name with :, which Spark cannot read; rename it"
-    assert told in early(desk, "at-12:30.csv")
+    expected = "at-12:30.csv: found a name with :, which Spark cannot read; rename it"
+    assert expected in early(desk, "at-12:30.csv")
 
 
 @pytest.mark.parametrize("header", ["time,id", "id,time,group"])
@@ -207,7 +207,7 @@ def test_needed_columns_are_missed_before_spark_is_started(desk: Desk) -> None:
 
 
 @pytest.mark.parametrize(
-    ("options", "told"),
+    ("options", "expected"),
     [
         (["--column", "time"], "--column: found 'time', allowed: NAME=EXPR"),
         (["--read-option", "sep"], "--read-option: found 'sep', allowed: NAME=VALUE"),
@@ -217,9 +217,9 @@ def test_needed_columns_are_missed_before_spark_is_started(desk: Desk) -> None:
     ],
     ids=str,
 )
-def test_what_options_alone_can_tell(desk: Desk, options: list[str], told: str) -> None:
+def test_what_options_alone_can_tell(desk: Desk, options: list[str], expected: str) -> None:
     desk.write("m.csv", "id,time\na,1\n")
-    assert told in early(desk, "m.csv", *options)
+    assert expected in early(desk, "m.csv", *options)
 
 
 def test_a_replay_adds_more_columns(desk: Desk) -> None:
@@ -306,9 +306,9 @@ def test_lines_that_are_no_json_are_rejected_as_rows(on_spark: Desk) -> None:
     assert desk.dispatch(desk / "m.jsonl", "--format", "json") == 0, desk.err
     assert [row["id"] for row in desk.rows()] == ["a", "b"]
     assert set(desk.rows()[0]) == {"id", "time", "destination", "address", "outcome", "sequence"}
-    told = [(row["reason"], set(row)) for row in desk.rows("rejected")]
+    rejected = [(row["reason"], set(row)) for row in desk.rows("rejected")]
     more = "an object over several lines needs --read-option multiLine=true"
-    assert sorted(told) == [
+    assert sorted(rejected) == [
         (f"row: found '5', {NO_JSON}{more}", {"id", "time", "reason"}),
         (f"row: found '{{\"id\":', {NO_JSON}{more}", {"id", "time", "reason"}),
     ]
@@ -337,8 +337,8 @@ def test_a_packed_file_that_ends_too_early_is_named(on_spark: Desk) -> None:
 
 def test_a_file_system_that_is_not_there_is_told_without_java(on_spark: Desk) -> None:
     line = on_spark.not_dispatched("foo://bucket/m.csv")
-    told = 'foo://bucket/m.csv: not a table of format csv: No FileSystem for scheme "foo"'
-    assert line == f"fairlead: {told}"
+    expected = 'foo://bucket/m.csv: not a table of format csv: No FileSystem for scheme "foo"'
+    assert line == f"fairlead: {expected}"
 
 
 def test_cells_with_tabs_between_them(on_spark: Desk) -> None:

@@ -41,17 +41,17 @@ def scenario(desk: Desk, name: str) -> str:
 
 
 def test_what_a_raise_does_is_the_same_in_all_formats(desk: Desk, spark: SparkSession) -> None:
-    told = []
+    outputs = []
     for form in ("parquet", "json", "csv"):
         asked = ["replay", desk / "calls.csv", "-c", desk / "pool.toml", "-o", desk / form]
         assert desk.run(*asked, "--format", form, "--no-report") == 0, desk.err
         folder = desk / f"{form}/pool"
         at = "2026-11-16T08:00:03.5Z"
         assert desk.run("whatif", folder, "--promote", "g3", "--at", at) == 0, desk.err
-        told.append(desk.out)
-    assert told[0].splitlines()[0] == "g3: 3 messages would start sooner"
-    assert "delayed: 3 messages of others, by 24 s at most" in told[0]
-    assert told[1:] == told[:1] * 2
+        outputs.append(desk.out)
+    assert outputs[0].splitlines()[0] == "g3: 3 messages would start sooner"
+    assert "delayed: 3 messages of others, by 24 s at most" in outputs[0]
+    assert outputs[1:] == outputs[:1] * 2
     assert desk.run("diff", desk / "json/pool", desk / "csv/pool") == 0, desk.err
     assert "started later: 0 of 12" in desk.out
 

@@ -30,13 +30,13 @@ def routed(scenario: Scenario, cuts: Sequence[int] = ()) -> tuple[list[int], lis
     plan, codes = classified(rows, given)
     services = services_of(rows, needed=any(plan.timed.values()))
     bound, numbers = bindings(rows, plan, codes), keys(rows, plan, codes)
-    router, told, sequences = Router(plan), [], []
+    router, decided, sequences = Router(plan), [], []
     for start, stop in pairwise([0, *sorted(cuts), len(codes)]):
         state = json.loads(json.dumps(router.dump()))
         router = Router(plan)
         router.load(state)
         part = slice(start, stop)
-        told += router.feed(
+        decided += router.feed(
             codes[part],
             times[part],
             None if services is None else services[part],
@@ -44,7 +44,7 @@ def routed(scenario: Scenario, cuts: Sequence[int] = ()) -> tuple[list[int], lis
             None if numbers is None else numbers[part],
         ).tolist()
         sequences += router.sequence(codes[part]).tolist()
-    return told, sequences
+    return decided, sequences
 
 
 @pytest.mark.parametrize("system", POLICIES)

@@ -110,13 +110,13 @@ def test_an_edit_is_followed_by_all_that_was_compiled_with_it(tmp_path: Path) ->
 
     def run() -> dict[str, Any]:
         where = {"PYTHONPATH": str(tmp_path), "NUMBA_CACHE_DIR": str(tmp_path / "cache")}
-        told = subprocess.run(
+        process = subprocess.run(
             [sys.executable, "-B", tmp_path / "run.py"],
             env={**os.environ, **where},
             capture_output=True,
             check=True,
         )
-        found: dict[str, Any] = json.loads(told.stdout)
+        found: dict[str, Any] = json.loads(process.stdout)
         return found
 
     # A takes 3 s and B 1 s, so after 2 s only B is through with its message.

@@ -44,7 +44,7 @@ def refused(file: Path) -> str:
 
 
 @pytest.mark.parametrize(
-    ("body", "told"),
+    ("body", "expected"),
     [
         ("", ": the file is empty, allowed: a header with time, target, attribute, value"),
         ("\n" + HEADER, ":1: found an empty line, allowed: a header with time, target, attribute"),
@@ -66,14 +66,14 @@ def refused(file: Path) -> str:
         ('"time,target', "not CSV: "),
     ],
 )
-def test_bad_csv(tmp_path: Path, body: str, told: str) -> None:
+def test_bad_csv(tmp_path: Path, body: str, expected: str) -> None:
     file = write(tmp_path, "x.csv", body)
     assert refused(file).startswith(str(file) + ":")
-    assert told in refused(file)
+    assert expected in refused(file)
 
 
 @pytest.mark.parametrize(
-    ("body", "told"),
+    ("body", "expected"),
     [
         ("{", ":1: not JSON: "),
         ("[1]", ":1: found [1], allowed: an object"),
@@ -97,9 +97,9 @@ def test_bad_csv(tmp_path: Path, body: str, told: str) -> None:
         ),
     ],
 )
-def test_bad_json(tmp_path: Path, body: str, told: str) -> None:
+def test_bad_json(tmp_path: Path, body: str, expected: str) -> None:
     file = write(tmp_path, "x.jsonl", body)
-    assert f"{file}{told}" in refused(file)
+    assert f"{file}{expected}" in refused(file)
 
 
 def test_a_target_of_the_wrong_type_is_shown(tmp_path: Path) -> None:
@@ -135,7 +135,7 @@ def test_other_files(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("column", "told"),
+    ("column", "expected"),
     [
         (
             {"time": pa.array([1], pa.timestamp("ms", tz="Foo/Bar"))},
@@ -150,13 +150,13 @@ def test_other_files(tmp_path: Path) -> None:
     ],
 )
 def test_values_of_parquet_that_python_has_not_are_refused(
-    tmp_path: Path, column: dict[str, Any], told: str
+    tmp_path: Path, column: dict[str, Any], expected: str
 ) -> None:
     file = tmp_path / "x.parquet"
     pq.write_table(pa.table({"time": [1], "target": ["A"], "attribute": ["x"]} | column), file)
     with pytest.raises(ChangeError) as caught:
         load_parquet(file)
-    assert str(caught.value).startswith(f"{file}: {told}")
+    assert str(caught.value).startswith(f"{file}: {expected}")
 
 
 def test_broken_parquet_is_told_without_words_of_arrow(tmp_path: Path) -> None:
@@ -264,7 +264,7 @@ def test_micros(value: object, expected: int | None) -> None:
 
 
 @pytest.mark.parametrize(
-    ("cluster", "change", "told"),
+    ("cluster", "change", "expected"),
     [
         (MSMQ, ("C", "weight", 1), "target: found 'C', allowed: A, B"),
         (MSMQ, ("a", "weight", 1), "target: found 'a', allowed: A, B"),
@@ -301,14 +301,14 @@ def test_micros(value: object, expected: int | None) -> None:
     ],
 )
 def test_changes_that_a_cluster_refuses(
-    cluster: Cluster, change: tuple[str, str, object], told: str
+    cluster: Cluster, change: tuple[str, str, object], expected: str
 ) -> None:
     balancer = Balancer(cluster)
     before = balancer.snapshot()
     with pytest.raises(ChangeError) as caught:
         balancer.apply(Change(*change, where="x.csv:7"))
     assert str(caught.value).startswith("x.csv:7: ")
-    assert told in str(caught.value)
+    assert expected in str(caught.value)
     assert balancer.snapshot() == before
 
 

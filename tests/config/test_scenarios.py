@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from fairlead import Change, Cluster
-from fairlead.config.scenarios import MOST, Scenario, load_scenarios
+from fairlead.config.scenarios import MAX_SCENARIOS, Scenario, load_scenarios
 from fairlead.errors import ChangeError, ConfigError
 
 POOL = Cluster.of(
@@ -133,7 +133,7 @@ def test_set_reaches_every_table(tmp_path: Path) -> None:
   { target = "options", attribute = "literal_step_11", value = true },
 ]"""
     (cluster,) = one(tmp_path, body, IBM).clusters
-    plain = cluster.as_plain()
+    plain = cluster.to_dict()
     assert plain["queue_manager"]["use_queue"] == "any"
     assert plain["remote"][0]["clusters"] == ["C1", "C2"]
     assert plain["channel"][0]["weight"] == 7
@@ -148,9 +148,9 @@ def test_targets_of_several_clusters(tmp_path: Path) -> None:
   { target = "options@west", attribute = "newcomer", value = "catch-up" },
 ]"""
     east, west = one(tmp_path, body, MSMQ, WEIGHTED).clusters
-    assert [each["weight"] for each in east.as_plain()["destination"]] == [9, 1]
-    assert [each["weight"] for each in west.as_plain()["destination"]] == [4, 3]
-    assert west.as_plain()["options"]["newcomer"] == "catch-up"
+    assert [each["weight"] for each in east.to_dict()["destination"]] == [9, 1]
+    assert [each["weight"] for each in west.to_dict()["destination"]] == [4, 3]
+    assert west.to_dict()["options"]["newcomer"] == "catch-up"
 
 
 def test_order_holds_for_every_cluster(tmp_path: Path) -> None:
@@ -172,8 +172,8 @@ def test_scenarios_travel(tmp_path: Path) -> None:
     body = 'scale_rate = 0.5\norder = { discipline = "priority" }'
     found = one(tmp_path, body, COMPOSED)
     again = pickle.loads(pickle.dumps(found))  # noqa: S301
-    assert [cluster.as_plain() for cluster in again.clusters] == [
-        cluster.as_plain() for cluster in found.clusters
+    assert [cluster.to_dict() for cluster in again.clusters] == [
+        cluster.to_dict() for cluster in found.clusters
     ]
 
 
@@ -271,7 +271,7 @@ name = "s"
 sweep = [{ target = "gpu-2", attribute = "speed", from = 0.1, to = 100, step = 0.1 }]
 """
     found = load(tmp_path, text)
-    assert len(found) == MOST
+    assert len(found) == MAX_SCENARIOS
     assert found[2].name == "s: 0.3"
     assert found[-1].name == "s: 100"
 
@@ -286,10 +286,10 @@ sweep = [
   { target = "gpu-2", attribute = "speed", from = 1, to = 9e17, step = 1e-9 },
 ]
 """
-    told = refused(tmp_path, text)
+    refusal = refused(tmp_path, text)
     number = f"{10**6 * ((9 * 10**17 - 1) * 10**9 + 1) + 1:,}"
-    assert told == f"what-if.toml: found {number} scenarios, allowed: at most 1,000"
-    many = "".join(f'[[scenario]]\nname = "{k}"\n' for k in range(MOST + 1))
+    assert refusal == f"what-if.toml: found {number} scenarios, allowed: at most 1,000"
+    many = "".join(f'[[scenario]]\nname = "{k}"\n' for k in range(MAX_SCENARIOS + 1))
     assert refused(tmp_path, many) == "what-if.toml: found 1,001 scenarios, allowed: at most 1,000"
 
 
@@ -390,7 +390,7 @@ A_LIST_OF_SETS = "a list, each a table under [[scenario.set]]"
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "expected"),
     [
         ("", "what-if.toml: found no scenario, allowed: at least one [[scenario]]"),
         ("scenario = []", "what-if.toml: found no scenario, allowed: at least one [[scenario]]"),
@@ -444,8 +444,8 @@ A_LIST_OF_SETS = "a list, each a table under [[scenario.set]]"
         ),
     ],
 )
-def test_files(tmp_path: Path, text: str, told: str) -> None:
-    assert told in refused(tmp_path, text)
+def test_files(tmp_path: Path, text: str, expected: str) -> None:
+    assert expected in refused(tmp_path, text)
 
 
 def test_the_line_is_in_the_scenario_that_is_meant(tmp_path: Path) -> None:
@@ -460,7 +460,7 @@ IN_ORDER = "allowed: only 0 with the discipline fifo, which would ignore anythin
 
 
 @pytest.mark.parametrize(
-    ("body", "told"),
+    ("body", "expected"),
     [
         ("sets = []", "3: scenario[1] 'x'.sets: found "),
         ("sets = []", "; did you mean 'set'?"),
@@ -674,12 +674,12 @@ IN_ORDER = "allowed: only 0 with the discipline fifo, which would ignore anythin
         ),
     ],
 )
-def test_bodies(tmp_path: Path, body: str, told: str) -> None:
-    assert told in refused_body(tmp_path, body)
+def test_bodies(tmp_path: Path, body: str, expected: str) -> None:
+    assert expected in refused_body(tmp_path, body)
 
 
 @pytest.mark.parametrize(
-    ("cluster", "down", "told"),
+    ("cluster", "down", "expected"),
     [
         (
             IBM,
@@ -716,8 +716,8 @@ def test_bodies(tmp_path: Path, body: str, told: str) -> None:
         ),
     ],
 )
-def test_what_cannot_be_down(tmp_path: Path, cluster: Cluster, down: str, told: str) -> None:
-    assert told in refused_body(tmp_path, f"down = [{{ {down} }}]", cluster)
+def test_what_cannot_be_down(tmp_path: Path, cluster: Cluster, down: str, expected: str) -> None:
+    assert expected in refused_body(tmp_path, f"down = [{{ {down} }}]", cluster)
 
 
 @pytest.mark.parametrize("failed", ["down", "failed"])
@@ -727,21 +727,23 @@ def test_outages_and_what_was_recorded(tmp_path: Path, failed: str) -> None:
         Change("gpu-1", "state", "up", 20, "storm.csv:3"),
     )
 
-    def told(start: int, end: int) -> str:
+    def refused_between(start: int, end: int) -> str:
         body = f'down = [{{ target = "gpu-1", from = {start}, to = {end} }}]'
         return refused_body(tmp_path, body, changes=recorded)
 
     assert "found another change of destination:gpu-1 state before its end (storm.csv:2), " in (
-        told(5, 15)
+        refused_between(5, 15)
     )
     assert "found another change of destination:gpu-1 state before its end (storm.csv:3), " in (
-        told(20, 30)
+        refused_between(20, 30)
     )
-    assert "is out already (state is 'down' since storm.csv:2), allowed: " in told(12, 18)
+    assert "is out already (state is 'down' since storm.csv:2), allowed: " in refused_between(
+        12, 18
+    )
 
 
 def test_several_clusters_must_be_told_apart(tmp_path: Path) -> None:
-    for target, told in (
+    for target, expected in (
         ("options", "found 'options', allowed: options@east, options@west"),
         (
             "front",
@@ -749,7 +751,7 @@ def test_several_clusters_must_be_told_apart(tmp_path: Path) -> None:
         ),
     ):
         body = f'set = [{{ target = "{target}", attribute = "weight", value = 1 }}]'
-        assert told in refused_body(tmp_path, body, MSMQ, WEIGHTED)
+        assert expected in refused_body(tmp_path, body, MSMQ, WEIGHTED)
 
 
 def test_recorded_changes_must_suit_the_scenario(tmp_path: Path) -> None:
@@ -757,7 +759,7 @@ def test_recorded_changes_must_suit_the_scenario(tmp_path: Path) -> None:
     body = 'set = [{ target = "options", attribute = "affinity", value = "group" }]'
     assert refused_body(tmp_path, body, changes=recorded) == (
         "what-if.toml:1: scenario[1] 'x': storm.csv:2: attribute capacity: "
-        'with affinity = "group" nobody can be busy'
+        'with affinity = "group" no destination can be busy'
     )
 
 

@@ -235,7 +235,7 @@ def route(cluster: Row, messages: list[Row], changes: list[Row]) -> list[Decisio
             one = choosing.choose(message, now, sequence) if is_here else None
             chosen = [] if one is None else [one]
             groups.went_to(message, one["name"] if one else None)
-        told: list[Row] = chosen or [{"name": None}]
+        recipients: list[Row] = chosen or [{"name": None}]
         outcome = ROUTED if chosen else NO_DESTINATION
-        decisions += [Decision(message["id"], row["name"], outcome, sequence) for row in told]
+        decisions += [Decision(message["id"], row["name"], outcome, sequence) for row in recipients]
     return decisions

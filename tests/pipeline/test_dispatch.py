@@ -31,7 +31,7 @@ from fairlead.pipeline.intake.read import read
 from fairlead.pipeline.intake.validate import validate
 from fairlead.pipeline.options import Options
 from fairlead.pipeline.output.write import Delivery
-from fairlead.pipeline.routing.blocks import MOST_NESTED
+from fairlead.pipeline.routing.blocks import MAX_NESTED
 from fairlead.results.summary import Summary
 
 SHOP = Cluster.of(
@@ -206,7 +206,7 @@ def test_changes_hold_for_messages_of_their_time(spark: SparkSession) -> None:
     happened = [
         Change(str(c["target"]), str(c["attribute"]), c["value"], int(c["time"])) for c in changes
     ]
-    cluster = Cluster.from_plain(plain, default_name="c")
+    cluster = Cluster.from_dict(plain, default_name="c")
     found = dispatch(frame, cluster, happened).collect()
     assert [(r["destination"], r["outcome"], r["sequence"]) for r in found] == live(
         plain, messages, changes
@@ -222,7 +222,7 @@ def test_hundreds_of_changes(spark: SparkSession, tmp_path: Path) -> None:
         for k in range(40)
         for second, state in ((3, "down"), (9, "up"))
     ]
-    assert len(Plan([slow], changes).times) > MOST_NESTED
+    assert len(Plan([slow], changes).times) > MAX_NESTED
     n = 2_000
     table = pa.table({"id": [f"m{k:05}" for k in range(n)], "time": pa.array(range(n))})
     wanted = [tuple(r.values()) for r in route(table, slow, changes).select(DECIDED).to_pylist()]

@@ -104,7 +104,7 @@ def test_a_live_journal_is_dispatched_and_compared(
     with journal.open("w") as out:
         balancer = Balancer(
             load_clusters(desk / "two.toml"),
-            journal=lambda row: print(json.dumps(row.as_plain()), file=out),
+            journal=lambda row: print(json.dumps(row.to_dict()), file=out),
         )
         for k in range(9):
             balancer.choose({"id": f"m{k}", "time": k, "group": f"g{k % 2}"})

@@ -84,7 +84,7 @@ def plans() -> dict[str, Plan]:
     }
 
 
-def told(row: Any) -> tuple[Any, ...]:
+def values_of(row: Any) -> tuple[Any, ...]:
     names = ("id", "attempt", "destination", "outcome", "sequence", "reader")
     times = tuple(
         None if row[name] is None else round(Fraction(row[name]) * SECOND)
@@ -101,7 +101,7 @@ def collected(found: Prepared) -> dict[int, list[tuple[Any, ...]]]:
     rows: dict[int, list[tuple[Any, ...]]] = {}
     each: Row
     for each in found.attempts().collect():
-        rows.setdefault(each[0], []).append(told(each))
+        rows.setdefault(each[0], []).append(values_of(each))
     return {scenario: sorted(own, key=str) for scenario, own in rows.items()}
 
 
@@ -122,7 +122,7 @@ def test_spark_tells_what_the_table_in_memory_does(
     )
     for scenario, plan in enumerate(plans().values()):
         wanted = in_memory(table, plan.clusters, plan.changes).to_pylist()
-        assert found[scenario] == sorted(map(told, wanted), key=str)
+        assert found[scenario] == sorted(map(values_of, wanted), key=str)
 
 
 def test_an_open_loop_policy_routes_as_dispatch_does(spark: SparkSession) -> None:
@@ -294,9 +294,9 @@ def test_a_table_that_gets_a_row_more_while_it_is_read_stops_the_job(spark: Spar
 def test_what_is_told_of_a_row_that_is_gone_stops_the_job(spark: SparkSession) -> None:
     found, fewer = changed(spark)
     messages = numbered(fewer, found.gathered)
-    told = simulated(found.good, found.gathered, list(found.plans.values()))
+    attempts = simulated(found.good, found.gathered, list(found.plans.values()))
     with pytest.raises(SparkRuntimeException, match="the input changed while it was read"):
-        together(told, messages, len(found.gathered.sizes)).collect()
+        together(attempts, messages, len(found.gathered.sizes)).collect()
 
 
 def test_the_comparison_counts_what_was_written(spark: SparkSession, tmp_path: Path) -> None:
@@ -318,8 +318,8 @@ def test_the_comparison_counts_what_was_written(spark: SparkSession, tmp_path: P
     for scenario, plan in zip(found.scenarios, plans().values(), strict=True):
         rows = in_memory(table, plan.clusters, plan.changes).to_pylist()
         last = [row for row in rows if row["outcome"] not in ("released", "rolled-back")]
-        begun = [row for row in last if row["start"] is not None]
-        whole = {row["id"]: round(row["start"] - row["time"], 6) for row in begun}
+        started = [row for row in last if row["start"] is not None]
+        whole = {row["id"]: round(row["start"] - row["time"], 6) for row in started}
         waits = sorted(whole.values())
         assert scenario.messages == len(last) == len(table)
         assert scenario.redeliveries == len(rows) - len(table)
@@ -361,7 +361,7 @@ def test_each_scenario_has_a_folder_of_its_own() -> None:
 
 
 def test_a_copy_to_another_destination_does_not_overtake(spark: SparkSession) -> None:
-    """A message for several destinations has begun when the first of them has."""
+    """A message for several destinations has started when the first of them has."""
     rows = [
         (0, "m1", 1.0, "g", "routed", 1.0),
         (0, "m1", 1.0, "g", "routed", 9.0),

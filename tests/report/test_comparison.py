@@ -19,7 +19,7 @@ from fairlead import report
 from fairlead.errors import UserError
 
 LARGEST_PAGE = 1_500_000
-MOST_ROWS = 50
+MAX_ROWS = 50
 ALIKE: Plain = {
     "by_destination": [waits("A", 1.0), waits("B", 1.0)],
     "by_priority": [],
@@ -357,7 +357,7 @@ def test_many_scenarios_or_destinations_make_no_large_page(scenarios: int, names
     text = report.render_comparison(large(scenarios, names))
     assert len(text.encode()) < LARGEST_PAGE
     found = Page(text)
-    assert max(found.rows) <= MOST_ROWS
+    assert max(found.rows) <= MAX_ROWS
     assert max(len(rows(spec)) for spec in found.specs) <= 8 * 151
 
 

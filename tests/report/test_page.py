@@ -18,10 +18,10 @@ from fairlead import report
 from fairlead.errors import UserError
 
 LARGEST_PAGE = 2_200_000
-MOST_SERIES = 13
+MAX_SERIES = 13
 """Twelve and the others."""
-MOST_BINS = 150
-MOST_ROWS = 50
+MAX_BINS = 150
+MAX_ROWS = 50
 PARTS = ["shares", "destinations", "outcomes", "streams", "policy", "reproduce"]
 
 
@@ -298,11 +298,11 @@ def test_ten_thousand_destinations_make_no_large_page() -> None:
     text = report.render(full())
     assert len(text.encode()) < LARGEST_PAGE
     found = Page(text)
-    assert max(found.rows) <= MOST_ROWS
+    assert max(found.rows) <= MAX_ROWS
     for spec in found.specs:
         drawn = rows(spec)
-        assert len({row["s"] for row in drawn}) <= max(MOST_SERIES, 20)
-        assert len(drawn) <= MOST_SERIES * MOST_BINS + 2
+        assert len({row["s"] for row in drawn}) <= max(MAX_SERIES, 20)
+        assert len(drawn) <= MAX_SERIES * MAX_BINS + 2
 
 
 def test_many_times_between_changes_are_a_table(largest: Page) -> None:

@@ -22,7 +22,7 @@ from fairlead.balance.message import (
     text,
 )
 from fairlead.balance.objects import hint, listed, spelled
-from fairlead.balance.policy import Raw
+from fairlead.balance.policy import AttributeValues
 from fairlead.balance.runtime import ClusterRuntime
 from fairlead.balance.snapshot import opened, sealed
 from fairlead.balance.times import Time, moment, seconds, seconds_until
@@ -64,14 +64,14 @@ class Balancer:
             if cluster.name in self._runtimes:
                 raise ConfigError(f"cluster {cluster.name!r}: found twice, allowed: once")
             self._runtimes[cluster.name] = ClusterRuntime(cluster.name, cluster.start())
-            plain = cluster.as_plain()
+            plain = cluster.to_dict()
             self._settings[cluster.name] = {name: plain.get(name) for name in SETTINGS}
         if journal is not None and not callable(journal):
             raise ConfigError(
                 f"journal: found {spelled(journal)}, allowed: what can be called with a row"
             )
         self._only = next(iter(self._runtimes.values())) if len(self._runtimes) == 1 else None
-        self._elsewhere: dict[Raw, int] = {}
+        self._elsewhere: dict[AttributeValues, int] = {}
         self._now = BEFORE_ALL
         self._next: int | None = None
         policies = [runtime.cluster.policy for runtime in self._runtimes.values()]
@@ -81,9 +81,9 @@ class Balancer:
         )
         if journal is not None:
             check_read(self._relevant)
-        self._telling = self._relevant | {"cluster", "type"}
+        self._decisive = self._relevant | {"cluster", "type"}
         self._known = ATTRIBUTES | self._relevant
-        self._silent = self._known - self._telling
+        self._silent = self._known - self._decisive
         self._journal = journal
         self._position = 0
         self._lock = Lock()
@@ -126,7 +126,7 @@ class Balancer:
         return decision
 
     def _choose_next(self, message: Message) -> Decision:
-        quiet = not message or message.keys().isdisjoint(self._telling)
+        quiet = not message or message.keys().isdisjoint(self._decisive)
         if quiet and self._only is not None and self._journal is None:
             if not self._ahead:  # else another thread has just filled it
                 self._ahead.extend(self._only.ahead(self._reach))

@@ -16,7 +16,7 @@ PRESENT = "present"
 STATE = "state"
 FAILED = "failed"
 UP = ("up",)
-EVERYBODY = "*"
+ALL_CLUSTERS = "*"
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +62,7 @@ class Change:
         seconds, rest = divmod(time, MICROS)
         return cls(target, attribute, value, Fraction(time, MICROS) if rest else seconds, where)
 
-    def as_plain(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         """What `at_micros` takes, by name."""
         return {
             "target": self.target,

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import msgspec
 
-from fairlead.balance.change import EVERYBODY, FAILED, RESET, STATE, UP, Change, ResolvedChange
+from fairlead.balance.change import ALL_CLUSTERS, FAILED, RESET, STATE, UP, Change, ResolvedChange
 from fairlead.balance.objects import Ref, converted, hint, listed, shown
 from fairlead.balance.state import AnyState
 from fairlead.errors import ChangeError, ConfigError
@@ -45,9 +45,9 @@ def resolve_one(state: AnyState, change: Change) -> ResolvedChange:
             f"{change.where}: attribute: found {change.attribute!r}, allowed for {ref}: "
             f"{', '.join(known)}{hint(change.attribute, known)}"
         )
-    refused = state.refusal(change.attribute)
-    if refused:
-        raise ChangeError(f"{change.where}: attribute {change.attribute}: {refused}")
+    reason = state.refusal(change.attribute)
+    if reason:
+        raise ChangeError(f"{change.where}: attribute {change.attribute}: {reason}")
     try:
         value = converted(table, change.attribute, change.value)
         msgspec.structs.replace(state.objects[ref], **{change.attribute: value})
@@ -76,10 +76,10 @@ def target_of(state: AnyState, change: Change) -> Ref:
             f"{change.where}: target {change.target!r} is ambiguous, "
             f"allowed: {listed(map(str, found))}"
         )
-    if change.target == EVERYBODY:
+    if change.target == ALL_CLUSTERS:
         raise ChangeError(
             f"{change.where}: attribute: found {change.attribute!r}, "
-            f"allowed for {EVERYBODY!r}: {RESET}"
+            f"allowed for {ALL_CLUSTERS!r}: {RESET}"
         )
     names = [ref.name for ref in state.objects]
     raise ChangeError(
@@ -153,11 +153,11 @@ def _addressed(states: Mapping[str, AnyState], change: Change) -> list[tuple[str
 
 
 def _reset(states: Mapping[str, AnyState], change: Change) -> list[str]:
-    if change.target == EVERYBODY:
+    if change.target == ALL_CLUSTERS:
         return list(states)
     if change.target in states:
         return [change.target]
-    known = [EVERYBODY, *states]
+    known = [ALL_CLUSTERS, *states]
     raise ChangeError(
         f"{change.where}: target of a reset: found {change.target!r}, "
         f"allowed: {listed(known)}{hint(change.target, known)}"

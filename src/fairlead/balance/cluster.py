@@ -35,9 +35,9 @@ class Cluster:
 
     def __reduce__(self) -> tuple[Callable[..., Cluster], tuple[object, ...]]:
         """Travel as plain data: a policy that was composed exists only where it was composed."""
-        return (_of_plain, (self.as_plain(), self.name))
+        return (_from_dict, (self.to_dict(), self.name))
 
-    def as_plain(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         """As its file would say it, in plain data."""
         plain: dict[str, Any] = _numbers(msgspec.to_builtins(self.tables, builtin_types=(Decimal,)))
         return plain
@@ -58,10 +58,10 @@ class Cluster:
         """
         given: object = name
         named = {} if isinstance(given, str) and not given else {"name": given}
-        return cls.from_plain({"policy": policy, **named, **tables}, default_name="default")
+        return cls.from_dict({"policy": policy, **named, **tables}, default_name="default")
 
     @classmethod
-    def from_plain(cls, plain: Mapping[str, Any], *, default_name: str) -> Cluster:
+    def from_dict(cls, plain: Mapping[str, Any], *, default_name: str) -> Cluster:
         """A cluster from a parsed file of one cluster, or one `[[cluster]]` of several.
 
         `default_name`: what it is called if it has no name. Raises ConfigError naming the key,
@@ -118,8 +118,8 @@ def clusters_in(given: object) -> list[Cluster]:
     return found
 
 
-def _of_plain(plain: Mapping[str, Any], name: str) -> Cluster:
-    return Cluster.from_plain(plain, default_name=name)
+def _from_dict(plain: Mapping[str, Any], name: str) -> Cluster:
+    return Cluster.from_dict(plain, default_name=name)
 
 
 def _policy(plain: Mapping[str, Any]) -> Policy:

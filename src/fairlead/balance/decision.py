@@ -15,7 +15,7 @@ from fairlead.balance.history import (
     LoggedRun,
     PrecomputedRun,
 )
-from fairlead.balance.policy import Raw
+from fairlead.balance.policy import AttributeValues
 from fairlead.balance.rules.keyed import number_of
 from fairlead.balance.state import AnyState
 
@@ -32,7 +32,7 @@ class Context(msgspec.Struct, frozen=True, gc=False):
 
     outcome: str
     cluster: str
-    raw: Raw = ()
+    values: AttributeValues = ()
     frame: ClusterVersion | None = None
     start: PrecomputedRun | LoggedRun | None = None
     offset: int = 0
@@ -73,12 +73,12 @@ class Decision(msgspec.Struct, frozen=True, gc=False):
         return self.context.cluster
 
     @property
-    def raw(self) -> Raw:
+    def values(self) -> AttributeValues:
         """The routing attributes that the policy read, "" where one was not given.
 
         Where no cluster was asked: those that tell its streams apart.
         """
-        return self.context.raw
+        return self.context.values
 
     @property
     def frame(self) -> ClusterVersion | None:
@@ -131,7 +131,10 @@ class Decision(msgspec.Struct, frozen=True, gc=False):
     @property
     def stream(self) -> str:
         """The stream's name: the cluster, and the queue or subject where the policy has one."""
-        parts = (self.cluster, *(self.frame.cluster.stream(self.raw) if self.frame else self.raw))
+        parts = (
+            self.cluster,
+            *(self.frame.cluster.stream(self.values) if self.frame else self.values),
+        )
         return "/".join(part for part in parts if part)
 
     def explain(self) -> Explanation:
@@ -139,7 +142,7 @@ class Decision(msgspec.Struct, frozen=True, gc=False):
         moment = self.moment
         if moment is None:
             return not_asked(self.cluster, self.outcome)
-        return explain(moment, self.raw, self.destination)
+        return explain(moment, self.values, self.destination)
 
 
 def copies(cluster: AnyState, also: Iterable[int], own: Copy | None = None) -> tuple[Copy, ...]:

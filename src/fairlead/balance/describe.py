@@ -9,7 +9,7 @@ from fairlead.balance.elimination import Elimination
 from fairlead.balance.objects import special
 
 if TYPE_CHECKING:
-    from fairlead.balance.policy import Raw
+    from fairlead.balance.policy import AttributeValues
     from fairlead.balance.state import AnyState
 
 S = TypeVar("S", bound="AnyState")
@@ -55,6 +55,6 @@ class Description(Generic[S]):
         """Why a message for which this member is chosen is not routed all the same; "": it is."""
         return ""
 
-    def samples(self) -> dict[str, Raw]:
+    def samples(self) -> dict[str, AttributeValues]:
         """Messages that should find somebody, by what they are called; for `in_words.warnings`."""
         return {} if self.state.policy.reads else {"": ()}

@@ -10,6 +10,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Generic, NamedTuple, TypeVar
 
+from fairlead.balance.procedure import NONE
+
 C = TypeVar("C")
 """A policy's candidate."""
 K = TypeVar("K")
@@ -46,9 +48,6 @@ class Preselected(NamedTuple):
     because: str
 
 
-NOBODY = -1
-
-
 @dataclass(frozen=True, slots=True)
 class Verdict:
     """What the eliminations leave of a class of messages, for one version of the cluster."""
@@ -57,7 +56,7 @@ class Verdict:
     """`routed` where somebody is left."""
     members: tuple[int, ...] = ()
     """For the rule to choose among, ascending."""
-    preselected: int = NOBODY
+    preselected: int = NONE
     """Chosen at once, past the rule."""
     recipients: tuple[int, ...] = ()
     """Who gets the message as well, whoever is chosen; the chosen one may be among them."""

@@ -8,7 +8,8 @@ from fairlead.balance.elimination import Drop, Step, Verdict
 from fairlead.balance.history import Binding, DecisionPoint
 from fairlead.balance.message import CONTROL, ON_GROUP
 from fairlead.balance.objects import on_one_line
-from fairlead.balance.policy import Raw
+from fairlead.balance.policy import AttributeValues
+from fairlead.balance.wording import EVERYONE, TO_EVERYONE, wording
 
 
 class Explanation(NamedTuple):
@@ -49,19 +50,19 @@ def not_asked(cluster: str, outcome: str) -> Explanation:
     """Of a message for which no cluster was asked."""
     line = f"there is no cluster {cluster!r}" if cluster else "it names no cluster of several"
     if outcome == CONTROL:
-        line = "a SetPriority message is no work: nobody is chosen for it"
+        line = "a SetPriority message is no work: no destination is chosen for it"
     return Explanation([], [], line, outcome, None, "")
 
 
-def explain(moment: DecisionPoint, raw: Raw, destination: str | None) -> Explanation:
+def explain(moment: DecisionPoint, values: AttributeValues, destination: str | None) -> Explanation:
     """Why, at this moment, a message of this class went to this destination."""
-    verdict, steps = moment.eliminate(raw)
+    verdict, steps = moment.eliminate(values)
     binding = moment.binding
     if binding is not None and binding.follows:
         return _followed(moment, binding, verdict, destination or "")
-    found = _chosen(moment, raw, verdict, steps)
+    found = _chosen(moment, values, verdict, steps)
     if binding is not None and (binding.before >= 0 or found.ranks):
-        found = found._replace(notes=(*found.notes, _begun(moment, binding)))
+        found = found._replace(notes=(*found.notes, _binding_note(moment, binding)))
     if not verdict.recipients:
         return found
     every = {moment.members[i] for i in verdict.recipients} | {destination} - {None}
@@ -84,7 +85,7 @@ def _followed(moment: DecisionPoint, binding: Binding, verdict: Verdict, name: s
     )
 
 
-def _begun(moment: DecisionPoint, binding: Binding) -> str:
+def _binding_note(moment: DecisionPoint, binding: Binding) -> str:
     """What becomes of a group whose message was chosen for."""
     word = _word(binding)
     if binding.before >= 0:
@@ -99,38 +100,41 @@ def _word(binding: Binding) -> str:
     return f"producer {name}" if name else "the one that opened, whose name is not given"
 
 
-def _chosen(moment: DecisionPoint, raw: Raw, verdict: Verdict, steps: list[Step]) -> Explanation:
+def _chosen(
+    moment: DecisionPoint, values: AttributeValues, verdict: Verdict, steps: list[Step]
+) -> Explanation:
     cluster, names = moment.frame.cluster, moment.members
     steps = [step for step in steps if step.dropped or step.name == "candidates"]
     last = steps[-1].name if len(steps) > 1 else verdict.outcome
     if not verdict.members:
         why = (
-            "nobody is left" if steps[0].kept else cluster.describe.no_candidates(cluster.key(raw))
+            "no candidate is left"
+            if steps[0].kept
+            else cluster.describe.no_candidates(cluster.key(values))
         )
         return Explanation(steps, [], f"{verdict.outcome}: {why}", last, None, "")
     if verdict.preselected >= 0:
         name = names[verdict.preselected]
         if verdict.recipients:
-            told = "everyone who is left gets it"
-            return Explanation(steps, [(name, "everyone gets it")], told, "everyone", None, "")
+            return Explanation(steps, [(name, EVERYONE)], TO_EVERYONE, "everyone", None, "")
         return Explanation(steps, [(name, "chosen at once")], "", last, None, "")
     rule = moment.rule()
-    compared = rule.compare(verdict.members, names)
-    if compared.passed_over:
-        passed = tuple(Drop(names[rank.member], rank.value) for rank in compared.passed_over)
-        steps = [*steps, Step(rule.name, passed, len(compared.ranks))]
-    ranks = [(names[rank.member], rank.value) for rank in compared.ranks]
+    words = wording(rule, verdict.members, names)
+    order, passed_over = words.found.order, words.found.passed_over
+    if passed_over:
+        passed = tuple(Drop(names[i], words.passed_over(i)) for i in passed_over)
+        steps = [*steps, Step(rule.name, passed, len(order))]
+    ranks = [(names[i], words.value(i)) for i in order]
     notes: tuple[str, ...] = ()
     if rule.keyed and moment.word:
         notes = (f"its key is the {cluster.keyed_by} {moment.word!r}",)
-    if len(ranks) < 2:
-        alone = "the only one left" if ranks else "nobody can take a message now"
-        decided = compared.decided or alone
+    if len(order) < 2:
+        decided = words.alone() if order else "no destination can take a message now"
         step = steps[-1].name if len(steps) > 1 else rule.name
         found = Explanation(steps, ranks, decided, step, None, "", notes)
     else:
         found = Explanation(
-            steps, ranks, compared.decided, rule.name, ranks[1][0], compared.otherwise, notes
+            steps, ranks, words.decided(), rule.name, words.second, words.otherwise(), notes
         )
-    lost = cluster.describe.undeliverable_reason(compared.ranks[0].member) if ranks else ""
-    return found._replace(notes=(*notes, lost)) if lost else found
+    undeliverable = cluster.describe.undeliverable_reason(order[0]) if order else ""
+    return found._replace(notes=(*notes, undeliverable)) if undeliverable else found

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Generic, TypeVar
 
-from fairlead.balance.message import GIVEN_BACK, LOST
+from fairlead.balance.message import LOST, RELEASED
 from fairlead.balance.objects import Ref
 
 if TYPE_CHECKING:
     from fairlead.balance.elimination import Verdict
-    from fairlead.balance.policy import Raw
+    from fairlead.balance.policy import AttributeValues
     from fairlead.balance.state import AnyState
 
 S = TypeVar("S", bound="AnyState")
@@ -27,7 +27,7 @@ class FailureModel(Generic[S]):
         """Microseconds after which what is not acknowledged has failed; 0: it never has."""
         return 0
 
-    def ack_mode(self, raw: Raw) -> str:
+    def ack_mode(self, values: AttributeValues) -> str:
         """Whose acknowledgement is waited for: `all` copies', `some` one's, or nobody's: ""."""
         return ""
 
@@ -40,18 +40,18 @@ class FailureModel(Generic[S]):
         """Whether one that has just failed (see `failed_now`) is remembered, and what it held."""
         return False
 
-    def after_failure(self, ref: Ref, raw: Raw, *, shared: bool) -> str:
+    def after_failure(self, ref: Ref, values: AttributeValues, *, shared: bool) -> str:
         """How the attempt of a message ends that one held who has just failed.
 
         `released`: it is routed anew; `rolled-back`: it stays where it is. `shared`: others got
         the message as well.
         """
-        return LOST if shared else GIVEN_BACK
+        return LOST if shared else RELEASED
 
-    def published(self, raw: Raw) -> Raw:
+    def published(self, values: AttributeValues) -> AttributeValues:
         """The attributes with what a message takes from the cluster when it is sent."""
-        return raw
+        return values
 
-    def redelivery(self, raw: Raw) -> Verdict:
+    def redelivery(self, values: AttributeValues) -> Verdict:
         """The outcome of the eliminations for a message that is routed anew."""
-        return self.state.verdict(raw)
+        return self.state.verdict(values)

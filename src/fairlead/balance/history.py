@@ -14,7 +14,7 @@ from typing import Final, NamedTuple
 import msgspec
 
 from fairlead.balance.elimination import Step, Verdict
-from fairlead.balance.policy import Raw
+from fairlead.balance.policy import AttributeValues
 from fairlead.balance.rules.keyed import PLACES
 from fairlead.balance.rules.rule import Rule, ScheduledRule
 from fairlead.balance.state import AnyState
@@ -39,7 +39,7 @@ class ClusterVersion:
 class Binding(NamedTuple):
     """What a message's group, or who opened, has to do with its destination."""
 
-    key: Raw
+    key: AttributeValues
     """How it is bound, inside which queue, and the group's or the opener's name."""
     follows: bool
     """Whether it goes where an earlier one went; else it is chosen for, and later ones follow."""
@@ -71,9 +71,9 @@ class DecisionPoint(msgspec.Struct, frozen=True, gc=False):
         """Destination names."""
         return self.frame.members
 
-    def eliminate(self, raw: Raw) -> tuple[Verdict, list[Step]]:
+    def eliminate(self, values: AttributeValues) -> tuple[Verdict, list[Step]]:
         """The steps for a class of messages."""
-        return self.frame.cluster.eliminate(raw)
+        return self.frame.cluster.eliminate(values)
 
     def rule(self) -> Rule:
         """The rule as it stood."""

@@ -80,21 +80,25 @@ def warnings(cluster: Cluster) -> list[str]:
     """What in a file is allowed, but hardly meant: nobody can be chosen, nothing can be started."""
     state = cluster.start()
     found, chosen = [], set[int]()
-    for called, raw in state.describe.samples().items():
-        verdict, steps = state.eliminate(raw)
+    for called, values in state.describe.samples().items():
+        verdict, steps = state.eliminate(values)
         chosen.update(verdict.members, verdict.recipients)
         if verdict.outcome != ROUTED:
             what = f"{called}: " if called else ""
             last = (
-                steps[-1].name if len(steps) > 1 else state.describe.no_candidates(state.key(raw))
+                steps[-1].name
+                if len(steps) > 1
+                else state.describe.no_candidates(state.key(values))
             )
             found.append(
-                f"{what}nobody can be chosen ({last}); until a change, messages are "
+                f"{what}no destination can be chosen ({last}); until a change, messages are "
                 f"{verdict.outcome}"
             )
     resting = [i for i in sorted(chosen) if state.objects[state.queue_owner(i)].readers == 0]
     names = dict.fromkeys(state.members[i] for i in resting)
     if names:
-        where = "all who can be chosen" if len(resting) == len(chosen) else listed(names)
+        where = (
+            "all destinations that can be chosen" if len(resting) == len(chosen) else listed(names)
+        )
         found.append(f"readers is 0 at {where}: in a replay nothing is ever started there")
     return found

@@ -19,7 +19,7 @@ SAME: Final = ("id", "cluster")
 class JournalRow(msgspec.Struct, frozen=True, gc=False):
     """One decision, for one of its message's destinations.
 
-    It has the columns of every journal (see `as_plain`), and what is derived of them when it is
+    It has the columns of every journal (see `to_dict`), and what is derived of them when it is
     read, and costs nothing before: `step` and `runner_up`.
     """
 
@@ -98,7 +98,7 @@ class JournalRow(msgspec.Struct, frozen=True, gc=False):
         """Derived: who would have been next, if anybody."""
         return self.decision.explain().runner_up
 
-    def as_plain(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         """The row as it is written: what the message said, then the columns of every journal.
 
         As JSON lines or Parquet, such rows can be dispatched, replayed, compared and explained.

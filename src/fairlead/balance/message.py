@@ -75,12 +75,12 @@ OUTCOMES: Final = (ROUTED, NO_DESTINATION, UNKNOWN_QUEUE, PUT_INHIBITED, CONTROL
 """Of a decision."""
 ROLLED_BACK: Final = "rolled-back"
 """Replay: an attempt was in vain; another one follows, at the same destination."""
-GIVEN_BACK: Final = "released"
+RELEASED: Final = "released"
 """Replay: the destination has failed; the message is routed anew."""
 ACKNOWLEDGED: Final = "acknowledged"
 """Replay: it counts as acknowledged, though nobody has done it."""
 NACK: Final = "nack"
-"""Replay: the publisher is told that the destination has failed."""
+"""Replay: the publisher is informed that the destination has failed."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,8 +21,9 @@ from fairlead.balance.objects import Name, Object, Order, Table
 if TYPE_CHECKING:
     from fairlead.balance.state import AnyState
 
-Raw = tuple[str, ...]
-"""The routing attributes that a policy reads, as text, in the order of `Policy.reads`."""
+AttributeValues = tuple[str, ...]
+"""Values of attributes of a message, as text, "" where one is not given: what a policy reads, in
+the order of `Policy.reads`, or what a stream, a partition or a binding is known by."""
 
 
 class Tables(Table, frozen=True, kw_only=True):

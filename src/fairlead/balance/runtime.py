@@ -17,7 +17,7 @@ from fairlead.balance.message import (
     text,
 )
 from fairlead.balance.objects import Ref
-from fairlead.balance.policy import Raw
+from fairlead.balance.policy import AttributeValues
 from fairlead.balance.procedure import BINDING, NONE, PRESELECTION, RULE, what_decides
 from fairlead.balance.rules.keyed import number_of
 from fairlead.balance.state import AnyState
@@ -114,16 +114,16 @@ class ClusterRuntime:
         self.name = name
         self.cluster = cluster
         """As it is now; where partitions have a state each, nobody is served in this one."""
-        self.partitions: dict[Raw, Partition] = (
+        self.partitions: dict[AttributeValues, Partition] = (
             {} if cluster.policy.partition_by else {(): Partition(cluster)}
         )
-        self.sequences: dict[Raw, int] = {}
-        self.bindings: dict[Raw, int] = {}
+        self.sequences: dict[AttributeValues, int] = {}
+        self.bindings: dict[AttributeValues, int] = {}
         self.failed: dict[Ref, int] = {}
         """Who has failed → the version since which it holds nothing of what came before."""
 
-    def _partition(self, raw: Raw) -> Partition:
-        key = self.cluster.partition(raw) if self.cluster.policy.partition_by else ()
+    def _partition(self, values: AttributeValues) -> Partition:
+        key = self.cluster.partition(values) if self.cluster.policy.partition_by else ()
         found = self.partitions.get(key)
         if found is None:
             found = self.partitions[key] = Partition(self.cluster.frozen())
@@ -132,15 +132,15 @@ class ClusterRuntime:
     def choose(self, message: Message) -> Decision:
         """Decide, and count the choice."""
         cluster = self.cluster
-        raw = cluster.raw(message) if cluster.policy.reads else ()
-        stream = cluster.stream(raw) if cluster.policy.streams else ()
-        verdict = cluster.verdict(raw)
-        partition = self._partition(raw)
+        values = cluster.values_of(message) if cluster.policy.reads else ()
+        stream = cluster.stream(values) if cluster.policy.streams else ()
+        verdict = cluster.verdict(values)
+        partition = self._partition(values)
         word = text(message, cluster.keyed_by) if cluster.keyed_by else ""
-        key = cluster.binding(raw, message) if cluster.binds else None
+        key = cluster.binding(values, message) if cluster.binds else None
         before = self.bindings.get(key, NONE) if key else NONE
-        lost = before != NONE and cluster.rebinds and before not in cluster.holding(raw)
-        member = NONE if lost else before
+        ended = before != NONE and cluster.rebinds and before not in cluster.holding(values)
+        member = NONE if ended else before
         start, place = None, 0
         decides = what_decides(member, verdict.preselected, bool(verdict.members))
         if decides == PRESELECTION:
@@ -154,7 +154,7 @@ class ClusterRuntime:
         if member == NONE and verdict.members:
             outcome = NO_DESTINATION
         return self._decision(
-            partition, verdict, member, outcome, stream, raw, start, place, binding, word
+            partition, verdict, member, outcome, stream, values, start, place, binding, word
         )
 
     def _decision(
@@ -163,8 +163,8 @@ class ClusterRuntime:
         verdict: Verdict,
         member: int,
         outcome: str,
-        stream: Raw,
-        raw: Raw,
+        stream: AttributeValues,
+        values: AttributeValues,
         start: PrecomputedRun | LoggedRun | None = None,
         place: int = 0,
         binding: Binding | None = None,
@@ -181,7 +181,7 @@ class ClusterRuntime:
         context = Context(
             outcome,
             self.name,
-            raw,
+            values,
             partition.frame,
             start,
             place - sequence,
@@ -231,7 +231,7 @@ class ClusterRuntime:
         """A destination has finished a message."""
         cluster = self.cluster
         try:
-            member = cluster.member_called(destination, decision.raw)
+            member = cluster.member_called(destination, decision.values)
         except ValueError:
             raise MessageError(
                 f"completed: found destination {destination!r}, "
@@ -240,7 +240,7 @@ class ClusterRuntime:
         version = decision.frame.version if decision.frame else 0
         if version < self.failed.get(cluster.object_of(member), 0):
             return  # it failed since then, and lost the message
-        self._partition(decision.raw).completed(member)
+        self._partition(decision.values).completed(member)
 
     def apply(self, changes: Sequence[ResolvedChange], time: int) -> None:
         """Make the changes of one step, and what is due by then."""

@@ -27,7 +27,7 @@ from fairlead.balance.message import (
     text,
 )
 from fairlead.balance.objects import Object, Ref
-from fairlead.balance.policy import Policy, Raw, Tables
+from fairlead.balance.policy import AttributeValues, Policy, Tables
 from fairlead.balance.rules.rule import Rule
 from fairlead.errors import ConfigError
 
@@ -77,7 +77,7 @@ class ClusterState(ABC, Generic[T, K, C]):
         """When the latest step was made, in microseconds."""
         self.follow_ups = FollowUps()
         self.failed_now = {}
-        self._verdicts: dict[Raw, Verdict] = {}
+        self._verdicts: dict[AttributeValues, Verdict] = {}
 
     # the cluster
 
@@ -94,7 +94,7 @@ class ClusterState(ABC, Generic[T, K, C]):
         return self.object_of(member)
 
     def destinations(self) -> Sequence[int]:
-        """One member for each destination, in the order in which they are told."""
+        """One member for each destination, in the order in which they are listed."""
         return range(len(self.members))
 
     def address(self, member: int) -> str | None:
@@ -112,27 +112,27 @@ class ClusterState(ABC, Generic[T, K, C]):
         bound_by = ("bind", "producer", "group") if self.binds else ()
         return {*self.policy.reads, *bound_by, *([self.keyed_by] if self.keyed_by else [])}
 
-    def raw(self, message: Message) -> Raw:
+    def values_of(self, message: Message) -> AttributeValues:
         """The attributes that this policy reads of a message."""
         return self.normal(tuple(text(message, name) for name in self.policy.reads))
 
-    def normal(self, raw: Raw) -> Raw:
+    def normal(self, values: AttributeValues) -> AttributeValues:
         """The attributes with what the policy fills in."""
-        return raw
+        return values
 
     @abstractmethod
-    def key(self, raw: Raw) -> K:
+    def key(self, values: AttributeValues) -> K:
         """What the policy reads in a message."""
 
-    def stream(self, raw: Raw) -> Raw:
+    def stream(self, values: AttributeValues) -> AttributeValues:
         """What names the message's stream, apart from the cluster."""
-        return tuple(raw[self.policy.reads.index(name)] for name in self.policy.streams)
+        return tuple(values[self.policy.reads.index(name)] for name in self.policy.streams)
 
-    def partition(self, raw: Raw) -> Raw:
+    def partition(self, values: AttributeValues) -> AttributeValues:
         """Messages with the same value of this share the rule's state."""
-        return tuple(raw[self.policy.reads.index(name)] for name in self.policy.partition_by)
+        return tuple(values[self.policy.reads.index(name)] for name in self.policy.partition_by)
 
-    def init_partitions(self, partitions: Sequence[Raw]) -> None:
+    def init_partitions(self, partitions: Sequence[AttributeValues]) -> None:
         """Replay: keep a state of the rule for each of these. Only at the beginning."""
 
     # eliminations
@@ -165,20 +165,20 @@ class ClusterState(ABC, Generic[T, K, C]):
         """The outcome of a message that loses its last candidate in this elimination."""
         return NO_DESTINATION
 
-    def member_called(self, destination: str, raw: Raw) -> int:
+    def member_called(self, destination: str, values: AttributeValues) -> int:
         """The member that a message of this class reached there. Raises ValueError."""
         return self.members.index(destination)
 
-    def verdict(self, raw: Raw) -> Verdict:
+    def verdict(self, values: AttributeValues) -> Verdict:
         """The outcome of the eliminations for this class of messages, cached by version."""
-        found = self._verdicts.get(raw)
+        found = self._verdicts.get(values)
         if found is None:
-            found = self._verdicts[raw] = self.eliminate(raw)[0]
+            found = self._verdicts[values] = self.eliminate(values)[0]
         return found
 
-    def eliminate(self, raw: Raw) -> tuple[Verdict, list[Step]]:
-        """Go through the steps, and tell whom each one dropped."""
-        key, describe = self.key(raw), self.describe
+    def eliminate(self, values: AttributeValues) -> tuple[Verdict, list[Step]]:
+        """Go through the steps; returns also whom each one dropped."""
+        key, describe = self.key(values), self.describe
         left, outcome = self.candidates(key)
         steps = [Step("candidates", (), len(left))]
         if not left:
@@ -210,19 +210,19 @@ class ClusterState(ABC, Generic[T, K, C]):
 
     # bindings
 
-    def home(self, raw: Raw) -> Raw | None:
+    def home(self, values: AttributeValues) -> AttributeValues | None:
         """Inside what such messages are bound to each other; None: to nothing, whatever they say.
 
         All engines ask this.
         """
         return ()
 
-    def binding(self, raw: Raw, message: Message) -> Raw | None:
+    def binding(self, values: AttributeValues, message: Message) -> AttributeValues | None:
         """What the message's destination is bound to, if to anything."""
-        home = self.home(raw)
+        home = self.home(values)
         if home is None:
             return None
-        kind = text(message, "bind") or self.bind_default(self.key(raw))
+        kind = text(message, "bind") or self.bind_default(self.key(values))
         if kind == ON_OPEN:
             return (kind, *home, text(message, "producer"))
         group = text(message, "group")
@@ -234,7 +234,7 @@ class ClusterState(ABC, Generic[T, K, C]):
         """How messages are bound that do not say it themselves."""
         return ""
 
-    def holding(self, raw: Raw) -> frozenset[int]:
+    def holding(self, values: AttributeValues) -> frozenset[int]:
         """The members with which bound messages of this class may stay; asked if it rebinds."""
         return frozenset(range(len(self.members)))
 
@@ -303,7 +303,7 @@ class ClusterState(ABC, Generic[T, K, C]):
         """Make what is due, then all changes of this time, in order: all as one step.
 
         `time`: in microseconds; what follows later is counted from it. Whoever calls this makes a
-        step at each time that `follow_ups.next` tells, too.
+        step at each time that `follow_ups.next` gives, too.
         """
         self.now = time
         self.failed_now = {}

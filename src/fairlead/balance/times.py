@@ -118,7 +118,7 @@ def micros(value: object) -> int | None:
 
 
 def seconds(time: int) -> float:
-    """Whole microseconds as they are told: in seconds."""
+    """Whole microseconds as they are given out: in seconds."""
     return time / MICROS
 
 

@@ -8,7 +8,7 @@ import sys
 
 
 def main() -> None:
-    """Run the command; exit with the status that docs/errors.md tells."""
+    """Run the command; exit with the status that docs/errors.md lists."""
     from fairlead.cli import stopping
 
     # What libraries log is for programs that ask for it; a command says what went wrong itself.
@@ -23,5 +23,5 @@ def main() -> None:
         status = run(sys.argv[1:])
         stopping.close()
     except stopping.Stopped as stopped:
-        status = stopping.told(stopped)
+        status = stopping.say(stopped)
     sys.exit(status)

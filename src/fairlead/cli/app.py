@@ -289,10 +289,11 @@ def diff(
     A journal, of a live balancer say, counts as a run. Also two scenarios of a replay: which
     messages start sooner, and which later.
 
-    `--fail-if` looks at moved, lost, won, groups_moved, sooner, later, only_before or only_after
-    (messages that one run has and the other not), as a number or in per cent.
+    `--fail-if` looks at moved, no_longer_routed, newly_routed, groups_moved, sooner, later,
+    only_before or only_after (messages that one run has and the other not), as a number or in per
+    cent.
 
-    Example: `fairlead diff routed routed-new --fail-if "moved > 5%" --fail-if "lost > 0"`
+    Example: `fairlead diff old new --fail-if "moved > 5%" --fail-if "no_longer_routed > 0"`
     """
     from fairlead.cli.diff import run_diff
 

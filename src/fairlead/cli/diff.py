@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 
 GATES: Final = {
     "moved": "both",
-    "lost": "both",
-    "won": "both",
+    "no_longer_routed": "both",
+    "newly_routed": "both",
     "groups_moved": "groups",
     "sooner": "started",
     "later": "started",
@@ -42,7 +42,7 @@ OF: Final = {
 """What is missing where there is nothing that a condition could look at."""
 FAILED: Final = 3
 """Exit status where a condition of --fail-if holds."""
-MOST_SHOWN: Final = 20
+MAX_SHOWN: Final = 20
 
 
 def run_diff(
@@ -81,7 +81,7 @@ def run_diff(
         if made is not None:
             with stages("write"):
                 made.write(pipeline.moved(compared), "moved", "parquet")
-                made.write_json(SUMMARY, found.as_plain())
+                made.write_json(SUMMARY, found.to_dict())
                 made.finish()
     _print(found, before, after)
     if out:
@@ -122,8 +122,8 @@ def _print(found: Diff, before: Path, after: Path) -> None:
         markup=False,
     )
     to.print(f"moved: {_part(found.moved, found.both)}", markup=False)
-    to.print(f"lost (routed before, not now): {_part(found.lost, found.both)}", markup=False)
-    to.print(f"won (routed now, not before): {_part(found.won, found.both)}", markup=False)
+    to.print(f"no longer routed: {_part(found.no_longer_routed, found.both)}", markup=False)
+    to.print(f"newly routed: {_part(found.newly_routed, found.both)}", markup=False)
     if found.started:
         to.print(f"started sooner: {_part(found.sooner, found.started)}", markup=False)
         to.print(f"started later: {_part(found.later, found.started)}", markup=False)
@@ -134,20 +134,20 @@ def _print(found: Diff, before: Path, after: Path) -> None:
         to.print(f"groups moved: {_part(found.groups_moved, found.groups)}", markup=False)
     right = ("before", "after", "gains")
     gains = table("destination", *right, right=right)
-    for each in found.destinations[:MOST_SHOWN]:
+    for each in found.destinations[:MAX_SHOWN]:
         gained = f"{each.after - each.before:+,}"
         name = _name(each.destination, each.cluster)
         gains.add_row(name, f"{each.before:,}", f"{each.after:,}", gained)
     print_table(to, gains)
     if found.moves:
         moves = table("from", "to", "messages", right=("messages",))
-        for move in found.moves[:MOST_SHOWN]:
+        for move in found.moves[:MAX_SHOWN]:
             one = _name(move.before, move.cluster_before)
             other = _name(move.after, move.cluster_after)
             moves.add_row(one, other, f"{move.messages:,}")
         print_table(to, moves)
-        if len(found.moves) > MOST_SHOWN:
-            to.print(f"… {len(found.moves) - MOST_SHOWN} more pairs in summary.json of --out DIR")
+        if len(found.moves) > MAX_SHOWN:
+            to.print(f"… {len(found.moves) - MAX_SHOWN} more pairs in summary.json of --out DIR")
 
 
 def _print_waits(before: Path, after: Path) -> None:
@@ -160,8 +160,8 @@ def _print_waits(before: Path, after: Path) -> None:
     for name, each in waits:
         if each is None:
             return
-        told = (each.mean, each.p50, each.p90, each.p99, each.max)
-        found.add_row(printable(name), *map(length, told))
+        spread = (each.mean, each.p50, each.p90, each.p99, each.max)
+        found.add_row(printable(name), *map(length, spread))
     print_table(console(), found)
 
 
@@ -171,7 +171,7 @@ def _part(n: int, of: int) -> str:
 
 def _name(destination: str | None, cluster: str) -> str:
     if destination is None:
-        return "(nobody)"
+        return "(none)"
     return printable(f"{cluster}/{destination}" if cluster else destination)
 
 

@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from fairlead.pipeline.output.write import Delivery
     from fairlead.results.summary import Phase, Summary
 
-MOST_PHASES = 12
-MOST_SHARES = 20
+MAX_PHASES = 12
+MAX_SHARES = 20
 
 
 def run_dispatch(
@@ -90,7 +90,7 @@ def run_dispatch(
 def write_report(summary: Summary, delivery: Delivery, stages: Stages) -> None:
     """Put the page beside the results."""
     with stages("report"):
-        delivery.write_text(report.NAME, report.render(summary.as_plain()))
+        delivery.write_text(report.NAME, report.render(summary.to_dict()))
 
 
 def changes_from(path: Path | None) -> list[Change]:
@@ -125,7 +125,7 @@ def print_summary(summary: Summary, out: str) -> None:
 def print_phases(to: Console, phases: Sequence[Phase]) -> None:
     """Shares against weights, between each two changes."""
     shown = [phase for phase in phases if phase.messages]
-    for phase in shown[:MOST_PHASES]:
+    for phase in shown[:MAX_PHASES]:
         since = "from the beginning" if phase.since is None else f"since {moment(phase.since)}"
         since += " (a follow-up step)" if phase.follows else ""
         rows = f", {phase.rows:,} decisions" if phase.rows != phase.messages else ""
@@ -139,14 +139,14 @@ def print_phases(to: Console, phases: Sequence[Phase]) -> None:
                 "share": f"{share.share:.2%}",
                 "by weight": "" if share.expected is None else f"{share.expected:.2%}",
             }
-            for share in phase.busiest(MOST_SHARES)
+            for share in phase.busiest(MAX_SHARES)
         ]
         if shares:
             print_table(to, filled(shares, right=("messages", "share", "by weight")))
-        if len(phase.shares) > MOST_SHARES:
-            to.print(f"… {len(phase.shares) - MOST_SHARES} more destinations in summary.json")
-    if len(shown) > MOST_PHASES:
-        to.print(f"… {len(shown) - MOST_PHASES} more phases in summary.json")
+        if len(phase.shares) > MAX_SHARES:
+            to.print(f"… {len(phase.shares) - MAX_SHARES} more destinations in summary.json")
+    if len(shown) > MAX_PHASES:
+        to.print(f"… {len(shown) - MAX_PHASES} more phases in summary.json")
 
 
 def moment(micros: int) -> str:

@@ -18,7 +18,7 @@ from fairlead.errors import UserError
 if TYPE_CHECKING:
     from fairlead.pipeline.questions.explain import Why
 
-MOST_LISTED = 100
+MAX_LISTED = 100
 
 
 def explain_invented(path: Path, given: Sequence[str], count: int) -> None:
@@ -44,8 +44,8 @@ def explain_invented(path: Path, given: Sequence[str], count: int) -> None:
     if count == 1:
         return
     names = [_names(each) or [f"({each.outcome})"] for each in decisions]
-    more = f" … ({count - MOST_LISTED} more)" if count > MOST_LISTED else ""
-    listed_ = " ".join("+".join(each) for each in names[:MOST_LISTED])
+    more = f" … ({count - MAX_LISTED} more)" if count > MAX_LISTED else ""
+    listed_ = " ".join("+".join(each) for each in names[:MAX_LISTED])
     out.print(on_one_line(f"choices: {listed_}{more}"), markup=False)
     totals = table("destination", "messages", "share", right=("messages", "share"))
     for each, n in sorted(Counter(name for every in names for name in every).items()):
@@ -58,7 +58,7 @@ def _names(decision: Decision) -> list[str]:
 
 
 def _goes(decision: Decision) -> str:
-    return ", ".join(_names(decision)) or f"nobody ({decision.outcome})"
+    return ", ".join(_names(decision)) or f"none ({decision.outcome})"
 
 
 def is_journal(place: Path) -> bool:
@@ -86,7 +86,7 @@ def explain_journal(place: Path, message_id: str, cluster: Path, changes: Path |
 
 def _print(message_id: str, found: Why) -> None:
     out = console()
-    goes = ", ".join(found.destinations) or f"nobody ({found.outcome})"
+    goes = ", ".join(found.destinations) or f"none ({found.outcome})"
     out.print(on_one_line(f"{message_id} -> {goes}"), markup=False)
     where = [f"cluster {found.cluster}, version {found.version}"] if found.cluster else []
     if found.sequence is not None:

@@ -51,8 +51,8 @@ def guarded(command: Callable[[], object]) -> int:
             return _say(f"stopped; {NOTHING}", STOPPED)
         return stop.exit_code
     except typer.TyperException as error:
-        told = error.format_message()  # empty where the help has been printed instead
-        return _say(told, MISTAKE) if told else MISTAKE
+        text = error.format_message()  # empty where the help has been printed instead
+        return _say(text, MISTAKE) if text else MISTAKE
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return DONE

@@ -1,4 +1,4 @@
-"""Arguments and options that several commands take; each is told in one place."""
+"""Arguments and options that several commands take; each is declared in one place."""
 
 from __future__ import annotations
 
@@ -57,8 +57,8 @@ def whole(option: str, low: int, high: int) -> Callable[[str], int]:
         with suppress(ValueError):
             found = int(value)
         if found is None or not low <= found <= high:
-            told = shown(value if found is None else found)
-            raise UserError(f"{option}: found {told}, allowed: an integer from {low} to {high}")
+            given = shown(value if found is None else found)
+            raise UserError(f"{option}: found {given}, allowed: an integer from {low} to {high}")
         return found
 
     return read

@@ -18,7 +18,7 @@ from fairlead.cli.spark import started
 from fairlead.cli.table import Table
 from fairlead.config.clusters import load_clusters
 from fairlead.config.differences import more_traffic
-from fairlead.config.scenario_file import MOST_RATE, RATE_DECIMALS, RATES, number
+from fairlead.config.scenario_file import MAX_RATE, RATE_DECIMALS, RATES, number
 from fairlead.config.scenarios import load_scenarios
 from fairlead.errors import UserError
 from fairlead.rows import ATTEMPT
@@ -38,7 +38,7 @@ WHOLE_OF: Final = {
     "groups_out_of_order": "groups",
 }
 PART_OF: Final[dict[str, str | None]] = {**dict.fromkeys(TIMED), **WHOLE_OF}
-MOST_SHOWN: Final = 12
+MAX_SHOWN: Final = 12
 
 
 def run_replay(
@@ -97,7 +97,7 @@ def run_replay(
 def write_page(found: Comparison, delivery: Delivery, stages: Stages) -> None:
     """Put the page beside the results."""
     with stages("report"):
-        delivery.write_text(report.NAME, report.render_comparison(found.as_plain()))
+        delivery.write_text(report.NAME, report.render_comparison(found.to_dict()))
 
 
 def rate_of(scale: str, seed: int | None) -> tuple[Decimal, int]:
@@ -106,7 +106,7 @@ def rate_of(scale: str, seed: int | None) -> tuple[Decimal, int]:
         rate = Decimal(scale)
     except InvalidOperation:
         rate = Decimal(0)
-    if number(rate, RATE_DECIMALS) is None or not 0 < rate <= MOST_RATE:
+    if number(rate, RATE_DECIMALS) is None or not 0 < rate <= MAX_RATE:
         raise UserError(f"--scale-rate: found {shown(scale)}, allowed: {RATES}")
     if seed is not None and rate == 1:
         raise UserError("--seed: without --scale-rate it would have no effect")
@@ -167,14 +167,14 @@ def print_comparison(to: Console, found: Comparison, out: str) -> None:
 
     What is looked at first comes last: on a terminal the rest has scrolled away.
     """
-    for each in found.scenarios[:MOST_SHOWN]:
+    for each in found.scenarios[:MAX_SHOWN]:
         _print_kind(to, each, "destination", each.by_destination)
         if len(each.by_priority) > 1:
             _print_kind(to, each, "priority", each.by_priority)
         if len(each.by_tenant) > 1:
             _print_kind(to, each, "tenant", each.by_tenant)
-    if len(found.scenarios) > MOST_SHOWN:
-        to.print(f"… {len(found.scenarios) - MOST_SHOWN} more scenarios in comparison.json")
+    if len(found.scenarios) > MAX_SHOWN:
+        to.print(f"… {len(found.scenarios) - MAX_SHOWN} more scenarios in comparison.json")
     for reason, n in found.rejections.items():
         to.print(f"rejected, {reason}: {n:,}", markup=False)
     print_table(to, filled([_row(each) for each in found.scenarios], right=NUMBERS))
@@ -223,7 +223,7 @@ def _print_kind(to: Console, scenario: Scenario, kind: str, waits: Sequence[Wait
         return
     used = {each.destination: each.utilisation for each in scenario.workers}
     rows = []
-    for each in waits[:MOST_SHOWN]:
+    for each in waits[:MAX_SHOWN]:
         part = used.get(each.name) if kind == "destination" else None
         rows.append(
             {
@@ -235,8 +235,8 @@ def _print_kind(to: Console, scenario: Scenario, kind: str, waits: Sequence[Wait
         )
     to.print(f"{scenario.name}, by {kind}:", markup=False)
     print_table(to, filled(rows, right=NUMBERS))
-    if len(waits) > MOST_SHOWN:
-        to.print(f"… {len(waits) - MOST_SHOWN} more in comparison.json")
+    if len(waits) > MAX_SHOWN:
+        to.print(f"… {len(waits) - MAX_SHOWN} more in comparison.json")
 
 
 def judged(found: Comparison, gates: Sequence[Gate]) -> int:
@@ -251,13 +251,14 @@ def judged(found: Comparison, gates: Sequence[Gate]) -> int:
                         "started, allowed: a replay of some"
                     )
                 value = getattr(scenario.waits, each.name.removesuffix("_wait"))
-                told, of = length(value), 0
+                measured, of = length(value), 0
             else:
                 value, of = getattr(scenario, each.name), getattr(scenario, WHOLE_OF[each.name])
-                told = f"{value:,} of {of:,}"
+                measured = f"{value:,} of {of:,}"
             if each.fails(value, of):
                 console().print(
-                    f"fails: {each.text}: {each.name} is {told} in {scenario.name}", markup=False
+                    f"fails: {each.text}: {each.name} is {measured} in {scenario.name}",
+                    markup=False,
                 )
                 status = FAILED
     return status

@@ -44,7 +44,7 @@ def listen() -> None:
             signal.signal(each, _stop)
 
 
-def told(stopped: Stopped) -> int:
+def say(stopped: Stopped) -> int:
     """Say that the command was stopped; returns the status."""
     deliver = sys.modules.get("fairlead.pipeline.output.write")
     delivered = deliver.Delivery.delivered if deliver is not None else []
@@ -101,10 +101,10 @@ def _be_quiet() -> None:
 def _end_processes() -> None:
     started = _started()
     if not started:
-        # A JVM that somebody else started, here or elsewhere, works for us until it is told.
-        telling = threading.Thread(target=_interrupt_spark, daemon=True)
-        telling.start()
-        telling.join(SECONDS_TO_END)
+        # A JVM that somebody else started, here or elsewhere, works for us until it is interrupted.
+        interrupting = threading.Thread(target=_interrupt_spark, daemon=True)
+        interrupting.start()
+        interrupting.join(SECONDS_TO_END)
     for each in started:
         each.terminate()
     deadline = time.monotonic() + SECONDS_TO_END

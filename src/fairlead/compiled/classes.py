@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 
 from fairlead.balance.message import SET_PRIORITY
-from fairlead.balance.policy import Raw
+from fairlead.balance.policy import AttributeValues
 from fairlead.balance.procedure import NONE
 from fairlead.balance.rules.keyed import NO_KEY as WITHOUT
 from fairlead.balance.rules.keyed import number_of
@@ -70,13 +70,13 @@ def homes(plan: ClassifiedPlan) -> list[int]:
 
     NO_KEY where they cannot be bound.
     """
-    numbers: dict[tuple[str, Raw], int] = {}
+    numbers: dict[tuple[str, AttributeValues], int] = {}
     found = []
     for each in plan.classes:
         state = plan.states.get(each.cluster)
-        home: Raw | None = None
+        home: AttributeValues | None = None
         if state is not None and state.binds and not each.control:
-            home = state.home(each.raw)
+            home = state.home(each.values)
         at = (each.cluster, home or ())
         found.append(NO_KEY if home is None else numbers.setdefault(at, len(numbers)))
     return found

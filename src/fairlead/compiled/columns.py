@@ -53,7 +53,7 @@ FROM: Final = {
 }
 """What makes a table of what people have."""
 LONGEST_SERVICE = 4_000_000_000
-MOST_WHOLE = 2**63 - 1
+MAX_WHOLE = 2**63 - 1
 WHOLE: Final = re.compile(r"[ \t\r\n]*[+-]?[0-9]+[ \t\r\n]*")
 """Spark takes neither "1.0" nor "1e1" for an integer."""
 DAY: Final = 86_400
@@ -198,7 +198,7 @@ def _whole(name: str, word: str) -> int | None:
     """An integer as Spark reads it; None for an empty text. Raises MessageError."""
     if not word:
         return None
-    found = number(word, MOST_WHOLE) if WHOLE.fullmatch(word) else None
+    found = number(word, MAX_WHOLE) if WHOLE.fullmatch(word) else None
     if found is None:
         raise MessageError(f"messages: {name}: found {shown(word)}, allowed: an integer")
     return int(found)

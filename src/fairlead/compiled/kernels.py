@@ -52,8 +52,8 @@ def bound(function: Callable[..., Any], names: dict[str, Any]) -> FunctionType:
 def compiled(function: Any, *more: Any) -> Any:  # noqa: ANN401 - functions, Numba's dispatcher
     """The function compiled, from disk where it was before and there is a disk to write to.
 
-    On disk it has a name of its own for all that it is made of. `more`: what tells its arguments'
-    types, or is told by them.
+    On disk it has a name of its own for all that it is made of. `more`: what its arguments'
+    types follow from, or what follows from them.
     """
     function.__qualname__ += f"_{stamp(function, *more)}"
     try:

@@ -1,4 +1,4 @@
-"""Codes for what a message can be told: an outcome or a destination, and who gets it as well."""
+"""Codes for a message's decision: an outcome or a destination, and who gets it as well."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from fairlead.balance.message import OUTCOMES, ROUTED
 from fairlead.balance.state import AnyState
 from fairlead.errors import ConfigError
 
-MOST_CODES = 1 << 31
+MAX_CODES = 1 << 31
 
 
 class Codes:
@@ -39,10 +39,10 @@ class Codes:
     def codes(self) -> int:
         """How many codes there are. Raises ConfigError where they are too many."""
         found = self.size * len(self.copies)
-        if found >= MOST_CODES:
+        if found >= MAX_CODES:
             raise ConfigError(
                 f"cluster: found {self.size} destinations and {len(self.copies)} different sets "
-                f"of them that get a message, allowed: less than {MOST_CODES} in all"
+                f"of them that get a message, allowed: less than {MAX_CODES} in all"
             )
         return found
 

@@ -11,11 +11,11 @@ log = logging.getLogger("fairlead")
 
 
 INTERPRETED: set[OwnChoice] = set()
-"""Rules that Numba cannot compile; each is told once."""
+"""Rules that Numba cannot compile; each is warned of once."""
 
 
 def cannot_compile(module: ModuleType, error: Exception) -> None:
-    """From now on the rule is interpreted; the first time that is told."""
+    """From now on the rule is interpreted; the first time with a warning."""
     choice: OwnChoice = vars(module)["OWN"]
     INTERPRETED.add(choice)
     first = str(error).strip().split("\n", 1)[0]

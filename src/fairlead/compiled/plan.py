@@ -10,7 +10,7 @@ from typing import NamedTuple
 from fairlead.balance.change import Change, ResolvedChange
 from fairlead.balance.changes import resolve, with_follow_ups
 from fairlead.balance.cluster import Cluster
-from fairlead.balance.policy import Raw
+from fairlead.balance.policy import AttributeValues
 from fairlead.balance.state import AnyState
 from fairlead.compiled.labels import Codes
 from fairlead.errors import ConfigError
@@ -23,7 +23,7 @@ class MessageClass(NamedTuple):
 
     cluster: str
     """"" where the message names none and there are several."""
-    raw: Raw
+    values: AttributeValues
     control: bool = False
 
 
@@ -167,7 +167,7 @@ class Plan:
             cluster = self.clusters[0].name
         state = self.states.get(cluster)
         if state is None:
-            # Nobody knows the cluster, but its streams are told apart like everybody's.
+            # No file has the cluster, but its streams are told apart like those of any other.
             return MessageClass(cluster, tuple(attributes.get(name, "") for name in self.streamed))
         return MessageClass(
             cluster, state.normal(tuple(attributes.get(name, "") for name in state.policy.reads))
@@ -186,7 +186,7 @@ class ClassifiedPlan(Plan):
 
     @cached_property
     def codes(self) -> Codes:
-        """What a message of these classes can be told."""
+        """What can be decided about messages of these classes."""
         found = Codes()
         for name, state in self.states.items():
             found.add(state, [resolved for _, resolved in self.steps[name]])
@@ -195,7 +195,7 @@ class ClassifiedPlan(Plan):
                 for each in self.classes:
                     if each.cluster in states and not each.control:
                         state = states[each.cluster]
-                        found.add_copies(state, state.verdict(each.raw).recipients)
+                        found.add_copies(state, state.verdict(each.values).recipients)
         return found
 
     @cached_property
@@ -207,7 +207,7 @@ class ClassifiedPlan(Plan):
                 stream_of.append(NO_STREAM)
                 continue
             state = self.states.get(each.cluster)
-            own = state.stream(each.raw) if state else each.raw
+            own = state.stream(each.values) if state else each.values
             stream_of.append(streams.setdefault((each.cluster, *own), len(streams)))
         return list(streams), stream_of
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from fairlead.balance.message import CONTROL, NO_DESTINATION, OUTCOMES
-from fairlead.balance.policy import Raw
+from fairlead.balance.policy import AttributeValues
 from fairlead.balance.rules.keyed import PLACES
 from fairlead.compiled.bindings import Bindings
 from fairlead.compiled.kernels import Int32s, Int64s, number
@@ -22,10 +22,10 @@ EARLIEST = -(1 << 62)
 def _partitions(plan: ClassifiedPlan, cluster: str) -> list[list[int]]:
     """The codes of a cluster's classes, those together that share a state of its rule."""
     state = plan.states[cluster]
-    found: dict[Raw, list[int]] = {} if state.policy.partition_by else {(): []}
+    found: dict[AttributeValues, list[int]] = {} if state.policy.partition_by else {(): []}
     for code, each in enumerate(plan.classes):
         if each.cluster == cluster and not each.control:
-            found.setdefault(state.partition(each.raw), []).append(code)
+            found.setdefault(state.partition(each.values), []).append(code)
     return list(found.values())
 
 
@@ -53,9 +53,9 @@ class Router:
             for own in _partitions(plan, cluster.name):
                 self._run_of[own] = len(self.runs)
                 self._own_code[own] = np.arange(len(own))
-                raws = [classes[code].raw for code in own]
+                values = [classes[code].values for code in own]
                 steps, late = plan.steps[cluster.name], timed[cluster.name]
-                self.runs.append(ClusterRun(cluster.start(), steps, raws, self.codes, timed=late))
+                self.runs.append(ClusterRun(cluster.start(), steps, values, self.codes, timed=late))
 
     def run_of(self, code: int) -> ClusterRun | None:
         """The run that messages of this class are part of; None where their cluster is unknown."""
@@ -70,7 +70,7 @@ class Router:
         bindings: Bindings | None = None,
         keys: Int64s | None = None,
     ) -> Int32s:
-        """Route a block; returns the code (see `codes`) of what each message is told.
+        """Route a block; returns the code (see `codes`) of each message's decision.
 
         `codes`: class codes. `times`, `services` in microseconds, where there are changes or
         completions. `bindings`: where messages can be bound to earlier ones. `keys`: numbers of

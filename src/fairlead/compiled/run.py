@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from fairlead.balance.change import ResolvedChange
 from fairlead.balance.history import Binding
 from fairlead.balance.message import NO_DESTINATION, OUTCOMES
-from fairlead.balance.policy import Raw
+from fairlead.balance.policy import AttributeValues
 from fairlead.balance.procedure import NONE
 from fairlead.balance.state import AnyState
 from fairlead.compiled.bindings import NO_KEY, Bindings
@@ -31,7 +31,7 @@ class ClusterRun:
         self,
         cluster: AnyState,
         steps: Sequence[Step],
-        classes: Sequence[Raw],
+        classes: Sequence[AttributeValues],
         codes: Codes,
         *,
         timed: bool,
@@ -57,7 +57,7 @@ class ClusterRun:
         bindings: Bindings | None = None,
         keys: Int64s | None = None,
     ) -> Int32s:
-        """Route a block; returns the code of what each message is told.
+        """Route a block; returns the code of each message's decision.
 
         `times` (microseconds, never falling) are needed where there are steps or completions,
         `services` (microseconds) where there are completions, `keys` (numbers) where the rule
@@ -141,7 +141,7 @@ class ClusterRun:
     def _prepare(self) -> None:
         """What holds for the cluster as it is now: whom each class may go to."""
         cluster, rule = self.cluster, self.cluster.rule
-        verdicts = [cluster.verdict(raw) for raw in self.classes]
+        verdicts = [cluster.verdict(values) for values in self.classes]
         asks = [each.members if each.preselected < 0 else () for each in verdicts]
         self._sets = list(dict.fromkeys(members for members in asks if members))
         starts, among = flat(self._sets)
@@ -167,7 +167,8 @@ class ClusterRun:
             speed=np.array(rule.state.speed, np.int64) if self.timed else EMPTY,
         )
         self._bind = np.array(
-            [Bindings.code(cluster.bind_default(cluster.key(raw))) for raw in self.classes], np.int8
+            [Bindings.code(cluster.bind_default(cluster.key(values))) for values in self.classes],
+            np.int8,
         )
         self._fresh = False
 
@@ -224,14 +225,14 @@ class ClusterRun:
     def _keys(self, bindings: Bindings, default: NDArray[np.int8]) -> Int64s:
         return bindings.by_group if self.cluster.rebinds else bindings.keys(default)
 
-    def binding(self, bindings: Bindings, raw: Raw, key: Raw) -> Binding:
+    def binding(self, bindings: Bindings, values: AttributeValues, key: AttributeValues) -> Binding:
         """What the one message of these bindings has to do with earlier ones of its `key`."""
         cluster = self.cluster
-        default = Bindings.code(cluster.bind_default(cluster.key(raw)))
+        default = Bindings.code(cluster.bind_default(cluster.key(values)))
         number = int(self._keys(bindings, np.array([default], np.int8))[0])
         before = int(bindings.bound[number])
-        lost = before != NONE and cluster.rebinds and before not in cluster.holding(raw)
-        return Binding(key, follows=before != NONE and not lost, before=before)
+        ended = before != NONE and cluster.rebinds and before not in cluster.holding(values)
+        return Binding(key, follows=before != NONE and not ended, before=before)
 
     def dump(self) -> dict[str, Any]:
         """Where the cluster stands, as plain data."""

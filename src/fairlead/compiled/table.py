@@ -68,12 +68,12 @@ def route(
     router = Router(plan)
     services = services_of(messages, needed=any(plan.timed.values()))
     bound = bindings(messages, plan, codes)
-    told = router.feed(codes, dated, services, bound, keys(messages, plan, codes))
+    decided = router.feed(codes, dated, services, bound, keys(messages, plan, codes))
     sequence = router.sequence(codes)
-    label = told % router.codes.size if plan.fans_out else told
+    label = decided % router.codes.size if plan.fans_out else decided
     rows: Int64s = np.arange(len(messages))
     if plan.fans_out:
-        rows, destination, address = fanned_out(router.codes, told)
+        rows, destination, address = fanned_out(router.codes, decided)
         messages = messages.take(pa.array(rows))
         label, sequence = label[rows], sequence[rows]
     else:
@@ -93,9 +93,9 @@ def route(
     return messages
 
 
-def fanned_out(codes: Codes, told: Int32s) -> tuple[Int64s, pa.Array, pa.Array]:
+def fanned_out(codes: Codes, decided: Int32s) -> tuple[Int64s, pa.Array, pa.Array]:
     """A row for each destination of each message: its message, the destination, the address."""
-    distinct, which = np.unique(told, return_inverse=True)
+    distinct, which = np.unique(decided, return_inverse=True)
     texts: dict[str | None, int] = {}
     parts = []
     for code in distinct.tolist():
@@ -104,7 +104,7 @@ def fanned_out(codes: Codes, told: Int32s) -> tuple[Int64s, pa.Array, pa.Array]:
     sizes = np.array([len(part) for part in parts], np.int64)
     flat = np.array([pair for part in parts for pair in part], np.int32).reshape(-1, 2)
     starts = np.concatenate([[0], np.cumsum(sizes)])
-    rows = np.repeat(np.arange(len(told)), sizes[which])
+    rows = np.repeat(np.arange(len(decided)), sizes[which])
     ends = np.cumsum(sizes[which])
     inside = np.arange(len(rows)) - np.repeat(ends - sizes[which], sizes[which])
     at = flat[starts[which][rows] + inside]

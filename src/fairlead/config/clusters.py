@@ -45,10 +45,10 @@ def load_clusters(path: str | Path) -> list[Cluster]:
     several = isinstance(tables, list) and tables and all(isinstance(t, dict) for t in tables)
     if others or not several:
         beside = f"found {listed(others)} beside [[cluster]]"
-        told = beside if others else f"{SEVERAL}: found {shown(tables)}"
+        what = beside if others else f"{SEVERAL}: found {shown(tables)}"
         where = _where(path, text, [*others, SEVERAL][:1])
         raise ConfigError(
-            f"{where}: {told}, allowed: [[cluster]] tables only, or the keys of one cluster"
+            f"{where}: {what}, allowed: [[cluster]] tables only, or the keys of one cluster"
         )
     for k, table in enumerate(tables):
         name = table.get("name")
@@ -130,12 +130,12 @@ def _cluster(
     path: str | Path, text: str, plain: Mapping[str, Any], at: Sequence[str | int], name: str
 ) -> Cluster:
     try:
-        return Cluster.from_plain(plain, default_name=name)
+        return Cluster.from_dict(plain, default_name=name)
     except ConfigError as error:
         where = _where(path, text, [*at, *error.place] if error.place else [])
-        told = HEADER.sub(rf"\g<1>{SEVERAL}.\g<2>", str(error)) if at else str(error)
+        reason = HEADER.sub(rf"\g<1>{SEVERAL}.\g<2>", str(error)) if at else str(error)
         which = f"cluster {name!r}: " if at else ""
-        raise ConfigError(f"{where}: {which}{told}") from None
+        raise ConfigError(f"{where}: {which}{reason}") from None
 
 
 def _where(path: str | Path, text: str, place: Sequence[str | int]) -> str:

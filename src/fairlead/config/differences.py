@@ -30,7 +30,7 @@ def differences(entry: Entry, swept: Sequence[object], rate: Decimal, seed: int)
 
 
 def more_traffic(rate: Decimal, seed: int) -> list[str]:
-    """What is told of another rate; nothing where it is the recorded one.
+    """What is said of another rate; nothing where it is the recorded one.
 
     >>> more_traffic(Decimal("1.5"), 7), more_traffic(Decimal(1), 0)
     (['scale_rate 1.5, seed 7'], [])

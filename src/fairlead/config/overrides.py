@@ -92,14 +92,14 @@ def overridden(
 
 
 def _rebuilt(cluster: Cluster, values: Sequence[tuple[Key, object]], where: str) -> Cluster:
-    plain = cluster.as_plain()
+    plain = cluster.to_dict()
     for key, value in values:
         table: Any = plain
         for part in key.place[:-1]:
             table = table[part]
         table[key.place[-1]] = value
     try:
-        return Cluster.from_plain(plain, default_name=cluster.name)
+        return Cluster.from_dict(plain, default_name=cluster.name)
     except ConfigError as error:
         found = tuple(error.place)
         named = (key.where for key, _ in values if found and key.place[: len(found)] == found)

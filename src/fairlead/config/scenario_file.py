@@ -18,11 +18,11 @@ from fairlead.config.clusters import line_of, parsed
 from fairlead.errors import ConfigError
 
 SCENARIO: Final = "scenario"
-MOST_DIGITS: Final = 18
+MAX_DIGITS: Final = 18
 """Of a number, before the point, so that its decimals have room."""
-MOST_RATE: Final = 1_000
+MAX_RATE: Final = 1_000
 RATE_DECIMALS: Final = 6
-RATES: Final = f"a number above 0, up to {MOST_RATE}, with at most {RATE_DECIMALS} decimals"
+RATES: Final = f"a number above 0, up to {MAX_RATE}, with at most {RATE_DECIMALS} decimals"
 
 
 class Set(Table, frozen=True, kw_only=True):
@@ -133,7 +133,7 @@ def number(value: object, decimals: int) -> Decimal | None:
     if isinstance(value, bool) or not isinstance(value, int | Decimal):
         return None
     found = Decimal(value)
-    if not found.is_finite() or found.adjusted() >= MOST_DIGITS or found != round(found, decimals):
+    if not found.is_finite() or found.adjusted() >= MAX_DIGITS or found != round(found, decimals):
         return None
     return found
 
@@ -141,7 +141,7 @@ def number(value: object, decimals: int) -> Decimal | None:
 def more_of_it(source: Source, k: int, entry: Entry) -> tuple[Decimal, int]:
     """How often each message is there, and the seed. Raises ConfigError."""
     rate = Decimal(1) if entry.scale_rate is UNSET else number(entry.scale_rate, RATE_DECIMALS)
-    if rate is None or not 0 < rate <= MOST_RATE:
+    if rate is None or not 0 < rate <= MAX_RATE:
         raise ConfigError(
             f"{source.where(SCENARIO, k, 'scale_rate')}: found {shown(entry.scale_rate)}, "
             f"allowed: {RATES}"

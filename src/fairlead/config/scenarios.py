@@ -23,7 +23,7 @@ from fairlead.config.scenario_file import SCENARIO, Entry, Set, Source, Sweep, m
 from fairlead.config.sweeps import Listed, Stretch, swept, without_repetition
 from fairlead.errors import ChangeError, ConfigError
 
-MOST: Final = 1_000
+MAX_SCENARIOS: Final = 1_000
 """Scenarios of one file."""
 
 
@@ -65,8 +65,8 @@ def load_scenarios(
         for k, entry in enumerate(entries)
     ]
     total = sum(prod(each.number for each in own) for own in sweeps)
-    if total > MOST:
-        raise ConfigError(f"{path}: found {total:,} scenarios, allowed: at most {MOST:,}")
+    if total > MAX_SCENARIOS:
+        raise ConfigError(f"{path}: found {total:,} scenarios, allowed: at most {MAX_SCENARIOS:,}")
     found: dict[str, Scenario] = {}
     for k, (entry, own) in enumerate(zip(entries, sweeps, strict=True)):
         reader = _Reader(source, k, entry, clusters, changes, read_changes)
@@ -166,10 +166,10 @@ class _Reader:
     def _name(self, values: Sequence[object]) -> str:
         if not values:
             return self.entry.name
-        told = [
+        varied = [
             f"{sweep.target} {sweep.attribute} {said(value)}"
             for sweep, value in zip(self.entry.sweep, values, strict=True)
         ]
         # Of one sweep the scenario's own name says what varies, and the value is enough.
-        values_told = ", ".join(told) if len(told) > 1 else said(values[0])
-        return f"{self.entry.name}: {values_told}"
+        in_words = ", ".join(varied) if len(varied) > 1 else said(values[0])
+        return f"{self.entry.name}: {in_words}"

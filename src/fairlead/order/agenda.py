@@ -97,7 +97,7 @@ class Agenda(Queue):
     o1 ['pack o1']
     o2 ['pack o2']
 
-    Times are seconds or timestamps; one that is before the latest told counts as the latest.
+    Times are seconds or timestamps; one before the latest given counts as the latest.
 
     `discipline`: `priority`: groups go by priority (highest first), equals by when they were
     entered, and then those that nobody raised, by when their first item arrived. `fifo`: all go by
@@ -172,7 +172,7 @@ class Agenda(Queue):
             )
         with self._lock:
             self._check_tenant(name, tenant)
-            self._tell(now)
+            self._advance_clock(now)
             raised = None if self._order.discipline == FIFO else priority
             self._state.send(name, tenant, item, cost, raised)
 
@@ -180,7 +180,7 @@ class Agenda(Queue):
         name = _text("group", group)
         _check_priority(priority)
         with self._lock:
-            self._tell(now)
+            self._advance_clock(now)
             found = self._state.groups.get(name)
             if found is None or self._order.discipline == FIFO:
                 return False
@@ -189,7 +189,7 @@ class Agenda(Queue):
 
     def take(self, now: Time) -> Work | None:
         with self._lock:
-            self._tell(now)
+            self._advance_clock(now)
             hold = self._state.take()
             return AgendaWork(self, hold) if hold is not None else None
 
@@ -268,7 +268,7 @@ class Agenda(Queue):
         plain: dict[str, Any] = msgspec.to_builtins(self._order)
         return {**plain, "weights": dict(self._weights)}
 
-    def _tell(self, now: Time) -> None:
+    def _advance_clock(self, now: Time) -> None:
         self._state.now = max(self._state.now, moment(now, "now", MessageError))
 
     def _check_tenant(self, name: str, tenant: str) -> None:

@@ -20,7 +20,7 @@ from fairlead.order.key import (
 from fairlead.order.waiting import Group, Hold, Item, Places, Tenant
 
 BEFORE_ALL: Final = -(1 << 62)
-"""The time before any is told, in microseconds."""
+"""The time before any is given, in microseconds."""
 FEWEST_SWEPT: Final = 64
 
 

@@ -57,8 +57,8 @@ from fairlead.rows import DECISION, JOURNAL
 
 log = logging.getLogger("fairlead")
 
-MOST_UNKNOWN = 20
-"""Names of clusters that are told, of those that no file has."""
+MAX_UNKNOWN = 20
+"""Names of clusters that are listed, of those that no file has."""
 
 
 @dataclass(frozen=True)
@@ -90,8 +90,10 @@ class Prepared:
         routed = route(ordered, plan, self.states, found.sizes)
         added = of_decisions([plan], [range(len(plan.classes))], F.lit(0), TIME)
         own = others(self.columns)
-        told = routed.withColumns({**added, "attempt": F.lit(1)})
-        rows = spelled(told, plan, [*own, *(name for name in JOURNAL if name not in DECISION)])
+        journalled = routed.withColumns({**added, "attempt": F.lit(1)})
+        rows = spelled(
+            journalled, plan, [*own, *(name for name in JOURNAL if name not in DECISION)]
+        )
         return rows.select(*map(quoted, own), *JOURNAL)
 
     def rejected(self) -> DataFrame:
@@ -194,10 +196,10 @@ def prepare(
         good = timed.where(F.col(REASON).isNull())
         classified = found.classified(placed(good, blocks, plan))
     ready = plan.classified(found.classes)
-    classified, begun = begin(classified, ready, found, columns, progress)
+    classified, states = begin(classified, ready, found, columns, progress)
     if by_position:
-        begun = [{**state, "latest": at} for state, at in zip(begun, latest, strict=True)]
-    return Prepared(ready, columns, rows, classified, found, begun)
+        states = [{**state, "latest": at} for state, at in zip(states, latest, strict=True)]
+    return Prepared(ready, columns, rows, classified, found, states)
 
 
 def unknown_clusters(counts: Iterable[Counted], plan: Plan) -> dict[str, int]:
@@ -207,7 +209,7 @@ def unknown_clusters(counts: Iterable[Counted], plan: Plan) -> dict[str, int]:
     for each in counts:
         if each.cluster not in known and each.outcome == NO_DESTINATION:
             found[each.cluster] += each.messages
-    return dict(sorted(found.items(), key=lambda each: (-each[1], each[0]))[:MOST_UNKNOWN])
+    return dict(sorted(found.items(), key=lambda each: (-each[1], each[0]))[:MAX_UNKNOWN])
 
 
 def _check_keys(plan: Plan, messages: DataFrame, where: str) -> None:
@@ -245,8 +247,8 @@ def run(
         if options.command is None:
             counts, facts = count(written, plan), None
         else:
-            told = made(options.where, options.command)
-            counts, facts = count_for_report(written, plan, ready.survey, told)
+            of_run = made(options.where, options.command)
+            counts, facts = count_for_report(written, plan, ready.survey, of_run)
         decided = counted_messages(written, plan, counts)
         rejections = run_folder.rejections(reasons) if ready.survey.rejected else {}
     total = ready.survey.accepted + ready.survey.rejected
@@ -266,6 +268,6 @@ def run(
         unknown_clusters=unknown_clusters(counts, plan),
     )
     run_folder.write_manifest(delivery, plan, ready.survey.blocks.starts, ready.states, file_format)
-    delivery.write_json(SUMMARY, summary.as_plain())
+    delivery.write_json(SUMMARY, summary.to_dict())
     log.info("dispatched", extra={"read": total, "outcomes": ended})
     return summary

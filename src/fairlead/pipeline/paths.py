@@ -1,4 +1,4 @@
-"""Places of files: which of them are on this machine, and how Spark is told of them."""
+"""Places of files: which of them are on this machine, and how Spark is given them."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def local(place: str) -> Path | None:
 
 
 def for_spark(place: str) -> str:
-    """A path as Spark is told it: where there is such a file or folder, it is no pattern.
+    """A path as Spark takes it: where there is such a file or folder, it is no pattern.
 
     >>> for_spark("/data/*.csv")
     '/data/*.csv'

@@ -247,7 +247,7 @@ def run(
     )
     for name, plan in plans.items():
         run_folder.write_scenario(delivery, folders[name], plan, file_format)
-    delivery.write_json(COMPARISON, result.as_plain())
+    delivery.write_json(COMPARISON, result.to_dict())
     log.info("replayed", extra={"read": result.read, "scenarios": list(plans)})
     return result
 

@@ -8,7 +8,7 @@ from typing import Final
 import numpy as np
 
 from fairlead.balance.objects import MAX_CHARGE, Ref, common_multiple
-from fairlead.balance.policy import Raw
+from fairlead.balance.policy import AttributeValues
 from fairlead.compiled.bindings import Bindings
 from fairlead.compiled.engine import engine, plain
 from fairlead.errors import FairleadError, MessageError
@@ -18,7 +18,7 @@ from fairlead.replay.batch import Attempts, Batch
 from fairlead.replay.layout import NEVER, NONE, arrival, header, job, queue, reader
 from fairlead.replay.memory import LEAST_ROWS
 from fairlead.replay.run import Run, Setting
-from fairlead.replay.words import GIVEN_BACK_CODE, ROLLED_BACK_CODE, WORDS
+from fairlead.replay.words import RELEASED_CODE, ROLLED_BACK_CODE, WORDS
 
 AT_ONCE: Final = 4_096
 """Messages, before what is over is fetched."""
@@ -34,10 +34,10 @@ class EventRun(Run):
         `interpreted`: by the kernel's source as it stands, not compiled.
         """
         self._given = setting.classes
-        self._code_of: dict[Raw, int] = {}
+        self._code_of: dict[AttributeValues, int] = {}
         """By what is read of a message: its place among the classes."""
-        for code, raw in enumerate(setting.classes):
-            self._code_of.setdefault(raw, code)
+        for code, values in enumerate(setting.classes):
+            self._code_of.setdefault(values, code)
         self._sent_as: Cells = np.zeros(0, np.int64)
         """By the code that a message comes with: its class, when it is sent now."""
         rule = setting.cluster.rule
@@ -110,7 +110,9 @@ class EventRun(Run):
         if cluster.rebinds:
             cells[job.BIND] = bindings.by_group
         elif cluster.binds:
-            kinds = [Bindings.code(cluster.bind_default(cluster.key(raw))) for raw in self.classes]
+            kinds = [
+                Bindings.code(cluster.bind_default(cluster.key(values))) for values in self.classes
+            ]
             cells[job.BIND] = bindings.keys(np.array([*kinds, 0], np.int8)[cells[job.CLASS]])
 
     def _check_tenants(self, batch: Batch) -> None:
@@ -189,11 +191,11 @@ class EventRun(Run):
     def _described(self) -> Cells:
         """First of all, as what messages are sent now: no later change touches that."""
         as_sent = []
-        for raw in map(self.cluster.failures.published, self._given):
-            if raw not in self._code_of:
-                self._code_of[raw] = len(self.classes)
-                self.classes.append(raw)
-            as_sent.append(self._code_of[raw])
+        for values in map(self.cluster.failures.published, self._given):
+            if values not in self._code_of:
+                self._code_of[values] = len(self.classes)
+                self.classes.append(values)
+            as_sent.append(self._code_of[values])
         self._sent_as = np.array([*as_sent, arrival.CONTROL], np.int64)
         return super()._described()
 
@@ -209,7 +211,7 @@ class EventRun(Run):
         again: set[tuple[int, int]] = set()
         for k, ref, j, raised in held:
             end = self._end(ref, j)
-            if end != GIVEN_BACK_CODE:
+            if end != RELEASED_CODE:
                 self.kernel.end(self.memory.cells, j, end)
                 continue
             self.memory.room(LEAST_ROWS, LEAST_ROWS)
@@ -223,9 +225,9 @@ class EventRun(Run):
     def _end(self, ref: Ref, j: int) -> int:
         """How the attempt of a job ends that one held who has failed."""
         cells = self.memory.cells
-        raw = self.classes[cells[j + job.CLASS]]
+        values = self.classes[cells[j + job.CLASS]]
         shared = bool(cells[j + job.SHARED])
-        return WORDS.index(self.cluster.failures.after_failure(ref, raw, shared=shared))
+        return WORDS.index(self.cluster.failures.after_failure(ref, values, shared=shared))
 
     def _break_off(self, q: int, ref: Ref) -> None:
         """Who has failed and is remembered keeps what it held, or a part of it."""

@@ -33,7 +33,7 @@ from fairlead.replay.layout import (
     verdict,
 )
 
-MOST_READERS: Final = 64
+MAX_READERS: Final = 64
 """They are looked through one by one."""
 
 

@@ -8,7 +8,7 @@ from fairlead.balance.change import FAILED, STATE, ResolvedChange
 from fairlead.compiled.engine import engine, plain
 from fairlead.replay import flow
 from fairlead.replay.batch import Attempts, Batch, Traits
-from fairlead.replay.flow import MOST_READERS
+from fairlead.replay.flow import MAX_READERS
 from fairlead.replay.layout import BEFORE_ALL, NONE, completion, header, queue, reader
 from fairlead.replay.run import Run, Setting
 from fairlead.replay.words import ROUTED_CODE, WORDS
@@ -25,7 +25,7 @@ def can_flow(setting: Setting, traits: Traits) -> bool:
     if any(_disturbs(change) for _, changes in steps for change in changes):
         return False
     workers = [cluster.objects[cluster.queue_owner(i)] for i in range(len(cluster.members))]
-    return all(1 <= each.readers <= MOST_READERS for each in workers)
+    return all(1 <= each.readers <= MAX_READERS for each in workers)
 
 
 def _disturbs(change: ResolvedChange) -> bool:
@@ -66,7 +66,7 @@ class FlowRun(Run):
         labels = np.array([*(self.codes.label(self.cluster, i) for i in every), NONE], np.int64)
         outcomes = np.full(n, ROUTED_CODE, np.int64)
         if (nobody := member == NONE).any():
-            verdicts = [self.cluster.verdict(raw) for raw in self.classes]
+            verdicts = [self.cluster.verdict(values) for values in self.classes]
             ends = np.array([WORDS.index(each.outcome) for each in verdicts], np.int64)
             outcomes[nobody] = ends[batch.codes[nobody]]
         self.collect(

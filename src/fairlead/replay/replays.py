@@ -34,8 +34,8 @@ class Replays:
             state, steps = cluster.start(), plan.steps[cluster.name]
             mine = [code for code, each in enumerate(plan.classes) if self._is_of(each, place)]
             own = [code for code in mine if not plan.classes[code].control]
-            raws = [plan.classes[code].raw for code in own]
-            partitions = sorted({state.partition(raw) for raw in raws})
+            raws = [plan.classes[code].values for code in own]
+            partitions = sorted({state.partition(values) for values in raws})
             if len(partitions) > 1:
                 state.init_partitions(partitions)
             self._run_of[mine] = place

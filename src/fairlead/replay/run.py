@@ -11,7 +11,7 @@ import numpy as np
 from numba.core.errors import NumbaError
 
 from fairlead.balance.objects import Order
-from fairlead.balance.policy import Raw
+from fairlead.balance.policy import AttributeValues
 from fairlead.balance.rules.own_rule import nonsense
 from fairlead.balance.state import AnyState
 from fairlead.compiled.choices import flat
@@ -27,7 +27,7 @@ from fairlead.replay.memory import Memory
 from fairlead.replay.words import WORDS
 
 ACK_MODES: Final = {"": verdict.NO_ACK, "all": verdict.ALL_ACKS, "some": verdict.ANY_ACK}
-MOST_CHOICES: Final = 1 << 34
+MAX_CHOICES: Final = 1 << 34
 """So many choices between two steps must stay within 64 bits to be compiled."""
 
 
@@ -37,7 +37,7 @@ class Setting(NamedTuple):
     cluster: AnyState
     steps: Sequence[Step]
     """In order of time."""
-    classes: Sequence[Raw]
+    classes: Sequence[AttributeValues]
     """By the codes that the messages have."""
     codes: Codes
     order: Order
@@ -186,15 +186,15 @@ class Run(ABC):
     def _choose_kernel(self) -> None:
         rule = self.cluster.rule
         interpreted = rule.foreign and is_interpreted(rule.module)
-        exact = rule.fits_int64(MOST_CHOICES) and not interpreted
+        exact = rule.fits_int64(MAX_CHOICES) and not interpreted
         self.kernel = self._compiled if exact else self._plain
         self.state = rule.state if self.kernel is self._plain else as_arrays(rule.state)
 
     def _described(self) -> Cells:
         """Write whom each class may go to; returns the list of members that this speaks of."""
         cluster, memory = self.cluster, self.memory
-        verdicts = [cluster.verdict(raw) for raw in self.classes]
-        anew = [cluster.failures.redelivery(raw) for raw in self.classes]
+        verdicts = [cluster.verdict(values) for values in self.classes]
+        anew = [cluster.failures.redelivery(values) for values in self.classes]
         every = {*verdicts, *anew}
         pieces = {each.members for each in every if each.preselected < 0}
         pieces |= {each.recipients for each in every}
@@ -210,7 +210,9 @@ class Run(ABC):
             for each in every
         }
         failures = cluster.failures
-        modes = [failures.ack_mode(raw) if failures.ack_timeout else "" for raw in self.classes]
+        modes = [
+            failures.ack_mode(values) if failures.ack_timeout else "" for values in self.classes
+        ]
         places = range(len(cluster.members))
         holds: Collection[int] = places
         if cluster.rebinds and self.classes:

@@ -7,25 +7,25 @@ from typing import Final
 from fairlead.balance.message import (
     ACKNOWLEDGED,
     CONTROL,
-    GIVEN_BACK,
     NACK,
     NO_DESTINATION,
     OUTCOMES,
+    RELEASED,
     ROLLED_BACK,
     ROUTED,
 )
 
 TIMEOUT: Final = "timeout"
 """It was not acknowledged in time, and is reported to the publisher as failed."""
-WORDS: Final = (*OUTCOMES, ROLLED_BACK, GIVEN_BACK, ACKNOWLEDGED, NACK, TIMEOUT)
+WORDS: Final = (*OUTCOMES, ROLLED_BACK, RELEASED, ACKNOWLEDGED, NACK, TIMEOUT)
 
 ROUTED_CODE: Final = WORDS.index(ROUTED)
 NOBODY_CODE: Final = WORDS.index(NO_DESTINATION)
 CONTROL_CODE: Final = WORDS.index(CONTROL)
 ROLLED_BACK_CODE: Final = WORDS.index(ROLLED_BACK)
-GIVEN_BACK_CODE: Final = WORDS.index(GIVEN_BACK)
+RELEASED_CODE: Final = WORDS.index(RELEASED)
 ACKNOWLEDGED_CODE: Final = WORDS.index(ACKNOWLEDGED)
 TIMEOUT_CODE: Final = WORDS.index(TIMEOUT)
 
-AGAIN: Final = (ROLLED_BACK, GIVEN_BACK)
+AGAIN: Final = (ROLLED_BACK, RELEASED)
 """Outcomes after which the message goes on, in another row."""

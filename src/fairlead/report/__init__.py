@@ -28,9 +28,9 @@ def render(summary: Mapping[str, Any]) -> str:
     Raises UserError where the data is another, or has no `facts`.
     """
     from fairlead.report.page import whole
-    from fairlead.results.summary import of_plain
+    from fairlead.results.summary import Summary
 
-    return whole(of_plain(summary))
+    return whole(Summary.from_dict(summary))
 
 
 def render_comparison(comparison: Mapping[str, Any]) -> str:
@@ -39,6 +39,6 @@ def render_comparison(comparison: Mapping[str, Any]) -> str:
     Raises UserError where the data is another, or has no `made`.
     """
     from fairlead.report.replayed.page import whole
-    from fairlead.results.comparison import of_plain
+    from fairlead.results.comparison import Comparison
 
-    return whole(of_plain(comparison))
+    return whole(Comparison.from_dict(comparison))

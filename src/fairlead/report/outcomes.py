@@ -12,7 +12,7 @@ from fairlead.text import plural, visible
 from fairlead.web.charts import PALETTE, Bar, bars
 from fairlead.web.parts import Figure, Table, table
 
-MOST_REASONS: Final = 12
+MAX_REASONS: Final = 12
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ def outcomes(run: Summary) -> Outcomes:
 def rejects(reasons: Mapping[str, int]) -> list[Figure]:
     """A chart of the reasons, if there are any."""
     ordered = sorted(reasons.items(), key=lambda each: (-each[1], each[0]))
-    rows = [Bar(visible(reason, 48), n, f"{n:,}") for reason, n in ordered[:MOST_REASONS]]
+    rows = [Bar(visible(reason, 48), n, f"{n:,}") for reason, n in ordered[:MAX_REASONS]]
     chart = Figure(
         "Rejected rows by reason",
         "They are in rejected/, each with what was found and what is allowed",

@@ -12,9 +12,9 @@ from fairlead.text import LONGEST_NAME, Names, date, every, moment, plural, visi
 from fairlead.web.charts import OTHERS, PALETTE, Axis, Layer, Mark, stacked
 from fairlead.web.parts import Figure, table
 
-MOST_LABELS: Final = 12
+MAX_LABELS: Final = 12
 """Numbers of changes that have room above a chart on a phone."""
-MOST_LEVELS: Final = 12
+MAX_LEVELS: Final = 12
 CHANGE: Final = ("dash", "a change, by its number")
 OUTCOMES: Final = {
     ROUTED: PALETTE[2],
@@ -89,7 +89,7 @@ def _by_destination(seen: OverTime, names: Names) -> list[Layer]:
 
 def _by_level(seen: OverTime, cluster: str) -> list[Layer]:
     own = [each for each in seen.levels if each.cluster == cluster]
-    first, rest = own[:MOST_LEVELS], own[MOST_LEVELS:]
+    first, rest = own[:MAX_LEVELS], own[MAX_LEVELS:]
     found = [
         Layer(f"priority {each.name}", PALETTE[k], each.counts) for k, each in enumerate(first)
     ]
@@ -163,7 +163,7 @@ def _marks(run: Summary, seen: OverTime, *, dates: bool) -> list[Mark]:
         if phase.since is not None and seen.start <= phase.since < end
     ]
     own = [(k, time) for k, time, follows in inside if not follows]
-    called = labels(own, (end - seen.start) // MOST_LABELS)
+    called = labels(own, (end - seen.start) // MAX_LABELS)
     drawn: dict[int, Mark] = {}
     for k, time in own:
         text = visible(f"{k}: {words.get(time, moment(time))}")

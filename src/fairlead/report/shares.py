@@ -12,10 +12,10 @@ from fairlead.report.over_time import counted
 from fairlead.results.summary import Phase, Share, Summary
 from fairlead.text import Names, percent, plural
 from fairlead.web.charts import BAR, Bar, Layer, bars
-from fairlead.web.parts import MOST_ROWS, Figure, Table, table
+from fairlead.web.parts import MAX_ROWS, Figure, Table, table
 
-MOST_PHASES: Final = 6
-MOST_BARS: Final = 12
+MAX_PHASES: Final = 6
+MAX_BARS: Final = 12
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ def shares(run: Summary, names: Names) -> Shares:
     """Of a dispatch."""
     called = zip(titles(run.phases), run.phases, strict=True)
     busy = [(title, phase) for title, phase in called if phase.messages]
-    most = sorted(busy, key=lambda each: -each[1].messages)[:MOST_PHASES]
+    most = sorted(busy, key=lambda each: -each[1].messages)[:MAX_PHASES]
     chosen = [each for each in busy if each in most]
     cards = [_card(title, phase, names) for title, phase in chosen]
     weighed = deviation.weighed(phase for _, phase in chosen)
@@ -44,7 +44,7 @@ def shares(run: Summary, names: Names) -> Shares:
         [Layer(f"share of the {counted(run)}", BAR, ())],
         [("tick", "its share by weight")] if weighed else [],
         cards,
-        f"The {MOST_PHASES} times with the most messages are drawn; all {len(busy):,}",
+        f"The {MAX_PHASES} times with the most messages are drawn; all {len(busy):,}",
         _table(busy, names) if len(busy) > len(chosen) else None,
     )
 
@@ -55,7 +55,7 @@ def _table(busy: Sequence[tuple[str, Phase]], names: Names) -> Table:
 
 
 def _card(title: str, phase: Phase, names: Names) -> Figure:
-    top = set(map(id, phase.busiest(MOST_BARS)))
+    top = set(map(id, phase.busiest(MAX_BARS)))
     shown = [share for share in phase.shares if id(share) in top]
     several = names.with_cluster
     title = title[0].upper() + title[1:]
@@ -65,11 +65,11 @@ def _card(title: str, phase: Phase, names: Names) -> Figure:
         about += f" {deviation.text([phase], names)}"
     hidden = len(phase.shares) - len(shown)
     if hidden:
-        about += f" The {MOST_BARS} destinations with the most messages; {hidden:,} more."
+        about += f" The {MAX_BARS} destinations with the most messages; {hidden:,} more."
     columns = ["destination", "messages", "share", "weight", "by weight", "points"]
     listing = table(
         (["cluster"] if several else []) + columns,
-        [_row(share, names, several=several) for share in phase.busiest(MOST_ROWS)],
+        [_row(share, names, several=several) for share in phase.busiest(MAX_ROWS)],
         texts=2 if several else 1,
         total=len(phase.shares),
     )

@@ -134,20 +134,20 @@ class Comparison:
             )
         return self.made
 
-    def as_plain(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         """For comparison.json."""
         plain = asdict(self)
         if self.made is None:
             del plain["made"]
         return plain
 
+    @classmethod
+    def from_dict(cls, plain: Mapping[str, Any]) -> Comparison:
+        """The comparison that `to_dict` gave.
 
-def of_plain(plain: Mapping[str, Any]) -> Comparison:
-    """The comparison that `as_plain` wrote.
-
-    Raises UserError where something is missing or another.
-    """
-    try:
-        return msgspec.convert(plain, Comparison)
-    except msgspec.ValidationError as error:
-        raise UserError(f"comparison: {error}") from None
+        Raises UserError where something is missing or another.
+        """
+        try:
+            return msgspec.convert(plain, cls)
+        except msgspec.ValidationError as error:
+            raise UserError(f"comparison: {error}") from None

@@ -8,13 +8,13 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Move:
-    """Messages that went to one destination and now go to another (None: to nobody)."""
+    """Messages that went to one destination and now go to another (None: to none)."""
 
     before: str | None
     after: str | None
     messages: int
     cluster_before: str = ""
-    """Whose destination it was; "" for nobody, and where the runs do not both have clusters."""
+    """Whose destination it was; "" for none, and where the runs do not both have clusters."""
     cluster_after: str = ""
 
 
@@ -26,7 +26,7 @@ class Balance:
     before: int
     after: int
     cluster: str = ""
-    """Whose destination it is; "" for nobody, and where the runs do not both have clusters."""
+    """Whose destination it is; "" for none, and where the runs do not both have clusters."""
 
 
 @dataclass(frozen=True)
@@ -44,10 +44,10 @@ class Diff:
     only_after: int
     """Messages that the first has not."""
     moved: int
-    """Of both: to another destination, to nobody, or from nobody."""
-    lost: int
+    """Of both: to another destination, to none, or from none."""
+    no_longer_routed: int
     """Of both: routed before, and not now."""
-    won: int
+    newly_routed: int
     """Of both: not routed before, and now."""
     groups: int
     """Groups that have messages in both; 0 where neither run has the column."""
@@ -65,6 +65,6 @@ class Diff:
     moves: list[Move] = field(default_factory=list)
     """The most frequent first."""
 
-    def as_plain(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         """For a file of JSON."""
         return asdict(self)

@@ -208,17 +208,20 @@ class Summary:
             )
         return self.facts
 
-    def as_plain(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         """For summary.json."""
         plain = asdict(self)
         if self.facts is None:
             del plain["facts"]
         return plain
 
+    @classmethod
+    def from_dict(cls, plain: Mapping[str, Any]) -> Summary:
+        """The summary that `to_dict` gave.
 
-def of_plain(plain: Mapping[str, Any]) -> Summary:
-    """The summary that `as_plain` wrote. Raises UserError where something is missing or another."""
-    try:
-        return msgspec.convert(plain, Summary)
-    except msgspec.ValidationError as error:
-        raise UserError(f"summary: {error}") from None
+        Raises UserError where something is missing or another.
+        """
+        try:
+            return msgspec.convert(plain, cls)
+        except msgspec.ValidationError as error:
+            raise UserError(f"summary: {error}") from None

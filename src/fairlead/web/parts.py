@@ -8,7 +8,7 @@ from typing import Final
 
 from fairlead.web.charts import Layer, Spec
 
-MOST_ROWS: Final = 50
+MAX_ROWS: Final = 50
 
 
 @dataclass(frozen=True)
@@ -36,10 +36,10 @@ def table(
     others stand.
     """
     kept = [k for k in range(len(columns)) if any(row[k] for row in rows)]
-    left = max(total, len(rows)) - len(rows[:MOST_ROWS])
+    left = max(total, len(rows)) - len(rows[:MAX_ROWS])
     return Table(
         [(columns[k], "text" if k < texts else "n") for k in kept],
-        [[row[k] for k in kept] for row in rows[:MOST_ROWS]],
+        [[row[k] for k in kept] for row in rows[:MAX_ROWS]],
         f"… {left:,} more in {left_in}" if left else "",
     )
 

@@ -167,14 +167,14 @@ def test_numbers_that_count_another_unit_since_1970_are_refused(
     number, way, arrow = OTHER_UNITS[unit]
     given: Any = number if kind == "number" else str(number)
     table = pa.table({"id": ["a", "b"], "time": [given, given]})
-    told = f"time: found {given!r}, which counts {unit} since 1970, allowed: a timestamp, or a"
+    expected = f"time: found {given!r}, which counts {unit} since 1970, allowed: a timestamp, or a"
     with pytest.raises(MessageError) as caught:
         route(table, POOL)
-    assert told in str(caught.value)
+    assert expected in str(caught.value)
     assert f"pyarrow.timestamp('{arrow}')" in str(caught.value)
     with pytest.raises(MessageError) as caught:
         dispatch(spark.createDataFrame(table), POOL)
-    assert told.replace(repr(given), f"'{given}'") in str(caught.value)
+    assert expected.replace(repr(given), f"'{given}'") in str(caught.value)
     assert f"Spark SQL makes one of the number ts by {way}" in str(caught.value)
     assert "--" not in str(caught.value)
     assert caught.value.in_shell == f"{caught.value}: --column 'time={way}'"

@@ -15,7 +15,7 @@ from pyspark.sql import SparkSession
 from fairlead import Change, Cluster
 from fairlead.balance.times import LATEST
 from fairlead.pipeline.dispatch import run
-from fairlead.pipeline.measure.bins import MOST_BINS, Bins, around, over, widths
+from fairlead.pipeline.measure.bins import MAX_BINS, Bins, around, over, widths
 from fairlead.pipeline.measure.facts import changes as in_words
 from fairlead.pipeline.options import Options
 from fairlead.pipeline.output.write import Delivery
@@ -52,7 +52,7 @@ def test_bins_cover_the_time_and_are_few(one: int, other: int) -> None:
     bins = over(first, last)
     assert bins.start <= first
     assert last < bins.end
-    assert 1 <= bins.number <= MOST_BINS
+    assert 1 <= bins.number <= MAX_BINS
     assert bins.start % bins.width == 0
     assert bins.width in (w for w, _ in zip(widths(), range(80), strict=False))
 
@@ -105,7 +105,7 @@ def table(n: int) -> pa.Table:
     )
 
 
-def told(
+def dispatched(
     spark: SparkSession, rows: pa.Table, folder: Path, **more: Any
 ) -> tuple[Summary, list[Any]]:
     pq.write_table(rows, folder / "messages.parquet")
@@ -123,7 +123,7 @@ def told(
 
 
 def test_facts_are_what_was_written(spark: SparkSession, tmp_path: Path) -> None:
-    summary, written = told(spark, table(2_000), tmp_path, command="fairlead dispatch …")
+    summary, written = dispatched(spark, table(2_000), tmp_path, command="fairlead dispatch …")
     facts = summary.facts
     assert facts is not None
     assert facts.period is not None
@@ -169,7 +169,7 @@ def test_facts_are_what_was_written(spark: SparkSession, tmp_path: Path) -> None
 
 def test_the_time_around_the_changes_is_told_closer(spark: SparkSession, tmp_path: Path) -> None:
     rows = pa.Table.from_pylist([{"id": f"m{k}", "time": 1.0 * k} for k in range(9_000)])
-    summary, written = told(spark, rows, tmp_path, clusters=[POOL], command="x")
+    summary, written = dispatched(spark, rows, tmp_path, clusters=[POOL], command="x")
     assert summary.facts is not None
     close = summary.facts.around_changes
     assert close is not None
@@ -191,7 +191,7 @@ def test_a_priority_that_changes_counts_as_it_was(spark: SparkSession, tmp_path:
     )
     rows = pa.Table.from_pylist([{"id": f"m{k}", "time": 1.0 * k} for k in range(10)])
     changes = [Change("A", "priority", 2, 4)]
-    summary, _ = told(spark, rows, tmp_path, clusters=[cluster], changes=changes, command="x")
+    summary, _ = dispatched(spark, rows, tmp_path, clusters=[cluster], changes=changes, command="x")
     assert summary.facts is not None
     assert summary.facts.over_time is not None
     levels = {s.name: sum(s.counts) for s in summary.facts.over_time.levels}
@@ -202,7 +202,7 @@ def test_phases_tell_messages_and_rows_apart(spark: SparkSession, tmp_path: Path
     both = [{"name": "X"}, {"name": "Y"}]
     clusters = [SHOP, Cluster.of("broadcast", name="pool", destination=both)]
     changes = [Change("X", "state", "down", 500)]
-    summary, written = told(spark, table(50), tmp_path, clusters=clusters, changes=changes)
+    summary, written = dispatched(spark, table(50), tmp_path, clusters=clusters, changes=changes)
     early = [row for row in written if row["time"] < 500]
     late = [row for row in written if row["time"] >= 500]
     assert [phase.rows for phase in summary.phases] == [len(early), len(late)]
@@ -213,10 +213,10 @@ def test_phases_tell_messages_and_rows_apart(spark: SparkSession, tmp_path: Path
 
 def test_nobody_asked_nothing_told(spark: SparkSession, tmp_path: Path) -> None:
     rows = table(50)
-    asked, _ = told(spark, rows, tmp_path, command="x")
-    plain, _ = told(spark, rows, tmp_path)
+    asked, _ = dispatched(spark, rows, tmp_path, command="x")
+    plain, _ = dispatched(spark, rows, tmp_path)
     assert plain.facts is None
-    assert "facts" not in plain.as_plain()
+    assert "facts" not in plain.to_dict()
     assert plain.digest == asked.digest
     assert plain.phases == asked.phases
     assert plain.outcomes == asked.outcomes

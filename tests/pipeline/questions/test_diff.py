@@ -43,8 +43,8 @@ def test_counts_are_those_of_plain_python(spark: SparkSession, seed: int) -> Non
     moves = Counter((one[i][0], other[i][0]) for i in both if one[i][0] != other[i][0])
     assert found.moved == sum(moves.values())
     assert {(m.before, m.after): m.messages for m in found.moves} == dict(moves)
-    assert found.lost == sum(one[i][1] == "routed" != other[i][1] for i in both)
-    assert found.won == sum(one[i][1] != "routed" == other[i][1] for i in both)
+    assert found.no_longer_routed == sum(one[i][1] == "routed" != other[i][1] for i in both)
+    assert found.newly_routed == sum(one[i][1] != "routed" == other[i][1] for i in both)
     before, after = (Counter(d for d, _, _ in run.values()) for run in (one, other))
     wanted = {Balance(d, before[d], after[d]) for d in (*before, *after)}
     assert set(found.destinations) == wanted
@@ -61,7 +61,7 @@ def _places(run: Decided, both: list[str], group: str) -> set[str]:
 def test_a_run_is_the_same_as_itself(spark: SparkSession) -> None:
     run = frame(spark, some(Random(9), 40))  # noqa: S311
     found = diff(compare(run, run))
-    assert (found.both, found.moved, found.lost, found.won) == (40, 0, 0, 0)
+    assert (found.both, found.moved, found.no_longer_routed, found.newly_routed) == (40, 0, 0, 0)
     assert (found.groups_moved, found.moves) == (0, [])
 
 

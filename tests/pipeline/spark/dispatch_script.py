@@ -56,7 +56,7 @@ def main(master: str, folder: Path) -> None:
             Options(where=table.name, rows_a_block=300, as_in_files=True, command="as in the test"),
         )
         delivery.finish()
-    print(json.dumps(summary.as_plain() | {"seconds": 0}))
+    print(json.dumps(summary.to_dict() | {"seconds": 0}))
 
 
 if __name__ == "__main__":

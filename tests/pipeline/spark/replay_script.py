@@ -44,7 +44,7 @@ def main(master: str, folder: Path) -> None:
             Options(where=table.name, rows_a_block=300),
         )
         delivery.finish()
-    print(json.dumps(found.as_plain() | {"seconds": 0}))
+    print(json.dumps(found.to_dict() | {"seconds": 0}))
 
 
 if __name__ == "__main__":

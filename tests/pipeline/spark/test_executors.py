@@ -116,10 +116,10 @@ def test_a_cluster_whose_python_has_everything(folder: Path, given: list[str]) -
     shipped = os.pathsep.join(each for each in sys.path if each)
     environment = {"PYSPARK_PYTHON": sys.executable, "PYTHONPATH": shipped}
     with Command(folder, *given, **CLUSTER, **environment) as command:
-        told, _ = command.process.communicate(timeout=3 * SECONDS)
+        output, _ = command.process.communicate(timeout=3 * SECONDS)
         assert command.said() == [], "Spark's log and its progress are not to be seen"
         assert command.process.returncode == 0
-    assert "in 3,000 = decided 3,000 + rejected 0; " in told
+    assert "in 3,000 = decided 3,000 + rejected 0; " in output
     assert "ask executors: " in command.log.read_text(encoding="utf-8")
 
 

@@ -69,7 +69,7 @@ class News(NamedTuple):
 
 
 class Choice(ABC):
-    """A choice rule over destinations, and what it is told of them."""
+    """A choice rule over destinations, and what it reads of them."""
 
     name: ClassVar[str]
     about: ClassVar[str]
@@ -89,7 +89,7 @@ class Choice(ABC):
     waits: ClassVar[bool] = False
     """Replay: whether a message for which nobody is ready waits until somebody is."""
     to_all: ClassVar[bool] = False
-    """Whether everybody who is left gets the message."""
+    """Whether all destinations that are left get the message."""
     affine: ClassVar[bool] = True
     """Whether a group can stay with a destination, past the rule."""
 
@@ -199,7 +199,7 @@ class ToEveryone(Choice):
     """Nothing is chosen."""
 
     name = "everyone"
-    about = "everybody who is left gets the message"
+    about = "all destinations that are left get the message"
     by_name = True
     to_all = True
     affine = False

@@ -36,7 +36,7 @@ from fairlead.balance.policies.destinations import (
 )
 from fairlead.balance.policies.returning import ReturningDescription, ReturningState
 from fairlead.balance.policies.slow_start import FAILBACK, extended
-from fairlead.balance.policy import Policy, Raw
+from fairlead.balance.policy import AttributeValues, Policy
 from fairlead.errors import ConfigError
 
 WORSE_PRIORITY: Final[Elimination[None, Any]] = keep_highest(
@@ -95,7 +95,7 @@ def check(eliminate: Sequence[str], choose: str) -> tuple[list[OwnElimination], 
         if late and not piece.compares:
             raise ConfigError(
                 f"policy.eliminate: found {name!r} after {late[0]!r}, which keeps the best of "
-                f"those that are left: if {name!r} then drops them all, nobody worse is asked; "
+                f"those that are left: if {name!r} then drops them all, no worse one is asked; "
                 f"allowed: {late[0]!r} last",
                 ["policy", "eliminate"],
             )
@@ -164,8 +164,8 @@ class ComposedState(ReturningState[Any]):
     def ordered(self, refs: list[Ref]) -> list[Ref]:
         return sorted(refs, key=lambda ref: ref.name) if self.policy.choice.by_name else refs
 
-    def key(self, raw: Raw) -> Mapping[str, str]:
-        return dict(zip(self.policy.reads, raw, strict=True))
+    def key(self, values: AttributeValues) -> Mapping[str, str]:
+        return dict(zip(self.policy.reads, values, strict=True))
 
     def passes(self, each: Any) -> bool:  # noqa: ANN401 - a table of the policy's own
         """Whether no elimination drops it whatever the message and the others are."""
@@ -309,7 +309,7 @@ PRESETS: Final = (
         "weighted",
         (*STARTING, WEIGHT_ZERO.name),
         "least-served",
-        about="shares by weight at every moment; nobody who comes back is flooded",
+        about="shares by weight at every moment; a destination that comes back is not flooded",
         choose_when="destinations differ in strength and you know by how much",
         choose_when_not="how busy they are matters more than how strong (fewest-pending)",
     ),
@@ -358,8 +358,10 @@ def nearest(policy: ComposedPolicy) -> str:
     own, choice = {step.name for step in policy.eliminations}, policy.choice.name
     name = min(known, key=lambda each: (known[each][1] != choice, len(known[each][0] ^ own)))
     steps, chosen_by = known[name]
-    told = [f"also {step}" for step in sorted(own - steps)]
-    told += [f"without {step}" for step in sorted(steps - own)]
+    differences = [f"also {step}" for step in sorted(own - steps)]
+    differences += [f"without {step}" for step in sorted(steps - own)]
     if chosen_by != choice:
-        told.append(f"chooses {choice} instead of {chosen_by}")
-    return f"nearest preset: {name}" + (f" ({', '.join(told)})" if told else ", the same")
+        differences.append(f"chooses {choice} instead of {chosen_by}")
+    return f"nearest preset: {name}" + (
+        f" ({', '.join(differences)})" if differences else ", the same"
+    )

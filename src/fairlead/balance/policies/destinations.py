@@ -13,7 +13,7 @@ from fairlead.balance.describe import Description
 from fairlead.balance.elimination import Elimination, drop_where
 from fairlead.balance.message import NO_DESTINATION, ON_GROUP, Message, text
 from fairlead.balance.objects import Object, Ref, Worker
-from fairlead.balance.policy import Policy, Raw, Tables
+from fairlead.balance.policy import AttributeValues, Policy, Tables
 from fairlead.balance.state import ClusterState
 from fairlead.errors import ConfigError
 
@@ -123,7 +123,7 @@ class DestinationState(ClusterState[T, Any, Any]):
     def listing(self, tables: T) -> Iterable[tuple[Ref, Object]]:
         return ((Ref(KIND, each.name), each) for each in tables.destination)
 
-    def key(self, raw: Raw) -> Any:  # noqa: ANN401 - what the policy makes of it
+    def key(self, values: AttributeValues) -> Any:  # noqa: ANN401 - what the policy makes of it
         return None
 
     def candidates(self, key: object) -> tuple[list[Any], str]:
@@ -147,28 +147,28 @@ class DestinationState(ClusterState[T, Any, Any]):
         found = super().relevant_attributes()
         return found - {"bind", "producer"} if self.rebinds else found
 
-    def binding(self, raw: Raw, message: Message) -> Raw | None:
+    def binding(self, values: AttributeValues, message: Message) -> AttributeValues | None:
         group = text(message, "group")
         return (ON_GROUP, group) if self.rebinds and group else None
 
     def bind_default(self, key: object) -> str:
         return ON_GROUP if self.rebinds else ""
 
-    def holding(self, raw: Raw) -> frozenset[int]:
+    def holding(self, values: AttributeValues) -> frozenset[int]:
         """Who is eligible, and who would be if it were not draining."""
         if self._holding is None or self._holding[0] != self.version:
-            key = self.key(raw)
+            key = self.key(values)
             left, _ = self.candidates(key)
             for step in self.eliminations():
                 if step.name != DRAINING.name:
                     left = step.keep(key, left)
             staying = {self.member(each) for each in left}
-            self._holding = (self.version, frozenset(staying.union(self.verdict(raw).members)))
+            self._holding = (self.version, frozenset(staying.union(self.verdict(values).members)))
         return self._holding[1]
 
     def refusal(self, attribute: str) -> str | None:
         if self.rebinds and attribute == "capacity":
-            return 'with affinity = "group" nobody can be busy'
+            return 'with affinity = "group" no destination can be busy'
         return None
 
     def failed(self, ref: Ref) -> None:

@@ -27,7 +27,7 @@ from fairlead.balance.policies.ibm_mq_objects import (
     workload,
 )
 from fairlead.balance.policies.ibm_mq_steps import Candidate, Put, eliminations
-from fairlead.balance.policy import Policy, Raw
+from fairlead.balance.policy import AttributeValues, Policy
 from fairlead.balance.rules import least_served
 from fairlead.balance.rules.least_served import LeastServed
 from fairlead.balance.state import ClusterState
@@ -119,20 +119,20 @@ class IbmMqState(ClusterState[IbmMqTables, Put, Candidate]):
 
     # messages
 
-    def normal(self, raw: Raw) -> Raw:
+    def normal(self, values: AttributeValues) -> AttributeValues:
         """The only queue, where there is one and a message names nothing."""
-        if self._only_queue and not raw[0] and not raw[1] and raw[3] != "true":
-            return (self._only_queue, *raw[1:])
-        return raw
+        if self._only_queue and not values[0] and not values[1] and values[3] != "true":
+            return (self._only_queue, *values[1:])
+        return values
 
-    def key(self, raw: Raw) -> Put:
-        queue, queue_manager, via_cluster_channel, pcf, already_sent = raw
+    def key(self, values: AttributeValues) -> Put:
+        queue, queue_manager, via_cluster_channel, pcf, already_sent = values
         sent = frozenset(part for part in already_sent.split(";") if part)
         return Put(queue, queue_manager, via_cluster_channel == "true", pcf == "true", sent)
 
-    def home(self, raw: Raw) -> Raw | None:
+    def home(self, values: AttributeValues) -> AttributeValues | None:
         """The names that it gave; what names nothing, and is no publication, opens nothing."""
-        queue, queue_manager, _, pcf, _ = raw
+        queue, queue_manager, _, pcf, _ = values
         return (queue, queue_manager) if queue or queue_manager or pcf == "true" else None
 
     def bind_default(self, key: Put) -> str:
@@ -395,7 +395,7 @@ class IbmMqDescription(Description[IbmMqState]):
             return f"no instance of the queue {key.queue!r} is put-enabled"
         return f"no channel leads to an instance of the queue {key.queue!r}"
 
-    def samples(self) -> dict[str, Raw]:
+    def samples(self) -> dict[str, AttributeValues]:
         names = dict.fromkeys(ref.name for ref in self.state.objects if ref.kind == QUEUE)
         if not names:
             return {"a publication": ("", "", "", "true", "")}

@@ -25,7 +25,7 @@ from fairlead.balance.policies.destinations import (
     DestinationState,
     ListTables,
 )
-from fairlead.balance.policy import Policy, Raw
+from fairlead.balance.policy import AttributeValues, Policy
 from fairlead.balance.rules import ready_ring
 from fairlead.balance.rules.ready_ring import ReadyRing
 
@@ -91,7 +91,7 @@ class NanomsgState(DestinationState[NanomsgTables]):
 class NanomsgFailures(FailureModel[NanomsgState]):
     """What a peer held is lost with it."""
 
-    def after_failure(self, ref: Ref, raw: Raw, *, shared: bool) -> str:
+    def after_failure(self, ref: Ref, values: AttributeValues, *, shared: bool) -> str:
         return LOST
 
 
@@ -114,7 +114,7 @@ class NanomsgDescription(DestinationDescription[NanomsgState]):
 NANOMSG: Final = Policy(
     name="nanomsg",
     about="priorities 1 to 16: in turn among the ready peers of the best priority",
-    choose_when="one site is preferred and another takes over only when nobody there is ready",
+    choose_when="one site is preferred and another takes over only when no peer there is ready",
     choose_when_not="peers of one priority should get unequal shares",
     tables=NanomsgTables,
     kinds={KIND: Peer},

@@ -31,7 +31,7 @@ from fairlead.balance.policies.slow_start import SlowStarting
 from fairlead.balance.policy import Policy
 from fairlead.balance.rules.least_served import LeastServed
 from fairlead.balance.rules.paced import WHOLE as WHOLE_WEIGHT
-from fairlead.balance.rules.rule import Comparison
+from fairlead.balance.rules.rule import Comparison, Otherwise
 from fairlead.errors import ConfigError
 
 WHOLE = 100
@@ -123,18 +123,10 @@ def _nobody_up(levels: Sequence[Health], panic_threshold: int) -> list[Level]:
 
 
 class ByShare(LeastServed):
-    """The rule, told in the policy's words: what it weighs are shares, not the file's weights."""
+    """The rule over shares, which nobody sets: they follow from who is up."""
 
-    weight_is = "share"
-
-    def compare(self, members: Sequence[int], names: Sequence[str]) -> Comparison:
-        found = super().compare(members, names)
-        if len(found.ranks) < 2:
-            return found
-        first, second = (names[rank.member] for rank in found.ranks[:2])
-        # Nobody sets a share: it follows from who is up.
-        otherwise = f"{second} would have been chosen if {first} had been gone"
-        return found._replace(otherwise=otherwise)
+    def compare(self, members: Sequence[int]) -> Comparison:
+        return super().compare(members)._replace(otherwise=Otherwise())
 
 
 class PriorityFailoverState(ReturningState[FailoverTables]):
@@ -277,17 +269,17 @@ class PriorityFailoverDescription(ReturningDescription[PriorityFailoverState]):
             if state.can_panic:
                 found.append(
                     "where all levels together cannot take everything, a level of which less than "
-                    f"{state.panic_threshold} % is up uses everybody on it"
+                    f"{state.panic_threshold} % is up uses all destinations on it"
                 )
         else:
-            found.append("the best level of which anybody is up gets everything")
+            found.append("the best level with a destination that is up gets everything")
         found.append(
             "choose least-served: the lowest sent/share; ties to the heavier, then by name"
         )
-        found.append("when the shares change, everybody starts level")
+        found.append("when the shares change, all destinations start level")
         found += [*self.returning(), *self.affine()]
         for priority, level in sorted(state.levels.items()):
-            panic = ", everybody is used" if level.panic else ""
+            panic = ", all are used" if level.panic else ""
             found.append(f"now priority {priority} gets {level.share} %{panic}")
         return found
 

@@ -20,12 +20,12 @@ from fairlead.balance.failures import FailureModel
 from fairlead.balance.follow_ups import Later
 from fairlead.balance.message import (
     ACKNOWLEDGED,
-    GIVEN_BACK,
     GUARANTEED,
     LOST,
     NACK,
     NO_DESTINATION,
     REFUSED,
+    RELEASED,
     ROLLED_BACK,
     ROUND_ROBIN,
     ROUTED,
@@ -56,7 +56,7 @@ from fairlead.balance.policies.smartsockets_steps import (
     Receiver,
     refused,
 )
-from fairlead.balance.policy import Policy, Raw
+from fairlead.balance.policy import AttributeValues, Policy
 from fairlead.balance.rules import subscriber_lists as lists
 from fairlead.balance.rules.subscriber_lists import SubscriberLists
 from fairlead.balance.state import ClusterState
@@ -92,7 +92,7 @@ class SmartSocketsState(ClusterState[SmartSocketsTables, Publication, Receiver])
         for each in tables.subscriber:
             yield Ref(SUBSCRIBER, each.name, each.subject), each
 
-    def init_partitions(self, partitions: Sequence[Raw]) -> None:
+    def init_partitions(self, partitions: Sequence[AttributeValues]) -> None:
         """Each of these servers has lists of its own, of the same subscribers."""
         self.servers = {part: k for k, part in enumerate(partitions)}
         self.size = len(partitions) * len(self.refs)
@@ -116,21 +116,21 @@ class SmartSocketsState(ClusterState[SmartSocketsTables, Publication, Receiver])
 
     # messages
 
-    def normal(self, raw: Raw) -> Raw:
+    def normal(self, values: AttributeValues) -> AttributeValues:
         """The only subject, where there is one, and the type only where it gives the mode."""
-        subject, server, type_, mode, delivery = raw
+        subject, server, type_, mode, delivery = values
         if not subject and len(self.subjects) == 1:
             subject = self.subjects[0]
         if mode or Ref(MESSAGE_TYPE, type_) not in self.objects:
             type_ = ""
         return (subject, server, type_, mode, delivery)
 
-    def key(self, raw: Raw) -> Publication:
-        subject, _, type_, mode, delivery = raw
+    def key(self, values: AttributeValues) -> Publication:
+        subject, _, type_, mode, delivery = values
         given = self.objects.get(Ref(MESSAGE_TYPE, type_))
         if not mode:
             mode = given.mode if given is not None and given.present else TO_ALL
-        server = self.servers.get(self.partition(raw), 0)
+        server = self.servers.get(self.partition(values), 0)
         return Publication(subject, mode, delivery in GUARANTEED, server)
 
     # candidates
@@ -187,8 +187,8 @@ class SmartSocketsState(ClusterState[SmartSocketsTables, Publication, Receiver])
         """Whether a message is lost that a member is chosen for in its way."""
         return member // self.size % lists.HOWS == lists.LOST
 
-    def member_called(self, destination: str, raw: Raw) -> int:
-        key = self.key(raw)
+    def member_called(self, destination: str, values: AttributeValues) -> int:
+        key = self.key(values)
         found = self.index.get(Ref(SUBSCRIBER, destination, key.subject))
         if found is None:
             raise ValueError(destination)
@@ -275,8 +275,8 @@ class SmartSocketsFailures(FailureModel[SmartSocketsState]):
     def ack_timeout(self) -> int:
         return self.state.options.delivery_timeout * MICROS
 
-    def ack_mode(self, raw: Raw) -> str:
-        delivery = raw[self.state.policy.reads.index("delivery")]
+    def ack_mode(self, values: AttributeValues) -> str:
+        delivery = values[self.state.policy.reads.index("delivery")]
         return delivery if delivery in GUARANTEED else ""
 
     def readers(self, ref: Ref) -> int:
@@ -286,9 +286,9 @@ class SmartSocketsFailures(FailureModel[SmartSocketsState]):
     def retains_after_failure(self, ref: Ref) -> bool:
         return self.state.failed_now[ref] == WARM
 
-    def after_failure(self, ref: Ref, raw: Raw, *, shared: bool) -> str:
+    def after_failure(self, ref: Ref, values: AttributeValues, *, shared: bool) -> str:
         """Nobody waits for the acknowledgement of what is not guaranteed."""
-        if not self.state.key(raw).guaranteed:
+        if not self.state.key(values).guaranteed:
             return LOST
         if self.state.options.on_receiver_failure == NACK:
             return NACK
@@ -296,16 +296,16 @@ class SmartSocketsFailures(FailureModel[SmartSocketsState]):
             return ROLLED_BACK
         if self.state.failed_now[ref] == SUCCESS:
             return ACKNOWLEDGED
-        return NACK if shared else GIVEN_BACK
+        return NACK if shared else RELEASED
 
-    def published(self, raw: Raw) -> Raw:
+    def published(self, values: AttributeValues) -> AttributeValues:
         """A message keeps the mode that its type had when it was published."""
-        subject, server, _, _, delivery = raw
-        return (subject, server, "", self.state.key(raw).mode, delivery)
+        subject, server, _, _, delivery = values
+        return (subject, server, "", self.state.key(values).mode, delivery)
 
-    def redelivery(self, raw: Raw) -> Verdict:
+    def redelivery(self, values: AttributeValues) -> Verdict:
         """Again one of the list; who switched balancing off has had its copy since the first."""
-        found = self.state.verdict(raw)
+        found = self.state.verdict(values)
         if found.members and found.preselected < 0:
             return found
         return Verdict(ACKNOWLEDGED if self.state.options.zero_receivers == SUCCESS else NACK)
@@ -341,8 +341,8 @@ class SmartSocketsDescription(Description[SmartSocketsState]):
         found = [] if each.present else ["absent"]
         found += ["warm"] if is_warm(each) else [] if each.connected else ["disconnected"]
         found += [] if each.load_balanced else ["balancing off"]
-        told = ("present", "connected", "load_balanced")
-        return ", ".join([*found, *special(each, (*told, *besides))])
+        said = ("present", "connected", "load_balanced")
+        return ", ".join([*found, *special(each, (*said, *besides))])
 
     def label(self, candidate: Receiver) -> str:
         return candidate.subscriber.name
@@ -350,13 +350,13 @@ class SmartSocketsDescription(Description[SmartSocketsState]):
     def no_candidates(self, key: Publication) -> str:
         if not key.subject:
             return "the message names no subject, and there are several"
-        return f"nobody subscribes to the subject {key.subject!r}"
+        return f"there is no subscriber to the subject {key.subject!r}"
 
     def undeliverable_reason(self, member: int) -> str:
         lost = "it is lost: all subscribers are warm, and only what is guaranteed is kept for them"
         return lost if self.state.is_lost(member) else ""
 
-    def samples(self) -> dict[str, Raw]:
+    def samples(self) -> dict[str, AttributeValues]:
         return {f"the subject {each!r}": (each, "", "", "", "all") for each in self.state.subjects}
 
 

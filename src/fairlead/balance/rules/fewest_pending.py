@@ -15,11 +15,12 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from fairlead.balance.rules.integers import INT64_END, Indexes, Ints
-from fairlead.balance.rules.rule import Comparison, Rank
+from fairlead.balance.rules.rule import Comparison, Otherwise
 from fairlead.balance.rules.timed import TimedRule
 
 MEMBERS = 1 << 24
 """More than there are."""
+PENDING, CURSOR = "pending", "cursor"  # what decides
 
 
 class State(NamedTuple):
@@ -49,7 +50,7 @@ def choose(s: State, members: Indexes, start: int, stop: int) -> int:
 def rank(s: State, i: int, cursor: int) -> int:
     """Lowest first: by what is pending, then those from the cursor on, then by the order.
 
-    One number that tells who it is of, because the least of many is found several at a time.
+    One number that also holds the member, because the least of many is found several at a time.
     """
     return (2 * s.pending[i] + (i < cursor)) * MEMBERS + i
 
@@ -100,21 +101,15 @@ class FewestPending(TimedRule):
     def fits_int64(self, choices: int) -> bool:
         return 2 * (int(max(self.state.pending)) + choices + 1) * MEMBERS < INT64_END
 
-    def compare(self, members: Sequence[int], names: Sequence[str]) -> Comparison:
+    def compare(self, members: Sequence[int]) -> Comparison:
         s = self.state
         cursor = s.cursor[0]
         order = sorted(members, key=lambda i: (s.pending[i], i < cursor, i))
-        ranks = [Rank(i, f"{s.pending[i]} pending") for i in order]
         if len(order) < 2:
-            return Comparison(ranks, [], "", "")
+            return Comparison(order)
         first, second = order[:2]
-        a, b = names[first], names[second]
         more = s.pending[second] - s.pending[first]
-        if more:
-            decided = f"{a} has fewer pending: {s.pending[first]} < {s.pending[second]}"
-        else:
-            decided = f"equal at {s.pending[first]}; from {names[cursor]} on, {a} comes first"
         # With equally many pending the cursor decides.
         enough = more if (second < cursor, second) < (first < cursor, first) else more + 1
-        otherwise = f"{b} would have been chosen if {a} had held {enough} more"
-        return Comparison(ranks, [], decided, otherwise)
+        decided = PENDING if more else CURSOR
+        return Comparison(order, decided=decided, otherwise=Otherwise(PENDING, enough))

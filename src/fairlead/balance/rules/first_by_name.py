@@ -14,7 +14,9 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from fairlead.balance.rules.integers import Indexes, Ints
-from fairlead.balance.rules.rule import Comparison, Rank, ScheduledRule
+from fairlead.balance.rules.rule import Comparison, ScheduledRule
+
+NAME = "name"  # what decides
 
 
 class State(NamedTuple):
@@ -73,15 +75,9 @@ class FirstByName(ScheduledRule):
     def fits_int64(self, choices: int) -> bool:
         return True
 
-    def compare(self, members: Sequence[int], names: Sequence[str]) -> Comparison:
-        ranks = [Rank(i, f"place {place} by name") for place, i in enumerate(sorted(members), 1)]
-        if len(ranks) < 2:
-            return Comparison(ranks, [], "", "")
-        first, second = (names[rank.member] for rank in ranks[:2])
-        decided = f"{first} comes first by name"
-        return Comparison(
-            ranks, [], decided, f"{second} would have been chosen if {first} had been gone"
-        )
+    def compare(self, members: Sequence[int]) -> Comparison:
+        order = sorted(members)
+        return Comparison(order, decided=NAME if len(order) > 1 else "")
 
 
 class Everyone(FirstByName):
@@ -89,6 +85,5 @@ class Everyone(FirstByName):
 
     name = "everyone"
 
-    def compare(self, members: Sequence[int], names: Sequence[str]) -> Comparison:
-        first = [Rank(members[0], "everyone gets it")]
-        return Comparison(first, [], "everyone who is left gets it", "")
+    def compare(self, members: Sequence[int]) -> Comparison:
+        return Comparison([members[0]])

@@ -17,14 +17,16 @@ from collections.abc import Callable, Sequence
 from fractions import Fraction
 from functools import cmp_to_key
 from math import gcd
-from typing import ClassVar, NamedTuple, TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from fairlead.balance.rules.integers import INT64_END, Indexes, Ints, independent
-from fairlead.balance.rules.rule import Comparison, Rank, ScheduledRule
+from fairlead.balance.rules.rule import Comparison, Otherwise, ScheduledRule
 
 UNIT, TICK, RECENT = 0, 1, 2  # places in State.setting
 NO_TICK = -1
-MOST_NUMBERED = 256
+RATIO, RECENCY, WEIGHT, NAME = "ratio", "recency", "weight", "name"  # what decides
+SERVED = "served"
+MAX_NUMBERED = 256
 Turn: TypeAlias = tuple[Fraction, int, int, int, int, int]
 
 
@@ -218,7 +220,7 @@ def _latest_numbers(s: State, members: list[int], ahead: list[int]) -> dict[int,
     chosen = [(i, n) for i, n in zip(members, ahead, strict=True) if n]
     latest = sorted(chosen, key=lambda each: _turn(s, each[0], each[1] - 1))
     end = s.setting[TICK] + sum(ahead)
-    if len(latest) > MOST_NUMBERED:
+    if len(latest) > MAX_NUMBERED:
         return {i: end - len(latest) + place + 1 for place, (i, _) in enumerate(latest)}
     numbers = {}
     for i, n in latest:
@@ -277,8 +279,6 @@ class LeastServed(ScheduledRule):
 
     name = "least-served"
     module = sys.modules[__name__]
-    weight_is: ClassVar = "weight"
-    """What the explanations call it."""
 
     def __init__(self, weights: list[int], *, recency: bool = False, recent: int = 0) -> None:
         """`recent`: only so many of the most recently used may be chosen; 0 = all."""
@@ -312,79 +312,43 @@ class LeastServed(ScheduledRule):
     def fits_int64(self, choices: int) -> bool:
         return fits_int64(self.state, choices)
 
-    def compare(self, members: Sequence[int], names: Sequence[str]) -> Comparison:
+    def compare(self, members: Sequence[int]) -> Comparison:
         s = self.state
         limited = 0 < s.setting[RECENT] < len(members)
         recent = [i for i in members if not limited or among_recent(s, members, 0, len(members), i)]
-        dropped = [
-            Rank(i, f"not among the {s.setting[RECENT]} most recently used (number {s.tie[i]})")
-            for i in members
-            if i not in set(recent)
-        ]
+        passed_over = [i for i in members if i not in set(recent)]
         in_turn: Callable[[int, int], int] = lambda i, j: -1 if before(s, i, j) else 1  # noqa: E731
         order = sorted(recent, key=cmp_to_key(in_turn))
-        ranks = [Rank(i, self._value(i)) for i in order]
         if len(order) < 2:
-            return Comparison(ranks, dropped, "", "")
-        decided, otherwise = self._between(order[0], order[1], names)
-        return Comparison(ranks, dropped, decided, otherwise)
-
-    def _value(self, i: int) -> str:
-        s = self.state
-        value = f"{self._served(i)} served / {self.weight_is} {self._weight(i)} = {self._ratio(i)}"
-        return value if s.setting[TICK] == NO_TICK else f"{value}, last number {s.tie[i]}"
-
-    def _served(self, i: int) -> str:
-        return str(Fraction(self.state.count[i], self.state.setting[UNIT]))
-
-    def _weight(self, i: int) -> str:
-        return str(self.state.weight[i])
-
-    def _ratio(self, i: int) -> Fraction:
-        return ratio(self.state, i)
+            return Comparison(order, passed_over)
+        decided, otherwise = self._between(*order[:2])
+        return Comparison(order, passed_over, decided, otherwise)
 
     def _grain(self, i: int) -> int:
         """By how much the state's weight grows where the file's grows by 1."""
         return 1
 
-    def _between(self, first: int, second: int, names: Sequence[str]) -> tuple[str, str]:
+    def _between(self, first: int, second: int) -> tuple[str, Otherwise]:
         s = self.state
-        a, b = names[first], names[second]
         high, low = ratio(s, second), ratio(s, first)
         if low < high:
-            decided = (
-                f"{a} was served less for its {self.weight_is}: "
-                f"{self._ratio(first)} < {self._ratio(second)}"
-            )
             if low == 0:
-                enough = int(high * s.weight[first]) + 1
-                return decided, f"{b} would have been chosen if {a} had been served {enough} times"
+                return RATIO, Otherwise(SERVED, int(high * s.weight[first]) + 1)
             enough = int(high * s.weight[second] / low)
-            return decided, self._heavier(first, second, (enough, enough + 1), names)
-        equal = f"equal at {self._ratio(first)}"
+            return RATIO, self._heavier(first, second, (enough, enough + 1))
+        heavier = s.weight[second] + 1
         if s.setting[TICK] != NO_TICK and s.tie[first] != s.tie[second]:
-            decided = (
-                f"{equal}; {a} was used less recently: number {s.tie[first]} < {s.tie[second]}"
-            )
-            return decided, self._heavier(first, second, (s.weight[second] + 1,), names)
-        guesses = (s.weight[second] + 1, s.weight[first], s.weight[first] + 1)
-        if s.setting[TICK] == NO_TICK and s.weight[first] != s.weight[second]:
-            decided = (
-                f"{equal}; {a} has the larger {self.weight_is}: "
-                f"{self._weight(first)} > {self._weight(second)}"
-            )
-        else:
-            decided = f"{equal} in every respect; {a} comes first by name"
-        return decided, self._heavier(first, second, guesses, names)
+            return RECENCY, self._heavier(first, second, (heavier,))
+        by_weight = s.setting[TICK] == NO_TICK and s.weight[first] != s.weight[second]
+        guesses = (heavier, s.weight[first], s.weight[first] + 1)
+        return WEIGHT if by_weight else NAME, self._heavier(first, second, guesses)
 
-    def _heavier(
-        self, first: int, second: int, guesses: Sequence[int], names: Sequence[str]
-    ) -> str:
+    def _heavier(self, first: int, second: int, guesses: Sequence[int]) -> Otherwise:
         """With which weight, near one of these guesses, the second would have come first."""
         grain = self._grain(second)
         for weight in (guess // grain + more for guess in guesses for more in (0, 1)):
             trial: State = independent(self.state)
             reweigh(trial, second, weight * grain)
             if weight and before(trial, second, first):
-                return f"{names[second]} would have been chosen with a weight of {weight} or more"
-        return f"no weight would have brought {names[second]} before {names[first]}"
+                return Otherwise(WEIGHT, weight)
+        return Otherwise(WEIGHT)

@@ -10,10 +10,11 @@ from types import ModuleType
 from typing import Any
 
 from fairlead.balance.rules.integers import INT64_END, Indexes, independent
-from fairlead.balance.rules.rule import Comparison, Rank, Rule
+from fairlead.balance.rules.rule import Comparison, Rule
 from fairlead.errors import RuleError
 
 HALF: int = INT64_END // 2
+PREFERENCE = "preference"  # what decides
 
 
 class OwnRule(Rule):
@@ -76,27 +77,15 @@ class OwnRule(Rule):
         # What the user's functions make of the numbers nobody knows; half of the room is theirs.
         return all(-HALF < value < HALF for field in self.state for value in field)
 
-    def compare(self, members: Sequence[int], names: Sequence[str]) -> Comparison:
+    def compare(self, members: Sequence[int]) -> Comparison:
         """Who would be chosen, then who if that one were gone, and so on."""
-        left, ranks = list(members), []
+        left, order = list(members), []
         while left:
             state = independent(self.state)
             found = self.look(state, left)
-            ranks.append(Rank(found, self._value(found)))
+            order.append(found)
             left.remove(found)
-        if len(ranks) < 2:
-            return Comparison(ranks, [], "", "")
-        first, second = (names[rank.member] for rank in ranks[:2])
-        otherwise = f"{second} would have been chosen if {first} had been gone"
-        return Comparison(ranks, [], f"{self.own_name} prefers {first} to {second}", otherwise)
-
-    def _value(self, i: int) -> str:
-        each = (
-            f"{name} {field[i]}"
-            for name, field in zip(self.state._fields, self.state, strict=True)
-            if i < len(field)
-        )
-        return ", ".join(each)
+        return Comparison(order, decided=PREFERENCE if len(order) > 1 else "")
 
 
 class Careful:
@@ -117,8 +106,8 @@ class Careful:
 
 def failed(name: str, error: Exception) -> RuleError:
     """The error for a user's function that raised one."""
-    told = str(error).strip().split("\n", 1)[0]
-    return RuleError(f"{name}: it failed with {type(error).__name__}: {told}")
+    text = str(error).strip().split("\n", 1)[0]
+    return RuleError(f"{name}: it failed with {type(error).__name__}: {text}")
 
 
 def nonsense(name: str, found: int, members: Sequence[int]) -> RuleError:

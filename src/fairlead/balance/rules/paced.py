@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from decimal import Decimal
-from fractions import Fraction
 from typing import Final, Self
 
 from fairlead.balance.rules import least_served
@@ -49,22 +47,5 @@ class Paced(LeastServed):
         super().load(plain)
         self.pace = list(plain["pace"])
 
-    def _served(self, i: int) -> str:
-        return _thousandths(self.state.count[i])
-
-    def _weight(self, i: int) -> str:
-        weight, pace = self.state.weight[i], self.pace[i]
-        if pace == WHOLE:
-            return _thousandths(weight)
-        return f"{_thousandths(weight)} ({pace / 10:g} % of {weight // pace}: slow start)"
-
-    def _ratio(self, i: int) -> Fraction:
-        return super()._ratio(i) * WHOLE
-
     def _grain(self, i: int) -> int:
         return self.pace[i]
-
-
-def _thousandths(n: int) -> str:
-    """A number of thousandths, as people write it."""
-    return f"{Decimal(n).scaleb(-3).normalize():f}"

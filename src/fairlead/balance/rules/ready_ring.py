@@ -15,12 +15,13 @@ import sys
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from fairlead.balance.procedure import NONE
 from fairlead.balance.rules.integers import INT64_END, Indexes, Ints
-from fairlead.balance.rules.rule import Comparison, Rank, ScheduledRule
+from fairlead.balance.rules.rule import Comparison, ScheduledRule
 from fairlead.balance.rules.timed import TimedRule
 
-NOBODY = -1
 OUT = 0  # State.ready of a peer that stands in no ring
+RING, READY = "ring", "ready"  # what decides
 
 
 class State(NamedTuple):
@@ -43,15 +44,15 @@ class State(NamedTuple):
 
 
 def choose(s: State, members: Indexes, start: int, stop: int) -> int:
-    """Choose among members[start:stop] and hand over one message; NOBODY if none is ready."""
-    best = NOBODY
+    """Choose among members[start:stop] and hand over one message; NONE if none is ready."""
+    best = NONE
     for k in range(start, stop):
         i = members[k]
         if s.ready[i] == OUT:
             continue
-        if best == NOBODY or before(s, i, best):
+        if best == NONE or before(s, i, best):
             best = i
-    if best != NOBODY:
+    if best != NONE:
         served(s, best)
     return best
 
@@ -229,32 +230,15 @@ class ReadyRing(TimedRule, ScheduledRule):
     def fits_int64(self, choices: int) -> bool:
         return int(self.state.tick[0]) + 2 * choices < INT64_END
 
-    def compare(self, members: Sequence[int], names: Sequence[str]) -> Comparison:
+    def compare(self, members: Sequence[int]) -> Comparison:
         s = self.state
+        busy = [i for i in members if s.ready[i] == OUT]
         ready = [i for i in members if s.ready[i] != OUT]
-        busy = [
-            Rank(i, f"busy: holds {s.held[i]} of {s.capacity[i]}")
-            for i in members
-            if s.ready[i] == OUT
-        ]
-        best = min((s.ring[i] for i in ready), default=0)
         order = sorted(ready, key=lambda i: (s.ring[i], s.ready[i]))
-        several = len(set(s.ring)) > 1
-        ring = "ring {}, " if several else ""
-        ranks = [Rank(i, f"{ring.format(s.ring[i])}ready since event {s.ready[i]}") for i in order]
         if len(order) < 2:
-            return Comparison(ranks, busy, "", "")
-        a, b = order[0], order[1]
-        if s.ring[a] != s.ring[b]:
-            decided = f"{names[a]} is in a better ring: {s.ring[a]} < {s.ring[b]}"
-        else:
-            decided = (
-                f"{names[a]} stands before {names[b]}{f' in ring {best}' if several else ''}: "
-                f"ready since event {s.ready[a]} < {s.ready[b]}"
-            )
-        gone = "busy or gone" if any(s.capacity) else "gone"
-        otherwise = f"{names[b]} would have been chosen if {names[a]} had been {gone}"
-        return Comparison(ranks, busy, decided, otherwise)
+            return Comparison(order, busy)
+        decided = RING if s.ring[order[0]] != s.ring[order[1]] else READY
+        return Comparison(order, busy, decided)
 
     def failed(self, member: int) -> None:
         self.state.held[member] = 0

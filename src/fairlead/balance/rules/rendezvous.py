@@ -21,8 +21,8 @@ from hashlib import sha256
 from typing import NamedTuple
 
 from fairlead.balance.rules.integers import INT64_END, Indexes, Ints
-from fairlead.balance.rules.keyed import PLACES, KeyedRule
-from fairlead.balance.rules.rule import Comparison, Plain, Rank
+from fairlead.balance.rules.keyed import KeyedRule
+from fairlead.balance.rules.rule import Comparison, Otherwise, Plain
 
 BITS = 62
 HALF = 31
@@ -36,8 +36,9 @@ FINE = 30
 STEPS = 256
 UNIT = 32
 """A draw counts 2^-32."""
-MOST = WIDTH << UNIT
+MAX_DRAW = WIDTH << UNIT
 """The highest draw, that of u = 2^-38."""
+SCORE, NAME = "score", "name"  # what decides
 
 
 class State(NamedTuple):
@@ -131,7 +132,7 @@ class Rendezvous(KeyedRule):
         return choose(self.state, members, 0, len(members), key)
 
     def fits_int64(self, choices: int) -> bool:
-        return MOST * int(max(self.state.weight)) < INT64_END
+        return MAX_DRAW * int(max(self.state.weight)) < INT64_END
 
     def dump(self) -> Plain:
         """Only the weights: the rest follows from the names."""
@@ -140,40 +141,27 @@ class Rendezvous(KeyedRule):
     def load(self, plain: Plain) -> None:
         self.state = self.state._replace(weight=list(plain["weight"]))
 
-    def compare(self, members: Sequence[int], names: Sequence[str]) -> Comparison:
+    def compare(self, members: Sequence[int]) -> Comparison:
         s = self.state
-        drawn = {i: draw(s, i, self.key) for i in members}
+        drawn = self.draws(members)
         score = {i: Fraction(drawn[i], s.weight[i]) for i in members}
         order = sorted(members, key=lambda i: (score[i], i))
-        ranks = [
-            Rank(i, f"draw {_shown(drawn[i])} / weight {s.weight[i]} = {_shown(score[i])}")
-            for i in order
-        ]
         if len(order) < 2:
-            return Comparison(ranks, [], "", "")
+            return Comparison(order)
         first, second = order[:2]
-        whose = f"the key's number {self.key}"
-        if self.key >= PLACES:
-            whose = f"place {self.key - PLACES} in the stream, without a key"
-        if score[first] < score[second]:
-            decided = f"{names[first]} has the lowest score for {whose}"
-        else:
-            decided = f"equal for {whose}; {names[first]} comes first by name"
-        return Comparison(ranks, [], decided, self._otherwise(first, second, drawn, names))
+        decided = SCORE if score[first] < score[second] else NAME
+        otherwise = self._otherwise(first, second, drawn)
+        return Comparison(order, decided=decided, otherwise=otherwise)
 
-    def _otherwise(
-        self, first: int, second: int, drawn: dict[int, int], names: Sequence[str]
-    ) -> str:
+    def draws(self, members: Sequence[int]) -> dict[int, int]:
+        """Each member's draw for the key."""
+        return {i: draw(self.state, i, self.key) for i in members}
+
+    def _otherwise(self, first: int, second: int, drawn: dict[int, int]) -> Otherwise:
         """With which weight the second would have come before the first."""
-        b = names[second]
         if drawn[first]:
             enough, rest = divmod(drawn[second] * self.state.weight[first], drawn[first])
             enough += bool(rest) or first < second
             if enough < INT64_END:
-                return f"{b} would have been chosen with a weight of {enough} or more"
-        return f"{b} would have been chosen if {names[first]} had been gone"
-
-
-def _shown(draws: Fraction | int) -> str:
-    """A draw or score, to be read: it decides nothing."""
-    return f"{float(draws) / (1 << UNIT):.6g}"
+                return Otherwise("weight", enough)
+        return Otherwise()

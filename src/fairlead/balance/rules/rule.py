@@ -10,7 +10,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from types import ModuleType
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import Any, ClassVar, Final, NamedTuple, Self
 
 from fairlead.balance.rules.due import Due
 from fairlead.balance.rules.integers import Indexes, independent
@@ -19,24 +19,28 @@ Plain = dict[str, list[int]]
 """A rule's state as plain data, for snapshots."""
 
 
-class Rank(NamedTuple):
-    """One member's place in a comparison, and the value that gave it."""
+GONE: Final = "gone"
 
-    member: int
-    value: str
+
+class Otherwise(NamedTuple):
+    """What would have made the second win."""
+
+    what: str = GONE
+    """What would have been another one, such as a weight; GONE: without the first."""
+    enough: int | None = None
+    """The least of it that is enough; None where none is."""
 
 
 class Comparison(NamedTuple):
-    """How a rule weighs its candidates at one moment."""
+    """How a rule weighs its candidates at one moment; `fairlead.balance.wording` words it."""
 
-    ranks: list[Rank]
-    """In the order in which they would be chosen; the first is the choice."""
-    passed_over: list[Rank]
-    """Candidates that the rule itself leaves out, and why."""
-    decided: str
-    """Why the first came before the second; empty where there is no second."""
-    otherwise: str
-    """What would have made the second win."""
+    order: list[int]
+    """The members in the order in which they would be chosen; the first is the choice."""
+    passed_over: Sequence[int] = ()
+    """Candidates that the rule itself leaves out."""
+    decided: str = ""
+    """By what the first came before the second, such as a weight; "" where there is no second."""
+    otherwise: Otherwise = Otherwise()
 
 
 class Rule(ABC):
@@ -92,7 +96,7 @@ class Rule(ABC):
         """Whether the compiled rule stays exact for so many choices more."""
 
     @abstractmethod
-    def compare(self, members: Sequence[int], names: Sequence[str]) -> Comparison:
+    def compare(self, members: Sequence[int]) -> Comparison:
         """Order the members as the rule sees them now; changes nothing."""
 
     def copy(self) -> Self:

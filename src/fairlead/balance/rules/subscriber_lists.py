@@ -21,7 +21,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from fairlead.balance.rules.integers import INT64_END, Indexes, Ints
-from fairlead.balance.rules.rule import Comparison, Rank, Rule
+from fairlead.balance.rules.rule import Comparison, Rule
 
 IN_TURN, BY_PENDING, BY_NAME, EVERYONE = range(4)
 KINDS = 4
@@ -29,6 +29,7 @@ PLAIN, PENDING, LOST = range(3)
 HOWS = 3
 OUT = -1
 NOT_YET = -1
+TURN, FEWEST, CURSOR, NAME = "turn", "pending", "cursor", "name"  # what decides
 
 
 class State(NamedTuple):
@@ -199,42 +200,29 @@ class SubscriberLists(Rule):
     def fits_int64(self, choices: int) -> bool:
         return max(self.state.pending, default=0) + choices < INT64_END
 
-    def compare(self, members: Sequence[int], names: Sequence[str]) -> Comparison:
+    def compare(self, members: Sequence[int]) -> Comparison:
         s, n = self.state, len(self.state.place)
-        kind = members[0] // n // HOWS
+        kind, _ = self.way(members[0])
         if kind == EVERYONE:
-            first = [Rank(members[0], "everyone gets it")]
-            return Comparison(first, [], "everyone who is left gets it", "")
-        if kind == BY_NAME:
-            ranks = [Rank(m, f"place {place} by name") for place, m in enumerate(members, 1)]
-            return self._told(ranks, names, "{} comes first by name", "gone")
-        origin = cursor(s, members[0] % n, kind)
-        size = s.size[s.subject[members[0] % n]]
-        order = sorted(
-            members,
-            key=lambda m: (
-                s.pending[m % n] if kind == BY_PENDING else 0,
-                (s.place[m % n] - origin) % size,
-            ),
-        )
+            return Comparison([members[0]])
+        order, decided = list(members), NAME
         if kind == IN_TURN:
-            ranks = [Rank(m, f"{(s.place[m % n] - origin) % size} after the cursor") for m in order]
-            return self._told(ranks, names, "the cursor comes to {} first", "gone")
-        ranks = [Rank(m, f"{s.pending[m % n]} pending") for m in order]
-        if len(order) > 1 and s.pending[order[0] % n] < s.pending[order[1] % n]:
-            return self._told(ranks, names, "{} has the fewest pending", "gone, or held more")
-        decided = "equally many pending; from the cursor on, {} comes first"
-        return self._told(ranks, names, decided, "gone, or held more")
+            order, decided = sorted(members, key=self.after_cursor(members).__getitem__), TURN
+        elif kind == BY_PENDING:
+            after = self.after_cursor(members)
+            order = sorted(members, key=lambda m: (s.pending[m % n], after[m]))
+            pending = [s.pending[m % n] for m in order]
+            decided = FEWEST if pending[:1] < pending[1:2] else CURSOR
+        return Comparison(order, decided=decided if len(order) > 1 else "")
 
-    def _told(
-        self, ranks: list[Rank], names: Sequence[str], decided: str, otherwise: str
-    ) -> Comparison:
-        if len(ranks) < 2:
-            return Comparison(ranks, [], "", "")
-        first, second = (names[rank.member] for rank in ranks[:2])
-        return Comparison(
-            ranks,
-            [],
-            decided.format(first),
-            f"{second} would have been chosen if {first} had been {otherwise}",
-        )
+    def way(self, member: int) -> tuple[int, int]:
+        """In which of the KINDS this member is chosen, and which subscriber it is."""
+        n = len(self.state.place)
+        return member // n // HOWS, member % n
+
+    def after_cursor(self, members: Sequence[int]) -> dict[int, int]:
+        """How many places behind the cursor each of these members stands."""
+        s, n = self.state, len(self.state.place)
+        kind, i = self.way(members[0])
+        origin, size = cursor(s, i, kind), s.size[s.subject[i]]
+        return {m: (s.place[m % n] - origin) % size for m in members}

@@ -1,4 +1,4 @@
-"""Files of messages as they lie on this machine: what they tell before Spark is started."""
+"""Files of messages as they lie on this machine: what they show before Spark is started."""
 
 from __future__ import annotations
 
@@ -49,9 +49,9 @@ BEGIN: Final[Mapping[str, bytes]] = {
 WHOLE: Final = {"parquet": "Parquet", "orc": "ORC"}
 UTF8: Final = "UTF-8"
 LOOKED_AT: Final = 1 << 16
-MOST_JSON: Final = 1 << 22
+MAX_JSON: Final = 1 << 22
 """Bytes of a file of JSON whose every line is looked at, because any can have one more name."""
-MOST_SCHEMAS: Final = 1_000
+MAX_SCHEMAS: Final = 1_000
 """Files whose columns are looked at."""
 PASSED_OVER: Final = ("_", ".")
 OTHER_ENCODING: Final = "a file in another encoding needs --read-option encoding=ISO-8859-1"
@@ -112,7 +112,7 @@ def readable(path: str, kind: Kind) -> None:
 
 
 def names_in(path: str, kind: Kind) -> list[str] | None:
-    """The columns that a table will have; None where that cannot be told for certain here."""
+    """The columns that a table will have; None where that is not certain here."""
     place = local(path)
     if place is None or _is_pattern(path):
         return None
@@ -251,7 +251,7 @@ def _common_header(files: list[Path], kind: Kind) -> list[str] | None:
     if not files:
         return None
     first = _header(files[0], kind)
-    for file in files[1:MOST_SCHEMAS] if first else []:
+    for file in files[1:MAX_SCHEMAS] if first else []:
         other = _header(file, kind)
         if other is not None and other != first:
             raise UserError(
@@ -290,11 +290,11 @@ def _header(file: Path, kind: Kind) -> list[str] | None:
 def _keys(files: list[Path], kind: Kind) -> list[str] | None:
     """All names that the objects of small files have."""
     found: dict[str, None] = {}
-    if sum(file.stat().st_size for file in files) > MOST_JSON or kind.encoding != UTF8:
+    if sum(file.stat().st_size for file in files) > MAX_JSON or kind.encoding != UTF8:
         return None
     for file in files:
-        begin = _first(file, most=MOST_JSON)
-        if len(begin) in (0, MOST_JSON):
+        begin = _first(file, most=MAX_JSON)
+        if len(begin) in (0, MAX_JSON):
             return None
         for line in _lines(begin, UTF8):
             try:
@@ -319,7 +319,7 @@ def _schemas(files: list[Path]) -> list[str] | None:
     import pyarrow.parquet as pq
 
     found: dict[str, None] = {}
-    if len(files) > MOST_SCHEMAS:
+    if len(files) > MAX_SCHEMAS:
         return None
     for file in files:
         try:

@@ -51,7 +51,7 @@ LONGEST_SHOWN = 60
 NO_CHARACTER = "\ufffd"
 """What Spark makes of bytes that are no UTF-8."""
 SEPARATORS = {";": ";", "\t": r"\t", "|": "|"}
-"""What else may stand between cells, as Spark's option is told."""
+"""What else may stand between cells, as Spark's option has it."""
 UNREADABLE = "FAILED_READ_FILE"
 """What Spark calls a file that it cannot read to its end."""
 JAVA = re.compile(r"^(?:[a-z][\w]*\.)+[\w$]+: ")
@@ -180,7 +180,7 @@ def _check_header(reader: DataFrameReader, table: DataFrame, path: str) -> None:
 def _with_malformed(
     reader: DataFrameReader, table: DataFrame, path: str, *, other_bytes: bool
 ) -> DataFrame:
-    """The table with MALFORMED; Spark tells of such rows only where the schema has a place."""
+    """The table with MALFORMED; Spark reports such rows only where the schema has a place."""
     schema = StructType([*table.schema.fields, StructField(MALFORMED, StringType())])
     # With pruning, cells would be counted among the columns that a query happens to need.
     options = {"columnNameOfCorruptRecord": MALFORMED, "columnPruning": "false"}
@@ -200,7 +200,7 @@ def _with_malformed(
 
 
 def _holds_other_bytes(spark: SparkSession, path: str, options: Mapping[str, str]) -> bool:
-    """Whether files hold bytes that are no UTF-8, of which a table of CSV tells nothing."""
+    """Whether files hold bytes that are no UTF-8, of which a table of CSV shows nothing."""
     which = {name: value for name, value in options.items() if name in OF_FILES}
     lines = spark.read.format("text").options(**which).load(for_spark(path))
     return bool(lines.agg(F.bool_or(~F.is_valid_utf8("value"))).collect()[0][0])
@@ -309,9 +309,11 @@ def renaming(line: str, name: str) -> str:
 def _instead(name: str, names: Sequence[str]) -> str:
     """How else the column could be had, by what the table has instead."""
     if len(names) == 1:
-        for mark, told in SEPARATORS.items():
+        for mark, separator in SEPARATORS.items():
             if mark in names[0]:
-                return f"; or is it {told} that is between cells: --read-option 'sep={told}'"
+                return (
+                    f"; or is it {separator} that is between cells: --read-option 'sep={separator}'"
+                )
     other = [each for each in names if each.lower() == name]
     if other:
         return f", here --column {name}={other[0]}"
@@ -372,10 +374,10 @@ def reading() -> Iterator[None]:
     try:
         yield
     except (PySparkException, Py4JJavaError) as error:
-        told = str(error)
-        if UNREADABLE not in told:
+        text = str(error)
+        if UNREADABLE not in text:
             raise
-        file = told.partition("while reading file ")[2].split()[0].rstrip(".")
+        file = text.partition("while reading file ")[2].split()[0].rstrip(".")
         raise UserError(f"{local(file) or file}: cannot be read: {_why(error)}") from None
 
 

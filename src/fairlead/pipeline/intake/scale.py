@@ -16,8 +16,8 @@ from fairlead.pipeline.intake.validate import SECONDS, micros, text
 
 GAPS: Final = 10
 """A copy comes later than the original by up to so many mean gaps between conversations."""
-MOST_OF_PERIOD: Final = 10
-"""And by at most this part (a tenth) of the whole period."""
+PERIOD_PARTS: Final = 10
+"""And by at most one of so many parts of the whole period."""
 ID: Final = "id"
 GROUP: Final = "group"
 TIME: Final = "time"
@@ -124,7 +124,7 @@ def _shift(messages: DataFrame, seed: int) -> Column:
             )
     period = (last or 0) - (first or 0)
     gaps = GAPS * period * clusters // max(1, conversations)
-    most = min(gaps, period // MOST_OF_PERIOD)
+    most = min(gaps, period // PERIOD_PARTS)
     spread = F.pmod(_hash(messages, seed, F.col(NUMBER), F.lit(TIME)), F.lit(most + 1))
     return F.when(F.col(NUMBER) > 0, spread).otherwise(0)
 

@@ -58,16 +58,16 @@ def _one_tenant(rows: DataFrame, names: Sequence[str]) -> DataFrame:
         return rows
     first = F.min_by(tenant, F.struct(KEY, ID)).alias(OWNER)
     owners = grouped.join(several, [WHERE, NAME], "left_semi").groupBy(WHERE, NAME).agg(first)
-    told = grouped.join(owners, [WHERE, NAME], "left").withColumn(REASON, _reason(tenant))
+    checked = grouped.join(owners, [WHERE, NAME], "left").withColumn(REASON, _reason(tenant))
     # Messages of no group take no part in the join, where they would all be of one key.
-    return keyed.where(~found).unionByName(told.drop(OWNER)).drop(WHERE, NAME)
+    return keyed.where(~found).unionByName(checked.drop(OWNER)).drop(WHERE, NAME)
 
 
 def _reason(tenant: Column) -> Column:
     """Null where the message is its group's owner's, or the group has only one."""
     parts = [F.lit("tenant: found "), _shown(tenant), F.lit(", allowed: "), _shown(F.col(OWNER))]
-    told = F.concat(*parts, F.lit(", as the first message of its group has"))
-    return F.when(tenant != F.col(OWNER), told)
+    reason = F.concat(*parts, F.lit(", as the first message of its group has"))
+    return F.when(tenant != F.col(OWNER), reason)
 
 
 def _shown(tenant: Column) -> Column:

@@ -153,8 +153,8 @@ def _other_units(kind: DataType, time: Column) -> list[Column]:
             meant = time.between(first * MICROS, last * MICROS)
         else:
             meant = time.isNull() & F.col("time").try_cast("double").between(first, last)
-        told = F.lit(f", {counts(unit)}; Spark SQL makes one of the number ts{MADE_BY}{way}")
-        reasons.append(_when(meant, F.concat(F.lit("time: found "), _shown("time"), told)))
+        hint = F.lit(f", {counts(unit)}; Spark SQL makes one of the number ts{MADE_BY}{way}")
+        reasons.append(_when(meant, F.concat(F.lit("time: found "), _shown("time"), hint)))
     return reasons
 
 

@@ -9,7 +9,7 @@ from typing import Final
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
-MOST_BINS: Final = 150
+MAX_BINS: Final = 150
 SECOND: Final = 1_000_000
 HOUR: Final = 3_600 * SECOND
 DAY: Final = 24 * HOUR
@@ -60,7 +60,7 @@ def over(first: int, last: int) -> Bins:
     """
     for width in widths():
         number = last // width - first // width + 1
-        if number <= MOST_BINS:
+        if number <= MAX_BINS:
             return Bins(first // width * width, width, number)
     raise AssertionError("widths have no end")
 

@@ -34,7 +34,7 @@ def messages(written: DataFrame, plan: Plan, counts: Iterable[Counted]) -> dict[
 def count_for_report(
     written: DataFrame, plan: ClassifiedPlan, survey: Survey, made: Made
 ) -> tuple[list[Counted], Facts]:
-    """The same, and what a report tells; the rows are read once more only for their groups.
+    """The same, and what a report needs; the rows are read once more only for their groups.
 
     Bins without any decision, such as around changes in a quiet time, are left out.
     """

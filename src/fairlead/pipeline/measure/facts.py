@@ -1,4 +1,4 @@
-"""Facts: what a report tells of a run beyond the summary's counts, as plain data."""
+"""Facts: what a report shows of a run beyond the summary's counts, as plain data."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from fairlead.pipeline.intake.validate import text
 from fairlead.pipeline.routing.class_counts import Survey
 from fairlead.results.summary import Changes, Groups, Made, Policies, Step, Stream, Streams
 
-MOST_STREAMS: Final = 20
-MOST_STEPS: Final = 50
-MOST_CHANGES: Final = 8
-MOST_CLUSTERS: Final = 20
-MOST_DESTINATIONS: Final = 50
+MAX_STREAMS: Final = 20
+MAX_STEPS: Final = 50
+MAX_CHANGES: Final = 8
+MAX_CLUSTERS: Final = 20
+MAX_DESTINATIONS: Final = 50
 GROUP: Final = "group"
 
 
@@ -37,12 +37,12 @@ def changes(made: Iterable[Change]) -> Changes:
     in_order = sorted(made, key=lambda change: change.micros)
     found = []
     for time, together in groupby(in_order, key=lambda change: change.micros):
-        told = [_told(change) for change in together]
-        found.append(Step(time, told[:MOST_CHANGES], max(0, len(told) - MOST_CHANGES)))
-    return Changes(len(in_order), len(found), found[:MOST_STEPS])
+        words = [_change_in_words(change) for change in together]
+        found.append(Step(time, words[:MAX_CHANGES], max(0, len(words) - MAX_CHANGES)))
+    return Changes(len(in_order), len(found), found[:MAX_STEPS])
 
 
-def _told(change: Change) -> str:
+def _change_in_words(change: Change) -> str:
     value = "" if change.value is None else f" → {_shown(change.value)}"
     return f"{change.target} {change.attribute}{value}"
 
@@ -65,7 +65,7 @@ def streams(plan: ClassifiedPlan, survey: Survey) -> Streams:
         for place, n in totals.items()
     ]
     found.sort(key=lambda stream: (-stream.messages, stream.name))
-    return Streams(len(found), found[:MOST_STREAMS])
+    return Streams(len(found), found[:MAX_STREAMS])
 
 
 def groups(written: DataFrame, plan: Plan) -> Groups | None:
@@ -88,7 +88,7 @@ def groups(written: DataFrame, plan: Plan) -> Groups | None:
 
 def policies(plan: Plan) -> Policies:
     """What the cluster files mean."""
-    shown: Sequence[InWords] = [in_words(each) for each in plan.clusters[:MOST_CLUSTERS]]
+    shown: Sequence[InWords] = [in_words(each) for each in plan.clusters[:MAX_CLUSTERS]]
     return Policies(
         len(plan.clusters),
         [_cut(each) for each in shown],
@@ -97,4 +97,4 @@ def policies(plan: Plan) -> Policies:
 
 
 def _cut(words: InWords) -> InWords:
-    return InWords(**{**vars(words), "destinations": words.destinations[:MOST_DESTINATIONS]})
+    return InWords(**{**vars(words), "destinations": words.destinations[:MAX_DESTINATIONS]})

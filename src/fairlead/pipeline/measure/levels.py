@@ -16,8 +16,8 @@ from fairlead.compiled.plan import Plan
 from fairlead.pipeline.columns import PREFIX, small_table
 from fairlead.pipeline.measure.tally import Counted
 
-MOST_CLUSTERS: Final = 6
-"""Clusters whose levels are told."""
+MAX_CLUSTERS: Final = 6
+"""Clusters whose levels are counted."""
 OWNER: Final = PREFIX + "owner"
 """The number of the cluster in the plan."""
 LEVEL: Final = PREFIX + "level"
@@ -45,7 +45,7 @@ def levels(plan: Plan, counts: Iterable[Counted]) -> list[Level]:
     for each in counts:
         if each.cluster in messages:
             messages[each.cluster] += each.messages
-    most = sorted(several, key=lambda name: -messages[name])[:MOST_CLUSTERS]
+    most = sorted(several, key=lambda name: -messages[name])[:MAX_CLUSTERS]
     return [level for name in most for level in of[name]]
 
 
@@ -73,7 +73,7 @@ def _priorities(state: AnyState) -> Iterable[tuple[str, int]]:
 
 
 def leveled(finest: DataFrame, levels: Sequence[Level]) -> DataFrame:
-    """The counts with OWNER and LEVEL, null where levels are not told."""
+    """The counts with OWNER and LEVEL, null where levels are not counted."""
     if not levels:
         return finest.withColumns({OWNER: F.lit(None), LEVEL: F.lit(None)})
     one, other, since, until = (PREFIX + name for name in ("cluster", "name", "since", "until"))

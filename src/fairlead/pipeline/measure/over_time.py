@@ -17,7 +17,7 @@ from fairlead.pipeline.measure.levels import LEVEL, OWNER, Level, leveled
 from fairlead.pipeline.measure.tally import Counted
 from fairlead.results.summary import OverTime, Series
 
-MOST_SERIES: Final = 12
+MAX_SERIES: Final = 12
 BIN: Final = PREFIX + "bin"
 CLOSE: Final = PREFIX + "close"
 """The bin of the time around the changes."""
@@ -39,7 +39,7 @@ def busiest(counts: Iterable[Counted], plan: Plan) -> list[Destination]:
         for member in policy.destinations():
             place = (cluster, policy.subject(member), policy.members[member])
             listed[place] = len(listed)
-    most = sorted(totals, key=lambda place: (-totals[place], listed[place]))[:MOST_SERIES]
+    most = sorted(totals, key=lambda place: (-totals[place], listed[place]))[:MAX_SERIES]
     return sorted(most, key=lambda place: listed[place])
 
 

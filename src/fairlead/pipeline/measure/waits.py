@@ -11,7 +11,7 @@ from typing import Any, Final, NamedTuple
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
-from fairlead.balance.message import GIVEN_BACK, ROUTED
+from fairlead.balance.message import RELEASED, ROUTED
 from fairlead.balance.times import MICROS
 from fairlead.compiled.plan import Plan
 from fairlead.pipeline.columns import PREFIX, SCENARIO, looked_up
@@ -26,14 +26,14 @@ from fairlead.rows import ATTEMPT, DECISION
 EXACT: Final = 10
 """Waits are told apart by so many leading bits."""
 NEARLY: Final = 1 - 1e-9
-MOST_BITS: Final = 63
+MAX_BITS: Final = 63
 HALF: Final = 32
 """Of the bits of a wait."""
 BIN: Final = PREFIX + "bin"
 WAIT: Final = PREFIX + "wait"
 ALL: Final = "all"
 KINDS: Final = ("destination", "priority", "tenant")
-MOST_NAMES: Final = 1_000
+MAX_NAMES: Final = 1_000
 QUANTILES: Final = (0.5, 0.9, 0.99)
 NOTHING: Final = Waits("", 0, 0.0, 0.0, 0.0, 0.0, 0.0)
 
@@ -51,7 +51,7 @@ def in_micros(seconds: Column) -> Column:
 
 def binned(wait: str) -> Column:
     """A number that is the same for waits (microseconds) that share their leading bits."""
-    shift = version([1 << bits for bits in range(EXACT, MOST_BITS)], wait)
+    shift = version([1 << bits for bits in range(EXACT, MAX_BITS)], wait)
     return shift * (1 << EXACT) + F.call_function("shiftright", wait, shift)
 
 
@@ -71,16 +71,16 @@ def started(written: DataFrame, *, dated: bool) -> DataFrame:
     return counts.withColumn(WAIT, F.when(F.col("attempt") > 1, whole).otherwise(first))
 
 
-def waits_of(begun: DataFrame) -> dict[tuple[int, str], list[Waits]]:
+def waits_of(attempts: DataFrame) -> dict[tuple[int, str], list[Waits]]:
     """By scenario and kind of name: the waits of those that were started."""
-    kinds = [kind for kind in KINDS if kind in begun.columns]
+    kinds = [kind for kind in KINDS if kind in attempts.columns]
     names = [F.struct(F.lit(ALL).alias("kind"), F.lit("").alias("name"))]
     names += [
-        F.struct(F.lit(kind).alias("kind"), text(begun, kind).alias("name")) for kind in kinds
+        F.struct(F.lit(kind).alias("kind"), text(attempts, kind).alias("name")) for kind in kinds
     ]
     # Rows that are alike in all of it are counted together before they stand for each of it.
     alike = (
-        begun.select(SCENARIO, WAIT, binned(WAIT).alias(BIN), *kinds)
+        attempts.select(SCENARIO, WAIT, binned(WAIT).alias(BIN), *kinds)
         .groupBy(SCENARIO, BIN, *kinds)
         .agg(
             F.count(F.lit(1)).alias("n"),
@@ -110,7 +110,7 @@ def waits_of(begun: DataFrame) -> dict[tuple[int, str], list[Waits]]:
             *quantile,
         )
         .withColumn("rank", F.row_number().over(_most_first()))
-        .where(F.col("rank") <= MOST_NAMES)
+        .where(F.col("rank") <= MAX_NAMES)
         .collect()
     )
     found: dict[tuple[int, str], list[Waits]] = {}
@@ -123,7 +123,7 @@ def waits_of(begun: DataFrame) -> dict[tuple[int, str], list[Waits]]:
     return found
 
 
-def longest_of(begun: DataFrame, most: Mapping[int, float]) -> dict[int, Longest]:
+def longest_of(attempts: DataFrame, most: Mapping[int, float]) -> dict[int, Longest]:
     """By scenario: the message that waited longest, the first by id of equals.
 
     `most`: by scenario, the longest wait in seconds.
@@ -132,12 +132,12 @@ def longest_of(begun: DataFrame, most: Mapping[int, float]) -> dict[int, Longest
         return {}
     # Few rows are left, of which the longest is one whatever the seconds lost of it.
     least = [int(most.get(k, 0.0) * MICROS * NEARLY) for k in range(max(most) + 1)]
-    begun = begun.where(F.col(WAIT) >= looked_up(least, F.col(SCENARIO), "bigint"))
+    attempts = attempts.where(F.col(WAIT) >= looked_up(least, F.col(SCENARIO), "bigint"))
     latest = F.min_by(
-        F.struct("id", text(begun, "group").alias("group"), "destination", WAIT),
+        F.struct("id", text(attempts, "group").alias("group"), "destination", WAIT),
         F.struct(-F.col(WAIT), F.col("id").cast("string")),
     )
-    rows = begun.groupBy(SCENARIO).agg(latest.alias("it")).collect()
+    rows = attempts.groupBy(SCENARIO).agg(latest.alias("it")).collect()
     return {
         row[SCENARIO]: Longest(
             str(row["it"]["id"]),
@@ -163,7 +163,7 @@ class End(NamedTuple):
     rows: int
     waiting: int
     redeliveries: int
-    begun: int
+    started: int
     busy: int | None
     last: int | None
     """When the last one was finished."""
@@ -175,7 +175,7 @@ class End(NamedTuple):
 def ends_of(written: DataFrame, *, dated: bool) -> list[End]:
     """How it ended with the rows, all counted in one pass."""
     row = F.xxhash64(F.col("id").cast("string"), *DECISION, *ATTEMPT)
-    begun = F.col("start").isNotNull()
+    has_started = F.col("start").isNotNull()
     finish = micros("finish", dated=dated)
     rows = (
         written.groupBy(
@@ -186,9 +186,9 @@ def ends_of(written: DataFrame, *, dated: bool) -> list[End]:
         )
         .agg(
             F.count(F.lit(1)).alias("rows"),
-            F.count_if(~begun & (F.col("outcome") == ROUTED)).alias("waiting"),
+            F.count_if(~has_started & (F.col("outcome") == ROUTED)).alias("waiting"),
             F.count_if(F.col("attempt") > 1).alias("redeliveries"),
-            F.count_if(begun).alias("begun"),
+            F.count_if(has_started).alias("started"),
             F.sum(finish - micros("start", dated=dated)).alias("busy"),
             F.max(finish).alias("last"),
             F.bit_xor(row).alias("xor"),
@@ -220,7 +220,7 @@ def groups_of(written: DataFrame, *, fans_out: bool) -> dict[int, tuple[int, int
         SCENARIO, place.alias("place"), F.col("id").cast("string").alias("id"), *whose, "start"
     )
     if fans_out:
-        # A message for several destinations has begun when the first of them has.
+        # A message for several destinations has started when the first of them has.
         each = each.groupBy(SCENARIO, "cluster", "group", "place", "id").agg(
             F.min("start").alias("start")
         )
@@ -308,7 +308,7 @@ def workers_of(plan: Plan, ends: Iterable[End], first: int, last: int) -> list[W
         own = [each for name in names for each in worked.get((name, destination), [])]
         busy = sum(each.busy or 0 for each in own) / MICROS
         used = busy / seconds if seconds else None
-        found.append(Worker(cluster, destination, sum(each.begun for each in own), busy, used))
+        found.append(Worker(cluster, destination, sum(each.started for each in own), busy, used))
     return found
 
 
@@ -317,7 +317,7 @@ def available(plan: Plan, first: int, last: int) -> dict[tuple[str, str], float 
     found: dict[tuple[str, str], float | None] = {}
     times = [first, *(min(max(time, first), last) for time in plan.times), last]
     for at, policies in plan.versions():
-        begun, ended = (first if at == 0 else times[at]), times[at + 1]
+        start, end = (first if at == 0 else times[at]), times[at + 1]
         for cluster, policy in policies.items():
             whom: dict[Any, set[str]] = {}
             for member, name in enumerate(policy.members):
@@ -328,7 +328,7 @@ def available(plan: Plan, first: int, last: int) -> dict[tuple[str, str], float 
                     if len(names) > 1:
                         found[key] = None
                         continue
-                    seconds = policy.objects[worker].readers * (ended - begun) / MICROS
+                    seconds = policy.objects[worker].readers * (end - start) / MICROS
                     found[key] = (found.get(key) or 0.0) + seconds
     return found
 
@@ -345,9 +345,11 @@ def compared(
     ends: dict[int, list[End]] = {}
     for end in ends_of(written, dated=dated):
         ends.setdefault(end.scenario, []).append(end)
-    begun = started(written, dated=dated)
-    waits = waits_of(begun)
-    longest = longest_of(begun, {k: own[0].max for (k, kind), own in waits.items() if kind == ALL})
+    attempts = started(written, dated=dated)
+    waits = waits_of(attempts)
+    longest = longest_of(
+        attempts, {k: own[0].max for (k, kind), own in waits.items() if kind == ALL}
+    )
     groups = groups_of(written, fans_out=any(plan.fans_out for plan in plans))
     first, latest = period or (0, 0)
     lasts = {
@@ -389,7 +391,7 @@ def _scenario(
         outcomes=outcomes,
         waiting=sum(each.waiting for each in ends),
         redeliveries=sum(each.redeliveries for each in ends),
-        failovers=outcomes.get(GIVEN_BACK, 0),
+        failovers=outcomes.get(RELEASED, 0),
         waits=next(iter(waits[ALL]), NOTHING),
         by_destination=waits["destination"],
         by_priority=waits["priority"],

@@ -17,13 +17,13 @@ from fairlead.compiled.plan import ClassifiedPlan, Plan
 from fairlead.errors import UserError
 from fairlead.pipeline.intake.files import kind_of, names_in
 from fairlead.pipeline.output.write import COMPARISON, OPTIONS, Delivery
-from fairlead.results.comparison import Waits, of_plain
+from fairlead.results.comparison import Comparison, Waits
 from fairlead.rows import without_decisions
 
 MANIFEST = "manifest.json"
 FORMAT = 1
 NEEDED = {"file_format", "clusters", "changes"}
-MOST_NAMED = 3
+MAX_NAMED = 3
 
 
 def load(spark: SparkSession, path: str, file_format: str, schema: StructType) -> DataFrame:
@@ -53,7 +53,7 @@ def read_manifest(folder: Path) -> dict[str, Any]:
     except (FileNotFoundError, NotADirectoryError):
         inside = scenarios_in(folder)
         if inside:
-            named = listed([repr(str(each)) for each in inside], MOST_NAMED)
+            named = listed([repr(str(each)) for each in inside], MAX_NAMED)
             raise UserError(
                 f"{folder}: found a whole replay, allowed: one of its scenarios: {named}"
             ) from None
@@ -96,14 +96,14 @@ def waits_in(scenario: Path) -> Waits | None:
         text = (scenario.resolve().parent / COMPARISON).read_text(encoding="utf-8")
     except FileNotFoundError:
         return None
-    every = of_plain(json.loads(text)).scenarios
+    every = Comparison.from_dict(json.loads(text)).scenarios
     return next((each.waits for each in every if each.folder == scenario.resolve().name), None)
 
 
 def clusters_of(manifest: Mapping[str, Any]) -> list[Cluster]:
     """The clusters of a run."""
     return [
-        Cluster.from_plain(each["tables"], default_name=each["name"])
+        Cluster.from_dict(each["tables"], default_name=each["name"])
         for each in manifest["clusters"]
     ]
 
@@ -117,9 +117,9 @@ def write_scenario(delivery: Delivery, folder: str, plan: Plan, file_format: str
 def _plain(plan: Plan) -> dict[str, Any]:
     return {
         "clusters": [
-            {"name": cluster.name, "tables": cluster.as_plain()} for cluster in plan.clusters
+            {"name": cluster.name, "tables": cluster.to_dict()} for cluster in plan.clusters
         ],
-        "changes": [change.as_plain() for change in plan.changes],
+        "changes": [change.to_dict() for change in plan.changes],
     }
 
 

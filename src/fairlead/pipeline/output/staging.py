@@ -21,7 +21,7 @@ from typing import Final
 
 LOCK: Final = ".lock"
 OLD: Final = ".old"
-MOST_BYTES: Final = 1 << 10
+MAX_BYTES: Final = 1 << 10
 """Of a machine's name."""
 
 
@@ -106,7 +106,7 @@ def _clear_if_dead(path: Path, final: Path) -> None:
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         folder = path.with_suffix("")
-        machine = os.read(lock, MOST_BYTES)
+        machine = os.read(lock, MAX_BYTES)
         # Locks of some network file systems are seen by one machine only.
         if machine == _machine() or (not machine and not folder.exists()):
             _settle(folder, final)
@@ -117,7 +117,7 @@ def _clear_if_dead(path: Path, final: Path) -> None:
 
 
 def _machine() -> bytes:
-    return socket.gethostname().encode()[:MOST_BYTES]
+    return socket.gethostname().encode()[:MAX_BYTES]
 
 
 def _settle(folder: Path, final: Path) -> None:

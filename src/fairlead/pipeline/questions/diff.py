@@ -15,7 +15,7 @@ from fairlead.results.diff import Balance, Diff, Move
 
 __all__ = ["compare", "diff", "moved"]
 
-MOST_MOVES: Final = 1_000
+MAX_MOVES: Final = 1_000
 BEFORE, AFTER = "destination_before", "destination_after"
 OUTCOME_BEFORE, OUTCOME_AFTER = "outcome_before", "outcome_after"
 CLUSTER, CLUSTER_BEFORE, CLUSTER_AFTER = "cluster", "cluster_before", "cluster_after"
@@ -116,8 +116,12 @@ def diff(compared: DataFrame) -> Diff:
             _sum(F.col(OUTCOME_AFTER).isNull()).alias("only_before"),
             _sum(F.col(OUTCOME_BEFORE).isNull()).alias("only_after"),
             _sum(_in_both() & _elsewhere()).alias("moved"),
-            _sum(_in_both() & _routed(OUTCOME_BEFORE) & ~_routed(OUTCOME_AFTER)).alias("lost"),
-            _sum(_in_both() & ~_routed(OUTCOME_BEFORE) & _routed(OUTCOME_AFTER)).alias("won"),
+            _sum(_in_both() & _routed(OUTCOME_BEFORE) & ~_routed(OUTCOME_AFTER)).alias(
+                "no_longer_routed"
+            ),
+            _sum(_in_both() & ~_routed(OUTCOME_BEFORE) & _routed(OUTCOME_AFTER)).alias(
+                "newly_routed"
+            ),
         ).collect()[0]
         return Diff(
             **totals.asDict(),
@@ -218,7 +222,7 @@ def _moves(counted: DataFrame) -> list[Move]:
         .groupBy(BEFORE, AFTER, *whose)
         .agg(F.sum("n").alias("messages"))
         .orderBy(F.desc("messages"), CLUSTER_BEFORE, BEFORE, CLUSTER_AFTER, AFTER)
-        .limit(MOST_MOVES)
+        .limit(MAX_MOVES)
         .collect()
     )
     return [

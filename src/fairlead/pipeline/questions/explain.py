@@ -141,18 +141,19 @@ def _journal(place: Path) -> pa.Table:
     return table if order is None else taken(table, order)
 
 
-def _check_same(place: Path, told: pa.Table, found: pa.Table) -> None:
+def _check_same(place: Path, recorded: pa.Table, found: pa.Table) -> None:
     """Refuse to explain decisions that others than these clusters and changes have made."""
-    same = np.ones(min(len(told), len(found)), np.bool_)
+    same = np.ones(min(len(recorded), len(found)), np.bool_)
     for name in DECISION:
-        one, other = (text_of(each.slice(0, len(same)), name) for each in (told, found))
+        one, other = (text_of(each.slice(0, len(same)), name) for each in (recorded, found))
         same &= np.asarray(pc.equal(one, other))
-    if same.all() and len(told) == len(found):
+    if same.all() and len(recorded) == len(found):
         return
     first = int(np.argmin(same)) if not same.all() else len(same) - 1
     raise UserError(
-        f"{place}: position {told['position'][first]}: found a decision that these clusters and "
-        "changes do not lead to, allowed: those of then, and a journal from its first decision on"
+        f"{place}: position {recorded['position'][first]}: found a decision that these clusters "
+        "and changes do not lead to, allowed: those of then, and a journal from its first decision "
+        "on"
     )
 
 
@@ -265,16 +266,18 @@ def _why(
         return Why([], asked["outcome"], each.cluster, 0, stream, sequence, explanation)
     run.reach(None if times is None else int(times[last]))
     binding: Binding | None = None
-    by = run.cluster.binding(each.raw, asked) if keys is not None and run.cluster.binds else None
+    by = run.cluster.binding(each.values, asked) if keys is not None and run.cluster.binds else None
     if keys is not None and by is not None:
-        binding = run.binding(keys.at(slice(last, last + 1)), each.raw, by)
+        binding = run.binding(keys.at(slice(last, last + 1)), each.values, by)
     number = _key(rows, plan, codes, sequence)
     word = text(asked, run.cluster.keyed_by) if run.cluster.keyed_by else ""
     moment = DecisionPoint(ClusterVersion(run.cluster), None, 0, binding, number, word)
     same = pc.equal(copies["id"].cast(pa.string()), str(asked["id"]))
     got = [name for name in copies.filter(same)["destination"].to_pylist() if name is not None]
-    chosen = _chosen(moment, each.raw, got) if run.cluster.policy.fans_out else asked["destination"]
-    explanation = explain(moment, each.raw, chosen)
+    chosen = (
+        _chosen(moment, each.values, got) if run.cluster.policy.fans_out else asked["destination"]
+    )
+    explanation = explain(moment, each.values, chosen)
     _agree(explanation, chosen, asked["outcome"])
     return Why(
         got,
@@ -296,9 +299,9 @@ def _first_copies(rows: pa.Table) -> pa.Table:
     return rows.filter(pa.concat_arrays([pa.array([True]), another]))
 
 
-def _chosen(moment: DecisionPoint, raw: tuple[str, ...], got: list[str]) -> str | None:
+def _chosen(moment: DecisionPoint, values: tuple[str, ...], got: list[str]) -> str | None:
     """Whom the rule chose of those who got the message."""
-    ranks = explain(moment, raw, None).ranks
+    ranks = explain(moment, values, None).ranks
     return next((name for name, _ in ranks if name in got), None)
 
 

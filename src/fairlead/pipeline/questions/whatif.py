@@ -30,8 +30,8 @@ RAISE: Final = "~" + PREFIX + "raised"
 """How the id of the row more begins: after all others of its time."""
 TEXTS: Final = ("id", "group", "tenant", "cluster", "type")
 ONLY: Final = "raised"
-MOST: Final = 20
-MOST_NAMED: Final = 3
+MAX_LISTED: Final = 20
+MAX_NAMED: Final = 3
 
 
 def messages_of(decisions: DataFrame) -> DataFrame:
@@ -86,7 +86,7 @@ def _whose(messages: DataFrame, group: str) -> list[dict[str, str]]:
     found = [row.asDict() for row in own.distinct().collect()]
     if not found:
         others = named.select("group").distinct()
-        near = others.orderBy(F.levenshtein("group", F.lit(group)), "group").limit(MOST_NAMED)
+        near = others.orderBy(F.levenshtein("group", F.lit(group)), "group").limit(MAX_NAMED)
         known = ", ".join(repr(row["group"]) for row in near.collect())
         raise UserError(
             f"--promote: found {group!r}, allowed: a group of the scenario's messages"
@@ -101,7 +101,7 @@ def refuse_fifo(plan: Plan) -> None:
         if cluster.tables.order.discipline == "fifo":
             raise UserError(
                 f"{cluster.name}: order.discipline: found fifo, allowed: priority; "
-                "first come, first served, nobody can be raised"
+                "first come, first served, no group can be raised"
             )
 
 
@@ -113,12 +113,12 @@ def what_if(decisions: DataFrame, plan: Plan, group: str, time: int, priority: i
     before, after = last_attempts(decisions), last_attempts(again)
     compared = compare(joined(before), joined(after)).persist()
     try:
-        return _told(compared, group)
+        return _effect(compared, group)
     finally:
         compared.unpersist()
 
 
-def _told(compared: DataFrame, group: str) -> WhatIf:
+def _effect(compared: DataFrame, group: str) -> WhatIf:
     later = (F.col(STARTED_AFTER) - F.col(STARTED_BEFORE)) / MICROS
     moved = compared.select(
         "id",
@@ -136,7 +136,7 @@ def _told(compared: DataFrame, group: str) -> WhatIf:
             F.sum(F.when(~F.col("own") & (F.col("later") > 0), F.col("later"))), F.lit(0.0)
         ).alias("total"),
     ).collect()[0]
-    raised = moved.where("own and later < 0").orderBy("before", "id").limit(MOST).collect()
+    raised = moved.where("own and later < 0").orderBy("before", "id").limit(MAX_LISTED).collect()
     who = F.when(F.col("group") == "", F.col("id")).otherwise(F.col("group"))
     hurt = (
         moved.where("not own and later > 0")
@@ -147,7 +147,7 @@ def _told(compared: DataFrame, group: str) -> WhatIf:
             F.min("before").alias("before"),
         )
         .orderBy(F.desc("later"), "name")
-        .limit(MOST)
+        .limit(MAX_LISTED)
         .collect()
     )
     found: Mapping[str, Any] = totals.asDict()

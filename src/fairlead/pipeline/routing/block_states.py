@@ -39,9 +39,9 @@ def begin(
         return settled, _with_streams(plan, found, in_order)
     free = keyed.where(FREE)
     counts = recount(free)
-    begun = _states(free, plan, found, counts, progress)
+    states = _states(free, plan, found, counts, progress)
     of_blocks = sizes(counts, len(found.blocks))
-    return affinity.bound(keyed, plan, begun, found.blocks, of_blocks), begun
+    return affinity.bound(keyed, plan, states, found.blocks, of_blocks), states
 
 
 def _states(

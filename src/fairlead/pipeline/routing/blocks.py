@@ -25,11 +25,11 @@ SPARSE: Final = 1_024
 """Of a large table only every so many-th row is a candidate for the sample."""
 ENOUGH: Final = 1_000
 """Candidates; a table that has fewer is small, so all its rows are candidates."""
-MOST_BLOCKS: Final = 4_000
+MAX_BLOCKS: Final = 4_000
 FEWEST_PIECES: Final = 2
 PIECE: Final = ("_metadata.file_path", "_metadata.file_block_start")
 HASHES: Final = 1 << 64
-MOST_NESTED: Final = 250
+MAX_NESTED: Final = 250
 """Conditions that Spark still compiles; with more times, a look-up in Python is faster."""
 
 Place = tuple[int, str]
@@ -115,7 +115,7 @@ def sample(accepted: DataFrame, *, in_files: bool) -> Sample:
 def cut(sample: Sample, *, rows_a_block: float = ROWS_A_BLOCK) -> Blocks:
     """Blocks of about equal size."""
     places = sample.places
-    n = min(MOST_BLOCKS, max(1, round(sample.rows / rows_a_block)))
+    n = min(MAX_BLOCKS, max(1, round(sample.rows / rows_a_block)))
     chosen = [places[len(places) * k // n] for k in range(1, n)]
     return Blocks(tuple(dict.fromkeys(chosen)))
 
@@ -141,7 +141,7 @@ def latest_so_far(rows: DataFrame, blocks: Blocks) -> tuple[DataFrame, list[int]
 
 def version(times: Sequence[int], time: str) -> Column:
     """How many of the ascending `times` are at or before the time in this column."""
-    if len(times) > MOST_NESTED:
+    if len(times) > MAX_NESTED:
         return _looked_up(times, time)
 
     def among(low: int, high: int) -> Column:

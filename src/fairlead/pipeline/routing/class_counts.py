@@ -12,7 +12,7 @@ from pyspark.sql import Column, DataFrame, Row
 from pyspark.sql import functions as F
 
 from fairlead.balance.message import SET_PRIORITY
-from fairlead.balance.policy import Raw
+from fairlead.balance.policy import AttributeValues
 from fairlead.balance.state import AnyState
 from fairlead.compiled.bindings import NO_KEY
 from fairlead.compiled.classes import homes
@@ -226,9 +226,9 @@ def verdicts(plan: ClassifiedPlan) -> Iterable[Sequence[Any]]:
                 yield (at, code, False, "", False, 0)
             else:
                 # Where a binding can end, one that finds nobody may still be bound to somebody.
-                found = state.rebinds or bool(state.verdict(each.raw).members)
-                bind = state.bind_default(state.key(each.raw))
-                epoch = epochs.setdefault(code, Epochs()).at(state, each.raw)
+                found = state.rebinds or bool(state.verdict(each.values).members)
+                bind = state.bind_default(state.key(each.values))
+                epoch = epochs.setdefault(code, Epochs()).at(state, each.values)
                 yield (at, code, found, bind, not state.rebinds, epoch)
 
 
@@ -241,11 +241,11 @@ class Epochs:
         self.held: frozenset[tuple[int, str | None]] = frozenset()
         self.somebody: bool | None = None
 
-    def at(self, state: AnyState, raw: Raw) -> int:
+    def at(self, state: AnyState, values: AttributeValues) -> int:
         """The epoch of this version; to be asked for each in turn."""
         if state.rebinds:
-            now = frozenset((member, state.address(member)) for member in state.holding(raw))
-            somebody = bool(state.verdict(raw).members)
+            now = frozenset((member, state.address(member)) for member in state.holding(values))
+            somebody = bool(state.verdict(values).members)
             # A group that found nobody is still bound to whoever is gone, and may return.
             stay = self.held <= now if somebody else self.held == now
             self.number += self.somebody is not None and (self.somebody != somebody or not stay)

@@ -131,7 +131,7 @@ def _router(
     plan: ClassifiedPlan, states: States, sizes: Sequence[int], names: Sequence[str]
 ) -> Any:  # noqa: ANN401 - Spark's
     """A function of block, class code and the columns that these names of `feed` stand for."""
-    told = plan.codes.codes
+    size = plan.codes.codes
 
     def run(batches: Iterator[tuple[pa.Array, ...]]) -> Iterator[pa.Array]:
         router, current, seen = Router(plan), NO_BLOCK, 0
@@ -149,7 +149,7 @@ def _router(
                     router.load(states[current])
                 part = slice(start, stop)
                 others = {name: each[part] for name, each in zip(names, more, strict=True)}
-                out[part] = _packed(router, told, codes[part], others)
+                out[part] = _packed(router, size, codes[part], others)
                 seen += stop - start
             yield pa.array(out)
         check_whole(current, seen, sizes)
@@ -169,23 +169,23 @@ def check_whole(block: int, seen: int, sizes: Sequence[int]) -> None:
         raise RuntimeError(f"block {block} has {seen} rows, counted were {sizes[block]}: {CHANGED}")
 
 
-def _packed(router: Router, told: int, codes: Int32s, others: Mapping[str, Any]) -> Int64s:
+def _packed(router: Router, size: int, codes: Int32s, others: Mapping[str, Any]) -> Int64s:
     free = codes >= 0
     if free.all():
         label = router.feed(codes, **others)
-        return router.sequence(codes) * told + label
+        return router.sequence(codes) * size + label
     label = np.zeros(len(codes), np.int32)
     label[free] = router.feed(codes[free], **{name: each[free] for name, each in others.items()})
-    return router.sequence(np.where(free, codes, -1 - codes)) * told + label
+    return router.sequence(np.where(free, codes, -1 - codes)) * size + label
 
 
 def spelled(routed: DataFrame, plan: ClassifiedPlan, columns: Sequence[str]) -> DataFrame:
     """The given columns and the decision: destination, address, outcome, sequence."""
     codes = plan.codes
-    told: Column = F.pmod(F.col(PACKED), F.lit(codes.codes)).cast("int")
+    code: Column = F.pmod(F.col(PACKED), F.lit(codes.codes)).cast("int")
     if BOUND in routed.columns:
-        told = F.when(F.col(FREE), told).otherwise(F.col(BOUND))
-    place = F.pmod(told, F.lit(codes.size)) if plan.fans_out else told
+        code = F.when(F.col(FREE), code).otherwise(F.col(BOUND))
+    place = F.pmod(code, F.lit(codes.size)) if plan.fans_out else code
     sequence = F.expr(f"(`{PACKED}` - pmod(`{PACKED}`, {codes.codes})) div {codes.codes}")
     own = [quoted(name) for name in columns]
     found = {
@@ -197,7 +197,7 @@ def spelled(routed: DataFrame, plan: ClassifiedPlan, columns: Sequence[str]) -> 
     if not plan.fans_out:
         return routed.select(*own, *(found[name].alias(name) for name in DECISION))
     crowds = [[copy._asdict() for copy in crowd] for crowd in codes.copies]
-    crowd = looked_up(crowds, F.floor(told / codes.size), COPIES)
+    crowd = looked_up(crowds, F.floor(code / codes.size), COPIES)
     chosen = F.struct(*(found.pop(name).alias(name) for name in COPIED))
     every = (
         F.when(chosen["destination"].isNull(), F.array(chosen))

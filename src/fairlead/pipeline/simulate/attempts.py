@@ -65,13 +65,13 @@ def simulated(good: DataFrame, found: Gathered, plans: Sequence[ClassifiedPlan])
     return in_order.mapInArrow(simulator, SPARK_SCHEMA)
 
 
-def together(told: DataFrame, messages: DataFrame, blocks: int) -> DataFrame:
-    """What is told of each message, with the message; a partition is a block, in order.
+def together(attempts: DataFrame, messages: DataFrame, blocks: int) -> DataFrame:
+    """The attempts of each message, with the message; a partition is a block, in order.
 
     `messages`: in blocks, with NUMBER and BLOCK, by which nothing has to be moved for the join
     (but for sessions that ask for it).
     """
-    placed = told.repartitionById(blocks, BLOCK)
+    placed = attempts.repartitionById(blocks, BLOCK)
     # Merged where they stand: to broadcast a table that Spark takes for small, the driver would
     # collect the messages.
     there = messages.withColumn(THERE, F.lit(True)).hint("merge")
@@ -101,13 +101,13 @@ def _simulator(
                     traffic = Lanes(shares[task.as_py()], traits)
                 messages = pieces(rows.as_buffer())
                 seen += messages.num_rows
-                for scenario, told in traffic.feed(messages):
-                    yield _rows(scenario, told, ends)
+                for scenario, attempts in traffic.feed(messages):
+                    yield _rows(scenario, attempts, ends)
         if traffic is not None:
             if seen != ends[-1]:
                 raise RuntimeError(f"{seen} rows, counted were {ends[-1]}: {CHANGED}")
-            for scenario, told in traffic.finish():
-                yield _rows(scenario, told, ends)
+            for scenario, attempts in traffic.finish():
+                yield _rows(scenario, attempts, ends)
 
     return simulate
 

@@ -1,4 +1,4 @@
-"""Executors: what their Python lacks is told in one line, before any work is given to them."""
+"""Executors: what their Python lacks is said in one line, before any work is given to them."""
 
 from __future__ import annotations
 

@@ -12,9 +12,9 @@ from fairlead.report.replayed.shown import KINDS, LEFT_IN, PLURALS, Drawn, Shown
 from fairlead.results.comparison import Scenario, Waits
 from fairlead.text import LONGEST_NAME, Names, length, visible
 from fairlead.web.charts import Bar
-from fairlead.web.parts import MOST_ROWS, Figure, table
+from fairlead.web.parts import MAX_ROWS, Figure, table
 
-MOST_BARS: Final = 10
+MAX_BARS: Final = 10
 ALL: Final = "all messages"
 
 
@@ -62,10 +62,10 @@ def _card(first: Scenario, each: Drawn) -> Figure:
     whole = Gain(ALL, first.waits, each.scenario.waits)
     found = gains(first, each.scenario)
     most = sorted(found, key=lambda gain: -abs(gain.more))
-    drawn = [whole, *sorted(most[:MOST_BARS], key=lambda gain: gain.more)]
+    drawn = [whole, *sorted(most[:MAX_BARS], key=lambda gain: gain.more)]
     listing = table(
         ["", "p99 before", "p99", "difference", "in per cent", "mean before", "mean", "messages"],
-        [_row(gain) for gain in [whole, *most[:MOST_ROWS]]],
+        [_row(gain) for gain in [whole, *most[:MAX_ROWS]]],
         total=1 + len(found),
         left_in=LEFT_IN,
     )

@@ -12,7 +12,7 @@ from fairlead.results.comparison import Comparison, Scenario, Waits
 from fairlead.text import LONGEST_NAME, length, percent, plural, visible
 from fairlead.web.parts import Tile
 
-MOST_WARNINGS: Final = 3
+MAX_WARNINGS: Final = 3
 
 
 def headline(found: Comparison, shown: Shown) -> Head:
@@ -163,9 +163,9 @@ def _worst_off(shown: Shown, scenario: Scenario) -> list[str]:
 def _warnings(shown: Shown) -> list[str]:
     """Scenarios in which messages have no wait at all: a short wait is no merit there."""
     warnings = [text for each in shown.all if (text := _unserved(shown, each))]
-    more = len(warnings) - MOST_WARNINGS
+    more = len(warnings) - MAX_WARNINGS
     if more > 0:
-        warnings[MOST_WARNINGS:] = [f"The same in {plural(more, 'more scenario')}: see {LEFT_IN}."]
+        warnings[MAX_WARNINGS:] = [f"The same in {plural(more, 'more scenario')}: see {LEFT_IN}."]
     return warnings
 
 

@@ -6,16 +6,16 @@ from collections.abc import Sequence
 from typing import Final
 
 from fairlead.report.changes import Listed, in_words
-from fairlead.report.over_time import CHANGE, MOST_LABELS, labels, place
+from fairlead.report.over_time import CHANGE, MAX_LABELS, labels, place
 from fairlead.report.replayed.plots import Line, lines
 from fairlead.report.replayed.shown import LEFT_IN, Drawn, Shown
 from fairlead.results.comparison import Queue
 from fairlead.results.summary import Step
 from fairlead.text import date, every, moment, visible
 from fairlead.web.charts import Mark
-from fairlead.web.parts import MOST_ROWS, Figure, Table, table
+from fairlead.web.parts import MAX_ROWS, Figure, Table, table
 
-MOST_SCENARIOS: Final = 3
+MAX_SCENARIOS: Final = 3
 """Named beside a change that not all have."""
 WHOLE: Final = 100
 """A mean from which on is shown without a fraction."""
@@ -66,7 +66,7 @@ def _table(found: Sequence[tuple[Drawn, Queue]]) -> Table:
         ["from", *(each.name for each, _ in found)],
         [
             [moment(at), *("" if at not in own else _mean(own[at]) for own in waiting)]
-            for at in times[:MOST_ROWS]
+            for at in times[:MAX_ROWS]
         ],
         total=len(times),
         left_in=LEFT_IN,
@@ -87,8 +87,8 @@ def happened(drawn: Sequence[Drawn]) -> list[tuple[int, str]]:
 
 
 def _where(names: Sequence[str]) -> str:
-    more = len(names) - MOST_SCENARIOS
-    listed = ", ".join(names[:MOST_SCENARIOS])
+    more = len(names) - MAX_SCENARIOS
+    listed = ", ".join(names[:MAX_SCENARIOS])
     return f" (in {listed} and {more} more)" if more > 0 else f" (in {listed})"
 
 
@@ -97,7 +97,7 @@ def _marks(
 ) -> list[Mark]:
     """The steps inside, one line a bin; those that stand close together share their numbers."""
     inside = [(k, *each) for k, each in enumerate(steps, 1) if first <= each[0] < last]
-    called = labels([(k, time) for k, time, _ in inside], (last - first) // MOST_LABELS)
+    called = labels([(k, time) for k, time, _ in inside], (last - first) // MAX_LABELS)
     drawn: dict[int, Mark] = {}
     for k, time, text in inside:
         mark = Mark(place(time, dates=dates), called.get(k, ""), visible(f"{k}: {text}"))
@@ -109,5 +109,5 @@ def listed(shown: Shown) -> Listed:
     """The changes of the drawn scenarios."""
     steps = [(moment(time), text) for time, text in happened(shown.drawn)]
     times = [each.scenario.changes.times for each in shown.drawn if each.scenario.changes]
-    left = max(len(steps), *times, 0) > len(steps[:MOST_ROWS])
-    return Listed(steps[:MOST_ROWS], "… more in each scenario's manifest.json" if left else "")
+    left = max(len(steps), *times, 0) > len(steps[:MAX_ROWS])
+    return Listed(steps[:MAX_ROWS], "… more in each scenario's manifest.json" if left else "")

@@ -13,7 +13,7 @@ from fairlead.web.parts import Figure, Table
 COLUMNS = ("messages", "mean wait", "p50", "p90", "p99", "max")
 MORE_COLUMNS = ("busy", "not started", "redelivered", "released", "groups out of order")
 
-MOST_DIFFERENCES: Final = 12
+MAX_DIFFERENCES: Final = 12
 LONGEST_DIFFERENCE: Final = 120
 WAITS: Final = (
     "A message waits from its time until its last attempt starts, so its wait includes what "
@@ -46,10 +46,8 @@ def differences(shown: Shown) -> Table | None:
 def _differs(each: Scenario) -> str:
     if not each.differs:
         return AS_IT_IS
-    listed = "; ".join(
-        visible(text, LONGEST_DIFFERENCE) for text in each.differs[:MOST_DIFFERENCES]
-    )
-    more = len(each.differs) - MOST_DIFFERENCES
+    listed = "; ".join(visible(text, LONGEST_DIFFERENCE) for text in each.differs[:MAX_DIFFERENCES])
+    more = len(each.differs) - MAX_DIFFERENCES
     return f"{listed}; … {more:,} more in {LEFT_IN}" if more > 0 else listed
 
 

@@ -10,12 +10,12 @@ from fairlead.report.replayed.labels import labels
 from fairlead.results.comparison import Scenario, Waits
 from fairlead.text import LONGEST_NAME
 from fairlead.web.charts import PALETTE, Layer
-from fairlead.web.parts import MOST_ROWS, Table, table
+from fairlead.web.parts import MAX_ROWS, Table, table
 
-MOST_DRAWN: Final = 8
+MAX_DRAWN: Final = 8
 """Scenarios in a chart: more cannot be kept apart."""
-MOST_NAMES: Final = 12
-MOST_MARKS: Final = 64
+MAX_NAMES: Final = 12
+MAX_MARKS: Final = 64
 """Names times scenarios in a chart."""
 BUSY: Final = (
     "the part of their time in which readers worked; readers count as available while their "
@@ -55,7 +55,7 @@ class Shown:
         self.most = max(self.started, key=_p99, default=None)
         self.drawn = [
             Drawn(each, self.name(each), colour)
-            for each, colour in zip(self.first(MOST_DRAWN), PALETTE, strict=False)
+            for each, colour in zip(self.first(MAX_DRAWN), PALETTE, strict=False)
         ]
 
     def first(self, most: int) -> list[Scenario]:
@@ -95,14 +95,14 @@ class Shown:
 
     def table(self, columns: Sequence[str], cells: Cells, *, texts: int = 1) -> Table:
         """A row for each scenario: its name, and its cells."""
-        rows = [[self.name(each), *cells(each)] for each in self.first(MOST_ROWS)]
+        rows = [[self.name(each), *cells(each)] for each in self.first(MAX_ROWS)]
         total = len(self.all)
         return table(["scenario", *columns], rows, texts=texts, total=total, left_in=LEFT_IN)
 
     @property
     def most_names(self) -> int:
         """How many names stand in a chart that has a row for each drawn scenario."""
-        return min(MOST_NAMES, MOST_MARKS // max(1, len(self.drawn)))
+        return min(MAX_NAMES, MAX_MARKS // max(1, len(self.drawn)))
 
 
 def quoted(name: str) -> str:
