@@ -17,7 +17,9 @@ from fairlead import Change, Cluster, route
 from fairlead.compiled.plan import Plan
 from fairlead.errors import MessageError
 from fairlead.pipeline.columns import BLOCK, SCENARIO
-from fairlead.pipeline.measure.waits import available, groups_of, queues_of, started, waits_of
+from fairlead.pipeline.measure.attempts import groups_of, started
+from fairlead.pipeline.measure.queues import available, queues_of
+from fairlead.pipeline.measure.waits import waits_of
 from fairlead.pipeline.options import Options
 from fairlead.pipeline.output.write import Delivery
 from fairlead.pipeline.replay import (

@@ -92,7 +92,7 @@ def run_diff(
 def _decisions(spark: SparkSession, folder: Path, manifest: Mapping[str, Any] | None) -> DataFrame:
     """What was decided in a run, or (without a manifest) in a journal: a row for each message."""
     from fairlead.pipeline.intake.read import read
-    from fairlead.pipeline.measure.waits import last_attempts
+    from fairlead.pipeline.measure.attempts import last_attempts
     from fairlead.pipeline.output.run_folder import clusters_of
     from fairlead.pipeline.questions.diff import joined
 

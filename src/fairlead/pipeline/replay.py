@@ -37,8 +37,8 @@ from fairlead.pipeline.intake.tenants import one_tenant
 from fairlead.pipeline.intake.unique import unique
 from fairlead.pipeline.intake.validate import refuse_other_units, rejected_rows, validate
 from fairlead.pipeline.measure.facts import changes, made
+from fairlead.pipeline.measure.scenarios import compared
 from fairlead.pipeline.measure.tally import check_nothing_lost
-from fairlead.pipeline.measure.waits import compared
 from fairlead.pipeline.options import DEFAULTS, Options
 from fairlead.pipeline.output import run_folder
 from fairlead.pipeline.output.write import COMPARISON, Delivery

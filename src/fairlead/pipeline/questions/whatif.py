@@ -20,7 +20,7 @@ from fairlead.errors import MessageError, UserError
 from fairlead.pipeline.columns import PREFIX, quoted
 from fairlead.pipeline.intake.scale import EXACT
 from fairlead.pipeline.intake.validate import micros, text
-from fairlead.pipeline.measure.waits import last_attempts
+from fairlead.pipeline.measure.attempts import last_attempts
 from fairlead.pipeline.questions.diff import STARTED_AFTER, STARTED_BEFORE, compare, joined
 from fairlead.pipeline.replay import prepare
 from fairlead.results.whatif import Shift, WhatIf
