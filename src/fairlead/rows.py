@@ -63,7 +63,7 @@ ATTEMPT_COLUMNS: Final = (
     ),
 )
 JOURNAL_COLUMNS: Final = (
-    Column("position", WHOLE, "the message's place among all decisions, from 0"),
+    Column("position", WHOLE, "the message's place among all messages, from 0"),
     Column("time", MOMENT, "the message's; null if it gives none. Live: seconds"),
     Column("id", TEXT, "the message's; empty if it gives none"),
     Column(

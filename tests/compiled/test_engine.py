@@ -4,15 +4,19 @@ from types import ModuleType
 
 import pytest
 
-from fairlead.compiled import decide
-from fairlead.replay import events, flow
+from fairlead.balance.rules.first_by_name import FirstByName
+from fairlead.compiled.engine import engine
+from fairlead.order import key
+from fairlead.replay import events
 
 
-@pytest.mark.parametrize("kernel", [decide, events, flow], ids=["decide", "events", "flow"])
-def test_a_name_means_the_same_in_all_modules_of_a_kernel(kernel: ModuleType) -> None:
-    meant: dict[str, object] = {}
-    for function in (*kernel.BASE, *kernel.OF_A_RULE, *kernel.CHOSEN):
-        for name in function.__code__.co_names:
-            if name in function.__globals__:
-                value = function.__globals__[name]
-                assert meant.setdefault(name, value) is value, (name, function.__module__)
+def test_a_name_with_two_meanings_is_refused_before_anything_is_compiled() -> None:
+    def other() -> int:
+        return NOTHING  # type: ignore[name-defined,no-any-return]  # noqa: F821
+
+    stranger = type(other)(other.__code__, {"NOTHING": key.NOTHING + 1, "__name__": "stranger"})
+    kernel = ModuleType("kernel")
+    vars(kernel).update(vars(events))
+    vars(kernel)["BASE"] = (*events.BASE, stranger)
+    with pytest.raises(RuntimeError, match=r"stranger: NOTHING has two meanings"):
+        engine(kernel, FirstByName())

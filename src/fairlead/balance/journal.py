@@ -24,7 +24,7 @@ class JournalRow(msgspec.Struct, frozen=True, gc=False):
     """
 
     position: int
-    """The message's place among all decisions of this journal, from 0."""
+    """The message's place among all messages of this journal, from 0."""
     time: float | None
     """The message's, in seconds (of a timestamp: since 1970); None where not given."""
     id: str

@@ -50,9 +50,17 @@ def _base(kernel: ModuleType) -> dict[str, Any]:
 
 
 def _plain_base(kernel: ModuleType) -> dict[str, Any]:
+    """All names of a kernel's functions, whichever module they are from, as one.
+
+    Raises RuntimeError where a name has two meanings: one of them would be compiled wrongly.
+    """
     names: dict[str, Any] = {}
-    for function in (*kernel.BASE, *kernel.OF_A_RULE):
-        names |= function.__globals__
+    for function in (*kernel.BASE, *kernel.OF_A_RULE, *kernel.CHOSEN):
+        for name in function.__code__.co_names:
+            if name in function.__globals__:
+                value = function.__globals__[name]
+                if names.setdefault(name, value) is not value:
+                    raise RuntimeError(f"{function.__module__}: {name} has two meanings")
     return names | vars(kernel)
 
 

@@ -21,7 +21,7 @@ def set_due(m: Ints, d: int, at: int, order: int, reader: int) -> None:
     """Write a completion."""
     m[d + completion.AT] = at
     m[d + completion.ORDER] = order
-    m[d + completion.READER] = reader
+    m[d + completion.WHO] = reader
 
 
 def move(m: Ints, d: int, source: int) -> None:
@@ -31,7 +31,7 @@ def move(m: Ints, d: int, source: int) -> None:
         d,
         m[source + completion.AT],
         m[source + completion.ORDER],
-        m[source + completion.READER],
+        m[source + completion.WHO],
     )
 
 
@@ -86,21 +86,21 @@ def pop(m: Ints) -> None:
         m[header.COMPLETIONS],
         m[last + completion.AT],
         m[last + completion.ORDER],
-        m[last + completion.READER],
+        m[last + completion.WHO],
     )
 
 
 def cancel(m: Ints, reader: int) -> None:
     """What a reader does will not be completed."""
     d = m[header.COMPLETIONS]
-    while m[d + completion.READER] != reader:
+    while m[d + completion.WHO] != reader:
         d += completion.SIZE
     m[header.COMPLETION_COUNT] -= 1
     last = m[header.COMPLETIONS] + completion.SIZE * m[header.COMPLETION_COUNT]
     if d != last:
         at, order = m[last + completion.AT], m[last + completion.ORDER]
-        sink(m, d, at, order, m[last + completion.READER])
-        rise(m, d, m[d + completion.AT], m[d + completion.ORDER], m[d + completion.READER])
+        sink(m, d, at, order, m[last + completion.WHO])
+        rise(m, d, m[d + completion.AT], m[d + completion.ORDER], m[d + completion.WHO])
 
 
 COMPILED = (sooner, set_due, move, rise, sink, push, pop, cancel)

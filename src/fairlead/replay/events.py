@@ -90,7 +90,7 @@ def complete_all(m: Ints, rule: Any) -> bool:  # noqa: ANN401
         d = m[header.COMPLETIONS]
         if m[d + completion.AT] > m[header.NOW]:
             break
-        r = m[d + completion.READER]
+        r = m[d + completion.WHO]
         j = m[r + reader.JOB]
         if m[j + job.ROLLBACKS] > 0 and m[header.JOBS_LEFT] < given(m, m[r + reader.GROUP]):
             return False

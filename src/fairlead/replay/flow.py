@@ -43,7 +43,7 @@ def pass_completions(m: Ints, rule: Any, time: int) -> None:  # noqa: ANN401
         d = m[header.COMPLETIONS]
         if m[d + completion.AT] > time:
             break
-        member = m[d + completion.READER]
+        member = m[d + completion.WHO]
         pop(m)
         completed(state_of(rule), member)  # type: ignore[name-defined]  # noqa: F821
 

@@ -1,4 +1,4 @@
-"""Accept: which rows are messages, and why the others are not.
+"""Validate: which rows are messages, and why the others are not.
 
 Adds the order key, the id as text, times in whole microseconds, and the reason of a rejection.
 """

@@ -1,4 +1,4 @@
-"""Count: one aggregation over what was written, put together as the summary and a report ask."""
+"""Counts: one aggregation over what was written, put together as the summary and a report ask."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Measure: count what was written, by reading it again, and hold it against what came in."""
+"""Tally: count what was written, by reading it again, and hold it against what came in."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Room: whether something could not be written because a disk is full, or cannot be written to."""
+"""Disk full: whether a disk was full, or could not be written to, when a write failed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Keep: what a later question about a delivery needs, and reading a delivery again."""
+"""Run folder: what a later question about a delivery needs, and reading a delivery again."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Deliver: write the results so that a folder with the final name is always whole."""
+"""Write: write the results so that a folder with the final name is always whole."""
 
 from __future__ import annotations
 

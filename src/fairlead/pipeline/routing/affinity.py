@@ -1,4 +1,4 @@
-"""Bind: messages that go where an earlier one went.
+"""Affinity: messages that go where an earlier one went.
 
 The first message of each opener or group that finds somebody is chosen for like any other; the
 rest are joined to it. Everything here needs two shuffles of narrow rows, and only tables whose

@@ -1,4 +1,4 @@
-"""Begin: the router's state at the start of each block, and which messages follow earlier ones.
+"""Block states: the state at the start of each block, and which messages follow earlier ones.
 
 By arithmetic where counts are enough; else in one pass in order; with groups that can lose their
 destination, in a pass that remembers where they went.

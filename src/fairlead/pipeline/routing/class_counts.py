@@ -1,4 +1,4 @@
-"""Survey: which classes of messages there are, and how many of each in every block and version."""
+"""Class counts: the classes of messages, and how many of each in every block and version."""
 
 from __future__ import annotations
 
@@ -33,6 +33,8 @@ from fairlead.pipeline.intake.validate import text
 from fairlead.pipeline.routing.blocks import PIECE, Blocks, version
 
 COUNT: Final = PREFIX + "n"
+GOOD: Final = PREFIX + "good"
+"""Whether a row is a message."""
 LARGEST_PIECE: Final = 4
 """In blocks; larger pieces are better cut and sent to more executors."""
 Counts = dict[int, dict[int, dict[int, int]]]
@@ -110,7 +112,7 @@ def survey_in_place(accepted: DataFrame, plan: Plan, rows_a_block: int) -> Surve
     rows = _tally(dated, attributes, *PIECE)
     ends: dict[tuple[str, int], tuple[int, int, int]] = {}
     for row in rows:
-        if row[REASON]:
+        if row[GOOD]:
             first, last, n = row["first"], row["last"], row[COUNT]
             low, high, before = ends.get(row[:2], (first, last, 0))
             ends[row[:2]] = (min(low, first), max(high, last), before + n)
@@ -130,11 +132,11 @@ def _attributes(accepted: DataFrame, plan: Plan) -> tuple[str, ...]:
 
 
 def _tally(dated: DataFrame, attributes: Sequence[str], *where: str) -> list[Row]:
-    """Count rows by `where`, REASON (true: a good row), version and attributes."""
+    """Count rows by `where`, GOOD, version and attributes."""
     good = F.col(REASON).isNull()
     columns = [F.when(good, attribute_of(dated, name)).alias(name) for name in attributes]
     return (
-        dated.groupBy(*where, good.alias(REASON), VERSION, *columns)
+        dated.groupBy(*where, good.alias(GOOD), VERSION, *columns)
         .agg(
             F.count(F.lit(1)).alias(COUNT),
             F.min(KEY).alias("first"),
@@ -152,7 +154,7 @@ def _found(
     found = Survey(blocks, attributes)
     classes: dict[MessageClass, int] = {}
     for block, row in rows:
-        if not row[REASON]:
+        if not row[GOOD]:
             found.rejected += row[COUNT]
             continue
         values = tuple(row[name] for name in attributes)

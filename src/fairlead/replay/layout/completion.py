@@ -7,6 +7,6 @@ from typing import Final
 AT: Final = 0
 ORDER: Final = 1
 """Which start it belongs to, counted from 1."""
-READER: Final = 2
+WHO: Final = 2
 """The row of the reader; where nothing overtakes, the member of the rule."""
 SIZE: Final = 3
