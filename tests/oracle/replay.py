@@ -315,7 +315,7 @@ class Replay:
         """Whether nobody of a subject's list is left to get a message that comes again."""
         if self.state.policy.name != "smartsockets":
             return False
-        subject = self.state.key(self.state.raw(job.message["given"])).subject
+        subject = self.state.key(self.state.values_of(job.message["given"])).subject
         known = [
             each
             for ref, each in self.state.objects.items()
@@ -330,7 +330,9 @@ class Replay:
         if job.timed_out:
             return
         (runtime,) = self.balancer._runtimes.values()
-        partition = runtime.partitions[self.state.partition(self.state.raw(job.message["given"]))]
+        partition = runtime.partitions[
+            self.state.partition(self.state.values_of(job.message["given"]))
+        ]
         self.balancer._withdraw()  # else what was made ahead would count as chosen
         partition._settle()
         rule, member = partition.cluster.rule, self.member(job)
@@ -347,7 +349,7 @@ class Replay:
                 state.pending[member % len(state.place)] += 1
 
     def member(self, job: Job) -> int:
-        raw = self.state.raw(job.message["given"])
+        raw = self.state.values_of(job.message["given"])
         return self.state.member_called(job.destination, raw)
 
     def empty(self, server: Server, now: int) -> list[tuple[Job, list[int]]]:
@@ -379,7 +381,7 @@ class Replay:
             self.tell(job, "control")
             return
         message = {**message, "given": self.published(message["given"])}
-        stream = self.state.stream(self.state.raw(message["given"]))
+        stream = self.state.stream(self.state.values_of(message["given"]))
         sequence = self.sequences.get(stream, 0)
         self.sequences[stream] = sequence + 1
         job = Job(message, sequence, since=now, rollbacks=message.get("rollbacks", 0))
@@ -400,7 +402,9 @@ class Replay:
             self.tell(job, "acknowledged" if success else "nack")
             return True
         (runtime,) = self.balancer._runtimes.values()
-        runtime.sequences[self.state.stream(self.state.raw(job.message["given"]))] = job.sequence
+        runtime.sequences[self.state.stream(self.state.values_of(job.message["given"]))] = (
+            job.sequence
+        )
         decision = self.balancer.choose(job.message["given"])
         if decision.destination is None:
             if self.state.policy.waits:
