@@ -65,7 +65,7 @@ def test_where_a_group_cannot_stay_affinity_is_refused() -> None:
     with pytest.raises(ConfigError, match="completions decide who is busy"):
         Cluster.of("nanomsg", options=AFFINE, destination=peers)
     balancer = Balancer(pool("nanomsg"))
-    with pytest.raises(ChangeError, match="nobody can be busy"):
+    with pytest.raises(ChangeError, match="no destination can be busy"):
         balancer.apply(Change("A", "capacity", 1))
 
 

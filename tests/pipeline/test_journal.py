@@ -14,7 +14,7 @@ from tests.test_engines_agree import drawn
 from tests.test_journal import POOL, in_seconds, live_table
 
 from fairlead import Balancer, dispatch, load_clusters, rejected, route
-from fairlead.compiled.router import Plan
+from fairlead.compiled.plan import Plan
 from fairlead.errors import MessageError
 from fairlead.pipeline.dispatch import prepare
 from fairlead.pipeline.options import Options

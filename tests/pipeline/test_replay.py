@@ -30,8 +30,8 @@ from fairlead.pipeline.replay import (
     replay,
     run,
 )
+from fairlead.pipeline.routing.route import numbered
 from fairlead.pipeline.simulate.attempts import simulated, together
-from fairlead.pipeline.simulate.gather import numbered
 from fairlead.replay.table import replay as in_memory
 from fairlead.results.comparison import Queue, Waits
 
