@@ -287,15 +287,17 @@ def test_a_table_that_gets_a_row_more_while_it_is_read_stops_the_job(spark: Spar
     found, fewer = changed(spark)
     found.gathered.sizes[found.good.where("id = '0003'").collect()[0][BLOCK]] -= 1
     with pytest.raises(SparkRuntimeException, match="the input changed while it was read"):
-        numbered(found.good, found.gathered).collect()
+        numbered(found.good, found.gathered.survey.blocks, found.gathered.sizes).collect()
     with pytest.raises(PythonException, match="40 rows, counted were 39: the input changed while"):
         simulated(found.good, found.gathered, list(found.plans.values())).collect()
-    assert numbered(fewer, found.gathered).count() == fewer.count()
+    assert (
+        numbered(fewer, found.gathered.survey.blocks, found.gathered.sizes).count() == fewer.count()
+    )
 
 
 def test_what_is_told_of_a_row_that_is_gone_stops_the_job(spark: SparkSession) -> None:
     found, fewer = changed(spark)
-    messages = numbered(fewer, found.gathered)
+    messages = numbered(fewer, found.gathered.survey.blocks, found.gathered.sizes)
     attempts = simulated(found.good, found.gathered, list(found.plans.values()))
     with pytest.raises(SparkRuntimeException, match="the input changed while it was read"):
         together(attempts, messages, len(found.gathered.sizes)).collect()
