@@ -9,8 +9,8 @@ import msgspec
 
 from fairlead.balance.decision import Decision
 from fairlead.balance.message import Message
-from fairlead.errors import ConfigError
-from fairlead.rows import JOURNAL
+from fairlead.errors import ConfigError, MessageError
+from fairlead.rows import JOURNAL, OWN
 
 SAME: Final = ("id", "cluster")
 """Columns of a journal that say what the message says, wherever it says anything."""
@@ -105,6 +105,17 @@ class JournalRow(msgspec.Struct, frozen=True, gc=False):
         """
         said = {name: value for name, value in self.message.items() if name not in JOURNAL}
         return {**said, **{name: getattr(self, name) for name in JOURNAL}}
+
+
+def check_names(columns: Iterable[str], read: Iterable[str]) -> None:
+    """Refuse what the journal's own columns would hide. Raises MessageError, ConfigError.
+
+    `columns`: those that the messages have; `read`: what the policies read of messages.
+    """
+    check_read(read)
+    for name in columns:
+        if name.lower() in JOURNAL and name not in OWN:
+            raise MessageError(f"messages: column {name!r} is what a journal adds; rename it")
 
 
 def check_read(names: Iterable[str]) -> None:

@@ -6,13 +6,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from fairlead.balance.journal import check_read
 from fairlead.compiled.columns import spelled, text
 from fairlead.compiled.kernels import Int32s, Int64s
 from fairlead.compiled.plan import NO_STREAM, ClassifiedPlan, Plan
 from fairlead.compiled.unique import all_different
-from fairlead.errors import MessageError
-from fairlead.rows import ATTEMPT, JOURNAL, OWN, without_decisions
+from fairlead.rows import ATTEMPT, JOURNAL, without_decisions
 
 CLUSTER = "cluster"
 
@@ -50,14 +48,6 @@ def _once(table: pa.Table) -> pa.Table:
     rows = table.select(keys).append_column("row", pa.array(np.arange(len(table))))
     firsts = rows.group_by(keys, use_threads=False).aggregate([("row", "min")])["row_min"]
     return table.take(firsts.sort())
-
-
-def check_names(messages: pa.Table, plan: Plan) -> None:
-    """Refuse what the journal's own columns would hide. Raises MessageError, ConfigError."""
-    check_read(plan.relevant_attributes)
-    for name in messages.column_names:
-        if name in JOURNAL and name not in OWN:
-            raise MessageError(f"messages: column {name!r} is what a journal adds; rename it")
 
 
 def rows_of(

@@ -10,6 +10,7 @@ import pyarrow as pa
 from fairlead.balance.change import Change
 from fairlead.balance.changes import changes_in
 from fairlead.balance.cluster import Cluster, clusters_in
+from fairlead.balance.journal import check_names
 from fairlead.compiled.classes import bindings, classified, keys
 from fairlead.compiled.columns import (
     check_keys,
@@ -19,7 +20,7 @@ from fairlead.compiled.columns import (
     spelled,
     times_of,
 )
-from fairlead.compiled.journal import check_names, messages_of, rows_of
+from fairlead.compiled.journal import messages_of, rows_of
 from fairlead.compiled.kernels import Int32s, Int64s
 from fairlead.compiled.labels import Codes
 from fairlead.compiled.needed import check_columns
@@ -55,7 +56,7 @@ def route(
     given = Plan(clusters_in(clusters), changes_in(changes))
     messages = messages_of(messages, given)
     if journal:
-        check_names(messages, given)
+        check_names(messages.column_names, given.relevant_attributes)
     messages = checked(messages, given.relevant_attributes, trust_ids=trust_ids)
     check_columns(given, messages.column_names, "messages")
     check_keys(messages, given)

@@ -18,6 +18,7 @@ from pyspark.sql.types import BooleanType, IntegralType, NullType, StringType
 from fairlead.balance.change import Change
 from fairlead.balance.changes import changes_in
 from fairlead.balance.cluster import Cluster, clusters_in
+from fairlead.balance.journal import check_names
 from fairlead.balance.message import NO_DESTINATION, SPELLED_ALIKE
 from fairlead.compiled.needed import check_columns
 from fairlead.compiled.plan import ClassifiedPlan, Plan
@@ -42,7 +43,7 @@ from fairlead.pipeline.routing.class_counts import (
     survey,
     survey_in_place,
 )
-from fairlead.pipeline.routing.journal import check_names, of_decisions, others
+from fairlead.pipeline.routing.journal import of_decisions, others
 from fairlead.pipeline.routing.route import (
     States,
     in_blocks,
@@ -127,7 +128,7 @@ def dispatch(
         log.warning(left_out(ready.rows, "rejected(messages, clusters, ...) returns"))
     if not journal:
         return ready.decisions()
-    check_names(ready.columns, [ready.plan])
+    check_names(ready.columns, ready.plan.relevant_attributes)
     return ready.journal()
 
 

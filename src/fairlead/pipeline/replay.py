@@ -16,6 +16,7 @@ from typing import Final, NamedTuple
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
+from fairlead.balance.journal import check_names as check_journal
 from fairlead.compiled.needed import check_columns, mapping, named
 from fairlead.compiled.plan import ClassifiedPlan, Plan
 from fairlead.errors import MessageError
@@ -43,7 +44,6 @@ from fairlead.pipeline.options import DEFAULTS, Options
 from fairlead.pipeline.output import run_folder
 from fairlead.pipeline.output.write import COMPARISON, Delivery
 from fairlead.pipeline.routing.blocks import cut, sample
-from fairlead.pipeline.routing.journal import check_names as check_journal
 from fairlead.pipeline.routing.journal import of_decisions, others
 from fairlead.pipeline.routing.route import numbered
 from fairlead.pipeline.simulate.attempts import SINCE, at_once, simulated, spelled, together
@@ -174,7 +174,8 @@ def replay(messages: DataFrame, plans: Mapping[str, Plan], *, journal: bool = Fa
         log.warning(left_out(found.rows, "prepare(messages, plans).rejected() has"))
     scenario = looked_up(list(plans), F.col(SCENARIO)).alias("scenario")
     if journal:
-        check_journal(found.columns, list(plans.values()))
+        for plan in plans.values():
+            check_journal(found.columns, plan.relevant_attributes)
     rows = found.journal() if journal else found.attempts()
     return rows.select(scenario, "*").drop(SCENARIO)
 

@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 from fairlead.balance.change import Change
 from fairlead.balance.changes import changes_in
 from fairlead.balance.cluster import Cluster, clusters_in
+from fairlead.balance.journal import check_names
 from fairlead.balance.message import SET_PRIORITY, WHOLE_NUMBERS
 from fairlead.balance.times import MICROS
 from fairlead.compiled.classes import bindings, classified, keys
@@ -26,7 +27,7 @@ from fairlead.compiled.columns import (
     times_of,
     whole_numbers,
 )
-from fairlead.compiled.journal import check_names, messages_of, rows_of
+from fairlead.compiled.journal import messages_of, rows_of
 from fairlead.compiled.kernels import Int32s, Int64s
 from fairlead.compiled.needed import check_columns
 from fairlead.compiled.order import taken
@@ -64,7 +65,7 @@ def replay(
     given = Plan(clusters_in(clusters), changes_in(changes))
     messages = messages_of(messages, given)
     if journal:
-        check_names(messages, given)
+        check_names(messages.column_names, given.relevant_attributes)
     messages = checked(messages, given.relevant_attributes, trust_ids=trust_ids)
     _check_added(messages)
     check_columns(given, messages.column_names, "messages")

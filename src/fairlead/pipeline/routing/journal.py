@@ -8,22 +8,11 @@ import numpy as np
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
-from fairlead.balance.journal import check_read
 from fairlead.compiled.journal import streams
 from fairlead.compiled.plan import ClassifiedPlan, Plan
-from fairlead.errors import MessageError
 from fairlead.pipeline.columns import CLASS, NUMBER, looked_up
 from fairlead.pipeline.routing.blocks import version
-from fairlead.rows import JOURNAL, OWN
-
-
-def check_names(names: Sequence[str], plans: Sequence[Plan]) -> None:
-    """Refuse what the journal's own columns would hide. Raises MessageError, ConfigError."""
-    for plan in plans:
-        check_read(plan.relevant_attributes)
-    for name in names:
-        if name.lower() in JOURNAL and name not in OWN:
-            raise MessageError(f"messages: column {name!r} is what a journal adds; rename it")
+from fairlead.rows import OWN
 
 
 def others(names: Sequence[str]) -> list[str]:
