@@ -139,7 +139,7 @@ class ClusterRuntime:
         word = text(message, cluster.keyed_by) if cluster.keyed_by else ""
         key = cluster.binding(values, message) if cluster.binds else None
         before = self.bindings.get(key, NONE) if key else NONE
-        ended = before != NONE and cluster.rebinds and before not in cluster.holding(values)
+        ended = before != NONE and not cluster.keeps(before, values)
         member = NONE if ended else before
         start, place = None, 0
         decides = what_decides(member, verdict.preselected, bool(verdict.members))

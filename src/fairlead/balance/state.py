@@ -238,6 +238,10 @@ class ClusterState(ABC, Generic[T, K, C]):
         """The members with which bound messages of this class may stay; asked if it rebinds."""
         return frozenset(range(len(self.members)))
 
+    def keeps(self, member: int, values: AttributeValues) -> bool:
+        """Whether a member still gets messages of this class that are bound to it."""
+        return not self.rebinds or member in self.holding(values)
+
     # the rule
 
     def timed(self, changes: Iterable[ResolvedChange]) -> bool:

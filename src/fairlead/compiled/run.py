@@ -148,11 +148,9 @@ class ClusterRun:
         place = {members: k for k, members in enumerate(self._sets)}
         self._set_of = np.array([place.get(members, NO_SET) for members in asks], np.int64)
         unserved = [NO_DESTINATION if each.members else each.outcome for each in verdicts]
-        holds = np.ones(len(cluster.members), np.bool_)
-        if cluster.rebinds and self.classes:
-            # Such a policy reads nothing of a message, so all classes are one.
-            holds[:] = False
-            holds[list(cluster.holding(self.classes[0]))] = True
+        # Where a binding can end, the policy reads nothing of a message: all classes are one.
+        every = range(len(cluster.members))
+        holds = [not self.classes or cluster.keeps(i, self.classes[0]) for i in every]
         self.table = Table(
             among=among,
             start=np.where(self._set_of == NO_SET, 0, starts[self._set_of]),
@@ -163,7 +161,7 @@ class ClusterRun:
                 [self.codes.copies_code(cluster, each.recipients) for each in verdicts], np.int64
             ),
             label=self._now,
-            holds=holds,
+            holds=np.array(holds, np.bool_),
             speed=np.array(rule.state.speed, np.int64) if self.timed else EMPTY,
         )
         self._bind = np.array(
@@ -231,7 +229,7 @@ class ClusterRun:
         default = Bindings.code(cluster.bind_default(cluster.key(values)))
         number = int(self._keys(bindings, np.array([default], np.int8))[0])
         before = int(bindings.bound[number])
-        ended = before != NONE and cluster.rebinds and before not in cluster.holding(values)
+        ended = before != NONE and not cluster.keeps(before, values)
         return Binding(key, follows=before != NONE and not ended, before=before)
 
     def dump(self) -> dict[str, Any]:

@@ -72,7 +72,7 @@ def route(
     decided = router.feed(codes, dated, services, bound, keys(messages, plan, codes))
     sequence = router.sequence(codes)
     label = decided % router.codes.size if plan.fans_out else decided
-    rows: Int64s = np.arange(len(messages))
+    rows: Int64s | None = None
     if plan.fans_out:
         rows, destination, address = fanned_out(router.codes, decided)
         messages = messages.take(pa.array(rows))
@@ -90,6 +90,7 @@ def route(
     for name in DECISION:
         messages = messages.append_column(name, added[name])
     if journal:
+        rows = np.arange(len(messages)) if rows is None else rows
         return rows_of(messages, plan, codes, np.maximum.accumulate(times)[rows], rows)
     return messages
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from types import SimpleNamespace
 from typing import Any, Final, NamedTuple
 
@@ -214,13 +214,11 @@ class Run(ABC):
             failures.ack_mode(values) if failures.ack_timeout else "" for values in self.classes
         ]
         places = range(len(cluster.members))
-        holds: Collection[int] = places
-        if cluster.rebinds and self.classes:
-            # Such a policy reads nothing of a message, so all classes are one.
-            holds = cluster.holding(self.classes[0])
+        # Where a binding can end, the policy reads nothing of a message: all classes are one.
+        holds = [not self.classes or cluster.keeps(i, self.classes[0]) for i in places]
         whom = [
             (
-                int(i in holds),
+                int(holds[i]),
                 memory.queues[self._owner_of[i]],
                 WORDS.index(cluster.outcome_of(i)),
                 self.codes.label(cluster, i),
