@@ -25,6 +25,9 @@ if TYPE_CHECKING:
     from fairlead.pipeline.dispatch import dispatch, rejected
     from fairlead.pipeline.intake.changes import load_changes
     from fairlead.pipeline.spark.session import spark_session
+    from fairlead.store.letters import Message
+    from fairlead.store.store import Store
+    from fairlead.store.transaction import Transaction
 
 _PLACES = {
     "Agenda": "fairlead.order.agenda",
@@ -35,11 +38,14 @@ _PLACES = {
     "Drop": "fairlead.balance.elimination",
     "Explanation": "fairlead.balance.explanation",
     "JournalRow": "fairlead.balance.journal",
+    "Message": "fairlead.store.letters",
     "Outlook": "fairlead.order.outlook",
     "OwnChoice": "fairlead.balance.own",
     "OwnElimination": "fairlead.balance.own",
     "Standing": "fairlead.order.outlook",
     "Step": "fairlead.balance.elimination",
+    "Store": "fairlead.store.store",
+    "Transaction": "fairlead.store.transaction",
     "Work": "fairlead.order.queue",
     "dispatch": "fairlead.pipeline.dispatch",
     "drop_where": "fairlead.balance.elimination",
@@ -60,11 +66,14 @@ __all__ = [
     "Drop",
     "Explanation",
     "JournalRow",
+    "Message",
     "Outlook",
     "OwnChoice",
     "OwnElimination",
     "Standing",
     "Step",
+    "Store",
+    "Transaction",
     "Work",
     "dispatch",
     "drop_where",

@@ -46,3 +46,18 @@ class OutputError(UserError):
 
 class EnvironmentProblem(UserError):  # noqa: N818  (EnvironmentError is Python's own)
     """Something that the work needs (Java, an extra, a Spark server) is missing on this machine."""
+
+
+class StoreError(UserError):
+    """A store cannot be opened, or its database refused what was asked of it."""
+
+
+class StaleWorkError(MessageError):
+    """The work is not the reader's any more: its lease was over, or it was taken back.
+
+    A transaction in which this is raised cannot be committed: somebody else may do the work.
+    """
+
+
+class QueueFullError(MessageError):
+    """A queue holds as many messages as it may (`max_waiting`); send again later."""

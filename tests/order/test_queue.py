@@ -1,11 +1,13 @@
 """The contract of a queue, told as stories that every implementation has to tell alike."""
 
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from random import Random
 from typing import Any, TypeAlias
 
 import pytest
+from tests.stores import queue_on
 
 from fairlead import Agenda, Work
 from fairlead.errors import MessageError
@@ -13,12 +15,23 @@ from fairlead.order.queue import Queue
 
 Make: TypeAlias = Callable[..., Queue]
 """discipline, default_priority, ageing, weights -> an empty queue."""
-QUEUES: dict[str, Make] = {"memory": Agenda}
+QUEUES: dict[str, Make] = {
+    "memory": Agenda,
+    "sqlite": queue_on("sqlite"),
+    "postgresql": queue_on("postgresql"),
+}
 
 
 @pytest.fixture(params=QUEUES)
-def make(request: pytest.FixtureRequest) -> Make:
-    return QUEUES[request.param]
+def make(request: pytest.FixtureRequest) -> Iterator[Make]:
+    with ExitStack() as stack:
+
+        def made(*order: Any, **more: Any) -> Queue:
+            queue = QUEUES[request.param](*order, **more)
+            stack.callback(getattr(queue, "close", lambda: None))
+            return queue
+
+        yield made
 
 
 @pytest.fixture
@@ -377,7 +390,7 @@ def test_what_a_tenant_was_charged_is_not_forgotten_among_many(queue: Queue) -> 
         ),
         (lambda q: q.send("g", 1, None), "now: found nothing, allowed: a timestamp, or"),
         (lambda q: q.send(7, 1, 0), "group: found 7, allowed: a text"),
-        (lambda q: q.send("g", 1, 0, tenant=None), "tenant: found None, allowed: a text"),
+        (lambda q: q.send("g", 1, 0, tenant=7), "tenant: found 7, allowed: a text"),
         (lambda q: q.send("x", 1, 0, tenant="t"), "of group 'x': found 't', allowed: ''"),
         (lambda q: q.waiting(-1), "most: found -1, allowed: an integer from 0"),
     ],

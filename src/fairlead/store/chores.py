@@ -1,0 +1,154 @@
+"""What there is to do before a take: act on notices, wake what is due, take back what is lost."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Final, NamedTuple
+
+from fairlead.order.key import NO_ENTRY, Entry
+from fairlead.store.database import Database
+from fairlead.store.letters import Letter
+from fairlead.store.log import Log
+from fairlead.store.notices import CHARGED, JOINED, RAISED, RELEASED, SETTLED
+from fairlead.store.sending import arrive
+from fairlead.store.settings import BECOMES_FAIR, Queue
+from fairlead.store.settling import take_back
+from fairlead.store.tenants import Line
+
+MOST: Final = 1000
+"""So many of each kind are done before one take."""
+
+
+class Told(NamedTuple):
+    """A notice, as it is read."""
+
+    id: int
+    group_id: int
+    kind: str
+    number: int
+    tenant: str
+    priority: int | None
+    at: int | None
+    cost: int | None
+    turn: int | None
+    placed: int
+    group: int | None
+    """The group's id; None: it has ended."""
+
+
+def do_chores(database: Database, queue: Queue, line: Line | None, log: Log) -> None:
+    """Bring a queue up to date. `line`: its tenants; None where it has none."""
+    ((notices, parked, delayed, lapsed),) = database.run("chores", queue=queue.id, now=queue.now)
+    if line is not None and queue.fair == BECOMES_FAIR:
+        line.begin()
+    if lapsed:
+        rows = database.run("lapsed", queue=queue.id, now=queue.now, most=MOST)
+        take_back(database, queue, rows, log, "its lease was over")
+    if delayed:
+        _let_arrive(database, queue, log)
+    if notices or delayed or lapsed:
+        _act_on_notices(database, queue, line)
+    if parked:
+        rows = database.run("wake_groups", queue=queue.id, now=queue.now, most=MOST)
+        if line is not None:
+            for (_, tenant), number in zip(sorted(rows), log.draw(len(rows)), strict=True):
+                line.join(tenant, number)
+
+
+def _let_arrive(database: Database, queue: Queue, log: Log) -> None:
+    """Delayed messages arrive; one whose group is another tenant's now is a dead letter."""
+    rows = sorted(
+        database.run("due_messages", queue=queue.id, now=queue.now, most=MOST),
+        key=lambda row: (row[1], row[0]),
+    )
+    numbers = log.draw(len(rows))
+    letters = []
+    names = sorted({row[2] for row in rows if row[2]})
+    owners = {row[0]: row[2] for row in database.run("groups_by_name", queue=queue.id, names=names)}
+    for number, (_, _, group, tenant, priority, key, expires, cost, type_, format_, body) in zip(
+        numbers, rows, strict=True
+    ):
+        each = Letter(
+            group, priority, key, type_, tenant, cost, None, expires, format_, bytes(body)
+        )
+        event: Mapping[str, object] = {
+            "id": number,
+            "group": group or "",
+            "key": key,
+            "tenant": tenant,
+            "priority": priority,
+            "cost": cost,
+            "type": type_,
+        }
+        if group and owners.setdefault(group, tenant) != tenant:
+            reason = f"its group is the tenant {owners[group]!r}'s now"
+            database.run(
+                "bury_delayed",
+                **{**each._asdict(), "id": number, "queue": queue.id},
+                died=queue.now,
+                reason=reason,
+            )
+            log.add("rejected", detail=reason, **event)
+        else:
+            letters.append((number, each))
+            log.add("arrived", **event)
+    arrive(database, queue, letters)
+
+
+def _act_on_notices(database: Database, queue: Queue, line: Line | None) -> None:
+    every = [Told(*row) for row in database.run("notices", queue=queue.id, most=MOST)]
+    raised = sorted({each.group_id for each in every if each.kind == RAISED and each.group})
+    mine = {id_ for (id_,) in database.run("lock_ready", ids=raised)} if raised else set()
+    _place_anew(database, queue, [each for each in every if each.group_id in mine])
+    done = []
+    for each in every:
+        if each.kind == RAISED and each.group is not None and each.group_id not in mine:
+            continue  # it is held, or about to be: its reader acts on this
+        done.append(each.id)
+        if line is not None:
+            _tell(line, each)
+    if done:
+        database.run("drop_notices", ids=done)
+
+
+def _tell(line: Line, each: Told) -> None:
+    if each.kind == JOINED:
+        line.join(each.tenant, each.number)
+    elif each.kind == CHARGED:
+        line.charge(each.tenant, each.cost or 0)
+    elif each.kind == SETTLED:
+        line.settle(each.tenant, each.number, each.cost or 0, placed=bool(each.placed))
+    elif each.kind == RELEASED:
+        line.release(
+            each.tenant, each.number, each.cost or 0, each.turn or 0, placed=bool(each.placed)
+        )
+
+
+def _place_anew(database: Database, queue: Queue, notices: Sequence[Told]) -> None:
+    """Give groups the places that their raises, or what has arrived, lead to."""
+    entries: dict[int, Entry] = {}
+    ids = sorted({each.group_id for each in notices if each.kind == RAISED})
+    if not ids:
+        return
+    for id_, priority, entered, number in database.run("entries_of", ids=ids):
+        entries[id_] = Entry(priority, entered, number) if number else NO_ENTRY
+    for each in notices:
+        if each.kind == RAISED and each.priority is not None:
+            entries[each.group_id] = Entry(each.priority, each.at or 0, each.number)
+    heads = {row[0]: (row[1], row[2]) for row in database.run("heads_of", ids=ids)}
+    rows = []
+    for id_ in ids:
+        head, arrived = heads.get(id_, (0, 0))
+        place = queue.place(entries[id_], head, arrived)
+        if place is not None:
+            rows.append(
+                {
+                    "id": id_,
+                    **entries[id_]._asdict(),
+                    "k1": place[0],
+                    "k2": place[1],
+                    "head": head,
+                    "arrived": arrived,
+                }
+            )
+    database.many("place", rows)

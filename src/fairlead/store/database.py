@@ -1,0 +1,60 @@
+"""The port: one connection to a database that understands the named statements."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Protocol
+
+Row = tuple[Any, ...]
+
+
+class Database(Protocol):
+    """One connection. Its methods raise StoreError, or, on a caller's connection, the driver's."""
+
+    dialect: str
+    """sqlite | postgresql."""
+    locks: bool
+    """Whether several write at one time, so that rows are locked: not on SQLite."""
+
+    @property
+    def lost(self) -> bool:
+        """Whether the connection can be used no more."""
+
+    def run(self, name: str, /, **values: object) -> Sequence[Row]:
+        """Run a named statement; its rows, all of them."""
+
+    def many(self, name: str, rows: Sequence[Mapping[str, object]]) -> None:
+        """Run a named statement that gives no rows, once for each row of values."""
+
+    def numbers(self, count: int) -> Iterable[int]:
+        """So many numbers for events, rising; what takes one is written to the journal at once."""
+
+    def time(self) -> int:
+        """What the clock of the database says, in microseconds since 1970."""
+
+    def has_schema(self) -> bool:
+        """Whether there is a schema of any version."""
+
+    def is_new(self) -> bool:
+        """Whether nobody has made anything in this database yet, and we may."""
+
+    def lock_schema(self) -> None:
+        """Keep other processes from changing the schema until the transaction ends."""
+
+    def script(self, text: str) -> None:
+        """Run statements that take no values, of a migration."""
+
+    def execute(self, sql: str, values: object = ()) -> Any:  # noqa: ANN401 - the driver's cursor
+        """Run a statement of the user's own; gives the driver's cursor."""
+
+    def begin(self) -> None:
+        """Begin a transaction that will write."""
+
+    def commit(self) -> None:
+        """Commit it."""
+
+    def rollback(self) -> None:
+        """Undo it; nothing where there is none."""
+
+    def close(self) -> None:
+        """Close the connection."""

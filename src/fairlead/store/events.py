@@ -1,0 +1,76 @@
+"""The journal of a store, as it is read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Final, NamedTuple
+
+from fairlead.balance.objects import spelled
+from fairlead.errors import MessageError
+from fairlead.store.database import Database
+
+PAGE: Final = 1000
+
+
+class Event(NamedTuple):
+    """One thing that happened to a queue."""
+
+    number: int
+    """Its place among all events; there are gaps."""
+    cursor: str
+    """`Store.journal(since=...)` goes on after this event."""
+    time: float
+    """Seconds since 1970; never before that of an earlier event, where one process writes."""
+    kind: str
+    """sent, arrived (it was delayed), raised, taken, accepted, rejected, released, expired."""
+    queue: str
+    group: str
+    id: str
+    """The message's; "" where the event is a group's."""
+    tenant: str
+    priority: int | None
+    cost: int | None
+    type: str | None
+    attempt: int | None
+    token: int | None
+    actor: str
+    """Who did it: host and process."""
+    lease: float | None
+    """When the lease of work that was taken ends, in seconds since 1970."""
+    detail: str | None
+    """Why: of what was rejected or released."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """As plain data."""
+        return self._asdict()
+
+
+def events(database: Database, since: str | None) -> Iterator[Event]:
+    """All events after a cursor that can be read now, in an order that later ones keep to.
+
+    On PostgreSQL an event is given when every transaction that began before it has ended: so a
+    reader that goes on from its last cursor misses nothing. Raises MessageError for a cursor that
+    is none.
+    """
+    transaction, after = _read(since)
+    while rows := database.run("journal", transaction=transaction, after=after, most=PAGE):
+        for number, xid, time, kind, queue, group, key, tenant, *rest in rows:
+            priority, cost, type_, attempt, token, actor, lease, detail = rest
+            yield Event(
+                *(number, f"{xid}-{number}", time / 1_000_000, kind, queue, group, key, tenant),
+                *(priority, cost, type_, attempt, token, actor),
+                None if lease is None else lease / 1_000_000,
+                detail,
+            )
+            transaction, after = xid, number
+
+
+def _read(since: str | None) -> tuple[int, int]:
+    if since is None:
+        return 0, 0
+    first, dash, second = str(since).partition("-")
+    if not (dash and first.isdecimal() and second.isdecimal()):
+        raise MessageError(
+            f"since: found {spelled(since)}, allowed: the cursor of an event, or None"
+        )
+    return int(first), int(second)

@@ -1,0 +1,179 @@
+"""Who holds work, and who of them is dead.
+
+A process that takes work is a holder, and says that it lives by a lock that ends with it: on SQLite
+on a file of its own beside the database, on PostgreSQL of a session of its own. So the work of a
+process that was killed is taken back at once, by whoever takes next; that of a machine that is
+lost, or of a process that hangs, when its lease is over.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import socket
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+from threading import Lock
+from typing import Any, Protocol
+
+from fairlead.errors import StoreError
+from fairlead.store.database import Database
+from fairlead.store.postgresql import PostgreSQL, open_postgresql
+
+
+class Liveness(Protocol):
+    """How holders of one kind of database say that they live."""
+
+    def live(self, id_: int) -> None:
+        """Say that this process is the holder, for as long as it lives."""
+
+    def dead(self, database: Database, holders: Sequence[tuple[int, str]]) -> set[int]:
+        """Those of other holders (id and host) that are surely dead."""
+
+    def blameless(self, database: Database, taken: int) -> bool:
+        """Whether work taken then was lost because the database's server was started anew."""
+
+    def close(self) -> None:
+        """This process holds nothing any more."""
+
+
+class LockFiles:
+    """A lock on a file for each holder, `work.db-holder-7`: the system takes it from the dead."""
+
+    def __init__(self, path: Path) -> None:
+        """`path`: the database's file."""
+        self._path = path
+        self._own: dict[int, int] = {}
+        os.register_at_fork(after_in_child=self._forget)
+
+    def live(self, id_: int) -> None:
+        if id_ not in self._own:
+            file = os.open(self._file(id_), os.O_RDWR | os.O_CREAT, 0o600)
+            fcntl.flock(file, fcntl.LOCK_EX)
+            self._own[id_] = file
+
+    def dead(self, database: Database, holders: Sequence[tuple[int, str]]) -> set[int]:
+        here = socket.gethostname()
+        return {
+            id_
+            for id_, host in holders
+            if host == here and id_ not in self._own and self._is_free(id_)
+        }
+
+    def blameless(self, database: Database, taken: int) -> bool:
+        return False
+
+    def close(self) -> None:
+        for id_, file in self._own.items():
+            self._file(id_).unlink(missing_ok=True)
+            os.close(file)
+        self._own = {}
+
+    def _is_free(self, id_: int) -> bool:
+        try:
+            file = os.open(self._file(id_), os.O_RDWR)
+        except FileNotFoundError:
+            return True
+        except OSError:
+            return False
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            return False
+        else:
+            self._file(id_).unlink(missing_ok=True)
+            return True
+        finally:
+            os.close(file)
+
+    def _file(self, id_: int) -> Path:
+        return self._path.with_name(f"{self._path.name}-holder-{id_}")
+
+    def _forget(self) -> None:
+        """In a forked child: the holder is the parent, whose lock must end with the parent."""
+        for file in self._own.values():
+            with suppress(OSError):
+                os.close(file)
+        self._own = {}
+
+
+class Session:
+    """A session of the server that holds an advisory lock, and hears of new work."""
+
+    def __init__(self, url: str) -> None:
+        """Connects when it is first needed."""
+        self._url = url
+        self._database: PostgreSQL | None = None
+        self._ids: set[int] = set()
+        self._queues: set[int] = set()
+        self.lock = Lock()
+        """Of the thread that listens."""
+
+    def live(self, id_: int) -> None:
+        self._ids.add(id_)
+        if self._database is None or self._database.connection.closed:
+            self._connect()
+        else:
+            self._database.run("lock_alive", id=id_)
+
+    def check(self) -> None:
+        """Connect again where the session was lost."""
+        if self._database is not None and (
+            self._database.connection.closed or self._database.connection.broken
+        ):
+            self._connect()
+
+    def dead(self, database: Database, holders: Sequence[tuple[int, str]]) -> set[int]:
+        others = [id_ for id_, _ in holders if id_ not in self._ids]
+        found = database.run("dead_holders", ids=others) if others else []
+        return {id_ for (id_,) in found}
+
+    def blameless(self, database: Database, taken: int) -> bool:
+        ((since,),) = database.run("server_since")
+        return bool(since > taken)
+
+    def listen(self, queue: int) -> None:
+        """Hear of what arrives for a queue, from now on. Needs `lock`."""
+        if queue not in self._queues:
+            self._queues.add(queue)
+            self._execute(f"LISTEN fairlead_{queue:d}")
+            for id_ in self._ids:
+                self._database.run("sleep", queue=queue, holder=id_)  # type: ignore[union-attr]
+
+    def hear(self, timeout: float) -> bool:
+        """Wait until something arrives, at most so many seconds. Needs `lock`."""
+        from psycopg import Error
+
+        database = self._database
+        if database is None:
+            return False
+        try:
+            found = database.connection.notifies(timeout=timeout, stop_after=1)
+            return any(True for _ in found)
+        except Error as error:
+            raise StoreError(f"{database.place}: {error}") from None
+
+    def close(self) -> None:
+        if self._database is not None:
+            with suppress(StoreError):
+                if self._queues:
+                    self._database.run("wake_up", ids=sorted(self._ids))
+            self._database.close()
+            self._database = None
+
+    def _connect(self) -> None:
+        self._database = open_postgresql(self._url)
+        for id_ in self._ids:
+            self._database.run("lock_alive", id=id_)
+        for queue in self._queues:
+            self._execute(f"LISTEN fairlead_{queue:d}")
+
+    def _execute(self, sql: str) -> Any:  # noqa: ANN401 - the driver's cursor
+        return self._database.execute(sql) if self._database else None
+
+
+def describe_self() -> dict[str, object]:
+    """The host, the process and what they are called in the journal."""
+    host, pid = socket.gethostname(), os.getpid()
+    return {"host": host, "pid": pid, "name": f"{host}:{pid}"}

@@ -1,0 +1,163 @@
+"""A message as it is sent, and as a reader gets it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import date
+from typing import Any, Final, NamedTuple
+
+from fairlead.balance.objects import MAX_CHARGE, hint, listed, spelled
+from fairlead.balance.times import Time, micros, moment
+from fairlead.errors import MessageError
+from fairlead.store.bodies import encoded
+
+LOWEST, HIGHEST = 0, 255
+MAX_NAME: Final = 500
+"""Characters of a name: of a group, a tenant, a type, or an id."""
+KEYS: Final = ("group", "priority", "id", "type", "tenant", "cost", "delay", "expires")
+
+
+class Letter(NamedTuple):
+    """A message that was checked, before it has a number."""
+
+    group: str | None
+    priority: int | None
+    key: str | None
+    type: str | None
+    tenant: str
+    cost: int
+    due: int | None
+    """When it arrives, if that is later; microseconds."""
+    expires: int | None
+    format: int
+    body: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """A message in the hands of a reader."""
+
+    id: str
+    """The id it was sent with, or the one it was given."""
+    body: Any
+    """As it was sent: bytes, a text, or data."""
+    type: str | None
+    group: str
+    """Its group's name; "" for a message that was sent without one."""
+    tenant: str
+    cost: int
+    sent: float
+    """When it arrived, in seconds since 1970."""
+    number: int
+    """Its place among all that arrives."""
+
+
+def letter(  # the verb's own names
+    body: object,
+    now: int,
+    *,
+    group: str | None = None,
+    priority: int | None = None,
+    id: str | None = None,  # noqa: A002
+    type: str | None = None,  # noqa: A002
+    tenant: str | None = None,
+    cost: int = 1,
+    delay: Time = 0,
+    expires: Time | None = None,
+) -> Letter:
+    """Check a message. Raises MessageError.
+
+    `delay`: seconds until it arrives, or the timestamp at which it does. `expires`: the same, for
+    when it is not wanted any more.
+    """
+    check_priority(priority)
+    whole("cost", cost, 1, MAX_CHARGE)
+    after = _later("delay", delay, now)
+    until = None if expires is None else _later("expires", expires, now)
+    if until is not None and until <= max(after, now):
+        raise MessageError(
+            f"expires: found {spelled(expires)}, allowed: a time after the message arrives"
+        )
+    format_, raw = encoded(body)
+    return Letter(
+        name("group", group) or None,
+        priority,
+        name("id", id) or None,
+        name("type", type),
+        name("tenant", tenant) or "",
+        cost,
+        after if after > now else None,
+        until,
+        format_,
+        raw,
+    )
+
+
+def letter_of(plain: object, now: int) -> Letter:
+    """Check one message of many: {"body": ..., "group": ..., ...}. Raises MessageError."""
+    if not isinstance(plain, Mapping) or "body" not in plain:
+        raise MessageError(
+            f"message: found {spelled(plain)}, allowed: a table with body, and {listed(KEYS)}"
+        )
+    more = {key: value for key, value in plain.items() if key != "body"}
+    for key in more:
+        if key not in KEYS:
+            raise MessageError(
+                f"message: found the unknown key {key!r}, allowed: body, {listed(KEYS)}"
+                f"{hint(str(key), KEYS)}"
+            )
+    return letter(plain["body"], now, **more)
+
+
+def name(what: str, found: object) -> str | None:
+    """A name, or None. Raises MessageError."""
+    if found is None:
+        return None
+    if not isinstance(found, str):
+        raise MessageError(f"{what}: found {spelled(found)}, allowed: a text")
+    if len(found) > MAX_NAME:
+        raise MessageError(f"{what}: found {len(found)} characters, allowed: at most {MAX_NAME}")
+    if "\0" in found or not found.isprintable():
+        raise MessageError(f"{what}: found {found!r}, allowed: a text of printable characters")
+    return found
+
+
+def queue_name(found: object) -> str:
+    """The name of a queue. Raises MessageError."""
+    checked = name("queue", found)
+    if not checked:
+        raise MessageError(f"queue: found {spelled(found)}, allowed: a name")
+    return checked
+
+
+def check_priority(found: object) -> None:
+    """Raises MessageError for what is no priority, nor None."""
+    whole = isinstance(found, int) and not isinstance(found, bool)
+    if found is not None and not (whole and LOWEST <= found <= HIGHEST):  # type: ignore[operator]
+        raise MessageError(
+            f"priority: found {spelled(found)}, allowed: an integer from {LOWEST} to {HIGHEST}, "
+            "or None"
+        )
+
+
+def whole(what: str, found: object, least: int, most: int | None = None) -> None:
+    """Raises MessageError for what is no integer of this range."""
+    known = isinstance(found, int) and not isinstance(found, bool)
+    if not (known and least <= found and (most is None or found <= most)):  # type: ignore[operator]
+        to = "" if most is None else f" to {most}"
+        raise MessageError(f"{what}: found {spelled(found)}, allowed: an integer from {least}{to}")
+
+
+def duration(what: str, found: object) -> int:
+    """Seconds from 0 on, in microseconds. Raises MessageError."""
+    known = None if isinstance(found, str | date) else micros(found)
+    if known is None or known < 0:
+        raise MessageError(f"{what}: found {spelled(found)}, allowed: a number of seconds from 0")
+    return known
+
+
+def _later(what: str, found: Time, now: int) -> int:
+    if isinstance(found, str | date):
+        return moment(found, what, MessageError)
+    return now + duration(what, found)

@@ -1,0 +1,151 @@
+"""PostgreSQL, through psycopg 3."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import urlsplit
+
+from fairlead.errors import EnvironmentProblem, StoreError
+from fairlead.store.database import Row
+from fairlead.store.statements import statements
+
+if TYPE_CHECKING:
+    import psycopg
+
+KEEPALIVE: Final[dict[str, Any]] = {
+    "keepalives_idle": 30,
+    "keepalives_interval": 10,
+    "keepalives_count": 3,
+}
+"""A machine that is lost is noticed within a minute."""
+
+
+class PostgreSQL:
+    """One connection to a server."""
+
+    dialect = "postgresql"
+    locks = True
+
+    def __init__(
+        self, connection: psycopg.Connection[Any], place: str, *, own: bool = True
+    ) -> None:
+        """`place`: the server, as errors name it. `own`: whether the connection is the store's."""
+        from psycopg.types.numeric import Int8Dumper
+
+        self.connection = connection
+        self.place = place
+        self.own = own
+        self._texts = statements(self.dialect)
+        self._cursor = connection.cursor(row_factory=_tuples)
+        self._cursor.adapters.register_dumper(int, Int8Dumper)
+
+    @property
+    def lost(self) -> bool:
+        return self.connection.closed or self.connection.broken
+
+    def run(self, name: str, /, **values: object) -> Sequence[Row]:
+        with self._told():
+            found = self._cursor.execute(self._texts[name], values, binary=True)
+            return found.fetchall() if found.description else []
+
+    def many(self, name: str, rows: Sequence[Mapping[str, object]]) -> None:
+        with self._told():
+            if len(rows) == 1:
+                self._cursor.execute(self._texts[name], rows[0])
+            else:
+                self._cursor.executemany(self._texts[name], rows)
+
+    def numbers(self, count: int) -> Iterable[int]:
+        return sorted(number for (number,) in self.run("numbers", count=count))
+
+    def time(self) -> int:
+        ((found,),) = self.run("time")
+        return int(found)
+
+    def has_schema(self) -> bool:
+        return bool(self.run("has_schema"))
+
+    def is_new(self) -> bool:
+        return False
+
+    def lock_schema(self) -> None:
+        self.run("lock_schema")
+
+    def script(self, text: str) -> None:
+        with self._told():
+            self.connection.execute(text.encode())
+
+    def execute(self, sql: str, values: object = ()) -> Any:  # noqa: ANN401 - the driver's cursor
+        bound: Any = values or None
+        return self.connection.execute(sql.encode(), bound)
+
+    def begin(self) -> None:
+        with self._told():
+            self.connection.execute("BEGIN ISOLATION LEVEL READ COMMITTED")
+
+    def commit(self) -> None:
+        with self._told():
+            self.connection.execute("COMMIT")
+
+    def rollback(self) -> None:
+        from psycopg import Error
+        from psycopg.pq import TransactionStatus
+
+        if self.connection.info.transaction_status is not TransactionStatus.IDLE:
+            try:
+                self.connection.execute("ROLLBACK")
+            except Error:
+                self.connection.close()
+
+    def close(self) -> None:
+        self.connection.close()
+
+    @contextmanager
+    def _told(self) -> Iterator[None]:
+        from psycopg import Error
+
+        try:
+            yield
+        except Error as error:
+            if not self.own:
+                raise
+            raise StoreError(f"{self.place}: {_in_words(error)}") from error
+
+
+def open_postgresql(url: str) -> PostgreSQL:
+    """A connection to a server. Raises StoreError, without the password, and EnvironmentProblem."""
+    try:
+        import psycopg
+    except ImportError:
+        raise EnvironmentProblem(
+            "a store on PostgreSQL needs psycopg: pip install 'fairlead[postgresql]'"
+        ) from None
+    place = without_password(url)
+    try:
+        connection = psycopg.connect(url, autocommit=True, application_name="fairlead", **KEEPALIVE)
+    except psycopg.Error as error:
+        raise StoreError(f"{place}: {_in_words(error, url)}") from None
+    return PostgreSQL(connection, place)
+
+
+def without_password(url: str) -> str:
+    """The server and the database that a URL names; neither user nor password."""
+    parts = urlsplit(url)
+    host = parts.hostname or "localhost"
+    port = f":{parts.port}" if parts.port else ""
+    return f"postgresql://{host}{port}{parts.path}"
+
+
+def _tuples(cursor: object) -> Any:  # noqa: ANN401 - psycopg's type of a row maker
+    from psycopg.rows import tuple_row
+
+    return tuple_row(cursor)  # type: ignore[arg-type]
+
+
+def _in_words(error: Exception, url: str = "") -> str:
+    lines = str(error).strip().splitlines() or [type(error).__name__]
+    line = lines[-1] if lines[0].startswith("connection") else lines[0]
+    password = urlsplit(url).password if url else None
+    return line.replace(password, "***") if password else line

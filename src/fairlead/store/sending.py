@@ -1,0 +1,267 @@
+"""Send: messages join their groups, in the caller's transaction or in one of ours.
+
+A sender writes rows of its own, and changes no row that a reader looks at: so a transaction that
+stays open for long delays nobody. A group that it sends to cannot end meanwhile: `groups_by_name`
+locks it against that, and against nothing else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+from fairlead.errors import MessageError, QueueFullError
+from fairlead.order.key import NO_ENTRY, NOTHING, Entry
+from fairlead.store.bodies import digest
+from fairlead.store.database import Database
+from fairlead.store.letters import Letter
+from fairlead.store.log import Log
+from fairlead.store.notices import CHARGED, JOINED, RAISED, Notice, leave
+from fairlead.store.settings import NOT_FAIR, Queue
+
+READY, HELD = 1, 2
+
+
+class Found(NamedTuple):
+    """A group that lives, as a sender sees it."""
+
+    id: int
+    tenant: str
+    state: int
+    head: int
+    """The first message that waits, as a reader knew it last; NOTHING: none did."""
+
+
+def send(database: Database, queue: Queue, letters: Sequence[Letter], actor: str) -> list[str]:
+    """Send messages in their order; their ids.
+
+    A message whose id is known is not sent again. Raises MessageError, having done nothing, for the
+    known id of another message, and for a group that is another tenant's; QueueFullError.
+    """
+    columns = queue.columns
+    _check_costs(queue, letters)
+    _check_room(database, queue, len(letters))
+    new = _unknown(database, queue, letters)
+    log = Log(database, queue.name, queue.moment, actor)
+    numbers = log.draw(len(new))
+    keys: list[str] = []
+    later: list[tuple[int, Letter]] = []
+    now: list[tuple[int, Letter]] = []
+    fresh = iter(zip(new, numbers, strict=True))
+    following = next(fresh, None)
+    for position, each in enumerate(letters):
+        if following is None or following[0] != position:
+            keys.append(each.key or "")
+            continue
+        number = following[1]
+        following = next(fresh, None)
+        key = each.key or f"m-{number}"
+        keys.append(key)
+        (now if each.due is None else later).append((number, each._replace(key=key)))
+        log.add(
+            *("sent",),
+            id=number,
+            group=each.group or "",
+            key=key,
+            tenant=each.tenant,
+            priority=each.priority if queue.ordered else None,
+            cost=each.cost,
+            type=each.type,
+            detail=None if each.due is None else f"due {each.due}",
+        )
+    arrive(database, queue, now)
+    if later:
+        database.many("add_delayed", [_row(queue, *each) for each in later])
+    log.flush()
+    if columns.awaited:
+        database.run("notify", queue=queue.id)
+    return keys
+
+
+def arrive(database: Database, queue: Queue, numbered: Sequence[tuple[int, Letter]]) -> None:
+    """Messages join their groups; their events are written by the caller."""
+    if not numbered:
+        return
+    if queue.fair == NOT_FAIR and any(each.tenant for _, each in numbered):
+        database.run("set_fair", queue=queue.id)
+        queue.fair = 1
+    groups = _groups(database, queue, numbered)
+    database.many(
+        "add_message",
+        [
+            {
+                "id": number,
+                "queue": queue.id,
+                "group_id": groups[each.group] if each.group else number,
+                "key": each.key,
+                "arrived": queue.moment,
+                "expires": each.expires,
+                "cost": each.cost,
+                "type": each.type,
+                "format": each.format,
+                "body": each.body,
+            }
+            for number, each in numbered
+        ],
+    )
+
+
+def _groups(
+    database: Database, queue: Queue, numbered: Sequence[tuple[int, Letter]]
+) -> dict[str, int]:
+    """Name → id of the groups of these messages; those that are not there begin.
+
+    A group that begins is ready at once, and one that is there will be found by whoever is working
+    on it, or will: a group does not end while somebody is sending to it.
+    """
+    found = _begin(database, queue, numbered)
+    leave(database, queue, _notices(queue, numbered, found))
+    return {name: each.id for name, each in found.items()}
+
+
+def _begin(
+    database: Database, queue: Queue, numbered: Sequence[tuple[int, Letter]]
+) -> dict[str, Found]:
+    """The groups that these messages name; those that are not there begin, as do all without."""
+    begun = [_beginning(queue, number, each) for number, each in numbered if not each.group]
+    first: dict[str, tuple[int, Letter]] = {}
+    for number, each in numbered:
+        if each.group:
+            first.setdefault(each.group, (number, each))
+    names = sorted(first)
+    found = _found(database, queue, names)
+    missing = [_beginning(queue, *first[name]) for name in names if name not in found]
+    while begun or missing:
+        database.many("add_group", [*begun, *missing])
+        begun = []
+        found |= _found(database, queue, [name for name in names if name not in found])
+        missing = [row for row in missing if row["name"] not in found]  # they ended meanwhile
+    return found
+
+
+def _notices(
+    queue: Queue, numbered: Sequence[tuple[int, Letter]], found: Mapping[str, Found]
+) -> list[Notice]:
+    notices: list[Notice] = []
+    for number, each in numbered:
+        group = found[each.group] if each.group else Found(number, each.tenant, READY, number)
+        id_, tenant = group.id, group.tenant
+        if tenant != each.tenant:
+            raise MessageError(
+                f"tenant of group {each.group!r}: found {each.tenant!r}, allowed: {tenant!r}"
+            )
+        if id_ == number:
+            if queue.fair:
+                notices.append(Notice(JOINED, number, id_, tenant))
+            continue
+        if queue.fair and group.state == HELD:
+            notices.append(Notice(CHARGED, number, id_, tenant, cost=each.cost))
+        if each.priority is not None and queue.ordered:
+            notices.append(Notice(RAISED, number, id_, tenant, each.priority, queue.moment))
+        elif group.head == NOTHING and group.state != HELD:
+            notices.append(Notice(RAISED, number, id_, tenant))
+    return notices
+
+
+def _found(database: Database, queue: Queue, names: list[str]) -> dict[str, Found]:
+    rows = database.run("groups_by_name", queue=queue.id, names=names) if names else []
+    return {row[0]: Found(*row[1:]) for row in rows}
+
+
+def _beginning(queue: Queue, number: int, each: Letter) -> dict[str, object]:
+    """The row of a group that begins with this message."""
+    raised = each.priority is not None and queue.ordered
+    entry = Entry(each.priority or 0, queue.moment, number) if raised else NO_ENTRY
+    place = queue.place(entry, number, queue.moment)
+    return {
+        "id": number,
+        "queue": queue.id,
+        "name": each.group,
+        "tenant": each.tenant,
+        "fair": int(queue.fair > 0),
+        "k1": place[0] if place else 0,
+        "k2": place[1] if place else 0,
+        "priority": entry.priority,
+        "entered": entry.entered,
+        "number": entry.number,
+        "head": number,
+        "arrived": queue.moment,
+    }
+
+
+def _row(queue: Queue, number: int, each: Letter) -> dict[str, object]:
+    return {**each._asdict(), "id": number, "queue": queue.id}
+
+
+def _check_room(database: Database, queue: Queue, count: int) -> None:
+    most = queue.columns.max_waiting
+    if most is not None and (
+        count > most or database.run("crowded", queue=queue.id, most=most - count)
+    ):
+        raise QueueFullError(
+            f"queue {queue.name!r}: found more than {most} messages, with the {count} to be sent; "
+            "allowed: as many as max_waiting says; send again later"
+        )
+
+
+def _check_costs(queue: Queue, letters: Sequence[Letter]) -> None:
+    from fairlead.balance.objects import MAX_CHARGE
+
+    most = MAX_CHARGE // queue.unit
+    for each in letters:
+        if each.cost > most:
+            raise MessageError(
+                f"cost: found {each.cost}, allowed: an integer from 1 to {most} with these "
+                "weights of tenants"
+            )
+
+
+def _unknown(database: Database, queue: Queue, letters: Sequence[Letter]) -> list[int]:
+    """The positions of the messages that are to be sent: those whose ids are new."""
+    first: dict[str, int] = {}
+    digests: dict[str, str] = {}
+    for position, each in enumerate(letters):
+        if each.key is not None:
+            content = digest(each.format, each.body)
+            if digests.setdefault(each.key, content) != content:
+                raise _other_message(each.key)
+            first.setdefault(each.key, position)
+    if not first:
+        return list(range(len(letters)))
+    since = queue.now - queue.columns.remembered
+    fresh = _remember(database, queue, digests, since)
+    known = database.run("message_ids", queue=queue.id, keys=[*digests.keys() - fresh])
+    for key, _, content in known:
+        if digests[key] != content:
+            raise _other_message(key)
+    return [
+        position
+        for position, each in enumerate(letters)
+        if each.key is None or (each.key in fresh and first[each.key] == position)
+    ]
+
+
+def _remember(database: Database, queue: Queue, digests: dict[str, str], before: int) -> set[str]:
+    rows = database.run(
+        "message_ids", queue=queue.id, keys=list(digests)
+    )  # a look before the insertion: what is refused then has changed nothing
+    for key, at, content in rows:
+        if at >= before and digests[key] != content:
+            raise _other_message(key)
+    keys = sorted(digests)  # in one order, so that two senders never wait for each other
+    found = database.run(
+        "add_message_ids",
+        queue=queue.id,
+        keys=keys,
+        digests=[digests[key] for key in keys],
+        at=queue.now,
+        before=before,
+    )
+    return {key for (key,) in found}
+
+
+def _other_message(key: str) -> MessageError:
+    return MessageError(
+        f"id: found {key!r}, which another message had before, allowed: an id of its own for each "
+        "message"
+    )

@@ -1,0 +1,120 @@
+"""How a queue is set, as its row says."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from functools import cached_property
+from typing import Final, NamedTuple
+
+from fairlead.balance.objects import common_multiple
+from fairlead.errors import MessageError
+from fairlead.order.key import NO_ENTRY, Entry, key, standing
+from fairlead.store.database import Database
+
+FIFO: Final = "fifo"
+REMEMBERED: Final = 7 * 24 * 3600 * 1_000_000
+"""How long the id of a message is known, in microseconds."""
+MAX_FAILURES: Final = 5
+NOT_FAIR, BECOMES_FAIR, FAIR = 0, 1, 2
+
+
+class Columns(NamedTuple):
+    """The columns of a queue's row."""
+
+    id: int
+    name: str
+    discipline: str
+    default_priority: int
+    step: int
+    weights: str
+    fair: int
+    tag_clock: str
+    lined: int
+    works: int
+    max_waiting: int | None
+    max_failures: int | None
+    remembered: int
+    latest: int | None
+    """The time of the store's latest event."""
+    server_time: int
+    """The time of the database's server; 0 where it has none of its own."""
+    awaited: bool
+    """Whether somebody is to be notified of what arrives."""
+
+
+class Queue:
+    """A queue as it is set at this moment, and the two times of this moment, in microseconds.
+
+    `now`: what the clock says; leases and delays count from it. `moment`: the same, but never
+    before an earlier event; the order counts with it, so a clock that goes back changes none.
+    """
+
+    def __init__(self, columns: Columns, now: int) -> None:
+        """As read."""
+        self.columns = columns
+        self.id = columns.id
+        self.name = columns.name
+        self.step = columns.step
+        self.fair = columns.fair
+        self.now = now
+        self.moment = max(now, columns.latest or now)
+
+    @property
+    def ordered(self) -> bool:
+        """Whether priorities count."""
+        return self.columns.discipline != FIFO
+
+    @cached_property
+    def weights(self) -> Mapping[str, int]:
+        """Tenant → weight."""
+        found: dict[str, int] = json.loads(self.columns.weights)
+        return found
+
+    @cached_property
+    def unit(self) -> int:
+        """The least common multiple of all weights."""
+        return common_multiple(self.weights)
+
+    def share(self, tenant: str) -> int:
+        """By how much one unit of cost moves a tenant's tag."""
+        return self.unit // self.weights.get(tenant, 1)
+
+    def place(self, entry: Entry, head: int, arrived: int) -> tuple[int, int] | None:
+        """The key of a group that nobody holds; None: nothing is left of it."""
+        found = standing(entry if self.ordered else NO_ENTRY, arrived, head, False, self.step)
+        return key(found, self.step) if found.number else None
+
+
+def read_queue(
+    database: Database, name: str, now: int | None, *, locked: bool = False
+) -> Queue | None:
+    """A queue as it is set; `now`: of a clock of the user's own, else the database's."""
+    found = database.run("queue_locked" if locked else "queue", name=name)
+    if not found:
+        return None
+    columns = Columns(*found[0])
+    return Queue(columns, (columns.server_time or database.time()) if now is None else now)
+
+
+def known_queue(database: Database, name: str, now: int | None, *, locked: bool = False) -> Queue:
+    """The same; raises MessageError where there is none of that name."""
+    found = read_queue(database, name, now, locked=locked)
+    if found is None:
+        from fairlead.balance.objects import hint, listed
+
+        names = [name for (name,) in database.run("queue_names")]
+        raise MessageError(
+            f"queue: found {name!r}, allowed: {listed(names) or 'none: nothing was sent yet'}"
+            f"{hint(name, names)}"
+        )
+    return found
+
+
+def made_queue(database: Database, name: str, now: int | None) -> Queue:
+    """The same; creates it with the defaults where there is none."""
+    found = read_queue(database, name, now)
+    if found is None:
+        database.run("add_queue", name=name, remembered=REMEMBERED, max_failures=MAX_FAILURES)
+        found = known_queue(database, name, now)
+    return found

@@ -1,0 +1,362 @@
+"""Settle: accept, reject or release what a reader holds, in one transaction with its own rows.
+
+The fence comes first: whoever does not hold the group any more can settle nothing. A group of which
+nothing is left ends, unless somebody is sending to it at that moment; then it is looked at again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Final, NamedTuple
+
+from fairlead.errors import StaleWorkError
+from fairlead.order.key import NO_ENTRY, UNRAISED, Entry, reentered
+from fairlead.store.database import Database
+from fairlead.store.log import Log
+from fairlead.store.notices import RELEASED, SETTLED, Notice, leave
+from fairlead.store.settings import Queue
+
+READY, HELD, PARKED = 1, 2, 3
+MOMENT: Final = 50_000
+"""Microseconds until a group is looked at again to which somebody was sending."""
+
+ACCEPTED: Final = "accepted"
+REJECTED: Final = "rejected"
+RELEASE: Final = "released"
+EXPIRED: Final = "it has expired"
+
+
+class Given(NamedTuple):
+    """A message that a reader was given."""
+
+    number: int
+    key: str
+    cost: int
+
+
+class End(NamedTuple):
+    """How the work on a group ended."""
+
+    kind: str
+    """accepted, rejected, released."""
+    id: int
+    """The group's."""
+    token: int
+    group: str
+    given: Sequence[Given] = ()
+    dead: Mapping[int, str] = {}
+    """Numbers of messages that are rejected → why, where the rest is accepted."""
+    reason: str = ""
+    delay: int = 0
+    """Microseconds until a released group can be taken again."""
+    failed: bool = False
+    """Whether the release counts as a failure."""
+
+
+class Fenced(NamedTuple):
+    """A group that a reader holds, as its row says."""
+
+    id: int
+    queue: int
+    name: str | None
+    tenant: str
+    token: int
+    was_priority: int
+    was_entered: int
+    was_number: int
+    was_turn: int
+    releases: int
+    failures: int
+    taken: int
+    holder: int
+
+    @property
+    def was(self) -> Entry:
+        """With what it was taken."""
+        return Entry(self.was_priority, self.was_entered, self.was_number)
+
+
+class Left(NamedTuple):
+    """What is left of a group that is held no more."""
+
+    id: int
+    entry: Entry
+    releases: int = 0
+    failures: int = 0
+    not_before: int | None = None
+
+
+def fence(database: Database, tokens: Mapping[int, int]) -> dict[int, Fenced]:
+    """Make sure that these groups are held with these tokens, until the transaction ends.
+
+    Raises StaleWorkError.
+    """
+    found = {row[0]: Fenced(*row) for row in database.run("fence", ids=sorted(tokens))}
+    for id_, token in tokens.items():
+        if id_ not in found or found[id_].token != token:
+            raise StaleWorkError(
+                f"work with token {token}: found that it is not this reader's any more (its lease "
+                "was over, or it was taken back), allowed: to settle what one holds"
+            )
+    return found
+
+
+def settle(database: Database, queue: Queue, ends: Sequence[End], actor: str) -> None:
+    """Settle work on groups of one queue. Raises StaleWorkError."""
+    log = Log(database, queue.name, queue.moment, actor)
+    lone = [each for each in ends if _is_simple(each)]
+    if lone and not queue.fair:
+        _accept_lone(database, lone, log)
+        ends = [each for each in ends if not _is_simple(each)]
+    if ends:
+        _settle(database, queue, ends, log)
+    log.flush()
+    if queue.columns.awaited:
+        database.run("notify", queue=queue.id)
+
+
+def _is_simple(end: End) -> bool:
+    """Whether a message without a group is accepted: nothing can be left of it."""
+    return end.kind == ACCEPTED and not end.group and len(end.given) == 1 and not end.dead
+
+
+def _accept_lone(database: Database, ends: Sequence[End], log: Log) -> None:
+    by_token: dict[int, list[int]] = {}
+    for each in ends:
+        by_token.setdefault(each.token, []).append(each.id)
+    if database.locks:
+        found = database.run(
+            "end_lone", ids=[each.id for each in ends], tokens=[each.token for each in ends]
+        )
+        held = {id_ for (id_,) in found}
+    else:
+        held = {
+            id_
+            for token, ids in by_token.items()
+            for (id_,) in database.run("end_lone", ids=ids, token=token)
+        }
+    for each in ends:
+        if each.id not in held:
+            fence(database, {each.id: each.token})
+    database.run("drop_lone", ids=[each.id for each in ends])
+    for each in ends:
+        _log_given(log, each, each.given, "")
+
+
+def _settle(database: Database, queue: Queue, ends: Sequence[End], log: Log) -> None:
+    fenced = fence(database, {each.id: each.token for each in ends})
+    raises = _raises(database, list(fenced))
+    done: list[int] = []
+    left = []
+    for said in ends:
+        end, row = said, fenced[said.id]
+        entry = raises.get(end.id, NO_ENTRY)
+        failures = row.failures + end.failed
+        most = queue.columns.max_failures
+        if end.kind == RELEASE and not (end.failed and most is not None and failures >= most):
+            not_before = queue.now + end.delay if end.delay else None
+            left.append(
+                Left(end.id, reentered(entry, row.was), row.releases + 1, failures, not_before)
+            )
+            log.add(
+                RELEASE,
+                group=end.group,
+                key=end.given[0].key if end.given and not end.group else "",
+                tenant=row.tenant,
+                cost=_cost(database, end.id),
+                attempt=row.releases + 1,
+                token=end.token,
+                detail=end.reason or None,
+            )
+            continue
+        left.append(Left(end.id, entry))
+        if end.failed and not end.given:  # nobody knows which message it was: the first, then
+            end = said._replace(given=_first(database, end.id))
+        dead = dict(end.dead)
+        if end.kind != ACCEPTED:
+            dead = {each.number: end.reason for each in end.given}
+        _bury(database, queue, row, dead)
+        done += [each.number for each in end.given]
+        _log_given(log, end, [each for each in end.given if each.number not in dead], row.tenant)
+        for each in end.given:
+            if each.number in dead:
+                log.add(
+                    REJECTED,
+                    group=end.group,
+                    key=each.key,
+                    tenant=row.tenant,
+                    cost=each.cost,
+                    attempt=row.releases + 1,
+                    token=end.token,
+                    detail=dead[each.number] or None,
+                )
+    if done:
+        database.run("drop_messages", ids=done)
+    costs = _costs(database, queue, [each.id for each in ends])
+    placed = put_back(database, queue, left)
+    if queue.fair:
+        (number,) = log.draw()
+        released = {each.id for each in left if each.releases}
+        leave(
+            database,
+            queue,
+            [
+                Notice(
+                    RELEASED if end.id in released else SETTLED,
+                    number,
+                    end.id,
+                    fenced[end.id].tenant,
+                    cost=costs.get(end.id, 0),
+                    turn=fenced[end.id].was_turn,
+                    placed=end.id in placed,
+                )
+                for end in ends
+            ],
+        )
+
+
+def put_back(database: Database, queue: Queue, left: Sequence[Left]) -> set[int]:
+    """Give groups that were held their places; those of which nothing is left end.
+
+    Returns those that can be taken at once.
+    """
+    rows, empty = _rows(database, queue, left)
+    if empty:
+        free = {id_ for (id_,) in database.run("lock_ended", ids=[each.id for each in empty])}
+        if database.locks:  # a sender may have committed meanwhile: look again
+            more, still = _rows(database, queue, [each for each in empty if each.id in free])
+            rows += more
+            rows += [_row(queue, each, queue.now + MOMENT) for each in empty if each.id not in free]
+            free = {each.id for each in still}
+        if free:
+            database.run("end_groups", ids=sorted(free))
+    if rows:
+        database.many("put_back", rows)
+    return {row["id"] for row in rows if row["state"] == READY}  # type: ignore[misc]
+
+
+def end_or_keep(database: Database, queue: Queue, ids: Sequence[int]) -> None:
+    """Groups that were picked and have nothing to give: their turn is over."""
+    entries = _raises(database, ids)
+    put_back(database, queue, [Left(id_, entries.get(id_, NO_ENTRY)) for id_ in ids])
+
+
+def take_back(
+    database: Database,
+    queue: Queue,
+    found: Sequence[tuple[int, int]],
+    log: Log,
+    reason: str,
+    *,
+    blameless: frozenset[int] = frozenset(),
+) -> None:
+    """Release groups whose readers are gone; `found`: ids and tokens.
+
+    It counts as a failure, but for the groups that are `blameless`.
+    """
+    for id_, token in found:
+        rows = database.run("fence", ids=[id_])
+        if not rows or rows[0][4] != token:
+            continue
+        failed = id_ not in blameless
+        end = End(RELEASE, id_, token, rows[0][2] or "", reason=reason, failed=failed)
+        _settle(database, queue, [end], log)
+
+
+def expire(database: Database, queue: Queue, numbers: Sequence[int]) -> None:
+    """Messages that were not wanted any more when they could be given are dead letters."""
+    database.run(
+        "bury", ids=list(numbers), died=queue.now, reason=EXPIRED, attempt=0, priority=None
+    )
+    database.run("drop_messages", ids=list(numbers))
+
+
+def _rows(
+    database: Database, queue: Queue, left: Sequence[Left]
+) -> tuple[list[dict[str, object]], list[Left]]:
+    """The rows of the groups of which something is left; and those of which nothing is."""
+    if not left:
+        return [], []
+    heads = {
+        row[0]: (row[1], row[2]) for row in database.run("heads_of", ids=[each.id for each in left])
+    }
+    rows, empty = [], []
+    for each in left:
+        head, arrived = heads.get(each.id, (0, 0))
+        if head or each.entry.number:
+            rows.append(_row(queue, each, each.not_before, head, arrived))
+        else:
+            empty.append(each)
+    return rows, empty
+
+
+def _row(
+    queue: Queue, left: Left, not_before: int | None, head: int = 0, arrived: int = 0
+) -> dict[str, object]:
+    place = queue.place(left.entry, head, arrived) or (1, head)
+    return {
+        "id": left.id,
+        "state": READY if not_before is None else PARKED,
+        "not_before": not_before,
+        **left.entry._asdict(),
+        "k1": place[0],
+        "k2": place[1],
+        "head": head,
+        "arrived": arrived,
+        "releases": left.releases,
+        "failures": left.failures,
+    }
+
+
+def _raises(database: Database, ids: Sequence[int]) -> dict[int, Entry]:
+    """To what groups were raised while they were held; the notices are used up."""
+    found: dict[int, Entry] = {}
+    told = []
+    for id_, group_id, number, priority, at in database.run("raises_of", ids=list(ids)):
+        told.append(id_)
+        if priority is not None:
+            found[group_id] = Entry(priority, at, number)
+    if told:
+        database.run("drop_notices", ids=told)
+    return found
+
+
+def _bury(database: Database, queue: Queue, row: Fenced, dead: Mapping[int, str]) -> None:
+    for reason in sorted(set(dead.values())):
+        database.run(
+            "bury",
+            ids=[number for number, why in dead.items() if why == reason],
+            died=queue.now,
+            reason=reason,
+            attempt=row.releases + 1,
+            priority=None if row.was_priority == UNRAISED else row.was_priority,
+        )
+
+
+def _log_given(log: Log, end: End, given: Sequence[Given], tenant: str) -> None:
+    for each in given:
+        log.add(
+            ACCEPTED,
+            group=end.group,
+            key=each.key,
+            tenant=tenant,
+            cost=each.cost,
+            token=end.token,
+        )
+    if not given and not end.given:
+        log.add(end.kind, group=end.group, tenant=tenant, token=end.token)
+
+
+def _first(database: Database, id_: int) -> list[Given]:
+    rows = database.run("more_of", id=id_, after=0, most=1)
+    return [Given(row[1], row[2], row[5]) for row in rows]
+
+
+def _cost(database: Database, id_: int) -> int:
+    found = database.run("costs_of", ids=[id_])
+    return found[0][1] if found else 0
+
+
+def _costs(database: Database, queue: Queue, ids: Sequence[int]) -> dict[int, int]:
+    """What is left of groups costs so much; of no interest without tenants."""
+    return dict(database.run("costs_of", ids=list(ids))) if queue.fair else {}

@@ -1,0 +1,436 @@
+-- What the store does on PostgreSQL, statement by statement. The statements of the two databases have
+-- the same names, and give the same columns. All run in READ COMMITTED.
+
+-- schema_version: whether there is a schema, and which
+SELECT version FROM fairlead.schema;
+
+-- queue: how a queue is set, and the time of the latest event
+SELECT id, name, discipline, default_priority, step, weights, fair, tag_clock, lined, works,
+       max_waiting, max_failures, remembered,
+       (SELECT time FROM fairlead.journal ORDER BY id DESC LIMIT 1),
+       (extract(epoch FROM clock_timestamp()) * 1000000)::bigint,
+       EXISTS (SELECT 1 FROM fairlead.sleepers s WHERE s.queue = q.id)
+FROM fairlead.queues q WHERE name = %(name)s;
+
+-- queue_locked: the same, by a reader that charges tenants: one at a time
+SELECT id, name, discipline, default_priority, step, weights, fair, tag_clock, lined, works,
+       max_waiting, max_failures, remembered,
+       (SELECT time FROM fairlead.journal ORDER BY id DESC LIMIT 1),
+       (extract(epoch FROM clock_timestamp()) * 1000000)::bigint,
+       EXISTS (SELECT 1 FROM fairlead.sleepers s WHERE s.queue = q.id)
+FROM fairlead.queues q WHERE name = %(name)s
+FOR NO KEY UPDATE;
+
+-- queue_names: all queues
+SELECT name FROM fairlead.queues ORDER BY name;
+
+-- add_queue: create a queue with the defaults
+INSERT INTO fairlead.queues (name, remembered, max_failures) VALUES (%(name)s, %(remembered)s, %(max_failures)s)
+ON CONFLICT (name) DO NOTHING;
+
+-- set_queue: change how a queue is set
+UPDATE fairlead.queues SET discipline = %(discipline)s, default_priority = %(default_priority)s,
+  step = %(step)s, weights = %(weights)s, max_waiting = %(max_waiting)s, max_failures = %(max_failures)s,
+  remembered = %(remembered)s, fair = %(fair)s
+WHERE id = %(queue)s;
+
+-- set_fair: somebody sends for a tenant; the next reader lines the tenants up
+UPDATE fairlead.queues SET fair = 1 WHERE id = %(queue)s AND fair = 0;
+
+-- numbers: so many numbers for events
+SELECT nextval('fairlead.numbers') FROM generate_series(1, %(count)s::bigint);
+
+-- add_journal: record an event
+INSERT INTO fairlead.journal (id, time, kind, queue, group_name, key, tenant, priority, cost, type,
+  attempt, token, actor, lease, detail)
+VALUES (coalesce(%(id)s, nextval('fairlead.numbers')), %(time)s, %(kind)s, %(queue)s, %(group)s, %(key)s, %(tenant)s, %(priority)s, %(cost)s, %(type)s, %(attempt)s,
+  %(token)s, %(actor)s, %(lease)s, %(detail)s);
+
+-- journal: events after a place in the journal
+SELECT id, transaction::text::bigint, time, kind, queue, group_name, key, tenant, priority, cost, type,
+  attempt, token, actor, lease, detail
+FROM fairlead.journal
+WHERE (transaction, id) > (%(transaction)s::text::xid8, %(after)s)
+  AND transaction < pg_snapshot_xmin(pg_current_snapshot())
+ORDER BY transaction, id LIMIT %(most)s;
+
+-- outcome: how the work with a token was settled
+SELECT kind FROM fairlead.journal
+WHERE token = %(token)s AND kind IN ('accepted', 'released', 'rejected') ORDER BY id DESC LIMIT 1;
+
+-- held_token: whether the work with a token is still in a reader's hands
+SELECT 1 FROM fairlead.groups WHERE token = %(token)s AND state = 2 LIMIT 1;
+
+-- prune_journal: forget the events before a time, but for the latest event
+DELETE FROM fairlead.journal WHERE id = ANY (ARRAY (SELECT id FROM fairlead.journal WHERE time < %(before)s
+    AND id < (SELECT max(id) FROM fairlead.journal) ORDER BY id LIMIT %(most)s FOR UPDATE SKIP LOCKED))
+RETURNING id;
+
+-- prune_message_ids: forget ids of messages whose time is over
+DELETE FROM fairlead.message_ids WHERE (queue, key) IN (
+  SELECT queue, key FROM fairlead.message_ids WHERE at < %(before)s
+    AND queue = %(queue)s LIMIT %(most)s)
+RETURNING key;
+
+-- groups_by_name: the groups that live, kept from ending while this transaction runs
+SELECT name, id, tenant, state, head FROM fairlead.groups
+WHERE queue = %(queue)s AND name = ANY (%(names)s::text[])
+ORDER BY name FOR KEY SHARE;
+
+-- add_group: begin a group
+INSERT INTO fairlead.groups (id, queue, name, tenant, fair, state, k1, k2, priority, entered, number,
+  head, arrived)
+VALUES (%(id)s, %(queue)s, %(name)s, %(tenant)s, %(fair)s, 1, %(k1)s, %(k2)s, %(priority)s, %(entered)s, %(number)s, %(head)s,
+  %(arrived)s)
+ON CONFLICT DO NOTHING;
+
+-- add_message: a message arrives
+INSERT INTO fairlead.messages (id, queue, group_id, key, arrived, expires, cost, type, format, body)
+VALUES (%(id)s, %(queue)s, %(group_id)s, %(key)s, %(arrived)s, %(expires)s, %(cost)s, %(type)s, %(format)s, %(body)s);
+
+-- add_delayed: a message that arrives later
+INSERT INTO fairlead.delayed (id, queue, due, group_name, tenant, priority, key, expires, cost, type,
+  format, body)
+VALUES (%(id)s, %(queue)s, %(due)s, %(group)s, %(tenant)s, %(priority)s, %(key)s, %(expires)s, %(cost)s, %(type)s, %(format)s, %(body)s);
+
+-- message_ids: what is remembered with some ids
+SELECT key, at, digest FROM fairlead.message_ids WHERE queue = %(queue)s AND key = ANY (%(keys)s::text[]);
+
+-- add_message_ids: remember ids of messages; those that were not known, or whose time is over
+INSERT INTO fairlead.message_ids (queue, key, at, digest)
+SELECT %(queue)s, i.key, %(at)s, i.digest
+FROM unnest(%(keys)s::text[], %(digests)s::text[]) AS i (key, digest)
+ON CONFLICT (queue, key) DO UPDATE SET at = excluded.at, digest = excluded.digest
+  WHERE fairlead.message_ids.at < %(before)s
+RETURNING key;
+
+-- crowded: whether a queue holds so many messages
+SELECT 1 FROM fairlead.messages WHERE queue = %(queue)s LIMIT 1 OFFSET %(most)s;
+
+-- add_notice: what the next reader has to know
+INSERT INTO fairlead.notices (queue, group_id, kind, number, tenant, priority, at, cost, turn, placed)
+VALUES (%(queue)s, %(group_id)s, %(kind)s, %(number)s, %(tenant)s, %(priority)s, %(at)s, %(cost)s, %(turn)s, %(placed)s);
+
+-- chores: what there is to do before a take
+SELECT EXISTS (SELECT 1 FROM fairlead.notices WHERE queue = %(queue)s),
+       EXISTS (SELECT 1 FROM fairlead.groups WHERE queue = %(queue)s AND state = 3 AND not_before <= %(now)s),
+       EXISTS (SELECT 1 FROM fairlead.delayed WHERE queue = %(queue)s AND due <= %(now)s),
+       EXISTS (SELECT 1 FROM fairlead.groups WHERE queue = %(queue)s AND state = 2 AND deadline <= %(now)s);
+
+-- notices: what is to be told of groups that nobody holds, and of tenants
+SELECT n.id, n.group_id, n.kind, n.number, n.tenant, n.priority, n.at, n.cost, n.turn, n.placed,
+       g.id
+FROM fairlead.notices n LEFT JOIN fairlead.groups g ON g.id = n.group_id
+WHERE n.queue = %(queue)s AND (n.kind <> 'raised' OR g.id IS NULL OR g.state <> 2)
+ORDER BY n.id LIMIT %(most)s FOR UPDATE OF n SKIP LOCKED;
+
+-- raises_of: the raises of groups, by who settles them
+SELECT id, group_id, number, priority, at FROM fairlead.notices
+WHERE group_id = ANY (%(ids)s::bigint[]) AND kind = 'raised' ORDER BY id FOR UPDATE;
+
+-- drop_notices: they are told
+DELETE FROM fairlead.notices WHERE id = ANY (%(ids)s::bigint[]);
+
+-- place: give a group its place
+UPDATE fairlead.groups SET priority = %(priority)s, entered = %(entered)s, number = %(number)s, k1 = %(k1)s,
+  k2 = %(k2)s, head = %(head)s, arrived = %(arrived)s
+WHERE id = %(id)s;
+
+-- wake_groups: groups whose time has come are ready
+UPDATE fairlead.groups SET state = 1, not_before = NULL WHERE id = ANY (ARRAY (SELECT id FROM fairlead.groups WHERE queue = %(queue)s AND state = 3 AND not_before <= %(now)s
+  ORDER BY not_before LIMIT %(most)s FOR UPDATE SKIP LOCKED))
+RETURNING id, tenant;
+
+-- due_messages: take out messages that arrive now
+DELETE FROM fairlead.delayed WHERE id = ANY (ARRAY (SELECT id FROM fairlead.delayed WHERE queue = %(queue)s AND due <= %(now)s ORDER BY due, id LIMIT %(most)s FOR UPDATE SKIP LOCKED))
+RETURNING id, due, group_name, tenant, priority, key, expires, cost, type, format, body;
+
+-- next_due: when something becomes ready by itself
+SELECT min(at) FROM (
+  SELECT min(not_before) AS at FROM fairlead.groups WHERE queue = %(queue)s AND state = 3
+  UNION ALL SELECT min(due) FROM fairlead.delayed WHERE queue = %(queue)s
+  UNION ALL SELECT min(deadline) FROM fairlead.groups WHERE queue = %(queue)s AND state = 2);
+
+-- lapsed: groups whose lease is over
+SELECT id, token FROM fairlead.groups WHERE queue = %(queue)s AND state = 2 AND deadline <= %(now)s
+ORDER BY deadline LIMIT %(most)s FOR NO KEY UPDATE SKIP LOCKED;
+
+-- held_by: groups in the hands of some holders
+SELECT id, token, taken FROM fairlead.groups
+WHERE queue = %(queue)s AND state = 2 AND holder = ANY (%(holders)s::bigint[])
+FOR NO KEY UPDATE SKIP LOCKED;
+
+-- holders_of: who holds groups of a queue
+SELECT h.id, h.host, h.stopping FROM fairlead.holders h
+WHERE h.id IN (SELECT DISTINCT holder FROM fairlead.groups WHERE queue = %(queue)s AND state = 2);
+
+-- pick: take the best groups that nobody holds
+UPDATE fairlead.groups SET state = 2, was_priority = priority, was_entered = entered,
+  was_number = number, was_turn = %(turn)s, priority = -1, entered = 0, number = 0, token = nextval('fairlead.numbers'),
+  holder = %(holder)s, taken = %(taken)s, deadline = %(deadline)s
+WHERE id = ANY (ARRAY (SELECT id FROM fairlead.groups WHERE queue = %(queue)s AND state = 1
+  ORDER BY k1, k2 LIMIT %(most)s FOR NO KEY UPDATE SKIP LOCKED))
+RETURNING id, name, tenant, was_priority, releases, token, k1, k2;
+
+-- pick_named: take a group by its name
+UPDATE fairlead.groups SET state = 2, was_priority = priority, was_entered = entered,
+  was_number = number, was_turn = %(turn)s, priority = -1, entered = 0, number = 0, token = nextval('fairlead.numbers'),
+  holder = %(holder)s, taken = %(taken)s, deadline = %(deadline)s
+WHERE id = ANY (ARRAY (SELECT id FROM fairlead.groups WHERE queue = %(queue)s AND name = %(name)s
+  AND state = 1 FOR NO KEY UPDATE SKIP LOCKED))
+RETURNING id, name, tenant, was_priority, releases, token, k1, k2;
+
+-- pick_of_tenant: take the best group of a tenant
+UPDATE fairlead.groups SET state = 2, was_priority = priority, was_entered = entered,
+  was_number = number, was_turn = %(turn)s, priority = -1, entered = 0, number = 0, token = nextval('fairlead.numbers'),
+  holder = %(holder)s, taken = %(taken)s, deadline = %(deadline)s
+WHERE id = ANY (ARRAY (SELECT id FROM fairlead.groups WHERE queue = %(queue)s AND tenant = %(tenant)s AND state = 1
+  AND fair = 1 ORDER BY k1, k2 LIMIT 1 FOR NO KEY UPDATE SKIP LOCKED))
+RETURNING id, name, tenant, was_priority, releases, token, k1, k2;
+
+-- tenant_of: whose a ready group is
+SELECT tenant FROM fairlead.groups WHERE queue = %(queue)s AND name = %(name)s AND state = 1;
+
+-- lone_messages: the messages that are groups of their own
+SELECT group_id, id, key, arrived, expires, cost, type, format, body FROM fairlead.messages
+WHERE group_id = ANY (%(ids)s::bigint[]) ORDER BY id;
+
+-- messages_of: the messages of some groups, so many of each
+SELECT m.group_id, m.id, m.key, m.arrived, m.expires, m.cost, m.type, m.format, m.body
+FROM unnest(%(ids)s::bigint[]) AS g (value) CROSS JOIN LATERAL (
+  SELECT * FROM fairlead.messages WHERE group_id = g.value ORDER BY id LIMIT %(most)s) m
+ORDER BY m.id;
+
+-- more_of: the messages of a group after one
+SELECT group_id, id, key, arrived, expires, cost, type, format, body FROM fairlead.messages
+WHERE group_id = %(id)s AND id > %(after)s ORDER BY id LIMIT %(most)s;
+
+-- late_of: the messages of a group that were not given, wherever they stand
+SELECT group_id, id, key, arrived, expires, cost, type, format, body FROM fairlead.messages
+WHERE group_id = %(id)s AND id <> ALL (%(given)s::bigint[]) ORDER BY id LIMIT %(most)s;
+
+-- costs_of: what the messages of groups cost in all
+SELECT group_id, sum(cost)::bigint FROM fairlead.messages
+WHERE group_id = ANY (%(ids)s::bigint[]) GROUP BY group_id;
+
+-- heads_of: the first message of each group that has any
+SELECT m.group_id, m.id, m.arrived
+FROM unnest(%(ids)s::bigint[]) AS g (value) CROSS JOIN LATERAL (
+  SELECT * FROM fairlead.messages WHERE group_id = g.value ORDER BY id LIMIT 1) m;
+
+-- fence: the groups that a reader holds, kept from everybody else until it has settled them
+SELECT id, queue, name, tenant, token, was_priority, was_entered, was_number, was_turn, releases,
+  failures, taken, holder
+FROM fairlead.groups WHERE id = ANY (%(ids)s::bigint[]) AND state = 2
+ORDER BY id FOR NO KEY UPDATE;
+
+-- drop_messages: they are done
+DELETE FROM fairlead.messages WHERE id = ANY (%(ids)s::bigint[]);
+
+-- bury: messages become dead letters
+INSERT INTO fairlead.dead (id, queue, died, reason, attempt, group_name, tenant, priority, key, cost,
+  type, format, body)
+SELECT m.id, m.queue, %(died)s, %(reason)s, %(attempt)s, g.name, g.tenant, %(priority)s::bigint, m.key, m.cost, m.type,
+  m.format, m.body
+FROM fairlead.messages m JOIN fairlead.groups g ON g.id = m.group_id
+WHERE m.id = ANY (%(ids)s::bigint[]);
+
+-- bury_delayed: a message that could not arrive becomes a dead letter
+INSERT INTO fairlead.dead (id, queue, died, reason, attempt, group_name, tenant, priority, key, cost,
+  type, format, body)
+VALUES (%(id)s, %(queue)s, %(died)s, %(reason)s, 0, %(group)s, %(tenant)s, %(priority)s, %(key)s, %(cost)s, %(type)s, %(format)s,
+  %(body)s);
+
+-- put_back: a group is not held any more
+UPDATE fairlead.groups SET state = %(state)s, not_before = %(not_before)s, priority = %(priority)s,
+  entered = %(entered)s, number = %(number)s, k1 = %(k1)s, k2 = %(k2)s, head = %(head)s, arrived = %(arrived)s,
+  releases = %(releases)s, failures = %(failures)s, token = NULL, holder = NULL, deadline = NULL
+WHERE id = %(id)s;
+
+-- lock_ended: those of some groups to which nobody is sending
+SELECT id FROM fairlead.groups WHERE id = ANY (%(ids)s::bigint[]) FOR UPDATE SKIP LOCKED;
+
+-- end_groups: groups of which nothing is left
+DELETE FROM fairlead.groups WHERE id = ANY (%(ids)s::bigint[]);
+
+-- end_lone: messages without a group are done, if the reader still holds them
+DELETE FROM fairlead.groups g
+USING unnest(%(ids)s::bigint[], %(tokens)s::bigint[]) AS held (id, token)
+WHERE g.id = held.id AND g.token = held.token AND g.state = 2
+RETURNING g.id;
+
+-- drop_lone: the messages themselves
+DELETE FROM fairlead.messages WHERE group_id = ANY (%(ids)s::bigint[]);
+
+-- extend: a longer lease
+UPDATE fairlead.groups SET deadline = %(deadline)s WHERE id = %(id)s AND token = %(token)s AND state = 2
+RETURNING id;
+
+-- tenants: what some tenants were charged
+SELECT name, tag, turn, works, lined FROM fairlead.tenants
+WHERE queue = %(queue)s AND name = ANY (%(names)s::text[]);
+
+-- all_tenants: what all were charged
+SELECT name, tag, turn, works, lined FROM fairlead.tenants WHERE queue = %(queue)s;
+
+-- next_tenant: who is next
+SELECT name, tag, turn, works, lined FROM fairlead.tenants
+WHERE queue = %(queue)s AND lined = 1 AND name <> ALL (%(besides)s::text[])
+ORDER BY tag, turn LIMIT 1;
+
+-- set_tenant: what a tenant is charged
+INSERT INTO fairlead.tenants (queue, name, tag, turn, works, lined)
+VALUES (%(queue)s, %(name)s, %(tag)s, %(turn)s, %(works)s, %(lined)s)
+ON CONFLICT (queue, name) DO UPDATE SET tag = excluded.tag, turn = excluded.turn,
+  works = excluded.works, lined = excluded.lined;
+
+-- drop_tenant: it has nothing that a new one would not have
+DELETE FROM fairlead.tenants WHERE queue = %(queue)s AND name = %(name)s;
+
+-- drop_tenants: nothing waits and nobody works, so nobody was charged anything
+DELETE FROM fairlead.tenants WHERE queue = %(queue)s;
+
+-- set_line: how many tenants can be served, how many groups are held, and the clock of tags
+UPDATE fairlead.queues SET tag_clock = %(tag_clock)s, lined = %(lined)s, works = %(works)s, fair = 2
+WHERE id = %(queue)s;
+
+-- ready_of_tenant: whether a tenant has a group that can be taken
+SELECT 1 FROM fairlead.groups WHERE queue = %(queue)s AND tenant = %(tenant)s AND state = 1 AND fair = 1
+LIMIT 1;
+
+-- mark_fair: all groups of a queue are lined up by tenant
+UPDATE fairlead.groups SET fair = 1 WHERE queue = %(queue)s AND fair = 0;
+
+-- ready_tenants: whose the ready groups are, by when their first came
+SELECT tenant, min(k2) FROM fairlead.groups WHERE queue = %(queue)s AND state = 1
+GROUP BY tenant ORDER BY 2;
+
+-- held_of_tenants: how many groups of each tenant are held
+SELECT tenant, count(*) FROM fairlead.groups WHERE queue = %(queue)s AND state = 2 GROUP BY tenant;
+
+-- charges: the last events of a queue that charged its tenants
+SELECT kind, tenant, coalesce(cost, 0) FROM (
+  SELECT id, kind, tenant, cost FROM fairlead.journal
+  WHERE queue = %(queue_name)s AND kind IN ('taken', 'released')
+    AND id > (SELECT max(id) FROM fairlead.journal) - 100000
+  ORDER BY id DESC LIMIT %(most)s) latest ORDER BY id;
+
+-- first_groups: the groups that would be taken next
+SELECT g.id, g.name, g.tenant, g.priority, g.entered, g.number, g.head, g.arrived
+FROM fairlead.groups g WHERE g.queue = %(queue)s AND g.state = 1
+  AND EXISTS (SELECT 1 FROM fairlead.messages m WHERE m.group_id = g.id)
+ORDER BY g.k1, g.k2 LIMIT %(most)s;
+
+-- first_of_tenant: the groups of a tenant that would be taken next
+SELECT g.id, g.name, g.tenant, g.priority, g.entered, g.number, g.head, g.arrived
+FROM fairlead.groups g WHERE g.queue = %(queue)s AND g.state = 1 AND g.tenant = %(tenant)s AND g.fair = 1
+  AND EXISTS (SELECT 1 FROM fairlead.messages m WHERE m.group_id = g.id)
+ORDER BY g.k1, g.k2 LIMIT %(most)s;
+
+-- sizes_of: how many messages groups have
+SELECT group_id, count(*), sum(cost)::bigint FROM fairlead.messages
+WHERE group_id = ANY (%(ids)s::bigint[]) GROUP BY group_id;
+
+-- ready_count: how many groups can be taken
+SELECT count(*) FROM fairlead.groups g WHERE g.queue = %(queue)s AND g.state = 1
+  AND EXISTS (SELECT 1 FROM fairlead.messages m WHERE m.group_id = g.id);
+
+-- held_count: how many groups are held
+SELECT count(*) FROM fairlead.groups WHERE queue = %(queue)s AND state = 2;
+
+-- held: the work in the hands of readers
+SELECT id, name, tenant, was_priority, releases, token, holder, taken, deadline
+FROM fairlead.groups WHERE queue = %(queue)s AND state = 2 ORDER BY token, k1, k2;
+
+-- group: one group that lives
+SELECT id, state, head, arrived, tenant FROM fairlead.groups WHERE queue = %(queue)s AND name = %(name)s;
+
+-- before: how many ready groups stand from one place to another
+SELECT count(*) FROM fairlead.groups WHERE queue = %(queue)s AND state = 1
+  AND (k1, k2) > (%(a1)s, %(a2)s) AND (k1, k2) < (%(b1)s, %(b2)s);
+
+-- metrics: what a queue holds
+SELECT (SELECT count(*) FROM fairlead.messages WHERE queue = %(queue)s),
+       (SELECT count(*) FROM fairlead.groups WHERE queue = %(queue)s AND state = 1),
+       (SELECT count(*) FROM fairlead.groups WHERE queue = %(queue)s AND state = 2),
+       (SELECT count(*) FROM fairlead.groups WHERE queue = %(queue)s AND state = 3),
+       (SELECT count(*) FROM fairlead.delayed WHERE queue = %(queue)s),
+       (SELECT count(*) FROM fairlead.dead WHERE queue = %(queue)s),
+       (SELECT min(arrived) FROM fairlead.groups WHERE queue = %(queue)s AND state = 1 AND head > 0),
+       (SELECT coalesce(sum(failures), 0)::bigint FROM fairlead.groups WHERE queue = %(queue)s);
+
+-- dead: dead letters
+SELECT id, key, group_name, tenant, priority, reason, attempt, died, cost, type, format, body
+FROM fairlead.dead WHERE queue = %(queue)s AND id > %(after)s ORDER BY id LIMIT %(most)s;
+
+-- dead_by_key: dead letters of a message
+SELECT id, key, group_name, tenant, priority, reason, attempt, died, cost, type, format, body
+FROM fairlead.dead WHERE queue = %(queue)s AND key = %(key)s ORDER BY id;
+
+-- drop_dead: they are dead letters no more
+DELETE FROM fairlead.dead WHERE queue = %(queue)s AND id = ANY (%(ids)s::bigint[])
+RETURNING id;
+
+-- groups_after: groups to be given their places anew, from an id on
+SELECT id, state, priority, entered, number, head, arrived FROM fairlead.groups
+WHERE queue = %(queue)s AND id > %(after)s ORDER BY id LIMIT %(most)s;
+
+-- add_holder: a process that takes work
+INSERT INTO fairlead.holders (host, pid, name, since) VALUES (%(host)s, %(pid)s, %(name)s, %(since)s)
+RETURNING id;
+
+-- stopping: the process was told to stop; what it holds did not fail
+UPDATE fairlead.holders SET stopping = 1 WHERE id = %(id)s;
+
+-- drop_holders: they hold nothing any more
+DELETE FROM fairlead.holders h WHERE id = ANY (%(ids)s::bigint[]) AND NOT EXISTS
+  (SELECT 1 FROM fairlead.groups g WHERE g.state = 2 AND g.holder = h.id);
+
+-- every_holder: all processes that took work
+SELECT id, host, stopping FROM fairlead.holders;
+
+-- lock_ready: those of some groups that can be given another place now
+SELECT id FROM fairlead.groups WHERE id = ANY (%(ids)s::bigint[]) AND state <> 2
+FOR NO KEY UPDATE SKIP LOCKED;
+
+-- lock_alive: this session lives as long as it holds this lock
+SELECT pg_advisory_lock(1181641069, %(id)s::int);
+
+-- dead_holders: those of some holders whose session is gone
+SELECT h.id FROM fairlead.holders h WHERE h.id = ANY (%(ids)s::bigint[]) AND NOT EXISTS (
+  SELECT 1 FROM pg_locks l WHERE l.locktype = 'advisory' AND l.classid = 1181641069
+    AND l.objid = h.id AND l.objsubid = 2
+    AND l.database = (SELECT oid FROM pg_database WHERE datname = current_database()));
+
+-- server_since: when the server was started
+SELECT (extract(epoch FROM pg_postmaster_start_time()) * 1000000)::bigint;
+
+-- sleep: a store waits for work of a queue
+INSERT INTO fairlead.sleepers (queue, holder) VALUES (%(queue)s, %(holder)s) ON CONFLICT DO NOTHING;
+
+-- wake_up: the store waits for nothing any more
+DELETE FROM fairlead.sleepers WHERE holder = ANY (%(ids)s::bigint[]);
+
+-- notify: wake those who wait for work of a queue, at the commit
+SELECT pg_notify('fairlead_' || %(queue)s, '');
+
+-- time: what the server's clock says
+SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint;
+
+-- entries_of: to what groups were raised
+SELECT id, priority, entered, number FROM fairlead.groups WHERE id = ANY (%(ids)s::bigint[]);
+
+-- drop_tenant_notices: the tenants are lined up as they stand, whatever was told before
+DELETE FROM fairlead.notices WHERE queue = %(queue)s AND kind <> 'raised';
+
+-- has_schema: whether there is a schema of any version
+SELECT 1 WHERE to_regclass('fairlead.schema') IS NOT NULL;
+
+-- lock_schema: one process at a time changes the schema
+SELECT pg_advisory_xact_lock(1181641068, 0);
+
+-- clear_line: no tenant was charged anything
+UPDATE fairlead.queues SET tag_clock = '', lined = 0, works = 0 WHERE id = %(queue)s;
+
+-- any_ready: whether a group can be taken
+SELECT 1 FROM fairlead.groups WHERE queue = %(queue)s AND state = 1 LIMIT 1;

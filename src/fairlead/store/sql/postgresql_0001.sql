@@ -1,0 +1,178 @@
+-- The first schema. Times are microseconds since 1970; numbers are those of the journal.
+
+CREATE SCHEMA IF NOT EXISTS fairlead;
+CREATE SEQUENCE fairlead.numbers;         -- numbers of events: ids of groups, messages, notices, tokens
+
+CREATE TABLE fairlead.schema (version BIGINT NOT NULL);
+INSERT INTO fairlead.schema VALUES (1);
+
+CREATE TABLE fairlead.queues (
+  id BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+  name TEXT NOT NULL UNIQUE,
+  discipline TEXT NOT NULL DEFAULT 'priority',
+  default_priority BIGINT NOT NULL DEFAULT 100,
+  step BIGINT NOT NULL DEFAULT 0,           -- ageing: microseconds per step of priority
+  weights TEXT NOT NULL DEFAULT '{}',        -- JSON: tenant -> weight
+  fair BIGINT NOT NULL DEFAULT 0,           -- 0: no tenants; 1: since the last take; 2: in use
+  tag_clock TEXT NOT NULL DEFAULT '',        -- the highest tag that was next so far
+  lined BIGINT NOT NULL DEFAULT 0,          -- tenants that have a group that can be taken
+  works BIGINT NOT NULL DEFAULT 0,          -- groups that are charged and not settled
+  max_waiting BIGINT,                       -- messages; NULL: no limit
+  max_failures BIGINT,                      -- of one group, then dead letters; NULL: no limit
+  remembered BIGINT NOT NULL                -- how long the id of a message is known
+);
+
+CREATE TABLE fairlead.groups (
+  id BIGINT PRIMARY KEY,                    -- the number with which it began
+  queue BIGINT NOT NULL,
+  name TEXT,                                 -- NULL: a message that is a group of its own
+  tenant TEXT NOT NULL,
+  fair BIGINT NOT NULL,                     -- whether its queue has tenants
+  state BIGINT NOT NULL,                    -- 1 ready, 2 held by a reader, 3 parked
+  k1 BIGINT NOT NULL,                       -- the key: its place, the lowest first
+  k2 BIGINT NOT NULL,
+  priority BIGINT NOT NULL DEFAULT -1,      -- to what it was raised; -1: it was not
+  entered BIGINT NOT NULL DEFAULT 0,
+  number BIGINT NOT NULL DEFAULT 0,
+  head BIGINT NOT NULL,                     -- the first message that waits; 0: none does
+  arrived BIGINT NOT NULL,                  -- when that arrived
+  was_priority BIGINT NOT NULL DEFAULT -1,  -- with what it was taken, for a release
+  was_entered BIGINT NOT NULL DEFAULT 0,
+  was_number BIGINT NOT NULL DEFAULT 0,
+  was_turn BIGINT NOT NULL DEFAULT 0,
+  token BIGINT,                             -- of the reader that holds it
+  holder BIGINT,
+  taken BIGINT,
+  deadline BIGINT,
+  releases BIGINT NOT NULL DEFAULT 0,       -- since it was last accepted or rejected
+  failures BIGINT NOT NULL DEFAULT 0,
+  not_before BIGINT                         -- state 3: when it is ready again
+) WITH (fillfactor = 50, autovacuum_vacuum_scale_factor = 0.01, autovacuum_vacuum_cost_delay = 0);
+CREATE UNIQUE INDEX groups_name ON fairlead.groups (queue, name) WHERE name IS NOT NULL;
+CREATE INDEX groups_ready ON fairlead.groups (queue, k1, k2) WHERE state = 1;
+CREATE INDEX groups_tenant ON fairlead.groups (queue, tenant, k1, k2)
+  WHERE state = 1 AND fair = 1;
+CREATE INDEX groups_parked ON fairlead.groups (queue, not_before) WHERE state = 3;
+CREATE INDEX groups_held ON fairlead.groups (queue, deadline) WHERE state = 2;
+
+CREATE TABLE fairlead.messages (
+  id BIGINT PRIMARY KEY,                    -- its number: the order inside a group
+  queue BIGINT NOT NULL,
+  group_id BIGINT NOT NULL,
+  key TEXT NOT NULL,                         -- the id that the user knows
+  arrived BIGINT NOT NULL,
+  expires BIGINT,
+  cost BIGINT NOT NULL,
+  type TEXT,
+  format BIGINT NOT NULL,                   -- of the body: 0 bytes, 1 text, 2 JSON
+  body BYTEA NOT NULL
+) WITH (autovacuum_vacuum_scale_factor = 0.01, autovacuum_vacuum_cost_delay = 0);
+CREATE INDEX messages_group ON fairlead.messages (group_id, id);
+
+CREATE TABLE fairlead.delayed (
+  id BIGINT PRIMARY KEY,
+  queue BIGINT NOT NULL,
+  due BIGINT NOT NULL,
+  group_name TEXT,
+  tenant TEXT NOT NULL,
+  priority BIGINT,
+  key TEXT NOT NULL,
+  expires BIGINT,
+  cost BIGINT NOT NULL,
+  type TEXT,
+  format BIGINT NOT NULL,
+  body BYTEA NOT NULL
+);
+CREATE INDEX delayed_due ON fairlead.delayed (queue, due, id);
+
+CREATE TABLE fairlead.dead (
+  id BIGINT PRIMARY KEY,
+  queue BIGINT NOT NULL,
+  died BIGINT NOT NULL,
+  reason TEXT NOT NULL,
+  attempt BIGINT NOT NULL,
+  group_name TEXT,
+  tenant TEXT NOT NULL,
+  priority BIGINT,
+  key TEXT NOT NULL,
+  cost BIGINT NOT NULL,
+  type TEXT,
+  format BIGINT NOT NULL,
+  body BYTEA NOT NULL
+);
+CREATE INDEX dead_queue ON fairlead.dead (queue, id);
+
+CREATE TABLE fairlead.message_ids (
+  queue BIGINT NOT NULL,
+  key TEXT NOT NULL,
+  at BIGINT NOT NULL,
+  digest TEXT NOT NULL,
+  PRIMARY KEY (queue, key)
+);
+CREATE INDEX message_ids_at ON fairlead.message_ids (at);
+
+-- What a reader has to know before the next take, left by those who never wait for one.
+CREATE TABLE fairlead.notices (
+  id BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+  queue BIGINT NOT NULL,
+  group_id BIGINT NOT NULL,
+  kind TEXT NOT NULL,                        -- raised, joined, charged, settled, released
+  number BIGINT NOT NULL,
+  tenant TEXT NOT NULL,
+  priority BIGINT,
+  at BIGINT,
+  cost BIGINT,
+  turn BIGINT,
+  placed BIGINT
+);
+CREATE INDEX notices_queue ON fairlead.notices (queue, id);
+CREATE INDEX notices_group ON fairlead.notices (group_id, id);
+
+CREATE TABLE fairlead.tenants (
+  queue BIGINT NOT NULL,
+  name TEXT NOT NULL,
+  tag TEXT COLLATE "C" NOT NULL,                         -- a decimal number of 40 digits, so that it sorts
+  turn BIGINT NOT NULL,
+  works BIGINT NOT NULL,
+  lined BIGINT NOT NULL,
+  PRIMARY KEY (queue, name)
+);
+CREATE INDEX tenants_next ON fairlead.tenants (queue, tag, turn) WHERE lined = 1;
+
+CREATE TABLE fairlead.holders (
+  id INTEGER GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+  host TEXT NOT NULL,
+  pid BIGINT NOT NULL,
+  name TEXT NOT NULL,
+  since BIGINT NOT NULL,
+  stopping BIGINT NOT NULL DEFAULT 0
+);
+
+CREATE TABLE fairlead.journal (
+  id BIGINT PRIMARY KEY DEFAULT nextval('fairlead.numbers'),
+  transaction XID8 NOT NULL DEFAULT pg_current_xact_id(),
+  time BIGINT NOT NULL,
+  kind TEXT NOT NULL,
+  queue TEXT NOT NULL,
+  group_name TEXT NOT NULL,
+  key TEXT NOT NULL,
+  tenant TEXT NOT NULL,
+  priority BIGINT,
+  cost BIGINT,
+  type TEXT,
+  attempt BIGINT,
+  token BIGINT,
+  actor TEXT NOT NULL,
+  lease BIGINT,
+  detail TEXT
+);
+CREATE INDEX journal_settled ON fairlead.journal (token)
+  WHERE kind IN ('accepted', 'released', 'rejected');
+CREATE INDEX journal_transaction ON fairlead.journal (transaction, id);
+
+-- The stores that wait for work, so that senders notify only where somebody listens.
+CREATE TABLE fairlead.sleepers (
+  queue BIGINT NOT NULL,
+  holder INTEGER NOT NULL,
+  PRIMARY KEY (queue, holder)
+);

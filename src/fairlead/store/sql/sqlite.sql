@@ -1,0 +1,391 @@
+-- What the store does on SQLite, statement by statement. The statements of the two databases have
+-- the same names, and give the same columns. A parameter that is a list arrives as JSON.
+
+-- schema_version: whether there is a schema, and which
+SELECT version FROM fairlead_schema;
+
+-- queue: how a queue is set, and the time of the latest event
+SELECT id, name, discipline, default_priority, step, weights, fair, tag_clock, lined, works,
+       max_waiting, max_failures, remembered,
+       (SELECT time FROM fairlead_journal ORDER BY id DESC LIMIT 1), 0, 0
+FROM fairlead_queues WHERE name = :name;
+
+-- queue_locked: the same, by a reader that charges tenants: one at a time
+SELECT id, name, discipline, default_priority, step, weights, fair, tag_clock, lined, works,
+       max_waiting, max_failures, remembered,
+       (SELECT time FROM fairlead_journal ORDER BY id DESC LIMIT 1), 0, 0
+FROM fairlead_queues WHERE name = :name;
+
+-- queue_names: all queues
+SELECT name FROM fairlead_queues ORDER BY name;
+
+-- add_queue: create a queue with the defaults
+INSERT INTO fairlead_queues (name, remembered, max_failures) VALUES (:name, :remembered, :max_failures)
+ON CONFLICT (name) DO NOTHING;
+
+-- set_queue: change how a queue is set
+UPDATE fairlead_queues SET discipline = :discipline, default_priority = :default_priority,
+  step = :step, weights = :weights, max_waiting = :max_waiting, max_failures = :max_failures,
+  remembered = :remembered, fair = :fair
+WHERE id = :queue;
+
+-- set_fair: somebody sends for a tenant; the next reader lines the tenants up
+UPDATE fairlead_queues SET fair = 1 WHERE id = :queue AND fair = 0;
+
+-- last_number: the highest number so far
+SELECT coalesce(max(id), 0) FROM fairlead_journal;
+
+-- add_journal: record an event
+INSERT INTO fairlead_journal (id, time, kind, queue, group_name, key, tenant, priority, cost, type,
+  attempt, token, actor, lease, detail)
+VALUES (:id, :time, :kind, :queue, :group, :key, :tenant, :priority, :cost, :type, :attempt,
+  :token, :actor, :lease, :detail);
+
+-- journal: events after a place in the journal
+SELECT id, 0, time, kind, queue, group_name, key, tenant, priority, cost, type, attempt, token,
+  actor, lease, detail
+FROM fairlead_journal WHERE id > :after ORDER BY id LIMIT :most;
+
+-- outcome: how the work with a token was settled
+SELECT kind FROM fairlead_journal
+WHERE token = :token AND kind IN ('accepted', 'released', 'rejected') ORDER BY id DESC LIMIT 1;
+
+-- held_token: whether the work with a token is still in a reader's hands
+SELECT 1 FROM fairlead_groups WHERE token = :token AND state = 2 LIMIT 1;
+
+-- prune_journal: forget the events before a time, but for the latest event
+DELETE FROM fairlead_journal WHERE id IN (
+  SELECT id FROM fairlead_journal WHERE time < :before
+    AND id < (SELECT max(id) FROM fairlead_journal) ORDER BY id LIMIT :most)
+RETURNING id;
+
+-- prune_message_ids: forget ids of messages whose time is over
+DELETE FROM fairlead_message_ids WHERE (queue, key) IN (
+  SELECT queue, key FROM fairlead_message_ids WHERE at < :before
+    AND queue = :queue LIMIT :most)
+RETURNING key;
+
+-- groups_by_name: the groups that live, kept from ending while this transaction runs
+SELECT name, id, tenant, state, head FROM fairlead_groups
+WHERE queue = :queue AND name IN (SELECT value FROM json_each(:names));
+
+-- add_group: begin a group
+INSERT INTO fairlead_groups (id, queue, name, tenant, fair, state, k1, k2, priority, entered, number,
+  head, arrived)
+VALUES (:id, :queue, :name, :tenant, :fair, 1, :k1, :k2, :priority, :entered, :number, :head,
+  :arrived)
+ON CONFLICT DO NOTHING;
+
+-- add_message: a message arrives
+INSERT INTO fairlead_messages (id, queue, group_id, key, arrived, expires, cost, type, format, body)
+VALUES (:id, :queue, :group_id, :key, :arrived, :expires, :cost, :type, :format, :body);
+
+-- add_delayed: a message that arrives later
+INSERT INTO fairlead_delayed (id, queue, due, group_name, tenant, priority, key, expires, cost, type,
+  format, body)
+VALUES (:id, :queue, :due, :group, :tenant, :priority, :key, :expires, :cost, :type, :format, :body);
+
+-- message_ids: what is remembered with some ids
+SELECT key, at, digest FROM fairlead_message_ids WHERE queue = :queue AND key IN (SELECT value FROM json_each(:keys));
+
+-- add_message_ids: remember ids of messages; those that were not known, or whose time is over
+INSERT INTO fairlead_message_ids (queue, key, at, digest)
+SELECT :queue, k.value, :at, d.value
+FROM json_each(:keys) k JOIN json_each(:digests) d ON d.key = k.key
+WHERE true
+ON CONFLICT (queue, key) DO UPDATE SET at = excluded.at, digest = excluded.digest
+  WHERE fairlead_message_ids.at < :before
+RETURNING key;
+
+-- crowded: whether a queue holds so many messages
+SELECT 1 FROM fairlead_messages WHERE queue = :queue LIMIT 1 OFFSET :most;
+
+-- add_notice: what the next reader has to know
+INSERT INTO fairlead_notices (queue, group_id, kind, number, tenant, priority, at, cost, turn, placed)
+VALUES (:queue, :group_id, :kind, :number, :tenant, :priority, :at, :cost, :turn, :placed);
+
+-- chores: what there is to do before a take
+SELECT EXISTS (SELECT 1 FROM fairlead_notices WHERE queue = :queue),
+       EXISTS (SELECT 1 FROM fairlead_groups WHERE queue = :queue AND state = 3 AND not_before <= :now),
+       EXISTS (SELECT 1 FROM fairlead_delayed WHERE queue = :queue AND due <= :now),
+       EXISTS (SELECT 1 FROM fairlead_groups WHERE queue = :queue AND state = 2 AND deadline <= :now);
+
+-- notices: what is to be told of groups that nobody holds, and of tenants
+SELECT n.id, n.group_id, n.kind, n.number, n.tenant, n.priority, n.at, n.cost, n.turn, n.placed,
+       g.id
+FROM fairlead_notices n LEFT JOIN fairlead_groups g ON g.id = n.group_id
+WHERE n.queue = :queue AND (n.kind <> 'raised' OR g.id IS NULL OR g.state <> 2)
+ORDER BY n.id LIMIT :most;
+
+-- raises_of: the raises of groups, by who settles them
+SELECT id, group_id, number, priority, at FROM fairlead_notices
+WHERE group_id IN (SELECT value FROM json_each(:ids)) AND kind = 'raised' ORDER BY id;
+
+-- drop_notices: they are told
+DELETE FROM fairlead_notices WHERE id IN (SELECT value FROM json_each(:ids));
+
+-- place: give a group its place
+UPDATE fairlead_groups SET priority = :priority, entered = :entered, number = :number, k1 = :k1,
+  k2 = :k2, head = :head, arrived = :arrived
+WHERE id = :id;
+
+-- wake_groups: groups whose time has come are ready
+UPDATE fairlead_groups SET state = 1, not_before = NULL WHERE id IN (
+  SELECT id FROM fairlead_groups WHERE queue = :queue AND state = 3 AND not_before <= :now
+  ORDER BY not_before LIMIT :most)
+RETURNING id, tenant;
+
+-- due_messages: take out messages that arrive now
+DELETE FROM fairlead_delayed WHERE id IN (
+  SELECT id FROM fairlead_delayed WHERE queue = :queue AND due <= :now ORDER BY due, id LIMIT :most)
+RETURNING id, due, group_name, tenant, priority, key, expires, cost, type, format, body;
+
+-- next_due: when something becomes ready by itself
+SELECT min(at) FROM (
+  SELECT min(not_before) AS at FROM fairlead_groups WHERE queue = :queue AND state = 3
+  UNION ALL SELECT min(due) FROM fairlead_delayed WHERE queue = :queue
+  UNION ALL SELECT min(deadline) FROM fairlead_groups WHERE queue = :queue AND state = 2);
+
+-- lapsed: groups whose lease is over
+SELECT id, token FROM fairlead_groups WHERE queue = :queue AND state = 2 AND deadline <= :now
+ORDER BY deadline LIMIT :most;
+
+-- held_by: groups in the hands of some holders
+SELECT id, token, taken FROM fairlead_groups
+WHERE queue = :queue AND state = 2 AND holder IN (SELECT value FROM json_each(:holders));
+
+-- holders_of: who holds groups of a queue
+SELECT h.id, h.host, h.stopping FROM fairlead_holders h
+WHERE h.id IN (SELECT DISTINCT holder FROM fairlead_groups WHERE queue = :queue AND state = 2);
+
+-- pick: take the best groups that nobody holds
+UPDATE fairlead_groups SET state = 2, was_priority = priority, was_entered = entered,
+  was_number = number, was_turn = :turn, priority = -1, entered = 0, number = 0, token = :token,
+  holder = :holder, taken = :taken, deadline = :deadline
+WHERE id IN (SELECT id FROM fairlead_groups WHERE queue = :queue AND state = 1
+  ORDER BY k1, k2 LIMIT :most)
+RETURNING id, name, tenant, was_priority, releases, token, k1, k2;
+
+-- pick_named: take a group by its name
+UPDATE fairlead_groups SET state = 2, was_priority = priority, was_entered = entered,
+  was_number = number, was_turn = :turn, priority = -1, entered = 0, number = 0, token = :token,
+  holder = :holder, taken = :taken, deadline = :deadline
+WHERE id IN (SELECT id FROM fairlead_groups WHERE queue = :queue AND name = :name AND state = 1)
+RETURNING id, name, tenant, was_priority, releases, token, k1, k2;
+
+-- pick_of_tenant: take the best group of a tenant
+UPDATE fairlead_groups SET state = 2, was_priority = priority, was_entered = entered,
+  was_number = number, was_turn = :turn, priority = -1, entered = 0, number = 0, token = :token,
+  holder = :holder, taken = :taken, deadline = :deadline
+WHERE id IN (SELECT id FROM fairlead_groups WHERE queue = :queue AND tenant = :tenant AND state = 1
+  AND fair = 1 ORDER BY k1, k2 LIMIT 1)
+RETURNING id, name, tenant, was_priority, releases, token, k1, k2;
+
+-- tenant_of: whose a ready group is
+SELECT tenant FROM fairlead_groups WHERE queue = :queue AND name = :name AND state = 1;
+
+-- lone_messages: the messages that are groups of their own
+SELECT group_id, id, key, arrived, expires, cost, type, format, body FROM fairlead_messages
+WHERE group_id IN (SELECT value FROM json_each(:ids)) ORDER BY id;
+
+-- more_of: the messages of a group after one
+SELECT group_id, id, key, arrived, expires, cost, type, format, body FROM fairlead_messages
+WHERE group_id = :id AND id > :after ORDER BY id LIMIT :most;
+
+-- late_of: the messages of a group that were not given, wherever they stand
+SELECT group_id, id, key, arrived, expires, cost, type, format, body FROM fairlead_messages
+WHERE group_id = :id AND id NOT IN (SELECT value FROM json_each(:given)) ORDER BY id LIMIT :most;
+
+-- costs_of: what the messages of groups cost in all
+SELECT group_id, sum(cost) FROM fairlead_messages
+WHERE group_id IN (SELECT value FROM json_each(:ids)) GROUP BY group_id;
+
+-- heads_of: the first message of each group that has any
+SELECT m.group_id, m.id, m.arrived
+FROM (SELECT (SELECT min(id) FROM fairlead_messages WHERE group_id = value) AS head
+      FROM json_each(:ids)) h JOIN fairlead_messages m ON m.id = h.head;
+
+-- fence: the groups that a reader holds, kept from everybody else until it has settled them
+SELECT id, queue, name, tenant, token, was_priority, was_entered, was_number, was_turn, releases,
+  failures, taken, holder
+FROM fairlead_groups WHERE id IN (SELECT value FROM json_each(:ids)) AND state = 2;
+
+-- drop_messages: they are done
+DELETE FROM fairlead_messages WHERE id IN (SELECT value FROM json_each(:ids));
+
+-- bury: messages become dead letters
+INSERT INTO fairlead_dead (id, queue, died, reason, attempt, group_name, tenant, priority, key, cost,
+  type, format, body)
+SELECT m.id, m.queue, :died, :reason, :attempt, g.name, g.tenant, :priority, m.key, m.cost, m.type,
+  m.format, m.body
+FROM fairlead_messages m JOIN fairlead_groups g ON g.id = m.group_id
+WHERE m.id IN (SELECT value FROM json_each(:ids));
+
+-- bury_delayed: a message that could not arrive becomes a dead letter
+INSERT INTO fairlead_dead (id, queue, died, reason, attempt, group_name, tenant, priority, key, cost,
+  type, format, body)
+VALUES (:id, :queue, :died, :reason, 0, :group, :tenant, :priority, :key, :cost, :type, :format,
+  :body);
+
+-- put_back: a group is not held any more
+UPDATE fairlead_groups SET state = :state, not_before = :not_before, priority = :priority,
+  entered = :entered, number = :number, k1 = :k1, k2 = :k2, head = :head, arrived = :arrived,
+  releases = :releases, failures = :failures, token = NULL, holder = NULL, deadline = NULL
+WHERE id = :id;
+
+-- lock_ended: those of some groups to which nobody is sending
+SELECT id FROM fairlead_groups WHERE id IN (SELECT value FROM json_each(:ids));
+
+-- end_groups: groups of which nothing is left
+DELETE FROM fairlead_groups WHERE id IN (SELECT value FROM json_each(:ids));
+
+-- end_lone: messages without a group are done, if the reader still holds them
+DELETE FROM fairlead_groups WHERE id IN (SELECT value FROM json_each(:ids)) AND token = :token
+  AND state = 2
+RETURNING id;
+
+-- drop_lone: the messages themselves
+DELETE FROM fairlead_messages WHERE group_id IN (SELECT value FROM json_each(:ids));
+
+-- extend: a longer lease
+UPDATE fairlead_groups SET deadline = :deadline WHERE id = :id AND token = :token AND state = 2
+RETURNING id;
+
+-- tenants: what some tenants were charged
+SELECT name, tag, turn, works, lined FROM fairlead_tenants
+WHERE queue = :queue AND name IN (SELECT value FROM json_each(:names));
+
+-- all_tenants: what all were charged
+SELECT name, tag, turn, works, lined FROM fairlead_tenants WHERE queue = :queue;
+
+-- next_tenant: who is next
+SELECT name, tag, turn, works, lined FROM fairlead_tenants
+WHERE queue = :queue AND lined = 1 AND name NOT IN (SELECT value FROM json_each(:besides))
+ORDER BY tag, turn LIMIT 1;
+
+-- set_tenant: what a tenant is charged
+INSERT INTO fairlead_tenants (queue, name, tag, turn, works, lined)
+VALUES (:queue, :name, :tag, :turn, :works, :lined)
+ON CONFLICT (queue, name) DO UPDATE SET tag = excluded.tag, turn = excluded.turn,
+  works = excluded.works, lined = excluded.lined;
+
+-- drop_tenant: it has nothing that a new one would not have
+DELETE FROM fairlead_tenants WHERE queue = :queue AND name = :name;
+
+-- drop_tenants: nothing waits and nobody works, so nobody was charged anything
+DELETE FROM fairlead_tenants WHERE queue = :queue;
+
+-- set_line: how many tenants can be served, how many groups are held, and the clock of tags
+UPDATE fairlead_queues SET tag_clock = :tag_clock, lined = :lined, works = :works, fair = 2
+WHERE id = :queue;
+
+-- ready_of_tenant: whether a tenant has a group that can be taken
+SELECT 1 FROM fairlead_groups WHERE queue = :queue AND tenant = :tenant AND state = 1 AND fair = 1
+LIMIT 1;
+
+-- mark_fair: all groups of a queue are lined up by tenant
+UPDATE fairlead_groups SET fair = 1 WHERE queue = :queue AND fair = 0;
+
+-- ready_tenants: whose the ready groups are, by when their first came
+SELECT tenant, min(k2) FROM fairlead_groups WHERE queue = :queue AND state = 1
+GROUP BY tenant ORDER BY 2;
+
+-- held_of_tenants: how many groups of each tenant are held
+SELECT tenant, count(*) FROM fairlead_groups WHERE queue = :queue AND state = 2 GROUP BY tenant;
+
+-- charges: the last events of a queue that charged its tenants
+SELECT kind, tenant, coalesce(cost, 0) FROM (
+  SELECT id, kind, tenant, cost FROM fairlead_journal
+  WHERE queue = :queue_name AND kind IN ('taken', 'released')
+    AND id > (SELECT max(id) FROM fairlead_journal) - 100000
+  ORDER BY id DESC LIMIT :most) latest ORDER BY id;
+
+-- first_groups: the groups that would be taken next
+SELECT g.id, g.name, g.tenant, g.priority, g.entered, g.number, g.head, g.arrived
+FROM fairlead_groups g WHERE g.queue = :queue AND g.state = 1
+  AND EXISTS (SELECT 1 FROM fairlead_messages m WHERE m.group_id = g.id)
+ORDER BY g.k1, g.k2 LIMIT :most;
+
+-- first_of_tenant: the groups of a tenant that would be taken next
+SELECT g.id, g.name, g.tenant, g.priority, g.entered, g.number, g.head, g.arrived
+FROM fairlead_groups g WHERE g.queue = :queue AND g.state = 1 AND g.tenant = :tenant AND g.fair = 1
+  AND EXISTS (SELECT 1 FROM fairlead_messages m WHERE m.group_id = g.id)
+ORDER BY g.k1, g.k2 LIMIT :most;
+
+-- sizes_of: how many messages groups have
+SELECT group_id, count(*), sum(cost) FROM fairlead_messages
+WHERE group_id IN (SELECT value FROM json_each(:ids)) GROUP BY group_id;
+
+-- ready_count: how many groups can be taken
+SELECT count(*) FROM fairlead_groups g WHERE g.queue = :queue AND g.state = 1
+  AND EXISTS (SELECT 1 FROM fairlead_messages m WHERE m.group_id = g.id);
+
+-- held_count: how many groups are held
+SELECT count(*) FROM fairlead_groups WHERE queue = :queue AND state = 2;
+
+-- held: the work in the hands of readers
+SELECT id, name, tenant, was_priority, releases, token, holder, taken, deadline
+FROM fairlead_groups WHERE queue = :queue AND state = 2 ORDER BY token, k1, k2;
+
+-- group: one group that lives
+SELECT id, state, head, arrived, tenant FROM fairlead_groups WHERE queue = :queue AND name = :name;
+
+-- before: how many ready groups stand from one place to another
+SELECT count(*) FROM fairlead_groups WHERE queue = :queue AND state = 1
+  AND (k1, k2) > (:a1, :a2) AND (k1, k2) < (:b1, :b2);
+
+-- metrics: what a queue holds
+SELECT (SELECT count(*) FROM fairlead_messages WHERE queue = :queue),
+       (SELECT count(*) FROM fairlead_groups WHERE queue = :queue AND state = 1),
+       (SELECT count(*) FROM fairlead_groups WHERE queue = :queue AND state = 2),
+       (SELECT count(*) FROM fairlead_groups WHERE queue = :queue AND state = 3),
+       (SELECT count(*) FROM fairlead_delayed WHERE queue = :queue),
+       (SELECT count(*) FROM fairlead_dead WHERE queue = :queue),
+       (SELECT min(arrived) FROM fairlead_groups WHERE queue = :queue AND state = 1 AND head > 0),
+       (SELECT coalesce(sum(failures), 0) FROM fairlead_groups WHERE queue = :queue);
+
+-- dead: dead letters
+SELECT id, key, group_name, tenant, priority, reason, attempt, died, cost, type, format, body
+FROM fairlead_dead WHERE queue = :queue AND id > :after ORDER BY id LIMIT :most;
+
+-- dead_by_key: dead letters of a message
+SELECT id, key, group_name, tenant, priority, reason, attempt, died, cost, type, format, body
+FROM fairlead_dead WHERE queue = :queue AND key = :key ORDER BY id;
+
+-- drop_dead: they are dead letters no more
+DELETE FROM fairlead_dead WHERE queue = :queue AND id IN (SELECT value FROM json_each(:ids))
+RETURNING id;
+
+-- groups_after: groups to be given their places anew, from an id on
+SELECT id, state, priority, entered, number, head, arrived FROM fairlead_groups
+WHERE queue = :queue AND id > :after ORDER BY id LIMIT :most;
+
+-- add_holder: a process that takes work
+INSERT INTO fairlead_holders (host, pid, name, since) VALUES (:host, :pid, :name, :since)
+RETURNING id;
+
+-- stopping: the process was told to stop; what it holds did not fail
+UPDATE fairlead_holders SET stopping = 1 WHERE id = :id;
+
+-- drop_holders: they hold nothing any more
+DELETE FROM fairlead_holders WHERE id IN (SELECT value FROM json_each(:ids)) AND NOT EXISTS
+  (SELECT 1 FROM fairlead_groups g WHERE g.state = 2 AND g.holder = fairlead_holders.id);
+
+-- every_holder: all processes that took work
+SELECT id, host, stopping FROM fairlead_holders;
+
+-- lock_ready: those of some groups that can be given another place now
+SELECT id FROM fairlead_groups WHERE id IN (SELECT value FROM json_each(:ids)) AND state <> 2;
+
+-- entries_of: to what groups were raised
+SELECT id, priority, entered, number FROM fairlead_groups
+WHERE id IN (SELECT value FROM json_each(:ids));
+
+-- drop_tenant_notices: the tenants are lined up as they stand, whatever was told before
+DELETE FROM fairlead_notices WHERE queue = :queue AND kind <> 'raised';
+
+-- clear_line: no tenant was charged anything
+UPDATE fairlead_queues SET tag_clock = '', lined = 0, works = 0 WHERE id = :queue;
+
+-- any_ready: whether a group can be taken
+SELECT 1 FROM fairlead_groups WHERE queue = :queue AND state = 1 LIMIT 1;

@@ -1,0 +1,167 @@
+-- The first schema. Times are microseconds since 1970; numbers are those of the journal.
+-- Every table stands beside the user's own, so each has the prefix fairlead_.
+
+CREATE TABLE fairlead_schema (version INTEGER NOT NULL) STRICT;
+INSERT INTO fairlead_schema VALUES (1);
+
+CREATE TABLE fairlead_queues (
+  id INTEGER PRIMARY KEY,
+  name TEXT NOT NULL UNIQUE,
+  discipline TEXT NOT NULL DEFAULT 'priority',
+  default_priority INTEGER NOT NULL DEFAULT 100,
+  step INTEGER NOT NULL DEFAULT 0,           -- ageing: microseconds per step of priority
+  weights TEXT NOT NULL DEFAULT '{}',        -- JSON: tenant -> weight
+  fair INTEGER NOT NULL DEFAULT 0,           -- 0: no tenants; 1: since the last take; 2: in use
+  tag_clock TEXT NOT NULL DEFAULT '',        -- the highest tag that was next so far
+  lined INTEGER NOT NULL DEFAULT 0,          -- tenants that have a group that can be taken
+  works INTEGER NOT NULL DEFAULT 0,          -- groups that are charged and not settled
+  max_waiting INTEGER,                       -- messages; NULL: no limit
+  max_failures INTEGER,                      -- of one group, then dead letters; NULL: no limit
+  remembered INTEGER NOT NULL                -- how long the id of a message is known
+) STRICT;
+
+CREATE TABLE fairlead_groups (
+  id INTEGER PRIMARY KEY,                    -- the number with which it began
+  queue INTEGER NOT NULL,
+  name TEXT,                                 -- NULL: a message that is a group of its own
+  tenant TEXT NOT NULL,
+  fair INTEGER NOT NULL,                     -- whether its queue has tenants
+  state INTEGER NOT NULL,                    -- 1 ready, 2 held by a reader, 3 parked
+  k1 INTEGER NOT NULL,                       -- the key: its place, the lowest first
+  k2 INTEGER NOT NULL,
+  priority INTEGER NOT NULL DEFAULT -1,      -- to what it was raised; -1: it was not
+  entered INTEGER NOT NULL DEFAULT 0,
+  number INTEGER NOT NULL DEFAULT 0,
+  head INTEGER NOT NULL,                     -- the first message that waits; 0: none does
+  arrived INTEGER NOT NULL,                  -- when that arrived
+  was_priority INTEGER NOT NULL DEFAULT -1,  -- with what it was taken, for a release
+  was_entered INTEGER NOT NULL DEFAULT 0,
+  was_number INTEGER NOT NULL DEFAULT 0,
+  was_turn INTEGER NOT NULL DEFAULT 0,
+  token INTEGER,                             -- of the reader that holds it
+  holder INTEGER,
+  taken INTEGER,
+  deadline INTEGER,
+  releases INTEGER NOT NULL DEFAULT 0,       -- since it was last accepted or rejected
+  failures INTEGER NOT NULL DEFAULT 0,
+  not_before INTEGER                         -- state 3: when it is ready again
+) STRICT;
+CREATE UNIQUE INDEX fairlead_groups_name ON fairlead_groups (queue, name) WHERE name IS NOT NULL;
+CREATE INDEX fairlead_groups_ready ON fairlead_groups (queue, k1, k2) WHERE state = 1;
+CREATE INDEX fairlead_groups_tenant ON fairlead_groups (queue, tenant, k1, k2)
+  WHERE state = 1 AND fair = 1;
+CREATE INDEX fairlead_groups_parked ON fairlead_groups (queue, not_before) WHERE state = 3;
+CREATE INDEX fairlead_groups_held ON fairlead_groups (queue, deadline) WHERE state = 2;
+
+CREATE TABLE fairlead_messages (
+  id INTEGER PRIMARY KEY,                    -- its number: the order inside a group
+  queue INTEGER NOT NULL,
+  group_id INTEGER NOT NULL,
+  key TEXT NOT NULL,                         -- the id that the user knows
+  arrived INTEGER NOT NULL,
+  expires INTEGER,
+  cost INTEGER NOT NULL,
+  type TEXT,
+  format INTEGER NOT NULL,                   -- of the body: 0 bytes, 1 text, 2 JSON
+  body BLOB NOT NULL
+) STRICT;
+CREATE INDEX fairlead_messages_group ON fairlead_messages (group_id, id);
+
+CREATE TABLE fairlead_delayed (
+  id INTEGER PRIMARY KEY,
+  queue INTEGER NOT NULL,
+  due INTEGER NOT NULL,
+  group_name TEXT,
+  tenant TEXT NOT NULL,
+  priority INTEGER,
+  key TEXT NOT NULL,
+  expires INTEGER,
+  cost INTEGER NOT NULL,
+  type TEXT,
+  format INTEGER NOT NULL,
+  body BLOB NOT NULL
+) STRICT;
+CREATE INDEX fairlead_delayed_due ON fairlead_delayed (queue, due, id);
+
+CREATE TABLE fairlead_dead (
+  id INTEGER PRIMARY KEY,
+  queue INTEGER NOT NULL,
+  died INTEGER NOT NULL,
+  reason TEXT NOT NULL,
+  attempt INTEGER NOT NULL,
+  group_name TEXT,
+  tenant TEXT NOT NULL,
+  priority INTEGER,
+  key TEXT NOT NULL,
+  cost INTEGER NOT NULL,
+  type TEXT,
+  format INTEGER NOT NULL,
+  body BLOB NOT NULL
+) STRICT;
+CREATE INDEX fairlead_dead_queue ON fairlead_dead (queue, id);
+
+CREATE TABLE fairlead_message_ids (
+  queue INTEGER NOT NULL,
+  key TEXT NOT NULL,
+  at INTEGER NOT NULL,
+  digest TEXT NOT NULL,
+  PRIMARY KEY (queue, key)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX fairlead_message_ids_at ON fairlead_message_ids (at);
+
+-- What a reader has to know before the next take, left by those who never wait for one.
+CREATE TABLE fairlead_notices (
+  id INTEGER PRIMARY KEY,
+  queue INTEGER NOT NULL,
+  group_id INTEGER NOT NULL,
+  kind TEXT NOT NULL,                        -- raised, joined, charged, settled, released
+  number INTEGER NOT NULL,
+  tenant TEXT NOT NULL,
+  priority INTEGER,
+  at INTEGER,
+  cost INTEGER,
+  turn INTEGER,
+  placed INTEGER
+) STRICT;
+CREATE INDEX fairlead_notices_queue ON fairlead_notices (queue, id);
+CREATE INDEX fairlead_notices_group ON fairlead_notices (group_id, id);
+
+CREATE TABLE fairlead_tenants (
+  queue INTEGER NOT NULL,
+  name TEXT NOT NULL,
+  tag TEXT NOT NULL,                         -- a decimal number of 40 digits, so that it sorts
+  turn INTEGER NOT NULL,
+  works INTEGER NOT NULL,
+  lined INTEGER NOT NULL,
+  PRIMARY KEY (queue, name)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX fairlead_tenants_next ON fairlead_tenants (queue, tag, turn) WHERE lined = 1;
+
+CREATE TABLE fairlead_holders (
+  id INTEGER PRIMARY KEY,
+  host TEXT NOT NULL,
+  pid INTEGER NOT NULL,
+  name TEXT NOT NULL,
+  since INTEGER NOT NULL,
+  stopping INTEGER NOT NULL DEFAULT 0
+) STRICT;
+
+CREATE TABLE fairlead_journal (
+  id INTEGER PRIMARY KEY,                    -- the number of the event: the order of all of them
+  time INTEGER NOT NULL,
+  kind TEXT NOT NULL,
+  queue TEXT NOT NULL,
+  group_name TEXT NOT NULL,
+  key TEXT NOT NULL,
+  tenant TEXT NOT NULL,
+  priority INTEGER,
+  cost INTEGER,
+  type TEXT,
+  attempt INTEGER,
+  token INTEGER,
+  actor TEXT NOT NULL,
+  lease INTEGER,
+  detail TEXT
+) STRICT;
+CREATE INDEX fairlead_journal_settled ON fairlead_journal (token)
+  WHERE kind IN ('accepted', 'released', 'rejected');

@@ -1,0 +1,162 @@
+"""SQLite, through Python's sqlite3."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from time import time_ns
+from typing import Any, Final
+
+from fairlead.errors import StoreError
+from fairlead.store.database import Row
+from fairlead.store.statements import statements
+
+HAS_SCHEMA: Final = "SELECT 1 FROM sqlite_master WHERE name = 'fairlead_schema'"
+PATIENCE: Final = 30.0
+"""Seconds for which a writer waits for another one."""
+OLDEST: Final = (3, 37, 0)
+"""The first version with STRICT tables."""
+
+
+class SQLite:
+    """One connection to a file."""
+
+    dialect = "sqlite"
+    locks = False
+
+    def __init__(self, connection: sqlite3.Connection, place: str, *, own: bool = True) -> None:
+        """`place`: the file, as errors name it. `own`: whether the connection is the store's."""
+        self.connection = connection
+        self.place = place
+        self.own = own
+        self._texts = statements(self.dialect)
+        self._numbered = False
+        self._last = 0
+
+    @property
+    def lost(self) -> bool:
+        return False
+
+    def run(self, name: str, /, **values: object) -> Sequence[Row]:
+        with self._told():
+            return self.connection.execute(self._texts[name], _plain(values)).fetchall()
+
+    def many(self, name: str, rows: Sequence[Mapping[str, object]]) -> None:
+        with self._told():
+            if name == "add_journal":
+                self._numbered = False
+            self.connection.executemany(self._texts[name], rows)
+
+    def numbers(self, count: int) -> Iterable[int]:
+        if not self._numbered:
+            ((self._last,),) = self.run("last_number")
+            self._numbered = True
+        first, self._last = self._last + 1, self._last + count
+        return range(first, self._last + 1)
+
+    def time(self) -> int:
+        return time_ns() // 1000
+
+    def has_schema(self) -> bool:
+        with self._told():
+            return bool(self.connection.execute(HAS_SCHEMA).fetchall())
+
+    def is_new(self) -> bool:
+        with self._told():
+            return not self.connection.execute("SELECT 1 FROM sqlite_master").fetchall()
+
+    def lock_schema(self) -> None:
+        """Whoever writes is alone."""
+
+    def script(self, text: str) -> None:
+        with self._told():
+            for statement in split(text):
+                self.connection.execute(statement)
+
+    def execute(self, sql: str, values: object = ()) -> Any:  # noqa: ANN401 - the driver's cursor
+        return self.connection.execute(sql, values)  # type: ignore[arg-type]
+
+    def begin(self) -> None:
+        self._numbered = False
+        with self._told():
+            self.connection.execute("BEGIN IMMEDIATE")
+
+    def commit(self) -> None:
+        with self._told():
+            self.connection.execute("COMMIT")
+
+    def rollback(self) -> None:
+        self._numbered = False
+        if self.connection.in_transaction:
+            self.connection.execute("ROLLBACK")
+
+    def close(self) -> None:
+        self.connection.close()
+
+    @contextmanager
+    def _told(self) -> Iterator[None]:
+        try:
+            yield
+        except sqlite3.Error as error:
+            if not self.own:
+                if "locked" in str(error) and not isinstance(error, sqlite3.ProgrammingError):
+                    error.add_note(
+                        "Fairlead writes in this transaction: begin it with BEGIN IMMEDIATE"
+                    )
+                raise
+            raise StoreError(f"{self.place}: {_in_words(error)}") from error
+
+
+def open_sqlite(path: Path) -> SQLite:
+    """A connection to a file, which is created if it is not there. Raises StoreError."""
+    if sqlite3.sqlite_version_info < OLDEST:
+        found, oldest = sqlite3.sqlite_version, ".".join(map(str, OLDEST))
+        raise StoreError(f"SQLite: found version {found}, allowed: {oldest} or newer")
+    try:
+        connection = sqlite3.connect(
+            path, timeout=PATIENCE, isolation_level=None, check_same_thread=False
+        )
+    except sqlite3.Error as error:
+        raise StoreError(f"{path}: {_in_words(error)}") from error
+    try:
+        connection.execute("PRAGMA journal_mode = WAL").fetchall()
+        connection.execute("PRAGMA synchronous = FULL")
+    except sqlite3.Error as error:
+        connection.close()
+        raise StoreError(f"{path}: {_in_words(error)}") from error
+    return SQLite(connection, str(path))
+
+
+def split(script: str) -> Iterator[str]:
+    """The statements of a script."""
+    statement = ""
+    for line in script.splitlines(keepends=True):
+        statement += line
+        if sqlite3.complete_statement(statement):
+            yield statement
+            statement = ""
+
+
+def _plain(values: Mapping[str, object]) -> dict[str, object]:
+    return {
+        name: json.dumps(value) if isinstance(value, list) else value
+        for name, value in values.items()
+    }
+
+
+def _in_words(error: sqlite3.Error) -> str:
+    text = str(error)
+    if "not a database" in text:
+        return "found a file that is no SQLite database, allowed: a database, or a new file"
+    if "unable to open" in text:
+        return "cannot be opened: the folder must be there, and the file be ours to write"
+    if "readonly" in text:
+        return "found a database that is read-only, allowed: one that can be written"
+    if "full" in text:
+        return "the disk is full; nothing of this was written"
+    if "locked" in text:
+        return f"another writer has held the database for {PATIENCE:g} seconds"
+    return text

@@ -1,0 +1,32 @@
+"""The SQL of a dialect: statements with names, in a file that a database administrator can read."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from functools import cache
+from importlib.resources import files
+
+HEAD = re.compile(r"^-- (\w+): .+$", re.MULTILINE)
+
+
+@cache
+def statements(dialect: str) -> Mapping[str, str]:
+    """Name → statement. `dialect`: sqlite | postgresql."""
+    parts = HEAD.split(_text(f"{dialect}.sql"))[1:]
+    return {
+        name: text.strip().removesuffix(";")
+        for name, text in zip(parts[::2], parts[1::2], strict=True)
+    }
+
+
+@cache
+def migrations(dialect: str) -> tuple[str, ...]:
+    """The scripts that lead from each version of the schema to the next; the first makes it."""
+    folder = files("fairlead.store") / "sql"
+    names = sorted(each.name for each in folder.iterdir())
+    return tuple(_text(name) for name in names if re.fullmatch(rf"{dialect}_\d{{4}}\.sql", name))
+
+
+def _text(name: str) -> str:
+    return (files("fairlead.store") / "sql" / name).read_text("utf-8")

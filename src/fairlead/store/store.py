@@ -1,0 +1,593 @@
+"""The store: durable queues in a database of the user's own."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from decimal import Decimal
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Final, Self
+
+from fairlead.balance.objects import Order, shown
+from fairlead.balance.times import Time, moment
+from fairlead.config.queues import load_queues
+from fairlead.errors import MessageError, StaleWorkError, StoreError
+from fairlead.order.outlook import Outlook
+from fairlead.store import administration as admin
+from fairlead.store import schema
+from fairlead.store.administration import Dead, Limits, Metrics
+from fairlead.store.chores import do_chores
+from fairlead.store.database import Database
+from fairlead.store.events import Event, events
+from fairlead.store.holders import LockFiles, Session, describe_self
+from fairlead.store.joining import joined
+from fairlead.store.letters import Message, duration, name, queue_name, whole
+from fairlead.store.log import Log
+from fairlead.store.postgresql import open_postgresql, without_password
+from fairlead.store.settings import Queue, known_queue, read_queue
+from fairlead.store.settling import End, settle, take_back
+from fairlead.store.sqlite import open_sqlite
+from fairlead.store.taking import Claim, Held, late_messages, messages_after, take
+from fairlead.store.tenants import Line
+from fairlead.store.transaction import Setting, Transaction
+from fairlead.store.waiting import outlook
+from fairlead.store.work import StoreWork
+
+SQLITE: Final = "sqlite:///"
+POSTGRESQL: Final = ("postgresql://", "postgres://")
+LOOK: Final = 1.0
+"""Seconds: so often a store looks whether the holders of work live."""
+NAP: Final = 0.005
+"""Seconds: so often a reader that waits looks whether a file has changed."""
+MAX_TAKEN: Final = 10_000
+
+
+class Store:
+    """Durable queues in the user's own database. Thread-safe.
+
+    >>> import tempfile
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> store = Store.open(f"sqlite:///{folder.name}/work.db")
+    >>> for order in ("o1", "o2", "o3"):
+    ...     _ = store.send("orders", f"pack {order}", group=order)
+    >>> store.prioritise("orders", "o3")
+    True
+    >>> while work := store.take("orders"):
+    ...     with work:
+    ...         print(work.group, [message.body for message in work])
+    o3 ['pack o3']
+    o1 ['pack o1']
+    o2 ['pack o2']
+    >>> store.close(); folder.cleanup()
+
+    Its errors are MessageError (what was asked is not allowed; nothing was done), StaleWorkError
+    (the work is somebody else's by now) and StoreError (the database could not).
+    """
+
+    def __init__(
+        self,
+        connect: Callable[[], Database],
+        liveness: LockFiles | Session,
+        place: str,
+        clock: Callable[[], Time] | None = None,
+    ) -> None:
+        """`Store.open` makes one."""
+        self._connect = connect
+        self._liveness = liveness
+        self.place = place
+        """The database, without user and password."""
+        self._own_clock = clock
+        self._idle: deque[Database] = deque()
+        self._thread = threading.local()
+        self._lock = threading.Lock()
+        self._me = describe_self()
+        self._setting = Setting(self._clock, str(self._me["name"]))
+        self._holder_id = 0
+        self._looked: dict[str, float] = {}
+        self._closed = False
+
+    @classmethod
+    def open(
+        cls, url: str, *, create: bool | None = None, clock: Callable[[], Time] | None = None
+    ) -> Self:
+        """Open a store.
+
+        `url`: `sqlite:///work.db` (a path from here), `sqlite:////var/lib/work.db` (a whole path)
+        or `postgresql://user@host/database`. `create`: whether to make the schema where there is
+        none; by default in a new SQLite file only. `clock`: a function that gives the time in
+        seconds, for tests; else the clock is the database's.
+
+        Raises StoreError.
+        """
+        if not str(url).startswith((SQLITE, *POSTGRESQL)):
+            raise StoreError(
+                f"store: found {shown(str(url).partition(':')[0])}, allowed: sqlite:///FILE, or "
+                "postgresql://USER@HOST/DATABASE"
+            )
+        connect: Callable[[], Database]
+        liveness: LockFiles | Session
+        if url.startswith(SQLITE):
+            path = Path(url.removeprefix(SQLITE))
+            if not path.name or ":memory:" in url:
+                raise StoreError(f"store: found {url!r}, allowed: sqlite:/// and a path to a file")
+            path = path.absolute()
+            if create is False and not path.exists():
+                raise StoreError(f"{path}: found no file, allowed: one that is there")
+            liveness, place = LockFiles(path), str(path)
+
+            def connect() -> Database:
+                return open_sqlite(path)
+        else:
+            liveness, place = Session(url), without_password(url)
+
+            def connect() -> Database:
+                return open_postgresql(url)
+
+        store = cls(connect, liveness, place, clock)
+        with store._connection() as database:
+            if create or (create is None and database.is_new()):
+                schema.upgrade(database, place)
+            schema.check(database, place)
+        return store
+
+    def close(self) -> None:
+        """Close all connections. Work that is not settled is taken back by whoever takes next."""
+        self._closed = True
+        while self._idle:
+            self._idle.pop().close()
+        self._liveness.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    # -------- messages
+
+    def send(self, queue: str, body: object, **more: Any) -> str:  # noqa: ANN401 - see Transaction
+        """Send a message, durably; its id.
+
+        `body`: bytes, a text, or data that JSON has. `group`: messages of one group go in order, to
+        one reader at a time; without one, it is a group of its own. `priority`: 0 to 255, raises
+        the group. `id`: of the user's own; a message with an id that is known is not sent again.
+        `type`: what it is, for handlers. `tenant`, `cost`: whose it is, and what it is charged.
+        `delay`: seconds until it arrives, or a timestamp. `expires`: the same, for when it is not
+        wanted any more.
+
+        A queue that is not there is created with the defaults. Raises MessageError, QueueFullError.
+        """
+        with self.transaction() as tx:
+            return tx.send(queue, body, **more)
+
+    def send_many(self, queue: str, messages: Iterable[Mapping[str, Any]]) -> list[str]:
+        """Send messages in one transaction; their ids. Each has `body` and what `send` takes."""
+        with self.transaction() as tx:
+            return tx.send_many(queue, messages)
+
+    def take(
+        self, queue: str, wait: float = 0, *, group: str | None = None, lease: float = 60
+    ) -> StoreWork | None:
+        """Take the best group that nobody holds, or the one that is named; None: there is none.
+
+        `wait`: seconds to wait for one. `lease`: seconds after which somebody else may take it,
+        unless it is extended. Raises MessageError.
+        """
+        found = self.take_many(queue, 1, wait, group=group, lease=lease)
+        return found[0] if found else None
+
+    def take_many(
+        self,
+        queue: str,
+        most: int,
+        wait: float = 0,
+        *,
+        group: str | None = None,
+        lease: float = 60,
+    ) -> list[StoreWork]:
+        """Take the best groups, at most so many, best first. Raises MessageError."""
+        whole("most", most, 1, MAX_TAKEN)
+        wanted = queue_name(queue)
+        until = time.monotonic() + duration("wait", wait) / 1_000_000
+        claim = Claim(
+            self._holder(),
+            duration("lease", lease),
+            name("group", group),
+            most,
+            self._setting.actor,
+        )
+        while True:
+            self._take_back_from_dead(wanted)
+            held = self._take(wanted, claim)
+            left = until - time.monotonic()
+            if held or left <= 0:
+                return [StoreWork(self, wanted, each) for each in held]
+            self._wait(wanted, left, claim)
+
+    def accept(self, works: Iterable[StoreWork]) -> None:
+        """Accept several works in one transaction."""
+        with self.transaction() as tx:
+            for work in works:
+                tx.accept(work)
+
+    @contextmanager
+    def transaction(self, work: StoreWork | None = None) -> Iterator[Transaction]:
+        """A transaction of the store's own, with the verbs that write."""
+        with self._writing() as database:
+            tx = Transaction(database, self._setting, work, shared=work is not None)
+            try:
+                tx.hold()
+                yield tx
+                tx.finish()
+            finally:
+                tx.leave()
+        for each in tx.settled():
+            each.close()
+
+    @contextmanager
+    def join(self, connection: object) -> Iterator[Transaction]:
+        """The verbs that write, in a transaction that the caller has begun and will commit.
+
+        `connection`: of sqlite3 or psycopg, or of SQLAlchemy or Django on these; to the store's own
+        database. The caller commits; nothing here does. Raises StoreError, MessageError, and the
+        driver's own errors.
+        """
+        database = joined(connection, self.place)
+        tx = Transaction(database, self._setting)
+        try:
+            yield tx
+            tx.finish()
+        finally:
+            tx.leave()
+        for each in tx.settled():
+            each.close()
+
+    # -------- what an operator does
+
+    def prioritise(self, queue: str, group: str, priority: int | None = None) -> bool:
+        """Raise a group to a priority (0 to 255; None: the queue's default), behind its equals.
+
+        It waits for no reader. Returns whether it was raised: not a group that does not live, nor
+        where the order is first come, first served. Raises MessageError.
+        """
+        with self.transaction() as tx:
+            return tx.prioritise(queue, group, priority)
+
+    def waiting(self, queue: str, most: int = 5) -> Outlook:
+        """The groups in the order in which they would be taken, at most so many, and why."""
+        whole("most", most, 0)
+        self._do_chores(queue_name(queue))
+        with self._connection() as database:
+            found = known_queue(database, queue, self._clock())
+            return outlook(database, found, most)
+
+    def working(self, queue: str) -> list[StoreWork]:
+        """The work in the hands of readers, in the order in which it was taken."""
+        with self._connection() as database:
+            found = known_queue(database, queue_name(queue), self._clock())
+            return [StoreWork(self, queue, each) for each in admin.held(database, found)]
+
+    def set_order(
+        self,
+        queue: str,
+        discipline: str = "priority",
+        *,
+        default_priority: int = 100,
+        ageing: Decimal | float = 0,
+        weights: Mapping[str, int] | None = None,
+    ) -> None:
+        """Set how a queue is ordered, as `[order]` of a file says; it is created if need be.
+
+        Groups that wait get their places anew, in steps: until all have them the order is mixed.
+        With other weights all tenants start anew. Raises ConfigError.
+        """
+        order = admin.checked_order(discipline, default_priority, ageing, weights or {})
+        self._set(queue_name(queue), order, None)
+
+    def set_limits(
+        self, queue: str, *, max_waiting: int | None = None, max_failures: int | None = 5
+    ) -> None:
+        """Set what a queue may hold; it is created if need be. Raises MessageError.
+
+        `max_waiting`: messages; None: any number. `max_failures`: failures of a group in a row,
+        after which what was given is a dead letter; None: it is tried for ever.
+        """
+        for what, found in (("max_waiting", max_waiting), ("max_failures", max_failures)):
+            if found is not None:
+                whole(what, found, 1)
+        self._set(queue_name(queue), None, Limits(max_waiting, max_failures))
+
+    def declare(self, path: str | Path) -> list[str]:
+        """Set queues as a file says, all of them or none; their names. Raises ConfigError."""
+        tables = load_queues(path)
+        for each in tables:
+            self._set(each.name, each.order, Limits(each.max_waiting, each.max_failures))
+        return [each.name for each in tables]
+
+    def _set(self, queue: str, order: Order | None, limits: Limits | None) -> None:
+        with self._writing() as database:
+            admin.set_queue(database, queue, self._clock(), order, limits)
+        after: int | None = 0 if order is not None else None
+        while after is not None:
+            with self._writing() as database:
+                after = admin.place_anew(database, queue, after, self._clock())
+
+    def queues(self) -> list[Metrics]:
+        """What each queue holds."""
+        with self._connection() as database:
+            return admin.metrics(database, self._clock())
+
+    def dead(self, queue: str, most: int = 100, after: int = 0) -> list[Dead]:
+        """The dead letters of a queue, the oldest first."""
+        with self._connection() as database:
+            found = known_queue(database, queue_name(queue), self._clock())
+            return admin.dead(database, found, most, after)
+
+    def requeue(self, queue: str, ids: Iterable[str] | None = None) -> int:
+        """Send dead letters again, to the end of their groups; how many. `ids`: None = all."""
+        with self._writing() as database:
+            found = known_queue(database, queue_name(queue), self._clock())
+            return admin.requeue(database, found, ids, self._setting.actor)
+
+    def journal(self, since: str | None = None) -> Iterator[Event]:
+        """The events after a cursor, in their order; None: from the first that is kept."""
+        with self._connection() as database:
+            yield from events(database, since)
+
+    def outcome(self, token: int) -> str:
+        """How the work with a token was settled: accepted, rejected, released, held or unknown.
+
+        For a reader that lost its connection while it committed.
+        """
+        with self._connection() as database:
+            if database.run("held_token", token=token):
+                return "held"
+            found = database.run("outcome", token=token)
+            return str(found[0][0]) if found else "unknown"
+
+    def prune(self, keep: float) -> int:
+        """Forget the events, and known ids, that are older than so many seconds; how many."""
+        before = duration("keep", keep)
+        done = 0
+        while True:
+            with self._writing() as database:
+                found = admin.prune(database, before, self._clock())
+            done += found
+            if not found:
+                return done
+
+    def recover(self) -> int:
+        """Take back all work, as nobody holds any: after a backup was restored; how much."""
+        with self._writing() as database:
+            return admin.recover(database, self._clock(), self._setting.actor)
+
+    def stopping(self) -> None:
+        """This process was told to stop: what it still holds has not failed."""
+        if self._holder_id:
+            with self._writing() as database:
+                database.run("stopping", id=self._holder_id)
+
+    # -------- what work asks for
+
+    def more(self, held: Held, given: list[int]) -> list[Message]:
+        """Messages of a group that were not given yet."""
+        with self._connection() as database:
+            clock = self._clock()
+            now = database.time() if clock is None else clock
+            rows = database.run("held_token", token=held.token)
+            if not rows:
+                raise StaleWorkError(
+                    f"work with token {held.token}: found that it is not this reader's any more, "
+                    "allowed: to read what one holds"
+                )
+            found = messages_after(database, held, max(given, default=0), now)
+            return found or late_messages(database, held, given, now)
+
+    def settle(self, work: StoreWork, end: End) -> None:
+        """Settle work in a transaction of its own."""
+        with self._writing() as database:
+            found = known_queue(database, work.queue, self._clock())
+            settle(database, found, [end], self._setting.actor)
+
+    def extend(self, work: StoreWork, lease: float) -> int:
+        """A longer lease; its new end."""
+        length = duration("lease", lease)
+        with self._writing() as database:
+            clock = self._clock()
+            deadline = (database.time() if clock is None else clock) + length
+            held = work.held
+            if not database.run("extend", id=held.id, token=held.token, deadline=deadline):
+                raise StaleWorkError(
+                    f"work with token {held.token}: found that it is not this reader's any more, "
+                    "allowed: to extend what one holds"
+                )
+            return deadline
+
+    # -------- inside
+
+    def _take(self, queue: str, claim: Claim) -> list[Held]:
+        with self._writing() as database:
+            found = read_queue(database, queue, self._clock())
+            if found is None:
+                return []
+            if found.fair:
+                found = known_queue(database, queue, self._clock(), locked=True)
+            return take(database, found, claim)
+
+    def _do_chores(self, queue: str) -> None:
+        self._take_back_from_dead(queue)
+        with self._writing() as database:
+            found = known_queue(database, queue, self._clock())
+            if found.fair:
+                found = known_queue(database, queue, self._clock(), locked=True)
+            line = Line(database, found) if found.fair else None
+            log = Log(database, found.name, found.moment, self._setting.actor)
+            do_chores(database, found, line, log)
+            if line is not None:
+                line.write()
+            log.flush()
+
+    def _take_back_from_dead(self, queue: str) -> None:
+        """Take back the work of processes that are dead; once a second."""
+        if time.monotonic() - self._looked.get(queue, -LOOK) < LOOK:
+            return
+        self._looked[queue] = time.monotonic()
+        if isinstance(self._liveness, Session):
+            self._liveness.check()
+        with self._connection() as database:
+            found = read_queue(database, queue, self._clock())
+            if found is None:
+                return
+            rows = database.run("holders_of", queue=found.id)
+            dead = self._liveness.dead(database, [(id_, host) for id_, host, _ in rows])
+        if dead:
+            stopping = {id_ for id_, _, told in rows if told}
+            with self._writing() as database:
+                self._take_back(database, queue, dead, stopping)
+
+    def _take_back(
+        self, database: Database, queue: str, dead: set[int], stopping: set[int]
+    ) -> None:
+        found = known_queue(database, queue, self._clock())
+        log = Log(database, found.name, found.moment, self._setting.actor)
+        for id_ in sorted(dead):
+            held = database.run("held_by", queue=found.id, holders=[id_])
+            blameless = {
+                group
+                for group, _, taken in held
+                if id_ in stopping or self._liveness.blameless(database, taken)
+            }
+            take_back(
+                database,
+                found,
+                [(group, token) for group, token, _ in held],
+                log,
+                "its reader is dead",
+                blameless=frozenset(blameless),
+            )
+        database.run("drop_holders", ids=sorted(dead))
+        log.flush()
+
+    def _wait(self, queue: str, left: float, claim: Claim) -> None:
+        """Until something may have arrived, or is due; at most a second."""
+        with self._connection() as database:
+            found = read_queue(database, queue, self._clock())
+            if found is not None:
+                ((due,),) = database.run("next_due", queue=found.id)
+                if due is not None and self._own_clock is None:
+                    left = min(left, max((due - found.now) / 1_000_000, 0))
+            left = min(left, LOOK)
+            if isinstance(self._liveness, LockFiles):
+                self._watch(database, left)
+                return
+        if found is None:
+            time.sleep(min(left, NAP * 10))
+            return
+        self._listen(self._liveness, queue, found, left, claim)
+
+    def _watch(self, database: Database, left: float) -> None:
+        until = time.monotonic() + left
+        before = database.execute("PRAGMA data_version").fetchall()
+        while time.monotonic() < until:
+            time.sleep(min(NAP, max(until - time.monotonic(), 0)))
+            if database.execute("PRAGMA data_version").fetchall() != before:
+                return
+
+    def _listen(
+        self, session: Session, queue: str, found: Queue, left: float, claim: Claim
+    ) -> None:
+        """One thread listens; the others look when it has heard something."""
+        if not session.lock.acquire(timeout=left):
+            return
+        try:
+            session.listen(found.id)
+            with self._connection() as database:
+                ((notices, *due),) = database.run("chores", queue=found.id, now=found.now)
+                del notices
+                if any(due) or database.run("any_ready", queue=found.id):
+                    return
+            session.hear(left)
+        finally:
+            session.lock.release()
+
+    def _holder(self) -> int:
+        if not self._holder_id:
+            with self._lock:
+                if not self._holder_id:
+                    with self._writing() as database:
+                        row = {**self._me, "since": database.time()}
+                        ((found,),) = database.run("add_holder", **row)
+                        self._liveness.live(found)
+                    self._holder_id = found
+        return self._holder_id
+
+    def _clock(self) -> int | None:
+        if self._own_clock is None:
+            return None
+        return moment(self._own_clock(), "clock", MessageError)
+
+    @contextmanager
+    def _connection(self) -> Iterator[Database]:
+        """A connection that no other thread uses meanwhile."""
+        if self._closed:
+            raise StoreError(f"{self.place}: found a store that is closed, allowed: an open one")
+        try:
+            database = self._idle.pop()
+        except IndexError:
+            database = self._connect()
+        try:
+            yield database
+        except BaseException:
+            with suppress(StoreError):
+                database.rollback()
+            raise
+        finally:
+            self._give_back(database)
+
+    def _give_back(self, database: Database) -> None:
+        if self._closed or database.lost:
+            database.close()
+        else:
+            self._idle.append(database)
+
+    @contextmanager
+    def _writing(self) -> Iterator[Database]:
+        """A transaction: committed at the end of the block, undone where it raises."""
+        if getattr(self._thread, "writing", False):
+            raise MessageError(
+                "store: found a write of the store's inside a transaction of the same thread, "
+                "allowed: the verbs of the transaction"
+            )
+        with self._begun() as database:
+            self._thread.writing = True
+            try:
+                yield database
+            finally:
+                self._thread.writing = False
+            database.commit()
+
+    @contextmanager
+    def _begun(self) -> Iterator[Database]:
+        """A connection in a transaction; where an idle one was lost meanwhile, a new one."""
+        while self._idle:
+            with self._connection() as database:
+                try:
+                    database.begin()
+                except StoreError:
+                    if not database.lost:
+                        raise
+                    continue
+                yield database
+                return
+        with self._connection() as database:
+            database.begin()
+            yield database

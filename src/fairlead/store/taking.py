@@ -1,0 +1,228 @@
+"""Take: the best groups that nobody holds, in a short transaction of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Final, NamedTuple
+
+from fairlead.order.key import UNRAISED
+from fairlead.store.bodies import decoded
+from fairlead.store.chores import do_chores
+from fairlead.store.database import Database, Row
+from fairlead.store.letters import Message
+from fairlead.store.log import Log
+from fairlead.store.settings import Queue
+from fairlead.store.settling import end_or_keep, expire
+from fairlead.store.tenants import Line
+
+PAGE: Final = 100
+"""So many messages of a group are read at once."""
+
+
+class Claim(NamedTuple):
+    """Who takes, what, and for how long."""
+
+    holder: int
+    lease: int
+    """Microseconds."""
+    name: str | None = None
+    """Of the group to be taken; None: the best."""
+    most: int = 1
+    actor: str = ""
+
+
+class Stored(NamedTuple):
+    """A message as it is read."""
+
+    group_id: int
+    id: int
+    key: str
+    arrived: int
+    expires: int | None
+    cost: int
+    type: str | None
+    format: int
+    body: bytes
+
+
+@dataclass(slots=True)
+class Held:
+    """A group in the hands of a reader."""
+
+    id: int
+    group: str
+    """Its name; "" for a message that is a group of its own."""
+    tenant: str
+    priority: int
+    attempt: int
+    token: int
+    taken: int
+    deadline: int
+    key: tuple[int, int]
+    """Its place."""
+    messages: list[Message] = field(default_factory=list)
+    """Those that were read at once."""
+    cost: int = 0
+
+
+def take(database: Database, queue: Queue, claim: Claim) -> list[Held]:
+    """The best groups, at most `claim.most`, best first; locked until they are settled.
+
+    With tenants, `queue` was read with its row locked.
+    """
+    log = Log(database, queue.name, queue.moment, claim.actor)
+    line = Line(database, queue) if queue.fair else None
+    do_chores(database, queue, line, log)
+    found: list[Held] = []
+    while len(found) < claim.most:
+        picked = _pick(database, queue, line, claim, claim.most - len(found), log)
+        if not picked:
+            break
+        found += _fill(database, queue, picked, line, log)
+    for each in found:
+        log.add(
+            "taken",
+            group=each.group,
+            key="" if each.group else each.messages[0].id,
+            tenant=each.tenant,
+            priority=None if each.priority == UNRAISED else each.priority,
+            cost=each.cost,
+            attempt=each.attempt,
+            token=each.token,
+            lease=each.deadline,
+        )
+    if line is not None:
+        line.forget_if_idle()
+        line.write()
+    log.flush()
+    return found
+
+
+def messages_after(database: Database, held: Held, after: int, now: int) -> list[Message]:
+    """The next messages of a group, those that have expired left out."""
+    rows = [Stored(*row) for row in database.run("more_of", id=held.id, after=after, most=PAGE)]
+    return [message(row, held.group, held.tenant) for row in rows if not _expired(row, now)]
+
+
+def late_messages(database: Database, held: Held, given: Iterable[int], now: int) -> list[Message]:
+    """The messages of a group that were not given yet, whatever their numbers.
+
+    Two senders may commit in another order than that of the numbers they drew.
+    """
+    found = database.run("late_of", id=held.id, given=list(given), most=PAGE)
+    rows = [Stored(*row) for row in found]
+    return [message(row, held.group, held.tenant) for row in rows if not _expired(row, now)]
+
+
+def message(row: Stored, group: str, tenant: str) -> Message:
+    """A message as a reader gets it."""
+    return Message(
+        row.key,
+        decoded(row.format, row.body),
+        row.type,
+        group,
+        tenant,
+        row.cost,
+        row.arrived / 1_000_000,
+        row.id,
+    )
+
+
+def _pick(
+    database: Database, queue: Queue, line: Line | None, claim: Claim, most: int, log: Log
+) -> list[Held]:
+    """The best groups, or one where there are tenants; they may turn out to have nothing left."""
+    values: dict[str, object] = {
+        "queue": queue.id,
+        "token": None if database.locks else log.draw()[0],
+        "holder": claim.holder,
+        "taken": queue.moment,
+        "deadline": queue.now + claim.lease,
+        "turn": 0,
+    }
+    rows: Sequence[Row]
+    if line is not None:
+        rows = _pick_fairly(database, queue, line, claim, values)
+    elif claim.name is not None:
+        rows = database.run("pick_named", name=claim.name, **values)
+    else:
+        rows = database.run("pick", most=most, **values)
+    held = [
+        Held(
+            *(id_, name or "", tenant, priority, releases + 1, token),
+            taken=queue.moment,
+            deadline=queue.now + claim.lease,
+            key=(k1, k2),
+        )
+        for id_, name, tenant, priority, releases, token, k1, k2 in rows
+    ]
+    return sorted(held, key=lambda each: each.key)
+
+
+def _pick_fairly(
+    database: Database, queue: Queue, line: Line, claim: Claim, values: dict[str, object]
+) -> Sequence[Row]:
+    if claim.name is not None:
+        owner = database.run("tenant_of", queue=queue.id, name=claim.name)
+        if not owner:
+            return []
+        values["turn"] = line.tenant(owner[0][0]).turn
+        return database.run("pick_named", name=claim.name, **values)
+    busy: list[str] = []
+    while (tenant := line.next(busy)) is not None:
+        values["turn"] = tenant.turn
+        rows = database.run("pick_of_tenant", tenant=tenant.name, **values)
+        if rows:
+            return rows
+        line.unline_if_through(tenant)
+        busy.append(tenant.name)  # else others are about to settle its groups
+    return []
+
+
+def _fill(
+    database: Database, queue: Queue, picked: Sequence[Held], line: Line | None, log: Log
+) -> list[Held]:
+    """Read the messages of groups that were picked; those that have none end, or are kept."""
+    by_id = {each.id: each for each in picked}
+    gone: list[Stored] = []
+    for row in _read(database, picked):
+        if _expired(row, queue.now):
+            gone.append(row)
+        else:
+            each = by_id[row.group_id]
+            each.messages.append(message(row, each.group, each.tenant))
+            each.cost += row.cost
+    if gone:
+        expire(database, queue, [row.id for row in gone])
+        for row in gone:
+            each = by_id[row.group_id]
+            log.add("expired", group=each.group, key=row.key, tenant=each.tenant, cost=row.cost)
+    full = [each for each in picked if each.messages]
+    if len(full) < len(picked):
+        empty = [each.id for each in picked if not each.messages]
+        end_or_keep(database, queue, empty)
+    if line is not None:
+        for each in picked:
+            tenant = line.tenant(each.tenant)
+            if each.messages:
+                ((_, each.cost),) = database.run("costs_of", ids=[each.id])
+                line.take(tenant, each.cost, each.token)
+            line.unline_if_through(tenant)
+    return full
+
+
+def _read(database: Database, picked: Sequence[Held]) -> list[Stored]:
+    lone = [each.id for each in picked if not each.group]
+    named = [each.id for each in picked if each.group]
+    rows = list(database.run("lone_messages", ids=lone)) if lone else []
+    if database.locks and len(named) > 1:
+        rows += database.run("messages_of", ids=named, most=PAGE)
+    else:
+        for id_ in named:
+            rows += database.run("more_of", id=id_, after=0, most=PAGE)
+    return [Stored(*row) for row in rows]
+
+
+def _expired(row: Stored, now: int) -> bool:
+    return row.expires is not None and row.expires <= now

@@ -1,0 +1,227 @@
+"""The verbs that write, in one transaction with the user's own rows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from fairlead.balance.times import Time
+from fairlead.errors import MessageError, StaleWorkError
+from fairlead.store.database import Database
+from fairlead.store.letters import (
+    Letter,
+    check_priority,
+    duration,
+    letter,
+    letter_of,
+    name,
+    queue_name,
+)
+from fairlead.store.log import Log
+from fairlead.store.notices import RAISED, Notice, leave
+from fairlead.store.sending import send
+from fairlead.store.settings import Queue, known_queue, made_queue, read_queue
+from fairlead.store.settling import ACCEPTED, REJECTED, RELEASE, End, fence, settle
+
+if TYPE_CHECKING:
+    from fairlead.store.work import StoreWork
+
+
+class Setting(NamedTuple):
+    """What a transaction has from its store."""
+
+    clock: Callable[[], int | None]
+    """Microseconds, of a clock of the user's own; None: the database's."""
+    actor: str
+
+
+class Transaction:
+    """What is sent, raised and settled here happens with the user's own rows, or not at all.
+
+    `Store.join` gives one inside a transaction of the user's, `StoreWork.transaction` one of the
+    store's. Settling is recorded at once and done at the end of the block.
+    """
+
+    def __init__(
+        self,
+        database: Database,
+        setting: Setting,
+        work: StoreWork | None = None,
+        *,
+        shared: bool = True,
+    ) -> None:
+        """`shared`: whether the user writes in it, too: a refusal undoes nothing of that."""
+        self._database = database
+        self._setting = setting
+        self._work = work
+        self._shared = shared
+        self._ends: dict[int, tuple[StoreWork, End]] = {}
+        self._stale: StaleWorkError | None = None
+        self._open = True
+
+    def send(
+        self,
+        queue: str,
+        body: object,
+        *,
+        group: str | None = None,
+        priority: int | None = None,
+        id: str | None = None,  # noqa: A002
+        type: str | None = None,  # noqa: A002
+        tenant: str | None = None,
+        cost: int = 1,
+        delay: Time = 0,
+        expires: Time | None = None,
+    ) -> str:
+        """Send a message, as `Store.send` does."""
+        (found,) = self._send(
+            queue,
+            lambda now: [
+                letter(
+                    body,
+                    now,
+                    group=group,
+                    priority=priority,
+                    id=id,
+                    type=type,
+                    tenant=tenant,
+                    cost=cost,
+                    delay=delay,
+                    expires=expires,
+                )
+            ],
+        )
+        return found
+
+    def send_many(self, queue: str, messages: Iterable[Mapping[str, Any]]) -> list[str]:
+        """Send messages, as `Store.send_many` does."""
+        every = list(messages)
+        return self._send(queue, lambda now: [letter_of(each, now) for each in every])
+
+    def prioritise(self, queue: str, group: str, priority: int | None = None) -> bool:
+        """Raise a group, as `Store.prioritise` does."""
+        self._check()
+        check_priority(priority)
+        wanted = name("group", group)
+        found = known_queue(self._database, queue_name(queue), self._setting.clock())
+        rows = self._database.run("group", queue=found.id, name=wanted) if wanted else []
+        if not rows or not found.ordered:
+            return False
+        raised = found.columns.default_priority if priority is None else priority
+        log = Log(self._database, found.name, found.moment, self._setting.actor)
+        (number,) = log.draw()
+        (row,) = rows
+        with self._undone_if_refused():
+            leave(
+                self._database,
+                found,
+                [Notice(RAISED, number, row[0], row[4], raised, found.moment)],
+            )
+            log.add("raised", id=number, group=wanted, tenant=row[4], priority=raised)
+            log.flush()
+        return True
+
+    def accept(self, work: StoreWork | None = None) -> None:
+        """What the reader was given is done."""
+        self._end(work, ACCEPTED)
+
+    def reject(self, reason: str = "", work: StoreWork | None = None) -> None:
+        """What the reader was given becomes dead letters."""
+        self._end(work, REJECTED, reason=reason)
+
+    def release(self, delay: float = 0, work: StoreWork | None = None, error: str = "") -> None:
+        """The group is given back, as `StoreWork.release` does."""
+        self._end(work, RELEASE, reason=error, delay=duration("delay", delay), failed=bool(error))
+
+    def execute(self, sql: str, values: Sequence[Any] | Mapping[str, Any] = ()) -> Any:  # noqa: ANN401
+        """Run a statement of one's own; values are bound by the driver. Gives its cursor."""
+        self._check()
+        return self._database.execute(sql, values)
+
+    def hold(self) -> None:
+        """Make sure that the work is still this reader's, and stays so until the end."""
+        if self._work is not None:
+            held = self._work.held
+            self._fence({held.id: held.token})
+
+    def finish(self) -> None:
+        """Do what was recorded; the end of the block."""
+        self._check()
+        if self._work is not None and self._work.held.id not in self._ends:
+            raise MessageError(
+                f"work on {self._work.named}: found the end of its transaction, allowed: accept, "
+                "reject or release before it"
+            )
+        by_queue: dict[str, list[End]] = {}
+        for work, end in self._ends.values():
+            by_queue.setdefault(work.queue, []).append(end)
+        for queue, ends in by_queue.items():
+            found = known_queue(self._database, queue, self._setting.clock())
+            try:
+                settle(self._database, found, ends, self._setting.actor)
+            except StaleWorkError as error:
+                self._stale = error
+                raise
+        self.leave()
+
+    def settled(self) -> list[StoreWork]:
+        """The work that is settled when this is committed."""
+        return [work for work, _ in self._ends.values()]
+
+    def leave(self) -> None:
+        """Nothing more can be done here."""
+        self._open = False
+
+    def _send(self, queue: str, letters: Callable[[int], list[Letter]]) -> list[str]:
+        self._check()
+        wanted, clock = queue_name(queue), self._setting.clock()
+        found = read_queue(self._database, wanted, clock)
+        now = found.now if found else self._database.time() if clock is None else clock
+        checked = letters(now)
+        with self._undone_if_refused():
+            to: Queue = found or made_queue(self._database, wanted, clock)
+            return send(self._database, to, checked, self._setting.actor) if checked else []
+
+    @contextmanager
+    def _undone_if_refused(self) -> Iterator[None]:
+        """What is refused has done nothing, and leaves the user's transaction as it was."""
+        if not self._shared:
+            yield
+            return
+        self._database.execute("SAVEPOINT fairlead")
+        try:
+            yield
+        except MessageError:
+            self._database.execute("ROLLBACK TO SAVEPOINT fairlead")
+            self._database.execute("RELEASE SAVEPOINT fairlead")
+            raise
+        self._database.execute("RELEASE SAVEPOINT fairlead")
+
+    def _end(self, work: StoreWork | None, kind: str, **more: Any) -> None:  # noqa: ANN401
+        self._check()
+        settled = work or self._work
+        if settled is None:
+            raise MessageError("work: found nothing, allowed: the work to be settled")
+        settled.check_open()
+        if settled.held.id in self._ends:
+            raise MessageError(
+                f"work on {settled.named}: it is settled in this transaction already, allowed: to "
+                "accept, reject or release it once"
+            )
+        self._ends[settled.held.id] = settled, settled.end(kind, **more)
+
+    def _fence(self, tokens: Mapping[int, int]) -> None:
+        try:
+            fence(self._database, tokens)
+        except StaleWorkError as error:
+            self._stale = error
+            raise
+
+    def _check(self) -> None:
+        if self._stale is not None:
+            raise self._stale
+        if not self._open:
+            raise MessageError(
+                "transaction: found that its block has ended, allowed: what is done inside it"
+            )

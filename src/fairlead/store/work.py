@@ -1,0 +1,193 @@
+"""A group in the hands of a reader, until it is settled."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import AbstractContextManager
+from types import TracebackType
+from typing import Any, Protocol, Self
+
+from fairlead.errors import MessageError
+from fairlead.order.key import UNRAISED
+from fairlead.order.queue import Work
+from fairlead.store.letters import Message, duration
+from fairlead.store.settling import ACCEPTED, REJECTED, RELEASE, End, Given
+from fairlead.store.taking import Held
+from fairlead.store.transaction import Transaction
+
+
+class Keeper(Protocol):
+    """What work asks of its store."""
+
+    def more(self, held: Held, given: list[int]) -> list[Message]:
+        """Messages of the group that were not given yet."""
+
+    def transaction(self, work: StoreWork) -> AbstractContextManager[Transaction]:
+        """A transaction in which the work is settled."""
+
+    def settle(self, work: StoreWork, end: End) -> None:
+        """Settle the work, in a transaction of its own."""
+
+    def extend(self, work: StoreWork, lease: float) -> int:
+        """A longer lease; its new end in microseconds."""
+
+
+class StoreWork(Work):
+    """A group that a reader holds: an iterator over its messages, and the verbs that settle it.
+
+    `with work:` accepts what was given at the end of the block; where the block raises, it
+    releases the group, and that counts as a failure.
+    """
+
+    def __init__(self, keeper: Keeper, queue: str, held: Held) -> None:
+        """Made by `Store.take`."""
+        self._keeper = keeper
+        self.queue = queue
+        """The queue's name."""
+        self.held = held
+        self._read = held.messages
+        self._given: list[Message] = []
+        self._dead: dict[int, str] = {}
+        self._settled = False
+
+    @property
+    def group(self) -> str:
+        return self.held.group
+
+    @property
+    def tenant(self) -> str:
+        return self.held.tenant
+
+    @property
+    def priority(self) -> int | None:
+        return None if self.held.priority == UNRAISED else self.held.priority
+
+    @property
+    def taken(self) -> float:
+        return self.held.taken / 1_000_000
+
+    @property
+    def attempt(self) -> int:
+        return self.held.attempt
+
+    @property
+    def token(self) -> int:
+        """The fencing token: it rises with each take, and is that of one reader at a time."""
+        return self.held.token
+
+    @property
+    def deadline(self) -> float:
+        """When the lease is over, in seconds since 1970."""
+        return self.held.deadline / 1_000_000
+
+    @property
+    def named(self) -> str:
+        """The group, as errors name it."""
+        return f"group {self.group!r}" if self.group else "an item without a group"
+
+    def __iter__(self) -> Iterator[Message]:
+        return self
+
+    def __next__(self) -> Message:
+        self.check_open()
+        if len(self._given) == len(self._read):
+            if not self.group:
+                raise StopIteration
+            self._read += self._keeper.more(self.held, [each.number for each in self._read])
+        if len(self._given) == len(self._read):
+            raise StopIteration
+        message = self._read[len(self._given)]
+        self._given.append(message)
+        return message
+
+    def accept(self) -> None:
+        self._settle(ACCEPTED)
+
+    def reject(self, reason: str = "", message: Message | None = None) -> list[Any]:
+        """What was given is taken out and kept as dead letters, with the reason.
+
+        `message`: only this one; it is taken out when the work is accepted. Returns what is
+        rejected.
+        """
+        if message is not None:
+            self.check_open()
+            if message not in self._given:
+                raise MessageError(
+                    f"message: found {message.id!r}, allowed: one that this work has given"
+                )
+            self._dead[message.number] = reason
+            return [message]
+        self._settle(REJECTED, reason=reason)
+        return list(self._given)
+
+    def release(self, delay: float = 0, error: str = "") -> None:
+        """All messages return to their places, and the group to its own.
+
+        `delay`: seconds until it can be taken again. `error`: why the work failed; then it counts
+        towards the failures after which what was given becomes dead letters.
+        """
+        micros = duration("delay", delay)
+        self._settle(RELEASE, reason=error, delay=micros, failed=bool(error))
+
+    def extend(self, lease: float = 60) -> None:
+        """The lease ends so many seconds from now. Raises StaleWorkError."""
+        self.check_open()
+        self.held.deadline = self._keeper.extend(self, lease)
+
+    def transaction(self) -> AbstractContextManager[Transaction]:
+        """A transaction for the user's own rows, further sends, and settling this work.
+
+        Before its block ends, one of `accept`, `reject` or `release` is to be said.
+        """
+        return self._keeper.transaction(self)
+
+    def __enter__(self) -> Self:
+        self.check_open()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if self._settled:
+            return
+        if error is None:
+            self.accept()
+        elif isinstance(error, Exception):
+            self.release(error=f"{type(error).__name__}: {error}")
+        else:  # the process is told to stop: nothing has failed
+            self.release()
+
+    def end(self, kind: str, reason: str = "", delay: int = 0, *, failed: bool = False) -> End:
+        """How it ends, with what was given so far."""
+        given = [Given(each.number, each.id, each.cost) for each in self._given]
+        held = self.held
+        return End(
+            *(kind, held.id, held.token, held.group, given),
+            dead={} if kind == REJECTED else self._dead,
+            reason=reason,
+            delay=delay,
+            failed=failed,
+        )
+
+    def _settle(self, kind: str, **more: Any) -> None:  # noqa: ANN401 - as `end` says
+        self.check_open()
+        self._keeper.settle(self, self.end(kind, **more))
+        self.close()
+
+    def close(self) -> None:
+        """It is settled, and that is committed."""
+        self._settled = True
+
+    def check_open(self) -> None:
+        """Raises MessageError where it is settled already."""
+        if self._settled:
+            raise MessageError(
+                f"work on {self.named}: it is settled already, allowed: to accept, reject or "
+                "release it once"
+            )
+
+    def __repr__(self) -> str:
+        return f"<Work on {self.named}, attempt {self.attempt}, token {self.token}>"

