@@ -61,3 +61,7 @@ class StaleWorkError(MessageError):
 
 class QueueFullError(MessageError):
     """A queue holds as many messages as it may (`max_waiting`); send again later."""
+
+
+class SharedQueueError(MessageError):
+    """Plain SQL cannot work on a queue that tenants share; the library can."""

@@ -7,7 +7,14 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
 
-from fairlead.errors import EnvironmentProblem, StoreError
+from fairlead.errors import (
+    EnvironmentProblem,
+    MessageError,
+    QueueFullError,
+    SharedQueueError,
+    StaleWorkError,
+    StoreError,
+)
 from fairlead.store.database import Row
 from fairlead.store.statements import statements
 
@@ -20,6 +27,13 @@ KEEPALIVE: Final[dict[str, Any]] = {
     "keepalives_count": 3,
 }
 """A machine that is lost is noticed within a minute."""
+REFUSED: Final[dict[str | None, type[MessageError]]] = {
+    "FL001": MessageError,
+    "FL002": QueueFullError,
+    "FL003": StaleWorkError,
+    "FL004": SharedQueueError,
+}
+"""What the functions of the schema raise."""
 
 
 class PostgreSQL:
@@ -47,15 +61,14 @@ class PostgreSQL:
 
     def run(self, name: str, /, **values: object) -> Sequence[Row]:
         with self._told():
-            found = self._cursor.execute(self._texts[name], values, binary=True)
+            found = self._cursor.execute(self._texts[name], _bound(values), binary=True)
             return found.fetchall() if found.description else []
 
     def many(self, name: str, rows: Sequence[Mapping[str, object]]) -> None:
         with self._told():
-            if len(rows) == 1:
-                self._cursor.execute(self._texts[name], rows[0])
-            else:
-                self._cursor.executemany(self._texts[name], rows)
+            columns = {name: [row[name] for row in rows] for name in rows[0]} if rows else {}
+            if columns:
+                self._cursor.execute(self._texts[name], _bound(columns))
 
     def numbers(self, count: int) -> Iterable[int]:
         return sorted(number for (number,) in self.run("numbers", count=count))
@@ -109,6 +122,8 @@ class PostgreSQL:
         try:
             yield
         except Error as error:
+            if error.sqlstate in REFUSED:
+                raise REFUSED[error.sqlstate](_in_words(error)) from None
             if not self.own:
                 raise
             raise StoreError(f"{self.place}: {_in_words(error)}") from error
@@ -136,6 +151,33 @@ def without_password(url: str) -> str:
     host = parts.hostname or "localhost"
     port = f":{parts.port}" if parts.port else ""
     return f"postgresql://{host}{port}{parts.path}"
+
+
+def _bound(values: Mapping[str, object]) -> dict[str, object]:
+    return {
+        name: literal(value) if isinstance(value, list) else value for name, value in values.items()
+    }
+
+
+def literal(values: list[Any]) -> str:
+    """A list as PostgreSQL writes an array; psycopg's own way takes ten times as long."""
+    first = next((value for value in values if value is not None), None)
+    if first is None or isinstance(first, int):
+        return "{" + repr(values)[1:-1].replace("None", "NULL") + "}"
+    if isinstance(first, str) and None not in values:
+        texts = '","'.join(values)
+        if "\\" not in texts and texts.count('"') == 2 * len(values) - 2:
+            return '{"' + texts + '"}'
+    return "{" + ",".join(map(_element, values)) + "}"
+
+
+def _element(value: object) -> str:
+    if isinstance(value, bytes):
+        return f'"\\\\x{value.hex()}"'
+    if value is None:
+        return "NULL"
+    text = str(value).replace("\\", "\\\\").replace('"', '\\"')
+    return f'"{text}"'
 
 
 def _tuples(cursor: object) -> Any:  # noqa: ANN401 - psycopg's type of a row maker

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fairlead.errors import StoreError
 from fairlead.store.database import Database
-from fairlead.store.statements import migrations
+from fairlead.store.statements import functions, migrations
 
 
 def version(database: Database) -> int:
@@ -47,7 +47,7 @@ def upgrade(database: Database, place: str) -> tuple[int, int]:
         found = version(database)
         if found > len(scripts):
             check(database, place)
-        for script in scripts[found:]:
+        for script in [*scripts[found:], functions(database.dialect)]:
             database.script(script)
         database.commit()
     except BaseException:

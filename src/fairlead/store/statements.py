@@ -28,5 +28,12 @@ def migrations(dialect: str) -> tuple[str, ...]:
     return tuple(_text(name) for name in names if re.fullmatch(rf"{dialect}_\d{{4}}\.sql", name))
 
 
+@cache
+def functions(dialect: str) -> str:
+    """The functions that a schema has for plain SQL, made anew with each version; "" for none."""
+    name = f"{dialect}_functions.sql"
+    return _text(name) if (files("fairlead.store") / "sql" / name).is_file() else ""
+
+
 def _text(name: str) -> str:
     return (files("fairlead.store") / "sql" / name).read_text("utf-8")

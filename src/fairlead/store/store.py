@@ -15,17 +15,23 @@ from typing import Any, Final, Self
 from fairlead.balance.objects import Order, shown
 from fairlead.balance.times import Time, moment
 from fairlead.config.queues import load_queues
-from fairlead.errors import MessageError, StaleWorkError, StoreError
+from fairlead.errors import MessageError, SharedQueueError, StaleWorkError, StoreError
 from fairlead.order.outlook import Outlook
 from fairlead.store import administration as admin
 from fairlead.store import schema
 from fairlead.store.administration import Dead, Limits, Metrics
+from fairlead.store.at_once import (
+    is_for_one,
+    send_at_once,
+    settle_at_once,
+    take_at_once,
+)
 from fairlead.store.chores import do_chores
 from fairlead.store.database import Database
 from fairlead.store.events import Event, events
 from fairlead.store.holders import LockFiles, Session, describe_self
 from fairlead.store.joining import joined
-from fairlead.store.letters import Message, duration, name, queue_name, whole
+from fairlead.store.letters import Message, duration, letter, name, queue_name, whole
 from fairlead.store.log import Log
 from fairlead.store.postgresql import open_postgresql, without_password
 from fairlead.store.settings import Queue, known_queue, read_queue
@@ -88,6 +94,9 @@ class Store:
         self._setting = Setting(self._clock, str(self._me["name"]))
         self._holder_id = 0
         self._looked: dict[str, float] = {}
+        self._at_once = isinstance(liveness, Session)
+        self._shared: set[str] = set()
+        """Queues that tenants share."""
         self._closed = False
 
     @classmethod
@@ -166,6 +175,10 @@ class Store:
 
         A queue that is not there is created with the defaults. Raises MessageError, QueueFullError.
         """
+        if self._at_once and not {"delay", "expires"} & more.keys():
+            each, to = letter(body, 0, **more), queue_name(queue)
+            with self._alone() as database:
+                return send_at_once(database, to, each, self._setting.actor, self._clock())
         with self.transaction() as tx:
             return tx.send(queue, body, **more)
 
@@ -383,7 +396,7 @@ class Store:
         with self._connection() as database:
             clock = self._clock()
             now = database.time() if clock is None else clock
-            rows = database.run("held_token", token=held.token)
+            rows = database.run("still_held", id=held.id, token=held.token)
             if not rows:
                 raise StaleWorkError(
                     f"work with token {held.token}: found that it is not this reader's any more, "
@@ -394,6 +407,14 @@ class Store:
 
     def settle(self, work: StoreWork, end: End) -> None:
         """Settle work in a transaction of its own."""
+        if self._at_once and work.queue not in self._shared and is_for_one(end):
+            try:
+                with self._alone() as database:
+                    settle_at_once(database, end, self._setting.actor, self._clock())
+            except SharedQueueError:
+                self._shared.add(work.queue)
+            else:
+                return
         with self._writing() as database:
             found = known_queue(database, work.queue, self._clock())
             settle(database, found, [end], self._setting.actor)
@@ -415,6 +436,12 @@ class Store:
     # -------- inside
 
     def _take(self, queue: str, claim: Claim) -> list[Held]:
+        if self._at_once and claim.most == 1 and queue not in self._shared:
+            try:
+                with self._alone() as database:
+                    return take_at_once(database, queue, claim, self._clock())
+            except SharedQueueError:
+                self._shared.add(queue)
         with self._writing() as database:
             found = read_queue(database, queue, self._clock())
             if found is None:
@@ -560,13 +587,16 @@ class Store:
             self._idle.append(database)
 
     @contextmanager
+    def _alone(self) -> Iterator[Database]:
+        """A connection for one statement that is a transaction of its own."""
+        self._refuse_nested()
+        with self._connection() as database:
+            yield database
+
+    @contextmanager
     def _writing(self) -> Iterator[Database]:
         """A transaction: committed at the end of the block, undone where it raises."""
-        if getattr(self._thread, "writing", False):
-            raise MessageError(
-                "store: found a write of the store's inside a transaction of the same thread, "
-                "allowed: the verbs of the transaction"
-            )
+        self._refuse_nested()
         with self._begun() as database:
             self._thread.writing = True
             try:
@@ -591,3 +621,10 @@ class Store:
         with self._connection() as database:
             database.begin()
             yield database
+
+    def _refuse_nested(self) -> None:
+        if getattr(self._thread, "writing", False):
+            raise MessageError(
+                "store: found a write of the store's inside a transaction of the same thread, "
+                "allowed: the verbs of the transaction"
+            )

@@ -43,8 +43,13 @@ SELECT nextval('fairlead.numbers') FROM generate_series(1, %(count)s::bigint);
 -- add_journal: record an event
 INSERT INTO fairlead.journal (id, time, kind, queue, group_name, key, tenant, priority, cost, type,
   attempt, token, actor, lease, detail)
-VALUES (coalesce(%(id)s, nextval('fairlead.numbers')), %(time)s, %(kind)s, %(queue)s, %(group)s, %(key)s, %(tenant)s, %(priority)s, %(cost)s, %(type)s, %(attempt)s,
-  %(token)s, %(actor)s, %(lease)s, %(detail)s);
+SELECT coalesce(r.id, nextval('fairlead.numbers')), r.time, r.kind, r.queue, r."group", r.key, r.tenant, r.priority, r.cost, r.type, r.attempt,
+  r.token, r.actor, r.lease, r.detail
+FROM unnest(%(id)s::bigint[], %(time)s::bigint[], %(kind)s::text[], %(queue)s::text[],
+  %(group)s::text[], %(key)s::text[], %(tenant)s::text[], %(priority)s::bigint[],
+  %(cost)s::bigint[], %(type)s::text[], %(attempt)s::bigint[], %(token)s::bigint[],
+  %(actor)s::text[], %(lease)s::bigint[], %(detail)s::text[])
+  AS r (id, time, kind, queue, "group", key, tenant, priority, cost, type, attempt, token, actor, lease, detail);
 
 -- journal: events after a place in the journal
 SELECT id, transaction::text::bigint, time, kind, queue, group_name, key, tenant, priority, cost, type,
@@ -80,18 +85,30 @@ ORDER BY name FOR KEY SHARE;
 -- add_group: begin a group
 INSERT INTO fairlead.groups (id, queue, name, tenant, fair, state, k1, k2, priority, entered, number,
   head, arrived)
-VALUES (%(id)s, %(queue)s, %(name)s, %(tenant)s, %(fair)s, 1, %(k1)s, %(k2)s, %(priority)s, %(entered)s, %(number)s, %(head)s,
-  %(arrived)s)
+SELECT r.id, r.queue, r.name, r.tenant, r.fair, 1, r.k1, r.k2, r.priority, r.entered, r.number, r.head,
+  r.arrived
+FROM unnest(%(id)s::bigint[], %(queue)s::bigint[], %(name)s::text[], %(tenant)s::text[],
+  %(fair)s::bigint[], %(k1)s::bigint[], %(k2)s::bigint[], %(priority)s::bigint[],
+  %(entered)s::bigint[], %(number)s::bigint[], %(head)s::bigint[], %(arrived)s::bigint[])
+  AS r (id, queue, name, tenant, fair, k1, k2, priority, entered, number, head, arrived)
 ON CONFLICT DO NOTHING;
 
 -- add_message: a message arrives
 INSERT INTO fairlead.messages (id, queue, group_id, key, arrived, expires, cost, type, format, body)
-VALUES (%(id)s, %(queue)s, %(group_id)s, %(key)s, %(arrived)s, %(expires)s, %(cost)s, %(type)s, %(format)s, %(body)s);
+SELECT r.id, r.queue, r.group_id, r.key, r.arrived, r.expires, r.cost, r.type, r.format, r.body
+FROM unnest(%(id)s::bigint[], %(queue)s::bigint[], %(group_id)s::bigint[], %(key)s::text[],
+  %(arrived)s::bigint[], %(expires)s::bigint[], %(cost)s::bigint[], %(type)s::text[],
+  %(format)s::bigint[], %(body)s::bytea[])
+  AS r (id, queue, group_id, key, arrived, expires, cost, type, format, body);
 
 -- add_delayed: a message that arrives later
 INSERT INTO fairlead.delayed (id, queue, due, group_name, tenant, priority, key, expires, cost, type,
   format, body)
-VALUES (%(id)s, %(queue)s, %(due)s, %(group)s, %(tenant)s, %(priority)s, %(key)s, %(expires)s, %(cost)s, %(type)s, %(format)s, %(body)s);
+SELECT r.id, r.queue, r.due, r."group", r.tenant, r.priority, r.key, r.expires, r.cost, r.type, r.format, r.body
+FROM unnest(%(id)s::bigint[], %(queue)s::bigint[], %(due)s::bigint[], %(group)s::text[],
+  %(tenant)s::text[], %(priority)s::bigint[], %(key)s::text[], %(expires)s::bigint[],
+  %(cost)s::bigint[], %(type)s::text[], %(format)s::bigint[], %(body)s::bytea[])
+  AS r (id, queue, due, "group", tenant, priority, key, expires, cost, type, format, body);
 
 -- message_ids: what is remembered with some ids
 SELECT key, at, digest FROM fairlead.message_ids WHERE queue = %(queue)s AND key = ANY (%(keys)s::text[]);
@@ -109,7 +126,11 @@ SELECT 1 FROM fairlead.messages WHERE queue = %(queue)s LIMIT 1 OFFSET %(most)s;
 
 -- add_notice: what the next reader has to know
 INSERT INTO fairlead.notices (queue, group_id, kind, number, tenant, priority, at, cost, turn, placed)
-VALUES (%(queue)s, %(group_id)s, %(kind)s, %(number)s, %(tenant)s, %(priority)s, %(at)s, %(cost)s, %(turn)s, %(placed)s);
+SELECT r.queue, r.group_id, r.kind, r.number, r.tenant, r.priority, r.at, r.cost, r.turn, r.placed
+FROM unnest(%(queue)s::bigint[], %(group_id)s::bigint[], %(kind)s::text[], %(number)s::bigint[],
+  %(tenant)s::text[], %(priority)s::bigint[], %(at)s::bigint[], %(cost)s::bigint[],
+  %(turn)s::bigint[], %(placed)s::bigint[])
+  AS r (queue, group_id, kind, number, tenant, priority, at, cost, turn, placed);
 
 -- chores: what there is to do before a take
 SELECT EXISTS (SELECT 1 FROM fairlead.notices WHERE queue = %(queue)s),
@@ -132,9 +153,12 @@ WHERE group_id = ANY (%(ids)s::bigint[]) AND kind = 'raised' ORDER BY id FOR UPD
 DELETE FROM fairlead.notices WHERE id = ANY (%(ids)s::bigint[]);
 
 -- place: give a group its place
-UPDATE fairlead.groups SET priority = %(priority)s, entered = %(entered)s, number = %(number)s, k1 = %(k1)s,
-  k2 = %(k2)s, head = %(head)s, arrived = %(arrived)s
-WHERE id = %(id)s;
+UPDATE fairlead.groups g SET priority = r.priority, entered = r.entered, number = r.number, k1 = r.k1,
+  k2 = r.k2, head = r.head, arrived = r.arrived
+FROM unnest(%(priority)s::bigint[], %(entered)s::bigint[], %(number)s::bigint[], %(k1)s::bigint[],
+  %(k2)s::bigint[], %(head)s::bigint[], %(arrived)s::bigint[], %(id)s::bigint[])
+  AS r (priority, entered, number, k1, k2, head, arrived, id)
+WHERE g.id = r.id;
 
 -- wake_groups: groups whose time has come are ready
 UPDATE fairlead.groups SET state = 1, not_before = NULL WHERE id = ANY (ARRAY (SELECT id FROM fairlead.groups WHERE queue = %(queue)s AND state = 3 AND not_before <= %(now)s
@@ -242,10 +266,14 @@ VALUES (%(id)s, %(queue)s, %(died)s, %(reason)s, 0, %(group)s, %(tenant)s, %(pri
   %(body)s);
 
 -- put_back: a group is not held any more
-UPDATE fairlead.groups SET state = %(state)s, not_before = %(not_before)s, priority = %(priority)s,
-  entered = %(entered)s, number = %(number)s, k1 = %(k1)s, k2 = %(k2)s, head = %(head)s, arrived = %(arrived)s,
-  releases = %(releases)s, failures = %(failures)s, token = NULL, holder = NULL, deadline = NULL
-WHERE id = %(id)s;
+UPDATE fairlead.groups g SET state = r.state, not_before = r.not_before, priority = r.priority,
+  entered = r.entered, number = r.number, k1 = r.k1, k2 = r.k2, head = r.head, arrived = r.arrived,
+  releases = r.releases, failures = r.failures, token = NULL, holder = NULL, deadline = NULL
+FROM unnest(%(state)s::bigint[], %(not_before)s::bigint[], %(priority)s::bigint[], %(entered)s::bigint[],
+  %(number)s::bigint[], %(k1)s::bigint[], %(k2)s::bigint[], %(head)s::bigint[],
+  %(arrived)s::bigint[], %(releases)s::bigint[], %(failures)s::bigint[], %(id)s::bigint[])
+  AS r (state, not_before, priority, entered, number, k1, k2, head, arrived, releases, failures, id)
+WHERE g.id = r.id;
 
 -- lock_ended: those of some groups to which nobody is sending
 SELECT id FROM fairlead.groups WHERE id = ANY (%(ids)s::bigint[]) FOR UPDATE SKIP LOCKED;
@@ -280,7 +308,10 @@ ORDER BY tag, turn LIMIT 1;
 
 -- set_tenant: what a tenant is charged
 INSERT INTO fairlead.tenants (queue, name, tag, turn, works, lined)
-VALUES (%(queue)s, %(name)s, %(tag)s, %(turn)s, %(works)s, %(lined)s)
+SELECT r.queue, r.name, r.tag, r.turn, r.works, r.lined
+FROM unnest(%(queue)s::bigint[], %(name)s::text[], %(tag)s::text[], %(turn)s::bigint[],
+  %(works)s::bigint[], %(lined)s::bigint[])
+  AS r (queue, name, tag, turn, works, lined)
 ON CONFLICT (queue, name) DO UPDATE SET tag = excluded.tag, turn = excluded.turn,
   works = excluded.works, lined = excluded.lined;
 
@@ -434,3 +465,20 @@ UPDATE fairlead.queues SET tag_clock = '', lined = 0, works = 0 WHERE id = %(que
 
 -- any_ready: whether a group can be taken
 SELECT 1 FROM fairlead.groups WHERE queue = %(queue)s AND state = 1 LIMIT 1;
+
+-- send_one: send a message, in one statement
+SELECT fairlead._send(%(queue)s, %(format)s, %(body)s, %(group)s, %(priority)s, %(key)s, %(type)s,
+  %(tenant)s, %(cost)s, %(due)s, %(expires)s, %(actor)s);
+
+-- take_one: take a group, in one statement
+SELECT * FROM fairlead._take(%(queue)s, %(group)s, %(lease)s, %(holder)s, %(most)s, %(actor)s);
+
+-- settle_one: settle a group, in one statement
+SELECT fairlead._settle(%(token)s, %(outcome)s, %(given)s::bigint[], %(reason)s, %(delay)s, %(failed)s,
+  %(actor)s, %(id)s);
+
+-- set_clock: what a clock of the user's own says
+SELECT set_config('fairlead.clock', %(now)s, false);
+
+-- still_held: whether a group is held with a token
+SELECT 1 FROM fairlead.groups WHERE id = %(id)s AND token = %(token)s AND state = 2;

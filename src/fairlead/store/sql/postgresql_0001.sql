@@ -54,6 +54,7 @@ CREATE INDEX groups_tenant ON fairlead.groups (queue, tenant, k1, k2)
   WHERE state = 1 AND fair = 1;
 CREATE INDEX groups_parked ON fairlead.groups (queue, not_before) WHERE state = 3;
 CREATE INDEX groups_held ON fairlead.groups (queue, deadline) WHERE state = 2;
+CREATE INDEX groups_token ON fairlead.groups (token) WHERE state = 2;
 
 CREATE TABLE fairlead.messages (
   id BIGINT PRIMARY KEY,                    -- its number: the order inside a group

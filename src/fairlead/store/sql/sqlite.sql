@@ -389,3 +389,6 @@ UPDATE fairlead_queues SET tag_clock = '', lined = 0, works = 0 WHERE id = :queu
 
 -- any_ready: whether a group can be taken
 SELECT 1 FROM fairlead_groups WHERE queue = :queue AND state = 1 LIMIT 1;
+
+-- still_held: whether a group is held with a token
+SELECT 1 FROM fairlead_groups WHERE id = :id AND token = :token AND state = 2;

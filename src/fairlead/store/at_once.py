@@ -1,0 +1,74 @@
+"""On PostgreSQL, what concerns one message or one group is one statement, and one transaction.
+
+The functions of the schema do it, which plain SQL calls, too. A queue that tenants share is not for
+them: then the store does it itself, statement by statement.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from fairlead.store.database import Database, Row
+from fairlead.store.letters import Letter
+from fairlead.store.settling import ACCEPTED, End
+from fairlead.store.taking import PAGE, Claim, Held, Stored, message
+
+
+def send_at_once(database: Database, queue: str, each: Letter, actor: str, now: int | None) -> str:
+    """Send one message; its id. Raises MessageError, QueueFullError."""
+    _set_clock(database, now)
+    ((key,),) = database.run("send_one", queue=queue, actor=actor, **each._asdict())
+    return str(key)
+
+
+def take_at_once(database: Database, queue: str, claim: Claim, now: int | None) -> list[Held]:
+    """Take one group, with its first messages. Raises SharedQueueError."""
+    _set_clock(database, now)
+    rows = database.run(
+        "take_one",
+        queue=queue,
+        group=claim.name,
+        lease=claim.lease,
+        holder=claim.holder,
+        most=PAGE,
+        actor=claim.actor,
+    )
+    return [_held(rows)] if rows else []
+
+
+def settle_at_once(database: Database, end: End, actor: str, now: int | None) -> None:
+    """Settle work on one group. Raises StaleWorkError, SharedQueueError."""
+    _set_clock(database, now)
+    database.run(
+        "settle_one",
+        id=end.id,
+        token=end.token,
+        outcome=end.kind,
+        given=[each.number for each in end.given],
+        reason=end.reason,
+        delay=end.delay,
+        failed=end.failed,
+        actor=actor,
+    )
+
+
+def is_for_one(end: End) -> bool:
+    """Whether `settle_at_once` can do it: all that was given ends alike."""
+    return not (end.kind == ACCEPTED and end.dead)
+
+
+def _held(rows: Sequence[Row]) -> Held:
+    id_, group, tenant, priority, releases, token, taken, deadline, k1, k2 = rows[0][:10]
+    stored = [Stored(id_, *row[10:]) for row in rows]
+    return Held(
+        *(id_, group, tenant, priority, releases + 1, token, taken, deadline),
+        key=(k1, k2),
+        messages=[message(each, group, tenant) for each in stored],
+        cost=sum(each.cost for each in stored),
+    )
+
+
+def _set_clock(database: Database, now: int | None) -> None:
+    """The functions ask the setting what a clock of the user's own says."""
+    if now is not None:
+        database.run("set_clock", now=str(now))

@@ -1,0 +1,568 @@
+-- What plain SQL calls, from psql and from any language; the store itself calls it for single
+-- messages, because one statement is one way to the server and back. It decides as order/key.py and
+-- the modules sending, taking and settling do, and is held to the same tests.
+--
+-- Names that begin with an underscore are the store's own. Times are microseconds since 1970.
+-- SQLSTATE FL001: what was asked is not allowed; FL002: the queue is full; FL003: the work is
+-- somebody else's by now.
+
+-- The time: of the setting fairlead.clock in tests, else the server's clock. It never jumps to the
+-- start of the transaction, as now() would.
+CREATE OR REPLACE FUNCTION fairlead._now() RETURNS bigint
+LANGUAGE sql STABLE SET search_path = pg_catalog AS $$
+  SELECT coalesce(nullif(current_setting('fairlead.clock', true), '')::bigint,
+                  (extract(epoch FROM clock_timestamp()) * 1000000)::bigint)
+$$;
+
+CREATE OR REPLACE FUNCTION fairlead._refuse(line text, state text DEFAULT 'FL001') RETURNS void
+LANGUAGE plpgsql SET search_path = pg_catalog AS $$
+BEGIN
+  RAISE EXCEPTION USING ERRCODE = state, MESSAGE = line;
+END $$;
+
+-- A group's place: the lowest (k1, k2) is next. `raised`: its entry's number, 0: it was not raised.
+CREATE OR REPLACE FUNCTION fairlead._k1(
+  discipline text, step bigint, priority bigint, entered bigint, raised bigint, head bigint,
+  arrived bigint) RETURNS bigint
+LANGUAGE sql IMMUTABLE AS $$
+  SELECT CASE WHEN discipline = 'fifo' OR raised = 0
+         THEN CASE WHEN step > 0 THEN arrived + step ELSE 1 END
+         WHEN step > 0 THEN CASE WHEN head = 0 THEN entered ELSE arrived END - priority * step
+         ELSE -priority END
+$$;
+
+CREATE OR REPLACE FUNCTION fairlead._k2(
+  discipline text, step bigint, raised bigint, head bigint) RETURNS bigint
+LANGUAGE sql IMMUTABLE AS $$
+  SELECT CASE WHEN discipline <> 'fifo' AND raised <> 0 AND (step = 0 OR head = 0) THEN raised
+         ELSE head END
+$$;
+
+-- A queue as it is set; it is created with the defaults if it is not there.
+CREATE OR REPLACE FUNCTION fairlead._queue(p_name text, p_create boolean)
+RETURNS fairlead.queues LANGUAGE plpgsql SET search_path = pg_catalog AS $$
+DECLARE
+  q fairlead.queues;
+BEGIN
+  SELECT * INTO q FROM fairlead.queues WHERE name = p_name;
+  IF NOT FOUND AND p_create THEN
+    IF coalesce(p_name, '') = '' OR length(p_name) > 500 THEN
+      PERFORM fairlead._refuse('queue: found no name, or one of more than 500 characters, '
+        'allowed: a name');
+    END IF;
+    INSERT INTO fairlead.queues (name, remembered, max_failures)
+      VALUES (p_name, 604800000000, 5) ON CONFLICT (name) DO NOTHING;
+    SELECT * INTO q FROM fairlead.queues WHERE name = p_name;
+  ELSIF NOT FOUND THEN
+    PERFORM fairlead._refuse(format('queue: found %L, allowed: one that there is', p_name));
+  END IF;
+  RETURN q;
+END $$;
+
+-- Time never goes back in the order of work.
+CREATE OR REPLACE FUNCTION fairlead._moment(p_now bigint) RETURNS bigint
+LANGUAGE sql STABLE SET search_path = pg_catalog AS $$
+  SELECT greatest(p_now, (SELECT time FROM fairlead.journal ORDER BY id DESC LIMIT 1))
+$$;
+
+-- A message joins its group; what a reader has to know is told in notices.
+CREATE OR REPLACE FUNCTION fairlead._arrive(
+  q fairlead.queues, p_number bigint, p_moment bigint, p_group text, p_priority bigint, p_key text,
+  p_type text, p_tenant text, p_cost bigint, p_expires bigint, p_format bigint, p_body bytea)
+RETURNS void LANGUAGE plpgsql SET search_path = pg_catalog AS $$
+DECLARE
+  g record;
+  raised bigint := CASE WHEN p_priority IS NULL OR q.discipline = 'fifo' THEN 0 ELSE p_number END;
+  is_fair bigint := CASE WHEN q.fair > 0 OR p_tenant <> '' THEN 1 ELSE 0 END;
+  home bigint := p_number;
+BEGIN
+  IF q.fair = 0 AND p_tenant <> '' THEN
+    UPDATE fairlead.queues SET fair = 1 WHERE id = q.id AND fair = 0;
+  END IF;
+  LOOP
+    IF p_group IS NOT NULL THEN
+      SELECT id, tenant, state, head INTO g FROM fairlead.groups
+        WHERE queue = q.id AND name = p_group FOR KEY SHARE;
+      IF FOUND THEN
+        home := g.id;
+        IF g.tenant <> p_tenant THEN
+          PERFORM fairlead._refuse(format('tenant of group %L: found %L, allowed: %L',
+            p_group, p_tenant, g.tenant));
+        END IF;
+        EXIT;
+      END IF;
+    END IF;
+    INSERT INTO fairlead.groups (id, queue, name, tenant, fair, state, k1, k2, priority, entered,
+        number, head, arrived)
+      VALUES (p_number, q.id, p_group, p_tenant, is_fair, 1,
+        fairlead._k1(q.discipline, q.step, p_priority, p_moment, raised, p_number, p_moment),
+        fairlead._k2(q.discipline, q.step, raised, p_number),
+        CASE WHEN raised = 0 THEN -1 ELSE p_priority END,
+        CASE WHEN raised = 0 THEN 0 ELSE p_moment END, raised, p_number, p_moment)
+      ON CONFLICT DO NOTHING;
+    EXIT WHEN FOUND;
+  END LOOP;
+  INSERT INTO fairlead.messages (id, queue, group_id, key, arrived, expires, cost, type, format, body)
+    VALUES (p_number, q.id, home, p_key, p_moment, p_expires, p_cost, p_type, p_format, p_body);
+  IF home = p_number THEN
+    IF is_fair = 1 THEN
+      INSERT INTO fairlead.notices (queue, group_id, kind, number, tenant)
+        VALUES (q.id, home, 'joined', p_number, p_tenant);
+    END IF;
+    RETURN;
+  END IF;
+  IF is_fair = 1 AND g.state = 2 THEN
+    INSERT INTO fairlead.notices (queue, group_id, kind, number, tenant, cost)
+      VALUES (q.id, home, 'charged', p_number, p_tenant, p_cost);
+  END IF;
+  IF raised <> 0 THEN
+    INSERT INTO fairlead.notices (queue, group_id, kind, number, tenant, priority, at)
+      VALUES (q.id, home, 'raised', p_number, p_tenant, p_priority, p_moment);
+  ELSIF g.head = 0 AND g.state <> 2 THEN
+    INSERT INTO fairlead.notices (queue, group_id, kind, number, tenant)
+      VALUES (q.id, home, 'raised', p_number, p_tenant);
+  END IF;
+END $$;
+
+CREATE OR REPLACE FUNCTION fairlead._send(
+  p_queue text, p_format bigint, p_body bytea, p_group text, p_priority bigint, p_id text,
+  p_type text, p_tenant text, p_cost bigint, p_due bigint, p_expires bigint, p_actor text)
+RETURNS text LANGUAGE plpgsql SET search_path = pg_catalog AS $$
+DECLARE
+  q fairlead.queues := fairlead._queue(p_queue, true);
+  now bigint := fairlead._now();
+  moment bigint := fairlead._moment(now);
+  v_number bigint;
+  v_key text;
+  unit numeric := 1;
+  weight numeric;
+  content text;
+  known text;
+BEGIN
+  IF p_priority NOT BETWEEN 0 AND 255 THEN
+    PERFORM fairlead._refuse(format(
+      'priority: found %s, allowed: an integer from 0 to 255, or NULL', p_priority));
+  ELSIF octet_length(p_body) > 16777216 THEN
+    PERFORM fairlead._refuse(format(
+      'body: found %s bytes, allowed: at most 16777216', octet_length(p_body)));
+  ELSIF p_body IS NULL THEN
+    PERFORM fairlead._refuse('body: found NULL, allowed: bytes, a text, or JSON');
+  ELSIF greatest(length(p_group), length(p_id), length(p_type), length(p_tenant)) > 500 THEN
+    PERFORM fairlead._refuse('group, id, type and tenant: found more than 500 characters, '
+      'allowed: at most 500');
+  END IF;
+  FOR weight IN SELECT value::numeric FROM jsonb_each_text(q.weights::jsonb) LOOP
+    unit := lcm(unit, weight);
+  END LOOP;
+  IF p_cost < 1 OR p_cost > div(4611686018427387904, unit) THEN
+    PERFORM fairlead._refuse(format('cost: found %s, allowed: an integer from 1 to %s '
+      'with these weights of tenants', p_cost, div(4611686018427387904, unit)));
+  END IF;
+  IF q.max_waiting IS NOT NULL AND EXISTS (SELECT 1 FROM fairlead.messages m WHERE m.queue = q.id
+      OFFSET q.max_waiting - 1) THEN
+    PERFORM fairlead._refuse(format('queue %L: found more than %s messages, with the one to be '
+      'sent; allowed: as many as max_waiting says; send again later', p_queue, q.max_waiting),
+      'FL002');
+  END IF;
+  IF p_id <> '' THEN
+    content := encode(sha256(set_byte('\x00', 0, p_format::integer) || p_body), 'hex');
+    INSERT INTO fairlead.message_ids AS i (queue, key, at, digest)
+      VALUES (q.id, p_id, now, content)
+      ON CONFLICT (queue, key) DO UPDATE SET at = excluded.at, digest = excluded.digest
+        WHERE i.at < now - q.remembered;
+    IF NOT FOUND THEN
+      SELECT digest INTO known FROM fairlead.message_ids i WHERE i.queue = q.id AND i.key = p_id;
+      IF known <> content THEN
+        PERFORM fairlead._refuse(format('id: found %L, which another message had before, allowed: '
+          'an id of its own for each message', p_id));
+      END IF;
+      RETURN p_id;
+    END IF;
+  END IF;
+  v_number := nextval('fairlead.numbers');
+  v_key := coalesce(nullif(p_id, ''), 'm-' || v_number);
+  IF p_due > now THEN
+    INSERT INTO fairlead.delayed (id, queue, due, group_name, tenant, priority, key, expires, cost,
+        type, format, body)
+      VALUES (v_number, q.id, p_due, nullif(p_group, ''), coalesce(p_tenant, ''), p_priority, v_key,
+        p_expires, p_cost, p_type, p_format, p_body);
+  ELSE
+    PERFORM fairlead._arrive(q, v_number, moment, nullif(p_group, ''), p_priority, v_key, p_type,
+      coalesce(p_tenant, ''), p_cost, p_expires, p_format, p_body);
+  END IF;
+  INSERT INTO fairlead.journal (id, time, kind, queue, group_name, key, tenant, priority, cost, type,
+      actor, detail)
+    VALUES (v_number, moment, 'sent', p_queue, coalesce(p_group, ''), v_key, coalesce(p_tenant, ''),
+      CASE WHEN q.discipline = 'fifo' THEN NULL ELSE p_priority END, p_cost, p_type, p_actor,
+      CASE WHEN p_due > now THEN 'due ' || p_due END);
+  IF EXISTS (SELECT 1 FROM fairlead.sleepers s WHERE s.queue = q.id) THEN
+    PERFORM pg_notify('fairlead_' || q.id, '');
+  END IF;
+  RETURN v_key;
+END $$;
+
+-- Send a message in the transaction that runs; its id. Text, JSON or bytes.
+CREATE OR REPLACE FUNCTION fairlead.send(
+  queue text, body text, "group" text DEFAULT NULL, priority integer DEFAULT NULL,
+  id text DEFAULT NULL, type text DEFAULT NULL, tenant text DEFAULT NULL, cost bigint DEFAULT 1,
+  delay interval DEFAULT '0', expires interval DEFAULT NULL) RETURNS text
+LANGUAGE sql SET search_path = pg_catalog AS $$
+  SELECT fairlead._send(queue, 1, convert_to(body, 'UTF8'), "group", priority, id, type, tenant,
+    cost, fairlead._now() + (extract(epoch FROM delay) * 1000000)::bigint,
+    fairlead._now() + (extract(epoch FROM expires) * 1000000)::bigint, session_user)
+$$;
+
+CREATE OR REPLACE FUNCTION fairlead.send(
+  queue text, body jsonb, "group" text DEFAULT NULL, priority integer DEFAULT NULL,
+  id text DEFAULT NULL, type text DEFAULT NULL, tenant text DEFAULT NULL, cost bigint DEFAULT 1,
+  delay interval DEFAULT '0', expires interval DEFAULT NULL) RETURNS text
+LANGUAGE sql SET search_path = pg_catalog AS $$
+  SELECT fairlead._send(queue, 2, convert_to(body::text, 'UTF8'), "group", priority, id, type,
+    tenant, cost, fairlead._now() + (extract(epoch FROM delay) * 1000000)::bigint,
+    fairlead._now() + (extract(epoch FROM expires) * 1000000)::bigint, session_user)
+$$;
+
+CREATE OR REPLACE FUNCTION fairlead.send(
+  queue text, body bytea, "group" text DEFAULT NULL, priority integer DEFAULT NULL,
+  id text DEFAULT NULL, type text DEFAULT NULL, tenant text DEFAULT NULL, cost bigint DEFAULT 1,
+  delay interval DEFAULT '0', expires interval DEFAULT NULL) RETURNS text
+LANGUAGE sql SET search_path = pg_catalog AS $$
+  SELECT fairlead._send(queue, 0, body, "group", priority, id, type, tenant, cost,
+    fairlead._now() + (extract(epoch FROM delay) * 1000000)::bigint,
+    fairlead._now() + (extract(epoch FROM expires) * 1000000)::bigint, session_user)
+$$;
+
+-- Raise a group; whether it was raised. It waits for no reader.
+CREATE OR REPLACE FUNCTION fairlead.prioritise(
+  queue text, "group" text, priority integer DEFAULT NULL) RETURNS boolean
+LANGUAGE plpgsql SET search_path = pg_catalog AS $$
+DECLARE
+  q fairlead.queues := fairlead._queue(queue, false);
+  g record;
+  v_number bigint;
+  moment bigint := fairlead._moment(fairlead._now());
+  raised bigint := coalesce(priority, q.default_priority);
+BEGIN
+  IF priority NOT BETWEEN 0 AND 255 THEN
+    PERFORM fairlead._refuse(format(
+      'priority: found %s, allowed: an integer from 0 to 255, or NULL', priority));
+  END IF;
+  SELECT x.id, x.tenant INTO g FROM fairlead.groups x
+    WHERE x.queue = q.id AND x.name = "group";
+  IF NOT FOUND OR q.discipline = 'fifo' THEN
+    RETURN false;
+  END IF;
+  v_number := nextval('fairlead.numbers');
+  INSERT INTO fairlead.notices (queue, group_id, kind, number, tenant, priority, at)
+    VALUES (q.id, g.id, 'raised', v_number, g.tenant, raised, moment);
+  INSERT INTO fairlead.journal (id, time, kind, queue, group_name, key, tenant, priority, actor)
+    VALUES (v_number, moment, 'raised', q.name, "group", '', g.tenant, raised, session_user);
+  RETURN true;
+END $$;
+
+-- Put back or end a group that is held, or was picked; the caller has locked its row.
+CREATE OR REPLACE FUNCTION fairlead._put_back(
+  q fairlead.queues, p_id bigint, p_released boolean, p_failed boolean, p_not_before bigint)
+RETURNS void LANGUAGE plpgsql SET search_path = pg_catalog AS $$
+DECLARE
+  g fairlead.groups;
+  n record;
+  first record;
+  v_priority bigint := -1;
+  v_entered bigint := 0;
+  raised bigint := 0;
+  again boolean := false;
+BEGIN
+  SELECT * INTO g FROM fairlead.groups WHERE id = p_id;
+  FOR n IN DELETE FROM fairlead.notices x WHERE x.group_id = p_id AND x.kind = 'raised'
+      RETURNING x.number, x.priority, x.at LOOP
+    IF n.priority IS NOT NULL AND n.number > raised THEN
+      v_priority := n.priority; v_entered := n.at; raised := n.number;
+    END IF;
+  END LOOP;
+  IF p_released AND raised = 0 THEN
+    v_priority := g.was_priority; v_entered := g.was_entered; raised := g.was_number;
+  END IF;
+  LOOP
+    SELECT m.id, m.arrived INTO first FROM fairlead.messages m WHERE m.group_id = p_id
+      ORDER BY m.id LIMIT 1;
+    EXIT WHEN FOUND OR raised <> 0;
+    IF again THEN  -- nobody is sending to it, and nothing has come
+      DELETE FROM fairlead.groups WHERE id = p_id;
+      RETURN;
+    END IF;
+    PERFORM 1 FROM fairlead.groups WHERE id = p_id FOR UPDATE SKIP LOCKED;
+    IF NOT FOUND THEN  -- somebody is sending to it: it is looked at again in a moment
+      p_not_before := fairlead._now() + 50000;
+      EXIT;
+    END IF;
+    again := true;
+  END LOOP;
+  UPDATE fairlead.groups x SET
+    state = CASE WHEN p_not_before IS NULL THEN 1 ELSE 3 END, not_before = p_not_before,
+    priority = v_priority, entered = v_entered, number = raised,
+    k1 = fairlead._k1(q.discipline, q.step, v_priority, v_entered, raised,
+      coalesce(first.id, 0), coalesce(first.arrived, 0)),
+    k2 = fairlead._k2(q.discipline, q.step, raised, coalesce(first.id, 0)),
+    head = coalesce(first.id, 0), arrived = coalesce(first.arrived, 0),
+    releases = CASE WHEN p_released THEN g.releases + 1 ELSE 0 END,
+    failures = CASE WHEN p_released THEN g.failures + p_failed::integer ELSE 0 END,
+    token = NULL, holder = NULL, deadline = NULL
+    WHERE x.id = p_id;
+END $$;
+
+-- Messages of a group become dead letters.
+CREATE OR REPLACE FUNCTION fairlead._bury(
+  q fairlead.queues, g fairlead.groups, p_numbers bigint[], p_reason text, p_attempt bigint,
+  p_token bigint, p_kind text, p_actor text) RETURNS void
+LANGUAGE plpgsql SET search_path = pg_catalog AS $$
+DECLARE
+  now bigint := fairlead._now();
+BEGIN
+  INSERT INTO fairlead.dead (id, queue, died, reason, attempt, group_name, tenant, priority, key,
+      cost, type, format, body)
+    SELECT m.id, m.queue, now, p_reason, p_attempt, g.name, g.tenant,
+      CASE WHEN g.was_priority >= 0 AND p_attempt > 0 THEN g.was_priority END, m.key, m.cost,
+      m.type, m.format, m.body
+    FROM fairlead.messages m WHERE m.id = ANY (p_numbers) AND m.group_id = g.id;
+  INSERT INTO fairlead.journal (time, kind, queue, group_name, key, tenant, cost, attempt, token,
+      actor, detail)
+    SELECT fairlead._moment(now), p_kind, q.name, coalesce(g.name, ''), m.key, g.tenant, m.cost,
+      nullif(p_attempt, 0), p_token, p_actor, nullif(p_reason, '')
+    FROM fairlead.messages m WHERE m.id = ANY (p_numbers) AND m.group_id = g.id ORDER BY m.id;
+  DELETE FROM fairlead.messages m WHERE m.id = ANY (p_numbers) AND m.group_id = g.id;
+END $$;
+
+-- Settle a group whose row the caller has locked.
+CREATE OR REPLACE FUNCTION fairlead._end(
+  q fairlead.queues, g fairlead.groups, p_outcome text, p_given bigint[], p_reason text,
+  p_delay bigint, p_failed boolean, p_actor text) RETURNS void
+LANGUAGE plpgsql SET search_path = pg_catalog AS $$
+DECLARE
+  moment bigint := fairlead._moment(fairlead._now());
+  done bigint[] := coalesce(p_given, '{}');
+BEGIN
+  IF p_outcome = 'released' AND NOT (p_failed AND coalesce(g.failures + 1 >= q.max_failures, false)) THEN
+    INSERT INTO fairlead.journal (time, kind, queue, group_name, key, tenant, cost, attempt, token,
+        actor, detail)
+      SELECT moment, 'released', q.name, coalesce(g.name, ''),
+        CASE WHEN g.name IS NULL THEN coalesce(min(m.key), '') ELSE '' END, g.tenant,
+        coalesce(sum(m.cost), 0), g.releases + 1, g.token, p_actor, nullif(p_reason, '')
+      FROM fairlead.messages m WHERE m.group_id = g.id;
+    PERFORM fairlead._put_back(q, g.id, true, p_failed,
+      CASE WHEN p_delay > 0 THEN fairlead._now() + p_delay END);
+    RETURN;
+  END IF;
+  IF p_outcome = 'accepted' THEN
+    INSERT INTO fairlead.journal (time, kind, queue, group_name, key, tenant, cost, token, actor)
+      SELECT moment, 'accepted', q.name, coalesce(g.name, ''), m.key, g.tenant, m.cost, g.token,
+        p_actor
+      FROM fairlead.messages m WHERE m.id = ANY (done) AND m.group_id = g.id ORDER BY m.id;
+    IF NOT FOUND THEN
+      INSERT INTO fairlead.journal (time, kind, queue, group_name, key, tenant, token, actor)
+        VALUES (moment, 'accepted', q.name, coalesce(g.name, ''), '', g.tenant, g.token, p_actor);
+    END IF;
+    DELETE FROM fairlead.messages m WHERE m.id = ANY (done) AND m.group_id = g.id;
+  ELSE
+    IF p_failed AND done = '{}' THEN  -- nobody knows which message it was: the first, then
+      done := ARRAY (SELECT m.id FROM fairlead.messages m WHERE m.group_id = g.id
+        ORDER BY m.id LIMIT 1);
+    END IF;
+    PERFORM fairlead._bury(q, g, done, p_reason, g.releases + 1, g.token, 'rejected', p_actor);
+  END IF;
+  IF g.name IS NULL AND NOT EXISTS (SELECT 1 FROM fairlead.messages m WHERE m.group_id = g.id) THEN
+    DELETE FROM fairlead.groups WHERE id = g.id;  -- nobody can send to it, or raise it
+  ELSE
+    PERFORM fairlead._put_back(q, g.id, false, false, NULL);
+  END IF;
+END $$;
+
+-- Bring a queue without tenants up to date, before a take.
+CREATE OR REPLACE FUNCTION fairlead._chores(q fairlead.queues, p_actor text) RETURNS void
+LANGUAGE plpgsql SET search_path = pg_catalog AS $$
+DECLARE
+  now bigint := fairlead._now();
+  moment bigint := fairlead._moment(now);
+  v_number bigint;
+  g fairlead.groups;
+  n record;
+  d fairlead.delayed;
+BEGIN
+  FOR g IN SELECT * FROM fairlead.groups WHERE queue = q.id AND state = 2 AND deadline <= now
+      ORDER BY deadline LIMIT 1000 FOR NO KEY UPDATE SKIP LOCKED LOOP
+    PERFORM fairlead._end(q, g, 'released', '{}', 'its lease was over', 0, true, p_actor);
+  END LOOP;
+  FOR d IN DELETE FROM fairlead.delayed WHERE id = ANY (ARRAY (
+      SELECT id FROM fairlead.delayed WHERE queue = q.id AND due <= now ORDER BY due, id LIMIT 1000
+      FOR UPDATE SKIP LOCKED)) RETURNING * LOOP
+    v_number := nextval('fairlead.numbers');
+    PERFORM fairlead._arrive(q, v_number, moment, d.group_name, d.priority, d.key, d.type, d.tenant,
+      d.cost, d.expires, d.format, d.body);
+    INSERT INTO fairlead.journal (id, time, kind, queue, group_name, key, tenant, priority, cost,
+        type, actor)
+      VALUES (v_number, moment, 'arrived', q.name, coalesce(d.group_name, ''), d.key, d.tenant,
+        d.priority, d.cost, d.type, p_actor);
+  END LOOP;
+  FOR n IN SELECT x.id, x.group_id, x.number, x.priority, x.at,
+        y.priority AS was, y.entered, y.number AS raised
+      FROM fairlead.notices x JOIN fairlead.groups y ON y.id = x.group_id
+      WHERE x.queue = q.id AND x.kind = 'raised' AND y.state <> 2 ORDER BY x.id LIMIT 1000
+      FOR UPDATE OF x SKIP LOCKED FOR NO KEY UPDATE OF y SKIP LOCKED LOOP
+    UPDATE fairlead.groups z SET
+      priority = CASE WHEN n.priority IS NULL THEN z.priority ELSE n.priority END,
+      entered = CASE WHEN n.priority IS NULL THEN z.entered ELSE n.at END,
+      number = CASE WHEN n.priority IS NULL THEN z.number ELSE n.number END
+      WHERE z.id = n.group_id;
+    UPDATE fairlead.groups z SET head = coalesce(f.id, 0), arrived = coalesce(f.arrived, 0),
+      k1 = fairlead._k1(q.discipline, q.step, z.priority, z.entered, z.number, coalesce(f.id, 0),
+        coalesce(f.arrived, 0)),
+      k2 = fairlead._k2(q.discipline, q.step, z.number, coalesce(f.id, 0))
+      FROM (SELECT 1) AS one LEFT JOIN LATERAL (SELECT m.id, m.arrived FROM fairlead.messages m
+        WHERE m.group_id = n.group_id ORDER BY m.id LIMIT 1) f ON true
+      WHERE z.id = n.group_id;
+    DELETE FROM fairlead.notices WHERE id = n.id;
+  END LOOP;
+  DELETE FROM fairlead.notices x WHERE x.queue = q.id AND NOT EXISTS (
+    SELECT 1 FROM fairlead.groups y WHERE y.id = x.group_id);
+  UPDATE fairlead.groups SET state = 1, not_before = NULL WHERE id = ANY (ARRAY (
+    SELECT id FROM fairlead.groups WHERE queue = q.id AND state = 3 AND not_before <= now
+    ORDER BY not_before LIMIT 1000 FOR UPDATE SKIP LOCKED));
+END $$;
+
+-- Take the best group that nobody holds, or the one that is named, and its first messages.
+CREATE OR REPLACE FUNCTION fairlead._take(
+  p_queue text, p_group text, p_lease bigint, p_holder bigint, p_most bigint, p_actor text)
+RETURNS TABLE (
+  o_group_id bigint, o_group text, o_tenant text, o_priority bigint, o_releases bigint,
+  o_token bigint, o_taken bigint, o_deadline bigint, o_k1 bigint, o_k2 bigint, o_number bigint,
+  o_key text, o_arrived bigint, o_expires bigint, o_cost bigint, o_type text, o_format bigint,
+  o_body bytea)
+LANGUAGE plpgsql SET search_path = pg_catalog AS $$
+DECLARE
+  q fairlead.queues;
+  g fairlead.groups;
+  now bigint := fairlead._now();
+  moment bigint;
+  gone bigint[];
+  total bigint;
+BEGIN
+  SELECT * INTO q FROM fairlead.queues WHERE name = p_queue;
+  IF NOT FOUND THEN
+    RETURN;
+  ELSIF q.fair > 0 THEN
+    PERFORM fairlead._refuse(format('queue %L: found a queue that its tenants share, allowed in '
+      'SQL: one without tenants; take from it with the library', p_queue), 'FL004');
+  END IF;
+  moment := fairlead._moment(now);
+  IF EXISTS (SELECT 1 FROM fairlead.notices WHERE queue = q.id)
+      OR EXISTS (SELECT 1 FROM fairlead.groups WHERE queue = q.id AND state = 3
+        AND not_before <= now)
+      OR EXISTS (SELECT 1 FROM fairlead.delayed WHERE queue = q.id AND due <= now)
+      OR EXISTS (SELECT 1 FROM fairlead.groups WHERE queue = q.id AND state = 2
+        AND deadline <= now) THEN
+    PERFORM fairlead._chores(q, p_actor);
+  END IF;
+  LOOP
+    IF p_group IS NULL THEN
+      UPDATE fairlead.groups SET state = 2, was_priority = priority, was_entered = entered,
+          was_number = number, was_turn = 0, priority = -1, entered = 0, number = 0,
+          token = nextval('fairlead.numbers'), holder = p_holder, taken = moment,
+          deadline = now + p_lease
+        WHERE id = (SELECT id FROM fairlead.groups WHERE queue = q.id AND state = 1
+          ORDER BY k1, k2 LIMIT 1 FOR NO KEY UPDATE SKIP LOCKED)
+        RETURNING * INTO g;
+    ELSE
+      UPDATE fairlead.groups SET state = 2, was_priority = priority, was_entered = entered,
+          was_number = number, was_turn = 0, priority = -1, entered = 0, number = 0,
+          token = nextval('fairlead.numbers'), holder = p_holder, taken = moment,
+          deadline = now + p_lease
+        WHERE id = (SELECT id FROM fairlead.groups WHERE queue = q.id AND name = p_group
+          AND state = 1 FOR NO KEY UPDATE SKIP LOCKED)
+        RETURNING * INTO g;
+    END IF;
+    IF g.id IS NULL THEN
+      RETURN;
+    END IF;
+    gone := ARRAY (SELECT m.id FROM (SELECT x.id, x.expires FROM fairlead.messages x
+      WHERE x.group_id = g.id ORDER BY x.id LIMIT p_most) m WHERE m.expires <= now);
+    IF gone <> '{}' THEN
+      PERFORM fairlead._bury(q, g, gone, 'it has expired', 0, NULL, 'expired', p_actor);
+    END IF;
+    SELECT sum(m.cost) INTO total FROM (SELECT x.cost FROM fairlead.messages x
+      WHERE x.group_id = g.id ORDER BY x.id LIMIT p_most) m;
+    EXIT WHEN total IS NOT NULL;
+    PERFORM fairlead._put_back(q, g.id, false, false, NULL);
+  END LOOP;
+  INSERT INTO fairlead.journal (time, kind, queue, group_name, key, tenant, priority, cost, attempt,
+      token, actor, lease)
+    VALUES (moment, 'taken', q.name, coalesce(g.name, ''),
+      CASE WHEN g.name IS NULL
+        THEN (SELECT m.key FROM fairlead.messages m WHERE m.group_id = g.id LIMIT 1) ELSE '' END,
+      g.tenant, nullif(g.was_priority, -1), total, g.releases + 1, g.token, p_actor, g.deadline);
+  RETURN QUERY SELECT g.id, coalesce(g.name, ''), g.tenant, g.was_priority, g.releases, g.token,
+      g.taken, g.deadline, g.k1, g.k2, m.id, m.key, m.arrived, m.expires, m.cost, m.type, m.format,
+      m.body
+    FROM fairlead.messages m WHERE m.group_id = g.id ORDER BY m.id LIMIT p_most;
+END $$;
+
+-- Take the best group that nobody holds, or the one that is named: its messages, in their order.
+-- No row: there is none. Settle it with its token and the numbers of these messages.
+CREATE OR REPLACE FUNCTION fairlead.take(
+  queue text, "group" text DEFAULT NULL, lease interval DEFAULT '60 seconds',
+  most integer DEFAULT 1000)
+RETURNS TABLE (token bigint, in_group text, priority bigint, attempt bigint, number bigint, id text,
+  type text, body_text text, body bytea)
+LANGUAGE sql SET search_path = pg_catalog AS $$
+  SELECT o_token, o_group, nullif(o_priority, -1), o_releases + 1, o_number, o_key, o_type,
+    CASE WHEN o_format > 0 THEN convert_from(o_body, 'UTF8') END, o_body
+  FROM fairlead._take(queue, "group", (extract(epoch FROM lease) * 1000000)::bigint, NULL, most,
+    session_user)
+$$;
+
+CREATE OR REPLACE FUNCTION fairlead._settle(
+  p_token bigint, p_outcome text, p_given bigint[], p_reason text, p_delay bigint,
+  p_failed boolean, p_actor text, p_id bigint DEFAULT NULL) RETURNS void
+LANGUAGE plpgsql SET search_path = pg_catalog AS $$
+DECLARE
+  q fairlead.queues;
+  g fairlead.groups;
+BEGIN
+  IF p_outcome NOT IN ('accepted', 'rejected', 'released') OR p_outcome IS NULL THEN
+    PERFORM fairlead._refuse(format(
+      'outcome: found %L, allowed: accepted, rejected or released', p_outcome));
+  END IF;
+  IF p_id IS NOT NULL THEN
+    SELECT * INTO g FROM fairlead.groups WHERE id = p_id AND token = p_token AND state = 2
+      FOR NO KEY UPDATE;
+  ELSE
+    SELECT * INTO g FROM fairlead.groups WHERE token = p_token AND state = 2 FOR NO KEY UPDATE;
+  END IF;
+  IF NOT FOUND THEN
+    PERFORM fairlead._refuse(format('work with token %s: found that it is not this reader''s any '
+      'more (its lease was over, or it was taken back), allowed: to settle what one holds',
+      p_token), 'FL003');
+  END IF;
+  SELECT * INTO q FROM fairlead.queues WHERE id = g.queue;
+  IF q.fair > 0 THEN
+    PERFORM fairlead._refuse(format('queue %L: found a queue that its tenants share, allowed in '
+      'SQL: one without tenants', q.name), 'FL004');
+  END IF;
+  PERFORM fairlead._end(q, g, p_outcome, p_given, p_reason, p_delay, p_failed, p_actor);
+  IF EXISTS (SELECT 1 FROM fairlead.sleepers s WHERE s.queue = q.id) THEN
+    PERFORM pg_notify('fairlead_' || q.id, '');
+  END IF;
+END $$;
+
+-- Settle work in the transaction that runs. `given`: the numbers of the messages that are done
+-- (accepted) or cannot be done (rejected); a release gives all back.
+CREATE OR REPLACE FUNCTION fairlead.settle(
+  token bigint, outcome text DEFAULT 'accepted', given bigint[] DEFAULT '{}',
+  reason text DEFAULT '', delay interval DEFAULT '0') RETURNS void
+LANGUAGE sql SET search_path = pg_catalog AS $$
+  SELECT fairlead._settle(token, outcome, given, reason,
+    (extract(epoch FROM delay) * 1000000)::bigint, outcome = 'released' AND reason <> '',
+    session_user)
+$$;
+
+-- The decisions of a store are its own: nobody has a right to it until an administrator grants one.
+REVOKE ALL ON SCHEMA fairlead FROM PUBLIC;
