@@ -327,7 +327,7 @@ WHERE id = %(queue)s;
 
 -- ready_of_tenant: whether a tenant has a group that can be taken
 SELECT 1 FROM fairlead.groups WHERE queue = %(queue)s AND tenant = %(tenant)s AND state = 1 AND fair = 1
-LIMIT 1;
+ORDER BY k1, k2 LIMIT 1;
 
 -- mark_fair: all groups of a queue are lined up by tenant
 UPDATE fairlead.groups SET fair = 1 WHERE queue = %(queue)s AND fair = 0;
@@ -464,7 +464,8 @@ SELECT pg_advisory_xact_lock(1181641068, 0);
 UPDATE fairlead.queues SET tag_clock = '', lined = 0, works = 0 WHERE id = %(queue)s;
 
 -- any_ready: whether a group can be taken
-SELECT 1 FROM fairlead.groups WHERE queue = %(queue)s AND state = 1 LIMIT 1;
+SELECT 1 FROM fairlead.groups WHERE queue = %(queue)s AND state = 1
+ORDER BY k1, k2 LIMIT 1;
 
 -- send_one: send a message, in one statement
 SELECT fairlead._send(%(queue)s, %(format)s, %(body)s, %(group)s, %(priority)s, %(key)s, %(type)s,

@@ -7,13 +7,15 @@ SELECT version FROM fairlead_schema;
 -- queue: how a queue is set, and the time of the latest event
 SELECT id, name, discipline, default_priority, step, weights, fair, tag_clock, lined, works,
        max_waiting, max_failures, remembered,
-       (SELECT time FROM fairlead_journal ORDER BY id DESC LIMIT 1), 0, 0
+       (SELECT time FROM fairlead_journal
+        WHERE id = (SELECT max(id) FROM fairlead_journal)), 0, 0
 FROM fairlead_queues WHERE name = :name;
 
 -- queue_locked: the same, by a reader that charges tenants: one at a time
 SELECT id, name, discipline, default_priority, step, weights, fair, tag_clock, lined, works,
        max_waiting, max_failures, remembered,
-       (SELECT time FROM fairlead_journal ORDER BY id DESC LIMIT 1), 0, 0
+       (SELECT time FROM fairlead_journal
+        WHERE id = (SELECT max(id) FROM fairlead_journal)), 0, 0
 FROM fairlead_queues WHERE name = :name;
 
 -- queue_names: all queues
@@ -281,7 +283,7 @@ WHERE id = :queue;
 
 -- ready_of_tenant: whether a tenant has a group that can be taken
 SELECT 1 FROM fairlead_groups WHERE queue = :queue AND tenant = :tenant AND state = 1 AND fair = 1
-LIMIT 1;
+ORDER BY k1, k2 LIMIT 1;
 
 -- mark_fair: all groups of a queue are lined up by tenant
 UPDATE fairlead_groups SET fair = 1 WHERE queue = :queue AND fair = 0;
@@ -388,7 +390,8 @@ DELETE FROM fairlead_notices WHERE queue = :queue AND kind <> 'raised';
 UPDATE fairlead_queues SET tag_clock = '', lined = 0, works = 0 WHERE id = :queue;
 
 -- any_ready: whether a group can be taken
-SELECT 1 FROM fairlead_groups WHERE queue = :queue AND state = 1 LIMIT 1;
+SELECT 1 FROM fairlead_groups WHERE queue = :queue AND state = 1
+ORDER BY k1, k2 LIMIT 1;
 
 -- still_held: whether a group is held with a token
 SELECT 1 FROM fairlead_groups WHERE id = :id AND token = :token AND state = 2;
