@@ -2,6 +2,7 @@
 
 import atexit
 import itertools
+import json
 import shutil
 import tempfile
 import warnings
@@ -9,6 +10,8 @@ from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
 from typing import Any
+
+import pytest
 
 from fairlead.balance.times import Time, moment
 from fairlead.errors import MessageError
@@ -134,3 +137,108 @@ def queue_on(dialect: str, *, at_once: bool = True) -> Callable[..., StoreQueue]
     `at_once`: whether a single message is one statement, where the database has functions for it.
     """
     return lambda *order, **more: StoreQueue(dialect, *order, at_once=at_once, **more)
+
+
+class SqlQueue(StoreQueue):
+    """A queue of which everything but what waits is asked in plain SQL."""
+
+    def __init__(self, *order: Any, **more: Any) -> None:
+        super().__init__("postgresql", *order, **more)
+        import psycopg
+
+        url = self.store._liveness._url  # type: ignore[union-attr]
+        self.connection = psycopg.connect(url, autocommit=True)
+
+    def send(self, group: str | None, item: object, now: Time, **more: Any) -> None:
+        self._at(now)
+        named = {"group": group, **more}
+        names = ", ".join(f'"{name}" => %s' for name in named)
+        self._ask(
+            f"SELECT fairlead.send(%s, %s::jsonb, {names})",
+            [self.name, json.dumps(item), *named.values()],
+        )
+
+    def prioritise(self, group: str, now: Time, priority: int | None = None) -> bool:
+        self._at(now)
+        ((found,),) = self._ask(
+            "SELECT fairlead.prioritise(%s, %s, %s)", [self.name, group, priority]
+        )
+        return bool(found)
+
+    def take(self, now: Time) -> "SqlWork | None":  # type: ignore[override]
+        self._at(now)
+        rows = self._ask(
+            "SELECT token, in_group, priority, attempt, number, body_text "
+            "FROM fairlead.take(%s, lease => '100000 days')",
+            [self.name],
+        )
+        return SqlWork(self, rows) if rows else None
+
+    def close(self) -> None:
+        self.connection.close()
+        super().close()
+
+    def _ask(self, sql: str, values: list[Any]) -> list[Any]:
+        import psycopg
+
+        clock = str(moment(self.now, "now", MessageError))
+        self.connection.execute("SELECT set_config('fairlead.clock', %s, false)", [clock])
+        try:
+            return self.connection.execute(sql, values).fetchall()
+        except psycopg.errors.DatabaseError as error:
+            if error.sqlstate == "FL004":
+                pytest.skip("plain SQL refuses queues that tenants share")
+            if isinstance(error, psycopg.errors.UndefinedFunction):
+                pytest.skip("PostgreSQL itself refuses values of other types")
+            raise MessageError(str(error).splitlines()[0]) from None
+
+
+class SqlWork:
+    """Work that was taken in plain SQL."""
+
+    tenant = ""
+
+    def __init__(self, queue: SqlQueue, rows: list[Any]) -> None:
+        self.queue = queue
+        self.token, self.group, self.priority, self.attempt = rows[0][:4]
+        self.taken = queue.now
+        self._read = [(row[4], json.loads(row[5])) for row in rows]
+        self._given: list[int] = []
+        self._settled = False
+
+    def __iter__(self) -> Iterator[Any]:
+        return self
+
+    def __next__(self) -> Any:
+        self._check()
+        if not self._read:
+            rows = self.queue._ask(
+                "SELECT number, body_text FROM fairlead.more(%s, %s)", [self.token, self._given]
+            )
+            self._read = [(number, json.loads(text)) for number, text in rows]
+        if not self._read:
+            raise StopIteration
+        number, item = self._read.pop(0)
+        self._given.append(number)
+        self._items = [*getattr(self, "_items", []), item]
+        return item
+
+    def accept(self) -> None:
+        self._settle("accepted")
+
+    def reject(self) -> list[Any]:
+        self._settle("rejected")
+        return getattr(self, "_items", [])
+
+    def release(self) -> None:
+        self._settle("released")
+
+    def _settle(self, outcome: str) -> None:
+        self._check()
+        self.queue._ask("SELECT fairlead.settle(%s, %s, %s)", [self.token, outcome, self._given])
+        self._settled = True
+
+    def _check(self) -> None:
+        if self._settled:
+            named = f"group {self.group!r}" if self.group else "an item without a group"
+            raise MessageError(f"work on {named}: it is settled already")

@@ -7,7 +7,7 @@ from random import Random
 from typing import Any, TypeAlias
 
 import pytest
-from tests.stores import queue_on
+from tests.stores import SqlQueue, queue_on
 
 from fairlead import Agenda, Work
 from fairlead.errors import MessageError
@@ -20,6 +20,7 @@ QUEUES: dict[str, Make] = {
     "sqlite": queue_on("sqlite"),
     "postgresql": queue_on("postgresql"),
     "postgresql-by-statements": queue_on("postgresql", at_once=False),
+    "plain-sql": SqlQueue,
 }
 
 

@@ -519,6 +519,18 @@ LANGUAGE sql SET search_path = pg_catalog AS $$
     session_user)
 $$;
 
+-- What has arrived meanwhile for the group that is held with a token: all that was not given yet.
+CREATE OR REPLACE FUNCTION fairlead.more(
+  token bigint, given bigint[], most integer DEFAULT 1000)
+RETURNS TABLE (number bigint, id text, type text, body_text text, body bytea)
+LANGUAGE sql SET search_path = pg_catalog AS $$
+  SELECT m.id, m.key, m.type, CASE WHEN m.format > 0 THEN convert_from(m.body, 'UTF8') END, m.body
+  FROM fairlead.groups g JOIN fairlead.messages m ON m.group_id = g.id
+  WHERE g.token = more.token AND g.state = 2 AND m.id <> ALL (given)
+    AND coalesce(m.expires > fairlead._now(), true)
+  ORDER BY m.id LIMIT most
+$$;
+
 CREATE OR REPLACE FUNCTION fairlead._settle(
   p_token bigint, p_outcome text, p_given bigint[], p_reason text, p_delay bigint,
   p_failed boolean, p_actor text, p_id bigint DEFAULT NULL) RETURNS void
