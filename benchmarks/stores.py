@@ -146,14 +146,16 @@ def readers(where: str, url: str) -> list[Line]:
 
 def wake_up(where: str, url: str) -> None:
     """From the beginning of a send until a reader in another process has the message."""
-    waiter = start(WAITER, url, str(WAKES))
+    waiter = start(WAITER, url, str(1 + WAKES))
     assert waiter.stdout is not None
     found = []
     with Store.open(url) as store:
-        for _ in range(WAKES):
+        for wake in range(1 + WAKES):
             time.sleep(0.1)
             store.send("w", str(time.time()))
-            found.append(1000 * float(waiter.stdout.readline()))
+            took = 1000 * float(waiter.stdout.readline())
+            if wake:  # the first waits until the reader's process has started
+                found.append(took)
     waiter.wait()
     found.sort()
     print(

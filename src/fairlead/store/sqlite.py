@@ -46,7 +46,8 @@ class SQLite:
     def run(self, name: str, /, **values: object) -> Sequence[Row]:
         for key, value in values.items():
             if isinstance(value, list):
-                values[key] = json.dumps(value)
+                whole = value and isinstance(value[0], int)
+                values[key] = repr(value) if whole else json.dumps(value)
         try:
             return self.connection.execute(self._texts[name], values).fetchall()
         except sqlite3.Error as error:
