@@ -102,9 +102,8 @@ def test_a_hot_statement_uses_an_index(store: Store, name: str) -> None:
 def explained(database: Any, name: str, values: dict[str, Any]) -> list[str]:
     text = statements(database.dialect)[name]
     if database.dialect == "sqlite":
-        from fairlead.store.sqlite import _plain
-
-        rows = database.connection.execute(f"EXPLAIN QUERY PLAN {text}", _plain(values)).fetchall()
+        bound = {key: str(value) for key, value in values.items()}
+        rows = database.connection.execute(f"EXPLAIN QUERY PLAN {text}", bound).fetchall()
         return [row[3] for row in rows]
     from fairlead.store.postgresql import _bound
 

@@ -73,7 +73,7 @@ def letter(  # the verb's own names
     """
     check_priority(priority)
     whole("cost", cost, 1, MAX_CHARGE)
-    after = _later("delay", delay, now)
+    after = _later("delay", delay, now) if delay else now
     until = None if expires is None else _later("expires", expires, now)
     if until is not None and until <= max(after, now):
         raise MessageError(

@@ -16,6 +16,7 @@ FIFO: Final = "fifo"
 REMEMBERED: Final = 7 * 24 * 3600 * 1_000_000
 """How long the id of a message is known, in microseconds."""
 MAX_FAILURES: Final = 5
+NO_WEIGHTS: Final = "{}"
 NOT_FAIR, BECOMES_FAIR, FAIR = 0, 1, 2
 
 
@@ -68,6 +69,8 @@ class Queue:
     @cached_property
     def weights(self) -> Mapping[str, int]:
         """Tenant → weight."""
+        if self.columns.weights == NO_WEIGHTS:
+            return {}
         found: dict[str, int] = json.loads(self.columns.weights)
         return found
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import re
 import sqlite3
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import cache
+from operator import itemgetter
 from pathlib import Path
 from time import time_ns
 from typing import Any, Final
@@ -17,6 +19,7 @@ from fairlead.store.statements import statements
 HAS_SCHEMA: Final = "SELECT 1 FROM sqlite_master WHERE name = 'fairlead_schema'"
 PATIENCE: Final = 30.0
 """Seconds for which a writer waits for another one."""
+NAMED: Final = re.compile(r":(\w+)")
 OLDEST: Final = (3, 37, 0)
 """The first version with STRICT tables."""
 
@@ -41,14 +44,25 @@ class SQLite:
         return False
 
     def run(self, name: str, /, **values: object) -> Sequence[Row]:
-        with self._told():
-            return self.connection.execute(self._texts[name], _plain(values)).fetchall()
+        for key, value in values.items():
+            if isinstance(value, list):
+                whole = value and isinstance(value[0], int)
+                values[key] = repr(value) if whole else json.dumps(value)
+        try:
+            return self.connection.execute(self._texts[name], values).fetchall()
+        except sqlite3.Error as error:
+            self._tell(error)
+            raise
 
     def many(self, name: str, rows: Sequence[Mapping[str, object]]) -> None:
-        with self._told():
-            if name == "add_journal":
-                self._numbered = False
-            self.connection.executemany(self._texts[name], rows)
+        if name == "add_journal":
+            self._numbered = False
+        text, values = positional(name)
+        try:
+            self.connection.executemany(text, map(values, rows))
+        except sqlite3.Error as error:
+            self._tell(error)
+            raise
 
     def numbers(self, count: int) -> Iterable[int]:
         if not self._numbered:
@@ -61,32 +75,27 @@ class SQLite:
         return time_ns() // 1000
 
     def has_schema(self) -> bool:
-        with self._told():
-            return bool(self.connection.execute(HAS_SCHEMA).fetchall())
+        return bool(self._execute(HAS_SCHEMA).fetchall())
 
     def is_new(self) -> bool:
-        with self._told():
-            return not self.connection.execute("SELECT 1 FROM sqlite_master").fetchall()
+        return not self._execute("SELECT 1 FROM sqlite_master").fetchall()
 
     def lock_schema(self) -> None:
         """Whoever writes is alone."""
 
     def script(self, text: str) -> None:
-        with self._told():
-            for statement in split(text):
-                self.connection.execute(statement)
+        for statement in split(text):
+            self._execute(statement)
 
     def execute(self, sql: str, values: object = ()) -> Any:  # noqa: ANN401 - the driver's cursor
         return self.connection.execute(sql, values)  # type: ignore[arg-type]
 
     def begin(self) -> None:
         self._numbered = False
-        with self._told():
-            self.connection.execute("BEGIN IMMEDIATE")
+        self._execute("BEGIN IMMEDIATE")
 
     def commit(self) -> None:
-        with self._told():
-            self.connection.execute("COMMIT")
+        self._execute("COMMIT")
 
     def rollback(self) -> None:
         self._numbered = False
@@ -96,18 +105,26 @@ class SQLite:
     def close(self) -> None:
         self.connection.close()
 
-    @contextmanager
-    def _told(self) -> Iterator[None]:
+    def _execute(self, sql: str) -> sqlite3.Cursor:
         try:
-            yield
+            return self.connection.execute(sql)
         except sqlite3.Error as error:
-            if not self.own:
-                if "locked" in str(error) and not isinstance(error, sqlite3.ProgrammingError):
-                    error.add_note(
-                        "Fairlead writes in this transaction: begin it with BEGIN IMMEDIATE"
-                    )
-                raise
+            self._tell(error)
+            raise
+
+    def _tell(self, error: sqlite3.Error) -> None:
+        """Raise the error as the user is told it; on his own connection it is the driver's."""
+        if self.own:
             raise StoreError(f"{self.place}: {_in_words(error)}") from error
+        if "locked" in str(error) and not isinstance(error, sqlite3.ProgrammingError):
+            error.add_note("Fairlead writes in this transaction: begin it with BEGIN IMMEDIATE")
+
+
+@cache
+def positional(name: str) -> tuple[str, Callable[[Mapping[str, object]], Row]]:
+    """A statement with values by position, which are bound faster, and what takes them of a row."""
+    text = statements(SQLite.dialect)[name]
+    return NAMED.sub("?", text), itemgetter(*NAMED.findall(text))
 
 
 def open_sqlite(path: Path) -> SQLite:
@@ -138,13 +155,6 @@ def split(script: str) -> Iterator[str]:
         if sqlite3.complete_statement(statement):
             yield statement
             statement = ""
-
-
-def _plain(values: Mapping[str, object]) -> dict[str, object]:
-    return {
-        name: json.dumps(value) if isinstance(value, list) else value
-        for name, value in values.items()
-    }
 
 
 def _in_words(error: sqlite3.Error) -> str:

@@ -514,16 +514,18 @@ class Store:
                     left = min(left, max((due - found.now) / 1_000_000, 0))
             left = min(left, LOOK)
             if isinstance(self._liveness, LockFiles):
-                self._watch(database, left)
+                self._watch(database, found.id if found else 0, left)
                 return
         if found is None:
             time.sleep(min(left, NAP * 10))
             return
         self._listen(self._liveness, queue, found, left, claim)
 
-    def _watch(self, database: Database, left: float) -> None:
+    def _watch(self, database: Database, queue: int, left: float) -> None:
         until = time.monotonic() + left
         before = database.execute("PRAGMA data_version").fetchall()
+        if database.run("any_ready", queue=queue):
+            return  # it came after the last take, and before this look
         while time.monotonic() < until:
             time.sleep(min(NAP, max(until - time.monotonic(), 0)))
             if database.execute("PRAGMA data_version").fetchall() != before:
@@ -565,12 +567,7 @@ class Store:
     @contextmanager
     def _connection(self) -> Iterator[Database]:
         """A connection that no other thread uses meanwhile."""
-        if self._closed:
-            raise StoreError(f"{self.place}: found a store that is closed, allowed: an open one")
-        try:
-            database = self._idle.pop()
-        except IndexError:
-            database = self._connect()
+        database, _ = self._free()
         try:
             yield database
         except BaseException:
@@ -597,30 +594,40 @@ class Store:
     def _writing(self) -> Iterator[Database]:
         """A transaction: committed at the end of the block, undone where it raises."""
         self._refuse_nested()
-        with self._begun() as database:
-            self._thread.writing = True
-            try:
-                yield database
-            finally:
-                self._thread.writing = False
-            database.commit()
-
-    @contextmanager
-    def _begun(self) -> Iterator[Database]:
-        """A connection in a transaction; where an idle one was lost meanwhile, a new one."""
-        while self._idle:
-            with self._connection() as database:
-                try:
-                    database.begin()
-                except StoreError:
-                    if not database.lost:
-                        raise
-                    continue
-                yield database
-                return
-        with self._connection() as database:
-            database.begin()
+        database = self._begun()
+        self._thread.writing = True
+        try:
             yield database
+            database.commit()
+        except BaseException:
+            with suppress(StoreError):
+                database.rollback()
+            raise
+        finally:
+            self._thread.writing = False
+            self._give_back(database)
+
+    def _begun(self) -> Database:
+        """A connection in a transaction; where an idle one was lost meanwhile, a new one."""
+        while True:
+            database, new = self._free()
+            try:
+                database.begin()
+            except StoreError:
+                self._give_back(database)
+                if new or not database.lost:
+                    raise
+            else:
+                return database
+
+    def _free(self) -> tuple[Database, bool]:
+        """A connection that no other thread uses; whether it is a new one."""
+        if self._closed:
+            raise StoreError(f"{self.place}: found a store that is closed, allowed: an open one")
+        try:
+            return self._idle.pop(), False
+        except IndexError:
+            return self._connect(), True
 
     def _refuse_nested(self) -> None:
         if getattr(self._thread, "writing", False):

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from fairlead.balance.times import Time
-from fairlead.errors import MessageError, StaleWorkError
+from fairlead.errors import MessageError, SharedQueueError, StaleWorkError
 from fairlead.store.database import Database
 from fairlead.store.letters import (
     Letter,
+    Message,
     check_priority,
     duration,
     letter,
@@ -23,9 +24,13 @@ from fairlead.store.notices import RAISED, Notice, leave
 from fairlead.store.sending import send
 from fairlead.store.settings import Queue, known_queue, made_queue, read_queue
 from fairlead.store.settling import ACCEPTED, REJECTED, RELEASE, End, fence, settle
+from fairlead.store.taking import Claim, Held, late_messages, messages_after, take
 
 if TYPE_CHECKING:
     from fairlead.store.work import StoreWork
+
+FOREVER: Final = 10 * 365 * 24 * 3600 * 1_000_000
+"""A lease, in microseconds, of work that ends with its transaction in any case."""
 
 
 class Setting(NamedTuple):
@@ -56,6 +61,8 @@ class Transaction:
         self._setting = setting
         self._work = work
         self._shared = shared
+        self._taken: list[StoreWork] = [] if work is None else [work]
+        """What is to be settled before the block ends."""
         self._ends: dict[int, tuple[StoreWork, End]] = {}
         self._stale: StaleWorkError | None = None
         self._open = True
@@ -122,6 +129,32 @@ class Transaction:
             log.flush()
         return True
 
+    def take(self, queue: str, *, group: str | None = None) -> StoreWork | None:
+        """Take a group in this transaction, work on it and settle it here: all of it, or nothing.
+
+        Where the transaction is rolled back, or its process dies, the group is as it was before: no
+        lease, no attempt. On PostgreSQL only, and not from a queue that tenants share: while the
+        transaction is open, its locks would keep everybody else from taking. What is taken is to be
+        settled before the block ends. Raises MessageError.
+        """
+        self._check()
+        if not self._database.locks:
+            raise MessageError(
+                "take: found a transaction on SQLite, where one writes at a time and all others "
+                "would wait for this work; allowed: Store.take"
+            )
+        found = known_queue(self._database, queue_name(queue), self._setting.clock())
+        if found.fair:
+            raise SharedQueueError(
+                f"queue {found.name!r}: found a queue that its tenants share, allowed: Store.take"
+            )
+        claim = Claim(0, FOREVER, name("group", group), 1, self._setting.actor)
+        held = take(self._database, found, claim)
+        if not held:
+            return None
+        self._taken.append(InTransaction(self._database, self).work(found.name, held[0]))
+        return self._taken[-1]
+
     def accept(self, work: StoreWork | None = None) -> None:
         """What the reader was given is done."""
         self._end(work, ACCEPTED)
@@ -148,11 +181,12 @@ class Transaction:
     def finish(self) -> None:
         """Do what was recorded; the end of the block."""
         self._check()
-        if self._work is not None and self._work.held.id not in self._ends:
-            raise MessageError(
-                f"work on {self._work.named}: found the end of its transaction, allowed: accept, "
-                "reject or release before it"
-            )
+        for work in self._taken:
+            if work.held.id not in self._ends:
+                raise MessageError(
+                    f"work on {work.named}: found the end of its transaction, allowed: accept, "
+                    "reject or release before it"
+                )
         by_queue: dict[str, list[End]] = {}
         for work, end in self._ends.values():
             by_queue.setdefault(work.queue, []).append(end)
@@ -198,18 +232,23 @@ class Transaction:
             raise
         self._database.execute("RELEASE SAVEPOINT fairlead")
 
+    def record(self, work: StoreWork, end: End) -> None:
+        """Settle work at the end of the block."""
+        self._check()
+        work.check_open()
+        if work.held.id in self._ends:
+            raise MessageError(
+                f"work on {work.named}: it is settled in this transaction already, allowed: to "
+                "accept, reject or release it once"
+            )
+        self._ends[work.held.id] = work, end
+
     def _end(self, work: StoreWork | None, kind: str, **more: Any) -> None:  # noqa: ANN401
         self._check()
         settled = work or self._work
         if settled is None:
             raise MessageError("work: found nothing, allowed: the work to be settled")
-        settled.check_open()
-        if settled.held.id in self._ends:
-            raise MessageError(
-                f"work on {settled.named}: it is settled in this transaction already, allowed: to "
-                "accept, reject or release it once"
-            )
-        self._ends[settled.held.id] = settled, settled.end(kind, **more)
+        self.record(settled, settled.end(kind, **more))
 
     def _fence(self, tokens: Mapping[int, int]) -> None:
         try:
@@ -225,3 +264,39 @@ class Transaction:
             raise MessageError(
                 "transaction: found that its block has ended, allowed: what is done inside it"
             )
+
+
+class InTransaction:
+    """What work that was taken in a transaction asks for: it is read and settled there."""
+
+    def __init__(self, database: Database, tx: Transaction) -> None:
+        """The transaction's connection."""
+        self._database = database
+        self._tx = tx
+
+    def work(self, queue: str, held: Held) -> StoreWork:
+        """The work."""
+        from fairlead.store.work import StoreWork
+
+        return StoreWork(self, queue, held)
+
+    def more(self, held: Held, given: list[int]) -> list[Message]:
+        """Messages of the group that were not given yet."""
+        now = self._database.time()
+        found = messages_after(self._database, held, max(given, default=0), now)
+        return found or late_messages(self._database, held, given, now)
+
+    def settle(self, work: StoreWork, end: End) -> None:
+        """Settle it at the end of the transaction."""
+        self._tx.record(work, end)
+
+    def extend(self, work: StoreWork, lease: float) -> int:
+        """It has no lease: it ends with its transaction."""
+        del lease
+        return work.held.deadline
+
+    @contextmanager
+    def transaction(self, work: StoreWork) -> Iterator[Transaction]:
+        """The transaction in which it was taken."""
+        del work
+        yield self._tx

@@ -61,7 +61,7 @@ ORDER BY transaction, id LIMIT %(most)s;
 
 -- outcome: how the work with a token was settled
 SELECT kind FROM fairlead.journal
-WHERE token = %(token)s AND kind IN ('accepted', 'released', 'rejected') ORDER BY id DESC LIMIT 1;
+WHERE token = %(token)s AND kind <> 'taken' ORDER BY id DESC LIMIT 1;
 
 -- held_token: whether the work with a token is still in a reader's hands
 SELECT 1 FROM fairlead.groups WHERE token = %(token)s AND state = 2 LIMIT 1;

@@ -168,7 +168,7 @@ CREATE TABLE fairlead.journal (
   detail TEXT
 );
 CREATE INDEX journal_settled ON fairlead.journal (token)
-  WHERE kind IN ('accepted', 'released', 'rejected');
+  WHERE token IS NOT NULL AND kind <> 'taken';
 CREATE INDEX journal_transaction ON fairlead.journal (transaction, id);
 
 -- The stores that wait for work, so that senders notify only where somebody listens.

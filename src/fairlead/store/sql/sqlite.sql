@@ -50,7 +50,7 @@ FROM fairlead_journal WHERE id > :after ORDER BY id LIMIT :most;
 
 -- outcome: how the work with a token was settled
 SELECT kind FROM fairlead_journal
-WHERE token = :token AND kind IN ('accepted', 'released', 'rejected') ORDER BY id DESC LIMIT 1;
+WHERE token = :token AND kind <> 'taken' ORDER BY id DESC LIMIT 1;
 
 -- held_token: whether the work with a token is still in a reader's hands
 SELECT 1 FROM fairlead_groups WHERE token = :token AND state = 2 LIMIT 1;

@@ -164,4 +164,4 @@ CREATE TABLE fairlead_journal (
   detail TEXT
 ) STRICT;
 CREATE INDEX fairlead_journal_settled ON fairlead_journal (token)
-  WHERE kind IN ('accepted', 'released', 'rejected');
+  WHERE token IS NOT NULL AND kind <> 'taken';
