@@ -17,4 +17,5 @@ with engine.begin() as connection:
 while work := store.take("placed"):
     with work:
         print(work.group, [message.body for message in work])
+engine.dispose()
 store.close()

@@ -3,6 +3,7 @@
 import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from runpy import run_path
 
 import psycopg
 import pytest
@@ -47,6 +48,23 @@ def test_the_sql_of_the_documentation_gives_what_is_shown(name: str) -> None:
     if "UPDATE_DOCS" in os.environ:
         said.write_text(got, encoding="utf-8")
     assert got == said.read_text(encoding="utf-8")
+
+
+def test_the_outbox_of_the_documentation_is_the_same_on_postgresql(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    url = made_url("postgresql")
+    program = (
+        (SNIPPETS / "outbox-sqlalchemy.py")
+        .read_text(encoding="utf-8")
+        .replace('open("sqlite:///alchemy.db', f'open("{url}')
+        .replace('engine("sqlite:///alchemy.db', f'engine("{url.replace(":", "+psycopg:", 1)}')
+    )
+    assert "sqlite" not in program
+    (tmp_path / "outbox.py").write_text(program, encoding="utf-8")
+    run_path(str(tmp_path / "outbox.py"))
+    said = (SNIPPETS / "outbox-sqlalchemy.txt").read_text(encoding="utf-8")
+    assert capsys.readouterr().out == said
 
 
 @pytest.fixture(scope="module")
