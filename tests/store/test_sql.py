@@ -15,6 +15,7 @@ from fairlead.errors import StoreError
 
 SNIPPETS = Path(__file__).parents[2] / "docs" / "snippets"
 UrlOf = Callable[[str], str]
+Run = Callable[..., None]
 
 
 def statements(script: str) -> Iterator[str]:
@@ -40,6 +41,24 @@ def printed(script: str, url: str) -> str:
     return "".join(f"{line}\n" for line in lines)
 
 
+@pytest.fixture
+def run(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> Run:
+    """Runs a program of the documentation with changes; it prints what the documentation shows."""
+
+    def run(name: str, *changes: tuple[str, str]) -> None:
+        program = (SNIPPETS / f"{name}.py").read_text(encoding="utf-8")
+        for old, new in changes:
+            assert old in program
+            program = program.replace(old, new)
+        assert "sqlite" not in program
+        file = tmp_path / f"{name}.py"
+        file.write_text(program, encoding="utf-8")
+        run_path(str(file))
+        assert capsys.readouterr().out == (SNIPPETS / f"{name}.txt").read_text(encoding="utf-8")
+
+    return run
+
+
 @pytest.mark.parametrize("name", ["queues", "transaction", "trigger"])
 def test_the_sql_of_the_documentation_gives_what_is_shown(name: str) -> None:
     script = (SNIPPETS / f"{name}.sql").read_text(encoding="utf-8")
@@ -50,21 +69,32 @@ def test_the_sql_of_the_documentation_gives_what_is_shown(name: str) -> None:
     assert got == said.read_text(encoding="utf-8")
 
 
-def test_the_outbox_of_the_documentation_is_the_same_on_postgresql(
-    capsys: pytest.CaptureFixture[str], tmp_path: Path
+def test_the_outbox_of_the_documentation_is_the_same_on_postgresql(run: Run) -> None:
+    url = made_url("postgresql")
+    engine = url.replace(":", "+psycopg:", 1)
+    run(
+        "outbox-sqlalchemy",
+        ('open("sqlite:///alchemy.db', f'open("{url}'),
+        ('engine("sqlite:///alchemy.db', f'engine("{engine}'),
+    )
+
+
+def test_jobs_are_moved_on_postgresql_with_the_changes_that_the_documentation_names(
+    run: Run,
 ) -> None:
     url = made_url("postgresql")
-    program = (
-        (SNIPPETS / "outbox-sqlalchemy.py")
-        .read_text(encoding="utf-8")
-        .replace('open("sqlite:///alchemy.db', f'open("{url}')
-        .replace('engine("sqlite:///alchemy.db', f'engine("{url.replace(":", "+psycopg:", 1)}')
+    script = (SNIPPETS / "jobs-before.py").read_text(encoding="utf-8").split('"""')[1]
+    with psycopg.connect(url) as connection:
+        connection.execute(script.replace("INTEGER PRIMARY KEY", "SERIAL PRIMARY KEY").encode())
+    run(
+        "jobs-move",
+        ("sqlite:///work.db", url),
+        ('sqlite3.connect("work.db")', f'psycopg.connect("{url}")'),
+        ("import sqlite3", "import psycopg"),
+        ('    cursor.execute("BEGIN IMMEDIATE")\n', ""),
+        ("LIMIT ?", "LIMIT %s FOR UPDATE SKIP LOCKED"),
+        ("= ?", "= %s"),
     )
-    assert "sqlite" not in program
-    (tmp_path / "outbox.py").write_text(program, encoding="utf-8")
-    run_path(str(tmp_path / "outbox.py"))
-    said = (SNIPPETS / "outbox-sqlalchemy.txt").read_text(encoding="utf-8")
-    assert capsys.readouterr().out == said
 
 
 @pytest.fixture(scope="module")
