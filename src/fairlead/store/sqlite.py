@@ -33,6 +33,8 @@ class SQLite:
         self.place = place
         self.own = own
         self._texts = statements(self.dialect)
+        self._cursor = connection.cursor()
+        self._cursor.row_factory = None  # tuples, whatever the caller's connection gives
         self._numbered = False
         self._last = 0
 
@@ -42,13 +44,13 @@ class SQLite:
 
     def run(self, name: str, /, **values: object) -> Sequence[Row]:
         with self._told():
-            return self.connection.execute(self._texts[name], _plain(values)).fetchall()
+            return self._cursor.execute(self._texts[name], _plain(values)).fetchall()
 
     def many(self, name: str, rows: Sequence[Mapping[str, object]]) -> None:
         with self._told():
             if name == "add_journal":
                 self._numbered = False
-            self.connection.executemany(self._texts[name], rows)
+            self._cursor.executemany(self._texts[name], rows)
 
     def numbers(self, count: int) -> Iterable[int]:
         if not self._numbered:
@@ -93,8 +95,16 @@ class SQLite:
         if self.connection.in_transaction:
             self.connection.execute("ROLLBACK")
 
+    def doom(self) -> None:
+        self.rollback()
+
     def close(self) -> None:
         self.connection.close()
+
+    def join(self) -> None:
+        """Be the writer, in the caller's transaction, before anything is read in it."""
+        with self._told():
+            self.connection.execute("UPDATE fairlead_schema SET version = version WHERE false")
 
     @contextmanager
     def _told(self) -> Iterator[None]:
