@@ -15,7 +15,8 @@ from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 from threading import Lock
-from typing import Any, Protocol
+from typing import Any, Final, Protocol
+from weakref import WeakSet
 
 from fairlead.errors import StoreError
 from fairlead.store.database import Database
@@ -45,7 +46,7 @@ class LockFiles:
         """`path`: the database's file."""
         self._path = path
         self._own: dict[int, int] = {}
-        os.register_at_fork(after_in_child=self._forget)
+        _files.add(self)
 
     def live(self, id_: int) -> None:
         if id_ not in self._own:
@@ -90,12 +91,23 @@ class LockFiles:
     def _file(self, id_: int) -> Path:
         return self._path.with_name(f"{self._path.name}-holder-{id_}")
 
-    def _forget(self) -> None:
+    def leave_to_parent(self) -> None:
         """In a forked child: the holder is the parent, whose lock must end with the parent."""
         for file in self._own.values():
             with suppress(OSError):
                 os.close(file)
         self._own = {}
+
+
+_files: Final[WeakSet[LockFiles]] = WeakSet()
+
+
+def _leave_to_parent() -> None:
+    for each in list(_files):
+        each.leave_to_parent()
+
+
+os.register_at_fork(after_in_child=_leave_to_parent)
 
 
 class Session:
@@ -118,11 +130,17 @@ class Session:
             self._database.run("lock_alive", id=id_)
 
     def check(self) -> None:
-        """Connect again where the session was lost."""
-        if self._database is not None and (
-            self._database.connection.closed or self._database.connection.broken
-        ):
-            self._connect()
+        """Connect again where the session was lost, as when the server was started anew."""
+        if self._database is None or not self.lock.acquire(blocking=False):
+            return  # whoever listens finds out
+        try:
+            with suppress(StoreError):  # what says that it is lost
+                if not self._database.lost:
+                    self._database.run("time")
+            if self._database.lost:
+                self._connect()
+        finally:
+            self.lock.release()
 
     def dead(self, database: Database, holders: Sequence[tuple[int, str]]) -> set[int]:
         others = [id_ for id_, _ in holders if id_ not in self._ids]

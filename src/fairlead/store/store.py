@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 import time
 from collections import deque
@@ -50,6 +51,7 @@ LOOK: Final = 1.0
 NAP: Final = 0.005
 """Seconds: so often a reader that waits looks whether a file has changed."""
 MAX_TAKEN: Final = 10_000
+MAX_NUMBER: Final = 2**63 - 1
 
 
 class Store:
@@ -98,6 +100,7 @@ class Store:
         self._shared: set[str] = set()
         """Queues that tenants share."""
         self._closed = False
+        self._process = os.getpid()
 
     @classmethod
     def open(
@@ -137,15 +140,21 @@ class Store:
                 return open_postgresql(url)
 
         store = cls(connect, liveness, place, clock)
-        with store._connection() as database:
-            if create or (create is None and database.is_new()):
-                schema.upgrade(database, place)
-            schema.check(database, place)
+        try:
+            with store._connection() as database:
+                if create or (create is None and database.is_new()):
+                    schema.upgrade(database, place)
+                schema.check(database, place)
+        except BaseException:
+            store.close()
+            raise
         return store
 
     def close(self) -> None:
         """Close all connections. Work that is not settled is taken back by whoever takes next."""
         self._closed = True
+        if self._process != os.getpid():  # the connections are those of the process it came from
+            return
         while self._idle:
             self._idle.pop().close()
         self._liveness.close()
@@ -179,12 +188,12 @@ class Store:
             each, to = letter(body, 0, **more), queue_name(queue)
             with self._alone() as database:
                 return send_at_once(database, to, each, self._setting.actor, self._clock())
-        with self.transaction() as tx:
+        with self._transaction() as tx:
             return tx.send(queue, body, **more)
 
     def send_many(self, queue: str, messages: Iterable[Mapping[str, Any]]) -> list[str]:
         """Send messages in one transaction; their ids. Each has `body` and what `send` takes."""
-        with self.transaction() as tx:
+        with self._transaction() as tx:
             return tx.send_many(queue, messages)
 
     def take(
@@ -235,8 +244,15 @@ class Store:
     @contextmanager
     def transaction(self, work: StoreWork | None = None) -> Iterator[Transaction]:
         """A transaction of the store's own, with the verbs that write."""
+        with self._transaction(work, shared=True) as tx:
+            yield tx
+
+    @contextmanager
+    def _transaction(
+        self, work: StoreWork | None = None, *, shared: bool = False
+    ) -> Iterator[Transaction]:
         with self._writing() as database:
-            tx = Transaction(database, self._setting, work, shared=work is not None)
+            tx = Transaction(database, self._setting, work, shared=shared)
             try:
                 tx.hold()
                 yield tx
@@ -272,7 +288,7 @@ class Store:
         It waits for no reader. Returns whether it was raised: not a group that does not live, nor
         where the order is first come, first served. Raises MessageError.
         """
-        with self.transaction() as tx:
+        with self._transaction() as tx:
             return tx.prioritise(queue, group, priority)
 
     def waiting(self, queue: str, most: int = 5) -> Outlook:
@@ -347,9 +363,14 @@ class Store:
 
     def requeue(self, queue: str, ids: Iterable[str] | None = None) -> int:
         """Send dead letters again, to the end of their groups; how many. `ids`: None = all."""
-        with self._writing() as database:
-            found = known_queue(database, queue_name(queue), self._clock())
-            return admin.requeue(database, found, ids, self._setting.actor)
+        done = 0
+        while True:
+            with self._writing() as database:
+                found = known_queue(database, queue_name(queue), self._clock())
+                count = admin.requeue(database, found, ids, self._setting.actor)
+            done += count
+            if ids is not None or count < admin.STEP:
+                return done
 
     def journal(self, since: str | None = None) -> Iterator[Event]:
         """The events after a cursor, in their order; None: from the first that is kept."""
@@ -361,6 +382,7 @@ class Store:
 
         For a reader that lost its connection while it committed.
         """
+        whole("token", token, 0, MAX_NUMBER)
         with self._connection() as database:
             if database.run("held_token", token=token):
                 return "held"
@@ -624,6 +646,11 @@ class Store:
         """A connection that no other thread uses; whether it is a new one."""
         if self._closed:
             raise StoreError(f"{self.place}: found a store that is closed, allowed: an open one")
+        if self._process != os.getpid():
+            raise StoreError(
+                f"{self.place}: found a store that another process opened, allowed: one that is "
+                "opened in this process, after the fork"
+            )
         try:
             return self._idle.pop(), False
         except IndexError:

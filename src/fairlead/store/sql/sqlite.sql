@@ -135,7 +135,7 @@ WHERE id = :id;
 UPDATE fairlead_groups SET state = 1, not_before = NULL WHERE id IN (
   SELECT id FROM fairlead_groups WHERE queue = :queue AND state = 3 AND not_before <= :now
   ORDER BY not_before LIMIT :most)
-RETURNING id, tenant;
+RETURNING id, tenant, head;
 
 -- due_messages: take out messages that arrive now
 DELETE FROM fairlead_delayed WHERE id IN (
@@ -207,10 +207,10 @@ SELECT m.group_id, m.id, m.arrived
 FROM (SELECT (SELECT min(id) FROM fairlead_messages WHERE group_id = value) AS head
       FROM json_each(:ids)) h JOIN fairlead_messages m ON m.id = h.head;
 
--- fence: the groups that a reader holds, kept from everybody else until it has settled them
+-- fence: groups with the tokens of who holds them, kept from everybody else until it has settled them
 SELECT id, queue, name, tenant, token, was_priority, was_entered, was_number, was_turn, releases,
   failures, taken, holder
-FROM fairlead_groups WHERE id IN (SELECT value FROM json_each(:ids)) AND state = 2;
+FROM fairlead_groups WHERE id IN (SELECT value FROM json_each(:ids));
 
 -- drop_messages: they are done
 DELETE FROM fairlead_messages WHERE id IN (SELECT value FROM json_each(:ids));
@@ -288,6 +288,10 @@ ORDER BY k1, k2 LIMIT 1;
 -- mark_fair: all groups of a queue are lined up by tenant
 UPDATE fairlead_groups SET fair = 1 WHERE queue = :queue AND fair = 0;
 
+-- mark_late: groups that can be taken, of senders that did not know yet of tenants
+UPDATE fairlead_groups SET fair = 1 WHERE queue = :queue AND state = 1 AND fair = 0
+RETURNING tenant, k2;
+
 -- ready_tenants: whose the ready groups are, by when their first came
 SELECT tenant, min(k2) FROM fairlead_groups WHERE queue = :queue AND state = 1
 GROUP BY tenant ORDER BY 2;
@@ -330,7 +334,10 @@ SELECT id, name, tenant, was_priority, releases, token, holder, taken, deadline
 FROM fairlead_groups WHERE queue = :queue AND state = 2 ORDER BY token, k1, k2;
 
 -- group: one group that lives
-SELECT id, state, head, arrived, tenant FROM fairlead_groups WHERE queue = :queue AND name = :name;
+SELECT id, tenant FROM fairlead_groups WHERE queue = :queue AND name = :name;
+
+-- group_kept: the same, kept from ending while this transaction runs, if it is not ending already
+SELECT id, tenant FROM fairlead_groups WHERE queue = :queue AND name = :name;
 
 -- before: how many ready groups stand from one place to another
 SELECT count(*) FROM fairlead_groups WHERE queue = :queue AND state = 1
@@ -358,9 +365,10 @@ FROM fairlead_dead WHERE queue = :queue AND key = :key ORDER BY id;
 DELETE FROM fairlead_dead WHERE queue = :queue AND id IN (SELECT value FROM json_each(:ids))
 RETURNING id;
 
--- groups_after: groups to be given their places anew, from an id on
-SELECT id, state, priority, entered, number, head, arrived FROM fairlead_groups
-WHERE queue = :queue AND id > :after ORDER BY id LIMIT :most;
+-- groups_after: groups to be given their places anew, from an id on; not those that are held
+SELECT id, priority, entered, number, head, arrived FROM fairlead_groups
+WHERE queue = :queue AND id > :after AND state <> 2
+ORDER BY id LIMIT :most;
 
 -- add_holder: a process that takes work
 INSERT INTO fairlead_holders (host, pid, name, since) VALUES (:host, :pid, :name, :since)
