@@ -22,10 +22,17 @@ from fairlead.store import schema
 from fairlead.store.administration import Dead, Limits, Metrics
 from fairlead.store.chores import do_chores
 from fairlead.store.database import Database
-from fairlead.store.events import Event, events
+from fairlead.store.events import Event, events, latest
 from fairlead.store.holders import LockFiles, Session, describe_self
 from fairlead.store.joining import joined
-from fairlead.store.letters import Message, duration, name, queue_name, whole
+from fairlead.store.letters import (
+    Message,
+    check_priority,
+    duration,
+    name,
+    queue_name,
+    whole,
+)
 from fairlead.store.log import Log
 from fairlead.store.postgresql import open_postgresql, without_password
 from fairlead.store.settings import Queue, known_queue, read_queue
@@ -34,7 +41,7 @@ from fairlead.store.sqlite import open_sqlite
 from fairlead.store.taking import Claim, Held, late_messages, messages_after, take
 from fairlead.store.tenants import Line
 from fairlead.store.transaction import Setting, Transaction
-from fairlead.store.waiting import outlook
+from fairlead.store.waiting import Promotion, outlook, peek, promotion
 from fairlead.store.work import StoreWork
 
 SQLITE: Final = "sqlite:///"
@@ -89,6 +96,8 @@ class Store:
         self._holder_id = 0
         self._looked: dict[str, float] = {}
         self._closed = False
+        self.upgraded: tuple[int, int] | None = None
+        """From which version of the schema to which it was brought when it was opened."""
 
     @classmethod
     def open(
@@ -130,7 +139,7 @@ class Store:
         store = cls(connect, liveness, place, clock)
         with store._connection() as database:
             if create or (create is None and database.is_new()):
-                schema.upgrade(database, place)
+                store.upgraded = schema.upgrade(database, place)
             schema.check(database, place)
         return store
 
@@ -270,6 +279,31 @@ class Store:
             found = known_queue(database, queue, self._clock())
             return outlook(database, found, most)
 
+    def peek(self, queue: str, group: str | None = None, most: int = 10) -> list[Message]:
+        """The first messages of the group that would be taken next, or of the one that is named.
+
+        They are only looked at: nobody takes them.
+        """
+        whole("most", most, 1, MAX_TAKEN)
+        self._do_chores(queue_name(queue))
+        with self._connection() as database:
+            found = known_queue(database, queue, self._clock())
+            return peek(database, found, name("group", group), most)
+
+    def promotion(
+        self, queue: str, group: str, priority: int | None = None, most: int = 20
+    ) -> Promotion | None:
+        """Whom raising a group would delay, at most so many of them; nothing is done.
+
+        None: `prioritise` would do nothing. Raises MessageError.
+        """
+        check_priority(priority)
+        whole("most", most, 0)
+        self._do_chores(queue_name(queue))
+        with self._connection() as database:
+            found = known_queue(database, queue, self._clock())
+            return promotion(database, found, name("group", group) or "", priority, most)
+
     def working(self, queue: str) -> list[StoreWork]:
         """The work in the hands of readers, in the order in which it was taken."""
         with self._connection() as database:
@@ -334,14 +368,24 @@ class Store:
 
     def requeue(self, queue: str, ids: Iterable[str] | None = None) -> int:
         """Send dead letters again, to the end of their groups; how many. `ids`: None = all."""
-        with self._writing() as database:
-            found = known_queue(database, queue_name(queue), self._clock())
-            return admin.requeue(database, found, ids, self._setting.actor)
+        count = 0
+        while True:
+            with self._writing() as database:
+                found = known_queue(database, queue_name(queue), self._clock())
+                done = admin.requeue(database, found, ids, self._setting.actor)
+            count += done
+            if ids is not None or done < admin.STEP:
+                return count
 
     def journal(self, since: str | None = None) -> Iterator[Event]:
         """The events after a cursor, in their order; None: from the first that is kept."""
         with self._connection() as database:
             yield from events(database, since)
+
+    def latest(self) -> str | None:
+        """The cursor of the latest event that the journal gives now; None: there is none."""
+        with self._connection() as database:
+            return latest(database)
 
     def outcome(self, token: int) -> str:
         """How the work with a token was settled: accepted, rejected, released, held or unknown.
