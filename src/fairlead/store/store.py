@@ -50,6 +50,8 @@ LOOK: Final = 1.0
 """Seconds: so often a store looks whether the holders of work live."""
 NAP: Final = 0.005
 """Seconds: so often a reader that waits looks whether a file has changed."""
+PAUSE: Final = 0.05
+"""Seconds until a reader looks again at what somebody else is about to settle."""
 MAX_TAKEN: Final = 10_000
 
 
@@ -528,7 +530,10 @@ class Store:
             if found is not None:
                 ((due,),) = database.run("next_due", queue=found.id)
                 if due is not None and self._own_clock is None:
-                    left = min(left, max((due - found.now) / 1_000_000, 0))
+                    if due <= found.now:  # what is due was just done, but for what is locked
+                        time.sleep(min(left, PAUSE))
+                        return
+                    left = min(left, (due - found.now) / 1_000_000)
             left = min(left, LOOK)
             if isinstance(self._liveness, LockFiles):
                 self._watch(database, left)

@@ -120,7 +120,7 @@ class StoreWork(Work):
                 raise MessageError(
                     f"message: found {message.id!r}, allowed: one that this work has given"
                 )
-            self._dead[message.number] = reason
+            self._dead[message.number] = storable(reason)
             return [message]
         self._settle(REJECTED, reason=reason)
         return list(self._given)
@@ -172,7 +172,7 @@ class StoreWork(Work):
         return End(
             *(kind, held.id, held.token, held.group, given),
             dead={} if kind == REJECTED else self._dead,
-            reason=reason,
+            reason=storable(reason),
             delay=delay,
             failed=failed,
         )
@@ -196,3 +196,8 @@ class StoreWork(Work):
 
     def __repr__(self) -> str:
         return f"<Work on {self.named}, attempt {self.attempt}, token {self.token}>"
+
+
+def storable(text: str) -> str:
+    """A text without what a database cannot keep; an exception may say anything."""
+    return text.encode(errors="backslashreplace").decode().replace("\0", "\\x00")
