@@ -282,6 +282,70 @@ def top(
         live.top(found, interval, once=once, as_json=as_json)
 
 
+@command()
+def work(
+    handlers: Annotated[
+        str,
+        typer.Argument(
+            metavar="MODULE:NAME", help="A mapping in a module of yours: queue -> function."
+        ),
+    ],
+    queue: Annotated[
+        list[str] | None, typer.Option("--queue", metavar="NAME", help="Only this; repeatable.")
+    ] = None,
+    processes: Annotated[
+        int | None,
+        typer.Option(
+            parser=whole("--processes", 1, 1000),
+            metavar="NUMBER",
+            help="Processes, started again when they die; default: this one.",
+        ),
+    ] = None,
+    threads: Annotated[
+        int,
+        typer.Option(
+            parser=whole("--threads", 1, 1000), metavar="NUMBER", help="Threads of each process."
+        ),
+    ] = 1,
+    lease: Annotated[
+        float,
+        typer.Option(metavar="SECONDS", min=0.1, help="Held so long, should this machine be lost."),
+    ] = 60,
+    retry_delay: Annotated[
+        float,
+        typer.Option(
+            metavar="SECONDS", min=0, help="After the first failure; doubles, up to 5 minutes."
+        ),
+    ] = 1,
+    grace: Annotated[
+        float,
+        typer.Option(metavar="SECONDS", min=0, help="To end what is in hand, when told to stop."),
+    ] = 30,
+    until_empty: Annotated[
+        bool, typer.Option("--until-empty", help="Leave when there is nothing to take.")
+    ] = False,
+    store: Url = None,
+) -> None:
+    """Call functions with the messages of queues, until SIGTERM or Ctrl-C.
+
+    A function takes `(message)`, and its group is accepted after it; or `(message, tx)`, and what
+    it does in `tx` commits with that. An exception releases the group, with a growing delay. A
+    second signal ends at once.
+
+    Example: `fairlead work shop:handlers --processes 4`
+    """
+    from fairlead.cli.store import work as done
+    from fairlead.errors import UserError
+    from fairlead.store.handling import Handling
+    from fairlead.store.supervisor import Job
+
+    if until_empty and processes is not None:
+        raise UserError("work --until-empty goes with --threads, not with --processes")
+    handling = Handling(lease, retry_delay)
+    job = Job(url_of(store), handlers, queue, threads, grace, handling, until_empty)
+    raise typer.Exit(done.work(job, processes))
+
+
 @upkeep_command()
 def init(store: Url = None) -> None:
     """Make the schema where there is none. A new SQLite file is made by the first `send`, too."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import signal
-import threading
 import time
 from collections import Counter
 from typing import Any, Final
@@ -15,6 +14,7 @@ from fairlead.cli.show import console, filled, print_table, printable
 from fairlead.cli.store.printing import print_json
 from fairlead.cli.store.queues import COUNTS, queue_row
 from fairlead.store.store import Store
+from fairlead.store.worker import listen, next_of
 
 RATES: Final = {"sent/s": "sent", "accepted/s": "accepted"}
 
@@ -44,21 +44,19 @@ class Look:
 
 def top(store: Store, interval: float, *, once: bool, as_json: bool) -> None:
     """Show the queues until somebody says stop."""
-    stop = threading.Event()
-    for each in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(each, lambda *_: stop.set())
+    asked = listen(signal.SIGINT, signal.SIGTERM)
     look = Look(store)
     if once:
-        stop.wait(interval)
+        next_of(asked, interval)
         _print(look.rows(), as_json=as_json)
         return
     if as_json or not console().is_terminal:
-        while not stop.wait(interval):
+        while next_of(asked, interval) is None:
             _print(look.rows(), as_json=as_json)
         return
     with Live(console=console(), auto_refresh=False, screen=True) as live:
         live.update(_table(look.rows()), refresh=True)
-        while not stop.wait(interval):
+        while next_of(asked, interval) is None:
             live.update(_table(look.rows()), refresh=True)
 
 
