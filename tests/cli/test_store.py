@@ -4,6 +4,7 @@ import base64
 import io
 import json
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -11,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.cli.commands import MAIN
+from tests.cli.commands import MAIN, Command
 from tests.stores import made_url
 
 from fairlead import Store
@@ -244,6 +245,18 @@ def test_top_counts_between_two_looks(shell: Shell) -> None:
     assert (row["queue"], row["ready"], row["accepted/s"]) == ("q", 2, 0)
 
 
+def test_top_leaves_when_it_is_told(tmp_path: Path) -> None:
+    url = made_url("sqlite")
+    with Store.open(url) as store:
+        store.send("q", "")
+    with Command(tmp_path, "top", "--interval", "0.1", FAIRLEAD_STORE=url) as command:
+        assert command.process.stdout is not None
+        assert command.process.stdout.readline().startswith("queue ")
+        command.process.send_signal(signal.SIGINT)
+        assert command.ended() == 0
+        assert command.said() == []
+
+
 def test_upkeep_says_what_it_did(shell: Shell) -> None:
     assert shell.ok("store", "init").endswith("schema version 1 (was there)\n")
     assert shell.ok("store", "upgrade").endswith("schema version 1 (was there)\n")
@@ -276,6 +289,8 @@ def test_a_store_is_made_by_init_and_by_the_first_message(
         (["send", "q", "x", "--delay", "soon"], "delay: found 'soon'"),
         (["take", "q", "--lease", "-1"], "lease: found -1"),
         (["waiting", "none"], "queue: found 'none', allowed:"),
+        (["work", "a:b", "--until-empty", "--processes", "2"], "goes with --threads"),
+        (["work", "nowhere:b"], "handlers: found no module 'nowhere'"),
         (["journal", "--since", "x"], "since: found 'x', allowed: the cursor of an event"),
         (["queues", "--store", "mysql://u:secret@h/d"], "store: found 'mysql', allowed: sqlite:"),
         (["queues", "--store", "postgresql://u:secret@nohost.invalid/d"], "nohost.invalid/d"),

@@ -257,13 +257,28 @@ def journal(
         str | None, typer.Option(metavar="CURSOR", help="Go on after the event with this cursor.")
     ] = None,
     queue: Annotated[str | None, typer.Option(metavar="NAME", help="Of this queue only.")] = None,
+    messages: Annotated[
+        bool,
+        typer.Option("--messages", help="The queue's messages instead, as `replay` takes them."),
+    ] = False,
     store: Url = None,
 ) -> None:
-    """Print what happened to the queues, as JSON lines; each has its `cursor`."""
-    from fairlead.cli.store import queues as shown
+    """Print what happened to the queues, as JSON lines; each event has its `cursor`.
 
+    With `--messages` a row is a message that was accepted, with its `service_time`, or a raise.
+
+    Example: `fairlead journal --queue orders --messages > orders.jsonl`
+    """
+    from fairlead.cli.store import queues as shown
+    from fairlead.errors import UserError
+
+    if messages and queue is None:
+        raise UserError("journal --messages needs --queue NAME")
     with opened(store) as found:
-        shown.journal(found, since, queue)
+        if messages and queue is not None:
+            shown.messages(found, since, queue)
+        else:
+            shown.journal(found, since, queue)
 
 
 @command()

@@ -140,6 +140,17 @@ def journal(store: Store, since: str | None, queue: str | None) -> None:
     )
 
 
+def messages(store: Store, since: str | None, queue: str) -> None:
+    """What happened to a queue, as messages that a replay takes."""
+    from fairlead.store.recorded import recorded
+
+    found = recorded(store.journal(since), queue)
+    print_json(found.rows)
+    if found.unfinished:
+        left = plural(found.unfinished, "message")
+        print(f"left out, as not accepted: {left}", file=sys.stderr)
+
+
 def _row(each: Standing) -> dict[str, Any]:
     return {
         "group": each.group,
