@@ -280,6 +280,29 @@ def test_a_message_that_fails_again_and_again_dies_alone(
     assert "no\\x00" not in caplog.text
 
 
+def test_a_group_that_came_back_is_handled_a_message_at_a_time() -> None:
+    with Store.open(made_url("sqlite")) as store:
+        for n in range(2):
+            store.send("q", n, group="g")
+        store.take("q", lease=0.01)
+        with threads(store, lambda message: None):
+            until(lambda: empty(store))
+        assert kinds(store)[2:] == [*("taken", "released"), *("taken", "accepted") * 2]
+
+
+@both
+def test_a_handler_leaves_settling_to_the_worker(dialect: str) -> None:
+    def call(message: Message, tx: Any) -> None:
+        tx.accept()
+
+    with Store.open(made_url(dialect)) as store:
+        store.set_limits("q", max_failures=1)
+        store.send("q", "")
+        with threads(store, call, in_transaction=True):
+            until(lambda: empty(store))
+        assert "settled in this transaction already" in store.dead("q")[0].reason
+
+
 @both
 def test_what_a_handler_did_before_it_failed_is_undone(dialect: str) -> None:
     tried: list[int] = []

@@ -113,7 +113,7 @@ def _in_transaction(
     error: BaseException | None = None
     try:
         with work.transaction() as tx:
-            while done < most and not tx.settled() and (message := _next(work)) is not None:
+            while done < most and (message := _next(work)) is not None:
                 tx.execute(f"SAVEPOINT {SAVEPOINT}")
                 error = _failure(call, message, tx)
                 if error is not None:
@@ -124,8 +124,7 @@ def _in_transaction(
                     break
                 tx.execute(f"RELEASE SAVEPOINT {SAVEPOINT}")
                 done += 1
-            if not tx.settled():
-                tx.accept()
+            tx.accept()
     except StaleWorkError:
         raise
     except FAILURES as failed:  # the handler's, or of the database under it

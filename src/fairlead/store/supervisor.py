@@ -84,6 +84,12 @@ class Child:
         self._end.close()
 
 
+def check(job: Job) -> None:
+    """Find what cannot be worked on before it is begun. Raises FairleadError."""
+    load(job.place, job.queues)
+    Store.open(job.url).close()
+
+
 def run_here(job: Job, asked: Asked) -> int:
     """Work in this process until a signal comes; the exit status. Raises FairleadError."""
     handlers = load(job.place, job.queues)
@@ -97,9 +103,7 @@ def run_here(job: Job, asked: Asked) -> int:
 
 
 def supervise(job: Job, asked: Asked, processes: int) -> int:
-    """Let so many processes work until a signal comes; the exit status. Raises FairleadError."""
-    load(job.place, job.queues)
-    Store.open(job.url).close()
+    """Let so many processes work until a signal comes; the exit status."""
     children = [Child(job) for _ in range(processes)]
     while next_of(asked, LOOK) is None:
         for each in children:

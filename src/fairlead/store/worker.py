@@ -61,6 +61,12 @@ class Worker:
     def stop(self) -> None:
         """Take no more work; what is in hand is no failure, however it ends."""
         self._stop.set()
+        thread = threading.Thread(target=self._tell, daemon=True)
+        thread.start()
+        self._threads.append(thread)
+
+    def _tell(self) -> None:
+        """Tell the store; on SQLite that waits for a handler that is in a transaction."""
         try:
             self._store.stopping()
         except StoreError as error:
@@ -68,7 +74,7 @@ class Worker:
 
     @property
     def busy(self) -> bool:
-        """Whether some thread works on."""
+        """Whether something is in hand."""
         return any(each.is_alive() for each in self._threads)
 
     def run(self, asked: Asked, grace: float) -> int:
