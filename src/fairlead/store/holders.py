@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 from threading import Lock
-from typing import Any, Final, Protocol
+from typing import Final, Protocol
 from weakref import WeakSet
 
 from fairlead.errors import StoreError
@@ -154,10 +154,10 @@ class Session:
     def listen(self, queue: int) -> None:
         """Hear of what arrives for a queue, from now on. Needs `lock`."""
         if queue not in self._queues:
-            self._queues.add(queue)
-            self._execute(f"LISTEN fairlead_{queue:d}")
+            self._hear_of(queue)
             for id_ in self._ids:
                 self._database.run("sleep", queue=queue, holder=id_)  # type: ignore[union-attr]
+            self._queues.add(queue)
 
     def hear(self, timeout: float) -> bool:
         """Wait until something arrives, at most so many seconds. Needs `lock`."""
@@ -185,10 +185,11 @@ class Session:
         for id_ in self._ids:
             self._database.run("lock_alive", id=id_)
         for queue in self._queues:
-            self._execute(f"LISTEN fairlead_{queue:d}")
+            self._hear_of(queue)
 
-    def _execute(self, sql: str) -> Any:  # noqa: ANN401 - the driver's cursor
-        return self._database.execute(sql) if self._database else None
+    def _hear_of(self, queue: int) -> None:
+        if self._database is not None:
+            self._database.script(f"LISTEN fairlead_{queue:d}")
 
 
 def describe_self() -> dict[str, object]:

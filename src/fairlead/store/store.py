@@ -29,10 +29,18 @@ from fairlead.store.at_once import (
 )
 from fairlead.store.chores import do_chores
 from fairlead.store.database import Database
-from fairlead.store.events import Event, events
+from fairlead.store.events import Event, events, latest
 from fairlead.store.holders import LockFiles, Session, describe_self
 from fairlead.store.joining import joined
-from fairlead.store.letters import Message, duration, letter, name, queue_name, whole
+from fairlead.store.letters import (
+    Message,
+    check_priority,
+    duration,
+    letter,
+    name,
+    queue_name,
+    whole,
+)
 from fairlead.store.log import Log
 from fairlead.store.postgresql import open_postgresql, without_password
 from fairlead.store.settings import Queue, known_queue, read_queue
@@ -41,7 +49,7 @@ from fairlead.store.sqlite import open_sqlite
 from fairlead.store.taking import Claim, Held, late_messages, messages_after, take
 from fairlead.store.tenants import Line
 from fairlead.store.transaction import Setting, Transaction
-from fairlead.store.waiting import outlook
+from fairlead.store.waiting import Promotion, outlook, peek, promotion
 from fairlead.store.work import StoreWork
 
 SQLITE: Final = "sqlite:///"
@@ -50,6 +58,8 @@ LOOK: Final = 1.0
 """Seconds: so often a store looks whether the holders of work live."""
 NAP: Final = 0.005
 """Seconds: so often a reader that waits looks whether a file has changed."""
+PAUSE: Final = 0.05
+"""Seconds until a reader looks again at what somebody else is about to settle."""
 MAX_TAKEN: Final = 10_000
 MAX_NUMBER: Final = 2**63 - 1
 
@@ -101,6 +111,8 @@ class Store:
         """Queues that tenants share."""
         self._closed = False
         self._process = os.getpid()
+        self.upgraded: tuple[int, int] | None = None
+        """From which version of the schema to which it was brought when it was opened."""
 
     @classmethod
     def open(
@@ -143,7 +155,7 @@ class Store:
         try:
             with store._connection() as database:
                 if create or (create is None and database.is_new()):
-                    schema.upgrade(database, place)
+                    store.upgraded = schema.upgrade(database, place)
                 schema.check(database, place)
         except BaseException:
             store.close()
@@ -299,6 +311,31 @@ class Store:
             found = known_queue(database, queue, self._clock())
             return outlook(database, found, most)
 
+    def peek(self, queue: str, group: str | None = None, most: int = 10) -> list[Message]:
+        """The first messages of the group that would be taken next, or of the one that is named.
+
+        They are only looked at: nobody takes them.
+        """
+        whole("most", most, 1, MAX_TAKEN)
+        self._do_chores(queue_name(queue))
+        with self._connection() as database:
+            found = known_queue(database, queue, self._clock())
+            return peek(database, found, name("group", group), most)
+
+    def promotion(
+        self, queue: str, group: str, priority: int | None = None, most: int = 20
+    ) -> Promotion | None:
+        """Whom raising a group would delay, at most so many of them; nothing is done.
+
+        None: `prioritise` would do nothing. Raises MessageError.
+        """
+        check_priority(priority)
+        whole("most", most, 0)
+        self._do_chores(queue_name(queue))
+        with self._connection() as database:
+            found = known_queue(database, queue, self._clock())
+            return promotion(database, found, name("group", group) or "", priority, most)
+
     def working(self, queue: str) -> list[StoreWork]:
         """The work in the hands of readers, in the order in which it was taken."""
         with self._connection() as database:
@@ -376,6 +413,11 @@ class Store:
         """The events after a cursor, in their order; None: from the first that is kept."""
         with self._connection() as database:
             yield from events(database, since)
+
+    def latest(self) -> str | None:
+        """The cursor of the latest event that the journal gives now; None: there is none."""
+        with self._connection() as database:
+            return latest(database)
 
     def outcome(self, token: int) -> str:
         """How the work with a token was settled: accepted, rejected, released, held or unknown.
@@ -533,7 +575,10 @@ class Store:
             if found is not None:
                 ((due,),) = database.run("next_due", queue=found.id)
                 if due is not None and self._own_clock is None:
-                    left = min(left, max((due - found.now) / 1_000_000, 0))
+                    if due <= found.now:  # what is due was just done, but for what is locked
+                        time.sleep(min(left, PAUSE))
+                        return
+                    left = min(left, (due - found.now) / 1_000_000)
             left = min(left, LOOK)
             if isinstance(self._liveness, LockFiles):
                 self._watch(database, found.id if found else 0, left)

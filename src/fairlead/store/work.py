@@ -100,6 +100,11 @@ class StoreWork(Work):
         self._given.append(message)
         return message
 
+    def give_back(self) -> None:
+        """The message that was given last was not given: it stays where it is."""
+        self.check_open()
+        self._given.pop()
+
     def accept(self) -> None:
         self._settle(ACCEPTED)
 

@@ -59,6 +59,11 @@ WHERE (transaction, id) > (%(transaction)s::text::xid8, %(after)s)
   AND transaction < pg_snapshot_xmin(pg_current_snapshot())
 ORDER BY transaction, id LIMIT %(most)s;
 
+-- latest: the latest event that can be read now
+SELECT transaction::text::bigint, id FROM fairlead.journal
+WHERE transaction < pg_snapshot_xmin(pg_current_snapshot())
+ORDER BY transaction DESC, id DESC LIMIT 1;
+
 -- outcome: how the work with a token was settled
 SELECT kind FROM fairlead.journal
 WHERE token = %(token)s AND kind <> 'taken' ORDER BY id DESC LIMIT 1;
@@ -384,9 +389,21 @@ SELECT id, tenant FROM fairlead.groups WHERE queue = %(queue)s AND name = %(name
 SELECT id, tenant FROM fairlead.groups WHERE queue = %(queue)s AND name = %(name)s
 FOR KEY SHARE SKIP LOCKED;
 
--- before: how many ready groups stand from one place to another
-SELECT count(*) FROM fairlead.groups WHERE queue = %(queue)s AND state = 1
-  AND (k1, k2) > (%(a1)s, %(a2)s) AND (k1, k2) < (%(b1)s, %(b2)s);
+-- group_place: where a group stands
+SELECT id, state, head, arrived, tenant, k1, k2 FROM fairlead.groups
+WHERE queue = %(queue)s AND name = %(name)s;
+
+-- count_between: how many ready groups, of a tenant or of all, stand from one place to another
+SELECT count(*) FROM fairlead.groups g WHERE g.queue = %(queue)s AND g.state = 1
+  AND (%(tenant)s::text IS NULL OR g.tenant = %(tenant)s::text)
+  AND (g.k1, g.k2) > (%(a1)s, %(a2)s) AND (g.k1, g.k2) < (%(b1)s, %(b2)s);
+
+-- groups_between: the first of these groups
+SELECT g.id, g.name, g.tenant, g.priority, g.entered, g.number, g.head, g.arrived
+FROM fairlead.groups g WHERE g.queue = %(queue)s AND g.state = 1
+  AND (%(tenant)s::text IS NULL OR g.tenant = %(tenant)s::text)
+  AND (g.k1, g.k2) > (%(a1)s, %(a2)s) AND (g.k1, g.k2) < (%(b1)s, %(b2)s)
+ORDER BY g.k1, g.k2 LIMIT %(most)s;
 
 -- metrics: what a queue holds
 SELECT (SELECT count(*) FROM fairlead.messages WHERE queue = %(queue)s),

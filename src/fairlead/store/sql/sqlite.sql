@@ -48,6 +48,9 @@ SELECT id, 0, time, kind, queue, group_name, key, tenant, priority, cost, type, 
   actor, lease, detail
 FROM fairlead_journal WHERE id > :after ORDER BY id LIMIT :most;
 
+-- latest: the latest event that can be read now
+SELECT 0, id FROM fairlead_journal ORDER BY id DESC LIMIT 1;
+
 -- outcome: how the work with a token was settled
 SELECT kind FROM fairlead_journal
 WHERE token = :token AND kind <> 'taken' ORDER BY id DESC LIMIT 1;
@@ -339,9 +342,21 @@ SELECT id, tenant FROM fairlead_groups WHERE queue = :queue AND name = :name;
 -- group_kept: the same, kept from ending while this transaction runs, if it is not ending already
 SELECT id, tenant FROM fairlead_groups WHERE queue = :queue AND name = :name;
 
--- before: how many ready groups stand from one place to another
-SELECT count(*) FROM fairlead_groups WHERE queue = :queue AND state = 1
-  AND (k1, k2) > (:a1, :a2) AND (k1, k2) < (:b1, :b2);
+-- group_place: where a group stands
+SELECT id, state, head, arrived, tenant, k1, k2 FROM fairlead_groups
+WHERE queue = :queue AND name = :name;
+
+-- count_between: how many ready groups, of a tenant or of all, stand from one place to another
+SELECT count(*) FROM fairlead_groups g WHERE g.queue = :queue AND g.state = 1
+  AND (:tenant IS NULL OR g.tenant = :tenant)
+  AND (g.k1, g.k2) > (:a1, :a2) AND (g.k1, g.k2) < (:b1, :b2);
+
+-- groups_between: the first of these groups
+SELECT g.id, g.name, g.tenant, g.priority, g.entered, g.number, g.head, g.arrived
+FROM fairlead_groups g WHERE g.queue = :queue AND g.state = 1
+  AND (:tenant IS NULL OR g.tenant = :tenant)
+  AND (g.k1, g.k2) > (:a1, :a2) AND (g.k1, g.k2) < (:b1, :b2)
+ORDER BY g.k1, g.k2 LIMIT :most;
 
 -- metrics: what a queue holds
 SELECT (SELECT count(*) FROM fairlead_messages WHERE queue = :queue),
