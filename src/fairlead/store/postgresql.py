@@ -220,7 +220,8 @@ def _element(value: object) -> str:
 
 
 def _in_words(error: Exception, url: str = "") -> str:
-    lines = str(error).strip().splitlines() or [type(error).__name__]
+    every = str(error).strip().splitlines() or [type(error).__name__]
+    lines = [line for line in every if not line.startswith("\t")] or every  # without hints
     line = lines[-1] if lines[0].startswith("connection") else lines[0]
     password = urlsplit(url).password if url else None
     return line.replace(password, "***") if password else line
