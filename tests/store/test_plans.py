@@ -5,10 +5,10 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from tests.stores import made_url
 
 from fairlead.store.statements import statements
 from fairlead.store.store import Store
+from tests.stores import made_url
 
 HOT: dict[str, dict[str, Any]] = {
     "queue": {"name": "q"},

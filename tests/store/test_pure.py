@@ -5,10 +5,10 @@ from typing import Any
 
 import psycopg
 import pytest
-from tests.stores import made_url
 
 from fairlead.errors import MessageError
 from fairlead.store.store import Store
+from tests.stores import made_url
 
 
 @pytest.fixture

@@ -7,9 +7,9 @@ import time
 from collections.abc import Iterator
 
 import pytest
-from tests.stores import made_url
 
 from fairlead.store.store import Store
+from tests.stores import made_url
 
 WAIT = 60
 """Seconds; a reader that is not woken would fail the test by waiting so long."""

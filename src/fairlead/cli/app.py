@@ -31,6 +31,7 @@ from fairlead.cli.options import (
     place,
     whole,
 )
+from fairlead.cli.store.commands import app as store_commands
 from fairlead.cli.table import Table
 
 app = typer.Typer(
@@ -422,3 +423,6 @@ def demo(
     from fairlead.cli.demo import run_demo
 
     run_demo(out, master)
+
+
+app.add_typer(store_commands)

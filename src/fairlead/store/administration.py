@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal
 from typing import Any, Final, NamedTuple
 
@@ -12,12 +12,12 @@ from fairlead.balance.refusal import read
 from fairlead.errors import MessageError
 from fairlead.order.key import NO_ENTRY, NOTHING, Entry
 from fairlead.store.bodies import decoded
-from fairlead.store.database import Database
+from fairlead.store.database import Database, Row
 from fairlead.store.letters import Letter
 from fairlead.store.log import Log
 from fairlead.store.sending import arrive
 from fairlead.store.settings import BECOMES_FAIR, NOT_FAIR, Queue, known_queue, made_queue
-from fairlead.store.settling import HELD, take_back
+from fairlead.store.settling import take_back
 from fairlead.store.taking import Held
 
 STEP: Final = 5000
@@ -125,10 +125,10 @@ def place_anew(database: Database, name: str, after: int, now: int | None) -> in
     if not rows:
         return None
     changed = []
-    for id_, state, priority, entered, number, head, arrived in rows:
+    for id_, priority, entered, number, head, arrived in rows:
         entry = Entry(priority, entered, number) if queue.ordered else NO_ENTRY
         place = queue.place(entry, head, arrived)
-        if state != HELD and place is not None:
+        if place is not None:
             row: dict[str, object] = {"id": id_, "head": head, "arrived": arrived}
             changed.append({**row, **entry._asdict(), "k1": place[0], "k2": place[1]})
     if changed:
@@ -172,19 +172,24 @@ def dead(database: Database, queue: Queue, most: int, after: int) -> list[Dead]:
 
 
 def requeue(database: Database, queue: Queue, ids: Iterable[str] | None, actor: str) -> int:
-    """Send dead letters again, to the end of their groups. Raises MessageError."""
+    """Send dead letters again, to the end of their groups, `STEP` at a time; how many."""
+    if isinstance(ids, str):
+        raise MessageError(f"ids: found {spelled(ids)}, allowed: several, or None for all")
+    rows: Sequence[Row] = []
     if ids is None:
-        rows = list(database.run("dead", queue=queue.id, after=0, most=STEP))
+        rows = database.run("dead", queue=queue.id, after=0, most=STEP)
     else:
-        rows = []
-        for key in ids:
+        for key in dict.fromkeys(ids):
             found = database.run("dead_by_key", queue=queue.id, key=key)
             if not found:
                 raise MessageError(
                     f"id: found {spelled(key)}, allowed: that of a dead letter of queue "
                     f"{queue.name!r}"
                 )
-            rows += found
+            rows = [*rows, *found]
+    dropped = database.run("drop_dead", queue=queue.id, ids=[row[0] for row in rows])
+    ours = {id_ for (id_,) in dropped}  # another may have sent some of them again meanwhile
+    rows = [row for row in rows if row[0] in ours]
     log = Log(database, queue.name, queue.moment, actor)
     letters = []
     for number, row in zip(log.draw(len(rows)), rows, strict=True):
@@ -203,8 +208,6 @@ def requeue(database: Database, queue: Queue, ids: Iterable[str] | None, actor: 
             detail=f"was a dead letter: {reason}",
         )
     arrive(database, queue, letters)
-    if rows:
-        database.run("drop_dead", queue=queue.id, ids=[row[0] for row in rows])
     log.flush()
     if queue.columns.awaited:
         database.run("notify", queue=queue.id)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Final, NamedTuple
 
-from fairlead.order.key import NO_ENTRY, Entry
+from fairlead.order.key import NO_ENTRY, NOTHING, Entry
 from fairlead.store.database import Database
 from fairlead.store.letters import Letter
 from fairlead.store.log import Log
@@ -50,8 +50,9 @@ def do_chores(database: Database, queue: Queue, line: Line | None, log: Log) -> 
         _act_on_notices(database, queue, line)
     if parked:
         rows = database.run("wake_groups", queue=queue.id, now=queue.now, most=MOST)
+        _place(database, queue, sorted(id_ for id_, _, head in rows if head == NOTHING), {})
         if line is not None:
-            for (_, tenant), number in zip(sorted(rows), log.draw(len(rows)), strict=True):
+            for (_, tenant, _), number in zip(sorted(rows), log.draw(len(rows)), strict=True):
                 line.join(tenant, number)
 
 
@@ -126,16 +127,26 @@ def _tell(line: Line, each: Told) -> None:
 
 def _place_anew(database: Database, queue: Queue, notices: Sequence[Told]) -> None:
     """Give groups the places that their raises, or what has arrived, lead to."""
-    entries: dict[int, Entry] = {}
+    raises = {
+        each.group_id: Entry(each.priority, each.at or 0, each.number)
+        for each in notices
+        if each.kind == RAISED and each.priority is not None
+    }
     ids = sorted({each.group_id for each in notices if each.kind == RAISED})
+    _place(database, queue, ids, raises)
+
+
+def _place(
+    database: Database, queue: Queue, ids: Sequence[int], raises: Mapping[int, Entry]
+) -> None:
+    """Give groups their places, as what they are raised to and what is in them says."""
     if not ids:
         return
-    for id_, priority, entered, number in database.run("entries_of", ids=ids):
-        entries[id_] = Entry(priority, entered, number) if number else NO_ENTRY
-    for each in notices:
-        if each.kind == RAISED and each.priority is not None:
-            entries[each.group_id] = Entry(each.priority, each.at or 0, each.number)
-    heads = {row[0]: (row[1], row[2]) for row in database.run("heads_of", ids=ids)}
+    entries = {
+        id_: Entry(priority, entered, number) if number else NO_ENTRY
+        for id_, priority, entered, number in database.run("entries_of", ids=list(ids))
+    } | dict(raises)
+    heads = {row[0]: (row[1], row[2]) for row in database.run("heads_of", ids=list(ids))}
     rows = []
     for id_ in ids:
         head, arrived = heads.get(id_, (0, 0))

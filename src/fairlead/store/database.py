@@ -56,5 +56,8 @@ class Database(Protocol):
     def rollback(self) -> None:
         """Undo it; nothing where there is none."""
 
+    def doom(self) -> None:
+        """Keep the transaction from being committed, whatever its owner does."""
+
     def close(self) -> None:
         """Close the connection."""

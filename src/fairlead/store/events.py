@@ -65,6 +65,12 @@ def events(database: Database, since: str | None) -> Iterator[Event]:
             transaction, after = xid, number
 
 
+def latest(database: Database) -> str | None:
+    """The cursor of the latest event that can be read now; None: there is none."""
+    rows = database.run("latest")
+    return f"{rows[0][0]}-{rows[0][1]}" if rows else None
+
+
 def _read(since: str | None) -> tuple[int, int]:
     if since is None:
         return 0, 0

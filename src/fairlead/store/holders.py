@@ -15,7 +15,8 @@ from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 from threading import Lock
-from typing import Any, Protocol
+from typing import Final, Protocol
+from weakref import WeakSet
 
 from fairlead.errors import StoreError
 from fairlead.store.database import Database
@@ -45,7 +46,7 @@ class LockFiles:
         """`path`: the database's file."""
         self._path = path
         self._own: dict[int, int] = {}
-        os.register_at_fork(after_in_child=self._forget)
+        _files.add(self)
 
     def live(self, id_: int) -> None:
         if id_ not in self._own:
@@ -90,12 +91,23 @@ class LockFiles:
     def _file(self, id_: int) -> Path:
         return self._path.with_name(f"{self._path.name}-holder-{id_}")
 
-    def _forget(self) -> None:
+    def leave_to_parent(self) -> None:
         """In a forked child: the holder is the parent, whose lock must end with the parent."""
         for file in self._own.values():
             with suppress(OSError):
                 os.close(file)
         self._own = {}
+
+
+_files: Final[WeakSet[LockFiles]] = WeakSet()
+
+
+def _leave_to_parent() -> None:
+    for each in list(_files):
+        each.leave_to_parent()
+
+
+os.register_at_fork(after_in_child=_leave_to_parent)
 
 
 class Session:
@@ -118,11 +130,17 @@ class Session:
             self._database.run("lock_alive", id=id_)
 
     def check(self) -> None:
-        """Connect again where the session was lost."""
-        if self._database is not None and (
-            self._database.connection.closed or self._database.connection.broken
-        ):
-            self._connect()
+        """Connect again where the session was lost, as when the server was started anew."""
+        if self._database is None or not self.lock.acquire(blocking=False):
+            return  # whoever listens finds out
+        try:
+            with suppress(StoreError):  # what says that it is lost
+                if not self._database.lost:
+                    self._database.run("time")
+            if self._database.lost:
+                self._connect()
+        finally:
+            self.lock.release()
 
     def dead(self, database: Database, holders: Sequence[tuple[int, str]]) -> set[int]:
         others = [id_ for id_, _ in holders if id_ not in self._ids]
@@ -136,10 +154,10 @@ class Session:
     def listen(self, queue: int) -> None:
         """Hear of what arrives for a queue, from now on. Needs `lock`."""
         if queue not in self._queues:
-            self._queues.add(queue)
-            self._execute(f"LISTEN fairlead_{queue:d}")
+            self._hear_of(queue)
             for id_ in self._ids:
                 self._database.run("sleep", queue=queue, holder=id_)  # type: ignore[union-attr]
+            self._queues.add(queue)
 
     def hear(self, timeout: float) -> bool:
         """Wait until something arrives, at most so many seconds. Needs `lock`."""
@@ -167,10 +185,11 @@ class Session:
         for id_ in self._ids:
             self._database.run("lock_alive", id=id_)
         for queue in self._queues:
-            self._execute(f"LISTEN fairlead_{queue:d}")
+            self._hear_of(queue)
 
-    def _execute(self, sql: str) -> Any:  # noqa: ANN401 - the driver's cursor
-        return self._database.execute(sql) if self._database else None
+    def _hear_of(self, queue: int) -> None:
+        if self._database is not None:
+            self._database.script(f"LISTEN fairlead_{queue:d}")
 
 
 def describe_self() -> dict[str, object]:

@@ -19,11 +19,7 @@ def joined(connection: object, place: str) -> Database:
     """
     raw = _unwrapped(connection)
     if isinstance(raw, sqlite3.Connection):
-        if not raw.in_transaction and raw.isolation_level is None:
-            raise StoreError(
-                "connection: found no transaction, allowed: one that was begun with BEGIN IMMEDIATE"
-            )
-        return SQLite(raw, place, own=False)
+        return _on_sqlite(raw, place)
     psycopg = sys.modules.get("psycopg")
     if psycopg is not None and isinstance(raw, psycopg.Connection):
         idle = raw.info.transaction_status == psycopg.pq.TransactionStatus.IDLE
@@ -38,6 +34,20 @@ def joined(connection: object, place: str) -> Database:
         f"connection: found a {kind}, allowed: a connection of sqlite3 or psycopg 3, or of "
         "SQLAlchemy or Django on one of these"
     )
+
+
+def _on_sqlite(raw: sqlite3.Connection, place: str) -> SQLite:
+    if raw.text_factory is not str:
+        raise StoreError("connection: found a text_factory of its own, allowed: str")
+    if not raw.in_transaction:
+        if raw.isolation_level is None or getattr(raw, "autocommit", None) is True:
+            raise StoreError(
+                "connection: found no transaction, allowed: one that was begun with BEGIN IMMEDIATE"
+            )
+        raw.execute("BEGIN IMMEDIATE")  # the driver would begin one before the first change
+    database = SQLite(raw, place, own=False)
+    database.join()
+    return database
 
 
 def _unwrapped(connection: object) -> Any:  # noqa: ANN401 - a driver's connection

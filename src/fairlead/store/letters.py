@@ -8,13 +8,17 @@ from datetime import date
 from typing import Any, Final, NamedTuple
 
 from fairlead.balance.objects import MAX_CHARGE, hint, listed, spelled
-from fairlead.balance.times import Time, micros, moment
+from fairlead.balance.times import MICROS, Time, micros, moment
 from fairlead.errors import MessageError
 from fairlead.store.bodies import encoded
 
 LOWEST, HIGHEST = 0, 255
 MAX_NAME: Final = 500
 """Characters of a name: of a group, a tenant, a type, or an id."""
+MAX_REASON: Final = 10_000
+"""Characters of a reason that are kept."""
+MAX_SECONDS: Final = 10**12
+"""Of a delay, a lease or an expiry: what is added to the time of day stays within 64 bits."""
 KEYS: Final = ("group", "priority", "id", "type", "tenant", "cost", "delay", "expires")
 
 
@@ -123,6 +127,12 @@ def name(what: str, found: object) -> str | None:
     return found
 
 
+def reason_of(found: object) -> str:
+    """Why something failed, as every database can keep it: errors bring texts of all kinds."""
+    text = str(found)[:MAX_REASON].replace("\0", "\N{REPLACEMENT CHARACTER}")
+    return text.encode(errors="replace").decode()
+
+
 def queue_name(found: object) -> str:
     """The name of a queue. Raises MessageError."""
     checked = name("queue", found)
@@ -152,8 +162,10 @@ def whole(what: str, found: object, least: int, most: int | None = None) -> None
 def duration(what: str, found: object) -> int:
     """Seconds from 0 on, in microseconds. Raises MessageError."""
     known = None if isinstance(found, str | date) else micros(found)
-    if known is None or known < 0:
-        raise MessageError(f"{what}: found {spelled(found)}, allowed: a number of seconds from 0")
+    if known is None or not 0 <= known <= MAX_SECONDS * MICROS:
+        raise MessageError(
+            f"{what}: found {spelled(found)}, allowed: a number of seconds from 0 to {MAX_SECONDS}"
+        )
     return known
 
 

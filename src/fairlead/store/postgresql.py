@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
+from weakref import WeakSet
 
 from fairlead.errors import (
     EnvironmentProblem,
@@ -35,6 +37,16 @@ REFUSED: Final[dict[str | None, type[MessageError]]] = {
 }
 """What the functions of the schema raise."""
 
+_sessions: Final[WeakSet[PostgreSQL]] = WeakSet()
+
+
+def _leave_to_parent() -> None:
+    for each in list(_sessions):
+        each.leave_to_parent()
+
+
+os.register_at_fork(after_in_child=_leave_to_parent)
+
 
 class PostgreSQL:
     """One connection to a server."""
@@ -46,13 +58,16 @@ class PostgreSQL:
         self, connection: psycopg.Connection[Any], place: str, *, own: bool = True
     ) -> None:
         """`place`: the server, as errors name it. `own`: whether the connection is the store's."""
+        from psycopg import Cursor
+        from psycopg.rows import tuple_row
         from psycopg.types.numeric import Int8Dumper
 
         self.connection = connection
         self.place = place
         self.own = own
         self._texts = statements(self.dialect)
-        self._cursor = connection.cursor(row_factory=_tuples)
+        # a cursor of the driver's own kind, whatever kind the caller's connection makes
+        self._cursor = Cursor(connection, row_factory=tuple_row)
         self._cursor.adapters.register_dumper(int, Int8Dumper)
 
     @property
@@ -100,7 +115,12 @@ class PostgreSQL:
 
     def commit(self) -> None:
         with self._told():
-            self.connection.execute("COMMIT")
+            done = self.connection.execute("COMMIT").statusmessage
+        if done != "COMMIT":
+            raise StoreError(
+                f"{self.place}: found a transaction in which a statement had failed, allowed: one "
+                "in which all succeeded, or failed inside a savepoint; nothing of it was done"
+            )
 
     def rollback(self) -> None:
         from psycopg import Error
@@ -112,8 +132,20 @@ class PostgreSQL:
             except Error:
                 self.connection.close()
 
+    def doom(self) -> None:
+        from psycopg import Error
+
+        with suppress(Error):  # an error is what keeps it from being committed
+            self.connection.execute("DO $$ BEGIN RAISE 'work of somebody else'; END $$")
+
     def close(self) -> None:
         self.connection.close()
+
+    def leave_to_parent(self) -> None:
+        """In a forked child: the session is the parent's, and must end with the parent."""
+        if not self.connection.closed:
+            with suppress(OSError):
+                os.close(self.connection.fileno())
 
     @contextmanager
     def _told(self) -> Iterator[None]:
@@ -142,14 +174,21 @@ def open_postgresql(url: str) -> PostgreSQL:
         connection = psycopg.connect(url, autocommit=True, application_name="fairlead", **KEEPALIVE)
     except psycopg.Error as error:
         raise StoreError(f"{place}: {_in_words(error, url)}") from None
-    return PostgreSQL(connection, place)
+    found = PostgreSQL(connection, place)
+    _sessions.add(found)
+    return found
 
 
 def without_password(url: str) -> str:
     """The server and the database that a URL names; neither user nor password."""
-    parts = urlsplit(url)
+    try:
+        parts = urlsplit(url)
+        port = f":{parts.port}" if parts.port else ""
+    except ValueError:
+        raise StoreError(
+            "store: found a URL that cannot be read, allowed: postgresql://USER@HOST:PORT/DATABASE"
+        ) from None
     host = parts.hostname or "localhost"
-    port = f":{parts.port}" if parts.port else ""
     return f"postgresql://{host}{port}{parts.path}"
 
 
@@ -180,14 +219,9 @@ def _element(value: object) -> str:
     return f'"{text}"'
 
 
-def _tuples(cursor: object) -> Any:  # noqa: ANN401 - psycopg's type of a row maker
-    from psycopg.rows import tuple_row
-
-    return tuple_row(cursor)  # type: ignore[arg-type]
-
-
 def _in_words(error: Exception, url: str = "") -> str:
-    lines = str(error).strip().splitlines() or [type(error).__name__]
+    every = str(error).strip().splitlines() or [type(error).__name__]
+    lines = [line for line in every if not line.startswith("\t")] or every  # without hints
     line = lines[-1] if lines[0].startswith("connection") else lines[0]
     password = urlsplit(url).password if url else None
     return line.replace(password, "***") if password else line

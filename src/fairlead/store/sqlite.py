@@ -36,6 +36,8 @@ class SQLite:
         self.place = place
         self.own = own
         self._texts = statements(self.dialect)
+        self._cursor = connection.cursor()
+        self._cursor.row_factory = None  # tuples, whatever the caller's connection gives
         self._numbered = False
         self._last = 0
 
@@ -49,7 +51,7 @@ class SQLite:
                 whole = value and isinstance(value[0], int)
                 values[key] = repr(value) if whole else json.dumps(value)
         try:
-            return self.connection.execute(self._texts[name], values).fetchall()
+            return self._cursor.execute(self._texts[name], values).fetchall()
         except sqlite3.Error as error:
             self._tell(error)
             raise
@@ -59,7 +61,7 @@ class SQLite:
             self._numbered = False
         text, values = positional(name)
         try:
-            self.connection.executemany(text, map(values, rows))
+            self._cursor.executemany(text, map(values, rows))
         except sqlite3.Error as error:
             self._tell(error)
             raise
@@ -102,8 +104,15 @@ class SQLite:
         if self.connection.in_transaction:
             self.connection.execute("ROLLBACK")
 
+    def doom(self) -> None:
+        self.rollback()
+
     def close(self) -> None:
         self.connection.close()
+
+    def join(self) -> None:
+        """Be the writer, in the caller's transaction, before anything is read in it."""
+        self._execute("UPDATE fairlead_schema SET version = version WHERE false")
 
     def _execute(self, sql: str) -> sqlite3.Cursor:
         try:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 import time
 from collections import deque
@@ -28,10 +29,18 @@ from fairlead.store.at_once import (
 )
 from fairlead.store.chores import do_chores
 from fairlead.store.database import Database
-from fairlead.store.events import Event, events
+from fairlead.store.events import Event, events, latest
 from fairlead.store.holders import LockFiles, Session, describe_self
 from fairlead.store.joining import joined
-from fairlead.store.letters import Message, duration, letter, name, queue_name, whole
+from fairlead.store.letters import (
+    Message,
+    check_priority,
+    duration,
+    letter,
+    name,
+    queue_name,
+    whole,
+)
 from fairlead.store.log import Log
 from fairlead.store.postgresql import open_postgresql, without_password
 from fairlead.store.settings import Queue, known_queue, read_queue
@@ -40,7 +49,7 @@ from fairlead.store.sqlite import open_sqlite
 from fairlead.store.taking import Claim, Held, late_messages, messages_after, take
 from fairlead.store.tenants import Line
 from fairlead.store.transaction import Setting, Transaction
-from fairlead.store.waiting import outlook
+from fairlead.store.waiting import Promotion, outlook, peek, promotion
 from fairlead.store.work import StoreWork
 
 SQLITE: Final = "sqlite:///"
@@ -49,7 +58,10 @@ LOOK: Final = 1.0
 """Seconds: so often a store looks whether the holders of work live."""
 NAP: Final = 0.005
 """Seconds: so often a reader that waits looks whether a file has changed."""
+PAUSE: Final = 0.05
+"""Seconds until a reader looks again at what somebody else is about to settle."""
 MAX_TAKEN: Final = 10_000
+MAX_NUMBER: Final = 2**63 - 1
 
 
 class Store:
@@ -98,6 +110,9 @@ class Store:
         self._shared: set[str] = set()
         """Queues that tenants share."""
         self._closed = False
+        self._process = os.getpid()
+        self.upgraded: tuple[int, int] | None = None
+        """From which version of the schema to which it was brought when it was opened."""
 
     @classmethod
     def open(
@@ -137,15 +152,21 @@ class Store:
                 return open_postgresql(url)
 
         store = cls(connect, liveness, place, clock)
-        with store._connection() as database:
-            if create or (create is None and database.is_new()):
-                schema.upgrade(database, place)
-            schema.check(database, place)
+        try:
+            with store._connection() as database:
+                if create or (create is None and database.is_new()):
+                    store.upgraded = schema.upgrade(database, place)
+                schema.check(database, place)
+        except BaseException:
+            store.close()
+            raise
         return store
 
     def close(self) -> None:
         """Close all connections. Work that is not settled is taken back by whoever takes next."""
         self._closed = True
+        if self._process != os.getpid():  # the connections are those of the process it came from
+            return
         while self._idle:
             self._idle.pop().close()
         self._liveness.close()
@@ -179,12 +200,12 @@ class Store:
             each, to = letter(body, 0, **more), queue_name(queue)
             with self._alone() as database:
                 return send_at_once(database, to, each, self._setting.actor, self._clock())
-        with self.transaction() as tx:
+        with self._transaction() as tx:
             return tx.send(queue, body, **more)
 
     def send_many(self, queue: str, messages: Iterable[Mapping[str, Any]]) -> list[str]:
         """Send messages in one transaction; their ids. Each has `body` and what `send` takes."""
-        with self.transaction() as tx:
+        with self._transaction() as tx:
             return tx.send_many(queue, messages)
 
     def take(
@@ -235,8 +256,15 @@ class Store:
     @contextmanager
     def transaction(self, work: StoreWork | None = None) -> Iterator[Transaction]:
         """A transaction of the store's own, with the verbs that write."""
+        with self._transaction(work, shared=True) as tx:
+            yield tx
+
+    @contextmanager
+    def _transaction(
+        self, work: StoreWork | None = None, *, shared: bool = False
+    ) -> Iterator[Transaction]:
         with self._writing() as database:
-            tx = Transaction(database, self._setting, work, shared=work is not None)
+            tx = Transaction(database, self._setting, work, shared=shared)
             try:
                 tx.hold()
                 yield tx
@@ -272,7 +300,7 @@ class Store:
         It waits for no reader. Returns whether it was raised: not a group that does not live, nor
         where the order is first come, first served. Raises MessageError.
         """
-        with self.transaction() as tx:
+        with self._transaction() as tx:
             return tx.prioritise(queue, group, priority)
 
     def waiting(self, queue: str, most: int = 5) -> Outlook:
@@ -282,6 +310,31 @@ class Store:
         with self._connection() as database:
             found = known_queue(database, queue, self._clock())
             return outlook(database, found, most)
+
+    def peek(self, queue: str, group: str | None = None, most: int = 10) -> list[Message]:
+        """The first messages of the group that would be taken next, or of the one that is named.
+
+        They are only looked at: nobody takes them.
+        """
+        whole("most", most, 1, MAX_TAKEN)
+        self._do_chores(queue_name(queue))
+        with self._connection() as database:
+            found = known_queue(database, queue, self._clock())
+            return peek(database, found, name("group", group), most)
+
+    def promotion(
+        self, queue: str, group: str, priority: int | None = None, most: int = 20
+    ) -> Promotion | None:
+        """Whom raising a group would delay, at most so many of them; nothing is done.
+
+        None: `prioritise` would do nothing. Raises MessageError.
+        """
+        check_priority(priority)
+        whole("most", most, 0)
+        self._do_chores(queue_name(queue))
+        with self._connection() as database:
+            found = known_queue(database, queue, self._clock())
+            return promotion(database, found, name("group", group) or "", priority, most)
 
     def working(self, queue: str) -> list[StoreWork]:
         """The work in the hands of readers, in the order in which it was taken."""
@@ -347,20 +400,31 @@ class Store:
 
     def requeue(self, queue: str, ids: Iterable[str] | None = None) -> int:
         """Send dead letters again, to the end of their groups; how many. `ids`: None = all."""
-        with self._writing() as database:
-            found = known_queue(database, queue_name(queue), self._clock())
-            return admin.requeue(database, found, ids, self._setting.actor)
+        done = 0
+        while True:
+            with self._writing() as database:
+                found = known_queue(database, queue_name(queue), self._clock())
+                count = admin.requeue(database, found, ids, self._setting.actor)
+            done += count
+            if ids is not None or count < admin.STEP:
+                return done
 
     def journal(self, since: str | None = None) -> Iterator[Event]:
         """The events after a cursor, in their order; None: from the first that is kept."""
         with self._connection() as database:
             yield from events(database, since)
 
+    def latest(self) -> str | None:
+        """The cursor of the latest event that the journal gives now; None: there is none."""
+        with self._connection() as database:
+            return latest(database)
+
     def outcome(self, token: int) -> str:
         """How the work with a token was settled: accepted, rejected, released, held or unknown.
 
         For a reader that lost its connection while it committed.
         """
+        whole("token", token, 0, MAX_NUMBER)
         with self._connection() as database:
             if database.run("held_token", token=token):
                 return "held"
@@ -511,7 +575,10 @@ class Store:
             if found is not None:
                 ((due,),) = database.run("next_due", queue=found.id)
                 if due is not None and self._own_clock is None:
-                    left = min(left, max((due - found.now) / 1_000_000, 0))
+                    if due <= found.now:  # what is due was just done, but for what is locked
+                        time.sleep(min(left, PAUSE))
+                        return
+                    left = min(left, (due - found.now) / 1_000_000)
             left = min(left, LOOK)
             if isinstance(self._liveness, LockFiles):
                 self._watch(database, found.id if found else 0, left)
@@ -624,6 +691,11 @@ class Store:
         """A connection that no other thread uses; whether it is a new one."""
         if self._closed:
             raise StoreError(f"{self.place}: found a store that is closed, allowed: an open one")
+        if self._process != os.getpid():
+            raise StoreError(
+                f"{self.place}: found a store that another process opened, allowed: one that is "
+                "opened in this process, after the fork"
+            )
         try:
             return self._idle.pop(), False
         except IndexError:

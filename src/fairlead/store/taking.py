@@ -177,7 +177,7 @@ def _pick_fairly(
             return rows
         line.unline_if_through(tenant)
         busy.append(tenant.name)  # else others are about to settle its groups
-    return []
+    return _pick_fairly(database, queue, line, claim, values) if line.join_late() else []
 
 
 def _fill(

@@ -166,6 +166,15 @@ class Line:
             self._set_lined(tenant, lined=True)
         queue.fair = FAIR
 
+    def join_late(self) -> bool:
+        """Line up groups whose senders began before there were tenants; whether there are any."""
+        if not self._database.locks:
+            return False
+        rows = self._database.run("mark_late", queue=self._queue.id)
+        for name, number in sorted(rows, key=lambda row: row[1]):
+            self.join(name, number)
+        return bool(rows)
+
     def _get(self, name: str) -> Tenant:
         found = self._tenants.get(name)
         if found is None:

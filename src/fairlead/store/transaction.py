@@ -56,7 +56,7 @@ class Transaction:
         *,
         shared: bool = True,
     ) -> None:
-        """`shared`: whether the user writes in it, too: a refusal undoes nothing of that."""
+        """`shared`: whether it goes on after a refusal: then what was refused is undone alone."""
         self._database = database
         self._setting = setting
         self._work = work
@@ -112,20 +112,23 @@ class Transaction:
         check_priority(priority)
         wanted = name("group", group)
         found = known_queue(self._database, queue_name(queue), self._setting.clock())
-        rows = self._database.run("group", queue=found.id, name=wanted) if wanted else []
-        if not rows or not found.ordered:
+        if not wanted or not found.ordered:
+            return False
+        at = {"queue": found.id, "name": wanted}
+        rows = self._database.run("group_kept", **at) or self._database.run("group", **at)
+        if not rows:
             return False
         raised = found.columns.default_priority if priority is None else priority
         log = Log(self._database, found.name, found.moment, self._setting.actor)
         (number,) = log.draw()
-        (row,) = rows
+        ((id_, tenant),) = rows
         with self._undone_if_refused():
             leave(
                 self._database,
                 found,
-                [Notice(RAISED, number, row[0], row[4], raised, found.moment)],
+                [Notice(RAISED, number, id_, tenant, raised, found.moment)],
             )
-            log.add("raised", id=number, group=wanted, tenant=row[4], priority=raised)
+            log.add("raised", id=number, group=wanted, tenant=tenant, priority=raised)
             log.flush()
         return True
 
@@ -195,7 +198,7 @@ class Transaction:
             try:
                 settle(self._database, found, ends, self._setting.actor)
             except StaleWorkError as error:
-                self._stale = error
+                self._doom(error)
                 raise
         self.leave()
 
@@ -254,8 +257,12 @@ class Transaction:
         try:
             fence(self._database, tokens)
         except StaleWorkError as error:
-            self._stale = error
+            self._doom(error)
             raise
+
+    def _doom(self, error: StaleWorkError) -> None:
+        self._stale = error
+        self._database.doom()
 
     def _check(self) -> None:
         if self._stale is not None:

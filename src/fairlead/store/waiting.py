@@ -3,14 +3,41 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Final, NamedTuple
 
 from fairlead.order.key import Entry, key
-from fairlead.order.outlook import Outlook, look_ahead
+from fairlead.order.outlook import Outlook, Standing, look_ahead
 from fairlead.order.waiting import Group, Item, Tenant
 from fairlead.store.bodies import decoded
 from fairlead.store.database import Database, Row
+from fairlead.store.letters import Message
 from fairlead.store.settings import FAIR, Queue
+from fairlead.store.settling import HELD, READY
+from fairlead.store.taking import Stored, message
 from fairlead.store.tenants import tag_of
+
+FIRST: Final = (-(2**63), 0)
+"""Before every place."""
+LAST: Final = 2**63 - 1
+"""Behind every number."""
+
+
+class Promotion(NamedTuple):
+    """What raising a group to a priority would do. Places count the tenant's own groups only."""
+
+    group: str
+    priority: int
+    working: bool
+    """Whether a reader holds it: then the raise counts for what is left of it, and delays are not
+    known."""
+    place: int | None
+    """Where it stands; None: it cannot be taken now."""
+    new_place: int | None
+    """Where it would stand; None: a reader holds it."""
+    delayed: int
+    """How many groups would go later because of it."""
+    later: list[Standing]
+    """The first of these."""
 
 
 def outlook(database: Database, queue: Queue, most: int) -> Outlook:
@@ -64,3 +91,67 @@ def _put(database: Database, queue: Queue, tenant: Tenant, rows: Sequence[Row]) 
         place = queue.place(group.entry, head, arrived)
         if place is not None:
             tenant.groups.put(group, key(group.standing(queue.step), queue.step))
+
+
+def promotion(
+    database: Database, queue: Queue, group: str, priority: int | None, most: int
+) -> Promotion | None:
+    """What raising a group would do; None: nothing, as it does not live or is not ordered."""
+    rows = database.run("group_place", queue=queue.id, name=group)
+    if not rows or not queue.ordered:
+        return None
+    ((_, state, head, arrived, owner, *old),) = rows
+    raised = queue.columns.default_priority if priority is None else priority
+    new = queue.place(Entry(raised, queue.moment, LAST), head, arrived)
+    if state == HELD or new is None:
+        return Promotion(group, raised, True, None, None, 0, [])
+    tenant = owner if queue.fair == FAIR else None
+
+    def between(first: Sequence[int], last: Sequence[int]) -> dict[str, object]:
+        a1, a2, b1, b2 = *first, *last
+        return {"queue": queue.id, "tenant": tenant, "a1": a1, "a2": a2, "b1": b1, "b2": b2}
+
+    def count(first: Sequence[int], last: Sequence[int]) -> int:
+        ((found,),) = database.run("count_between", **between(first, last))
+        return int(found)
+
+    ranked = Tenant(owner, 0, queue.share(owner))
+    _put(database, queue, ranked, database.run("groups_between", most=most, **between(new, old)))
+    place, forwards = count(FIRST, old) + 1, new < tuple(old)
+    return Promotion(
+        group,
+        raised,
+        False,
+        place if state == READY else None,
+        count(FIRST, new) + (1 if forwards or state != READY else 0),
+        count(new, old),
+        look_ahead([ranked], queue.step, most, 0).ranks,
+    )
+
+
+def peek(database: Database, queue: Queue, group: str | None, most: int) -> list[Message]:
+    """The first messages of the group that would be taken next, or of the one that is named."""
+    if group is None:
+        rows = _next(database, queue)
+    else:
+        rows = [
+            (row[0], group, row[4])
+            for row in database.run("group_place", queue=queue.id, name=group)
+        ]
+    return [
+        message(Stored(*row), name or "", tenant)
+        for id_, name, tenant, *_ in rows
+        for row in database.run("more_of", id=id_, after=0, most=most)
+    ]
+
+
+def _next(database: Database, queue: Queue) -> Sequence[Row]:
+    """The group that would be taken next, if there is one."""
+    if queue.fair != FAIR:
+        return database.run("first_groups", queue=queue.id, most=1)
+    tenants = database.run("next_tenant", queue=queue.id, besides=[])
+    return [
+        row
+        for tenant in tenants
+        for row in database.run("first_of_tenant", queue=queue.id, tenant=tenant[0], most=1)
+    ]

@@ -10,7 +10,7 @@ from typing import Any, Protocol, Self
 from fairlead.errors import MessageError
 from fairlead.order.key import UNRAISED
 from fairlead.order.queue import Work
-from fairlead.store.letters import Message, duration
+from fairlead.store.letters import Message, duration, reason_of
 from fairlead.store.settling import ACCEPTED, REJECTED, RELEASE, End, Given
 from fairlead.store.taking import Held
 from fairlead.store.transaction import Transaction
@@ -100,6 +100,11 @@ class StoreWork(Work):
         self._given.append(message)
         return message
 
+    def give_back(self) -> None:
+        """The message that was given last was not given: it stays where it is."""
+        self.check_open()
+        self._given.pop()
+
     def accept(self) -> None:
         self._settle(ACCEPTED)
 
@@ -115,7 +120,7 @@ class StoreWork(Work):
                 raise MessageError(
                     f"message: found {message.id!r}, allowed: one that this work has given"
                 )
-            self._dead[message.number] = reason
+            self._dead[message.number] = reason_of(reason)
             return [message]
         self._settle(REJECTED, reason=reason)
         return list(self._given)
@@ -167,7 +172,7 @@ class StoreWork(Work):
         return End(
             *(kind, held.id, held.token, held.group, given),
             dead={} if kind == REJECTED else self._dead,
-            reason=reason,
+            reason=reason_of(reason),
             delay=delay,
             failed=failed,
         )

@@ -59,6 +59,11 @@ WHERE (transaction, id) > (%(transaction)s::text::xid8, %(after)s)
   AND transaction < pg_snapshot_xmin(pg_current_snapshot())
 ORDER BY transaction, id LIMIT %(most)s;
 
+-- latest: the latest event that can be read now
+SELECT transaction::text::bigint, id FROM fairlead.journal
+WHERE transaction < pg_snapshot_xmin(pg_current_snapshot())
+ORDER BY transaction DESC, id DESC LIMIT 1;
+
 -- outcome: how the work with a token was settled
 SELECT kind FROM fairlead.journal
 WHERE token = %(token)s AND kind <> 'taken' ORDER BY id DESC LIMIT 1;
@@ -163,7 +168,7 @@ WHERE g.id = r.id;
 -- wake_groups: groups whose time has come are ready
 UPDATE fairlead.groups SET state = 1, not_before = NULL WHERE id = ANY (ARRAY (SELECT id FROM fairlead.groups WHERE queue = %(queue)s AND state = 3 AND not_before <= %(now)s
   ORDER BY not_before LIMIT %(most)s FOR UPDATE SKIP LOCKED))
-RETURNING id, tenant;
+RETURNING id, tenant, head;
 
 -- due_messages: take out messages that arrive now
 DELETE FROM fairlead.delayed WHERE id = ANY (ARRAY (SELECT id FROM fairlead.delayed WHERE queue = %(queue)s AND due <= %(now)s ORDER BY due, id LIMIT %(most)s FOR UPDATE SKIP LOCKED))
@@ -242,10 +247,10 @@ SELECT m.group_id, m.id, m.arrived
 FROM unnest(%(ids)s::bigint[]) AS g (value) CROSS JOIN LATERAL (
   SELECT * FROM fairlead.messages WHERE group_id = g.value ORDER BY id LIMIT 1) m;
 
--- fence: the groups that a reader holds, kept from everybody else until it has settled them
+-- fence: groups with the tokens of who holds them, kept from everybody else until it has settled them
 SELECT id, queue, name, tenant, token, was_priority, was_entered, was_number, was_turn, releases,
   failures, taken, holder
-FROM fairlead.groups WHERE id = ANY (%(ids)s::bigint[]) AND state = 2
+FROM fairlead.groups WHERE id = ANY (%(ids)s::bigint[])
 ORDER BY id FOR NO KEY UPDATE;
 
 -- drop_messages: they are done
@@ -332,6 +337,10 @@ ORDER BY k1, k2 LIMIT 1;
 -- mark_fair: all groups of a queue are lined up by tenant
 UPDATE fairlead.groups SET fair = 1 WHERE queue = %(queue)s AND fair = 0;
 
+-- mark_late: groups that can be taken, of senders that did not know yet of tenants
+UPDATE fairlead.groups SET fair = 1 WHERE queue = %(queue)s AND state = 1 AND fair = 0
+RETURNING tenant, k2;
+
 -- ready_tenants: whose the ready groups are, by when their first came
 SELECT tenant, min(k2) FROM fairlead.groups WHERE queue = %(queue)s AND state = 1
 GROUP BY tenant ORDER BY 2;
@@ -374,11 +383,27 @@ SELECT id, name, tenant, was_priority, releases, token, holder, taken, deadline
 FROM fairlead.groups WHERE queue = %(queue)s AND state = 2 ORDER BY token, k1, k2;
 
 -- group: one group that lives
-SELECT id, state, head, arrived, tenant FROM fairlead.groups WHERE queue = %(queue)s AND name = %(name)s;
+SELECT id, tenant FROM fairlead.groups WHERE queue = %(queue)s AND name = %(name)s;
 
--- before: how many ready groups stand from one place to another
-SELECT count(*) FROM fairlead.groups WHERE queue = %(queue)s AND state = 1
-  AND (k1, k2) > (%(a1)s, %(a2)s) AND (k1, k2) < (%(b1)s, %(b2)s);
+-- group_kept: the same, kept from ending while this transaction runs, if it is not ending already
+SELECT id, tenant FROM fairlead.groups WHERE queue = %(queue)s AND name = %(name)s
+FOR KEY SHARE SKIP LOCKED;
+
+-- group_place: where a group stands
+SELECT id, state, head, arrived, tenant, k1, k2 FROM fairlead.groups
+WHERE queue = %(queue)s AND name = %(name)s;
+
+-- count_between: how many ready groups, of a tenant or of all, stand from one place to another
+SELECT count(*) FROM fairlead.groups g WHERE g.queue = %(queue)s AND g.state = 1
+  AND (%(tenant)s::text IS NULL OR g.tenant = %(tenant)s::text)
+  AND (g.k1, g.k2) > (%(a1)s, %(a2)s) AND (g.k1, g.k2) < (%(b1)s, %(b2)s);
+
+-- groups_between: the first of these groups
+SELECT g.id, g.name, g.tenant, g.priority, g.entered, g.number, g.head, g.arrived
+FROM fairlead.groups g WHERE g.queue = %(queue)s AND g.state = 1
+  AND (%(tenant)s::text IS NULL OR g.tenant = %(tenant)s::text)
+  AND (g.k1, g.k2) > (%(a1)s, %(a2)s) AND (g.k1, g.k2) < (%(b1)s, %(b2)s)
+ORDER BY g.k1, g.k2 LIMIT %(most)s;
 
 -- metrics: what a queue holds
 SELECT (SELECT count(*) FROM fairlead.messages WHERE queue = %(queue)s),
@@ -402,9 +427,11 @@ FROM fairlead.dead WHERE queue = %(queue)s AND key = %(key)s ORDER BY id;
 DELETE FROM fairlead.dead WHERE queue = %(queue)s AND id = ANY (%(ids)s::bigint[])
 RETURNING id;
 
--- groups_after: groups to be given their places anew, from an id on
-SELECT id, state, priority, entered, number, head, arrived FROM fairlead.groups
-WHERE queue = %(queue)s AND id > %(after)s ORDER BY id LIMIT %(most)s;
+-- groups_after: groups to be given their places anew, from an id on; not those that are held
+SELECT id, priority, entered, number, head, arrived FROM fairlead.groups
+WHERE queue = %(queue)s AND id > %(after)s AND state <> 2
+ORDER BY id LIMIT %(most)s
+FOR NO KEY UPDATE;
 
 -- add_holder: a process that takes work
 INSERT INTO fairlead.holders (host, pid, name, since) VALUES (%(host)s, %(pid)s, %(name)s, %(since)s)
@@ -425,7 +452,7 @@ SELECT id FROM fairlead.groups WHERE id = ANY (%(ids)s::bigint[]) AND state <> 2
 FOR NO KEY UPDATE SKIP LOCKED;
 
 -- lock_alive: this session lives as long as it holds this lock
-SELECT pg_advisory_lock(1181641069, %(id)s::int);
+SELECT pg_advisory_lock_shared(1181641069, %(id)s::int);
 
 -- dead_holders: those of some holders whose session is gone
 SELECT h.id FROM fairlead.holders h WHERE h.id = ANY (%(ids)s::bigint[]) AND NOT EXISTS (

@@ -48,6 +48,9 @@ SELECT id, 0, time, kind, queue, group_name, key, tenant, priority, cost, type, 
   actor, lease, detail
 FROM fairlead_journal WHERE id > :after ORDER BY id LIMIT :most;
 
+-- latest: the latest event that can be read now
+SELECT 0, id FROM fairlead_journal ORDER BY id DESC LIMIT 1;
+
 -- outcome: how the work with a token was settled
 SELECT kind FROM fairlead_journal
 WHERE token = :token AND kind <> 'taken' ORDER BY id DESC LIMIT 1;
@@ -135,7 +138,7 @@ WHERE id = :id;
 UPDATE fairlead_groups SET state = 1, not_before = NULL WHERE id IN (
   SELECT id FROM fairlead_groups WHERE queue = :queue AND state = 3 AND not_before <= :now
   ORDER BY not_before LIMIT :most)
-RETURNING id, tenant;
+RETURNING id, tenant, head;
 
 -- due_messages: take out messages that arrive now
 DELETE FROM fairlead_delayed WHERE id IN (
@@ -207,10 +210,10 @@ SELECT m.group_id, m.id, m.arrived
 FROM (SELECT (SELECT min(id) FROM fairlead_messages WHERE group_id = value) AS head
       FROM json_each(:ids)) h JOIN fairlead_messages m ON m.id = h.head;
 
--- fence: the groups that a reader holds, kept from everybody else until it has settled them
+-- fence: groups with the tokens of who holds them, kept from everybody else until it has settled them
 SELECT id, queue, name, tenant, token, was_priority, was_entered, was_number, was_turn, releases,
   failures, taken, holder
-FROM fairlead_groups WHERE id IN (SELECT value FROM json_each(:ids)) AND state = 2;
+FROM fairlead_groups WHERE id IN (SELECT value FROM json_each(:ids));
 
 -- drop_messages: they are done
 DELETE FROM fairlead_messages WHERE id IN (SELECT value FROM json_each(:ids));
@@ -288,6 +291,10 @@ ORDER BY k1, k2 LIMIT 1;
 -- mark_fair: all groups of a queue are lined up by tenant
 UPDATE fairlead_groups SET fair = 1 WHERE queue = :queue AND fair = 0;
 
+-- mark_late: groups that can be taken, of senders that did not know yet of tenants
+UPDATE fairlead_groups SET fair = 1 WHERE queue = :queue AND state = 1 AND fair = 0
+RETURNING tenant, k2;
+
 -- ready_tenants: whose the ready groups are, by when their first came
 SELECT tenant, min(k2) FROM fairlead_groups WHERE queue = :queue AND state = 1
 GROUP BY tenant ORDER BY 2;
@@ -330,11 +337,26 @@ SELECT id, name, tenant, was_priority, releases, token, holder, taken, deadline
 FROM fairlead_groups WHERE queue = :queue AND state = 2 ORDER BY token, k1, k2;
 
 -- group: one group that lives
-SELECT id, state, head, arrived, tenant FROM fairlead_groups WHERE queue = :queue AND name = :name;
+SELECT id, tenant FROM fairlead_groups WHERE queue = :queue AND name = :name;
 
--- before: how many ready groups stand from one place to another
-SELECT count(*) FROM fairlead_groups WHERE queue = :queue AND state = 1
-  AND (k1, k2) > (:a1, :a2) AND (k1, k2) < (:b1, :b2);
+-- group_kept: the same, kept from ending while this transaction runs, if it is not ending already
+SELECT id, tenant FROM fairlead_groups WHERE queue = :queue AND name = :name;
+
+-- group_place: where a group stands
+SELECT id, state, head, arrived, tenant, k1, k2 FROM fairlead_groups
+WHERE queue = :queue AND name = :name;
+
+-- count_between: how many ready groups, of a tenant or of all, stand from one place to another
+SELECT count(*) FROM fairlead_groups g WHERE g.queue = :queue AND g.state = 1
+  AND (:tenant IS NULL OR g.tenant = :tenant)
+  AND (g.k1, g.k2) > (:a1, :a2) AND (g.k1, g.k2) < (:b1, :b2);
+
+-- groups_between: the first of these groups
+SELECT g.id, g.name, g.tenant, g.priority, g.entered, g.number, g.head, g.arrived
+FROM fairlead_groups g WHERE g.queue = :queue AND g.state = 1
+  AND (:tenant IS NULL OR g.tenant = :tenant)
+  AND (g.k1, g.k2) > (:a1, :a2) AND (g.k1, g.k2) < (:b1, :b2)
+ORDER BY g.k1, g.k2 LIMIT :most;
 
 -- metrics: what a queue holds
 SELECT (SELECT count(*) FROM fairlead_messages WHERE queue = :queue),
@@ -358,9 +380,10 @@ FROM fairlead_dead WHERE queue = :queue AND key = :key ORDER BY id;
 DELETE FROM fairlead_dead WHERE queue = :queue AND id IN (SELECT value FROM json_each(:ids))
 RETURNING id;
 
--- groups_after: groups to be given their places anew, from an id on
-SELECT id, state, priority, entered, number, head, arrived FROM fairlead_groups
-WHERE queue = :queue AND id > :after ORDER BY id LIMIT :most;
+-- groups_after: groups to be given their places anew, from an id on; not those that are held
+SELECT id, priority, entered, number, head, arrived FROM fairlead_groups
+WHERE queue = :queue AND id > :after AND state <> 2
+ORDER BY id LIMIT :most;
 
 -- add_holder: a process that takes work
 INSERT INTO fairlead_holders (host, pid, name, since) VALUES (:host, :pid, :name, :since)

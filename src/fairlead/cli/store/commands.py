@@ -1,0 +1,403 @@
+"""The store's commands and their options."""
+
+from __future__ import annotations
+
+import os
+from functools import partial
+from typing import TYPE_CHECKING, Annotated, Final
+
+import typer
+
+from fairlead.cli.once import Once
+from fairlead.cli.options import whole
+
+if TYPE_CHECKING:
+    from fairlead.store.store import Store
+
+VARIABLE: Final = "FAIRLEAD_STORE"
+DEFAULT: Final = "sqlite:///fairlead.db"
+PANEL: Final = "Queue"
+
+app = typer.Typer()
+command = partial(app.command, cls=Once, rich_help_panel=PANEL)
+upkeep = typer.Typer(no_args_is_help=True, help="Make and keep a store.")
+upkeep_command = partial(upkeep.command, cls=Once)
+
+Url = Annotated[
+    str | None,
+    typer.Option(
+        "--store",
+        metavar="URL",
+        help="`sqlite:///work.db` or `postgresql://user@host/database`. Default: "
+        f"`${VARIABLE}`, else `{DEFAULT}`. Others see arguments (`ps`): a password belongs into "
+        f"`${VARIABLE}`, `$PGPASSWORD` or `~/.pgpass`.",
+    ),
+]
+QueueName = Annotated[str, typer.Argument(metavar="QUEUE", help="The queue's name.")]
+AsJson = Annotated[bool, typer.Option("--json", help="JSON lines instead of a table.")]
+Group = Annotated[str | None, typer.Option(metavar="NAME", help="This group, not the best one.")]
+Priority = Annotated[
+    int | None,
+    typer.Option(
+        parser=whole("--priority", 0, 255), metavar="NUMBER", help="0 to 255, the highest."
+    ),
+]
+
+
+Most = Annotated[
+    int,
+    typer.Option(
+        "--most", parser=whole("--most", 1, 10_000), metavar="NUMBER", help="At most so many."
+    ),
+]
+
+
+def url_of(given: str | None) -> str:
+    """The store's URL."""
+    return given or os.environ.get(VARIABLE) or DEFAULT
+
+
+def opened(given: str | None, *, create: bool | None = False) -> Store:
+    """The store; `create`: as `Store.open` says, where only what writes makes a file."""
+    from fairlead.store.store import Store
+
+    return Store.open(url_of(given), create=create)
+
+
+@command()
+def send(
+    queue: QueueName,
+    body: Annotated[
+        str | None, typer.Argument(metavar="[BODY|-]", help="A text; - reads the input.")
+    ] = None,
+    group: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Its group: these go in order.")
+    ] = None,
+    priority: Priority = None,
+    id: Annotated[  # noqa: A002 - the option is called so
+        str | None, typer.Option("--id", help="Of your own; one that is known is not sent again.")
+    ] = None,
+    type: Annotated[str | None, typer.Option("--type", help="What it is.")] = None,  # noqa: A002
+    tenant: Annotated[str | None, typer.Option(metavar="NAME", help="Whose it is.")] = None,
+    cost: Annotated[
+        int | None,
+        typer.Option(
+            parser=whole("--cost", 1, 10**9), metavar="NUMBER", help="What it is charged."
+        ),
+    ] = None,
+    delay: Annotated[
+        str | None,
+        typer.Option(metavar="TIME", help="Seconds until it arrives, or a timestamp (UTC)."),
+    ] = None,
+    expires: Annotated[
+        str | None,
+        typer.Option(metavar="TIME", help="Seconds, or a timestamp: not wanted any more then."),
+    ] = None,
+    lines: Annotated[
+        bool,
+        typer.Option(
+            "--lines",
+            help='Each line of the input is a message: {"body": …, "group": …}; the options are '
+            "for those that do not say it.",
+        ),
+    ] = False,
+    store: Url = None,
+) -> None:
+    """Send a message; prints its id.
+
+    The queue is created if need be, and a new SQLite file too. `--lines` sends all or none.
+
+    Example: `fairlead send orders "pack 17" --group customer-7`
+    """
+    from fairlead.cli.store import messages
+
+    with opened(store, create=None) as found:
+        messages.send(
+            found,
+            queue,
+            body,
+            lines=lines,
+            group=group,
+            priority=priority,
+            id=id,
+            type=type,
+            tenant=tenant,
+            cost=cost,
+            delay=delay,
+            expires=expires,
+        )
+
+
+@command()
+def take(
+    queue: QueueName,
+    group: Group = None,
+    wait: Annotated[float, typer.Option(metavar="SECONDS", help="Wait so long for a group.")] = 0,
+    lease: Annotated[
+        float,
+        typer.Option(metavar="SECONDS", help="Held so long, should this machine be lost."),
+    ] = 60,
+    run: Annotated[
+        str | None,
+        typer.Option(
+            "--exec",
+            metavar="COMMAND",
+            help="A shell command, run for each message with the body as its input.",
+        ),
+    ] = None,
+    as_json: AsJson = False,
+    store: Url = None,
+) -> None:
+    """Take the best group, print its messages' bodies, and accept it.
+
+    With `--exec` it is accepted when the command ended with status 0 for each message; otherwise
+    it is released, which counts as a failure. The command's environment has FAIRLEAD_QUEUE, _GROUP,
+    _ID, _TYPE, _TENANT and _ATTEMPT. Status 3: there was nothing to take.
+
+    Example: `fairlead take orders --wait 10 --exec ./pack.sh`
+    """
+    from fairlead.cli.store import messages
+
+    with opened(store) as found:
+        status = messages.take(
+            found, queue, group=group, wait=wait, lease=lease, run=run, as_json=as_json
+        )
+    raise typer.Exit(status)
+
+
+@command()
+def peek(
+    queue: QueueName,
+    group: Group = None,
+    most: Most = 10,
+    as_json: AsJson = False,
+    store: Url = None,
+) -> None:
+    """Print the messages of the group that would be taken next; nobody takes them."""
+    from fairlead.cli.store import messages
+
+    with opened(store) as found:
+        messages.peek(found, queue, group, most, as_json=as_json)
+
+
+@command()
+def queues(as_json: AsJson = False, store: Url = None) -> None:
+    """What each queue holds.
+
+    Messages; groups that are ready, worked on, or parked after a failure; messages that are
+    delayed or dead letters; for how long the oldest ready group has waited; failures in a row.
+    """
+    from fairlead.cli.store import queues as shown
+
+    with opened(store) as found:
+        shown.queues(found, as_json=as_json)
+
+
+@command()
+def waiting(
+    queue: QueueName,
+    most: Most = 20,
+    as_json: AsJson = False,
+    store: Url = None,
+) -> None:
+    """The groups in the order in which they would be taken, and why the first is the first."""
+    from fairlead.cli.store import queues as shown
+
+    with opened(store) as found:
+        shown.waiting(found, queue, most, as_json=as_json)
+
+
+@command()
+def promote(
+    queue: QueueName,
+    group: Annotated[str, typer.Argument(metavar="GROUP", help="The group to raise.")],
+    priority: Priority = None,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only show whom it delays.")] = False,
+    as_json: AsJson = False,
+    store: Url = None,
+) -> None:
+    """Raise a group, behind its equals; shows before it does so whom that delays.
+
+    Without `--priority`, to the queue's default. On a terminal it asks.
+
+    Example: `fairlead promote orders customer-7 --priority 200`
+    """
+    from fairlead.cli.store import queues as shown
+
+    with opened(store) as found:
+        shown.promote(found, queue, group, priority, yes=yes, dry=dry_run, as_json=as_json)
+
+
+@command()
+def dead(
+    queue: QueueName,
+    retry: Annotated[
+        list[str] | None,
+        typer.Option("--retry", metavar="ID", help="Send this one again; repeatable."),
+    ] = None,
+    retry_all: Annotated[bool, typer.Option("--retry-all", help="Send all again.")] = False,
+    most: Most = 100,
+    as_json: AsJson = False,
+    store: Url = None,
+) -> None:
+    """List dead letters and why they are; or send them again, to the end of their groups."""
+    from fairlead.cli.store import queues as shown
+
+    with opened(store) as found:
+        if retry or retry_all:
+            shown.retry(found, queue, None if retry_all else retry)
+        else:
+            shown.dead(found, queue, most, as_json=as_json)
+
+
+@command()
+def journal(
+    since: Annotated[
+        str | None, typer.Option(metavar="CURSOR", help="Go on after the event with this cursor.")
+    ] = None,
+    queue: Annotated[str | None, typer.Option(metavar="NAME", help="Of this queue only.")] = None,
+    messages: Annotated[
+        bool,
+        typer.Option("--messages", help="The queue's messages instead, as `replay` takes them."),
+    ] = False,
+    store: Url = None,
+) -> None:
+    """Print what happened to the queues, as JSON lines; each event has its `cursor`.
+
+    With `--messages` a row is a message that was accepted, with its `service_time`, or a raise.
+
+    Example: `fairlead journal --queue orders --messages > orders.jsonl`
+    """
+    from fairlead.cli.store import queues as shown
+    from fairlead.errors import UserError
+
+    if messages and queue is None:
+        raise UserError("journal --messages needs --queue NAME")
+    with opened(store) as found:
+        if messages and queue is not None:
+            shown.messages(found, since, queue)
+        else:
+            shown.journal(found, since, queue)
+
+
+@command()
+def top(
+    interval: Annotated[
+        float, typer.Option(metavar="SECONDS", min=0.1, help="Between two looks.")
+    ] = 1,
+    once: Annotated[bool, typer.Option("--once", help="Two looks, one table.")] = False,
+    as_json: AsJson = False,
+    store: Url = None,
+) -> None:
+    """Show what the queues hold and how fast they move, until Ctrl-C."""
+    from fairlead.cli.store import top as live
+
+    with opened(store) as found:
+        live.top(found, interval, once=once, as_json=as_json)
+
+
+@command()
+def work(
+    handlers: Annotated[
+        str,
+        typer.Argument(
+            metavar="MODULE:NAME", help="A mapping in a module of yours: queue -> function."
+        ),
+    ],
+    queue: Annotated[
+        list[str] | None, typer.Option("--queue", metavar="NAME", help="Only this; repeatable.")
+    ] = None,
+    processes: Annotated[
+        int | None,
+        typer.Option(
+            parser=whole("--processes", 1, 1000),
+            metavar="NUMBER",
+            help="Processes, started again when they die; default: this one.",
+        ),
+    ] = None,
+    threads: Annotated[
+        int,
+        typer.Option(
+            parser=whole("--threads", 1, 1000), metavar="NUMBER", help="Threads of each process."
+        ),
+    ] = 1,
+    lease: Annotated[
+        float,
+        typer.Option(metavar="SECONDS", min=0.1, help="Held so long, should this machine be lost."),
+    ] = 60,
+    retry_delay: Annotated[
+        float,
+        typer.Option(
+            metavar="SECONDS", min=0, help="After the first failure; doubles, up to 5 minutes."
+        ),
+    ] = 1,
+    grace: Annotated[
+        float,
+        typer.Option(metavar="SECONDS", min=0, help="To end what is in hand, when told to stop."),
+    ] = 30,
+    until_empty: Annotated[
+        bool, typer.Option("--until-empty", help="Leave when there is nothing to take.")
+    ] = False,
+    store: Url = None,
+) -> None:
+    """Call functions with the messages of queues, until SIGTERM or Ctrl-C.
+
+    A function takes `(message)`, and its group is accepted after it; or `(message, tx)`, and what
+    it does in `tx` commits with that. An exception releases the group, with a growing delay. A
+    second signal ends at once.
+
+    Example: `fairlead work shop:handlers --processes 4`
+    """
+    from fairlead.cli.store import work as done
+    from fairlead.errors import UserError
+    from fairlead.store.handling import Handling
+    from fairlead.store.supervisor import Job
+
+    if until_empty and processes is not None:
+        raise UserError("work --until-empty goes with --threads, not with --processes")
+    handling = Handling(lease, retry_delay)
+    job = Job(url_of(store), handlers, queue, threads, grace, handling, until_empty)
+    raise typer.Exit(done.work(job, processes))
+
+
+@upkeep_command()
+def init(store: Url = None) -> None:
+    """Make the schema where there is none. A new SQLite file is made by the first `send`, too."""
+    from fairlead.cli.store import upkeep as done
+
+    done.init(url_of(store))
+
+
+@upkeep_command()
+def upgrade(store: Url = None) -> None:
+    """Bring the schema up to this version of Fairlead; several may do so at one time."""
+    from fairlead.cli.store import upkeep as done
+
+    done.init(url_of(store))
+
+
+@upkeep_command()
+def prune(
+    keep: Annotated[
+        float, typer.Option("--keep", metavar="DAYS", help="Events of so many days stay.")
+    ] = 30,
+    store: Url = None,
+) -> None:
+    """Forget events of the journal that are older, and ids whose time is over."""
+    from fairlead.cli.store import upkeep as done
+
+    with opened(store) as found:
+        done.prune(found, keep * 86400)
+
+
+@upkeep_command()
+def recover(store: Url = None) -> None:
+    """Take back all work, after a backup was restored; no worker may run meanwhile."""
+    from fairlead.cli.store import upkeep as done
+
+    with opened(store) as found:
+        done.recover(found)
+
+
+app.add_typer(upkeep, name="store", rich_help_panel=PANEL)

@@ -1,0 +1,135 @@
+"""Send messages, take them and look at them."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import suppress
+from typing import Any, Final
+
+from fairlead.balance.objects import shown
+from fairlead.cli.store.printing import as_text, message_row, print_bodies, print_json
+from fairlead.errors import UserError
+from fairlead.store.leases import kept
+from fairlead.store.letters import Message
+from fairlead.store.store import Store
+from fairlead.store.work import StoreWork
+
+STDIN: Final = "-"
+DONE, NOTHING_THERE = 0, 3
+
+
+def send(store: Store, queue: str, body: str | None, *, lines: bool, **more: Any) -> None:  # noqa: ANN401
+    """Send a message, or one for each line of the input, in one transaction; print the ids."""
+    if lines == (body is not None):
+        raise UserError("send: found both or neither, allowed: BODY (- reads it), or --lines")
+    for name in ("delay", "expires"):
+        more[name] = _time(more[name])
+    given = {name: value for name, value in more.items() if value is not None}
+    if lines:
+        ids = store.send_many(queue, (given | each for each in _of_lines()))
+    else:
+        ids = [store.send(queue, _read() if body == STDIN else body, **given)]
+    for each in ids:
+        print(each)
+
+
+def take(
+    store: Store,
+    queue: str,
+    *,
+    group: str | None,
+    wait: float,
+    lease: float,
+    run: str | None,
+    as_json: bool,
+) -> int:
+    """Take a group, print its messages or give them to a command, and accept it."""
+    work = store.take(queue, wait, group=group, lease=lease)
+    if work is None:
+        return NOTHING_THERE
+    with work:
+        if run is not None:
+            with kept(work, lease):
+                _give(work, run)
+        else:
+            try:
+                print_bodies(work, as_json=as_json)
+            except OSError:  # whoever reads what we print is gone: no fault of the messages
+                work.release()
+                raise
+    return DONE
+
+
+def peek(store: Store, queue: str, group: str | None, most: int, *, as_json: bool) -> None:
+    """Print the first messages of a group; nobody takes them."""
+    found = store.peek(queue, group, most)
+    if as_json:
+        print_json(map(message_row, found))
+    else:
+        print_bodies(found, as_json=False)
+
+
+def _give(work: StoreWork, command: str) -> None:
+    """Run the command for each message, with its body as input."""
+    for message in work:
+        status = _run(command, message, work)
+        if status:
+            how = f"status {status}" if status > 0 else f"signal {-status}"
+            work.release(error=f"the command ended with {how}")
+            raise UserError(
+                f"take {work.queue}: {work.named}: the command ended with {how} at message "
+                f"{message.id}; the group was released"
+            )
+
+
+def _run(command: str, message: Message, work: StoreWork) -> int:
+    environment = {
+        "FAIRLEAD_QUEUE": work.queue,
+        "FAIRLEAD_GROUP": work.group,
+        "FAIRLEAD_ID": message.id,
+        "FAIRLEAD_TYPE": message.type or "",
+        "FAIRLEAD_TENANT": message.tenant,
+        "FAIRLEAD_ATTEMPT": str(work.attempt),
+    }
+    sys.stdout.flush()
+    return subprocess.run(  # noqa: S603 - the user's own command
+        ["/bin/sh", "-c", command],
+        input=as_text(message.body),
+        env=os.environ | environment,
+        check=False,
+    ).returncode
+
+
+def _read() -> str | bytes:
+    found = sys.stdin.buffer.read()
+    with suppress(UnicodeDecodeError):
+        return found.decode()
+    return found
+
+
+def _of_lines() -> Iterator[dict[str, Any]]:
+    for number, line in enumerate(sys.stdin.buffer, 1):
+        if not line.strip():
+            continue
+        try:
+            found = json.loads(line)
+        except ValueError as error:
+            raise UserError(f"send --lines: line {number}: found no JSON: {error}") from None
+        if not isinstance(found, dict):
+            raise UserError(
+                f"send --lines: line {number}: found {shown(found)}, allowed: an object with body, "
+                "and perhaps group, priority, id, type, tenant, cost, delay, expires"
+            )
+        yield found
+
+
+def _time(value: str | None) -> float | str | None:
+    """Seconds, or a timestamp."""
+    if value is not None:
+        with suppress(ValueError):
+            return float(value)
+    return value

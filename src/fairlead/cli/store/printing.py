@@ -1,0 +1,75 @@
+"""Rows of a store: a table for people, or JSON lines for programs."""
+
+from __future__ import annotations
+
+import base64
+import json
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Final
+
+from fairlead.store.letters import Message
+from fairlead.text import moment
+
+SHOWN: Final = 60
+"""Characters of a body in a table."""
+
+
+def print_json(rows: Iterable[Mapping[str, Any]]) -> None:
+    """One JSON object on each line. Bytes are base64, and `encoding` says so."""
+    for row in rows:
+        plain = dict(row)
+        if isinstance(plain.get("body"), bytes):
+            plain["body"] = base64.b64encode(plain["body"]).decode()
+            plain["encoding"] = "base64"
+        print(json.dumps(plain, ensure_ascii=False))
+
+
+def print_rows(rows: Sequence[Mapping[str, Any]], right: tuple[str, ...] = ()) -> None:
+    """A table without the columns in which nothing stands; nothing where there are no rows."""
+    from fairlead.cli.show import console, filled, print_table, printable
+
+    if rows:
+        texts = [
+            {name: "" if value is None else printable(str(value)) for name, value in row.items()}
+            for row in rows
+        ]
+        print_table(console(), filled(texts, right))
+
+
+def when(seconds: float) -> str:
+    """A moment, to the second."""
+    return moment(int(seconds) * 1_000_000)
+
+
+def short(body: object) -> str:
+    """The beginning of a body, on one line."""
+    text = f"{len(body)} bytes" if isinstance(body, bytes) else as_text(body).decode()
+    return text if len(text) <= SHOWN else text[: SHOWN - 1] + "…"
+
+
+def as_text(body: object) -> bytes:
+    """A body as it is written to a file: as it was sent; data is JSON."""
+    if isinstance(body, bytes):
+        return body
+    if isinstance(body, str):
+        return body.encode()
+    return json.dumps(body, ensure_ascii=False).encode()
+
+
+def message_row(message: Message) -> dict[str, Any]:
+    """A message as JSON says it."""
+    names = ("id", "group", "type", "tenant", "cost", "sent", "body")
+    return {name: getattr(message, name) for name in names}
+
+
+def print_bodies(messages: Iterable[Message], *, as_json: bool) -> None:
+    """Bodies as they were sent, each followed by a line's end, or messages as JSON lines."""
+    sys.stdout.flush()
+    if as_json:
+        print_json(map(message_row, messages))
+    else:
+        for each in messages:
+            sys.stdout.buffer.write(as_text(each.body) + b"\n")
+        sys.stdout.buffer.flush()
+    sys.stdout.flush()

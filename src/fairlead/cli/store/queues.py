@@ -1,0 +1,160 @@
+"""What queues hold, who waits, and what an operator does about it."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any, Final
+
+import typer
+
+from fairlead.cli.store.printing import print_json, print_rows, short, when
+from fairlead.errors import UserError
+from fairlead.order.outlook import Standing
+from fairlead.store.administration import Metrics
+from fairlead.store.store import Store
+from fairlead.store.waiting import Promotion
+from fairlead.text import duration, plural
+
+COUNTS: Final = ("messages", "ready", "working", "parked", "delayed", "dead", "oldest", "failures")
+
+
+def queues(store: Store, *, as_json: bool) -> None:
+    """What each queue holds."""
+    found = store.queues()
+    if as_json:
+        print_json(each._asdict() for each in found)
+    else:
+        print_rows([queue_row(each) for each in found], right=COUNTS)
+
+
+def queue_row(found: Metrics) -> dict[str, Any]:
+    """A queue's row of a table."""
+    return found._asdict() | {
+        "oldest": duration(int(found.oldest) * 1_000_000) if found.ready else ""
+    }
+
+
+def waiting(store: Store, queue: str, most: int, *, as_json: bool) -> None:
+    """The groups in the order in which they would be taken, and why the first is the first."""
+    found = store.waiting(queue, most)
+    if as_json:
+        print_json(
+            {"place": place, **_row(each), "since": each.since, "body": each.item}
+            for place, each in enumerate(found.ranks, 1)
+        )
+        return
+    print(f"{found.waiting} waiting, {found.working} worked on")
+    print_rows(
+        [
+            {"place": place, **_row(each), "since": when(each.since), "first": short(each.item)}
+            for place, each in enumerate(found.ranks, 1)
+        ],
+        right=("place", "messages", "priority"),
+    )
+    if found.decided:
+        print(found.decided)
+
+
+def promote(
+    store: Store,
+    queue: str,
+    group: str,
+    priority: int | None,
+    *,
+    yes: bool,
+    dry: bool,
+    as_json: bool,
+) -> None:
+    """Show whom raising a group delays, and do it."""
+    found = store.promotion(queue, group, priority)
+    if found is None:
+        raise UserError(
+            f"promote {queue} {group}: found no such group, or a queue that is first come, first "
+            "served; allowed: a group that lives, in a queue ordered by priority"
+        )
+    if as_json:
+        later = [_row(each) | {"since": each.since} for each in found.later]
+        print_json([{**found._asdict(), "later": later}])
+    else:
+        _show(found)
+    if dry:
+        return
+    if not yes and sys.stdin.isatty() and not typer.confirm("Raise it?", err=True):
+        print("nothing was done")
+        return
+    if not store.prioritise(queue, group, priority):
+        raise UserError(f"promote {queue} {group}: the group has ended meanwhile")
+
+
+def _show(found: Promotion) -> None:
+    if found.working:
+        print(
+            f"{found.group}: a reader holds it; what is left of it gets priority {found.priority}"
+        )
+        return
+    was = "it cannot be taken yet" if found.place is None else f"from place {found.place}"
+    print(f"{found.group}: priority {found.priority}, {was} to place {found.new_place}")
+    print(f"later because of it: {plural(found.delayed, 'group')}")
+    print_rows(
+        [
+            _row(each) | {"group": each.group or short(each.item), "since": when(each.since)}
+            for each in found.later
+        ],
+        right=("messages", "priority"),
+    )
+
+
+def dead(store: Store, queue: str, most: int, *, as_json: bool) -> None:
+    """The dead letters of a queue, the oldest first."""
+    found = store.dead(queue, most)
+    if as_json:
+        print_json(each._asdict() for each in found)
+        return
+    print_rows(
+        [
+            {
+                "id": each.id,
+                "group": each.group,
+                "tenant": each.tenant,
+                "attempt": each.attempt,
+                "died": when(each.died),
+                "reason": each.reason,
+                "body": short(each.body),
+            }
+            for each in found
+        ],
+        right=("attempt",),
+    )
+
+
+def retry(store: Store, queue: str, ids: list[str] | None) -> None:
+    """Send dead letters again."""
+    count = store.requeue(queue, ids)
+    print(f"sent again: {plural(count, 'message')}")
+
+
+def journal(store: Store, since: str | None, queue: str | None) -> None:
+    """The events after a cursor, as JSON lines."""
+    print_json(
+        each.to_dict() for each in store.journal(since) if queue is None or each.queue == queue
+    )
+
+
+def messages(store: Store, since: str | None, queue: str) -> None:
+    """What happened to a queue, as messages that a replay takes."""
+    from fairlead.store.recorded import recorded
+
+    found = recorded(store.journal(since), queue)
+    print_json(found.rows)
+    if found.unfinished:
+        left = plural(found.unfinished, "message")
+        print(f"left out, as not accepted: {left}", file=sys.stderr)
+
+
+def _row(each: Standing) -> dict[str, Any]:
+    return {
+        "group": each.group,
+        "messages": each.items,
+        "priority": each.priority,
+        "tenant": each.tenant,
+    }

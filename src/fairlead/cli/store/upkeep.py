@@ -1,0 +1,26 @@
+"""Make a store's schema, keep the store small, and bring it back after a backup."""
+
+from __future__ import annotations
+
+from fairlead.store.store import Store
+from fairlead.text import plural
+
+
+def init(url: str) -> None:
+    """Make the schema, or bring it up to this version; say which it is."""
+    with Store.open(url, create=True) as store:
+        before, now = store.upgraded or (0, 0)
+        did = "was there" if before == now else "was made" if not before else f"was {before}"
+        print(f"{store.place}: schema version {now} ({did})")
+
+
+def prune(store: Store, keep: float) -> None:
+    """Forget old events and known ids."""
+    found = store.prune(keep)
+    print(f"{store.place}: forgotten: {plural(found, 'row')}")
+
+
+def recover(store: Store) -> None:
+    """Take back all work."""
+    found = store.recover()
+    print(f"{store.place}: taken back: {plural(found, 'group')}")

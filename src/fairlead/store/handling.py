@@ -1,0 +1,186 @@
+"""Handle a group: its messages in order, then its settlement.
+
+A message that fails does not take others with it: those before it are accepted, so that it is the
+first of its group the next time, and its failures are its own. A group that came back is handled a
+message at a time: if the process itself dies of one, that one is the first in the end, too.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import re
+import time
+import traceback
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from fairlead.errors import StaleWorkError, StoreError
+from fairlead.store.handlers import Handler
+from fairlead.store.leases import kept
+from fairlead.store.letters import Message
+from fairlead.store.store import Store
+from fairlead.store.work import StoreWork
+
+LOGGER: Final = logging.getLogger("fairlead.worker")
+MAX_IN_HAND: Final = 100
+"""So many messages of a group are handled before others have their turn."""
+MAX_DELAY: Final = 300.0
+MAX_WAIT: Final = 10.0
+"""Seconds between two looks whether a database is back."""
+PLAIN: Final = re.compile(r"[^\s\"=]+")
+FAILURES: Final = (Exception, SystemExit)
+"""What a handler raises: one that asks Python to end has failed, too."""
+MAX_REASON: Final = 2000
+SAVEPOINT: Final = "fairlead_message"
+
+
+class Handling(NamedTuple):
+    """How a worker handles groups."""
+
+    lease: float = 60
+    """Seconds; it is extended while a handler works."""
+    retry_delay: float = 1
+    """Seconds after the first failure; each further one doubles it, up to 5 minutes."""
+
+    def delay(self, attempt: int) -> float:
+        """Seconds until a group that failed can be taken again."""
+        doubled: float = self.retry_delay * 2 ** min(attempt - 1, 30)
+        return min(doubled, MAX_DELAY)
+
+
+def handle(store: Store, work: StoreWork, handler: Handler, handling: Handling) -> None:
+    """Handle a group and settle it; an error of the handler is no error here."""
+    began = time.monotonic()
+    most = 1 if work.attempt > 1 else MAX_IN_HAND
+    error: BaseException | None = None
+    try:
+        if handler.in_transaction:
+            done, error = _in_transaction(work, handler.call, most)
+        else:
+            with kept(work, handling.lease):
+                done, error = _outside(work, handler.call, most)
+        if error is not None and not done:
+            release = partial(_release, work, error, handling)
+            outcome = _settled(store, work, release, "released")
+        elif handler.in_transaction:
+            outcome = "accepted"
+        else:
+            outcome = _settled(store, work, work.accept, "accepted")
+    except StaleWorkError:
+        done, outcome = 0, "lost"
+    _log(work, done, outcome, error, time.monotonic() - began)
+
+
+def until_there(what: Callable[[], None]) -> None:
+    """Do something that needs the database, again and again until that is there."""
+    pause = 0.1
+    while True:
+        try:
+            what()
+        except StoreError as error:
+            if pause < 0.2:
+                LOGGER.warning("%s; trying again until it is back", error)
+            time.sleep(pause)
+            pause = min(2 * pause, MAX_WAIT)
+        else:
+            return
+
+
+def _outside(
+    work: StoreWork, call: Callable[..., object], most: int
+) -> tuple[int, BaseException | None]:
+    """How many messages were handled, and why the next one was not."""
+    done = 0
+    while done < most and (message := _next(work)) is not None:
+        try:
+            call(message)
+        except FAILURES as error:  # whatever a handler raises is its failure
+            if done:
+                work.give_back()
+            return done, error
+        done += 1
+    return done, None
+
+
+def _in_transaction(
+    work: StoreWork, call: Callable[..., object], most: int
+) -> tuple[int, BaseException | None]:
+    """The same, and what was handled is accepted in the handler's own transaction."""
+    done = 0
+    error: BaseException | None = None
+    try:
+        with work.transaction() as tx:
+            while done < most and (message := _next(work)) is not None:
+                tx.execute(f"SAVEPOINT {SAVEPOINT}")
+                error = _failure(call, message, tx)
+                if error is not None:
+                    if not done:
+                        raise error
+                    tx.execute(f"ROLLBACK TO SAVEPOINT {SAVEPOINT}")
+                    work.give_back()
+                    break
+                tx.execute(f"RELEASE SAVEPOINT {SAVEPOINT}")
+                done += 1
+            tx.accept()
+    except StaleWorkError:
+        raise
+    except FAILURES as failed:  # the handler's, or of the database under it
+        return 0, failed
+    return done, error
+
+
+def _next(work: StoreWork) -> Message | None:
+    """The next message; None: there is none, or it cannot be read now, and so stays."""
+    try:
+        return next(work, None)
+    except StoreError:
+        return None
+
+
+def _failure(call: Callable[..., object], message: Message, tx: object) -> BaseException | None:
+    try:
+        call(message, tx)
+    except StaleWorkError:
+        raise
+    except FAILURES as error:  # whatever a handler raises is its failure
+        return error
+    return None
+
+
+def _release(work: StoreWork, error: BaseException, handling: Handling) -> None:
+    """It failed; where the database was gone, that is no fault of the messages."""
+    text = f"{type(error).__name__}: {error}"[:MAX_REASON]
+    work.release(handling.delay(work.attempt), "" if isinstance(error, StoreError) else text)
+
+
+def _settled(store: Store, work: StoreWork, settle: Callable[[], None], outcome: str) -> str:
+    """How the work was settled, as the journal says; a database that is gone is waited for."""
+    try:
+        until_there(settle)
+    except StaleWorkError:  # the answer to an earlier try may have been lost, not the try
+        found: list[str] = []
+        until_there(lambda: found.append(store.outcome(work.token)))
+        return outcome if found[0] == outcome else "lost"
+    return outcome
+
+
+def _log(
+    work: StoreWork, done: int, outcome: str, error: BaseException | None, seconds: float
+) -> None:
+    """One line for each group; no bodies, and so not what an error says: the journal has that."""
+    group = work.group if PLAIN.fullmatch(work.group) else json.dumps(work.group)
+    queue = work.queue if PLAIN.fullmatch(work.queue) else json.dumps(work.queue)
+    why = "" if error is None else f" error={type(error).__name__} at={_place(error)}"
+    LOGGER.log(
+        logging.INFO if error is None and outcome == "accepted" else logging.WARNING,
+        "queue=%s group=%s attempt=%d messages=%d outcome=%s seconds=%.3f%s",
+        *(queue, group, work.attempt, done, outcome, seconds, why),
+    )
+
+
+def _place(error: BaseException) -> str:
+    frames = traceback.extract_tb(error.__traceback__)
+    return f"{Path(frames[-1].filename).name}:{frames[-1].lineno}" if frames else "?"

@@ -1,0 +1,147 @@
+"""Processes that work: they are spawned, started again when they die, and stopped together.
+
+A process of these stops when it is told to, or when its end of a pipe says that whoever started it
+is gone. What it held when it died is taken back by whoever takes next.
+"""
+
+from __future__ import annotations
+
+import logging
+import multiprocessing
+import signal
+import sys
+import threading
+import time
+from multiprocessing.connection import Connection
+from typing import Final, NamedTuple
+
+from fairlead.errors import FairleadError
+from fairlead.store.handlers import load
+from fairlead.store.handling import LOGGER, Handling
+from fairlead.store.store import Store
+from fairlead.store.worker import TOLD, Asked, Worker, listen, next_of
+
+SHORT: Final = 5.0
+"""Seconds: who lives for less is started again a little later each time."""
+MAX_PAUSE: Final = 30.0
+MARGIN: Final = 5.0
+"""Seconds beyond the grace that a process may take to end."""
+LOOK: Final = 0.1
+FORMAT: Final = "%(asctime)s %(levelname)s %(process)d %(message)s"
+
+
+class Job(NamedTuple):
+    """What each process does."""
+
+    url: str
+    place: str
+    """MODULE:NAME of the handlers."""
+    queues: list[str] | None
+    threads: int
+    grace: float
+    handling: Handling
+    until_empty: bool = False
+
+
+class Child:
+    """A place for a process: there is one in it, or there will be soon."""
+
+    def __init__(self, job: Job) -> None:
+        self._job = job
+        self._pause = 0.0
+        self._due = 0.0
+        self.start()
+
+    def start(self) -> None:
+        """Start the process."""
+        context = multiprocessing.get_context("spawn")
+        self._end, theirs = context.Pipe()
+        self.process = context.Process(target=_run_child, args=(theirs, self._job))
+        self.process.start()
+        theirs.close()
+        self._started = time.monotonic()
+
+    def look(self) -> None:
+        """Start it again where it has died."""
+        now = time.monotonic()
+        if self.process.is_alive():
+            return
+        if not self._due:
+            self._end.close()
+            lived = now - self._started
+            self._pause = 0 if lived > SHORT else min(2 * self._pause + 1, MAX_PAUSE)
+            self._due = now + self._pause
+            LOGGER.warning(
+                "process %s ended with status %s; another one starts in %g s",
+                *(self.process.pid, self.process.exitcode, self._pause),
+            )
+        if now >= self._due:
+            self._due = 0.0
+            self.start()
+
+    def tell(self) -> None:
+        """Tell it to stop."""
+        self._end.close()
+
+
+def check(job: Job) -> None:
+    """Find what cannot be worked on before it is begun. Raises FairleadError."""
+    load(job.place, job.queues)
+    Store.open(job.url).close()
+
+
+def run_here(job: Job, asked: Asked) -> int:
+    """Work in this process until a signal comes; the exit status. Raises FairleadError."""
+    handlers = load(job.place, job.queues)
+    store = Store.open(job.url)
+    worker = Worker(store, handlers, job.handling)
+    worker.start(job.threads, until_empty=job.until_empty)
+    status = worker.run(asked, job.grace)
+    if not worker.busy:
+        store.close()
+    return status
+
+
+def supervise(job: Job, asked: Asked, processes: int) -> int:
+    """Let so many processes work until a signal comes; the exit status."""
+    children = [Child(job) for _ in range(processes)]
+    while next_of(asked, LOOK) is None:
+        for each in children:
+            each.look()
+    for each in children:
+        each.tell()
+    until = time.monotonic() + job.grace + MARGIN
+    status = 0
+    while any(each.process.is_alive() for each in children) and time.monotonic() < until:
+        number = next_of(asked, LOOK)
+        if number is not None:
+            status, until = 128 + number, 0
+    for each in children:
+        each.process.kill()
+        each.process.join()
+    return status
+
+
+def log_to_stderr() -> None:
+    """One line for each event."""
+    logging.basicConfig(stream=sys.stderr, level=logging.INFO, format=FORMAT, force=True)
+
+
+def _run_child(end: Connection, job: Job) -> None:
+    """Work until a signal comes, or the one who started this process says so, or is dead."""
+    log_to_stderr()
+    for each in (signal.SIGINT, signal.SIGHUP):  # a terminal's are for the one who started this
+        signal.signal(each, signal.SIG_IGN)
+    asked = listen(signal.SIGTERM)
+    threading.Thread(target=_hear, args=(end, asked), daemon=True).start()
+    try:
+        status = run_here(job, asked)
+    except FairleadError as error:
+        LOGGER.error("%s", error)
+        status = 1
+    sys.exit(status)
+
+
+def _hear(end: Connection, asked: Asked) -> None:
+    end.poll(None)  # nothing is ever sent: it is closed, then
+    asked.put(TOLD)

@@ -1,0 +1,310 @@
+"""The store's commands: what they print, what they do, and their exit status."""
+
+import base64
+import io
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.cli.commands import MAIN, Command
+from tests.stores import made_url
+
+from fairlead import Store
+from fairlead.cli.app import run
+
+
+class Shell:
+    """Runs commands on one store, and keeps what the last one said."""
+
+    def __init__(self, url: str, capfdbinary: pytest.CaptureFixture[bytes]) -> None:
+        self.url = url
+        self.store = Store.open(url)
+        self.capture = capfdbinary
+        self.out = self.err = ""
+        self.raw = b""
+
+    def run(self, *arguments: str) -> int:
+        self.capture.readouterr()
+        status = run(arguments)
+        self.raw, err = self.capture.readouterr()
+        self.out, self.err = self.raw.decode(errors="replace"), err.decode()
+        return status
+
+    def ok(self, *arguments: str) -> str:
+        assert self.run(*arguments) == 0, self.err
+        assert self.err == ""
+        return self.out
+
+    def rows(self, *arguments: str) -> list[dict[str, Any]]:
+        return [json.loads(line) for line in self.ok(*arguments, "--json").splitlines()]
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def shell(
+    request: pytest.FixtureRequest,
+    monkeypatch: pytest.MonkeyPatch,
+    capfdbinary: pytest.CaptureFixture[bytes],
+) -> Iterator[Shell]:
+    found = Shell(made_url(request.param), capfdbinary)
+    monkeypatch.setenv("FAIRLEAD_STORE", found.url)
+    yield found
+    found.store.close()
+
+
+def typed(monkeypatch: pytest.MonkeyPatch, text: str | bytes) -> None:
+    """What the input of the next command is."""
+    raw = io.BytesIO(text if isinstance(text, bytes) else text.encode())
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(raw))
+
+
+def test_what_is_sent_is_taken_in_order(shell: Shell) -> None:
+    assert shell.ok("send", "orders", "one", "--group", "a", "--id", "m1") == "m1\n"
+    shell.ok("send", "orders", "two", "--group", "b", "--priority", "200")
+    shell.ok("send", "orders", "three", "--group", "a", "--type", "last")
+    assert shell.ok("peek", "orders") == "two\n"
+    assert shell.ok("peek", "orders", "--group", "a", "--most", "1") == "one\n"
+    assert shell.ok("take", "orders") == "two\n"
+    first, last = shell.rows("take", "orders")
+    assert (first["id"], first["body"], first["type"]) == ("m1", "one", None)
+    assert (last["group"], last["body"], last["type"]) == ("a", "three", "last")
+    assert shell.run("take", "orders") == 3
+    assert (shell.out, shell.err) == ("", "")
+
+
+def test_a_body_comes_from_the_input_as_it_is(
+    shell: Shell, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    typed(monkeypatch, b"\xff\x00")
+    shell.ok("send", "q", "-")
+    typed(monkeypatch, "ä\nb")
+    shell.ok("send", "q", "-")
+    (row,) = shell.rows("peek", "q")
+    assert row["encoding"] == "base64"
+    assert base64.b64decode(row["body"]) == b"\xff\x00"
+    shell.ok("take", "q")
+    assert shell.raw == b"\xff\x00\n"
+    assert shell.ok("take", "q") == "ä\nb\n"
+
+
+def test_lines_are_messages_all_or_none(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
+    typed(monkeypatch, '{"body": {"x": 1}, "id": "1"}\n\n{"body": "t", "id": "2", "group": "h"}\n')
+    assert shell.ok("send", "q", "--lines", "--group", "g") == "1\n2\n"
+    assert [work["group"] for work in shell.rows("waiting", "q")] == ["g", "h"]
+    typed(monkeypatch, '{"body": 1}\n[2]\n')
+    assert shell.run("send", "q", "--lines") == 2
+    assert "line 2: found [2], allowed: an object with body" in shell.err
+    assert shell.store.queues()[0].messages == 2
+
+
+def test_a_command_accepts_or_releases_what_it_is_given(shell: Shell, tmp_path: Path) -> None:
+    for body in ("a", "b"):
+        shell.ok("send", "q", body, "--group", "g")
+    place = tmp_path / "seen"
+    said = f'{{ cat; echo " $FAIRLEAD_GROUP $FAIRLEAD_ATTEMPT"; }} >> {place}; test -e {place}.ok'
+    assert shell.run("take", "q", "--exec", said) == 2
+    assert "group 'g': the command ended with status 1 at message" in shell.err
+    (tmp_path / "seen.ok").touch()
+    assert shell.ok("take", "q", "--exec", said) == ""
+    assert place.read_text() == "a g 1\na g 2\nb g 2\n"
+    assert shell.store.queues()[0].messages == 0
+    assert [event.kind for event in shell.store.journal()][2:] == [
+        *("taken", "released", "taken", "accepted", "accepted")
+    ]
+
+
+def test_a_pipe_that_is_closed_is_no_failure_of_the_messages(shell: Shell) -> None:
+    shell.ok("send", "q", "x")
+    reading, writing = os.pipe()
+    os.close(reading)
+    subprocess.run([sys.executable, "-c", MAIN, "take", "q"], stdout=writing, check=False)
+    os.close(writing)
+    (found,) = shell.store.queues()
+    assert (found.ready, found.failures) == (1, 0)
+
+
+def test_queues_say_what_they_hold(shell: Shell) -> None:
+    assert shell.ok("queues") == ""
+    shell.ok("send", "q", "a", "--group", "g")
+    shell.ok("send", "q", "b", "--delay", "1000")
+    (row,) = shell.rows("queues")
+    assert (row["queue"], row["messages"], row["ready"], row["delayed"]) == ("q", 1, 1, 1)
+    header, line = shell.ok("queues").splitlines()
+    assert header.split()[:3] == ["queue", "messages", "ready"]
+    assert line.split()[:3] == ["q", "1", "1"]
+
+
+def test_waiting_says_place_and_reason(shell: Shell) -> None:
+    shell.ok("send", "q", "a", "--group", "late")
+    shell.ok("send", "q", "b", "--group", "first", "--priority", "9")
+    lines = shell.ok("waiting", "q").splitlines()
+    assert lines[0] == "2 waiting, 0 worked on"
+    assert [line.split()[:2] for line in lines[2:4]] == [["1", "first"], ["2", "late"]]
+    assert lines[4] == "first before late: first was raised, late was not"
+    assert [row["place"] for row in shell.rows("waiting", "q", "--most", "1")] == [1]
+
+
+def sent_in_order(shell: Shell, *groups: str) -> None:
+    for group in groups:
+        shell.store.send("q", group, group=group)
+
+
+def test_promote_shows_whom_it_delays_and_does_it(shell: Shell) -> None:
+    sent_in_order(shell, "a", "b", "c", "d")
+    shell.ok("promote", "q", "a", "--priority", "100")
+    assert shell.ok("promote", "q", "d", "--dry-run").splitlines()[:2] == [
+        "d: priority 100, from place 4 to place 2",
+        "later because of it: 2 groups",
+    ]
+    (found,) = shell.rows("promote", "q", "d", "--priority", "200", "--yes")
+    assert (found["place"], found["new_place"], found["delayed"]) == (4, 1, 3)
+    assert [each["group"] for each in found["later"]] == ["a", "b", "c"]
+    assert [row["group"] for row in shell.rows("waiting", "q")] == ["d", "a", "b", "c"]
+
+
+def test_what_moves_back_delays_nobody(shell: Shell) -> None:
+    sent_in_order(shell, "a", "b", "c")
+    shell.store.prioritise("q", "a", 200)
+    shell.store.prioritise("q", "b", 200)
+    (found,) = shell.rows("promote", "q", "a", "--priority", "100")
+    assert (found["place"], found["new_place"], found["delayed"]) == (1, 2, 0)
+    assert [row["group"] for row in shell.rows("waiting", "q")] == ["b", "a", "c"]
+
+
+def test_only_groups_of_the_same_tenant_are_delayed(shell: Shell) -> None:
+    for tenant in ("x", "y"):
+        for group in ("a", "b"):
+            shell.store.send("q", "", group=f"{tenant}{group}", tenant=tenant)
+    (found,) = shell.rows("promote", "q", "yb", "--dry-run")
+    assert (found["place"], found["new_place"], found["delayed"]) == (2, 1, 1)
+    assert [each["group"] for each in found["later"]] == ["ya"]
+    assert shell.ok("peek", "q") == "\n"
+
+
+def test_promote_of_work_says_that_it_is_worked_on(shell: Shell) -> None:
+    sent_in_order(shell, "a")
+    shell.store.take("q")
+    assert shell.ok("promote", "q", "a", "--priority", "7") == (
+        "a: a reader holds it; what is left of it gets priority 7\n"
+    )
+    assert shell.run("promote", "q", "b") == 2
+    assert "found no such group" in shell.err
+
+
+def test_dead_letters_are_shown_and_sent_again(shell: Shell) -> None:
+    for each in ("1", "2", "3"):
+        shell.store.send("q", {"n": each}, id=each)
+        work = shell.store.take("q")
+        assert work is not None
+        next(work)
+        work.reject(f"no {each}")
+    rows = shell.rows("dead", "q")
+    assert [(row["id"], row["reason"], row["body"]) for row in rows] == [
+        (each, f"no {each}", {"n": each}) for each in ("1", "2", "3")
+    ]
+    assert "no 2" in shell.ok("dead", "q").splitlines()[2]
+    assert shell.ok("dead", "q", "--retry", "2") == "sent again: 1 message\n"
+    assert shell.ok("take", "q") == '{"n": "2"}\n'
+    assert shell.run("dead", "q", "--retry", "2") == 2
+    assert shell.ok("dead", "q", "--retry-all") == "sent again: 2 messages\n"
+    assert shell.ok("dead", "q") == ""
+
+
+def test_all_dead_letters_are_sent_again_in_several_steps(
+    shell: Shell, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("fairlead.store.administration.STEP", 2)
+    shell.store.send_many("q", [{"body": ""}] * 5)
+    for work in shell.store.take_many("q", 5):
+        next(work)
+        work.reject()
+    assert shell.ok("dead", "q", "--retry-all") == "sent again: 5 messages\n"
+
+
+def test_the_journal_goes_on_after_a_cursor(shell: Shell) -> None:
+    sent_in_order(shell, "a")
+    shell.store.send("other", "")
+    first, second = map(json.loads, shell.ok("journal").splitlines())
+    assert (first["kind"], first["queue"], second["queue"]) == ("sent", "q", "other")
+    assert json.loads(shell.ok("journal", "--since", first["cursor"])) == second
+    assert json.loads(shell.ok("journal", "--queue", "q")) == first
+    assert shell.store.latest() == second["cursor"]
+
+
+def test_top_counts_between_two_looks(shell: Shell) -> None:
+    sent_in_order(shell, "a", "b")
+    header, line = shell.ok("top", "--once", "--interval", "0.1").splitlines()
+    assert header.split()[-2:] == ["sent/s", "accepted/s"]
+    assert line.split()[-2:] == ["0.0", "0.0"]
+    (row,) = shell.rows("top", "--once", "--interval", "0.1")
+    assert (row["queue"], row["ready"], row["accepted/s"]) == ("q", 2, 0)
+
+
+def test_top_leaves_when_it_is_told(tmp_path: Path) -> None:
+    url = made_url("sqlite")
+    with Store.open(url) as store:
+        store.send("q", "")
+    with Command(tmp_path, "top", "--interval", "0.1", FAIRLEAD_STORE=url) as command:
+        assert command.process.stdout is not None
+        assert command.process.stdout.readline().startswith("queue ")
+        command.process.send_signal(signal.SIGINT)
+        assert command.ended() == 0
+        assert command.said() == []
+
+
+def test_upkeep_says_what_it_did(shell: Shell) -> None:
+    assert shell.ok("store", "init").endswith("schema version 1 (was there)\n")
+    assert shell.ok("store", "upgrade").endswith("schema version 1 (was there)\n")
+    sent_in_order(shell, "a")
+    shell.store.take("q")
+    assert shell.ok("store", "recover").endswith(": taken back: 1 group\n")
+    assert shell.ok("store", "prune", "--keep", "0").endswith(": forgotten: 2 rows\n")
+
+
+def test_a_store_is_made_by_init_and_by_the_first_message(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("FAIRLEAD_STORE", raising=False)
+    assert run(["queues"]) == 2
+    assert capfd.readouterr().err == (
+        f"fairlead: {tmp_path / 'fairlead.db'}: found no file, allowed: one that is there\n"
+    )
+    assert run(["store", "init", "--store", "sqlite:///b.db"]) == 0
+    assert capfd.readouterr().out == f"{tmp_path / 'b.db'}: schema version 1 (was made)\n"
+    assert run(["send", "q", "x"]) == 0
+    assert (tmp_path / "fairlead.db").exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "line"),
+    [
+        (["send", "q"], "send: found both or neither, allowed: BODY (- reads it), or --lines"),
+        (["send", "q", "x", "--priority", "256"], "allowed: an integer from 0 to 255"),
+        (["send", "q", "x", "--delay", "soon"], "delay: found 'soon'"),
+        (["take", "q", "--lease", "-1"], "lease: found -1"),
+        (["waiting", "none"], "queue: found 'none', allowed:"),
+        (["work", "a:b", "--until-empty", "--processes", "2"], "goes with --threads"),
+        (["work", "nowhere:b"], "handlers: found no module 'nowhere'"),
+        (["journal", "--since", "x"], "since: found 'x', allowed: the cursor of an event"),
+        (["queues", "--store", "mysql://u:secret@h/d"], "store: found 'mysql', allowed: sqlite:"),
+        (["queues", "--store", "postgresql://u:secret@nohost.invalid/d"], "nohost.invalid/d"),
+    ],
+)
+def test_a_mistake_is_one_line_without_a_password(
+    arguments: list[str],
+    line: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setenv("FAIRLEAD_STORE", made_url("sqlite"))
+    assert run(arguments) == 2
+    err = capfd.readouterr().err
+    assert line in err
+    assert err.count("\n") == 1
+    assert "secret" not in err

@@ -1,0 +1,436 @@
+"""Workers, in real processes: order, failures, signals, and processes that are killed."""
+
+import os
+import re
+import signal
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fairlead import Message, Store
+from fairlead.errors import ConfigError
+from fairlead.store.handlers import Handler, load
+from fairlead.store.handling import Handling
+from fairlead.store.worker import Worker
+from tests.cli.commands import SECONDS, Command, runs
+from tests.stores import made_url, server
+
+needs_proc = pytest.mark.skipif(
+    not Path("/proc/self/task").is_dir(), reason="processes are found by /proc"
+)
+both = pytest.mark.parametrize("dialect", ["sqlite", "postgresql"])
+
+LEDGER = """
+import os, time
+from pathlib import Path
+
+def note(message, tx):
+    name, n = message.body
+    tx.execute(f"INSERT INTO ledger (name, n) VALUES ('{name}', {n})")
+    Path(f"pid-{os.getpid()}").touch()
+    while name == "slow" and not Path("go").exists():
+        time.sleep(0.01)
+
+handlers = {"q": note}
+"""
+WAITING = """
+import os, time
+from pathlib import Path
+
+def wait(message):
+    with open("seen", "a") as file:
+        print(message.body, os.getpid(), file=file)
+    while not Path("go").exists():
+        time.sleep(0.01)
+
+handlers = {"q": wait}
+"""
+
+
+def until(what: Callable[[], object]) -> None:
+    deadline = time.monotonic() + SECONDS
+    while not what():
+        assert time.monotonic() < deadline, "it never came"
+        time.sleep(0.02)
+
+
+@contextmanager
+def working(folder: Path, store_url: str, module: str, *options: str) -> Iterator[Command]:
+    """`fairlead work` in a folder with a module of handlers."""
+    (folder / "shop.py").write_text(module)
+    with Command(folder, "work", "shop:handlers", *options, FAIRLEAD_STORE=store_url) as found:
+        yield found
+
+
+def stop(command: Command, number: signal.Signals = signal.SIGTERM) -> int:
+    command.look()
+    command.process.send_signal(number)
+    return command.ended()
+
+
+def make_ledger(store: Store, dialect: str) -> None:
+    kind = "INTEGER PRIMARY KEY" if dialect == "sqlite" else "SERIAL PRIMARY KEY"
+    with store.transaction() as tx:
+        tx.execute(f"CREATE TABLE ledger (id {kind}, name TEXT, n INTEGER)")
+
+
+def ledger(store: Store) -> dict[str, list[int]]:
+    """What was settled of each group, in the order in which that was committed."""
+    found: dict[str, list[int]] = {}
+    with store.transaction() as tx:
+        for name, n in tx.execute("SELECT name, n FROM ledger ORDER BY id").fetchall():
+            found.setdefault(name, []).append(n)
+    return found
+
+
+def fill(store: Store, groups: int, messages: int) -> dict[str, list[int]]:
+    every = {f"g{k}": list(range(messages)) for k in range(groups)}
+    store.send_many(
+        "q", [{"body": [name, n], "group": name} for n in range(messages) for name in every]
+    )
+    return every
+
+
+def empty(store: Store) -> bool:
+    return all(each.messages == 0 for each in store.queues())
+
+
+def kinds(store: Store) -> list[str]:
+    return [event.kind for event in store.journal()]
+
+
+@needs_proc
+@both
+def test_two_processes_keep_the_order_in_each_group(dialect: str, tmp_path: Path) -> None:
+    with Store.open(made_url(dialect)) as store:
+        make_ledger(store, dialect)
+        every = fill(store, 20, 10)
+        with working(tmp_path, store_url(store, dialect), LEDGER, "--processes", "2") as command:
+            until(lambda: empty(store))
+            assert stop(command) == 0
+        assert ledger(store) == every
+        assert "a fault" not in "".join(command.said())
+
+
+def store_url(store: Store, dialect: str) -> str:
+    if dialect == "sqlite":
+        return f"sqlite:///{store.place}"
+    uri: str = server().get_uri()
+    return uri.replace("/postgres?", f"/{store.place.rpartition('/')[2]}?")
+
+
+@needs_proc
+@both
+def test_a_process_that_is_killed_loses_nothing_and_settles_nothing_twice(
+    dialect: str, tmp_path: Path
+) -> None:
+    with Store.open(made_url(dialect)) as store:
+        make_ledger(store, dialect)
+        store.send("q", ["slow", 0], group="slow")
+        every = fill(store, 5, 4)
+        with working(tmp_path, store_url(store, dialect), LEDGER, "--processes", "1") as command:
+            until(lambda: list(tmp_path.glob("pid-*")))
+            (first,) = tmp_path.glob("pid-*")
+            os.kill(int(first.name.removeprefix("pid-")), signal.SIGKILL)
+            (tmp_path / "go").touch()
+            until(lambda: empty(store))
+            assert stop(command) == 0
+        assert ledger(store) == {"slow": [0], **every}
+        assert len(list(tmp_path.glob("pid-*"))) == 2
+        assert "ended with status -9" in "".join(command.said())
+
+
+@needs_proc
+def test_when_the_supervisor_is_killed_its_processes_end_what_is_in_hand(tmp_path: Path) -> None:
+    url = made_url("sqlite")
+    with Store.open(url) as store:
+        store.send_many("q", [{"body": n, "group": f"g{n}"} for n in range(3)])
+        with working(tmp_path, url, WAITING, "--processes", "1") as command:
+            seen = tmp_path / "seen"
+            until(lambda: seen.exists() and seen.read_text().endswith("\n"))
+            process = int(seen.read_text().split()[1])
+            command.process.kill()
+            command.process.wait()
+            time.sleep(0.5)
+            assert runs(process)
+            (tmp_path / "go").touch()
+            until(lambda: not runs(process))
+        assert seen.read_text() == f"0 {process}\n"
+        (found,) = store.queues()
+        assert (found.messages, found.working, found.failures) == (2, 0, 0)
+
+
+@needs_proc
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize("options", [[], ["--processes", "1"]], ids=["threads", "processes"])
+def test_a_signal_in_the_middle_of_a_group_ends_the_group(
+    options: list[str], number: signal.Signals, tmp_path: Path
+) -> None:
+    url = made_url("sqlite")
+    with Store.open(url) as store:
+        for n, group in enumerate("aab"):
+            store.send("q", n, group=group)
+        with working(tmp_path, url, WAITING, *options) as command:
+            seen = tmp_path / "seen"
+            until(seen.exists)
+            command.look()
+            command.process.send_signal(number)
+            time.sleep(0.3)
+            (tmp_path / "go").touch()
+            assert command.ended() == 0
+        assert [line.split()[0] for line in seen.read_text().splitlines()] == ["0", "1"]
+        assert kinds(store)[3:] == ["taken", "accepted", "accepted"]
+
+
+@needs_proc
+@pytest.mark.parametrize("options", [[], ["--processes", "1"]], ids=["threads", "processes"])
+def test_what_is_not_done_in_time_is_given_back_without_blame(
+    options: list[str], tmp_path: Path
+) -> None:
+    url = made_url("sqlite")
+    with Store.open(url) as store:
+        store.set_limits("q", max_failures=1)
+        store.send("q", "x", group="g")
+        with working(tmp_path, url, WAITING, "--grace", "0.2", *options) as command:
+            until((tmp_path / "seen").exists)
+            assert stop(command) == 0
+        work = store.take("q")
+        assert work is not None
+        assert (work.group, work.attempt) == ("g", 2)
+        assert store.queues()[0].failures == 0
+
+
+@needs_proc
+@pytest.mark.parametrize("options", [[], ["--processes", "1"]], ids=["threads", "processes"])
+def test_a_second_signal_ends_it_at_once(options: list[str], tmp_path: Path) -> None:
+    url = made_url("sqlite")
+    with Store.open(url) as store:
+        store.set_limits("q", max_failures=1)
+        store.send("q", "x")
+        with working(tmp_path, url, WAITING, *options) as command:
+            until((tmp_path / "seen").exists)
+            command.look()
+            command.process.send_signal(signal.SIGTERM)
+            time.sleep(0.5)
+            command.process.send_signal(signal.SIGTERM)
+            assert command.ended() == 143
+        work = store.take("q")
+        assert work is not None
+        assert store.queues()[0].failures == 0
+
+
+@needs_proc
+def test_it_leaves_when_there_is_nothing_to_take(tmp_path: Path) -> None:
+    url = made_url("sqlite")
+    with Store.open(url) as store:
+        store.send_many("q", [{"body": n} for n in range(5)])
+        store.send("q", 5, delay=1000)
+        (tmp_path / "go").touch()
+        with working(tmp_path, url, WAITING, "--until-empty", "--threads", "2") as command:
+            assert command.ended() == 0
+        seen = (tmp_path / "seen").read_text().splitlines()
+        assert sorted(line.split()[0] for line in seen) == ["0", "1", "2", "3", "4"]
+        assert store.queues()[0].delayed == 1
+
+
+@contextmanager
+def threads(
+    store: Store, call: Callable[..., object], *, in_transaction: bool = False, **handling: float
+) -> Iterator[Worker]:
+    """A worker in this process."""
+    options: dict[str, Any] = {"retry_delay": 0.01, **handling}
+    worker = Worker(store, {"q": Handler(call, in_transaction)}, Handling(**options))
+    worker.start(1)
+    yield worker
+    worker.stop()
+    until(lambda: not worker.busy)
+
+
+@both
+@pytest.mark.parametrize("in_transaction", [False, True], ids=["outside", "inside"])
+def test_a_message_that_fails_again_and_again_dies_alone(
+    in_transaction: bool, dialect: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    done: list[str] = []
+
+    def call(message: Message, *_: object) -> None:
+        if message.body == "bad":
+            raise ValueError("no\0 \ud800")
+        done.append(message.body)
+
+    with Store.open(made_url(dialect)) as store:
+        store.set_limits("q", max_failures=3)
+        for body in ("1", "bad", "2"):
+            store.send("q", body, group="g")
+        with caplog.at_level("INFO"), threads(store, call, in_transaction=in_transaction):
+            until(lambda: empty(store))
+        assert done == ["1", "2"]
+        (dead,) = store.dead("q")
+        assert (dead.body, dead.reason) == ("bad", "ValueError: no\\x00 \\ud800")
+        assert [kind for kind in kinds(store) if kind != "taken"][3:] == [
+            *("accepted", "released", "released", "rejected", "accepted")
+        ]
+    assert "queue=q group=g attempt=2 messages=0 outcome=released" in caplog.text
+    assert "error=ValueError at=test_worker.py" in caplog.text
+    assert "no\\x00" not in caplog.text
+
+
+def test_a_group_that_came_back_is_handled_a_message_at_a_time() -> None:
+    with Store.open(made_url("sqlite")) as store:
+        for n in range(2):
+            store.send("q", n, group="g")
+        store.take("q", lease=0.01)
+        with threads(store, lambda message: None):
+            until(lambda: empty(store))
+        assert kinds(store)[2:] == [*("taken", "released"), *("taken", "accepted") * 2]
+
+
+@both
+def test_a_handler_leaves_settling_to_the_worker(dialect: str) -> None:
+    def call(message: Message, tx: Any) -> None:
+        tx.accept()
+
+    with Store.open(made_url(dialect)) as store:
+        store.set_limits("q", max_failures=1)
+        store.send("q", "")
+        with threads(store, call, in_transaction=True):
+            until(lambda: empty(store))
+        assert "settled in this transaction already" in store.dead("q")[0].reason
+
+
+@both
+def test_what_a_handler_did_before_it_failed_is_undone(dialect: str) -> None:
+    tried: list[int] = []
+
+    def call(message: Message, tx: Any) -> None:
+        tx.execute(f"INSERT INTO ledger (name, n) VALUES ('g', {message.body:d})")  # noqa: S608
+        tx.send("next", message.body)
+        tried.append(message.body)
+        if tried == [0, 1]:
+            tx.execute("no SQL")
+
+    with Store.open(made_url(dialect)) as store:
+        make_ledger(store, dialect)
+        for n in range(3):
+            store.send("q", n, group="g")
+        with threads(store, call, in_transaction=True):
+            until(lambda: store.queues()[-1].messages == 0)  # of q: next comes before it
+        assert tried == [0, 1, 1, 2]
+        assert ledger(store) == {"g": [0, 1, 2]}
+        assert [next(work).body for work in store.take_many("next", 3)] == [0, 1, 2]
+
+
+def test_delays_grow_and_end() -> None:
+    assert [Handling(retry_delay=1).delay(k) for k in (1, 2, 3, 9, 10, 10**6)] == [
+        *(1, 2, 4, 256, 300, 300)
+    ]
+
+
+@both
+def test_a_handler_that_takes_long_keeps_its_group(dialect: str) -> None:
+    running, go = threading.Event(), threading.Event()
+
+    def call(message: Message) -> None:
+        running.set()
+        go.wait(SECONDS)
+
+    with Store.open(url := made_url(dialect)) as store, Store.open(url) as other:
+        store.send("q", "x", group="g")
+        with threads(store, call, lease=0.3):
+            running.wait(SECONDS)
+            assert other.take("q", wait=1) is None
+            go.set()
+        assert kinds(store) == ["sent", "taken", "accepted"]
+
+
+def test_a_handler_that_asks_python_to_end_has_failed(tmp_path: Path) -> None:
+    def call(message: Message) -> None:
+        raise SystemExit(3)
+
+    with Store.open(made_url("sqlite")) as store:
+        store.set_limits("q", max_failures=1)
+        store.send("q", "x")
+        store.send("q", "y")
+        with threads(store, call):
+            until(lambda: empty(store))
+        assert [each.reason for each in store.dead("q")] == ["SystemExit: 3"] * 2
+
+
+def test_a_database_that_is_gone_is_waited_for(caplog: pytest.LogCaptureFixture) -> None:
+    import psycopg
+
+    running, go = threading.Event(), threading.Event()
+    done: list[int] = []
+
+    def call(message: Message) -> None:
+        running.set()
+        go.wait(SECONDS)
+        done.append(message.body)
+
+    url = made_url("postgresql")
+    with Store.open(url) as store, psycopg.connect(server().get_uri(), autocommit=True) as admin:
+        name = store.place.rpartition("/")[2]
+
+        def allow(connections: str) -> None:
+            admin.execute(f"ALTER DATABASE {name} ALLOW_CONNECTIONS {connections}".encode())
+
+        for n in range(3):
+            store.send("q", n, group=f"g{n}")
+        with threads(store, call):
+            running.wait(SECONDS)
+            allow("false")
+            admin.execute(
+                "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = %s", [name]
+            )
+            go.set()
+            until(lambda: "trying again until it is back" in caplog.text)
+            allow("true")
+            with Store.open(url) as other:
+                until(lambda: empty(other))
+        assert sorted(set(done)) == [0, 1, 2]
+
+
+@pytest.mark.parametrize(
+    ("place", "line"),
+    [
+        ("desk", "handlers: found 'desk', allowed: MODULE:NAME"),
+        ("nowhere.at:all", "found no module 'nowhere.at'"),
+        ("desk:none", "found None, allowed: a mapping queue -> function"),
+        ("desk:empty", "allowed: a mapping queue -> function"),
+        ("desk:wrong", "allowed: a queue's name -> a function"),
+        ("desk:three", "allowed: a function of (message) or (message, tx)"),
+        ("desk:later", "found a coroutine function"),
+    ],
+)
+def test_what_cannot_handle_is_refused(
+    place: str, line: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "desk.py").write_text(
+        "empty = {}\nwrong = {'q': 1}\nthree = {'q': lambda a, b, c: 0}\n"
+        "async def f(m): ...\nlater = {'q': f}\ngood = {'q': lambda m: 0, 'r': lambda m, tx: 0}\n"
+    )
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(ConfigError, match=re.escape(line)):
+        load(place)
+    found = load("desk:good")
+    assert [(name, each.in_transaction) for name, each in found.items()] == [
+        ("q", False),
+        ("r", True),
+    ]
+    assert list(load("desk:good", ["r"])) == ["r"]
+    with pytest.raises(ConfigError, match="did you mean 'r'"):
+        load("desk:good", ["R"])
+
+
+def test_a_module_that_fails_says_its_own_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "broken_desk.py").write_text("import not_there_at_all\n")
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(ModuleNotFoundError, match="not_there_at_all"):
+        load("broken_desk:handlers")
