@@ -1,4 +1,4 @@
 from fairlead import Store
 
-with Store.open("sqlite:///shop.db") as store:
+with Store.open("sqlite:///tour.db") as store:
     print(store.declare("queues.toml"))

@@ -1,6 +1,6 @@
 from fairlead import Store
 
-with Store.open("sqlite:///shop.db") as store:
+with Store.open("sqlite:///tour.db") as store:
     store.send("orders", {"item": "lamp", "count": 2})
     store.send("orders", "a text")
     store.send("orders", b"\x00\x01")

@@ -1,6 +1,6 @@
 from fairlead import Store
 
-with Store.open("sqlite:///shop.db") as store:
+with Store.open("sqlite:///tour.db") as store:
     for customer, what in [
         ("kim", "offer"),
         ("lee", "order"),

@@ -2,8 +2,8 @@ import sqlite3
 
 from fairlead import Store
 
-store = Store.open("sqlite:///shop.db")
-connection = sqlite3.connect("shop.db")
+store = Store.open("sqlite:///tour.db")
+connection = sqlite3.connect("tour.db")
 connection.execute("CREATE TABLE orders (id TEXT PRIMARY KEY, item TEXT NOT NULL)")
 
 connection.execute("BEGIN IMMEDIATE")

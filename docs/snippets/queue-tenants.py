@@ -1,6 +1,6 @@
 from fairlead import Store
 
-with Store.open("sqlite:///shop.db") as store:
+with Store.open("sqlite:///tour.db") as store:
     store.set_order("jobs", weights={"gold": 2})
     for k in range(6):
         store.send("jobs", f"g{k}", tenant="gold")

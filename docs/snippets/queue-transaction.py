@@ -1,6 +1,6 @@
 from fairlead import Store
 
-with Store.open("sqlite:///shop.db") as store:
+with Store.open("sqlite:///tour.db") as store:
     with store.transaction() as tx:
         tx.execute("CREATE TABLE parcels (id TEXT PRIMARY KEY, state TEXT NOT NULL)")
     store.send("parcels", {"id": "p-1"}, group="kim")

@@ -8,10 +8,10 @@ from runpy import run_path
 import psycopg
 import pytest
 from psycopg.errors import InsufficientPrivilege
-from tests.stores import made_url
 
 from fairlead import Store
 from fairlead.errors import StoreError
+from tests.stores import made_url
 
 SNIPPETS = Path(__file__).parents[2] / "docs" / "snippets"
 UrlOf = Callable[[str], str]
