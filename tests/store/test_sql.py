@@ -1,0 +1,184 @@
+"""The SQL that the documentation shows gives what the documentation shows, on a real PostgreSQL."""
+
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from runpy import run_path
+
+import psycopg
+import pytest
+from psycopg.errors import InsufficientPrivilege
+
+from fairlead import Store
+from fairlead.errors import StoreError
+from tests.stores import made_url
+
+SNIPPETS = Path(__file__).parents[2] / "docs" / "snippets"
+UrlOf = Callable[[str], str]
+Run = Callable[..., None]
+
+
+def statements(script: str) -> Iterator[str]:
+    """The statements of a script; a function's body, between two $$, stays whole."""
+    statement = ""
+    for line in script.splitlines(keepends=True):
+        statement += line
+        if line.rstrip().endswith(";") and statement.count("$$") % 2 == 0:
+            yield statement
+            statement = ""
+
+
+def printed(script: str, url: str) -> str:
+    """What `psql -At` prints."""
+    lines = []
+    with psycopg.connect(url, autocommit=True) as connection:
+        for statement in statements(script):
+            result = connection.execute(statement.encode()).pgresult
+            assert result is not None
+            for row in range(result.ntuples):
+                cells = (result.get_value(row, column) or b"" for column in range(result.nfields))
+                lines.append(b"|".join(cells).decode())
+    return "".join(f"{line}\n" for line in lines)
+
+
+@pytest.fixture
+def run(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> Run:
+    """Runs a program of the documentation with changes; it prints what the documentation shows."""
+
+    def run(name: str, *changes: tuple[str, str]) -> None:
+        program = (SNIPPETS / f"{name}.py").read_text(encoding="utf-8")
+        for old, new in changes:
+            assert old in program
+            program = program.replace(old, new)
+        assert "sqlite" not in program
+        file = tmp_path / f"{name}.py"
+        file.write_text(program, encoding="utf-8")
+        run_path(str(file))
+        assert capsys.readouterr().out == (SNIPPETS / f"{name}.txt").read_text(encoding="utf-8")
+
+    return run
+
+
+@pytest.mark.parametrize("name", ["queues", "transaction", "trigger"])
+def test_the_sql_of_the_documentation_gives_what_is_shown(name: str) -> None:
+    script = (SNIPPETS / f"{name}.sql").read_text(encoding="utf-8")
+    got = printed(script, made_url("postgresql"))
+    said = SNIPPETS / f"{name}.txt"
+    if "UPDATE_DOCS" in os.environ:
+        said.write_text(got, encoding="utf-8")
+    assert got == said.read_text(encoding="utf-8")
+
+
+def test_the_outbox_of_the_documentation_is_the_same_on_postgresql(run: Run) -> None:
+    url = made_url("postgresql")
+    engine = url.replace(":", "+psycopg:", 1)
+    run(
+        "outbox-sqlalchemy",
+        ('open("sqlite:///alchemy.db', f'open("{url}'),
+        ('engine("sqlite:///alchemy.db', f'engine("{engine}'),
+    )
+
+
+def test_jobs_are_moved_on_postgresql_with_the_changes_that_the_documentation_names(
+    run: Run,
+) -> None:
+    url = made_url("postgresql")
+    script = (SNIPPETS / "jobs-before.py").read_text(encoding="utf-8").split('"""')[1]
+    with psycopg.connect(url) as connection:
+        connection.execute(script.replace("INTEGER PRIMARY KEY", "SERIAL PRIMARY KEY").encode())
+    run(
+        "jobs-move",
+        ("sqlite:///work.db", url),
+        ('sqlite3.connect("work.db")', f'psycopg.connect("{url}")'),
+        ("import sqlite3", "import psycopg"),
+        ('    cursor.execute("BEGIN IMMEDIATE")\n', ""),
+        ("LIMIT ?", "LIMIT %s FOR UPDATE SKIP LOCKED"),
+        ("= ?", "= %s"),
+    )
+
+
+@pytest.fixture(scope="module")
+def url_of() -> UrlOf:
+    """The URL of one store for a user with a role of the documentation."""
+    url = made_url("postgresql")
+    with psycopg.connect(url, autocommit=True) as connection:
+        connection.execute((SNIPPETS / "roles.sql").read_bytes())
+        for role in ("sender", "worker", "administrator"):
+            connection.execute(f"CREATE ROLE {role}_user LOGIN IN ROLE fairlead_{role}".encode())
+    with Store.open(url) as owner:
+        owner.send("orders", "early")
+    return lambda role: url.replace("//postgres:", f"//{role}_user:")
+
+
+def test_a_sender_can_send_and_raise_and_nothing_else(url_of: UrlOf) -> None:
+    url = url_of("sender")
+    with Store.open(url) as store:
+        store.send("orders", "o", group="kim", id="o-1")
+        store.send("orders", "o", group="kim", id="o-1")
+        store.send("orders", "o", delay=60)
+        store.send("a new queue", "o")
+        store.send_many("for tenants", [{"body": "o", "tenant": "gold"}] * 2)
+        with psycopg.connect(url) as connection, store.join(connection) as tx:
+            tx.send("orders", "o", group="kim")
+        assert store.prioritise("orders", "kim", 200)
+        for refused in (
+            lambda: store.take("orders"),
+            lambda: store.dead("orders"),
+            lambda: list(store.journal()),
+            lambda: store.set_limits("orders"),
+        ):
+            with pytest.raises(StoreError, match="permission denied"):
+                refused()
+
+
+def test_a_worker_can_take_and_settle_and_sets_no_queue(url_of: UrlOf) -> None:
+    with Store.open(url_of("worker")) as store:
+        store.send("for tenants", "o", tenant="small")
+        store.send("work", "o", group="kim")
+        store.send("work", "o")
+        for queue in ("for tenants", "work"):
+            work = store.take(queue)
+            assert work is not None
+            work.extend(60)
+            work.release(error="why")
+            work = store.take(queue)
+            assert work is not None
+            with work.transaction() as tx:
+                tx.send("more", [message.body for message in work])
+                tx.accept()
+        work = store.take("work")
+        assert work is not None
+        assert next(work).body == "o"
+        work.reject("why")
+        assert [dead.reason for dead in store.dead("work")] == ["why"]
+        assert store.take("work", wait=0.01) is None
+        store.accept(store.take_many("more", 10))
+        assert store.queues()
+        assert store.waiting("work").waiting == 0
+        assert list(store.journal())
+        store.stopping()
+        for refused in (
+            lambda: store.requeue("work"),
+            lambda: store.set_order("work", "fifo"),
+            lambda: store.prune(0),
+        ):
+            with pytest.raises(StoreError, match="permission denied"):
+                refused()
+
+
+def test_an_administrator_can_do_all_but_change_the_schema(url_of: UrlOf) -> None:
+    url = url_of("administrator")
+    with Store.open(url) as store:
+        store.set_order("office", weights={"gold": 2})
+        store.set_limits("office", max_waiting=5)
+        store.send("office", "o", tenant="gold")
+        work = store.take("office")
+        assert work is not None
+        next(work)
+        work.reject("why")
+        assert store.requeue("office") == 1
+        assert store.take("office") is not None
+        assert store.recover() == 1
+        assert store.prune(0) > 0
+    with psycopg.connect(url) as connection, pytest.raises(InsufficientPrivilege):
+        connection.execute("CREATE TABLE fairlead.more (id int)")
