@@ -101,6 +101,7 @@ class PlainQueue(PriorityTable):
                 before = self.tenants_with_something()
                 del self.parked[group]
                 self.join(before)
+                self.log("woken")
 
     def pick(self, lease: int, name: str | None = None) -> Hold | None:
         """The next group, or the one that is named."""

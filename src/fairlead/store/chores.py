@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final, NamedTuple
 
 from fairlead.order.key import NO_ENTRY, NOTHING, Entry
-from fairlead.store.database import Database
+from fairlead.store.database import Database, Row
 from fairlead.store.letters import Letter
 from fairlead.store.log import Log
 from fairlead.store.notices import CHARGED, JOINED, RAISED, RELEASED, SETTLED
@@ -50,10 +50,17 @@ def do_chores(database: Database, queue: Queue, line: Line | None, log: Log) -> 
         _act_on_notices(database, queue, line)
     if parked:
         rows = database.run("wake_groups", queue=queue.id, now=queue.now, most=MOST)
-        _place(database, queue, sorted(id_ for id_, _, head in rows if head == NOTHING), {})
+        _place(database, queue, sorted(row[0] for row in rows if row[2] == NOTHING), {})
+        _log_woken(sorted(rows), line, log)
+
+
+def _log_woken(rows: Sequence[Row], line: Line | None, log: Log) -> None:
+    """The delays of groups are over; a group that only waited for a sender is no event."""
+    woken = [row for row in rows if line is not None or row[2] != NOTHING]
+    for (_, tenant, _, name), number in zip(woken, log.draw(len(woken)), strict=True):
+        log.add("woken", id=number, group=name or "", tenant=tenant)
         if line is not None:
-            for (_, tenant, _), number in zip(sorted(rows), log.draw(len(rows)), strict=True):
-                line.join(tenant, number)
+            line.join(tenant, number)
 
 
 def _let_arrive(database: Database, queue: Queue, log: Log) -> None:
@@ -82,7 +89,7 @@ def _let_arrive(database: Database, queue: Queue, log: Log) -> None:
             "type": type_,
         }
         if group and owners.setdefault(group, tenant) != tenant:
-            reason = f"its group is the tenant {owners[group]!r}'s now"
+            reason = "its group is another tenant's now"
             database.run(
                 "bury_delayed",
                 **{**each._asdict(), "id": number, "queue": queue.id},

@@ -20,6 +20,10 @@ class Database(Protocol):
     def lost(self) -> bool:
         """Whether the connection can be used no more."""
 
+    @property
+    def hung_up(self) -> bool:
+        """Whether the other side has given up a connection that nobody was using."""
+
     def run(self, name: str, /, **values: object) -> Sequence[Row]:
         """Run a named statement; its rows, all of them."""
 

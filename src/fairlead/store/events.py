@@ -22,7 +22,8 @@ class Event(NamedTuple):
     time: float
     """Seconds since 1970; never before that of an earlier event, where one process writes."""
     kind: str
-    """sent, arrived (it was delayed), raised, taken, accepted, rejected, released, expired."""
+    """sent, arrived (it was delayed), raised, taken, accepted, rejected, released, woken (the delay
+    of a release is over), expired."""
     queue: str
     group: str
     id: str

@@ -129,8 +129,8 @@ def name(what: str, found: object) -> str | None:
 
 def reason_of(found: object) -> str:
     """Why something failed, as every database can keep it: errors bring texts of all kinds."""
-    text = str(found)[:MAX_REASON].replace("\0", "\N{REPLACEMENT CHARACTER}")
-    return text.encode(errors="replace").decode()
+    text = str(found)[:MAX_REASON].encode(errors="backslashreplace").decode()
+    return text.replace("\0", "\\x00")
 
 
 def queue_name(found: object) -> str:

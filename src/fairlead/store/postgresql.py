@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import select
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, Final
@@ -73,6 +74,14 @@ class PostgreSQL:
     @property
     def lost(self) -> bool:
         return self.connection.closed or self.connection.broken
+
+    @property
+    def hung_up(self) -> bool:
+        if self.lost:
+            return True
+        look = select.poll()  # what the server says while nobody asks is its farewell
+        look.register(self.connection.pgconn.socket, select.POLLIN)
+        return bool(look.poll(0))
 
     def run(self, name: str, /, **values: object) -> Sequence[Row]:
         with self._told():

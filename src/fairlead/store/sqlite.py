@@ -45,6 +45,10 @@ class SQLite:
     def lost(self) -> bool:
         return False
 
+    @property
+    def hung_up(self) -> bool:
+        return False
+
     def run(self, name: str, /, **values: object) -> Sequence[Row]:
         for key, value in values.items():
             if isinstance(value, list):

@@ -376,7 +376,7 @@ class Store:
         """Set queues as a file says, all of them or none; their names. Raises ConfigError."""
         tables = load_queues(path)
         for each in tables:
-            self._set(each.name, each.order, Limits(each.max_waiting, each.max_failures))
+            self._set(each.name, each.order, Limits(each.max_waiting, each.max_failures or None))
         return [each.name for each in tables]
 
     def _set(self, queue: str, order: Order | None, limits: Limits | None) -> None:
@@ -696,10 +696,13 @@ class Store:
                 f"{self.place}: found a store that another process opened, allowed: one that is "
                 "opened in this process, after the fork"
             )
-        try:
-            return self._idle.pop(), False
-        except IndexError:
-            return self._connect(), True
+        with suppress(IndexError):
+            while True:
+                database = self._idle.pop()
+                if not database.hung_up:
+                    return database, False
+                database.close()
+        return self._connect(), True
 
     def _refuse_nested(self) -> None:
         if getattr(self._thread, "writing", False):

@@ -168,7 +168,7 @@ WHERE g.id = r.id;
 -- wake_groups: groups whose time has come are ready
 UPDATE fairlead.groups SET state = 1, not_before = NULL WHERE id = ANY (ARRAY (SELECT id FROM fairlead.groups WHERE queue = %(queue)s AND state = 3 AND not_before <= %(now)s
   ORDER BY not_before LIMIT %(most)s FOR UPDATE SKIP LOCKED))
-RETURNING id, tenant, head;
+RETURNING id, tenant, head, name;
 
 -- due_messages: take out messages that arrive now
 DELETE FROM fairlead.delayed WHERE id = ANY (ARRAY (SELECT id FROM fairlead.delayed WHERE queue = %(queue)s AND due <= %(now)s ORDER BY due, id LIMIT %(most)s FOR UPDATE SKIP LOCKED))

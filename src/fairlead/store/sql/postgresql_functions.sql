@@ -369,6 +369,11 @@ BEGIN
         ORDER BY m.id LIMIT 1);
     END IF;
     PERFORM fairlead._bury(q, g, done, p_reason, g.releases + 1, g.token, 'rejected', p_actor);
+    IF done = '{}' THEN
+      INSERT INTO fairlead.journal (time, kind, queue, group_name, key, tenant, token, actor, detail)
+        VALUES (moment, 'rejected', q.name, coalesce(g.name, ''), '', g.tenant, g.token, p_actor,
+          nullif(p_reason, ''));
+    END IF;
   END IF;
   IF g.name IS NULL AND NOT EXISTS (SELECT 1 FROM fairlead.messages m WHERE m.group_id = g.id) THEN
     DELETE FROM fairlead.groups WHERE id = g.id;  -- nobody can send to it, or raise it
@@ -392,10 +397,23 @@ BEGIN
       ORDER BY deadline LIMIT 1000 FOR NO KEY UPDATE SKIP LOCKED LOOP
     PERFORM fairlead._end(q, g, 'released', '{}', 'its lease was over', 0, true, p_actor);
   END LOOP;
-  FOR d IN DELETE FROM fairlead.delayed WHERE id = ANY (ARRAY (
-      SELECT id FROM fairlead.delayed WHERE queue = q.id AND due <= now ORDER BY due, id LIMIT 1000
-      FOR UPDATE SKIP LOCKED)) RETURNING * LOOP
+  FOR d IN WITH due_now AS (DELETE FROM fairlead.delayed WHERE id = ANY (ARRAY (
+        SELECT id FROM fairlead.delayed WHERE queue = q.id AND due <= now ORDER BY due, id
+        LIMIT 1000 FOR UPDATE SKIP LOCKED)) RETURNING *)
+      SELECT * FROM due_now ORDER BY due, id LOOP
     v_number := nextval('fairlead.numbers');
+    IF EXISTS (SELECT 1 FROM fairlead.groups x WHERE x.queue = q.id AND x.name = d.group_name
+        AND x.tenant <> d.tenant) THEN
+      INSERT INTO fairlead.dead (id, queue, died, reason, attempt, group_name, tenant, priority,
+          key, cost, type, format, body)
+        VALUES (v_number, q.id, now, 'its group is another tenant''s now', 0, d.group_name,
+          d.tenant, d.priority, d.key, d.cost, d.type, d.format, d.body);
+      INSERT INTO fairlead.journal (id, time, kind, queue, group_name, key, tenant, priority, cost,
+          type, actor, detail)
+        VALUES (v_number, moment, 'rejected', q.name, d.group_name, d.key, d.tenant, d.priority,
+          d.cost, d.type, p_actor, 'its group is another tenant''s now');
+      CONTINUE;
+    END IF;
     PERFORM fairlead._arrive(q, v_number, moment, d.group_name, d.priority, d.key, d.type, d.tenant,
       d.cost, d.expires, d.format, d.body);
     INSERT INTO fairlead.journal (id, time, kind, queue, group_name, key, tenant, priority, cost,
@@ -424,9 +442,23 @@ BEGIN
   END LOOP;
   DELETE FROM fairlead.notices x WHERE x.queue = q.id AND NOT EXISTS (
     SELECT 1 FROM fairlead.groups y WHERE y.id = x.group_id);
-  UPDATE fairlead.groups SET state = 1, not_before = NULL WHERE id = ANY (ARRAY (
-    SELECT id FROM fairlead.groups WHERE queue = q.id AND state = 3 AND not_before <= now
-    ORDER BY not_before LIMIT 1000 FOR UPDATE SKIP LOCKED));
+  FOR g IN WITH woken AS (UPDATE fairlead.groups SET state = 1, not_before = NULL
+        WHERE id = ANY (ARRAY (
+          SELECT id FROM fairlead.groups WHERE queue = q.id AND state = 3 AND not_before <= now
+          ORDER BY not_before LIMIT 1000 FOR UPDATE SKIP LOCKED)) RETURNING *)
+      SELECT * FROM woken ORDER BY id LOOP
+    IF g.head = 0 THEN  -- somebody was sending to it: it stands where that message does
+      UPDATE fairlead.groups z SET head = f.id, arrived = f.arrived,
+        k1 = fairlead._k1(q.discipline, q.step, z.priority, z.entered, z.number, f.id, f.arrived),
+        k2 = fairlead._k2(q.discipline, q.step, z.number, f.id)
+        FROM (SELECT m.id, m.arrived FROM fairlead.messages m WHERE m.group_id = g.id
+          ORDER BY m.id LIMIT 1) f
+        WHERE z.id = g.id;
+    ELSE
+      INSERT INTO fairlead.journal (time, kind, queue, group_name, key, tenant, actor)
+        VALUES (moment, 'woken', q.name, coalesce(g.name, ''), '', g.tenant, p_actor);
+    END IF;
+  END LOOP;
 END $$;
 
 -- Take the best group that nobody holds, or the one that is named, and its first messages.

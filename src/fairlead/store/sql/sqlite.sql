@@ -138,7 +138,7 @@ WHERE id = :id;
 UPDATE fairlead_groups SET state = 1, not_before = NULL WHERE id IN (
   SELECT id FROM fairlead_groups WHERE queue = :queue AND state = 3 AND not_before <= :now
   ORDER BY not_before LIMIT :most)
-RETURNING id, tenant, head;
+RETURNING id, tenant, head, name;
 
 -- due_messages: take out messages that arrive now
 DELETE FROM fairlead_delayed WHERE id IN (

@@ -1,0 +1,62 @@
+"""Messages that arrive later, and limits that a file sets."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from fairlead.store.store import Store
+from tests.stores import made_url
+
+NOW = [1000.0]
+
+
+@pytest.fixture(params=["sqlite", "postgresql", "postgresql-by-statements"])
+def store(request: pytest.FixtureRequest) -> Iterator[Store]:
+    dialect, _, by_statements = request.param.partition("-")
+    NOW[0] = 1000.0
+    with Store.open(made_url(dialect), clock=lambda: NOW[0]) as store:
+        store._at_once &= not by_statements
+        yield store
+
+
+def test_delayed_messages_arrive_in_the_order_in_which_they_are_due(store: Store) -> None:
+    for body, delay in (("third", 9), ("first", 1), ("second", 5)):
+        store.send("q", body, delay=delay)
+    assert store.take("q") is None
+    NOW[0] += 10
+    bodies = []
+    while work := store.take("q"):
+        bodies += [message.body for message in work]
+    assert bodies == ["first", "second", "third"]
+
+
+def test_a_delayed_message_whose_group_is_another_tenants_by_then_is_a_dead_letter(
+    store: Store,
+) -> None:
+    store.send("q", "mine", group="g")
+    store.send("q", "yours", group="g", tenant="x", delay=5)
+    NOW[0] += 10
+    work = store.take("q")
+    assert work is not None
+    assert [message.body for message in work] == ["mine"]
+    (dead,) = store.dead("q")
+    assert (dead.body, dead.tenant, dead.reason) == (
+        *("yours", "x"),
+        "its group is another tenant's now",
+    )
+
+
+def test_no_failures_in_a_file_means_that_work_is_tried_for_ever(
+    store: Store, tmp_path: Path
+) -> None:
+    file = tmp_path / "queues.toml"
+    file.write_text('[[queue]]\nname = "q"\nmax_failures = 0\n')
+    assert store.declare(file) == ["q"]
+    store.send("q", "m")
+    for _ in range(10):
+        work = store.take("q")
+        assert work is not None
+        list(work)
+        work.release(error="again")
+    assert store.dead("q") == []
