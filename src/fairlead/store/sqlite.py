@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from operator import itemgetter
 from pathlib import Path
-from time import time_ns
+from time import monotonic, sleep, time_ns
 from typing import Any, Final
 
 from fairlead.errors import StoreError
@@ -152,12 +152,26 @@ def open_sqlite(path: Path) -> SQLite:
     except sqlite3.Error as error:
         raise StoreError(f"{path}: {_in_words(error)}") from error
     try:
-        connection.execute("PRAGMA journal_mode = WAL").fetchall()
+        _use_wal(connection)
         connection.execute("PRAGMA synchronous = FULL")
     except sqlite3.Error as error:
         connection.close()
         raise StoreError(f"{path}: {_in_words(error)}") from error
     return SQLite(connection, str(path))
+
+
+def _use_wal(connection: sqlite3.Connection) -> None:
+    """Where several open a new file at one time, SQLite does not wait here by itself."""
+    until = monotonic() + PATIENCE
+    while True:
+        try:
+            connection.execute("PRAGMA journal_mode = WAL").fetchall()
+        except sqlite3.OperationalError as error:
+            if "locked" not in str(error) or monotonic() > until:
+                raise
+            sleep(0.01)
+        else:
+            return
 
 
 def split(script: str) -> Iterator[str]:
