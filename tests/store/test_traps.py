@@ -824,9 +824,9 @@ def test_a_session_that_was_lost_is_renewed(pg: str, opened: Open, connected: An
     killer.execute(
         "SELECT pg_terminate_backend(pid, 10000) FROM pg_locks WHERE locktype = 'advisory'"
     )
-    store._looked.clear()
+    store._custody._looked.clear()
     assert taken(store).token > first.token
-    other._looked.clear()
+    other._custody._looked.clear()
     assert other.take("q") is None
     first.accept()
 

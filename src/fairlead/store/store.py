@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import os
-import threading
 import time
-from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from decimal import Decimal
 from pathlib import Path
 from types import TracebackType
@@ -28,6 +25,8 @@ from fairlead.store.at_once import (
     take_at_once,
 )
 from fairlead.store.chores import do_chores
+from fairlead.store.connections import Connections
+from fairlead.store.custody import Custody
 from fairlead.store.database import Database
 from fairlead.store.events import Event, events, latest
 from fairlead.store.holders import LockFiles, Session, describe_self
@@ -43,23 +42,18 @@ from fairlead.store.letters import (
 )
 from fairlead.store.log import Log
 from fairlead.store.postgresql import open_postgresql, without_password
-from fairlead.store.settings import Queue, known_queue, read_queue
-from fairlead.store.settling import End, settle, take_back
+from fairlead.store.settings import known_queue, read_queue
+from fairlead.store.settling import End, settle
 from fairlead.store.sqlite import open_sqlite
 from fairlead.store.taking import Claim, Held, late_messages, messages_after, take
 from fairlead.store.tenants import Line
 from fairlead.store.transaction import Setting, Transaction
 from fairlead.store.waiting import Promotion, outlook, peek, promotion
+from fairlead.store.waking import Waker
 from fairlead.store.work import StoreWork
 
 SQLITE: Final = "sqlite:///"
 POSTGRESQL: Final = ("postgresql://", "postgres://")
-LOOK: Final = 1.0
-"""Seconds: so often a store looks whether the holders of work live."""
-NAP: Final = 0.005
-"""Seconds: so often a reader that waits looks whether a file has changed."""
-PAUSE: Final = 0.05
-"""Seconds until a reader looks again at what somebody else is about to settle."""
 MAX_TAKEN: Final = 10_000
 MAX_NUMBER: Final = 2**63 - 1
 
@@ -94,23 +88,19 @@ class Store:
         clock: Callable[[], Time] | None = None,
     ) -> None:
         """`Store.open` makes one."""
-        self._connect = connect
         self._liveness = liveness
         self.place = place
         """The database, without user and password."""
         self._own_clock = clock
-        self._idle: deque[Database] = deque()
-        self._thread = threading.local()
-        self._lock = threading.Lock()
-        self._me = describe_self()
-        self._setting = Setting(self._clock, str(self._me["name"]))
-        self._holder_id = 0
-        self._looked: dict[str, float] = {}
+        self._setting = Setting(self._clock, str(describe_self()["name"]))
+        connections = self._connections = Connections(connect, place)
+        self._connection, self._writing = connections.one, connections.writing
+        self._alone = connections.alone
+        self._custody = Custody(connections, liveness, self._setting)
+        self._waker = Waker(connections, liveness, self._clock)
         self._at_once = isinstance(liveness, Session)
         self._shared: set[str] = set()
         """Queues that tenants share."""
-        self._closed = False
-        self._process = os.getpid()
         self.upgraded: tuple[int, int] | None = None
         """From which version of the schema to which it was brought when it was opened."""
 
@@ -164,12 +154,8 @@ class Store:
 
     def close(self) -> None:
         """Close all connections. Work that is not settled is taken back by whoever takes next."""
-        self._closed = True
-        if self._process != os.getpid():  # the connections are those of the process it came from
-            return
-        while self._idle:
-            self._idle.pop().close()
-        self._liveness.close()
+        if self._connections.close():
+            self._liveness.close()
 
     def __enter__(self) -> Self:
         return self
@@ -233,19 +219,19 @@ class Store:
         wanted = queue_name(queue)
         until = time.monotonic() + duration("wait", wait) / 1_000_000
         claim = Claim(
-            self._holder(),
+            self._custody.holder(),
             duration("lease", lease),
             name("group", group),
             most,
             self._setting.actor,
         )
         while True:
-            self._take_back_from_dead(wanted)
+            self._custody.take_back_from_dead(wanted)
             held = self._take(wanted, claim)
             left = until - time.monotonic()
             if held or left <= 0:
                 return [StoreWork(self, wanted, each) for each in held]
-            self._wait(wanted, left, claim)
+            self._waker.wait(wanted, left)
 
     def accept(self, works: Iterable[StoreWork]) -> None:
         """Accept several works in one transaction."""
@@ -449,9 +435,7 @@ class Store:
 
     def stopping(self) -> None:
         """This process was told to stop: what it still holds has not failed."""
-        if self._holder_id:
-            with self._writing() as database:
-                database.run("stopping", id=self._holder_id)
+        self._custody.stopping()
 
     # -------- what work asks for
 
@@ -515,7 +499,7 @@ class Store:
             return take(database, found, claim)
 
     def _do_chores(self, queue: str) -> None:
-        self._take_back_from_dead(queue)
+        self._custody.take_back_from_dead(queue)
         with self._writing() as database:
             found = known_queue(database, queue, self._clock())
             if found.fair:
@@ -527,186 +511,7 @@ class Store:
                 line.write()
             log.flush()
 
-    def _take_back_from_dead(self, queue: str) -> None:
-        """Take back the work of processes that are dead; once a second."""
-        if time.monotonic() - self._looked.get(queue, -LOOK) < LOOK:
-            return
-        self._looked[queue] = time.monotonic()
-        if isinstance(self._liveness, Session):
-            self._liveness.check()
-        with self._connection() as database:
-            found = read_queue(database, queue, self._clock())
-            if found is None:
-                return
-            rows = database.run("holders_of", queue=found.id)
-            dead = self._liveness.dead(database, [(id_, host) for id_, host, _ in rows])
-        if dead:
-            stopping = {id_ for id_, _, told in rows if told}
-            with self._writing() as database:
-                self._take_back(database, queue, dead, stopping)
-
-    def _take_back(
-        self, database: Database, queue: str, dead: set[int], stopping: set[int]
-    ) -> None:
-        found = known_queue(database, queue, self._clock())
-        log = Log(database, found.name, found.moment, self._setting.actor)
-        for id_ in sorted(dead):
-            held = database.run("held_by", queue=found.id, holders=[id_])
-            blameless = {
-                group
-                for group, _, taken in held
-                if id_ in stopping or self._liveness.blameless(database, taken)
-            }
-            take_back(
-                database,
-                found,
-                [(group, token) for group, token, _ in held],
-                log,
-                "its reader is dead",
-                blameless=frozenset(blameless),
-            )
-        database.run("drop_holders", ids=sorted(dead))
-        log.flush()
-
-    def _wait(self, queue: str, left: float, claim: Claim) -> None:
-        """Until something may have arrived, or is due; at most a second."""
-        with self._connection() as database:
-            found = read_queue(database, queue, self._clock())
-            if found is not None:
-                ((due,),) = database.run("next_due", queue=found.id)
-                if due is not None and self._own_clock is None:
-                    if due <= found.now:  # what is due was just done, but for what is locked
-                        time.sleep(min(left, PAUSE))
-                        return
-                    left = min(left, (due - found.now) / 1_000_000)
-            left = min(left, LOOK)
-            if isinstance(self._liveness, LockFiles):
-                self._watch(database, found.id if found else 0, left)
-                return
-        if found is None:
-            time.sleep(min(left, NAP * 10))
-            return
-        self._listen(self._liveness, queue, found, left, claim)
-
-    def _watch(self, database: Database, queue: int, left: float) -> None:
-        until = time.monotonic() + left
-        before = database.execute("PRAGMA data_version").fetchall()
-        if database.run("any_ready", queue=queue):
-            return  # it came after the last take, and before this look
-        while time.monotonic() < until:
-            time.sleep(min(NAP, max(until - time.monotonic(), 0)))
-            if database.execute("PRAGMA data_version").fetchall() != before:
-                return
-
-    def _listen(
-        self, session: Session, queue: str, found: Queue, left: float, claim: Claim
-    ) -> None:
-        """One thread listens; the others look when it has heard something."""
-        if not session.lock.acquire(timeout=left):
-            return
-        try:
-            session.listen(found.id)
-            with self._connection() as database:
-                ((notices, *due),) = database.run("chores", queue=found.id, now=found.now)
-                del notices
-                if any(due) or database.run("any_ready", queue=found.id):
-                    return
-            session.hear(left)
-        finally:
-            session.lock.release()
-
-    def _holder(self) -> int:
-        if not self._holder_id:
-            with self._lock:
-                if not self._holder_id:
-                    with self._writing() as database:
-                        row = {**self._me, "since": database.time()}
-                        ((found,),) = database.run("add_holder", **row)
-                        self._liveness.live(found)
-                    self._holder_id = found
-        return self._holder_id
-
     def _clock(self) -> int | None:
         if self._own_clock is None:
             return None
         return moment(self._own_clock(), "clock", MessageError)
-
-    @contextmanager
-    def _connection(self) -> Iterator[Database]:
-        """A connection that no other thread uses meanwhile."""
-        database, _ = self._free()
-        try:
-            yield database
-        except BaseException:
-            with suppress(StoreError):
-                database.rollback()
-            raise
-        finally:
-            self._give_back(database)
-
-    def _give_back(self, database: Database) -> None:
-        if self._closed or database.lost:
-            database.close()
-        else:
-            self._idle.append(database)
-
-    @contextmanager
-    def _alone(self) -> Iterator[Database]:
-        """A connection for one statement that is a transaction of its own."""
-        self._refuse_nested()
-        with self._connection() as database:
-            yield database
-
-    @contextmanager
-    def _writing(self) -> Iterator[Database]:
-        """A transaction: committed at the end of the block, undone where it raises."""
-        self._refuse_nested()
-        database = self._begun()
-        self._thread.writing = True
-        try:
-            yield database
-            database.commit()
-        except BaseException:
-            with suppress(StoreError):
-                database.rollback()
-            raise
-        finally:
-            self._thread.writing = False
-            self._give_back(database)
-
-    def _begun(self) -> Database:
-        """A connection in a transaction; where an idle one was lost meanwhile, a new one."""
-        while True:
-            database, new = self._free()
-            try:
-                database.begin()
-            except StoreError:
-                self._give_back(database)
-                if new or not database.lost:
-                    raise
-            else:
-                return database
-
-    def _free(self) -> tuple[Database, bool]:
-        """A connection that no other thread uses; whether it is a new one."""
-        if self._closed:
-            raise StoreError(f"{self.place}: found a store that is closed, allowed: an open one")
-        if self._process != os.getpid():
-            raise StoreError(
-                f"{self.place}: found a store that another process opened, allowed: one that is "
-                "opened in this process, after the fork"
-            )
-        with suppress(IndexError):
-            while True:
-                database = self._idle.pop()
-                if not database.hung_up:
-                    return database, False
-                database.close()
-        return self._connect(), True
-
-    def _refuse_nested(self) -> None:
-        if getattr(self._thread, "writing", False):
-            raise MessageError(
-                "store: found a write of the store's inside a transaction of the same thread, "
-                "allowed: the verbs of the transaction"
-            )

@@ -1,0 +1,92 @@
+"""This process as a holder of work, and the work of holders that are dead."""
+
+from __future__ import annotations
+
+import threading
+import time
+from typing import Final
+
+from fairlead.store.connections import Connections
+from fairlead.store.database import Database
+from fairlead.store.holders import LockFiles, Session, describe_self
+from fairlead.store.log import Log
+from fairlead.store.settings import known_queue, read_queue
+from fairlead.store.settling import take_back
+from fairlead.store.transaction import Setting
+
+LOOK: Final = 1.0
+"""Seconds: so often a store looks whether the holders of work live."""
+
+
+class Custody:
+    """Who holds what: this process, and others that may be dead. Thread-safe."""
+
+    def __init__(
+        self, connections: Connections, liveness: LockFiles | Session, setting: Setting
+    ) -> None:
+        """Of one store."""
+        self._connections = connections
+        self._liveness = liveness
+        self._setting = setting
+        self._lock = threading.Lock()
+        self._id = 0
+        self._looked: dict[str, float] = {}
+
+    def holder(self) -> int:
+        """This process's number as a holder; from now on it says that it lives."""
+        if not self._id:
+            with self._lock:
+                if not self._id:
+                    with self._connections.writing() as database:
+                        row = {**describe_self(), "since": database.time()}
+                        ((found,),) = database.run("add_holder", **row)
+                        self._liveness.live(found)
+                    self._id = found
+        return self._id
+
+    def stopping(self) -> None:
+        """This process was told to stop: what it still holds has not failed."""
+        if self._id:
+            with self._connections.writing() as database:
+                database.run("stopping", id=self._id)
+
+    def take_back_from_dead(self, queue: str) -> None:
+        """Take back the work of processes that are dead; once a second."""
+        if time.monotonic() - self._looked.get(queue, -LOOK) < LOOK:
+            return
+        self._looked[queue] = time.monotonic()
+        if isinstance(self._liveness, Session):
+            self._liveness.check()
+        with self._connections.one() as database:
+            found = read_queue(database, queue, self._setting.clock())
+            if found is None:
+                return
+            rows = database.run("holders_of", queue=found.id)
+            dead = self._liveness.dead(database, [(id_, host) for id_, host, _ in rows])
+        if dead:
+            stopping = {id_ for id_, _, told in rows if told}
+            with self._connections.writing() as database:
+                self._take_back(database, queue, dead, stopping)
+
+    def _take_back(
+        self, database: Database, queue: str, dead: set[int], stopping: set[int]
+    ) -> None:
+        found = known_queue(database, queue, self._setting.clock())
+        log = Log(database, found.name, found.moment, self._setting.actor)
+        for id_ in sorted(dead):
+            held = database.run("held_by", queue=found.id, holders=[id_])
+            blameless = {
+                group
+                for group, _, taken in held
+                if id_ in stopping or self._liveness.blameless(database, taken)
+            }
+            take_back(
+                database,
+                found,
+                [(group, token) for group, token, _ in held],
+                log,
+                "its reader is dead",
+                blameless=frozenset(blameless),
+            )
+        database.run("drop_holders", ids=sorted(dead))
+        log.flush()
