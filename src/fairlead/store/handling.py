@@ -33,7 +33,6 @@ MAX_WAIT: Final = 10.0
 PLAIN: Final = re.compile(r"[^\s\"=]+")
 FAILURES: Final = (Exception, SystemExit)
 """What a handler raises: one that asks Python to end has failed, too."""
-MAX_REASON: Final = 2000
 SAVEPOINT: Final = "fairlead_message"
 
 
@@ -152,7 +151,7 @@ def _failure(call: Callable[..., object], message: Message, tx: object) -> BaseE
 
 def _release(work: StoreWork, error: BaseException, handling: Handling) -> None:
     """It failed; where the database was gone, that is no fault of the messages."""
-    text = f"{type(error).__name__}: {error}"[:MAX_REASON]
+    text = f"{type(error).__name__}: {error}"
     work.release(handling.delay(work.attempt), "" if isinstance(error, StoreError) else text)
 
 

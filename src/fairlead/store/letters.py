@@ -10,9 +10,9 @@ from typing import Any, Final, NamedTuple
 from fairlead.balance.objects import MAX_CHARGE, hint, listed, spelled
 from fairlead.balance.times import MICROS, Time, micros, moment
 from fairlead.errors import MessageError
+from fairlead.order.agenda import HIGHEST, LOWEST
 from fairlead.store.bodies import encoded
 
-LOWEST, HIGHEST = 0, 255
 MAX_NAME: Final = 500
 """Characters of a name: of a group, a tenant, a type, or an id."""
 MAX_REASON: Final = 10_000

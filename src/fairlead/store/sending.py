@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
+from fairlead.balance.objects import MAX_CHARGE
 from fairlead.errors import MessageError, QueueFullError
 from fairlead.order.key import NO_ENTRY, NOTHING, Entry
 from fairlead.store.bodies import digest
@@ -17,9 +18,7 @@ from fairlead.store.database import Database
 from fairlead.store.letters import Letter
 from fairlead.store.log import Log
 from fairlead.store.notices import CHARGED, JOINED, RAISED, Notice, leave
-from fairlead.store.settings import NOT_FAIR, Queue
-
-READY, HELD = 1, 2
+from fairlead.store.settings import BECOMES_FAIR, HELD, NOT_FAIR, READY, Queue
 
 
 class Found(NamedTuple):
@@ -84,7 +83,7 @@ def arrive(database: Database, queue: Queue, numbered: Sequence[tuple[int, Lette
         return
     if queue.fair == NOT_FAIR and any(each.tenant for _, each in numbered):
         database.run("set_fair", queue=queue.id)
-        queue.fair = 1
+        queue.fair = BECOMES_FAIR
     groups = _groups(database, queue, numbered)
     database.many(
         "add_message",
@@ -205,8 +204,6 @@ def _check_room(database: Database, queue: Queue, count: int) -> None:
 
 
 def _check_costs(queue: Queue, letters: Sequence[Letter]) -> None:
-    from fairlead.balance.objects import MAX_CHARGE
-
     most = MAX_CHARGE // queue.unit
     for each in letters:
         if each.cost > most:

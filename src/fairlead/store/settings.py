@@ -7,16 +7,18 @@ from collections.abc import Mapping
 from functools import cached_property
 from typing import Final, NamedTuple
 
-from fairlead.balance.objects import common_multiple
+from fairlead.balance.objects import common_multiple, hint, listed
 from fairlead.errors import MessageError
+from fairlead.order.agenda import FIFO
 from fairlead.order.key import NO_ENTRY, Entry, key, standing
 from fairlead.store.database import Database
 
-FIFO: Final = "fifo"
 REMEMBERED: Final = 7 * 24 * 3600 * 1_000_000
 """How long the id of a message is known, in microseconds."""
 MAX_FAILURES: Final = 5
 NO_WEIGHTS: Final = "{}"
+READY, HELD, PARKED = 1, 2, 3
+"""The states of a group."""
 NOT_FAIR, BECOMES_FAIR, FAIR = 0, 1, 2
 
 
@@ -104,8 +106,6 @@ def known_queue(database: Database, name: str, now: int | None, *, locked: bool 
     """The same; raises MessageError where there is none of that name."""
     found = read_queue(database, name, now, locked=locked)
     if found is None:
-        from fairlead.balance.objects import hint, listed
-
         names = [name for (name,) in database.run("queue_names")]
         raise MessageError(
             f"queue: found {name!r}, allowed: {listed(names) or 'none: nothing was sent yet'}"

@@ -14,9 +14,8 @@ from fairlead.order.key import NO_ENTRY, UNRAISED, Entry, reentered
 from fairlead.store.database import Database
 from fairlead.store.log import Log
 from fairlead.store.notices import RELEASED, SETTLED, Notice, leave
-from fairlead.store.settings import Queue
+from fairlead.store.settings import PARKED, READY, Queue
 
-READY, HELD, PARKED = 1, 2, 3
 MOMENT: Final = 50_000
 """Microseconds until a group is looked at again to which somebody was sending."""
 
@@ -121,15 +120,15 @@ def _is_simple(end: End) -> bool:
 
 
 def _accept_lone(database: Database, ends: Sequence[End], log: Log) -> None:
-    by_token: dict[int, list[int]] = {}
-    for each in ends:
-        by_token.setdefault(each.token, []).append(each.id)
     if database.locks:
         found = database.run(
             "end_lone", ids=[each.id for each in ends], tokens=[each.token for each in ends]
         )
         held = {id_ for (id_,) in found}
     else:
+        by_token: dict[int, list[int]] = {}
+        for each in ends:
+            by_token.setdefault(each.token, []).append(each.id)
         held = {
             id_
             for token, ids in by_token.items()

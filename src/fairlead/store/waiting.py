@@ -11,8 +11,7 @@ from fairlead.order.waiting import Group, Item, Tenant
 from fairlead.store.bodies import decoded
 from fairlead.store.database import Database, Row
 from fairlead.store.letters import Message
-from fairlead.store.settings import FAIR, Queue
-from fairlead.store.settling import HELD, READY
+from fairlead.store.settings import FAIR, HELD, READY, Queue
 from fairlead.store.taking import Stored, message
 from fairlead.store.tenants import tag_of
 

@@ -444,9 +444,6 @@ UPDATE fairlead.holders SET stopping = 1 WHERE id = %(id)s;
 DELETE FROM fairlead.holders h WHERE id = ANY (%(ids)s::bigint[]) AND NOT EXISTS
   (SELECT 1 FROM fairlead.groups g WHERE g.state = 2 AND g.holder = h.id);
 
--- every_holder: all processes that took work
-SELECT id, host, stopping FROM fairlead.holders;
-
 -- lock_ready: those of some groups that can be given another place now
 SELECT id FROM fairlead.groups WHERE id = ANY (%(ids)s::bigint[]) AND state <> 2
 FOR NO KEY UPDATE SKIP LOCKED;

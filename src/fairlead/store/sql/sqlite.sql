@@ -396,9 +396,6 @@ UPDATE fairlead_holders SET stopping = 1 WHERE id = :id;
 DELETE FROM fairlead_holders WHERE id IN (SELECT value FROM json_each(:ids)) AND NOT EXISTS
   (SELECT 1 FROM fairlead_groups g WHERE g.state = 2 AND g.holder = fairlead_holders.id);
 
--- every_holder: all processes that took work
-SELECT id, host, stopping FROM fairlead_holders;
-
 -- lock_ready: those of some groups that can be given another place now
 SELECT id FROM fairlead_groups WHERE id IN (SELECT value FROM json_each(:ids)) AND state <> 2;
 
