@@ -36,6 +36,8 @@ def test_all_of_it_happens_or_nothing(store: Store, connection: "psycopg.Connect
                 tx.execute("INSERT INTO done VALUES (%s)", [message.body])
             tx.send("next", "b")
             assert store.take("q") is None, "its row is locked"
+            with pytest.raises(MessageError, match="which has no lease"):
+                work.extend()
             tx.accept(work)
         connection.commit() if commit else connection.rollback()
     assert connection.execute("SELECT what FROM done").fetchall() == [("a",)]

@@ -16,7 +16,7 @@ from fairlead.store.database import Database, Row
 from fairlead.store.letters import Letter
 from fairlead.store.log import Log
 from fairlead.store.sending import arrive
-from fairlead.store.settings import BECOMES_FAIR, NOT_FAIR, Queue, known_queue, made_queue
+from fairlead.store.settings import BECOMES_FAIR, NOT_FAIR, Queue, known_queue, made_queue, time_of
 from fairlead.store.settling import take_back
 from fairlead.store.taking import Held
 
@@ -216,7 +216,7 @@ def requeue(database: Database, queue: Queue, ids: Iterable[str] | None, actor: 
 
 def prune(database: Database, keep: int, now: int | None) -> int:
     """Forget events that are older than `keep` microseconds, and ids whose time is over."""
-    moment = database.time() if now is None else now
+    moment = time_of(database, now)
     found = len(database.run("prune_journal", before=moment - keep, most=STEP))
     for (name,) in database.run("queue_names"):
         queue = known_queue(database, name, now)

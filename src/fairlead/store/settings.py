@@ -91,6 +91,11 @@ class Queue:
         return key(found, self.step) if found.number else None
 
 
+def time_of(database: Database, clock: int | None) -> int:
+    """What time it is: by a clock of the user's own, else by the database's."""
+    return database.time() if clock is None else clock
+
+
 def read_queue(
     database: Database, name: str, now: int | None, *, locked: bool = False
 ) -> Queue | None:

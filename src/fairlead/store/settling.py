@@ -93,11 +93,16 @@ def fence(database: Database, tokens: Mapping[int, int]) -> dict[int, Fenced]:
     found = {row[0]: Fenced(*row) for row in database.run("fence", ids=sorted(tokens))}
     for id_, token in tokens.items():
         if id_ not in found or found[id_].token != token:
-            raise StaleWorkError(
-                f"work with token {token}: found that it is not this reader's any more (its lease "
-                "was over, or it was taken back), allowed: to settle what one holds"
-            )
+            raise stale(token)
     return found
+
+
+def stale(token: int) -> StaleWorkError:
+    """What is raised for work that is not the reader's any more."""
+    return StaleWorkError(
+        f"work with token {token}: found that it is not this reader's any more (its lease was "
+        "over, or it was taken back), allowed: to read, extend or settle what one holds"
+    )
 
 
 def settle(database: Database, queue: Queue, ends: Sequence[End], actor: str) -> None:

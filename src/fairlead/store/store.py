@@ -13,7 +13,7 @@ from typing import Any, Final, Self
 from fairlead.balance.objects import Order, shown
 from fairlead.balance.times import Time, moment
 from fairlead.config.queues import load_queues
-from fairlead.errors import MessageError, SharedQueueError, StaleWorkError, StoreError
+from fairlead.errors import MessageError, SharedQueueError, StoreError
 from fairlead.order.outlook import Outlook
 from fairlead.store import administration as admin
 from fairlead.store import schema
@@ -42,10 +42,10 @@ from fairlead.store.letters import (
 )
 from fairlead.store.log import Log
 from fairlead.store.postgresql import open_postgresql, without_password
-from fairlead.store.settings import known_queue, read_queue
-from fairlead.store.settling import End, settle
+from fairlead.store.settings import known_queue, read_queue, time_of
+from fairlead.store.settling import End, settle, stale
 from fairlead.store.sqlite import open_sqlite
-from fairlead.store.taking import Claim, Held, late_messages, messages_after, take
+from fairlead.store.taking import Claim, Held, more_messages, take
 from fairlead.store.tenants import Line
 from fairlead.store.transaction import Setting, Transaction
 from fairlead.store.waiting import Promotion, outlook, peek, promotion
@@ -442,16 +442,9 @@ class Store:
     def more(self, held: Held, given: list[int]) -> list[Message]:
         """Messages of a group that were not given yet."""
         with self._connection() as database:
-            clock = self._clock()
-            now = database.time() if clock is None else clock
-            rows = database.run("still_held", id=held.id, token=held.token)
-            if not rows:
-                raise StaleWorkError(
-                    f"work with token {held.token}: found that it is not this reader's any more, "
-                    "allowed: to read what one holds"
-                )
-            found = messages_after(database, held, max(given, default=0), now)
-            return found or late_messages(database, held, given, now)
+            if not database.run("still_held", id=held.id, token=held.token):
+                raise stale(held.token)
+            return more_messages(database, held, given, time_of(database, self._clock()))
 
     def settle(self, work: StoreWork, end: End) -> None:
         """Settle work in a transaction of its own."""
@@ -471,14 +464,10 @@ class Store:
         """A longer lease; its new end."""
         length = duration("lease", lease)
         with self._writing() as database:
-            clock = self._clock()
-            deadline = (database.time() if clock is None else clock) + length
+            deadline = time_of(database, self._clock()) + length
             held = work.held
             if not database.run("extend", id=held.id, token=held.token, deadline=deadline):
-                raise StaleWorkError(
-                    f"work with token {held.token}: found that it is not this reader's any more, "
-                    "allowed: to extend what one holds"
-                )
+                raise stale(held.token)
             return deadline
 
     # -------- inside

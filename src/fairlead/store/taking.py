@@ -99,13 +99,19 @@ def take(database: Database, queue: Queue, claim: Claim) -> list[Held]:
     return found
 
 
-def messages_after(database: Database, held: Held, after: int, now: int) -> list[Message]:
+def more_messages(database: Database, held: Held, given: list[int], now: int) -> list[Message]:
+    """Messages of a group that were not given yet: those that follow, else those that were late."""
+    found = _messages_after(database, held, max(given, default=0), now)
+    return found or _late_messages(database, held, given, now)
+
+
+def _messages_after(database: Database, held: Held, after: int, now: int) -> list[Message]:
     """The next messages of a group, those that have expired left out."""
     rows = [Stored(*row) for row in database.run("more_of", id=held.id, after=after, most=PAGE)]
     return [message(row, held.group, held.tenant) for row in rows if not _expired(row, now)]
 
 
-def late_messages(database: Database, held: Held, given: Iterable[int], now: int) -> list[Message]:
+def _late_messages(database: Database, held: Held, given: Iterable[int], now: int) -> list[Message]:
     """The messages of a group that were not given yet, whatever their numbers.
 
     Two senders may commit in another order than that of the numbers they drew.

@@ -22,9 +22,9 @@ from fairlead.store.letters import (
 from fairlead.store.log import Log
 from fairlead.store.notices import RAISED, Notice, leave
 from fairlead.store.sending import send
-from fairlead.store.settings import Queue, known_queue, made_queue, read_queue
+from fairlead.store.settings import Queue, known_queue, made_queue, read_queue, time_of
 from fairlead.store.settling import ACCEPTED, REJECTED, RELEASE, End, fence, settle
-from fairlead.store.taking import Claim, Held, late_messages, messages_after, take
+from fairlead.store.taking import Claim, Held, more_messages, take
 
 if TYPE_CHECKING:
     from fairlead.store.work import StoreWork
@@ -155,7 +155,8 @@ class Transaction:
         held = take(self._database, found, claim)
         if not held:
             return None
-        self._taken.append(InTransaction(self._database, self).work(found.name, held[0]))
+        keeper = InTransaction(self._database, self._setting.clock, self)
+        self._taken.append(keeper.work(found.name, held[0]))
         return self._taken[-1]
 
     def accept(self, work: StoreWork | None = None) -> None:
@@ -214,7 +215,7 @@ class Transaction:
         self._check()
         wanted, clock = queue_name(queue), self._setting.clock()
         found = read_queue(self._database, wanted, clock)
-        now = found.now if found else self._database.time() if clock is None else clock
+        now = found.now if found else time_of(self._database, clock)
         checked = letters(now)
         with self._undone_if_refused():
             to: Queue = found or made_queue(self._database, wanted, clock)
@@ -276,9 +277,12 @@ class Transaction:
 class InTransaction:
     """What work that was taken in a transaction asks for: it is read and settled there."""
 
-    def __init__(self, database: Database, tx: Transaction) -> None:
-        """The transaction's connection."""
+    def __init__(
+        self, database: Database, clock: Callable[[], int | None], tx: Transaction
+    ) -> None:
+        """The transaction's connection, and the store's clock."""
         self._database = database
+        self._clock = clock
         self._tx = tx
 
     def work(self, queue: str, held: Held) -> StoreWork:
@@ -289,18 +293,18 @@ class InTransaction:
 
     def more(self, held: Held, given: list[int]) -> list[Message]:
         """Messages of the group that were not given yet."""
-        now = self._database.time()
-        found = messages_after(self._database, held, max(given, default=0), now)
-        return found or late_messages(self._database, held, given, now)
+        return more_messages(self._database, held, given, time_of(self._database, self._clock()))
 
     def settle(self, work: StoreWork, end: End) -> None:
         """Settle it at the end of the transaction."""
         self._tx.record(work, end)
 
     def extend(self, work: StoreWork, lease: float) -> int:
-        """It has no lease: it ends with its transaction."""
-        del lease
-        return work.held.deadline
+        """Raises MessageError: it has no lease, it ends with its transaction."""
+        raise MessageError(
+            f"extend: found work on {work.named} that was taken in a transaction, which has no "
+            "lease; allowed: to extend what Store.take has given"
+        )
 
     @contextmanager
     def transaction(self, work: StoreWork) -> Iterator[Transaction]:

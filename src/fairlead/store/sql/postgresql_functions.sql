@@ -583,7 +583,8 @@ BEGIN
   END IF;
   IF NOT FOUND THEN
     PERFORM fairlead._refuse(format('work with token %s: found that it is not this reader''s any '
-      'more (its lease was over, or it was taken back), allowed: to settle what one holds',
+      'more (its lease was over, or it was taken back), allowed: to read, extend or settle what '
+      'one holds',
       p_token), 'FL003');
   END IF;
   SELECT * INTO q FROM fairlead.queues WHERE id = g.queue;
