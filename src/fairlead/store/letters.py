@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import date
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, TypedDict
 
 from fairlead.balance.objects import MAX_CHARGE, hint, listed, spelled
 from fairlead.balance.times import MICROS, Time, micros, moment
@@ -19,7 +19,22 @@ MAX_REASON: Final = 10_000
 """Characters of a reason that are kept."""
 MAX_SECONDS: Final = 10**12
 """Of a delay, a lease or an expiry: what is added to the time of day stays within 64 bits."""
-KEYS: Final = ("group", "priority", "id", "type", "tenant", "cost", "delay", "expires")
+
+
+class Sending(TypedDict, total=False):
+    """What a message is sent with, besides its body; `Store.send` says what each means."""
+
+    group: str | None
+    priority: int | None
+    id: str | None
+    type: str | None
+    tenant: str | None
+    cost: int
+    delay: Time
+    expires: Time | None
+
+
+KEYS: Final = tuple(Sending.__annotations__)
 
 
 class Letter(NamedTuple):

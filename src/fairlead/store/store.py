@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from decimal import Decimal
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Final, Self
+from typing import Any, Final, Self, Unpack
 
 from fairlead.balance.objects import Order, shown
 from fairlead.balance.times import Time, moment
@@ -33,6 +33,7 @@ from fairlead.store.holders import LockFiles, Session, describe_self
 from fairlead.store.joining import joined
 from fairlead.store.letters import (
     Message,
+    Sending,
     check_priority,
     duration,
     letter,
@@ -170,7 +171,7 @@ class Store:
 
     # -------- messages
 
-    def send(self, queue: str, body: object, **more: Any) -> str:  # noqa: ANN401 - see Transaction
+    def send(self, queue: str, body: object, **more: Unpack[Sending]) -> str:
         """Send a message, durably; its id.
 
         `body`: bytes, a text, or data that JSON has. `group`: messages of one group go in order, to

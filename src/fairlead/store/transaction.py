@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Unpack
 
-from fairlead.balance.times import Time
 from fairlead.errors import MessageError, SharedQueueError, StaleWorkError
 from fairlead.store.database import Database
 from fairlead.store.letters import (
     Letter,
     Message,
+    Sending,
     check_priority,
     duration,
     letter,
@@ -67,38 +67,9 @@ class Transaction:
         self._stale: StaleWorkError | None = None
         self._open = True
 
-    def send(
-        self,
-        queue: str,
-        body: object,
-        *,
-        group: str | None = None,
-        priority: int | None = None,
-        id: str | None = None,  # noqa: A002
-        type: str | None = None,  # noqa: A002
-        tenant: str | None = None,
-        cost: int = 1,
-        delay: Time = 0,
-        expires: Time | None = None,
-    ) -> str:
+    def send(self, queue: str, body: object, **more: Unpack[Sending]) -> str:
         """Send a message, as `Store.send` does."""
-        (found,) = self._send(
-            queue,
-            lambda now: [
-                letter(
-                    body,
-                    now,
-                    group=group,
-                    priority=priority,
-                    id=id,
-                    type=type,
-                    tenant=tenant,
-                    cost=cost,
-                    delay=delay,
-                    expires=expires,
-                )
-            ],
-        )
+        (found,) = self._send(queue, lambda now: [letter(body, now, **more)])
         return found
 
     def send_many(self, queue: str, messages: Iterable[Mapping[str, Any]]) -> list[str]:
