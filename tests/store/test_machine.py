@@ -91,7 +91,7 @@ class Days(RuleBasedStateMachine):
         self.store.set_limits(self.name, max_failures=3)
         assert self.store.take(self.name) is None
         self.plain = PlainQueue(order[0], int(order[1] * SECOND), self.weights, 3)
-        self.plain.now = self.plain.latest = Clock.now
+        self.plain.now = Clock.now  # nothing has happened yet: a clock that goes back now may
         self.sent = count(1)
         self.leases = count(5 * SECOND)
         self.works: list[tuple[StoreWork, Hold]] = []
