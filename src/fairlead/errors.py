@@ -65,3 +65,7 @@ class QueueFullError(MessageError):
 
 class SharedQueueError(MessageError):
     """Plain SQL cannot work on a queue that tenants share; the library can."""
+
+
+class NoDestinationError(MessageError):
+    """Nobody can get a message that was to be published; publish again later."""

@@ -104,6 +104,23 @@ class Order(Table, frozen=True, kw_only=True):
         return int(self.ageing * 1_000_000)
 
 
+class Keeping(Table, frozen=True, kw_only=True):
+    """How a store counts a cluster's choices."""
+
+    allocation: Literal["exact", "ticket"] = "exact"
+    """`ticket`: nobody waits for anybody; what was drawn counts, whatever becomes of it."""
+    reset_every: Decimal = Decimal(0)
+    """Seconds; 0 = the cluster is not reset of itself."""
+
+    def __post_init__(self) -> None:
+        every = self.reset_every
+        if not (every.is_finite() and 0 <= every <= 10**9 and every == round(every, 6)):
+            raise ValueError(
+                f"reset_every: found {every}, allowed: a number of seconds from 0 to 1000000000 "
+                "with at most 6 decimals"
+            )
+
+
 def common_multiple(weights: Mapping[str, int]) -> int:
     """The least common multiple of tenants' weights. Raises ValueError if that is too much."""
     found = lcm(*weights.values())

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, MutableMapping, Sequence
 from itertools import count, repeat
 from typing import Any
 
@@ -118,7 +118,7 @@ class ClusterRuntime:
             {} if cluster.policy.partition_by else {(): Partition(cluster)}
         )
         self.sequences: dict[AttributeValues, int] = {}
-        self.bindings: dict[AttributeValues, int] = {}
+        self.bindings: MutableMapping[AttributeValues, int] = {}
         self.failed: dict[Ref, int] = {}
         """Who has failed → the version since which it holds nothing of what came before."""
 
@@ -238,9 +238,12 @@ class ClusterRuntime:
                 f"allowed: a destination of {self.name}"
             ) from None
         version = decision.frame.version if decision.frame else 0
-        if version < self.failed.get(cluster.object_of(member), 0):
-            return  # it failed since then, and lost the message
-        self._partition(decision.values).completed(member)
+        self.complete(member, version, self._partition(decision.values))
+
+    def complete(self, member: int, version: int, partition: Partition) -> None:
+        """A member has finished a message for which it was chosen in this version."""
+        if version >= self.failed.get(self.cluster.object_of(member), 0):
+            partition.completed(member)  # else it failed since then, and lost the message
 
     def apply(self, changes: Sequence[ResolvedChange], time: int) -> None:
         """Make the changes of one step, and what is due by then."""

@@ -6,13 +6,13 @@ import threading
 import time
 from typing import Final
 
+from fairlead.store.clusters.verbs import Setting
 from fairlead.store.connections import Connections
 from fairlead.store.database import Database
 from fairlead.store.holders import LockFiles, Session, describe_self
 from fairlead.store.log import Log
 from fairlead.store.settings import known_queue, read_queue
 from fairlead.store.settling import take_back
-from fairlead.store.transaction import Setting
 
 LOOK: Final = 1.0
 """Seconds: so often a store looks whether the holders of work live."""

@@ -37,6 +37,8 @@ class Columns(NamedTuple):
     works: int
     max_waiting: int | None
     max_failures: int | None
+    completing: int
+    """Whether a cluster waits for what is settled here."""
     remembered: int
     latest: int | None
     """The time of the store's latest event."""

@@ -11,6 +11,7 @@ from typing import Final, NamedTuple
 
 from fairlead.errors import StaleWorkError
 from fairlead.order.key import NO_ENTRY, UNRAISED, Entry, reentered
+from fairlead.store.clusters.completing import leave_completions
 from fairlead.store.database import Database
 from fairlead.store.log import Log
 from fairlead.store.notices import RELEASED, SETTLED, Notice, leave
@@ -109,7 +110,7 @@ def settle(database: Database, queue: Queue, ends: Sequence[End], actor: str) ->
     """Settle work on groups of one queue. Raises StaleWorkError."""
     log = Log(database, queue.name, queue.moment, actor)
     lone = [each for each in ends if _is_simple(each)]
-    if lone and not queue.fair:
+    if lone and not queue.fair and not queue.columns.completing:
         _accept_lone(database, lone, log)
         ends = [each for each in ends if not _is_simple(each)]
     if ends:
@@ -195,7 +196,7 @@ def _settle(database: Database, queue: Queue, ends: Sequence[End], log: Log) -> 
                     detail=dead[each.number] or None,
                 )
     if done:
-        database.run("drop_messages", ids=done)
+        _drop(database, queue, done)
     costs = _costs(database, queue, [each.id for each in ends])
     placed = put_back(database, queue, left)
     if queue.fair:
@@ -272,7 +273,14 @@ def expire(database: Database, queue: Queue, numbers: Sequence[int]) -> None:
     database.run(
         "bury", ids=list(numbers), died=queue.now, reason=EXPIRED, attempt=0, priority=None
     )
-    database.run("drop_messages", ids=list(numbers))
+    _drop(database, queue, list(numbers))
+
+
+def _drop(database: Database, queue: Queue, numbers: list[int]) -> None:
+    """Messages are done."""
+    if queue.columns.completing:
+        leave_completions(database, numbers)
+    database.run("drop_messages", ids=numbers)
 
 
 def _rows(

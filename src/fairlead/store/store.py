@@ -25,6 +25,8 @@ from fairlead.store.at_once import (
     take_at_once,
 )
 from fairlead.store.chores import do_chores
+from fairlead.store.clusters.kept import Memory
+from fairlead.store.clusters.verbs import Setting, StoreClusters
 from fairlead.store.connections import Connections
 from fairlead.store.custody import Custody
 from fairlead.store.database import Database
@@ -48,7 +50,7 @@ from fairlead.store.settling import End, settle, stale
 from fairlead.store.sqlite import open_sqlite
 from fairlead.store.taking import Claim, Held, more_messages, take
 from fairlead.store.tenants import Line
-from fairlead.store.transaction import Setting, Transaction
+from fairlead.store.transaction import Transaction
 from fairlead.store.waiting import Promotion, outlook, peek, promotion
 from fairlead.store.waking import Waker
 from fairlead.store.work import StoreWork
@@ -59,7 +61,7 @@ MAX_TAKEN: Final = 10_000
 MAX_NUMBER: Final = 2**63 - 1
 
 
-class Store:
+class Store(StoreClusters):
     """Durable queues in the user's own database. Thread-safe.
 
     >>> import tempfile
@@ -93,7 +95,7 @@ class Store:
         self.place = place
         """The database, without user and password."""
         self._own_clock = clock
-        self._setting = Setting(self._clock, str(describe_self()["name"]))
+        self._setting = Setting(self._clock, str(describe_self()["name"]), Memory())
         connections = self._connections = Connections(connect, place)
         self._connection, self._writing = connections.one, connections.writing
         self._alone = connections.alone

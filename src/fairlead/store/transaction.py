@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, Unpack
+from typing import TYPE_CHECKING, Any, Final, Unpack
 
 from fairlead.errors import MessageError, SharedQueueError, StaleWorkError
+from fairlead.store.clusters.verbs import ClusterVerbs, Setting
 from fairlead.store.database import Database
 from fairlead.store.letters import (
     Letter,
@@ -33,15 +34,7 @@ FOREVER: Final = 10 * 365 * 24 * 3600 * 1_000_000
 """A lease, in microseconds, of work that ends with its transaction in any case."""
 
 
-class Setting(NamedTuple):
-    """What a transaction has from its store."""
-
-    clock: Callable[[], int | None]
-    """Microseconds, of a clock of the user's own; None: the database's."""
-    actor: str
-
-
-class Transaction:
+class Transaction(ClusterVerbs):
     """What is sent, raised and settled here happens with the user's own rows, or not at all.
 
     `Store.join` gives one inside a transaction of the user's, `StoreWork.transaction` one of the

@@ -65,6 +65,8 @@ class Destination(Worker, frozen=True, kw_only=True):
     """Something that messages can be sent to."""
 
     address: str = ""
+    queue: str = ""
+    """The queue of a store that holds what is published to it; "" is one of its name."""
 
 
 class ListTables(Tables, frozen=True, kw_only=True):

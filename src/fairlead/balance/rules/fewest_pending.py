@@ -11,12 +11,12 @@ compiles. A member is an index into the state's sequences, in the order of joini
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from fairlead.balance.rules.integers import INT64_END, Indexes, Ints
-from fairlead.balance.rules.rule import Comparison, Otherwise
-from fairlead.balance.rules.timed import TimedRule
+from fairlead.balance.rules.rule import Comparison, Otherwise, Plain
+from fairlead.balance.rules.timed import DUE, TimedRule
 
 MEMBERS = 1 << 24
 """More than there are."""
@@ -80,6 +80,7 @@ class FewestPending(TimedRule):
 
     name = "fewest-pending"
     module = sys.modules[__name__]
+    whole = (*DUE, CURSOR)
 
     def __init__(self, speeds: list[int]) -> None:
         """`speeds` in thousandths of the nominal speed."""
@@ -97,6 +98,11 @@ class FewestPending(TimedRule):
 
     def failed(self, member: int) -> None:
         self.state.pending[member] = 0
+
+    def carried(self, before: Plain, places: Mapping[int, int]) -> Plain:
+        """The cursor stays where it is; if that member has left, it is at the next one."""
+        later = [here for here, there in places.items() if there >= before[CURSOR][0]]
+        return {**super().carried(before, places), CURSOR: [min(later, default=0)]}
 
     def fits_int64(self, choices: int) -> bool:
         return 2 * (int(max(self.state.pending)) + choices + 1) * MEMBERS < INT64_END

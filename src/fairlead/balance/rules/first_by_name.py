@@ -46,6 +46,7 @@ class FirstByName(ScheduledRule):
 
     name = "first-by-name"
     module = sys.modules[__name__]
+    whole = ("choices",)
 
     def __init__(self) -> None:
         """Nothing chosen yet."""

@@ -279,6 +279,7 @@ class LeastServed(ScheduledRule):
 
     name = "least-served"
     module = sys.modules[__name__]
+    whole = ("setting",)
 
     def __init__(self, weights: list[int], *, recency: bool = False, recent: int = 0) -> None:
         """`recent`: only so many of the most recently used may be chosen; 0 = all."""

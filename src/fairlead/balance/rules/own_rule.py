@@ -5,12 +5,12 @@ They are plain Python live and compiled on tables, as with every rule.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from types import ModuleType
 from typing import Any
 
 from fairlead.balance.rules.integers import INT64_END, Indexes, independent
-from fairlead.balance.rules.rule import Comparison, Rule
+from fairlead.balance.rules.rule import Comparison, Plain, Rule
 from fairlead.errors import RuleError
 
 HALF: int = INT64_END // 2
@@ -72,6 +72,13 @@ class OwnRule(Rule):
         if completed is not None:
             with self.guard():
                 completed(self.state, member)
+
+    def carried(self, before: Plain, places: Mapping[int, int]) -> Plain:
+        """Raises RuleError: which entry of the state is whose only its author knows."""
+        raise RuleError(
+            f"choice rule {self.own_name}: found a destination that its cluster's file does not "
+            "list, allowed: to list those that join later with present = false"
+        )
 
     def fits_int64(self, choices: int) -> bool:
         # What the user's functions make of the numbers nobody knows; half of the room is theirs.

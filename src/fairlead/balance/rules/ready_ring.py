@@ -18,7 +18,7 @@ from typing import NamedTuple
 from fairlead.balance.procedure import NONE
 from fairlead.balance.rules.integers import INT64_END, Indexes, Ints
 from fairlead.balance.rules.rule import Comparison, ScheduledRule
-from fairlead.balance.rules.timed import TimedRule
+from fairlead.balance.rules.timed import DUE, TimedRule
 
 OUT = 0  # State.ready of a peer that stands in no ring
 RING, READY = "ring", "ready"  # what decides
@@ -197,6 +197,7 @@ class ReadyRing(TimedRule, ScheduledRule):
 
     name = "ready-ring"
     module = sys.modules[__name__]
+    whole = (*DUE, "tick")
 
     def __init__(self, rings: list[int], capacities: list[int], speeds: list[int]) -> None:
         """`speeds` in thousandths of the nominal speed."""

@@ -123,6 +123,7 @@ class Rendezvous(KeyedRule):
 
     name = "rendezvous"
     module = sys.modules[__name__]
+    whole = ("log2",)
 
     def __init__(self, names: Sequence[str], weights: list[int]) -> None:
         """`names` in name order; each weight is at least 1 for a member that is chosen among."""

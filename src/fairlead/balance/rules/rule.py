@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import copy
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from types import ModuleType
 from typing import Any, ClassVar, Final, NamedTuple, Self
@@ -53,6 +53,8 @@ class Rule(ABC):
     """Whether it chooses by a key of the message, and remembers nothing of what it chose."""
     foreign: ClassVar[bool] = False
     """Whether it is a user's code: it can raise, choose nobody, or be more than Numba compiles."""
+    whole: ClassVar[Collection[str]] = ()
+    """Fields of the state that are the whole rule's; the others have one entry a member."""
     state: Any
     """A NamedTuple of integer sequences."""
     due: Due
@@ -115,6 +117,20 @@ class Rule(ABC):
     def load(self, plain: Plain) -> None:
         """Take over a state that `dump` gave."""
         self.state = type(self.state)(*(list(plain[name]) for name in self.state._fields))
+
+    def carried(self, before: Plain, places: Mapping[int, int]) -> Plain:
+        """This rule's state with what `before`, of the same rule, has of the same members.
+
+        `places`: member here → member there.
+        """
+        found = self.dump()
+        for name, values in found.items():
+            if name in self.whole:
+                found[name] = before[name]
+            else:
+                for here, there in places.items():
+                    values[here] = before[name][there]
+        return found
 
     def adopt(self, fields: Iterable[Indexes]) -> None:
         """Take over the state in which the compiled rule left its arrays."""

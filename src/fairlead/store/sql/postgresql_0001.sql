@@ -19,6 +19,7 @@ CREATE TABLE fairlead.queues (
   works BIGINT NOT NULL DEFAULT 0,          -- groups that are charged and not settled
   max_waiting BIGINT,                       -- messages; NULL: no limit
   max_failures BIGINT,                      -- of one group, then dead letters; NULL: no limit
+  completing BIGINT NOT NULL DEFAULT 0,      -- whether a cluster waits for what is settled here
   remembered BIGINT NOT NULL                -- how long the id of a message is known
 );
 
@@ -165,8 +166,17 @@ CREATE TABLE fairlead.journal (
   token BIGINT,
   actor TEXT NOT NULL,
   lease BIGINT,
-  detail TEXT
+  detail TEXT,
+  cluster TEXT,                              -- from here on: decisions, and what becomes of clusters
+  version BIGINT,
+  stream TEXT,
+  destination TEXT,
+  address TEXT,
+  outcome TEXT,
+  sequence BIGINT,
+  said TEXT                                  -- JSON: what the message said that was decided about
 );
+CREATE INDEX journal_cluster ON fairlead.journal (cluster, id) WHERE cluster IS NOT NULL;
 CREATE INDEX journal_settled ON fairlead.journal (token)
   WHERE token IS NOT NULL AND kind <> 'taken';
 CREATE INDEX journal_transaction ON fairlead.journal (transaction, id);
@@ -176,4 +186,79 @@ CREATE TABLE fairlead.sleepers (
   queue BIGINT NOT NULL,
   holder INTEGER NOT NULL,
   PRIMARY KEY (queue, holder)
+);
+
+-- The row that choices lock and count in. A choice is a place in a stretch of choices that were
+-- made ahead; where a rule cannot make them ahead, its state stands here.
+CREATE TABLE fairlead.clusters (
+  id BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+  name TEXT NOT NULL UNIQUE,
+  allocation TEXT NOT NULL,                  -- exact, ticket
+  rule TEXT NOT NULL,                        -- that plain SQL knows: least-served, circular, first-by-name
+  reset_every BIGINT NOT NULL,               -- microseconds; 0: never
+  reset_due BIGINT,
+  due BIGINT,                                -- when the next change is due of itself
+  version BIGINT NOT NULL,
+  stamp TEXT NOT NULL,                       -- of the version; never used twice
+  first BIGINT NOT NULL,                     -- the turn with which the running stretch begins
+  taken BIGINT NOT NULL,                     -- choices since
+  revision BIGINT NOT NULL,                  -- of the state; never used twice
+  loaded TEXT NOT NULL DEFAULT '{}',         -- JSON: the file it was loaded from, and how it counts
+  state TEXT                                 -- JSON; NULL: that of the stretch, so many choices on
+) WITH (fillfactor = 20, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 1000,
+  autovacuum_vacuum_cost_delay = 0);
+
+CREATE TABLE fairlead.versions (
+  cluster BIGINT NOT NULL,
+  version BIGINT NOT NULL,
+  stamp TEXT NOT NULL,
+  at BIGINT NOT NULL,
+  definition TEXT NOT NULL,                  -- JSON: the file, and its objects as they are now
+  PRIMARY KEY (cluster, version)
+);
+
+CREATE TABLE fairlead.stretches (
+  cluster BIGINT NOT NULL,
+  first BIGINT NOT NULL,                     -- a turn
+  version BIGINT NOT NULL,
+  number BIGINT NOT NULL,                    -- the latest event before it
+  state TEXT NOT NULL,                       -- JSON, at its beginning
+  choices BIGINT[],                          -- ids of destinations; NULL: not made ahead
+  PRIMARY KEY (cluster, first, version)
+);
+
+CREATE TABLE fairlead.destinations (
+  cluster BIGINT NOT NULL,
+  id BIGINT NOT NULL,
+  name TEXT NOT NULL,
+  address TEXT,
+  PRIMARY KEY (cluster, id)
+);
+
+CREATE TABLE fairlead.bindings (
+  cluster BIGINT NOT NULL,
+  key TEXT NOT NULL,                         -- JSON: how it is bound, and to whom
+  destination TEXT NOT NULL,
+  PRIMARY KEY (cluster, key)
+);
+
+-- Work that is settled, left for the next choice of its cluster.
+CREATE TABLE fairlead.completions (
+  id BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+  cluster BIGINT NOT NULL,
+  destination BIGINT NOT NULL,
+  part TEXT NOT NULL,                        -- JSON: which of the rule's states
+  version BIGINT NOT NULL
+);
+CREATE INDEX completions_cluster ON fairlead.completions (cluster, id);
+
+-- Messages whose settlement their cluster waits for.
+CREATE TABLE fairlead.published (
+  queue BIGINT NOT NULL,
+  key TEXT NOT NULL,
+  cluster BIGINT NOT NULL,
+  destination BIGINT NOT NULL,
+  part TEXT NOT NULL,                        -- JSON: which of the rule's states
+  version BIGINT NOT NULL,
+  PRIMARY KEY (queue, key)
 );

@@ -17,6 +17,7 @@ CREATE TABLE fairlead_queues (
   works INTEGER NOT NULL DEFAULT 0,          -- groups that are charged and not settled
   max_waiting INTEGER,                       -- messages; NULL: no limit
   max_failures INTEGER,                      -- of one group, then dead letters; NULL: no limit
+  completing INTEGER NOT NULL DEFAULT 0,      -- whether a cluster waits for what is settled here
   remembered INTEGER NOT NULL                -- how long the id of a message is known
 ) STRICT;
 
@@ -161,7 +162,90 @@ CREATE TABLE fairlead_journal (
   token INTEGER,
   actor TEXT NOT NULL,
   lease INTEGER,
-  detail TEXT
+  detail TEXT,
+  cluster TEXT,                              -- from here on: decisions, and what becomes of clusters
+  version INTEGER,
+  stream TEXT,
+  destination TEXT,
+  address TEXT,
+  outcome TEXT,
+  sequence INTEGER,
+  said TEXT                                  -- JSON: what the message said that was decided about
 ) STRICT;
+CREATE INDEX fairlead_journal_cluster ON fairlead_journal (cluster, id) WHERE cluster IS NOT NULL;
 CREATE INDEX fairlead_journal_settled ON fairlead_journal (token)
   WHERE token IS NOT NULL AND kind <> 'taken';
+
+-- The row that choices lock and count in. A choice is a place in a stretch of choices that were
+-- made ahead; where a rule cannot make them ahead, its state stands here.
+CREATE TABLE fairlead_clusters (
+  id INTEGER PRIMARY KEY,
+  name TEXT NOT NULL UNIQUE,
+  allocation TEXT NOT NULL,                  -- exact, ticket
+  rule TEXT NOT NULL,                        -- that plain SQL knows: least-served, circular, first-by-name
+  reset_every INTEGER NOT NULL,              -- microseconds; 0: never
+  reset_due INTEGER,
+  due INTEGER,                               -- when the next change is due of itself
+  version INTEGER NOT NULL,
+  stamp TEXT NOT NULL,                       -- of the version; never used twice
+  first INTEGER NOT NULL,                    -- the turn with which the running stretch begins
+  taken INTEGER NOT NULL,                    -- choices since
+  revision INTEGER NOT NULL,                 -- of the state; never used twice
+  loaded TEXT NOT NULL DEFAULT '{}',         -- JSON: the file it was loaded from, and how it counts
+  state TEXT                                 -- JSON; NULL: that of the stretch, so many choices on
+) STRICT;
+
+CREATE TABLE fairlead_versions (
+  cluster INTEGER NOT NULL,
+  version INTEGER NOT NULL,
+  stamp TEXT NOT NULL,
+  at INTEGER NOT NULL,
+  definition TEXT NOT NULL,                  -- JSON: the file, and its objects as they are now
+  PRIMARY KEY (cluster, version)
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE fairlead_stretches (
+  cluster INTEGER NOT NULL,
+  first INTEGER NOT NULL,                    -- a turn
+  version INTEGER NOT NULL,
+  number INTEGER NOT NULL,                   -- the latest event before it
+  state TEXT NOT NULL,                       -- JSON, at its beginning
+  choices TEXT,                              -- JSON: ids of destinations; NULL: not made ahead
+  PRIMARY KEY (cluster, first, version)
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE fairlead_destinations (
+  cluster INTEGER NOT NULL,
+  id INTEGER NOT NULL,
+  name TEXT NOT NULL,
+  address TEXT,
+  PRIMARY KEY (cluster, id)
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE fairlead_bindings (
+  cluster INTEGER NOT NULL,
+  key TEXT NOT NULL,                         -- JSON: how it is bound, and to whom
+  destination TEXT NOT NULL,
+  PRIMARY KEY (cluster, key)
+) STRICT, WITHOUT ROWID;
+
+-- Work that is settled, left for the next choice of its cluster.
+CREATE TABLE fairlead_completions (
+  id INTEGER PRIMARY KEY,
+  cluster INTEGER NOT NULL,
+  destination INTEGER NOT NULL,
+  part TEXT NOT NULL,                        -- JSON: which of the rule's states
+  version INTEGER NOT NULL
+) STRICT;
+CREATE INDEX fairlead_completions_cluster ON fairlead_completions (cluster, id);
+
+-- Messages whose settlement their cluster waits for.
+CREATE TABLE fairlead_published (
+  queue INTEGER NOT NULL,
+  key TEXT NOT NULL,
+  cluster INTEGER NOT NULL,
+  destination INTEGER NOT NULL,
+  part TEXT NOT NULL,                        -- JSON: which of the rule's states
+  version INTEGER NOT NULL,
+  PRIMARY KEY (queue, key)
+) STRICT, WITHOUT ROWID;

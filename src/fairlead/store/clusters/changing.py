@@ -1,0 +1,371 @@
+"""Load, change and reset clusters: each is a new version, in the transaction of whoever asks."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Final, NamedTuple
+
+from fairlead.balance.change import PRESENT, RESET, Change, ResolvedChange
+from fairlead.balance.changes import resolve
+from fairlead.balance.cluster import Cluster
+from fairlead.balance.membership import with_destination, without_destination
+from fairlead.balance.objects import shown
+from fairlead.balance.policies.composed import ComposedPolicy
+from fairlead.balance.runtime import ClusterRuntime
+from fairlead.errors import ChangeError, ConfigError
+from fairlead.store.clusters.completing import complete
+from fairlead.store.clusters.kept import (
+    EXACT,
+    TICKET,
+    Row,
+    Running,
+    Stretch,
+    Version,
+    forward,
+    read_row,
+    read_stretch,
+    read_version,
+    revision,
+    running,
+    stamp,
+    version_of,
+)
+from fairlead.store.clusters.written import moment, set_row, write_event, write_stretch
+from fairlead.store.database import Database
+
+LOADED: Final = "loaded"
+CHANGED: Final = "changed"
+IN_SQL: Final = ("least-served", "circular", "first-by-name")
+"""The choice rules that plain SQL knows."""
+STEPS_IN_SQL: Final = frozenset({"absent", "disabled", "down", "draining", "weight-zero"})
+
+
+class Author(NamedTuple):
+    """Who changes something, and when."""
+
+    actor: str
+    now: int | None
+    """Of a clock of the user's own, in microseconds."""
+
+
+class Counting(NamedTuple):
+    """How a cluster counts."""
+
+    allocation: str = EXACT
+    reset_every: int = 0
+    """Microseconds; 0: it is not reset of itself."""
+
+
+def load(
+    database: Database, cluster: Cluster, counting: Counting, author: Author, *, replace: bool
+) -> bool:
+    """Begin with a cluster as its file says; whether anything changed.
+
+    One that is there goes on as it is if it was loaded from an equal file. `replace`: if not, it
+    starts anew, else that is refused. Raises ConfigError.
+    """
+    if counting.allocation == TICKET and not database.locks:
+        raise ConfigError(
+            f"cluster {cluster.name!r}: store.allocation: found 'ticket', allowed on SQLite: "
+            "'exact'; one writes at a time there, so nobody would gain anything"
+        )
+    database.run("add_cluster", name=cluster.name)
+    row = read_row(database, cluster.name, "lock_cluster")
+    now = moment(database, row, author.now)
+    loaded = json.loads(json.dumps({"file": cluster.to_dict(), **counting._asdict()}))
+    if row.version >= 0:
+        before = _loaded(database, row)
+        if before == loaded:
+            return False
+        if not replace:
+            key = next(key for key in _flat(loaded) if _flat(before).get(key) != _flat(loaded)[key])
+            raise ConfigError(
+                f"cluster {cluster.name!r}: found another file than the one it was loaded from "
+                f"({key} differs), allowed: an equal one, to change it as it runs, or to replace "
+                "it, which starts it anew"
+            )
+        row = _uncounted(database, row)
+        database.run("unbind", cluster=row.id)
+    runtime = ClusterRuntime(cluster.name, cluster.start())
+    runtime.cluster.version = row.version + 1
+    row = row._replace(
+        allocation=counting.allocation,
+        reset_every=counting.reset_every,
+        reset_due=now + counting.reset_every if counting.reset_every else None,
+    )
+    detail = json.dumps(loaded, sort_keys=True)
+    database.run("set_loaded", cluster=row.id, loaded=detail)
+    number = _event(database, row, LOADED, runtime, now, author, detail=detail)
+    if counting.allocation == TICKET:
+        database.script(
+            f"CREATE SEQUENCE IF NOT EXISTS fairlead.tickets_{int(row.id)} MINVALUE 0 START 0"
+        )
+    _begin(database, row, cluster, runtime, Counter(), {}, number, now)
+    return True
+
+
+def change(database: Database, name: str, changes: Iterable[Change], author: Author) -> None:
+    """Make changes to a cluster, as one step. Raises ChangeError, MessageError."""
+    row, found, now = _held(database, name, author)
+    every = [Change.at_micros(c.target, c.attribute, c.value, now, c.where) for c in changes]
+    for _, _, resolved in resolve({name: found.runtime.cluster}, every):
+        found.runtime.apply(resolved, now)
+    if any(each.attribute == RESET for each in every):
+        found.sent.clear()
+    number = 0
+    for each in every:
+        number = _event(
+            *(database, row, CHANGED, found.runtime, now, author),
+            destination=each.target,
+            detail=json.dumps({"attribute": each.attribute, "value": each.value}, default=str),
+        )
+    _go_on(database, row, found, found.version.cluster, found.runtime, number, now)
+
+
+def add(database: Database, name: str, table: Mapping[str, Any], author: Author) -> None:
+    """Add a destination that the cluster's file does not list. Raises ChangeError, ConfigError."""
+    row, found, now = _held(database, name, author)
+    target = table.get("name")
+    if not isinstance(target, str):
+        raise ChangeError(f"destination: found {shown(target)}, allowed: a name")
+    grown = with_destination(found.version.cluster, found.runtime.cluster, table)
+    runtime = _with_state(found.runtime, grown.state)
+    joins = table.get(PRESENT, True)
+    steps = resolve({name: grown.state}, [Change.at_micros(target, PRESENT, joins, now)])
+    runtime.apply(steps[0][2], now)
+    detail = json.dumps({"attribute": "added", "value": dict(table)}, default=str)
+    number = _event(
+        *(database, row, CHANGED, runtime, now, author), destination=target, detail=detail
+    )
+    _go_on(database, row, found, grown.cluster, runtime, number, now)
+
+
+def remove(database: Database, name: str, target: str, author: Author) -> None:
+    """Remove a destination for good. Raises ChangeError, ConfigError."""
+    row, found, now = _held(database, name, author)
+    cluster = found.runtime.cluster
+    without_destination(found.version.cluster, cluster, target)  # refused before anything is done
+    steps = resolve({name: cluster}, [Change.at_micros(target, PRESENT, value=False, time=now)])
+    found.runtime.apply(steps[0][2], now)
+    shrunk = without_destination(found.version.cluster, found.runtime.cluster, target)
+    runtime = _with_state(found.runtime, shrunk.state)
+    detail = json.dumps({"attribute": "removed", "value": None})
+    number = _event(
+        *(database, row, CHANGED, runtime, now, author), destination=target, detail=detail
+    )
+    database.run("unbind_from", cluster=row.id, destination=target)
+    _go_on(database, row, found, shrunk.cluster, runtime, number, now)
+
+
+def make_due(
+    database: Database, name: str, now: int, actor: str, *, uncounted: Row | None = None
+) -> None:
+    """Make what has become due. `uncounted`: the locked row, in which a choice too many counts."""
+    if uncounted is not None and uncounted.allocation == EXACT:
+        row = uncounted._replace(taken=uncounted.taken - 1)
+    else:
+        row = read_row(database, name, "lock_cluster")
+        if row.due is None or row.due > now:
+            return
+        row = _uncounted(database, row)
+    author = Author(actor, now)
+    _due(database, row, _now(database, row, author), now, author)
+
+
+def _held(database: Database, name: str, author: Author) -> tuple[Row, Running, int]:
+    """A cluster that nobody else chooses in or changes, up to date."""
+    row = read_row(database, name, "lock_cluster")
+    now = moment(database, row, author.now)
+    row = _uncounted(database, row)
+    found = _now(database, row, author)
+    if row.due is not None and row.due < now:
+        row, found = _due(database, row, found, now - 1, author)
+    return row, found, now
+
+
+def _uncounted(database: Database, row: Row) -> Row:
+    """The row with the choices that tickets have counted; later tickets are of what follows."""
+    if row.allocation != TICKET or row.version < 0:
+        return row
+    ((turn,),) = database.run("draw_ticket", cluster=row.id)
+    return row._replace(taken=turn + 1 - row.first)
+
+
+def _now(database: Database, row: Row, author: Author) -> Running:
+    """A cluster as it is now."""
+    version = read_version(database, row)
+    if row.state is not None:
+        found = running(version, json.loads(row.state))
+        complete(database, row, found, now=author.now, actor=author.actor)
+        return found
+    stretch = read_stretch(database, row, row.first)
+    found = running(version, stretch.state)
+    left = row.taken
+    while left > 0:
+        made = (stretch.choices if left == row.taken else found.choices()) or []
+        forward(found, made[:left])
+        left -= len(made)
+    return found
+
+
+def _due(
+    database: Database, row: Row, found: Running, until: int, author: Author
+) -> tuple[Row, Running]:
+    """Make a step at each time up to and at this one at which something is due."""
+    number = 0
+    runtime, reset_due = found.runtime, row.reset_due
+    while True:
+        later = runtime.cluster.follow_ups.next
+        due = min((time for time in (later, reset_due) if time is not None), default=until + 1)
+        if due > until:
+            break
+        changes: list[ResolvedChange] = []
+        if due == reset_due:  # those between now and then would find nothing to reset
+            due += (min(until, later or until) - due) // row.reset_every * row.reset_every
+            reset_due = due + row.reset_every
+            changes = [ResolvedChange(None, RESET, None)]
+            found.sent.clear()
+        runtime.apply(changes, due)
+        detail = json.dumps({"attribute": RESET if changes else "due", "value": None})
+        number = _event(database, row, CHANGED, runtime, due, author, detail=detail)
+    row = row._replace(reset_due=reset_due)
+    if not number:
+        return row, found
+    return _go_on(database, row, found, found.version.cluster, runtime, number, until)
+
+
+def _go_on(
+    database: Database,
+    row: Row,
+    found: Running,
+    cluster: Cluster,
+    runtime: ClusterRuntime,
+    number: int,
+    now: int,
+) -> tuple[Row, Running]:
+    names = {name: id_ for id_, name in found.version.names().items()}
+    return _begin(database, row, cluster, runtime, found.sent, names, number, now)
+
+
+def _begin(
+    database: Database,
+    row: Row,
+    cluster: Cluster,
+    runtime: ClusterRuntime,
+    sent: Counter[int],
+    known: Mapping[str, int],
+    number: int,
+    now: int,
+) -> tuple[Row, Running]:
+    """A new version begins."""
+    state = runtime.cluster
+    ids = _ids(database, row, state.members, known)
+    version = version_of(cluster, runtime, ids)
+    first = row.turn
+    if version.made_ahead:
+        runtime.sequences[()] = first
+    elif row.allocation == TICKET:
+        raise ConfigError(
+            f"cluster {row.name!r}: store.allocation: found 'ticket', allowed: 'exact', as the "
+            f"choices of {state.policy.name} with these options cannot be made ahead"
+        )
+    found = Running(version, runtime, sent)
+    for member, id_ in enumerate(ids):
+        database.run(
+            "add_destination",
+            cluster=row.id,
+            id=id_,
+            name=state.members[member],
+            address=state.address(member),
+        )
+    plain = found.state()
+    mark = stamp()
+    database.run(
+        "add_version",
+        cluster=row.id,
+        version=version.number,
+        stamp=mark,
+        at=now,
+        definition=json.dumps({**version.definition, "level": _levels(version)}),
+    )
+    write_stretch(database, row.id, Stretch(first, version.number, number, plain, found.choices()))
+    due = (state.follow_ups.next, row.reset_due)
+    row = row._replace(
+        rule=rule_in_sql(version),
+        due=min((time for time in due if time is not None), default=None),
+        version=version.number,
+        stamp=mark,
+        first=first,
+        taken=0,
+        revision=revision(),
+        state=None if version.made_ahead else json.dumps(plain),
+    )
+    set_row(database, row)
+    return row, found
+
+
+def _ids(
+    database: Database, row: Row, members: Sequence[str], known: Mapping[str, int]
+) -> list[int]:
+    """The ids of destinations; new ones get ids that nobody has had."""
+    if len(set(members)) < len(members):  # a name in several subjects: places do not change
+        return list(range(1, len(members) + 1))
+    last = max((id_ for id_, _, _ in database.run("destinations", cluster=row.id)), default=0)
+    fresh = iter(range(last + 1, last + 1 + len(members)))
+    return [known[name] if name in known else next(fresh) for name in members]
+
+
+def rule_in_sql(version: Version) -> str:
+    """The rule by which plain SQL chooses in a cluster; "" where only Python can."""
+    state = version.start.cluster
+    policy = state.policy
+    steps = {each.name for each in state.eliminations()}
+    if not version.made_ahead or policy.fans_out or state.follows_up or steps - STEPS_IN_SQL:
+        return ""
+    name = policy.choice.name if isinstance(policy, ComposedPolicy) else state.rule.name
+    return name if name in IN_SQL else ""
+
+
+def _levels(version: Version) -> bool:
+    """Whether one that arrives starts level with the others."""
+    options = getattr(version.cluster.tables, "options", None)
+    return getattr(options, "newcomer", "") == "level"
+
+
+def _with_state(old: ClusterRuntime, state: Any) -> ClusterRuntime:  # noqa: ANN401 - a cluster's
+    """The same cluster with other destinations."""
+    found = ClusterRuntime(old.name, state)
+    found.sequences, found.failed = old.sequences, old.failed
+    return found
+
+
+def _loaded(database: Database, row: Row) -> dict[str, Any]:
+    """What the cluster was loaded from."""
+    found: dict[str, Any] = json.loads(database.run("loaded_from", cluster=row.id)[0][0])
+    return found
+
+
+def _flat(plain: Mapping[str, Any]) -> dict[str, Any]:
+    return {**plain["file"], **{name: each for name, each in plain.items() if name != "file"}}
+
+
+def _event(
+    database: Database,
+    row: Row,
+    kind: str,
+    runtime: ClusterRuntime,
+    time: int,
+    author: Author,
+    **more: object,
+) -> int:
+    return write_event(
+        database,
+        time=time,
+        kind=kind,
+        actor=author.actor,
+        cluster=row.name,
+        version=runtime.cluster.version,
+        **more,
+    )

@@ -1,0 +1,281 @@
+"""Choose: who gets the next message of a cluster, counted in the transaction of whoever asks.
+
+`exact`: the cluster's row is locked until that transaction ends, and counts only what is committed.
+`ticket`: a number is drawn, which nobody waits for and nobody gives back.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Iterator, Mapping, MutableMapping
+from typing import Final, NamedTuple
+
+from fairlead.balance.decision import Decision
+from fairlead.balance.message import ATTRIBUTES, NO_DESTINATION, ROUTED, check
+from fairlead.balance.objects import hint, listed, spelled
+from fairlead.balance.policy import AttributeValues
+from fairlead.balance.runtime import ClusterRuntime
+from fairlead.errors import MessageError
+from fairlead.store.clusters.changing import make_due
+from fairlead.store.clusters.completing import complete
+from fairlead.store.clusters.kept import (
+    LOGGED,
+    NOBODY,
+    TICKET,
+    Memory,
+    Row,
+    Running,
+    Stretch,
+    Version,
+    forward,
+    read_row,
+    read_stretch,
+    read_version,
+    revision,
+    running,
+)
+from fairlead.store.clusters.written import moment, set_row, write_event, write_stretch
+from fairlead.store.database import Database
+
+DECIDED: Final = "decided"
+BOUND: Final = "bound"
+"""In an event of a decision: the message went where its group went."""
+
+
+class StoreDecision(NamedTuple):
+    """Where a message goes, as a store has decided and counted it."""
+
+    destination: str | None
+    """None unless `outcome` is `routed`."""
+    address: str | None
+    """The destination's, if the cluster's file gives one."""
+    sequence: int
+    """The message's place in its stream, from 0."""
+    outcome: str
+    """As that of `Balancer.choose`."""
+    cluster: str
+    version: int
+    """How many changes the cluster had seen."""
+    number: int
+    """Of its event in the journal: `Store.explain` takes it."""
+    copies: tuple[tuple[str, str | None], ...]
+    """All destinations of the message with their addresses, by name; none if it is not routed."""
+    to: tuple[tuple[int, str], ...] = ()
+    """What a completion has to name, for each of `copies`: the destination's id, and its part."""
+    messages: tuple[str, ...] = ()
+    """The ids of the messages that were sent, where it was published."""
+
+
+class Asked(NamedTuple):
+    """What is asked of a cluster."""
+
+    cluster: str
+    message: Mapping[str, object]
+    """Its routing attributes."""
+    now: int | None
+    """Of a clock of the user's own, in microseconds."""
+    actor: str
+    id: str = ""
+    """The message's, for the journal."""
+
+
+class Choices:
+    """What one transaction chooses."""
+
+    def __init__(self, database: Database, memory: Memory) -> None:
+        """`memory`: of the store."""
+        self._database = database
+        self._memory = memory
+
+    def decide(self, asked: Asked) -> tuple[Version, StoreDecision]:
+        """Choose, count and journal; also the version that decided. Raises MessageError."""
+        row = self._row(asked)
+        now = moment(self._database, row, asked.now)
+        if row.due is not None and row.due <= now:
+            make_due(self._database, asked.cluster, now, asked.actor, uncounted=row)
+            row = self._row(asked)
+        version = self._memory.version(self._database, row)
+        check_names(asked.message, version)
+        if version.made_ahead:
+            turn, id_, version = self._look_up(row, version, now)
+            decided, bound = _decided_ahead(version, turn, id_), False
+        else:
+            found, decision = self._ask(row, asked)
+            binding = decision.binding
+            decided, bound = _decided(found, decision), binding is not None and binding.follows
+        return version, self._journal(asked, version, now, decided, bound=bound)
+
+    def _row(self, asked: Asked) -> Row:
+        """The cluster's row, its choice counted if it is counted there."""
+        counted = self._database.run("count_choice", name=asked.cluster)
+        return Row(*counted[0]) if counted else read_row(self._database, asked.cluster, "cluster")
+
+    # -------- made ahead
+
+    def _look_up(self, row: Row, version: Version, now: int) -> tuple[int, int, Version]:
+        """The turn, the destination's id, and the version in which it was chosen."""
+        if row.allocation == TICKET:
+            ((turn,),) = self._database.run("draw_ticket", cluster=row.id)
+            if turn < row.first:  # drawn before a change, looked at after it
+                stretch = read_stretch(self._database, row, turn)
+                version = read_version(self._database, row, stretch.version)
+            else:
+                stretch = self._memory.stretch(self._database, row)
+        else:
+            turn = row.turn - 1
+            stretch = self._memory.stretch(self._database, row)
+        choices = stretch.choices or []
+        if turn - stretch.first < len(choices):
+            return turn, choices[turn - stretch.first], version
+        return turn, self._go_on(row, version, stretch, turn), version
+
+    def _go_on(self, row: Row, version: Version, stretch: Stretch, turn: int) -> int:
+        """The destination of a turn beyond the stretch; the stretches up to it are written."""
+        write = True
+        if row.allocation == TICKET:  # whoever finds the row locked writes nothing
+            free = self._database.run("lock_free_cluster", name=row.name)
+            same = stretch.version == row.version and stretch.first == row.first
+            write = bool(free) and same and Row(*free[0]).first == row.first
+        found = running(version, stretch.state)
+        while turn - stretch.first >= len(stretch.choices or []):
+            made = stretch.choices or []
+            forward(found, made)
+            first = stretch.first + len(made)
+            stretch = Stretch(first, version.number, 0, found.state(), found.choices())
+            if write:
+                write_stretch(self._database, row.id, stretch)
+        if write:
+            taken = 0 if row.allocation == TICKET else turn - stretch.first + 1
+            set_row(self._database, row._replace(first=stretch.first, taken=taken))
+        return (stretch.choices or [])[turn - stretch.first]
+
+    # -------- one by one
+
+    def _ask(self, row: Row, asked: Asked) -> tuple[Running, Decision]:
+        """The cluster, and what it decided; the new state is written."""
+        database = self._database
+        found = self._memory.running(database, row)
+        complete(database, row, found, now=asked.now, actor=asked.actor)
+        if row.taken > LOGGED:
+            ((number,),) = database.run("last_event", cluster=row.name)
+            stretch = Stretch(row.turn - 1, row.version, number, found.state(), None)
+            write_stretch(database, row.id, stretch)
+            set_row(database, row._replace(first=stretch.first, taken=1))
+        runtime = found.runtime
+        runtime.bindings = KeptBindings(database, row.id, runtime)
+        decision = runtime.choose(asked.message)
+        found.sent.update(id_ for id_, _ in _to(found, decision))
+        new, state = revision(), json.dumps(found.state())
+        database.run("set_state", cluster=row.id, revision=new, state=state)
+        self._memory.keep(self._memory.states, row.id, (new, found))
+        return found, decision
+
+    def _journal(
+        self, asked: Asked, version: Version, now: int, found: StoreDecision, *, bound: bool
+    ) -> StoreDecision:
+        message = asked.message
+        said = {name: value for name, value in message.items() if value not in (None, "")}
+        number = 0
+        for name, address in found.copies or ((None, None),):
+            number = write_event(
+                self._database,
+                time=now,
+                kind=DECIDED,
+                actor=asked.actor,
+                group=str(message.get("group") or ""),
+                key=asked.id,
+                type=message.get("type") or None,
+                cluster=found.cluster,
+                version=found.version,
+                stream=_stream(version, message),
+                destination=name,
+                address=address,
+                outcome=found.outcome,
+                sequence=found.sequence,
+                said=json.dumps(said) if said else None,
+                detail=BOUND if bound else None,
+            )
+        return found._replace(number=number)
+
+
+def _decided_ahead(version: Version, turn: int, id_: int) -> StoreDecision:
+    runtime = version.start
+    if id_ == NOBODY:
+        return StoreDecision(None, None, turn, NO_DESTINATION, runtime.name, version.number, 0, ())
+    member = version.member_of[id_]
+    name, address = runtime.cluster.members[member], runtime.cluster.address(member)
+    copies = version.copies or ((name, address),)
+    ids = {runtime.cluster.members[i]: each for i, each in enumerate(version.ids)}
+    to = tuple((ids[each], "[]") for each, _ in copies)
+    return StoreDecision(name, address, turn, ROUTED, runtime.name, version.number, 0, copies, to)
+
+
+def _decided(found: Running, decision: Decision) -> StoreDecision:
+    return StoreDecision(
+        decision.destination,
+        decision.address,
+        decision.sequence or 0,
+        decision.outcome,
+        decision.cluster,
+        found.version.number,
+        0,
+        tuple((each.destination, each.address) for each in decision.copies),
+        _to(found, decision),
+    )
+
+
+def _to(found: Running, decision: Decision) -> tuple[tuple[int, str], ...]:
+    cluster = found.runtime.cluster
+    part = json.dumps(cluster.partition(decision.values) if cluster.policy.partition_by else [])
+    members = [cluster.member_called(each.destination, decision.values) for each in decision.copies]
+    return tuple((found.version.ids[member], part) for member in members)
+
+
+def _stream(version: Version, message: Mapping[str, object]) -> str:
+    cluster = version.start.cluster
+    values = cluster.values_of(message) if cluster.policy.streams else ()
+    parts = (version.cluster.name, *(cluster.stream(values) if values else ()))
+    return "/".join(part for part in parts if part)
+
+
+class KeptBindings(MutableMapping[AttributeValues, int]):
+    """What messages are bound to, a row each: groups are as many as customers."""
+
+    def __init__(self, database: Database, cluster: int, runtime: ClusterRuntime) -> None:
+        """Of one cluster, in one transaction."""
+        self._database = database
+        self._cluster = cluster
+        self._members = runtime.cluster.members
+
+    def __getitem__(self, key: AttributeValues) -> int:
+        rows = self._database.run("binding", cluster=self._cluster, key=json.dumps(key))
+        if not rows or rows[0][0] not in self._members:
+            raise KeyError(key)
+        return self._members.index(rows[0][0])
+
+    def __setitem__(self, key: AttributeValues, member: int) -> None:
+        if self.get(key) != member:
+            name = self._members[member]
+            self._database.run("bind", cluster=self._cluster, key=json.dumps(key), destination=name)
+
+    def __delitem__(self, key: AttributeValues) -> None:
+        raise KeyError(key)
+
+    def __iter__(self) -> Iterator[AttributeValues]:
+        return iter(())
+
+    def __len__(self) -> int:
+        return 0
+
+
+def check_names(message: Mapping[str, object], version: Version) -> None:
+    """Raises MessageError for what a message cannot say, or not so."""
+    relevant: Collection[str] = version.start.cluster.relevant_attributes()
+    known = (ATTRIBUTES | set(relevant)) - {"cluster"}
+    for name in message:
+        if name not in known:
+            raise MessageError(
+                f"message: attribute: found {spelled(name)}, allowed: {listed(sorted(known), 30)}"
+                f"{hint(str(name), known)}"
+            )
+    check(message, relevant)

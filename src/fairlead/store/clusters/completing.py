@@ -1,0 +1,60 @@
+"""Complete: what is settled leaves word, and whoever chooses next lets the cluster know.
+
+So a settler waits for nobody who chooses, and nobody who chooses waits for a settler.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Final
+
+from fairlead.balance.policy import AttributeValues
+from fairlead.store.clusters.kept import Row, Running
+from fairlead.store.clusters.written import moment, write_event
+from fairlead.store.database import Database
+
+if TYPE_CHECKING:
+    from fairlead.store.clusters.choosing import StoreDecision
+
+COMPLETED: Final = "completed"
+
+
+def complete(database: Database, row: Row, found: Running, *, now: int | None, actor: str) -> None:
+    """Let the cluster know what was settled since the last choice."""
+    for _, id_, part, version in sorted(database.run("completions", cluster=row.id)):
+        member = found.version.member_of.get(id_)
+        if member is None:
+            continue  # the destination was removed meanwhile
+        runtime = found.runtime
+        key: AttributeValues = tuple(json.loads(part))
+        if key in runtime.partitions:
+            runtime.complete(member, version, runtime.partitions[key])
+        write_event(
+            database,
+            time=moment(database, row, now),
+            kind=COMPLETED,
+            actor=actor,
+            cluster=row.name,
+            version=version,
+            destination=runtime.cluster.members[member],
+            said=part,
+        )
+
+
+def leave_completions(database: Database, messages: list[int]) -> None:
+    """These messages are about to be done; the clusters that wait for them are told."""
+    database.run("complete", ids=messages)
+    database.run("drop_published", ids=messages)
+
+
+def completed(database: Database, cluster: int, decision: StoreDecision, by: str | None) -> None:
+    """A message that was chosen for is done, without having been in a queue here."""
+    for (name, _), (id_, part) in zip(decision.copies, decision.to, strict=True):
+        if by in (None, name):
+            database.run(
+                "add_completion",
+                cluster=cluster,
+                destination=id_,
+                part=part,
+                version=decision.version,
+            )

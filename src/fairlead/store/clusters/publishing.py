@@ -1,0 +1,100 @@
+"""Publish: choose and enqueue in one step."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from fairlead.balance.policies.destinations import Destination
+from fairlead.errors import MessageError, NoDestinationError
+from fairlead.store.bodies import digest
+from fairlead.store.clusters.choosing import Asked, Choices, StoreDecision
+from fairlead.store.clusters.kept import Version, read_row
+from fairlead.store.clusters.recalled import recalled
+from fairlead.store.database import Database
+from fairlead.store.letters import Letter
+from fairlead.store.sending import send
+from fairlead.store.settings import REMEMBERED, made_queue, time_of
+
+
+class Publication(NamedTuple):
+    """What is published."""
+
+    letter: Letter
+    attributes: Mapping[str, object]
+    """What the message says besides what it is sent with."""
+
+
+def publish(
+    database: Database, choices: Choices, asked: Asked, publication: Publication
+) -> StoreDecision:
+    """Choose a destination and send the message to its queue; to all where it goes to several.
+
+    A message whose id is known is not published again: its first decision is returned. Raises
+    MessageError, NoDestinationError.
+    """
+    letter = publication.letter
+    if letter.key is not None and not _remember(database, asked, letter):
+        known = recalled(database, asked.cluster, letter.key)
+        if known is None:
+            raise MessageError(
+                f"id: found {letter.key!r}, which was published before; the journal does not say "
+                "any more where to; allowed: a new id"
+            )
+        return known
+    version, decision = choices.decide(asked)
+    if not decision.copies:
+        raise NoDestinationError(
+            f"cluster {asked.cluster!r}: found no destination ({decision.outcome}), allowed: to "
+            "publish again when there is one; nothing was sent or counted"
+        )
+    waits = version.start.cluster.timed(())
+    sent = []
+    for (name, _), (id_, part) in zip(decision.copies, decision.to, strict=True):
+        queue = made_queue(database, _queue(version, id_, name), asked.now)
+        (key,) = send(database, queue, [letter], asked.actor)
+        sent.append(key)
+        if waits:
+            row = read_row(database, asked.cluster, "cluster")
+            database.run("set_completing", queue=queue.id)
+            database.run(
+                "add_published",
+                queue=queue.id,
+                key=key,
+                cluster=row.id,
+                destination=id_,
+                part=part,
+                version=decision.version,
+            )
+    return decision._replace(messages=tuple(sent))
+
+
+def _queue(version: Version, id_: int, name: str) -> str:
+    """The queue of a destination."""
+    cluster = version.start.cluster
+    found = cluster.objects.get(cluster.object_of(version.member_of[id_]))
+    return found.queue or name if isinstance(found, Destination) else name
+
+
+def _remember(database: Database, asked: Asked, letter: Letter) -> bool:
+    """Whether a message's id is new to the cluster. Raises MessageError for another's id."""
+    row = read_row(database, asked.cluster, "cluster")
+    now = time_of(database, asked.now)
+    content = digest(letter.format, letter.body)
+    found = database.run(
+        "add_message_ids",
+        queue=-row.id,
+        keys=[letter.key],
+        digests=[content],
+        at=now,
+        before=now - REMEMBERED,
+    )
+    if found:
+        return True
+    ((_, _, known),) = database.run("message_ids", queue=-row.id, keys=[letter.key])
+    if known != content:
+        raise MessageError(
+            f"id: found {letter.key!r}, which another message had before, allowed: an id of its "
+            "own for each message"
+        )
+    return False

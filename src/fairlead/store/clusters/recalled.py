@@ -1,0 +1,143 @@
+"""Recall: a decision of the past, brought back from the journal, so that it can explain itself."""
+
+from __future__ import annotations
+
+import json
+from typing import Any, NamedTuple
+
+from fairlead.balance.decision import Decision
+from fairlead.balance.policy import AttributeValues
+from fairlead.errors import MessageError, StoreError
+from fairlead.store.clusters.choosing import BOUND, DECIDED, StoreDecision
+from fairlead.store.clusters.completing import COMPLETED
+from fairlead.store.clusters.kept import (
+    Row,
+    Running,
+    Version,
+    forward,
+    read_row,
+    read_stretch,
+    read_version,
+    running,
+    stretch,
+)
+from fairlead.store.database import Database
+
+
+class Recorded(NamedTuple):
+    """A decision as the journal has it: one row for each destination."""
+
+    number: int
+    cluster: str
+    version: int
+    destination: str | None
+    address: str | None
+    outcome: str
+    stream: str
+    sequence: int
+    detail: str | None
+    said: str | None
+
+    @property
+    def message(self) -> dict[str, Any]:
+        """What the message said."""
+        found: dict[str, Any] = json.loads(self.said) if self.said else {}
+        return found
+
+
+def recalled(database: Database, cluster: str, key: str) -> StoreDecision | None:
+    """The latest decision about a message, if the journal still has it."""
+    rows = [Recorded(*row) for row in database.run("decisions_about", cluster=cluster, key=key)]
+    if not rows:
+        return None
+    first = rows[0]
+    own = [each for each in rows if each.sequence == first.sequence and each.destination]
+    copies = sorted((each.destination or "", each.address) for each in own)
+    return StoreDecision(
+        *(first.destination, first.address, first.sequence, first.outcome, cluster, first.version),
+        *(first.number, tuple(copies), (), tuple(key for _ in copies)),
+    )
+
+
+def decision_at(database: Database, number: int) -> Decision:
+    """A decision of the past; it can explain itself. `number`: of its event in the journal.
+
+    Raises MessageError, StoreError.
+    """
+    found = database.run("decision", number=number)
+    if not found:
+        raise MessageError(
+            f"number: found {number}, allowed: that of a decision which the journal still has"
+        )
+    recorded = Recorded(*found[0])
+    row = read_row(database, recorded.cluster, "cluster")
+    version = read_version(database, row, recorded.version)
+    if version.made_ahead:
+        found_then = _ahead(database, row, version, recorded.sequence)
+    else:
+        found_then = _one_by_one(database, row, version, recorded)
+    decision = _again(found_then, recorded)
+    names = [None] if not decision.copies else [each.destination for each in decision.copies]
+    if recorded.destination not in names or decision.sequence != recorded.sequence:
+        raise StoreError(
+            f"journal: event {number}: found a decision that does not follow from what is kept of "
+            f"cluster {recorded.cluster!r} before it; a part of the journal is missing"
+        )
+    return decision
+
+
+def _ahead(database: Database, row: Row, version: Version, turn: int) -> Running:
+    begun = read_stretch(database, row, turn)
+    found = running(version, begun.state)
+    left, made = turn - begun.first, list(begun.choices or [])
+    while left > 0:
+        forward(found, made[:left])
+        left -= len(made)
+        made = found.choices() or []
+    return found
+
+
+def _one_by_one(database: Database, row: Row, version: Version, until: Recorded) -> Running:
+    begun = stretch(
+        database.run("stretch_before", cluster=row.id, version=version.number, number=until.number)[
+            0
+        ]
+    )
+    found = running(version, begun.state)
+    made: tuple[str, int] | None = None
+    for number, kind, _, destination, outcome, stream, sequence, detail, said in database.run(
+        "events_of_cluster", cluster=row.name, after=begun.number, until=until.number
+    ):
+        if kind == COMPLETED:
+            _complete(found, destination, said)
+        elif kind == DECIDED and made != (stream, sequence):
+            made = stream, sequence
+            if made == (until.stream, until.sequence):
+                break  # an earlier copy of the same message
+            _again(
+                found,
+                Recorded(
+                    *(number, row.name, version.number, destination, None, outcome),
+                    *(stream, sequence, detail, said),
+                ),
+            )
+    return found
+
+
+def _again(found: Running, recorded: Recorded) -> Decision:
+    runtime, message = found.runtime, recorded.message
+    if recorded.detail == BOUND and recorded.destination is not None:
+        cluster = runtime.cluster
+        values = cluster.values_of(message) if cluster.policy.reads else ()
+        key = cluster.binding(values, message)
+        if key is not None:
+            runtime.bindings[key] = cluster.member_called(recorded.destination, values)
+    return runtime.choose(message)
+
+
+def _complete(found: Running, destination: str, said: str) -> None:
+    runtime = found.runtime
+    key: AttributeValues = tuple(json.loads(said))
+    partition = runtime.partitions.get(key)
+    if partition is not None and destination in runtime.cluster.members:
+        partition.completed(runtime.cluster.members.index(destination))

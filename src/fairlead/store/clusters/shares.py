@@ -1,0 +1,85 @@
+"""A cluster as an operator looks at it: destinations, what they were sent, and their shares."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from typing import Any, NamedTuple
+
+import msgspec
+
+from fairlead.store.clusters.kept import (
+    SENT,
+    TICKET,
+    read_row,
+    read_stretch,
+    read_version,
+)
+from fairlead.store.database import Database
+
+
+class Machine(NamedTuple):
+    """A destination, as it is now."""
+
+    name: str
+    address: str | None
+    sent: int
+    """Messages since the last reset."""
+    share: float
+    """The part of all messages since then; 0 where there were none."""
+    expected: float | None
+    """The part that its weight gives it now; None where weights do not decide."""
+    candidate: bool
+    """Whether a message that says nothing can go there now."""
+    attributes: dict[str, Any]
+    """What else the file would say of it."""
+
+
+class Pool(NamedTuple):
+    """A cluster, as it is now."""
+
+    name: str
+    policy: str
+    allocation: str
+    version: int
+    choices: int
+    """All that were made."""
+    rule: str
+    """By which plain SQL can choose; "" for any other."""
+    machines: list[Machine]
+
+
+def pool(database: Database, name: str) -> Pool:
+    """A cluster as it is now. Raises MessageError."""
+    row = read_row(database, name, "cluster")
+    version = read_version(database, row)
+    state = version.start.cluster
+    made = row.turn
+    if row.state is not None:
+        sent = Counter(dict(json.loads(row.state)[SENT]))
+    else:
+        stretch = read_stretch(database, row, row.first)
+        taken = row.taken
+        if row.allocation == TICKET:
+            ((made,),) = database.run("tickets", cluster=row.id)
+            taken = made - stretch.first
+        made_since = (stretch.choices or [])[: max(taken, 0)]
+        sent = Counter(dict(stretch.state[SENT])) + Counter(made_since)
+    total = sum(sent.values())
+    expected = state.expected()
+    members = set() if state.policy.reads else {*state.verdict(()).members}
+    machines = []
+    for member in state.destinations():
+        id_, each = version.ids[member], state.objects.get(state.object_of(member))
+        attributes = {} if each is None else msgspec.to_builtins(each)
+        count = sent[id_]
+        named = state.members[member]
+        machines.append(
+            Machine(
+                *(named, state.address(member), count, count / total if total else 0.0),
+                expected.get(named, 0.0) if expected else None,
+                member in members,
+                {k: v for k, v in attributes.items() if k not in {"name", "address"}},
+            )
+        )
+    return Pool(name, state.policy.name, row.allocation, row.version, made, row.rule, machines)
