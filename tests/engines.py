@@ -109,9 +109,13 @@ def decisions(
     messages: Sequence[Row],
     changes: Sequence[Change],
     journal: Callable[[JournalRow], object] | None = None,
+    balancer: Any = None,
 ) -> Iterator[Decided]:
-    """The decisions of a live balancer on messages in order, which complete by their clock."""
-    balancer = Balancer(clusters, journal=journal)
+    """The decisions of a live balancer on messages in order, which complete by their clock.
+
+    `balancer`: another one than that of `clusters`, with the same verbs.
+    """
+    balancer = balancer or Balancer(clusters, journal=journal)
     deliveries = Deliveries(balancer, *plain)
     waiting = sorted(changes, key=lambda change: change.micros)
     now = 0

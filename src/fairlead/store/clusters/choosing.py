@@ -20,6 +20,7 @@ from fairlead.store.clusters.changing import make_due
 from fairlead.store.clusters.completing import complete
 from fairlead.store.clusters.kept import (
     LOGGED,
+    NO_PART,
     NOBODY,
     TICKET,
     Memory,
@@ -204,9 +205,9 @@ def _decided_ahead(version: Version, turn: int, id_: int) -> StoreDecision:
         return StoreDecision(None, None, turn, NO_DESTINATION, runtime.name, version.number, 0, ())
     member = version.member_of[id_]
     name, address = runtime.cluster.members[member], runtime.cluster.address(member)
-    copies = version.copies or ((name, address),)
-    ids = {runtime.cluster.members[i]: each for i, each in enumerate(version.ids)}
-    to = tuple((ids[each], "[]") for each, _ in copies)
+    copies, to = version.to_all
+    if not copies:
+        copies, to = ((name, address),), ((id_, NO_PART),)
     return StoreDecision(name, address, turn, ROUTED, runtime.name, version.number, 0, copies, to)
 
 

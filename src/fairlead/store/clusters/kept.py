@@ -30,7 +30,8 @@ NOBODY: Final = 0
 EXACT: Final = "exact"
 TICKET: Final = "ticket"
 SENT: Final = "sent"
-OWN_PART: Final = ("rule",)
+NO_PART: Final = "[]"
+"""Of a cluster whose messages share one state: which of its states."""
 
 State = dict[str, Any]
 """Everything that later choices depend on, besides the version: plain data."""
@@ -82,6 +83,8 @@ class Version:
         self.number = version
         self.definition = definition
         self.cluster = Cluster.from_dict(definition["file"], default_name=name)
+        self.made_ahead: bool = definition["ahead"]
+        """Whether its choices can be made ahead, as they are the same whatever messages say."""
         self.ids: list[int] = definition["ids"]
         """Member → the id of its destination."""
         self.member_of = {id_: i for i, id_ in enumerate(self.ids)}
@@ -95,20 +98,12 @@ class Version:
         return found
 
     @cached_property
-    def made_ahead(self) -> bool:
-        """Whether its choices are the same whatever the messages say, and can be made ahead."""
+    def to_all(self) -> tuple[tuple[tuple[str, str | None], ...], tuple[tuple[int, str], ...]]:
+        """Where every message goes, if to several: names with addresses, and what completes it."""
         state = self.start.cluster
-        if state.policy.reads or state.binds or state.rule.keyed:
-            return False
-        members = state.verdict(()).members
-        return not members or state.rule.scheduled(members) is not None
-
-    @cached_property
-    def copies(self) -> tuple[tuple[str, str | None], ...]:
-        """The destinations of every message, where choices are made ahead and all get it."""
-        state = self.start.cluster
-        also = state.verdict(()).recipients
-        return tuple((state.members[i], state.address(i)) for i in also)
+        also = sorted(state.verdict(()).recipients, key=lambda i: state.members[i].encode())
+        copies = tuple((state.members[i], state.address(i)) for i in also)
+        return copies, tuple((self.ids[i], NO_PART) for i in also)
 
     def runtime(self, state: State) -> ClusterRuntime:
         """The cluster in a state."""
@@ -167,8 +162,21 @@ def version_of(cluster: Cluster, runtime: ClusterRuntime, ids: Sequence[int]) ->
     """The version of a cluster that begins now."""
     plain = runtime.dump()
     shared = {k: v for k, v in (plain["untouched"] or plain["parts"][0][1]).items() if k != "rule"}
-    definition = {"file": cluster.to_dict(), "shared": shared, "ids": list(ids)}
+    definition = {
+        "file": cluster.to_dict(),
+        "shared": shared,
+        "ids": list(ids),
+        "ahead": _can_be_made_ahead(runtime),
+    }
     return Version(cluster.name, runtime.cluster.version, definition)
+
+
+def _can_be_made_ahead(runtime: ClusterRuntime) -> bool:
+    state = runtime.cluster
+    if state.policy.reads or state.binds or state.rule.keyed:
+        return False
+    members = state.verdict(()).members
+    return not members or state.rule.scheduled(members) is not None
 
 
 def running(version: Version, state: State) -> Running:
