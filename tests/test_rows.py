@@ -4,7 +4,16 @@ from pathlib import Path
 
 import pytest
 
-from fairlead.rows import ATTEMPT_COLUMNS, DECISION_COLUMNS, JOURNAL_COLUMNS, Column
+from fairlead.rows import (
+    ATTEMPT_COLUMNS,
+    DECISION_COLUMNS,
+    EVENT,
+    EVENT_COLUMNS,
+    JOURNAL,
+    JOURNAL_COLUMNS,
+    Column,
+)
+from fairlead.store.events import Event
 
 DOCS = Path(__file__).parent.parent / "docs"
 
@@ -15,9 +24,15 @@ DOCS = Path(__file__).parent.parent / "docs"
         ("messages.md", DECISION_COLUMNS),
         ("replay.md", ATTEMPT_COLUMNS),
         ("journal.md", JOURNAL_COLUMNS),
+        ("store-journal.md", EVENT_COLUMNS),
     ],
-    ids=["decision", "attempt", "journal"],
+    ids=["decision", "attempt", "journal", "event"],
 )
 def test_the_pages_show_the_columns_in_their_order(page: str, columns: tuple[Column, ...]) -> None:
     rows = [f"| `{name}` | {kind} | {meaning} |" for name, kind, meaning in columns]
     assert "\n".join(rows) in (DOCS / page).read_text(encoding="utf-8")
+
+
+def test_the_rows_of_a_store_have_all_that_a_journal_has() -> None:
+    assert Event._fields == EVENT
+    assert {*JOURNAL} <= {*EVENT}

@@ -78,12 +78,41 @@ JOURNAL_COLUMNS: Final = (
     *DECISION_COLUMNS,
     ATTEMPT_COLUMNS[0],
 )
-"""Beside these, a row of a journal has what the message says itself: queue, group, priority, ….
-
-What else a row is to hold stands here. A queue's verbs, say, would be rows of other kinds, with the
-kind, the token, the actor and the lease as columns; `messages_of`, in memory and on Spark, would
-then take only those that are decisions.
-"""
+"""Beside these, a row of a journal has what the message says itself: queue, group, priority, …."""
+_OF = {column.name: column for column in JOURNAL_COLUMNS}
+EVENT_COLUMNS: Final = (
+    Column("position", WHOLE, "the event's place among all events; there are gaps"),
+    Column("cursor", TEXT, "reading goes on after this event with `since`"),
+    Column("time", SECONDS, "when it happened, since 1970"),
+    Column(
+        "kind",
+        TEXT,
+        "`sent`, `arrived` (it was delayed), `raised`, `taken`, `accepted`, `rejected`, "
+        "`released`, `woken` (the delay of a release is over), `expired`; of a cluster `loaded`, `changed`, "
+        "`decided`, `completed`",
+    ),
+    Column("queue", TEXT, "the queue's name; empty where the event is a cluster's"),
+    Column("group", TEXT, "the group's name; empty if the message has none"),
+    Column("id", TEXT, "the message's; empty where the event is a group's"),
+    Column("tenant", TEXT, "whose it is; empty if nobody's"),
+    Column("priority", WHOLE, "that it was sent with, or raised to"),
+    Column("cost", WHOLE, "what its tenant is charged"),
+    Column("type", TEXT, "the message's"),
+    _OF["attempt"],
+    Column("token", WHOLE, "of the reader that took it"),
+    Column("actor", TEXT, "who did it: host and process, or the user of plain SQL"),
+    Column("lease", SECONDS, "when the lease of what was taken ends"),
+    Column("detail", TEXT, "why it was rejected or released; what was changed, as JSON"),
+    _OF["cluster"],
+    _OF["version"],
+    _OF["stream"],
+    Column("destination", TEXT, "that was chosen, has completed, or was changed"),
+    _OF["address"],
+    _OF["outcome"],
+    _OF["sequence"],
+    Column("said", TEXT, "what the message said that was decided about, as JSON"),
+)
+"""The rows of a store's journal: what happened to messages, beside what was decided."""
 
 DECISION: Final = tuple(column.name for column in DECISION_COLUMNS)
 """What a decision adds to a message's own columns."""
@@ -91,6 +120,8 @@ ATTEMPT: Final = tuple(column.name for column in ATTEMPT_COLUMNS)
 """What a replay adds to a decision."""
 JOURNAL: Final = tuple(column.name for column in JOURNAL_COLUMNS)
 """What every row of a journal has."""
+EVENT: Final = tuple(column.name for column in EVENT_COLUMNS)
+"""What every row of a store's journal has."""
 OWN: Final = ("position", "time", "id", "cluster")
 """Those of a journal's columns that are the message's own; all others were decided."""
 

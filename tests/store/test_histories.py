@@ -94,7 +94,7 @@ class History:
 
 def check_groups(history: History, store: Store) -> None:
     """One holder at a time; nothing lost, nothing twice; order in groups."""
-    events = sorted(store.journal(), key=lambda event: event.number)
+    events = sorted(store.journal(), key=lambda event: event.position)
     sent: dict[str, list[str]] = defaultdict(list)
     done: dict[str, list[str]] = defaultdict(list)
     holder: dict[str, int | None] = {}
@@ -131,7 +131,7 @@ def check_groups(history: History, store: Store) -> None:
 
 def check_picks(history: History, store: Store) -> None:
     """Nobody took a group while a better one could be taken all the time."""
-    numbers = {event.id: event.number for event in store.journal() if event.kind == "sent"}
+    numbers = {event.id: event.position for event in store.journal() if event.kind == "sent"}
     for take in history.of("take"):
         groups = {call.group for call in history.of("send")}
         for group in groups - {take.group}:

@@ -13,21 +13,15 @@ PAGE: Final = 1000
 
 
 class Event(NamedTuple):
-    """One thing that happened to a queue."""
+    """One thing that happened, with the columns of `fairlead.rows.EVENT_COLUMNS`."""
 
-    number: int
-    """Its place among all events; there are gaps."""
+    position: int
     cursor: str
-    """`Store.journal(since=...)` goes on after this event."""
     time: float
-    """Seconds since 1970; never before that of an earlier event, where one process writes."""
     kind: str
-    """sent, arrived (it was delayed), raised, taken, accepted, rejected, released, woken (the delay
-    of a release is over), expired."""
     queue: str
     group: str
     id: str
-    """The message's; "" where the event is a group's."""
     tenant: str
     priority: int | None
     cost: int | None
@@ -35,11 +29,16 @@ class Event(NamedTuple):
     attempt: int | None
     token: int | None
     actor: str
-    """Who did it: host and process."""
     lease: float | None
-    """When the lease of work that was taken ends, in seconds since 1970."""
     detail: str | None
-    """Why: of what was rejected or released."""
+    cluster: str | None
+    version: int | None
+    stream: str | None
+    destination: str | None
+    address: str | None
+    outcome: str | None
+    sequence: int | None
+    said: str | None
 
     def to_dict(self) -> dict[str, Any]:
         """As plain data."""
@@ -55,13 +54,11 @@ def events(database: Database, since: str | None) -> Iterator[Event]:
     """
     transaction, after = _read(since)
     while rows := database.run("journal", transaction=transaction, after=after, most=PAGE):
-        for number, xid, time, kind, queue, group, key, tenant, *rest in rows:
-            priority, cost, type_, attempt, token, actor, lease, detail = rest
-            yield Event(
-                *(number, f"{xid}-{number}", time / 1_000_000, kind, queue, group, key, tenant),
-                *(priority, cost, type_, attempt, token, actor),
-                None if lease is None else lease / 1_000_000,
-                detail,
+        for row in rows:
+            number, xid, time, lease = *row[:3], row[14]
+            ends = None if lease is None else lease / 1_000_000
+            yield Event._make(
+                (number, f"{xid}-{number}", time / 1_000_000, *row[3:14], ends, *row[15:])
             )
             transaction, after = xid, number
 

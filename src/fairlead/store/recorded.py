@@ -1,12 +1,14 @@
-"""What happened to a queue, as messages that a replay takes."""
+"""What happened in a store, as tables that `dispatch`, `replay`, `diff` and `explain` take."""
 
 from __future__ import annotations
 
+import json
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
 from fairlead.balance.message import SET_PRIORITY
+from fairlead.rows import JOURNAL
 from fairlead.store.events import Event
 
 
@@ -31,7 +33,7 @@ def recorded(events: Iterable[Event], queue: str) -> Recorded:
     done: dict[str, tuple[int | None, float]] = {}
     for event in (each for each in events if each.queue == queue):
         if event.kind == "raised":
-            came[f"\0{event.number}"] = _row(event, f"raise-{event.number}", SET_PRIORITY)
+            came[f"\0{event.position}"] = _row(event, f"raise-{event.position}", SET_PRIORITY)
         elif event.kind == "arrived" or (event.kind == "sent" and event.detail is None):
             came.setdefault(event.id, _row(event, event.id))
         elif event.kind == "taken":
@@ -61,3 +63,53 @@ def _row(event: Event, id_: str, type_: str | None = None) -> dict[str, Any]:
         "service_time": 0.0,
         "type": type_,
     }
+
+
+def decisions(events: Iterable[Event], cluster: str) -> list[dict[str, Any]]:
+    """The decisions of a cluster, as rows of a journal: its messages are a table, too.
+
+    A message that had no id gets one from its place: `pool/17`. Where the messages were published
+    here and accepted, `service_time` is from when they were taken.
+    """
+    rows: list[dict[str, Any]] = []
+    published: dict[str, list[dict[str, Any]]] = {}
+    taken: dict[int | None, float] = {}
+    position, place = -1, None
+    for event in events:
+        if event.kind == "decided" and event.cluster == cluster:
+            if place != (place := (event.stream, event.sequence)):
+                position += 1
+            row = {
+                **(json.loads(event.said) if event.said else {}),
+                **{name: getattr(event, name) for name in JOURNAL},
+                "position": position,
+                "id": event.id or f"{event.stream}/{event.sequence}",
+                "attempt": 1,
+            }
+            rows.append(row)
+            if event.id:
+                published.setdefault(event.id, []).append(row)
+        elif event.kind == "taken":
+            taken[event.token] = event.time
+        elif event.kind == "accepted" and event.id in published:
+            for row in published[event.id]:
+                row["service_time"] = max(event.time - taken.get(event.token, event.time), 0)
+    return rows
+
+
+def changes(events: Iterable[Event], cluster: str) -> Iterator[dict[str, Any]]:
+    """The changes of a cluster, as the rows of a file of changes.
+
+    What was added or removed has joined or left; a file then lists it with `present = false`.
+    """
+    for event in events:
+        if event.kind != "changed" or event.cluster != cluster:
+            continue
+        change = json.loads(event.detail or "{}")
+        attribute, value = change["attribute"], change["value"]
+        target = event.destination or cluster
+        if attribute in {"added", "removed"}:
+            value = attribute == "added" and value.get("present", True)
+            attribute = "present"
+        if attribute != "due":  # it follows of itself
+            yield {"time": event.time, "target": target, "attribute": attribute, "value": value}

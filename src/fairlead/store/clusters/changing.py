@@ -207,6 +207,7 @@ def _now(database: Database, row: Row, author: Author) -> Running:
         made = (stretch.choices if left == row.taken else found.choices()) or []
         forward(found, made[:left])
         left -= len(made)
+    complete(database, row, found, now=author.now, actor=author.actor)
     return found
 
 

@@ -98,7 +98,7 @@ class Choices:
         version = self._memory.version(self._database, row)
         check_names(asked.message, version)
         if version.made_ahead:
-            turn, id_, version = self._look_up(row, version, now)
+            turn, id_, version = self._look_up(row, version, asked)
             decided, bound = _decided_ahead(version, turn, id_), False
         else:
             found, decision = self._ask(row, asked)
@@ -113,7 +113,7 @@ class Choices:
 
     # -------- made ahead
 
-    def _look_up(self, row: Row, version: Version, now: int) -> tuple[int, int, Version]:
+    def _look_up(self, row: Row, version: Version, asked: Asked) -> tuple[int, int, Version]:
         """The turn, the destination's id, and the version in which it was chosen."""
         if row.allocation == TICKET:
             ((turn,),) = self._database.run("draw_ticket", cluster=row.id)
@@ -128,9 +128,9 @@ class Choices:
         choices = stretch.choices or []
         if turn - stretch.first < len(choices):
             return turn, choices[turn - stretch.first], version
-        return turn, self._go_on(row, version, stretch, turn), version
+        return turn, self._go_on(row, version, stretch, turn, asked), version
 
-    def _go_on(self, row: Row, version: Version, stretch: Stretch, turn: int) -> int:
+    def _go_on(self, row: Row, version: Version, stretch: Stretch, turn: int, asked: Asked) -> int:
         """The destination of a turn beyond the stretch; the stretches up to it are written."""
         write = True
         if row.allocation == TICKET:  # whoever finds the row locked writes nothing
@@ -141,6 +141,8 @@ class Choices:
         while turn - stretch.first >= len(stretch.choices or []):
             made = stretch.choices or []
             forward(found, made)
+            if write:  # it changes no choice that is made ahead
+                complete(self._database, row, found, now=asked.now, actor=asked.actor)
             first = stretch.first + len(made)
             stretch = Stretch(first, version.number, 0, found.state(), found.choices())
             if write:

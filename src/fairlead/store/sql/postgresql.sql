@@ -53,7 +53,7 @@ FROM unnest(%(id)s::bigint[], %(time)s::bigint[], %(kind)s::text[], %(queue)s::t
 
 -- journal: events after a place in the journal
 SELECT id, transaction::text::bigint, time, kind, queue, group_name, key, tenant, priority, cost, type,
-  attempt, token, actor, lease, detail
+  attempt, token, actor, lease, detail, cluster, version, stream, destination, address, outcome, sequence, said
 FROM fairlead.journal
 WHERE (transaction, id) > (%(transaction)s::text::xid8, %(after)s)
   AND transaction < pg_snapshot_xmin(pg_current_snapshot())

@@ -45,7 +45,7 @@ VALUES (:id, :time, :kind, :queue, :group, :key, :tenant, :priority, :cost, :typ
 
 -- journal: events after a place in the journal
 SELECT id, 0, time, kind, queue, group_name, key, tenant, priority, cost, type, attempt, token,
-  actor, lease, detail
+  actor, lease, detail, cluster, version, stream, destination, address, outcome, sequence, said
 FROM fairlead_journal WHERE id > :after ORDER BY id LIMIT :most;
 
 -- latest: the latest event that can be read now
