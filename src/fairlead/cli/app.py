@@ -32,6 +32,7 @@ from fairlead.cli.options import (
     whole,
 )
 from fairlead.cli.store.commands import app as store_commands
+from fairlead.cli.store.machines import app as machines
 from fairlead.cli.table import Table
 
 app = typer.Typer(
@@ -316,7 +317,7 @@ def explain(
         typer.Argument(
             metavar="[OUT]",
             parser=place,
-            help="A folder that dispatch wrote, or a journal; needs --id.",
+            help="A folder that dispatch wrote, or a journal, or a cluster of --store; needs --id.",
         ),
     ] = None,
     cluster: Annotated[
@@ -345,42 +346,21 @@ def explain(
     id: Annotated[  # noqa: A002 - the option is called so
         str | None, typer.Option("--id", help="A message of the folder OUT.")
     ] = None,
+    store: Annotated[
+        str | None,
+        typer.Option("--store", metavar="URL", help="The store in which the cluster OUT is."),
+    ] = None,
 ) -> None:
     """Say step by step why a message goes where it goes.
 
     Either for invented messages: `fairlead explain -c pool.toml -m queue=ORDERS --count 7`,
     or for a decision already made: `fairlead explain routed --id m123`. A journal does not have
-    the clusters and their changes: `fairlead explain journal.jsonl --id m123 -c pool.toml`.
+    the clusters and their changes: `fairlead explain journal.jsonl --id m123 -c pool.toml`. A store
+    has: `fairlead explain pool --id pool/17 --store sqlite:///work.db`.
     """
-    from fairlead.cli.explain import explain_invented, explain_journal, explain_made, is_journal
-    from fairlead.errors import UserError
+    from fairlead.cli.explain import run_explain
 
-    if out is not None and is_journal(out):
-        if id is None or cluster is None or message or count != 1:
-            raise UserError(
-                f"explain {out}: found a journal, which needs --id ID and --cluster FILE, perhaps "
-                "--changes FILE, and nothing else"
-            )
-        explain_journal(out, id, cluster, changes)
-        return
-    if changes is not None:
-        raise UserError("explain --changes goes with a journal: fairlead explain JOURNAL --id ID")
-    if out is not None:
-        if id is None and cluster is None and not message and count == 1:
-            raise UserError(f"explain {out}: which message? say --id ID")
-        if id is None or cluster is not None or message or count != 1:
-            raise UserError(
-                "explain OUT takes --id and nothing else; leave OUT out for an invented message"
-            )
-        explain_made(out, id)
-        return
-    if id is not None:
-        raise UserError(
-            "explain --id needs the folder that dispatch wrote: fairlead explain OUT --id ID"
-        )
-    if cluster is None:
-        raise UserError("explain needs --cluster FILE (an invented message) or OUT --id ID")
-    explain_invented(cluster, message or [], count)
+    run_explain(out, cluster, changes, message or [], count, id, store)
 
 
 @command(rich_help_panel="Look")
@@ -426,3 +406,4 @@ def demo(
 
 
 app.add_typer(store_commands)
+app.add_typer(machines, name="machines", rich_help_panel="Queue")

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from fairlead.balance.balancer import Balancer
 from fairlead.balance.decision import Decision
+from fairlead.balance.explanation import Explanation
 from fairlead.balance.objects import hint, listed, on_one_line
 from fairlead.cli.arguments import pairs
 from fairlead.cli.show import console, print_table, printable, table
@@ -19,6 +20,64 @@ if TYPE_CHECKING:
     from fairlead.pipeline.questions.explain import Why
 
 MAX_LISTED = 100
+
+
+def run_explain(
+    out: Path | None,
+    cluster: Path | None,
+    changes: Path | None,
+    message: Sequence[str],
+    count: int,
+    message_id: str | None,
+    store: str | None,
+) -> None:
+    """Explain what the options ask for. Raises UserError where they do not go together."""
+    invented = cluster is not None or bool(message) or count != 1
+    if store is not None:
+        if out is None or message_id is None or invented or changes is not None:
+            raise UserError(
+                "explain --store goes with a cluster's name and --id, and nothing else: fairlead "
+                "explain CLUSTER --id ID --store URL"
+            )
+        explain_kept(store, str(out), message_id)
+    else:
+        _without_store(out, cluster, changes, message, count, message_id)
+
+
+def _without_store(
+    out: Path | None,
+    cluster: Path | None,
+    changes: Path | None,
+    message: Sequence[str],
+    count: int,
+    message_id: str | None,
+) -> None:
+    invented = cluster is not None or bool(message) or count != 1
+    if out is not None and is_journal(out):
+        if message_id is None or cluster is None or message or count != 1:
+            raise UserError(
+                f"explain {out}: found a journal, which needs --id ID and --cluster FILE, perhaps "
+                "--changes FILE, and nothing else"
+            )
+        explain_journal(out, message_id, cluster, changes)
+    elif changes is not None:
+        raise UserError("explain --changes goes with a journal: fairlead explain JOURNAL --id ID")
+    elif out is not None:
+        if message_id is None and not invented:
+            raise UserError(f"explain {out}: which message? say --id ID")
+        if message_id is None or invented:
+            raise UserError(
+                "explain OUT takes --id and nothing else; leave OUT out for an invented message"
+            )
+        explain_made(out, message_id)
+    elif message_id is not None:
+        raise UserError(
+            "explain --id needs the folder that dispatch wrote: fairlead explain OUT --id ID"
+        )
+    elif cluster is None:
+        raise UserError("explain needs --cluster FILE (an invented message) or OUT --id ID")
+    else:
+        explain_invented(cluster, message, count)
 
 
 def explain_invented(path: Path, given: Sequence[str], count: int) -> None:
@@ -84,13 +143,32 @@ def explain_journal(place: Path, message_id: str, cluster: Path, changes: Path |
     _print(message_id, why_in_journal(place, message_id, clusters, happened))
 
 
+def explain_kept(url: str, cluster: str, message_id: str) -> None:
+    """Explain one decision that a store has made."""
+    from fairlead.store.store import Store
+
+    with Store.open(url, create=False) as store:
+        found = store.decision_about(cluster, message_id)
+    version = found.frame.version if found.frame else 0
+    place = (found.cluster, version, found.stream, found.sequence)
+    _show(message_id, _goes(found), place, found.explain())
+
+
 def _print(message_id: str, found: Why) -> None:
-    out = console()
     goes = ", ".join(found.destinations) or f"none ({found.outcome})"
+    place = (found.cluster, found.version, found.stream, found.sequence)
+    _show(message_id, goes, place, found.explanation)
+
+
+def _show(
+    message_id: str, goes: str, place: tuple[str, int, str, int | None], explanation: Explanation
+) -> None:
+    out = console()
     out.print(on_one_line(f"{message_id} -> {goes}"), markup=False)
-    where = [f"cluster {found.cluster}, version {found.version}"] if found.cluster else []
-    if found.sequence is not None:
-        where.append(f"stream {found.stream}, sequence {found.sequence}")
+    cluster, version, stream, sequence = place
+    where = [f"cluster {cluster}, version {version}"] if cluster else []
+    if sequence is not None:
+        where.append(f"stream {stream}, sequence {sequence}")
     if where:
         out.print(on_one_line(", ".join(where)), markup=False)
-    out.print(str(found.explanation), markup=False)
+    out.print(str(explanation), markup=False)

@@ -254,31 +254,48 @@ def dead(
 @command()
 def journal(
     since: Annotated[
-        str | None, typer.Option(metavar="CURSOR", help="Go on after the event with this cursor.")
+        str | None,
+        typer.Option(
+            metavar="CURSOR|TIME", help="Go on after the event with this cursor, or from a time."
+        ),
     ] = None,
     queue: Annotated[str | None, typer.Option(metavar="NAME", help="Of this queue only.")] = None,
+    cluster: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Of this cluster only.")
+    ] = None,
     messages: Annotated[
         bool,
         typer.Option("--messages", help="The queue's messages instead, as `replay` takes them."),
     ] = False,
+    decisions: Annotated[
+        bool,
+        typer.Option(
+            "--decisions",
+            help="The cluster's decisions instead, as `dispatch`, `replay` and `diff` take them.",
+        ),
+    ] = False,
+    changes: Annotated[
+        bool,
+        typer.Option("--changes", help="The cluster's changes instead, as `--changes` takes them."),
+    ] = False,
     store: Url = None,
 ) -> None:
-    """Print what happened to the queues, as JSON lines; each event has its `cursor`.
+    """Print what happened in a store, as JSON lines; each event has its `cursor`.
 
     With `--messages` a row is a message that was accepted, with its `service_time`, or a raise.
+    With `--decisions` a row is one destination of a message.
 
-    Example: `fairlead journal --queue orders --messages > orders.jsonl`
+    Example: `fairlead journal --cluster pool --decisions --since 2026-11-16 > pool.jsonl`
     """
-    from fairlead.cli.store import queues as shown
-    from fairlead.errors import UserError
+    from fairlead.cli.store import journal as shown
 
-    if messages and queue is None:
-        raise UserError("journal --messages needs --queue NAME")
     with opened(store) as found:
-        if messages and queue is not None:
-            shown.messages(found, since, queue)
-        else:
-            shown.journal(found, since, queue)
+        shown.journal(
+            *(found, since, queue, cluster),
+            messages=messages,
+            decisions=decisions,
+            changes=changes,
+        )
 
 
 @command()

@@ -133,24 +133,6 @@ def retry(store: Store, queue: str, ids: list[str] | None) -> None:
     print(f"sent again: {plural(count, 'message')}")
 
 
-def journal(store: Store, since: str | None, queue: str | None) -> None:
-    """The events after a cursor, as JSON lines."""
-    print_json(
-        each.to_dict() for each in store.journal(since) if queue is None or each.queue == queue
-    )
-
-
-def messages(store: Store, since: str | None, queue: str) -> None:
-    """What happened to a queue, as messages that a replay takes."""
-    from fairlead.store.recorded import recorded
-
-    found = recorded(store.journal(since), queue)
-    print_json(found.rows)
-    if found.unfinished:
-        left = plural(found.unfinished, "message")
-        print(f"left out, as not accepted: {left}", file=sys.stderr)
-
-
 def _row(each: Standing) -> dict[str, Any]:
     return {
         "group": each.group,

@@ -6,6 +6,7 @@ import json
 from typing import Any, NamedTuple
 
 from fairlead.balance.decision import Decision
+from fairlead.balance.objects import spelled
 from fairlead.balance.policy import AttributeValues
 from fairlead.errors import MessageError, StoreError
 from fairlead.store.clusters.choosing import BOUND, DECIDED, StoreDecision
@@ -57,6 +58,26 @@ def recalled(database: Database, cluster: str, key: str) -> StoreDecision | None
         *(first.destination, first.address, first.sequence, first.outcome, cluster, first.version),
         *(first.number, tuple(copies), (), tuple(key for _ in copies)),
     )
+
+
+def number_of(database: Database, cluster: str, id_: str) -> int:
+    """The event of the latest decision about a message. Raises MessageError.
+
+    A message without an id is known by its place: `pool/17` is number 17 of the stream `pool`.
+    """
+    read_row(database, cluster, "cluster")
+    rows = database.run("decisions_about", cluster=cluster, key=id_)
+    stream, _, sequence = id_.rpartition("/")
+    if not rows and stream and sequence.isdecimal():
+        rows = database.run(
+            "decision_in_place", cluster=cluster, stream=stream, sequence=int(sequence[:18])
+        )
+    if not rows:
+        raise MessageError(
+            f"id: found {spelled(id_)}, allowed: that of a message for which cluster {cluster!r} "
+            f"decided, as far as the journal goes back, or its place, such as {cluster}/0"
+        )
+    return int(rows[0][0])
 
 
 def decision_at(database: Database, number: int) -> Decision:

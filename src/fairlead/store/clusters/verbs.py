@@ -21,7 +21,7 @@ from fairlead.store.clusters.choosing import Asked, Choices, StoreDecision
 from fairlead.store.clusters.completing import completed
 from fairlead.store.clusters.kept import Memory, read_row
 from fairlead.store.clusters.publishing import Publication, publish
-from fairlead.store.clusters.recalled import decision_at
+from fairlead.store.clusters.recalled import decision_at, number_of
 from fairlead.store.clusters.shares import Pool, pool
 from fairlead.store.database import Database
 from fairlead.store.letters import Sending, letter, name, whole
@@ -246,6 +246,15 @@ class StoreClusters(ABC):
         whole("number", number, 0)
         with self._connection() as database:
             return decision_at(database, number)
+
+    def decision_about(self, cluster: str, id: str) -> Decision:  # noqa: A002 - as `send` has it
+        """The latest decision about a message, by its id, or by its place: `pool/17`.
+
+        Raises MessageError.
+        """
+        wanted = checked_name(cluster)
+        with self._connection() as database:
+            return decision_at(database, number_of(database, wanted, str(id)))
 
 
 def checked_name(cluster: object) -> str:

@@ -633,6 +633,11 @@ FROM fairlead.journal WHERE id = %(number)s AND kind = 'decided';
 SELECT id, cluster, version, destination, address, outcome, stream, sequence, detail, said
 FROM fairlead.journal WHERE cluster = %(cluster)s AND kind = 'decided' AND key = %(key)s ORDER BY id DESC;
 
+-- decision_in_place: the decision with a place in a stream
+SELECT id, cluster, version, destination, address, outcome, stream, sequence, detail, said
+FROM fairlead.journal WHERE cluster = %(cluster)s AND kind = 'decided' AND stream = %(stream)s
+  AND sequence = %(sequence)s ORDER BY id DESC LIMIT 1;
+
 -- last_event: the latest event of a cluster
 SELECT id FROM fairlead.journal WHERE cluster = %(cluster)s ORDER BY id DESC LIMIT 1;
 

@@ -529,6 +529,11 @@ FROM fairlead_journal WHERE id = :number AND kind = 'decided';
 SELECT id, cluster, version, destination, address, outcome, stream, sequence, detail, said
 FROM fairlead_journal WHERE cluster = :cluster AND kind = 'decided' AND key = :key ORDER BY id DESC;
 
+-- decision_in_place: the decision with a place in a stream
+SELECT id, cluster, version, destination, address, outcome, stream, sequence, detail, said
+FROM fairlead_journal WHERE cluster = :cluster AND kind = 'decided' AND stream = :stream
+  AND sequence = :sequence ORDER BY id DESC LIMIT 1;
+
 -- last_event: the latest event of a cluster
 SELECT id FROM fairlead_journal WHERE cluster = :cluster ORDER BY id DESC LIMIT 1;
 

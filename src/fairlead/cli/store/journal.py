@@ -1,0 +1,73 @@
+"""What happened in a store: its events, or the tables that other commands take."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Iterator
+from typing import Final
+
+from fairlead.balance.times import moment
+from fairlead.cli.store.printing import print_json
+from fairlead.errors import UserError
+from fairlead.store.events import Event
+from fairlead.store.recorded import changes as changes_in
+from fairlead.store.recorded import decisions as decisions_in
+from fairlead.store.recorded import recorded
+from fairlead.store.store import Store
+from fairlead.text import plural
+
+CURSOR: Final = re.compile(r"\d+-\d+")
+
+
+def journal(
+    store: Store,
+    since: str | None,
+    queue: str | None,
+    cluster: str | None,
+    *,
+    messages: bool,
+    decisions: bool,
+    changes: bool,
+) -> None:
+    """Print the events, or what they tell of a queue or a cluster. Raises UserError."""
+    if messages + decisions + changes > 1:
+        raise UserError(
+            "journal: found several of --messages, --decisions and --changes, allowed: one of them"
+        )
+    if messages and (queue is None or cluster is not None):
+        raise UserError("journal --messages needs --queue NAME")
+    if (decisions or changes) and (cluster is None or queue is not None):
+        what = "--decisions" if decisions else "--changes"
+        raise UserError(f"journal {what} needs --cluster NAME")
+    if cluster is not None:
+        store.pool(cluster)  # refused if there is none
+    found = events(store, since)
+    if messages and queue is not None:
+        _messages(found, queue)
+    elif decisions and cluster is not None:
+        print_json(decisions_in(found, cluster))
+    elif changes and cluster is not None:
+        print_json(changes_in(found, cluster))
+    else:
+        print_json(
+            each.to_dict()
+            for each in found
+            if queue in (None, each.queue) and cluster in (None, each.cluster)
+        )
+
+
+def events(store: Store, since: str | None) -> Iterator[Event]:
+    """The events after a cursor, or from a time on."""
+    if since is None or CURSOR.fullmatch(since):
+        return store.journal(since)
+    first = moment(since, "--since", UserError) / 1_000_000
+    return (each for each in store.journal() if each.time >= first)
+
+
+def _messages(found: Iterator[Event], queue: str) -> None:
+    table = recorded(found, queue)
+    print_json(table.rows)
+    if table.unfinished:
+        left = plural(table.unfinished, "message")
+        print(f"left out, as not accepted: {left}", file=sys.stderr)

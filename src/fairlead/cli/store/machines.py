@@ -1,0 +1,255 @@
+"""The commands about clusters in a store: who is in them, and what an administrator changes."""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from fairlead.balance.objects import shown
+from fairlead.cli.arguments import pairs
+from fairlead.cli.once import Once
+from fairlead.cli.options import place, whole
+from fairlead.cli.store.commands import AsJson, Url, opened
+from fairlead.cli.store.printing import print_json, print_rows
+
+if TYPE_CHECKING:
+    from fairlead.store.clusters.shares import Machine, Pool
+    from fairlead.store.store import Store
+
+app = typer.Typer(
+    no_args_is_help=True,
+    help="Look at the clusters of a store and change them; what changes counts from the next "
+    "choice, for everybody.",
+)
+command = partial(app.command, cls=Once)
+
+ClusterName = Annotated[str, typer.Argument(metavar="CLUSTER", help="The cluster's name.")]
+MachineName = Annotated[str, typer.Argument(metavar="NAME", help="The destination's name.")]
+Attributes = Annotated[
+    list[str] | None, typer.Argument(metavar="[KEY=VALUE]…", help="As its file would have it.")
+]
+
+
+@command("load")
+def load(
+    path: Annotated[
+        Path, typer.Argument(metavar="FILE", parser=place, help="A cluster file, or a folder.")
+    ],
+    replace: Annotated[
+        bool, typer.Option("--replace", help="Start anew where the file has changed.")
+    ] = False,
+    store: Url = None,
+) -> None:
+    """Begin with the clusters of a file, in the store from then on.
+
+    A cluster that is there already goes on, if its file is the same.
+
+    Example: `fairlead machines load pool.toml`
+    """
+    with opened(store, create=None) as found:
+        for name in found.load_clusters(path, replace=replace):
+            print(name)
+
+
+@command("list")
+def list_(
+    cluster: Annotated[
+        str | None, typer.Argument(metavar="[CLUSTER]", help="This one; else all.")
+    ] = None,
+    as_json: AsJson = False,
+    store: Url = None,
+) -> None:
+    """List the destinations, with what they were sent since the last reset, against their weights.
+
+    Example: `fairlead machines list pool`
+    """
+    with opened(store) as found:
+        pools = [found.pool(name) for name in ([cluster] if cluster else found.clusters())]
+    if as_json:
+        print_json(
+            {"cluster": each.name, "version": each.version, **_plain(machine)}
+            for each in pools
+            for machine in each.machines
+        )
+        return
+    for each in pools:
+        print(_head(each))
+        print_rows(
+            [_row(machine) for machine in each.machines],
+            right=("sent", "share", "by weight", "weight"),
+        )
+
+
+@command("add")
+def add(
+    cluster: ClusterName, name: MachineName, attributes: Attributes = None, store: Url = None
+) -> None:
+    """Add a destination that no file listed.
+
+    Example: `fairlead machines add pool DEV4 weight=50 address=10.0.0.4`
+    """
+    table = {"name": name, **_typed(attributes or [])}
+    with opened(store) as found:
+        found.add_destination(cluster, table)
+        _print(found, cluster)
+
+
+@command("remove")
+def remove(cluster: ClusterName, name: MachineName, store: Url = None) -> None:
+    """Remove a destination for good; what was published to it stays in its queue."""
+    with opened(store) as found:
+        found.remove_destination(cluster, name)
+        _print(found, cluster)
+
+
+@command("set")
+def set_(
+    cluster: ClusterName, name: MachineName, attributes: Attributes = None, store: Url = None
+) -> None:
+    """Change attributes of a destination, as one step.
+
+    Example: `fairlead machines set pool DEV3 weight=20 enabled=true`
+    """
+    from fairlead.balance.change import Change
+    from fairlead.errors import UserError
+
+    if not attributes:
+        raise UserError("machines set: found no KEY=VALUE, allowed: at least one")
+    changes = [Change(name, key, value) for key, value in pairs("KEY=VALUE", attributes).items()]
+    with opened(store) as found:
+        found.apply(cluster, changes)
+        _print(found, cluster)
+
+
+@command("weight", context_settings={"ignore_unknown_options": True})  # -1 is a bad weight
+def weight(
+    cluster: ClusterName,
+    name: MachineName,
+    to: Annotated[
+        int,
+        typer.Argument(metavar="WEIGHT", parser=whole("WEIGHT", 0, 2**63 - 1), help="From 0 on."),
+    ],
+    store: Url = None,
+) -> None:
+    """Give a destination another weight."""
+    _change(store, cluster, name, "weight", to)
+
+
+@command("enable")
+def enable(cluster: ClusterName, name: MachineName, store: Url = None) -> None:
+    """Let a destination get messages again."""
+    _change(store, cluster, name, "enabled", value=True)
+
+
+@command("disable")
+def disable(cluster: ClusterName, name: MachineName, store: Url = None) -> None:
+    """Let a destination get no messages."""
+    _change(store, cluster, name, "enabled", value=False)
+
+
+@command("drain")
+def drain(
+    cluster: ClusterName,
+    name: MachineName,
+    stop: Annotated[bool, typer.Option("--stop", help="Not any more.")] = False,
+    store: Url = None,
+) -> None:
+    """Let nothing new start on a destination; groups that are bound to it stay."""
+    _change(store, cluster, name, "draining", value=not stop)
+
+
+@command("reset")
+def reset(cluster: ClusterName, store: Url = None) -> None:
+    """Count everybody as not served."""
+    with opened(store) as found:
+        found.reset(cluster)
+        _print(found, cluster)
+
+
+@command("next")
+def next_(
+    cluster: ClusterName, attributes: Attributes = None, as_json: AsJson = False, store: Url = None
+) -> None:
+    """Choose where the next message goes, and count it; prints the name, and the address.
+
+    Status 3: nobody can get it. For scripts: `host=$(fairlead machines next pool group=kim)`
+    """
+    with opened(store) as found:
+        decision = found.next_destination(cluster, **pairs("KEY=VALUE", attributes or []))
+    if as_json:
+        plain = decision._asdict()
+        print_json([{name: plain[name] for name in plain if name not in {"to", "messages"}}])
+    else:
+        for name, address in decision.copies:
+            print(f"{name}\t{address}" if address else name)
+    if not decision.copies:
+        raise typer.Exit(3)
+
+
+def _change(store: str | None, cluster: str, name: str, key: str, value: object) -> None:
+    with opened(store) as found:
+        found.change(cluster, name, key, value)
+        _print(found, cluster)
+
+
+def _print(store: Store, cluster: str) -> None:
+    found = store.pool(cluster)
+    print(_head(found))
+    print_rows(
+        [_row(each) for each in found.machines], right=("sent", "share", "by weight", "weight")
+    )
+
+
+def _head(found: Pool) -> str:
+    counted = " by tickets" if found.allocation == "ticket" else ""
+    return (
+        f"{found.name}: {found.policy}, version {found.version}, {found.choices} choices{counted}"
+    )
+
+
+def _row(each: Machine) -> dict[str, Any]:
+    weight = each.attributes.get("weight")
+    return {
+        "destination": each.name,
+        "address": each.address,
+        "weight": weight,
+        "sent": each.sent,
+        "share": f"{each.share:.2%}",
+        "by weight": None if each.expected is None else f"{each.expected:.2%}",
+        "now": "" if each.candidate else _why_not(each),
+    }
+
+
+def _why_not(each: Machine) -> str:
+    """What keeps messages from it, as far as its own attributes say."""
+    usual = {"present": True, "enabled": True, "state": "up", "draining": False}
+    odd = [
+        f"{name} is {shown(each.attributes[name])}".replace("'", "")
+        for name, value in usual.items()
+        if each.attributes.get(name, value) != value
+    ]
+    if each.attributes.get("weight") == 0:
+        odd.append("weight is 0")
+    return ", ".join(odd) or "not a candidate"
+
+
+def _plain(each: Machine) -> dict[str, Any]:
+    plain = each._asdict()
+    plain["destination"] = plain.pop("name")
+    return plain
+
+
+def _typed(attributes: list[str]) -> dict[str, Any]:
+    """Numbers and flags as a file would have them; all else is text."""
+    found: dict[str, Any] = {}
+    for key, value in pairs("KEY=VALUE", attributes).items():
+        if value in {"true", "false"}:
+            found[key] = value == "true"
+        elif key not in {"name", "address", "queue"} and value.lstrip("-").isdecimal():
+            found[key] = int(value)
+        else:
+            found[key] = value
+    return found
