@@ -9,7 +9,7 @@ from pathlib import Path
 
 from benchmarks.timing import Line
 
-PARTS = "abcdefghijkl"
+PARTS = "abcdefghijklm"
 ON_SPARK = {
     "a": ["on_spark"],
     "b": ["on_spark"],
@@ -28,7 +28,7 @@ def main() -> None:
     """Print a line for each ratio."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     parser.add_argument(
-        "parts", nargs="*", default=list(PARTS), help="which of a b c d e f g h i j k l"
+        "parts", nargs="*", default=list(PARTS), help="which of a b c d e f g h i j k l m"
     )
     parser.add_argument("--rows", type=int, default=10_000_000)
     parser.add_argument("--runs", type=int, default=3)
@@ -70,6 +70,10 @@ def run(parts: list[str], folder: Path, rows: int, runs: int) -> list[Line]:
         from benchmarks import stores
 
         lines += stores.part_l(runs)
+    if "m" in parts:
+        from benchmarks import choices
+
+        lines += choices.part_m(runs)
     if set(ON_SPARK) & set(parts):
         lines += run_on_spark([part for part in ON_SPARK if part in parts], folder, rows, runs)
     return sorted(lines, key=lambda line: line.part)

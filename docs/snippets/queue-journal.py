@@ -3,6 +3,6 @@ from fairlead import Store
 with Store.open("sqlite:///failures.db") as store:
     cursor = None
     for event in store.journal(since=cursor):
-        print(event.number, event.kind, event.group, event.id, event.detail or "")
+        print(event.position, event.kind, event.group, event.id, event.detail or "")
         cursor = event.cursor
     print(list(store.journal(since=cursor)))

@@ -1,0 +1,1 @@
+fairlead diff farm.jsonl equal
