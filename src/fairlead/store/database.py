@@ -21,6 +21,10 @@ class Database(Protocol):
         """Whether the connection can be used no more."""
 
     @property
+    def undone(self) -> bool:
+        """Whether the database has undone the transaction by itself, and takes statements again."""
+
+    @property
     def hung_up(self) -> bool:
         """Whether the other side has given up a connection that nobody was using."""
 

@@ -37,6 +37,8 @@ REFUSED: Final[dict[str | None, type[MessageError]]] = {
     "FL004": SharedQueueError,
 }
 """What the functions of the schema raise."""
+DISK_FULL: Final = "53100"
+FULL: Final = "the disk of the server is full; nothing of this was written: "
 
 _sessions: Final[WeakSet[PostgreSQL]] = WeakSet()
 
@@ -74,6 +76,10 @@ class PostgreSQL:
     @property
     def lost(self) -> bool:
         return self.connection.closed or self.connection.broken
+
+    @property
+    def undone(self) -> bool:
+        return False  # what follows a failed statement is refused until the rollback
 
     @property
     def hung_up(self) -> bool:
@@ -167,7 +173,8 @@ class PostgreSQL:
                 raise REFUSED[error.sqlstate](_in_words(error)) from None
             if not self.own:
                 raise
-            raise StoreError(f"{self.place}: {_in_words(error)}") from error
+            full = FULL if error.sqlstate == DISK_FULL else ""
+            raise StoreError(f"{self.place}: {full}{_in_words(error)}") from error
 
 
 def open_postgresql(url: str) -> PostgreSQL:

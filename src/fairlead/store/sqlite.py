@@ -46,6 +46,10 @@ class SQLite:
         return False
 
     @property
+    def undone(self) -> bool:
+        return not self.connection.in_transaction
+
+    @property
     def hung_up(self) -> bool:
         return False
 
@@ -194,6 +198,8 @@ def _in_words(error: sqlite3.Error) -> str:
         return "found a database that is read-only, allowed: one that can be written"
     if "full" in text:
         return "the disk is full; nothing of this was written"
+    if "disk I/O" in text:
+        return "the disk could not be written or read (disk I/O error); nothing of this was written"
     if "locked" in text:
         return f"another writer has held the database for {PATIENCE:g} seconds"
     return text

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Unpack
 
-from fairlead.errors import MessageError, SharedQueueError, StaleWorkError
+from fairlead.errors import MessageError, SharedQueueError, StaleWorkError, StoreError
 from fairlead.store.database import Database
 from fairlead.store.letters import (
     Letter,
@@ -242,6 +242,11 @@ class Transaction:
         if not self._open:
             raise MessageError(
                 "transaction: found that its block has ended, allowed: what is done inside it"
+            )
+        if self._database.undone:  # as SQLite does where the disk is full
+            raise StoreError(
+                "transaction: found that an error has undone it, allowed: to leave its block; "
+                "nothing of it was done"
             )
 
 
