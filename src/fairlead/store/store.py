@@ -409,7 +409,8 @@ class Store:
     def outcome(self, token: int) -> str:
         """How the work with a token was settled: accepted, rejected, released, held or unknown.
 
-        For a reader that lost its connection while it committed.
+        For a reader that lost its connection while it committed. On PostgreSQL a transaction that
+        is just settling it is waited for, up to 5 seconds; after that the work is held.
         """
         whole("token", token, 0, MAX_NUMBER)
         with self._connection() as database:

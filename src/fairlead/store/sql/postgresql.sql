@@ -69,7 +69,7 @@ SELECT kind FROM fairlead.journal
 WHERE token = %(token)s AND kind <> 'taken' ORDER BY id DESC LIMIT 1;
 
 -- held_token: whether the work with a token is still in a reader's hands
-SELECT 1 FROM fairlead.groups WHERE token = %(token)s AND state = 2 LIMIT 1;
+SELECT 1 WHERE fairlead._is_held(%(token)s);
 
 -- prune_journal: forget the events before a time, but for the latest event
 DELETE FROM fairlead.journal WHERE id = ANY (ARRAY (SELECT id FROM fairlead.journal WHERE time < %(before)s

@@ -609,5 +609,16 @@ LANGUAGE sql SET search_path = pg_catalog AS $$
     session_user)
 $$;
 
+-- Whether work is held. A transaction that is just settling it is waited for, but not for long: its
+-- reader may ask because it has lost the connection while it committed.
+CREATE OR REPLACE FUNCTION fairlead._is_held(p_token bigint) RETURNS boolean
+LANGUAGE plpgsql SET search_path = pg_catalog SET lock_timeout = '5s' AS $$
+BEGIN
+  PERFORM 1 FROM fairlead.groups WHERE token = p_token AND state = 2 FOR SHARE;
+  RETURN FOUND;
+EXCEPTION WHEN lock_not_available THEN
+  RETURN true;
+END $$;
+
 -- The decisions of a store are its own: nobody has a right to it until an administrator grants one.
 REVOKE ALL ON SCHEMA fairlead FROM PUBLIC;
