@@ -113,8 +113,19 @@ class PostgreSQL:
     def is_new(self) -> bool:
         return False
 
-    def lock_schema(self) -> None:
+    def lock_schema(self, timeout: float) -> None:
+        self.run("lock_timeout", milliseconds=str(max(round(timeout * 1000), 1)))
         self.run("lock_schema")
+
+    def in_the_way(self, error: StoreError) -> str:
+        from psycopg.errors import LockNotAvailable
+
+        if not isinstance(error.__cause__, LockNotAvailable):
+            return ""
+        for pid, user, application, state, seconds in self.run("in_the_way"):
+            doing = f", {state} for {seconds:.0f} s" if state and seconds is not None else ""
+            return f"process {pid} of the server (user {user!r}, {application!r}{doing})"
+        return "a transaction of somebody else"
 
     def script(self, text: str) -> None:
         with self._told():

@@ -90,8 +90,11 @@ class SQLite:
     def is_new(self) -> bool:
         return not self._execute("SELECT 1 FROM sqlite_master").fetchall()
 
-    def lock_schema(self) -> None:
+    def lock_schema(self, timeout: float) -> None:
         """Whoever writes is alone."""
+
+    def in_the_way(self, error: StoreError) -> str:
+        return ""
 
     def script(self, text: str) -> None:
         for statement in split(text):

@@ -107,14 +107,20 @@ class Store:
 
     @classmethod
     def open(
-        cls, url: str, *, create: bool | None = None, clock: Callable[[], Time] | None = None
+        cls,
+        url: str,
+        *,
+        create: bool | None = None,
+        clock: Callable[[], Time] | None = None,
+        lock_timeout: float = schema.LOCK_TIMEOUT,
     ) -> Self:
         """Open a store.
 
         `url`: `sqlite:///work.db` (a path from here), `sqlite:////var/lib/work.db` (a whole path)
         or `postgresql://user@host/database`. `create`: whether to make the schema where there is
         none; by default in a new SQLite file only. `clock`: a function that gives the time in
-        seconds, for tests; else the clock is the database's.
+        seconds, for tests; else the clock is the database's. `lock_timeout`: seconds for which the
+        schema waits, when it is made or upgraded, for each lock that others hold, on PostgreSQL.
 
         Raises StoreError.
         """
@@ -146,7 +152,7 @@ class Store:
         try:
             with store._connection() as database:
                 if create or (create is None and database.is_new()):
-                    store.upgraded = schema.upgrade(database, place)
+                    store.upgraded = schema.upgrade(database, place, lock_timeout)
                 schema.check(database, place)
         except BaseException:
             store.close()

@@ -370,11 +370,23 @@ def init(store: Url = None) -> None:
 
 
 @upkeep_command()
-def upgrade(store: Url = None) -> None:
-    """Bring the schema up to this version of Fairlead; several may do so at one time."""
+def upgrade(
+    lock_timeout: Annotated[
+        float,
+        typer.Option(
+            metavar="SECONDS", min=0.001, help="Wait so long for each lock that others hold."
+        ),
+    ] = 5,
+    store: Url = None,
+) -> None:
+    """Bring the schema up to this version of Fairlead; several may do so at one time.
+
+    Where a transaction of somebody else is in the way, on PostgreSQL, nothing is changed: nobody
+    has to wait behind the upgrade.
+    """
     from fairlead.cli.store import upkeep as done
 
-    done.init(url_of(store))
+    done.init(url_of(store), lock_timeout)
 
 
 @upkeep_command()

@@ -481,6 +481,19 @@ DELETE FROM fairlead.notices WHERE queue = %(queue)s AND kind <> 'raised';
 -- has_schema: whether there is a schema of any version
 SELECT 1 WHERE to_regclass('fairlead.schema') IS NOT NULL;
 
+-- lock_timeout: how long this transaction waits for each lock
+SELECT set_config('lock_timeout', %(milliseconds)s, true);
+
+-- in_the_way: whose transaction holds a lock on the schema, the oldest first
+SELECT a.pid, a.usename::text, a.application_name, a.state,
+       extract(epoch FROM clock_timestamp() - a.xact_start)::float8
+FROM pg_stat_activity a WHERE a.pid <> pg_backend_pid() AND a.pid IN (
+  SELECT l.pid FROM pg_locks l
+  WHERE l.granted AND l.database = (SELECT oid FROM pg_database WHERE datname = current_database())
+    AND (l.relation IN (SELECT oid FROM pg_class WHERE relnamespace = to_regnamespace('fairlead'))
+      OR (l.locktype = 'advisory' AND l.classid = 1181641068)))
+ORDER BY a.xact_start LIMIT 1;
+
 -- lock_schema: one process at a time changes the schema
 SELECT pg_advisory_xact_lock(1181641068, 0);
 
