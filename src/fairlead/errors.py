@@ -59,6 +59,10 @@ class StaleWorkError(MessageError):
     """
 
 
+class PrunedError(MessageError):
+    """Events after a cursor of the journal are kept no more: who goes on would miss them."""
+
+
 class QueueFullError(MessageError):
     """A queue holds as many messages as it may (`max_waiting`); send again later."""
 

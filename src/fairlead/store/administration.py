@@ -217,12 +217,8 @@ def requeue(database: Database, queue: Queue, ids: Iterable[str] | None, actor: 
 def prune(database: Database, keep: int, now: int | None) -> int:
     """Forget events that are older than `keep` microseconds, and ids whose time is over."""
     moment = time_of(database, now)
-    found = len(database.run("prune_journal", before=moment - keep, most=STEP))
-    for (name,) in database.run("queue_names"):
-        queue = known_queue(database, name, now)
-        before = moment - queue.columns.remembered
-        found += len(database.run("prune_message_ids", queue=queue.id, before=before, most=STEP))
-    return found
+    events = database.run("prune_journal", before=moment - keep, most=STEP)
+    return len(events) + len(database.run("forget_ids", now=moment, most=STEP))
 
 
 def recover(database: Database, now: int | None, actor: str) -> int:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any, Final, NamedTuple
 
 from fairlead.balance.objects import spelled
-from fairlead.errors import MessageError
+from fairlead.errors import MessageError, PrunedError
 from fairlead.store.database import Database
 
 PAGE: Final = 1000
@@ -51,10 +51,17 @@ def events(database: Database, since: str | None) -> Iterator[Event]:
 
     On PostgreSQL an event is given when every transaction that began before it has ended: so a
     reader that goes on from its last cursor misses nothing. Raises MessageError for a cursor that
-    is none.
+    is none, and PrunedError where events after it are kept no more.
     """
     transaction, after = _read(since)
-    while rows := database.run("journal", transaction=transaction, after=after, most=PAGE):
+    begun = since is not None
+    while True:
+        rows = database.run("journal", transaction=transaction, after=after, most=PAGE)
+        if begun:
+            _check_kept(database, transaction, after)
+        if not rows:
+            return
+        begun = True
         for number, xid, time, kind, queue, group, key, tenant, *rest in rows:
             priority, cost, type_, attempt, token, actor, lease, detail = rest
             yield Event(
@@ -70,6 +77,16 @@ def latest(database: Database) -> str | None:
     """The cursor of the latest event that can be read now; None: there is none."""
     rows = database.run("latest")
     return f"{rows[0][0]}-{rows[0][1]}" if rows else None
+
+
+def _check_kept(database: Database, transaction: int, after: int) -> None:
+    """What was deleted after a place that a reader has reached, the reader has not seen."""
+    ((last_transaction, last),) = database.run("pruned")
+    if (last_transaction, last) > (transaction, after):
+        raise PrunedError(
+            f"since: found '{transaction}-{after}', after which events are kept no more, allowed: "
+            f"'{last_transaction}-{last}' or later, or None, from the first that is kept"
+        )
 
 
 def _read(since: str | None) -> tuple[int, int]:

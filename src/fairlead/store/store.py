@@ -43,6 +43,7 @@ from fairlead.store.letters import (
 )
 from fairlead.store.log import Log
 from fairlead.store.postgresql import open_postgresql, without_password
+from fairlead.store.retention import Retention, kept, set_kept
 from fairlead.store.settings import known_queue, read_queue, time_of
 from fairlead.store.settling import End, settle, stale
 from fairlead.store.sqlite import open_sqlite
@@ -98,6 +99,7 @@ class Store:
         self._connection, self._writing = connections.one, connections.writing
         self._alone = connections.alone
         self._custody = Custody(connections, liveness, self._setting)
+        self._retention = Retention(connections, self._setting)
         self._waker = Waker(connections, liveness, self._clock)
         self._at_once = isinstance(liveness, Session)
         self._shared: set[str] = set()
@@ -234,6 +236,7 @@ class Store:
         )
         while True:
             self._custody.take_back_from_dead(wanted)
+            self._retention.look()
             held = self._take(wanted, claim)
             left = until - time.monotonic()
             if held or left <= 0:
@@ -365,6 +368,19 @@ class Store:
                 whole(what, found, 1)
         self._set(queue_name(queue), None, Limits(max_waiting, max_failures))
 
+    def set_retention(self, journal_keep: float | None = 30) -> None:
+        """Set for how many days events are kept: then readers forget them; 0 or None: for ever.
+
+        Raises MessageError.
+        """
+        with self._writing() as database:
+            set_kept(database, journal_keep)
+
+    def retention(self) -> float | None:
+        """For how many days events are kept; None: for ever."""
+        with self._connection() as database:
+            return kept(database)
+
     def declare(self, path: str | Path) -> list[str]:
         """Set queues as a file says, all of them or none; their names. Raises ConfigError."""
         tables = load_queues(path)
@@ -403,7 +419,10 @@ class Store:
                 return done
 
     def journal(self, since: str | None = None) -> Iterator[Event]:
-        """The events after a cursor, in their order; None: from the first that is kept."""
+        """The events after a cursor, in their order; None: from the first that is kept.
+
+        Raises PrunedError where some of them are kept no more, and MessageError.
+        """
         with self._connection() as database:
             yield from events(database, since)
 
@@ -426,7 +445,10 @@ class Store:
             return str(found[0][0]) if found else "unknown"
 
     def prune(self, keep: float) -> int:
-        """Forget the events, and known ids, that are older than so many seconds; how many."""
+        """Forget the events that are older than so many seconds, and ids whose time is over.
+
+        At once, whatever `set_retention` says; how many.
+        """
         before = duration("keep", keep)
         done = 0
         while True:

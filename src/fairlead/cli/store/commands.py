@@ -396,11 +396,28 @@ def prune(
     ] = 30,
     store: Url = None,
 ) -> None:
-    """Forget events of the journal that are older, and ids whose time is over."""
+    """Forget events of the journal that are older, at once, and ids whose time is over."""
     from fairlead.cli.store import upkeep as done
 
     with opened(store) as found:
         done.prune(found, keep * 86400)
+
+
+@upkeep_command()
+def retention(
+    days: Annotated[
+        float | None, typer.Argument(metavar="[DAYS]", help="Keep events so long; 0: for ever.")
+    ] = None,
+    store: Url = None,
+) -> None:
+    """Set for how many days events of the journal are kept, or say it; readers forget older ones.
+
+    30, unless it is set.
+    """
+    from fairlead.cli.store import upkeep as done
+
+    with opened(store) as found:
+        done.retention(found, days)
 
 
 @upkeep_command()

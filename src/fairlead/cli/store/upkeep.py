@@ -21,6 +21,14 @@ def prune(store: Store, keep: float) -> None:
     print(f"{store.place}: forgotten: {plural(found, 'row')}")
 
 
+def retention(store: Store, days: float | None) -> None:
+    """Set for how many days events are kept, or only say it."""
+    if days is not None:
+        store.set_retention(days)
+    found = store.retention()
+    print(f"{store.place}: events are kept " + ("for ever" if found is None else f"{found:g} days"))
+
+
 def recover(store: Store) -> None:
     """Take back all work."""
     found = store.recover()

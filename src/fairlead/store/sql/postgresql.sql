@@ -71,16 +71,26 @@ WHERE token = %(token)s AND kind <> 'taken' ORDER BY id DESC LIMIT 1;
 -- held_token: whether the work with a token is still in a reader's hands
 SELECT 1 WHERE fairlead._is_held(%(token)s);
 
--- prune_journal: forget the events before a time, but for the latest event
-DELETE FROM fairlead.journal WHERE id = ANY (ARRAY (SELECT id FROM fairlead.journal WHERE time < %(before)s
-    AND id < (SELECT max(id) FROM fairlead.journal) ORDER BY id LIMIT %(most)s FOR UPDATE SKIP LOCKED))
+-- pruned: the last event that was forgotten
+SELECT pruned_transaction::text::bigint, pruned_id FROM fairlead.schema;
+
+-- retention: how long events are kept
+SELECT journal_keep FROM fairlead.schema;
+
+-- set_retention: keep events so long
+UPDATE fairlead.schema SET journal_keep = %(keep)s::bigint;
+
+-- prune_journal: forget the first events, if they are before a time, but for the latest event
+DELETE FROM fairlead.journal WHERE id = ANY (ARRAY (
+  SELECT j.id FROM (SELECT id, time FROM fairlead.journal ORDER BY id LIMIT %(most)s) j
+  WHERE j.time < %(before)s AND j.id < (SELECT max(id) FROM fairlead.journal)))
 RETURNING id;
 
--- prune_message_ids: forget ids of messages whose time is over
-DELETE FROM fairlead.message_ids WHERE (queue, key) IN (
-  SELECT queue, key FROM fairlead.message_ids WHERE at < %(before)s
-    AND queue = %(queue)s LIMIT %(most)s)
-RETURNING key;
+-- forget_events: the same, of those that are older than events are kept
+SELECT fairlead._forget_events(%(now)s, %(most)s);
+
+-- forget_ids: forget the oldest ids of messages, if their time is over
+SELECT fairlead._forget_ids(%(now)s, %(most)s);
 
 -- groups_by_name: the groups that live, kept from ending while this transaction runs
 SELECT name, id, tenant, state, head FROM fairlead.groups

@@ -609,6 +609,38 @@ LANGUAGE sql SET search_path = pg_catalog AS $$
     session_user)
 $$;
 
+-- Forget the first events, if they are older than events are kept, but for the latest event. Whoever
+-- may call it does so with the rights of the schema's owner: so a reader can forget what is old, and
+-- nothing else. A clock of the caller's own can only make it forget less.
+CREATE OR REPLACE FUNCTION fairlead._forget_events(p_now bigint, p_most bigint)
+RETURNS SETOF bigint
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  before bigint;
+BEGIN
+  SELECT least(p_now, (extract(epoch FROM clock_timestamp()) * 1000000)::bigint) - journal_keep
+    INTO before FROM fairlead.schema FOR NO KEY UPDATE SKIP LOCKED;
+  IF before IS NOT NULL THEN  -- else they are kept for ever, or somebody else is at it
+    RETURN QUERY DELETE FROM fairlead.journal x WHERE x.id = ANY (ARRAY (
+        SELECT j.id FROM (SELECT id, time FROM fairlead.journal ORDER BY id LIMIT p_most) j
+        WHERE j.time < before AND j.id < (SELECT max(id) FROM fairlead.journal)))
+      RETURNING x.id;
+  END IF;
+END $$;
+
+-- Forget the oldest ids of messages, if their time is over; in the same way.
+CREATE OR REPLACE FUNCTION fairlead._forget_ids(p_now bigint, p_most bigint) RETURNS SETOF text
+LANGUAGE sql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+  DELETE FROM fairlead.message_ids x WHERE (x.queue, x.key) IN (
+    SELECT i.queue, i.key
+    FROM (SELECT queue, key, at FROM fairlead.message_ids ORDER BY at LIMIT p_most
+          FOR UPDATE SKIP LOCKED) i
+      JOIN fairlead.queues q ON q.id = i.queue
+    WHERE i.at < least(p_now, (extract(epoch FROM clock_timestamp()) * 1000000)::bigint)
+      - q.remembered)
+  RETURNING x.key
+$$;
+
 -- Whether work is held. A transaction that is just settling it is waited for, but not for long: its
 -- reader may ask because it has lost the connection while it committed.
 CREATE OR REPLACE FUNCTION fairlead._is_held(p_token bigint) RETURNS boolean

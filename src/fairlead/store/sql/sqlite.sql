@@ -58,16 +58,34 @@ WHERE token = :token AND kind <> 'taken' ORDER BY id DESC LIMIT 1;
 -- held_token: whether the work with a token is still in a reader's hands
 SELECT 1 FROM fairlead_groups WHERE token = :token AND state = 2 LIMIT 1;
 
--- prune_journal: forget the events before a time, but for the latest event
+-- pruned: the last event that was forgotten
+SELECT 0, pruned FROM fairlead_schema;
+
+-- retention: how long events are kept
+SELECT journal_keep FROM fairlead_schema;
+
+-- set_retention: keep events so long
+UPDATE fairlead_schema SET journal_keep = :keep;
+
+-- prune_journal: forget the first events, if they are before a time, but for the latest event
 DELETE FROM fairlead_journal WHERE id IN (
-  SELECT id FROM fairlead_journal WHERE time < :before
-    AND id < (SELECT max(id) FROM fairlead_journal) ORDER BY id LIMIT :most)
+  SELECT id FROM (SELECT id, time FROM fairlead_journal ORDER BY id LIMIT :most)
+  WHERE time < :before AND id < (SELECT max(id) FROM fairlead_journal))
 RETURNING id;
 
--- prune_message_ids: forget ids of messages whose time is over
+-- forget_events: the same, of those that are older than events are kept
+DELETE FROM fairlead_journal WHERE id IN (
+  SELECT id FROM (SELECT id, time FROM fairlead_journal ORDER BY id LIMIT :most)
+  WHERE time < :now - (SELECT journal_keep FROM fairlead_schema)
+    AND id < (SELECT max(id) FROM fairlead_journal))
+RETURNING id;
+
+-- forget_ids: forget the oldest ids of messages, if their time is over
 DELETE FROM fairlead_message_ids WHERE (queue, key) IN (
-  SELECT queue, key FROM fairlead_message_ids WHERE at < :before
-    AND queue = :queue LIMIT :most)
+  SELECT i.queue, i.key
+  FROM (SELECT queue, key, at FROM fairlead_message_ids ORDER BY at LIMIT :most) i
+    JOIN fairlead_queues q ON q.id = i.queue
+  WHERE i.at < :now - q.remembered)
 RETURNING key;
 
 -- groups_by_name: the groups that live, kept from ending while this transaction runs

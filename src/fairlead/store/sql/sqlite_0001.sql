@@ -1,8 +1,12 @@
 -- The first schema. Times are microseconds since 1970; numbers are those of the journal.
 -- Every table stands beside the user's own, so each has the prefix fairlead_.
 
-CREATE TABLE fairlead_schema (version INTEGER NOT NULL) STRICT;
-INSERT INTO fairlead_schema VALUES (1);
+CREATE TABLE fairlead_schema (
+  version INTEGER NOT NULL,
+  journal_keep INTEGER DEFAULT 2592000000000,  -- how long events are kept; NULL: for ever
+  pruned INTEGER NOT NULL DEFAULT 0          -- the last event that was forgotten
+) STRICT;
+INSERT INTO fairlead_schema (version) VALUES (1);
 
 CREATE TABLE fairlead_queues (
   id INTEGER PRIMARY KEY,
@@ -165,3 +169,8 @@ CREATE TABLE fairlead_journal (
 ) STRICT;
 CREATE INDEX fairlead_journal_settled ON fairlead_journal (token)
   WHERE token IS NOT NULL AND kind <> 'taken';
+
+-- Whoever reads the journal is told what is missing, however it was deleted.
+CREATE TRIGGER fairlead_pruned AFTER DELETE ON fairlead_journal BEGIN
+  UPDATE fairlead_schema SET pruned = old.id WHERE pruned < old.id;
+END;
