@@ -136,8 +136,9 @@ ON CONFLICT (queue, key) DO UPDATE SET at = excluded.at, digest = excluded.diges
   WHERE fairlead.message_ids.at < %(before)s
 RETURNING key;
 
--- crowded: whether a queue holds so many messages
-SELECT 1 FROM fairlead.messages WHERE queue = %(queue)s LIMIT 1 OFFSET %(most)s;
+-- crowded: whether a queue holds so many messages, those that arrive later too
+SELECT 1 FROM (SELECT 1 FROM fairlead.messages WHERE queue = %(queue)s
+  UNION ALL SELECT 1 FROM fairlead.delayed WHERE queue = %(queue)s) held LIMIT 1 OFFSET %(most)s;
 
 -- add_notice: what the next reader has to know
 INSERT INTO fairlead.notices (queue, group_id, kind, number, tenant, priority, at, cost, turn, placed)

@@ -158,12 +158,6 @@ BEGIN
     PERFORM fairlead._refuse(format('cost: found %s, allowed: an integer from 1 to %s '
       'with these weights of tenants', p_cost, div(4611686018427387904, unit)));
   END IF;
-  IF q.max_waiting IS NOT NULL AND EXISTS (SELECT 1 FROM fairlead.messages m WHERE m.queue = q.id
-      OFFSET q.max_waiting - 1) THEN
-    PERFORM fairlead._refuse(format('queue %L: found more than %s messages, with the one to be '
-      'sent; allowed: as many as max_waiting says; send again later', p_queue, q.max_waiting),
-      'FL002');
-  END IF;
   IF p_id <> '' THEN
     content := encode(sha256(set_byte('\x00', 0, p_format::integer) || p_body), 'hex');
     INSERT INTO fairlead.message_ids AS i (queue, key, at, digest)
@@ -178,6 +172,14 @@ BEGIN
       END IF;
       RETURN p_id;
     END IF;
+  END IF;
+  IF q.max_waiting IS NOT NULL AND EXISTS (SELECT 1 FROM (
+      SELECT 1 FROM fairlead.messages m WHERE m.queue = q.id
+      UNION ALL SELECT 1 FROM fairlead.delayed d WHERE d.queue = q.id) held
+      OFFSET q.max_waiting - 1) THEN
+    PERFORM fairlead._refuse(format('queue %L: found more than %s messages, with the one to be '
+      'sent; allowed: as many as max_waiting says; send again later', p_queue, q.max_waiting),
+      'FL002');
   END IF;
   v_number := nextval('fairlead.numbers');
   v_key := coalesce(nullif(p_id, ''), 'm-' || v_number);

@@ -120,8 +120,9 @@ ON CONFLICT (queue, key) DO UPDATE SET at = excluded.at, digest = excluded.diges
   WHERE fairlead_message_ids.at < :before
 RETURNING key;
 
--- crowded: whether a queue holds so many messages
-SELECT 1 FROM fairlead_messages WHERE queue = :queue LIMIT 1 OFFSET :most;
+-- crowded: whether a queue holds so many messages, those that arrive later too
+SELECT 1 FROM (SELECT 1 FROM fairlead_messages WHERE queue = :queue
+  UNION ALL SELECT 1 FROM fairlead_delayed WHERE queue = :queue) LIMIT 1 OFFSET :most;
 
 -- add_notice: what the next reader has to know
 INSERT INTO fairlead_notices (queue, group_id, kind, number, tenant, priority, at, cost, turn, placed)
