@@ -67,5 +67,12 @@ class QueueFullError(MessageError):
     """A queue holds as many messages as it may (`max_waiting`); send again later."""
 
 
+class Reject(Exception):  # noqa: N818  (nothing went wrong in the program that says so)
+    """Raised by a worker's function: its message is a dead letter at once, and is not tried again.
+
+    `raise Reject("no such item")`: the text is the reason.
+    """
+
+
 class SharedQueueError(MessageError):
     """Plain SQL cannot work on a queue that tenants share; the library can."""

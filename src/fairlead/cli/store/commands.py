@@ -344,8 +344,8 @@ def work(
     """Call functions with the messages of queues, until SIGTERM or Ctrl-C.
 
     A function takes `(message)`, and its group is accepted after it; or `(message, tx)`, and what
-    it does in `tx` commits with that. An exception releases the group, with a growing delay. A
-    second signal ends at once.
+    it does in `tx` commits with that. An exception releases the group, with a growing delay;
+    `fairlead.Reject` makes the message a dead letter. A second signal ends at once.
 
     Example: `fairlead work shop:handlers --processes 4`
     """
