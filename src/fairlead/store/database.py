@@ -18,6 +18,13 @@ class Database(Protocol):
     locks: bool
     """Whether several write at one time, so that rows are locked: not on SQLite."""
 
+    connection: Any
+    """The driver's."""
+
+    @property
+    def idle(self) -> bool:
+        """Whether no transaction is open, or none can be any more."""
+
     @property
     def lost(self) -> bool:
         """Whether the connection can be used no more."""

@@ -74,6 +74,12 @@ class PostgreSQL:
         self._cursor.adapters.register_dumper(int, Int8Dumper)
 
     @property
+    def idle(self) -> bool:
+        from psycopg.pq import TransactionStatus
+
+        return self.lost or self.connection.info.transaction_status is TransactionStatus.IDLE
+
+    @property
     def lost(self) -> bool:
         return self.connection.closed or self.connection.broken
 

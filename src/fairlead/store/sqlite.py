@@ -42,6 +42,13 @@ class SQLite:
         self._last = 0
 
     @property
+    def idle(self) -> bool:
+        try:
+            return not self.connection.in_transaction
+        except sqlite3.ProgrammingError:  # it was closed
+            return True
+
+    @property
     def lost(self) -> bool:
         return False
 

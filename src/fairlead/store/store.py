@@ -286,7 +286,7 @@ class Store:
         finally:
             tx.leave()
         for each in tx.settled():
-            each.close()
+            each.close(within=database)
 
     # -------- what an operator does
 
@@ -475,6 +475,11 @@ class Store:
             if not database.run("still_held", id=held.id, token=held.token):
                 raise stale(held.token)
             return more_messages(database, held, given, time_of(database, self._clock()))
+
+    def holds(self, held: Held) -> bool:
+        """Whether a group is still the reader's."""
+        with self._connection() as database:
+            return bool(database.run("still_held", id=held.id, token=held.token))
 
     def settle(self, work: StoreWork, end: End) -> None:
         """Settle work in a transaction of its own."""

@@ -210,7 +210,7 @@ class Transaction:
     def record(self, work: StoreWork, end: End) -> None:
         """Settle work at the end of the block."""
         self._check()
-        work.check_open()
+        work.check_open(self._database)
         if work.held.id in self._ends:
             raise MessageError(
                 f"work on {work.named}: it is settled in this transaction already, allowed: to "
@@ -270,6 +270,11 @@ class InTransaction:
     def more(self, held: Held, given: list[int]) -> list[Message]:
         """Messages of the group that were not given yet."""
         return more_messages(self._database, held, given, time_of(self._database, self._clock()))
+
+    def holds(self, held: Held) -> bool:
+        """Not when the transaction has ended, however it did."""
+        del held
+        return False
 
     def settle(self, work: StoreWork, end: End) -> None:
         """Settle it at the end of the transaction."""
