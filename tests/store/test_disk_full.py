@@ -224,6 +224,19 @@ def test_a_transaction_that_goes_on_after_there_was_no_room_does_nothing(room: R
     assert drained(store) == ["after"]
 
 
+def test_a_transaction_in_which_there_was_no_room_does_not_look_committed(room: Room) -> None:
+    store = room.store
+
+    def send() -> None:
+        with store.transaction() as tx, suppress(StoreError):
+            for body in bodies():
+                tx.send("q", body)
+
+    with pytest.raises(StoreError, match="nothing of it was"):
+        send()
+    assert sent(store) == []
+
+
 def test_readers_without_room_lose_nothing_and_do_nothing_twice(room: Room) -> None:
     store = room.store
     every = filled(store)

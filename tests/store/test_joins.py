@@ -229,6 +229,18 @@ def test_a_rollback_leaves_work_in_its_readers_hands(
     assert store.take("q") is None
 
 
+def test_a_commit_inside_the_block_is_the_callers_own(
+    client: Client, store: Store, url: str
+) -> None:
+    client.begin()
+    client.run("INSERT INTO mine VALUES (1)")
+    with store.join(client.connection) as tx:
+        tx.send("q", 1)
+        client.commit()
+    assert mine(url) == [1]
+    assert [message.body for message in taken(store)] == [1]
+
+
 def accepted(client: Client, store: Store) -> StoreWork:
     """Work that is accepted in the user's transaction, which is open."""
     store.send("q", 1)

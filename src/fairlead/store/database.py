@@ -31,7 +31,7 @@ class Database(Protocol):
 
     @property
     def undone(self) -> bool:
-        """Whether the database has undone the transaction by itself, and takes statements again."""
+        """Whether the transaction has ended by itself, and statements would be done without one."""
 
     @property
     def hung_up(self) -> bool:

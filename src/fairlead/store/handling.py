@@ -2,8 +2,8 @@
 
 A message that fails does not take others with it: those before it are accepted, so that it is the
 first of its group the next time, and its failures are its own. One that is rejected becomes a dead
-letter, and the others go on. A group that came back is handled a
-message at a time: if the process itself dies of one, that one is the first in the end, too.
+letter, and the others go on. A group that came back is handled a message at a time: if the process
+itself dies of one, that one is the first in the end, too.
 """
 
 from __future__ import annotations

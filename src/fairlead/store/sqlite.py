@@ -208,6 +208,8 @@ def _in_words(error: sqlite3.Error) -> str:
         return "found a database that is read-only, allowed: one that can be written"
     if "full" in text:
         return "the disk is full; nothing of this was written"
+    if "no transaction is active" in text:
+        return "an error has undone the transaction; nothing of it was written"
     if "disk I/O" in text:
         return "the disk could not be written or read (disk I/O error); nothing of this was written"
     if "locked" in text:

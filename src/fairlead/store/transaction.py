@@ -155,7 +155,8 @@ class Transaction:
 
     def finish(self) -> None:
         """Do what was recorded; the end of the block."""
-        self._check()
+        if self._ends or self._stale is not None:
+            self._check()
         for work in self._taken:
             if work.held.id not in self._ends:
                 raise MessageError(
@@ -245,8 +246,8 @@ class Transaction:
             )
         if self._database.undone:  # as SQLite does where the disk is full
             raise StoreError(
-                "transaction: found that an error has undone it, allowed: to leave its block; "
-                "nothing of it was done"
+                "transaction: found that it has ended (an error has undone it, or it was committed "
+                "or rolled back), allowed: to leave its block"
             )
 
 
