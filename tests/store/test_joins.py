@@ -212,6 +212,16 @@ def test_work_is_settled_with_the_users_rows(client: Client, store: Store, url: 
     assert taken(store).attempt == 2
 
 
+def test_work_that_was_accepted_but_for_one_message_was_accepted(store: Store) -> None:
+    for value in range(2):
+        store.send("q", value, group="g")
+    work = taken(store)
+    first, _ = work
+    work.reject("why", first)
+    work.accept()
+    assert store.outcome(work.token) == "accepted"
+
+
 def test_a_rollback_leaves_work_in_its_readers_hands(
     client: Client, store: Store, url: str
 ) -> None:

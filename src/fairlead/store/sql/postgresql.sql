@@ -64,9 +64,9 @@ SELECT transaction::text::bigint, id FROM fairlead.journal
 WHERE transaction < pg_snapshot_xmin(pg_current_snapshot())
 ORDER BY transaction DESC, id DESC LIMIT 1;
 
--- outcome: how the work with a token was settled
+-- outcome: how the work with a token was settled; with one message rejected it may be accepted
 SELECT kind FROM fairlead.journal
-WHERE token = %(token)s AND kind <> 'taken' ORDER BY id DESC LIMIT 1;
+WHERE token = %(token)s AND kind <> 'taken' ORDER BY kind = 'accepted' DESC, id DESC LIMIT 1;
 
 -- held_token: whether the work with a token is still in a reader's hands
 SELECT 1 WHERE fairlead._is_held(%(token)s);

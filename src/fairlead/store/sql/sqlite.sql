@@ -51,9 +51,9 @@ FROM fairlead_journal WHERE id > :after ORDER BY id LIMIT :most;
 -- latest: the latest event that can be read now
 SELECT 0, id FROM fairlead_journal ORDER BY id DESC LIMIT 1;
 
--- outcome: how the work with a token was settled
+-- outcome: how the work with a token was settled; with one message rejected it may be accepted
 SELECT kind FROM fairlead_journal
-WHERE token = :token AND kind <> 'taken' ORDER BY id DESC LIMIT 1;
+WHERE token = :token AND kind <> 'taken' ORDER BY kind = 'accepted' DESC, id DESC LIMIT 1;
 
 -- held_token: whether the work with a token is still in a reader's hands
 SELECT 1 FROM fairlead_groups WHERE token = :token AND state = 2 LIMIT 1;
