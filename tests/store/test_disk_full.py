@@ -1,9 +1,10 @@
 """A disk that is full: what cannot be written is one error and is not there; then all goes on.
 
-The limit is real: a small disk, or the number of pages that SQLite may use.
+The limit is real: of a small disk, of files that may not be large, or of SQLite's pages.
 """
 
 import re
+import resource
 import shutil
 import sqlite3
 from collections.abc import Callable, Iterator
@@ -74,6 +75,18 @@ class Disk:
         self.filler.unlink()
 
 
+class SmallFiles:
+    """SQLite in a process whose files may not be large."""
+
+    def __init__(self, store: Store) -> None:
+        self.store = store
+        self._before = resource.getrlimit(resource.RLIMIT_FSIZE)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (500_000, self._before[1]))
+
+    def make(self) -> None:
+        resource.setrlimit(resource.RLIMIT_FSIZE, self._before)
+
+
 class Tablespace:
     """PostgreSQL with a tablespace on a small disk, most of which another table takes."""
 
@@ -98,6 +111,16 @@ class Tablespace:
 def few_pages() -> Iterator[Room]:
     with Store.open(made_url("sqlite")) as store:
         yield Pages(store)
+
+
+@contextmanager
+def small_files() -> Iterator[Room]:
+    with Store.open(made_url("sqlite")) as store:
+        room = SmallFiles(store)
+        try:
+            yield room
+        finally:
+            room.make()
 
 
 @contextmanager
@@ -130,7 +153,10 @@ def small_tablespace() -> Iterator[Room]:
             connection.execute("DROP TABLESPACE small")
 
 
-@pytest.fixture(params=[few_pages, small_disk, small_tablespace], ids=lambda each: each.__name__)
+ROOMS = [few_pages, small_files, small_disk, small_tablespace]
+
+
+@pytest.fixture(params=ROOMS, ids=lambda each: each.__name__)
 def room(request: pytest.FixtureRequest) -> Iterator[Room]:
     with request.param() as found:
         yield found
@@ -149,7 +175,7 @@ def refused(call: Callable[[], object]) -> bool:
         call()
     except StoreError as error:
         said = str(error)
-    assert re.fullmatch(r"|.+ full; nothing of this was written.*", said)
+    assert re.fullmatch(r"|.+ (full|\(disk I/O error\)); nothing of this was written.*", said)
     return bool(said)
 
 
