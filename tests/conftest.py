@@ -11,6 +11,7 @@ from hypothesis import settings
 from pyspark.sql import SparkSession
 
 from fairlead.pipeline.spark.session import spark_session
+from tests.disks import disk
 
 settings.register_profile("default", deadline=None)
 settings.register_profile("ci", deadline=None, derandomize=True, print_blob=True)
@@ -97,16 +98,8 @@ def connect() -> Iterator[str]:
 @pytest.fixture
 def small(tmp_path: Path) -> Iterator[Path]:
     """A folder with room for 100 kB."""
-    folder = tmp_path / "small"
-    folder.mkdir()
-    command = ["mount", "-t", "tmpfs", "-o", "size=100k", "tmpfs", str(folder)]
-    try:
-        subprocess.run(command, check=True, capture_output=True)
-    except (OSError, subprocess.CalledProcessError) as error:
-        pytest.skip(f"a small file system cannot be mounted here: {error}")
-    yield folder
-    # Spark has not closed yet what it could not write.
-    subprocess.run(["umount", "-l", str(folder)], check=True)  # noqa: S607
+    with disk(tmp_path / "small", "100k") as folder:
+        yield folder
 
 
 @pytest.fixture

@@ -51,11 +51,16 @@ def fresh_url(dialect: str) -> str:
 def made_url(dialect: str) -> str:
     """The URL of a database with the schema, and nothing else."""
     if dialect == "postgresql":
-        _template()
-        return _create_database(f"made_{next(_numbers)}", "fairlead_template")
+        return copied_url()
     url = fresh_url(dialect)
     Store.open(url).close()
     return url
+
+
+def copied_url(more: str = "") -> str:
+    """The same on PostgreSQL; `more`: of its statement CREATE DATABASE."""
+    _template()
+    return _create_database(f"made_{next(_numbers)}", "fairlead_template", more)
 
 
 @cache
@@ -63,13 +68,13 @@ def _template() -> None:
     Store.open(_create_database("fairlead_template", "template1"), create=True).close()
 
 
-def _create_database(name: str, template: str) -> str:
+def _create_database(name: str, template: str, more: str = "") -> str:
     import psycopg
 
     uri: str = server().get_uri()
     with psycopg.connect(uri, autocommit=True) as connection:
         connection.execute(
-            f"CREATE DATABASE {name} TEMPLATE {template} STRATEGY FILE_COPY".encode()
+            f"CREATE DATABASE {name} TEMPLATE {template} STRATEGY FILE_COPY{more}".encode()
         )
     return uri.replace("/postgres?", f"/{name}?")
 

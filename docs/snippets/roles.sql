@@ -6,7 +6,7 @@ GRANT USAGE ON SCHEMA fairlead TO fairlead_sender, fairlead_worker, fairlead_adm
 -- sends and raises; reads no message
 GRANT SELECT ON fairlead.schema, fairlead.queues, fairlead.groups, fairlead.message_ids,
   fairlead.sleepers TO fairlead_sender;
-GRANT SELECT (queue) ON fairlead.messages TO fairlead_sender;
+GRANT SELECT (queue) ON fairlead.messages, fairlead.delayed TO fairlead_sender;
 GRANT SELECT (id, time) ON fairlead.journal TO fairlead_sender;
 GRANT INSERT ON fairlead.queues, fairlead.groups, fairlead.messages, fairlead.delayed,
   fairlead.notices, fairlead.message_ids, fairlead.journal TO fairlead_sender;

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from fairlead.balance.own import OwnChoice, OwnElimination
     from fairlead.compiled.table import route
     from fairlead.config.clusters import load_clusters
+    from fairlead.errors import Reject
     from fairlead.order.agenda import Agenda
     from fairlead.order.outlook import Outlook, Standing
     from fairlead.order.queue import Work
@@ -42,6 +43,7 @@ _PLACES = {
     "Outlook": "fairlead.order.outlook",
     "OwnChoice": "fairlead.balance.own",
     "OwnElimination": "fairlead.balance.own",
+    "Reject": "fairlead.errors",
     "Standing": "fairlead.order.outlook",
     "Step": "fairlead.balance.elimination",
     "Store": "fairlead.store.store",
@@ -70,6 +72,7 @@ __all__ = [
     "Outlook",
     "OwnChoice",
     "OwnElimination",
+    "Reject",
     "Standing",
     "Step",
     "Store",

@@ -59,8 +59,19 @@ class StaleWorkError(MessageError):
     """
 
 
+class PrunedError(MessageError):
+    """Events after a cursor of the journal are kept no more: who goes on would miss them."""
+
+
 class QueueFullError(MessageError):
     """A queue holds as many messages as it may (`max_waiting`); send again later."""
+
+
+class Reject(Exception):  # noqa: N818  (nothing went wrong in the program that says so)
+    """Raised by a worker's function: its message is a dead letter at once, and is not tried again.
+
+    `raise Reject("no such item")`: the text is the reason.
+    """
 
 
 class SharedQueueError(MessageError):

@@ -264,6 +264,9 @@ def test_upkeep_says_what_it_did(shell: Shell) -> None:
     shell.store.take("q")
     assert shell.ok("store", "recover").endswith(": taken back: 1 group\n")
     assert shell.ok("store", "prune", "--keep", "0").endswith(": forgotten: 2 rows\n")
+    assert shell.ok("store", "retention").endswith(": events are kept 30 days\n")
+    assert shell.ok("store", "retention", "90").endswith(": events are kept 90 days\n")
+    assert shell.ok("store", "retention", "0").endswith(": events are kept for ever\n")
 
 
 def test_a_store_is_made_by_init_and_by_the_first_message(

@@ -12,7 +12,7 @@ import sqlalchemy
 from sqlalchemy.orm import Session
 
 from fairlead import Store
-from fairlead.errors import StoreError
+from fairlead.errors import MessageError, StoreError
 from fairlead.store.work import StoreWork
 from tests.stores import made_url, scratch
 
@@ -212,6 +212,16 @@ def test_work_is_settled_with_the_users_rows(client: Client, store: Store, url: 
     assert taken(store).attempt == 2
 
 
+def test_work_that_was_accepted_but_for_one_message_was_accepted(store: Store) -> None:
+    for value in range(2):
+        store.send("q", value, group="g")
+    work = taken(store)
+    first, _ = work
+    work.reject("why", first)
+    work.accept()
+    assert store.outcome(work.token) == "accepted"
+
+
 def test_a_rollback_leaves_work_in_its_readers_hands(
     client: Client, store: Store, url: str
 ) -> None:
@@ -227,6 +237,94 @@ def test_a_rollback_leaves_work_in_its_readers_hands(
     assert mine(url) == []
     assert store.outcome(work.token) == "held"
     assert store.take("q") is None
+
+
+def test_a_commit_inside_the_block_is_the_callers_own(
+    client: Client, store: Store, url: str
+) -> None:
+    client.begin()
+    client.run("INSERT INTO mine VALUES (1)")
+    with store.join(client.connection) as tx:
+        tx.send("q", 1)
+        client.commit()
+    assert mine(url) == [1]
+    assert [message.body for message in taken(store)] == [1]
+
+
+def accepted(client: Client, store: Store) -> StoreWork:
+    """Work that is accepted in the user's transaction, which is open."""
+    store.send("q", 1)
+    work = taken(store)
+    assert next(work).body == 1
+    client.begin()
+    client.run("INSERT INTO mine VALUES (1)")
+    with store.join(client.connection) as tx:
+        tx.accept(work)
+    return work
+
+
+def test_work_that_was_settled_and_rolled_back_can_be_settled(client: Client, store: Store) -> None:
+    work = accepted(client, store)
+    client.rollback()
+    work.extend(60)
+    work.accept()
+    assert store.outcome(work.token) == "accepted"
+    with pytest.raises(MessageError, match="it is settled already"):
+        work.accept()
+
+
+def test_work_that_was_settled_and_rolled_back_can_be_settled_in_the_next_transaction(
+    client: Client, store: Store, url: str
+) -> None:
+    work = accepted(client, store)
+    client.rollback()
+    client.begin()
+    client.run("INSERT INTO mine VALUES (2)")
+    with store.join(client.connection) as tx:
+        tx.accept(work)
+    client.commit()
+    assert mine(url) == [2]
+    assert store.outcome(work.token) == "accepted"
+
+
+def test_work_that_is_settled_in_an_open_transaction_is_not_settled_twice(
+    client: Client, store: Store, url: str
+) -> None:
+    work = accepted(client, store)
+    for again in (work.accept, work.extend, lambda: next(work)):
+        with pytest.raises(MessageError, match="it is settled already"):
+            again()  # type: ignore[operator]
+    with (
+        store.join(client.connection) as tx,
+        pytest.raises(MessageError, match="it is settled already"),
+    ):
+        tx.accept(work)
+    client.commit()
+    assert mine(url) == [1]
+    for again in (work.accept, work.extend, lambda: next(work)):
+        with pytest.raises(MessageError, match="it is settled already"):
+            again()  # type: ignore[operator]
+
+
+def test_a_block_of_work_that_raises_after_a_rollback_releases_it(
+    client: Client, store: Store
+) -> None:
+    store.send("q", 1)
+    work = taken(store)
+
+    def fail() -> None:
+        with work:
+            client.begin()
+            client.run("INSERT INTO mine VALUES (1)")
+            with store.join(client.connection) as tx:
+                tx.accept(work)
+            client.rollback()
+            raise ValueError("why")
+
+    with pytest.raises(ValueError, match="why"):
+        fail()
+    assert store.outcome(work.token) == "released"
+    assert taken(store).attempt == 2
 
 
 @pytest.mark.parametrize(

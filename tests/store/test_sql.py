@@ -166,6 +166,30 @@ def test_a_worker_can_take_and_settle_and_sets_no_queue(url_of: UrlOf) -> None:
                 refused()
 
 
+def test_a_worker_forgets_what_is_old_and_nothing_else(url_of: UrlOf) -> None:
+    with psycopg.connect(url_of("postgres").replace("postgres_user", "postgres")) as owner:
+        owner.execute("UPDATE fairlead.journal SET time = time - 31 * 86400 * 1000000::bigint")
+    with Store.open(url_of("sender")) as store:
+        store.send("work", "o")
+    clock = "SELECT set_config('fairlead.clock', '9000000000000000', false)"  # in 2255
+    forget = "SELECT fairlead._forget_events(9000000000000000, 1000)"
+    with Store.open(url_of("worker")) as store:
+        before = len(list(store.journal()))
+        work = store.take("work")
+        assert work is not None
+        assert next(work).body == "o"
+        work.accept()
+        assert [event.kind for event in store.journal()] == ["sent", "taken", "accepted"]
+        assert before > 2
+        with psycopg.connect(url_of("worker")) as connection:
+            connection.execute(clock)
+            assert connection.execute(forget).fetchall() == []
+            with pytest.raises(InsufficientPrivilege):
+                connection.execute("DELETE FROM fairlead.journal")
+        with pytest.raises(StoreError, match="permission denied"):
+            store.set_retention(1)
+
+
 def test_an_administrator_can_do_all_but_change_the_schema(url_of: UrlOf) -> None:
     url = url_of("administrator")
     with Store.open(url) as store:
@@ -180,5 +204,6 @@ def test_an_administrator_can_do_all_but_change_the_schema(url_of: UrlOf) -> Non
         assert store.take("office") is not None
         assert store.recover() == 1
         assert store.prune(0) > 0
+        store.set_retention(90)
     with psycopg.connect(url) as connection, pytest.raises(InsufficientPrivilege):
         connection.execute("CREATE TABLE fairlead.more (id int)")

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from fairlead import Message, Store
+from fairlead import Message, Reject, Store
 from fairlead.errors import ConfigError
 from fairlead.store.handlers import Handler, load
 from fairlead.store.handling import Handling
@@ -278,6 +278,59 @@ def test_a_message_that_fails_again_and_again_dies_alone(
     assert "queue=q group=g attempt=2 messages=0 outcome=released" in caplog.text
     assert "error=ValueError at=test_worker.py" in caplog.text
     assert "no\\x00" not in caplog.text
+
+
+@both
+@pytest.mark.parametrize("in_transaction", [False, True], ids=["outside", "inside"])
+def test_a_message_that_is_rejected_dies_at_once_and_the_others_go_on(
+    in_transaction: bool, dialect: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    done: list[str] = []
+
+    def call(message: Message, tx: Any = None) -> None:
+        if message.body.startswith("bad"):
+            if tx is not None:
+                tx.send("other", "undone")
+            raise Reject(f"no use for {message.body}")
+        done.append(message.body)
+
+    with Store.open(made_url(dialect)) as store:
+        for body in ("1", "bad 1", "2", "bad 2"):
+            store.send("q", body, group="g")
+        store.send("q", "bad 3")
+        with caplog.at_level("INFO"), threads(store, call, in_transaction=in_transaction):
+            until(lambda: empty(store))
+        assert done == ["1", "2"]
+        assert [(dead.body, dead.reason, dead.attempt) for dead in store.dead("q")] == [
+            (body, f"no use for {body}", 1) for body in ("bad 1", "bad 2", "bad 3")
+        ]
+        assert [each.queue for each in store.queues()] == ["q"]
+        assert "released" not in kinds(store)
+    assert "messages=4 outcome=accepted" in caplog.text
+    assert " rejected=2" in caplog.text
+
+
+@both
+@pytest.mark.parametrize("in_transaction", [False, True], ids=["outside", "inside"])
+def test_what_was_rejected_stays_so_where_a_later_one_of_its_group_fails(
+    in_transaction: bool, dialect: str
+) -> None:
+    done: list[str] = []
+
+    def call(message: Message, *_: object) -> None:
+        if message.body == "bad":
+            raise Reject
+        done.append(message.body)
+        if done == ["fails once"]:
+            raise ValueError
+
+    with Store.open(made_url(dialect)) as store:
+        for body in ("bad", "fails once", "last"):
+            store.send("q", body, group="g")
+        with threads(store, call, in_transaction=in_transaction):
+            until(lambda: empty(store))
+        assert done == ["fails once", "fails once", "last"]
+        assert [dead.body for dead in store.dead("q")] == ["bad"]
 
 
 def test_a_group_that_came_back_is_handled_a_message_at_a_time() -> None:

@@ -16,7 +16,15 @@ from fairlead.store.database import Database, Row
 from fairlead.store.letters import Letter
 from fairlead.store.log import Log
 from fairlead.store.sending import arrive
-from fairlead.store.settings import BECOMES_FAIR, NOT_FAIR, Queue, known_queue, made_queue, time_of
+from fairlead.store.settings import (
+    BECOMES_FAIR,
+    NOT_FAIR,
+    REMEMBERED,
+    Queue,
+    known_queue,
+    made_queue,
+    time_of,
+)
 from fairlead.store.settling import take_back
 from fairlead.store.taking import Held
 
@@ -215,14 +223,15 @@ def requeue(database: Database, queue: Queue, ids: Iterable[str] | None, actor: 
 
 
 def prune(database: Database, keep: int, now: int | None) -> int:
-    """Forget events that are older than `keep` microseconds, and ids whose time is over."""
+    """Forget events that are older than `keep` microseconds, and ids whose time is over.
+
+    Also what clusters were before that.
+    """
     moment = time_of(database, now)
     found = len(database.run("prune_journal", before=moment - keep, most=STEP))
-    for (name,) in database.run("queue_names"):
-        queue = known_queue(database, name, now)
-        before = moment - queue.columns.remembered
-        found += len(database.run("prune_message_ids", queue=queue.id, before=before, most=STEP))
-    return found
+    found += len(database.run("forget_ids", now=moment, most=STEP, remembered=REMEMBERED))
+    found += len(database.run("prune_stretches", before=moment - keep, most=STEP))
+    return found + len(database.run("forget_versions"))
 
 
 def recover(database: Database, now: int | None, actor: str) -> int:

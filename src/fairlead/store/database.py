@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Protocol
 
+from fairlead.errors import StoreError
+
 Row = tuple[Any, ...]
 
 
@@ -16,9 +18,20 @@ class Database(Protocol):
     locks: bool
     """Whether several write at one time, so that rows are locked: not on SQLite."""
 
+    connection: Any
+    """The driver's."""
+
+    @property
+    def idle(self) -> bool:
+        """Whether no transaction is open, or none can be any more."""
+
     @property
     def lost(self) -> bool:
         """Whether the connection can be used no more."""
+
+    @property
+    def undone(self) -> bool:
+        """Whether the transaction has ended by itself, and statements would be done without one."""
 
     @property
     def hung_up(self) -> bool:
@@ -42,8 +55,15 @@ class Database(Protocol):
     def is_new(self) -> bool:
         """Whether nobody has made anything in this database yet, and we may."""
 
-    def lock_schema(self) -> None:
-        """Keep other processes from changing the schema until the transaction ends."""
+    def lock_schema(self, timeout: float) -> None:
+        """Keep other processes from changing the schema until the transaction ends.
+
+        `timeout`: seconds for which it, and what follows, waits for what others hold; SQLite waits
+        as ever.
+        """
+
+    def in_the_way(self, error: StoreError) -> str:
+        """Who held the lock that was waited for in vain, in words; "" for other errors."""
 
     def script(self, text: str) -> None:
         """Run statements that take no values, of a migration."""

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any, Final, NamedTuple
 
 from fairlead.balance.objects import spelled
-from fairlead.errors import MessageError
+from fairlead.errors import MessageError, PrunedError
 from fairlead.store.database import Database
 
 PAGE: Final = 1000
@@ -50,10 +50,17 @@ def events(database: Database, since: str | None) -> Iterator[Event]:
 
     On PostgreSQL an event is given when every transaction that began before it has ended: so a
     reader that goes on from its last cursor misses nothing. Raises MessageError for a cursor that
-    is none.
+    is none, and PrunedError where events after it are kept no more.
     """
     transaction, after = _read(since)
-    while rows := database.run("journal", transaction=transaction, after=after, most=PAGE):
+    begun = since is not None
+    while True:
+        rows = database.run("journal", transaction=transaction, after=after, most=PAGE)
+        if begun:
+            _check_kept(database, transaction, after)
+        if not rows:
+            return
+        begun = True
         for row in rows:
             number, xid, time, lease = *row[:3], row[14]
             ends = None if lease is None else lease / 1_000_000
@@ -67,6 +74,16 @@ def latest(database: Database) -> str | None:
     """The cursor of the latest event that can be read now; None: there is none."""
     rows = database.run("latest")
     return f"{rows[0][0]}-{rows[0][1]}" if rows else None
+
+
+def _check_kept(database: Database, transaction: int, after: int) -> None:
+    """What was deleted after a place that a reader has reached, the reader has not seen."""
+    ((last_transaction, last),) = database.run("pruned")
+    if (last_transaction, last) > (transaction, after):
+        raise PrunedError(
+            f"since: found '{transaction}-{after}', after which events are kept no more, allowed: "
+            f"'{last_transaction}-{last}' or later, or None, from the first that is kept"
+        )
 
 
 def _read(since: str | None) -> tuple[int, int]:

@@ -1,8 +1,9 @@
 """Handle a group: its messages in order, then its settlement.
 
 A message that fails does not take others with it: those before it are accepted, so that it is the
-first of its group the next time, and its failures are its own. A group that came back is handled a
-message at a time: if the process itself dies of one, that one is the first in the end, too.
+first of its group the next time, and its failures are its own. One that is rejected becomes a dead
+letter, and the others go on. A group that came back is handled a message at a time: if the process
+itself dies of one, that one is the first in the end, too.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from functools import partial
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from fairlead.errors import StaleWorkError, StoreError
+from fairlead.errors import Reject, StaleWorkError, StoreError
 from fairlead.store.handlers import Handler
 from fairlead.store.leases import kept
 from fairlead.store.letters import Message
@@ -96,6 +97,8 @@ def _outside(
     while done < most and (message := _next(work)) is not None:
         try:
             call(message)
+        except Reject as rejected:
+            work.reject(str(rejected), message)
         except FAILURES as error:  # whatever a handler raises is its failure
             if done:
                 work.give_back()
@@ -115,6 +118,10 @@ def _in_transaction(
             while done < most and (message := _next(work)) is not None:
                 tx.execute(f"SAVEPOINT {SAVEPOINT}")
                 error = _failure(call, message, tx)
+                if isinstance(error, Reject):
+                    tx.execute(f"ROLLBACK TO SAVEPOINT {SAVEPOINT}")
+                    work.reject(str(error), message)
+                    error = None
                 if error is not None:
                     if not done:
                         raise error
@@ -172,11 +179,13 @@ def _log(
     """One line for each group; no bodies, and so not what an error says: the journal has that."""
     group = work.group if PLAIN.fullmatch(work.group) else json.dumps(work.group)
     queue = work.queue if PLAIN.fullmatch(work.queue) else json.dumps(work.queue)
+    dead = len(work.end(outcome).dead) if outcome == "accepted" else 0
+    rejected = f" rejected={dead}" if dead else ""
     why = "" if error is None else f" error={type(error).__name__} at={_place(error)}"
     LOGGER.log(
-        logging.INFO if error is None and outcome == "accepted" else logging.WARNING,
-        "queue=%s group=%s attempt=%d messages=%d outcome=%s seconds=%.3f%s",
-        *(queue, group, work.attempt, done, outcome, seconds, why),
+        logging.INFO if error is None and outcome == "accepted" and not dead else logging.WARNING,
+        "queue=%s group=%s attempt=%d messages=%d outcome=%s seconds=%.3f%s%s",
+        *(queue, group, work.attempt, done, outcome, seconds, rejected, why),
     )
 
 

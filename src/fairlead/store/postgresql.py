@@ -37,6 +37,8 @@ REFUSED: Final[dict[str | None, type[MessageError]]] = {
     "FL004": SharedQueueError,
 }
 """What the functions of the schema raise."""
+DISK_FULL: Final = "53100"
+FULL: Final = "the disk of the server is full; nothing of this was written: "
 
 _sessions: Final[WeakSet[PostgreSQL]] = WeakSet()
 
@@ -72,8 +74,18 @@ class PostgreSQL:
         self._cursor.adapters.register_dumper(int, Int8Dumper)
 
     @property
+    def idle(self) -> bool:
+        from psycopg.pq import TransactionStatus
+
+        return self.lost or self.connection.info.transaction_status is TransactionStatus.IDLE
+
+    @property
     def lost(self) -> bool:
         return self.connection.closed or self.connection.broken
+
+    @property
+    def undone(self) -> bool:
+        return False  # what follows a failed statement is refused until the rollback
 
     @property
     def hung_up(self) -> bool:
@@ -107,8 +119,19 @@ class PostgreSQL:
     def is_new(self) -> bool:
         return False
 
-    def lock_schema(self) -> None:
+    def lock_schema(self, timeout: float) -> None:
+        self.run("lock_timeout", milliseconds=str(max(round(timeout * 1000), 1)))
         self.run("lock_schema")
+
+    def in_the_way(self, error: StoreError) -> str:
+        from psycopg.errors import LockNotAvailable
+
+        if not isinstance(error.__cause__, LockNotAvailable):
+            return ""
+        for pid, user, application, state, seconds in self.run("in_the_way"):
+            doing = f", {state} for {seconds:.0f} s" if state and seconds is not None else ""
+            return f"process {pid} of the server (user {user!r}, {application!r}{doing})"
+        return "a transaction of somebody else"
 
     def script(self, text: str) -> None:
         with self._told():
@@ -167,7 +190,8 @@ class PostgreSQL:
                 raise REFUSED[error.sqlstate](_in_words(error)) from None
             if not self.own:
                 raise
-            raise StoreError(f"{self.place}: {_in_words(error)}") from error
+            full = FULL if error.sqlstate == DISK_FULL else ""
+            raise StoreError(f"{self.place}: {full}{_in_words(error)}") from error
 
 
 def open_postgresql(url: str) -> PostgreSQL:

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from fairlead.errors import StoreError
 from fairlead.store.database import Database
 from fairlead.store.statements import functions, migrations
+
+LOCK_TIMEOUT: Final = 5.0
+"""Seconds. Whoever waits for a lock on a table holds up all who come later."""
 
 
 def version(database: Database) -> int:
@@ -35,22 +40,29 @@ def check(database: Database, place: str) -> None:
         )
 
 
-def upgrade(database: Database, place: str) -> tuple[int, int]:
+def upgrade(database: Database, place: str, timeout: float = LOCK_TIMEOUT) -> tuple[int, int]:
     """Make the schema, or bring it up to this version; from which version, and to which.
 
-    Several processes may do so at one time. Raises StoreError.
+    Several processes may do so at one time. `timeout`: seconds; where a transaction of somebody
+    else is in the way for longer, nothing is changed. Raises StoreError.
     """
     scripts = migrations(database.dialect)
     database.begin()
     try:
-        database.lock_schema()
+        database.lock_schema(timeout)
         found = version(database)
         if found > len(scripts):
             check(database, place)
         for script in [*scripts[found:], functions(database.dialect)]:
             database.script(script)
         database.commit()
-    except BaseException:
+    except BaseException as error:
         database.rollback()
+        who = database.in_the_way(error) if isinstance(error, StoreError) else ""
+        if who:
+            raise StoreError(
+                f"{place}: found the schema locked by {who} for longer than {timeout:g} s, "
+                "allowed: to change it when that transaction has ended; nothing was changed"
+            ) from error
         raise
     return found, len(scripts)

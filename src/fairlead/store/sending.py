@@ -34,13 +34,14 @@ class Found(NamedTuple):
 def send(database: Database, queue: Queue, letters: Sequence[Letter], actor: str) -> list[str]:
     """Send messages in their order; their ids.
 
-    A message whose id is known is not sent again. Raises MessageError, having done nothing, for the
-    known id of another message, and for a group that is another tenant's; QueueFullError.
+    A message whose id is known is not sent again. Raises MessageError for the known id of another
+    message, and for a group that is another tenant's; QueueFullError. What it has done by then the
+    caller undoes.
     """
     columns = queue.columns
     _check_costs(queue, letters)
-    _check_room(database, queue, len(letters))
     new = _unknown(database, queue, letters)
+    _check_room(database, queue, len(new))
     log = Log(database, queue.name, queue.moment, actor)
     numbers = log.draw(len(new))
     keys: list[str] = []
@@ -194,9 +195,9 @@ def _row(queue: Queue, number: int, each: Letter) -> dict[str, object]:
 
 def _check_room(database: Database, queue: Queue, count: int) -> None:
     most = queue.columns.max_waiting
-    if most is not None and (
-        count > most or database.run("crowded", queue=queue.id, most=most - count)
-    ):
+    if most is None or not count:
+        return
+    if count > most or database.run("crowded", queue=queue.id, most=most - count):
         raise QueueFullError(
             f"queue {queue.name!r}: found more than {most} messages, with the {count} to be sent; "
             "allowed: as many as max_waiting says; send again later"

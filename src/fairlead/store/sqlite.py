@@ -42,8 +42,19 @@ class SQLite:
         self._last = 0
 
     @property
+    def idle(self) -> bool:
+        try:
+            return not self.connection.in_transaction
+        except sqlite3.ProgrammingError:  # it was closed
+            return True
+
+    @property
     def lost(self) -> bool:
         return False
+
+    @property
+    def undone(self) -> bool:
+        return not self.connection.in_transaction
 
     @property
     def hung_up(self) -> bool:
@@ -86,8 +97,11 @@ class SQLite:
     def is_new(self) -> bool:
         return not self._execute("SELECT 1 FROM sqlite_master").fetchall()
 
-    def lock_schema(self) -> None:
+    def lock_schema(self, timeout: float) -> None:
         """Whoever writes is alone."""
+
+    def in_the_way(self, error: StoreError) -> str:
+        return ""
 
     def script(self, text: str) -> None:
         for statement in split(text):
@@ -194,6 +208,10 @@ def _in_words(error: sqlite3.Error) -> str:
         return "found a database that is read-only, allowed: one that can be written"
     if "full" in text:
         return "the disk is full; nothing of this was written"
+    if "no transaction is active" in text:
+        return "an error has undone the transaction; nothing of it was written"
+    if "disk I/O" in text:
+        return "the disk could not be written or read (disk I/O error); nothing of this was written"
     if "locked" in text:
         return f"another writer has held the database for {PATIENCE:g} seconds"
     return text

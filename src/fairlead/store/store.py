@@ -45,6 +45,7 @@ from fairlead.store.letters import (
 )
 from fairlead.store.log import Log
 from fairlead.store.postgresql import open_postgresql, without_password
+from fairlead.store.retention import Retention, kept, set_kept
 from fairlead.store.settings import known_queue, read_queue, time_of
 from fairlead.store.settling import End, settle, stale
 from fairlead.store.sqlite import open_sqlite
@@ -100,6 +101,7 @@ class Store(StoreClusters):
         self._connection, self._writing = connections.one, connections.writing
         self._alone = connections.alone
         self._custody = Custody(connections, liveness, self._setting)
+        self._retention = Retention(connections, self._setting)
         self._waker = Waker(connections, liveness, self._clock)
         self._at_once = isinstance(liveness, Session)
         self._shared: set[str] = set()
@@ -109,14 +111,20 @@ class Store(StoreClusters):
 
     @classmethod
     def open(
-        cls, url: str, *, create: bool | None = None, clock: Callable[[], Time] | None = None
+        cls,
+        url: str,
+        *,
+        create: bool | None = None,
+        clock: Callable[[], Time] | None = None,
+        lock_timeout: float = schema.LOCK_TIMEOUT,
     ) -> Self:
         """Open a store.
 
         `url`: `sqlite:///work.db` (a path from here), `sqlite:////var/lib/work.db` (a whole path)
         or `postgresql://user@host/database`. `create`: whether to make the schema where there is
         none; by default in a new SQLite file only. `clock`: a function that gives the time in
-        seconds, for tests; else the clock is the database's.
+        seconds, for tests; else the clock is the database's. `lock_timeout`: seconds for which the
+        schema waits, when it is made or upgraded, for each lock that others hold, on PostgreSQL.
 
         Raises StoreError.
         """
@@ -148,7 +156,7 @@ class Store(StoreClusters):
         try:
             with store._connection() as database:
                 if create or (create is None and database.is_new()):
-                    store.upgraded = schema.upgrade(database, place)
+                    store.upgraded = schema.upgrade(database, place, lock_timeout)
                 schema.check(database, place)
         except BaseException:
             store.close()
@@ -230,6 +238,7 @@ class Store(StoreClusters):
         )
         while True:
             self._custody.take_back_from_dead(wanted)
+            self._retention.look()
             held = self._take(wanted, claim)
             left = until - time.monotonic()
             if held or left <= 0:
@@ -279,7 +288,7 @@ class Store(StoreClusters):
         finally:
             tx.leave()
         for each in tx.settled():
-            each.close()
+            each.close(within=database)
 
     # -------- what an operator does
 
@@ -361,6 +370,19 @@ class Store(StoreClusters):
                 whole(what, found, 1)
         self._set(queue_name(queue), None, Limits(max_waiting, max_failures))
 
+    def set_retention(self, journal_keep: float | None = 30) -> None:
+        """Set for how many days events are kept: then readers forget them; 0 or None: for ever.
+
+        Raises MessageError.
+        """
+        with self._writing() as database:
+            set_kept(database, journal_keep)
+
+    def retention(self) -> float | None:
+        """For how many days events are kept; None: for ever."""
+        with self._connection() as database:
+            return kept(database)
+
     def declare(self, path: str | Path) -> list[str]:
         """Set queues as a file says, all of them or none; their names. Raises ConfigError."""
         tables = load_queues(path)
@@ -399,7 +421,10 @@ class Store(StoreClusters):
                 return done
 
     def journal(self, since: str | None = None) -> Iterator[Event]:
-        """The events after a cursor, in their order; None: from the first that is kept."""
+        """The events after a cursor, in their order; None: from the first that is kept.
+
+        Raises PrunedError where some of them are kept no more, and MessageError.
+        """
         with self._connection() as database:
             yield from events(database, since)
 
@@ -411,7 +436,8 @@ class Store(StoreClusters):
     def outcome(self, token: int) -> str:
         """How the work with a token was settled: accepted, rejected, released, held or unknown.
 
-        For a reader that lost its connection while it committed.
+        For a reader that lost its connection while it committed. On PostgreSQL a transaction that
+        is just settling it is waited for, up to 5 seconds; after that the work is held.
         """
         whole("token", token, 0, MAX_NUMBER)
         with self._connection() as database:
@@ -421,7 +447,10 @@ class Store(StoreClusters):
             return str(found[0][0]) if found else "unknown"
 
     def prune(self, keep: float) -> int:
-        """Forget the events, and known ids, that are older than so many seconds; how many."""
+        """Forget the events that are older than so many seconds, and ids whose time is over.
+
+        At once, whatever `set_retention` says; how many.
+        """
         before = duration("keep", keep)
         done = 0
         while True:
@@ -448,6 +477,11 @@ class Store(StoreClusters):
             if not database.run("still_held", id=held.id, token=held.token):
                 raise stale(held.token)
             return more_messages(database, held, given, time_of(database, self._clock()))
+
+    def holds(self, held: Held) -> bool:
+        """Whether a group is still the reader's."""
+        with self._connection() as database:
+            return bool(database.run("still_held", id=held.id, token=held.token))
 
     def settle(self, work: StoreWork, end: End) -> None:
         """Settle work in a transaction of its own."""

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final, Unpack
 
-from fairlead.errors import MessageError, SharedQueueError, StaleWorkError
+from fairlead.errors import MessageError, SharedQueueError, StaleWorkError, StoreError
 from fairlead.store.clusters.verbs import ClusterVerbs, Setting
 from fairlead.store.database import Database
 from fairlead.store.letters import (
@@ -148,7 +148,8 @@ class Transaction(ClusterVerbs):
 
     def finish(self) -> None:
         """Do what was recorded; the end of the block."""
-        self._check()
+        if self._ends or self._stale is not None:
+            self._check()
         for work in self._taken:
             if work.held.id not in self._ends:
                 raise MessageError(
@@ -203,7 +204,7 @@ class Transaction(ClusterVerbs):
     def record(self, work: StoreWork, end: End) -> None:
         """Settle work at the end of the block."""
         self._check()
-        work.check_open()
+        work.check_open(self._database)
         if work.held.id in self._ends:
             raise MessageError(
                 f"work on {work.named}: it is settled in this transaction already, allowed: to "
@@ -236,6 +237,11 @@ class Transaction(ClusterVerbs):
             raise MessageError(
                 "transaction: found that its block has ended, allowed: what is done inside it"
             )
+        if self._database.undone:  # as SQLite does where the disk is full
+            raise StoreError(
+                "transaction: found that it has ended (an error has undone it, or it was committed "
+                "or rolled back), allowed: to leave its block"
+            )
 
 
 class InTransaction:
@@ -258,6 +264,11 @@ class InTransaction:
     def more(self, held: Held, given: list[int]) -> list[Message]:
         """Messages of the group that were not given yet."""
         return more_messages(self._database, held, given, time_of(self._database, self._clock()))
+
+    def holds(self, held: Held) -> bool:
+        """Not when the transaction has ended, however it did."""
+        del held
+        return False
 
     def settle(self, work: StoreWork, end: End) -> None:
         """Settle it at the end of the transaction."""

@@ -10,6 +10,7 @@ from typing import Any, Protocol, Self
 from fairlead.errors import MessageError
 from fairlead.order.key import UNRAISED
 from fairlead.order.queue import Work
+from fairlead.store.database import Database
 from fairlead.store.letters import Message, duration, reason_of
 from fairlead.store.settling import ACCEPTED, REJECTED, RELEASE, End, Given
 from fairlead.store.taking import Held
@@ -21,6 +22,9 @@ class Keeper(Protocol):
 
     def more(self, held: Held, given: list[int]) -> list[Message]:
         """Messages of the group that were not given yet."""
+
+    def holds(self, held: Held) -> bool:
+        """Whether the group is still this reader's."""
 
     def transaction(self, work: StoreWork) -> AbstractContextManager[Transaction]:
         """A transaction in which the work is settled."""
@@ -49,6 +53,7 @@ class StoreWork(Work):
         self._given: list[Message] = []
         self._dead: dict[int, str] = {}
         self._settled = False
+        self._within: Database | None = None
 
     @property
     def group(self) -> str:
@@ -156,7 +161,7 @@ class StoreWork(Work):
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        if self._settled:
+        if self.is_settled():
             return
         if error is None:
             self.accept()
@@ -182,13 +187,26 @@ class StoreWork(Work):
         self._keeper.settle(self, self.end(kind, **more))
         self.close()
 
-    def close(self) -> None:
-        """It is settled, and that is committed."""
-        self._settled = True
+    def close(self, within: Database | None = None) -> None:
+        """It is settled; `within`: in a transaction of the caller's, who may roll it back."""
+        self._settled, self._within = True, within
 
-    def check_open(self) -> None:
+    def is_settled(self, database: Database | None = None) -> bool:
+        """Whether it is settled, as its row says if the caller's transaction has ended.
+
+        `database`: of the transaction from which one looks; None: outside of any.
+        """
+        within, held = self._within, self.held
+        if self._settled and within is not None:
+            if database is not None and database.connection is within.connection:
+                self._settled = not database.run("still_held", id=held.id, token=held.token)
+            elif within.idle:
+                self._settled = not self._keeper.holds(held)
+        return self._settled
+
+    def check_open(self, database: Database | None = None) -> None:
         """Raises MessageError where it is settled already."""
-        if self._settled:
+        if self.is_settled(database):
             raise MessageError(
                 f"work on {self.named}: it is settled already, allowed: to accept, reject or "
                 "release it once"

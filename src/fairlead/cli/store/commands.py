@@ -361,8 +361,8 @@ def work(
     """Call functions with the messages of queues, until SIGTERM or Ctrl-C.
 
     A function takes `(message)`, and its group is accepted after it; or `(message, tx)`, and what
-    it does in `tx` commits with that. An exception releases the group, with a growing delay. A
-    second signal ends at once.
+    it does in `tx` commits with that. An exception releases the group, with a growing delay;
+    `fairlead.Reject` makes the message a dead letter. A second signal ends at once.
 
     Example: `fairlead work shop:handlers --processes 4`
     """
@@ -387,11 +387,23 @@ def init(store: Url = None) -> None:
 
 
 @upkeep_command()
-def upgrade(store: Url = None) -> None:
-    """Bring the schema up to this version of Fairlead; several may do so at one time."""
+def upgrade(
+    lock_timeout: Annotated[
+        float,
+        typer.Option(
+            metavar="SECONDS", min=0.001, help="Wait so long for each lock that others hold."
+        ),
+    ] = 5,
+    store: Url = None,
+) -> None:
+    """Bring the schema up to this version of Fairlead; several may do so at one time.
+
+    Where a transaction of somebody else is in the way, on PostgreSQL, nothing is changed: nobody
+    has to wait behind the upgrade.
+    """
     from fairlead.cli.store import upkeep as done
 
-    done.init(url_of(store))
+    done.init(url_of(store), lock_timeout)
 
 
 @upkeep_command()
@@ -401,11 +413,28 @@ def prune(
     ] = 30,
     store: Url = None,
 ) -> None:
-    """Forget events of the journal that are older, and ids whose time is over."""
+    """Forget events of the journal that are older, at once, and ids whose time is over."""
     from fairlead.cli.store import upkeep as done
 
     with opened(store) as found:
         done.prune(found, keep * 86400)
+
+
+@upkeep_command()
+def retention(
+    days: Annotated[
+        float | None, typer.Argument(metavar="[DAYS]", help="Keep events so long; 0: for ever.")
+    ] = None,
+    store: Url = None,
+) -> None:
+    """Set for how many days events of the journal are kept, or say it; readers forget older ones.
+
+    30, unless it is set.
+    """
+    from fairlead.cli.store import upkeep as done
+
+    with opened(store) as found:
+        done.retention(found, days)
 
 
 @upkeep_command()

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from fairlead.store.schema import LOCK_TIMEOUT
 from fairlead.store.store import Store
 from fairlead.text import plural
 
 
-def init(url: str) -> None:
+def init(url: str, lock_timeout: float = LOCK_TIMEOUT) -> None:
     """Make the schema, or bring it up to this version; say which it is."""
-    with Store.open(url, create=True) as store:
+    with Store.open(url, create=True, lock_timeout=lock_timeout) as store:
         before, now = store.upgraded or (0, 0)
         did = "was there" if before == now else "was made" if not before else f"was {before}"
         print(f"{store.place}: schema version {now} ({did})")
@@ -18,6 +19,14 @@ def prune(store: Store, keep: float) -> None:
     """Forget old events and known ids."""
     found = store.prune(keep)
     print(f"{store.place}: forgotten: {plural(found, 'row')}")
+
+
+def retention(store: Store, days: float | None) -> None:
+    """Set for how many days events are kept, or only say it."""
+    if days is not None:
+        store.set_retention(days)
+    found = store.retention()
+    print(f"{store.place}: events are kept " + ("for ever" if found is None else f"{found:g} days"))
 
 
 def recover(store: Store) -> None:

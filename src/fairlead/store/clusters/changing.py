@@ -291,7 +291,8 @@ def _begin(
         at=now,
         definition=json.dumps({**version.definition, "level": _levels(version)}),
     )
-    write_stretch(database, row.id, Stretch(first, version.number, number, plain, found.choices()))
+    begun = Stretch(first, version.number, number, plain, found.choices())
+    write_stretch(database, row.id, begun, now)
     due = (state.follow_ups.next, row.reset_due)
     row = row._replace(
         rule=rule_in_sql(version),

@@ -146,7 +146,8 @@ class Choices:
             first = stretch.first + len(made)
             stretch = Stretch(first, version.number, 0, found.state(), found.choices())
             if write:
-                write_stretch(self._database, row.id, stretch)
+                now = moment(self._database, row, asked.now)
+                write_stretch(self._database, row.id, stretch, now)
         if write:
             taken = 0 if row.allocation == TICKET else turn - stretch.first + 1
             set_row(self._database, row._replace(first=stretch.first, taken=taken))
@@ -162,7 +163,7 @@ class Choices:
         if row.taken > LOGGED:
             ((number,),) = database.run("last_event", cluster=row.name)
             stretch = Stretch(row.turn - 1, row.version, number, found.state(), None)
-            write_stretch(database, row.id, stretch)
+            write_stretch(database, row.id, stretch, moment(database, row, asked.now))
             set_row(database, row._replace(first=stretch.first, taken=1))
         runtime = found.runtime
         runtime.bindings = KeptBindings(database, row.id, runtime)

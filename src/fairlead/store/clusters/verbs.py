@@ -28,6 +28,7 @@ from fairlead.store.letters import Sending, letter, name, whole
 from fairlead.store.settings import time_of
 
 if TYPE_CHECKING:
+    from fairlead.store.retention import Retention
     from fairlead.store.transaction import Transaction
 
 NOTHING: Final[Mapping[str, object]] = {}
@@ -130,6 +131,7 @@ class StoreClusters(ABC):
     """The same, each in a transaction of its own."""
 
     _setting: Setting
+    _retention: Retention
 
     @abstractmethod
     def _transaction(self) -> AbstractContextManager[Transaction]:
@@ -175,7 +177,9 @@ class StoreClusters(ABC):
         Raises MessageError for an unknown cluster, and for what a message cannot say.
         """
         with self._transaction() as tx:
-            return tx.next_destination(cluster, **message)
+            found = tx.next_destination(cluster, **message)
+        self._retention.look()
+        return found
 
     def publish(
         self,
@@ -193,7 +197,9 @@ class StoreClusters(ABC):
         cluster knows (where its policy asks for that). Raises MessageError, NoDestinationError.
         """
         with self._transaction() as tx:
-            return tx.publish(cluster, body, message, **more)
+            found = tx.publish(cluster, body, message, **more)
+        self._retention.look()
+        return found
 
     def completed(self, decision: StoreDecision, by: str | None = None) -> None:
         """A message that was chosen for, and not published here, is done.

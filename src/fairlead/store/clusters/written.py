@@ -18,7 +18,7 @@ def moment(database: Database, row: Row, now: int | None) -> int:
     return now if now is not None else row.server_time or database.time()
 
 
-def write_stretch(database: Database, cluster: int, stretch: Stretch) -> None:
+def write_stretch(database: Database, cluster: int, stretch: Stretch, now: int) -> None:
     """Write a stretch down."""
     choices: Any = stretch.choices
     database.run(
@@ -26,6 +26,7 @@ def write_stretch(database: Database, cluster: int, stretch: Stretch) -> None:
         cluster=cluster,
         first=stretch.first,
         version=stretch.version,
+        at=now,
         number=stretch.number,
         state=json.dumps(stretch.state),
         choices=None if choices is None else list(choices),

@@ -64,23 +64,33 @@ SELECT transaction::text::bigint, id FROM fairlead.journal
 WHERE transaction < pg_snapshot_xmin(pg_current_snapshot())
 ORDER BY transaction DESC, id DESC LIMIT 1;
 
--- outcome: how the work with a token was settled
+-- outcome: how the work with a token was settled; with one message rejected it may be accepted
 SELECT kind FROM fairlead.journal
-WHERE token = %(token)s AND kind <> 'taken' ORDER BY id DESC LIMIT 1;
+WHERE token = %(token)s AND kind <> 'taken' ORDER BY kind = 'accepted' DESC, id DESC LIMIT 1;
 
 -- held_token: whether the work with a token is still in a reader's hands
-SELECT 1 FROM fairlead.groups WHERE token = %(token)s AND state = 2 LIMIT 1;
+SELECT 1 WHERE fairlead._is_held(%(token)s);
 
--- prune_journal: forget the events before a time, but for the latest event
-DELETE FROM fairlead.journal WHERE id = ANY (ARRAY (SELECT id FROM fairlead.journal WHERE time < %(before)s
-    AND id < (SELECT max(id) FROM fairlead.journal) ORDER BY id LIMIT %(most)s FOR UPDATE SKIP LOCKED))
+-- pruned: the last event that was forgotten
+SELECT pruned_transaction::text::bigint, pruned_id FROM fairlead.schema;
+
+-- retention: how long events are kept
+SELECT journal_keep FROM fairlead.schema;
+
+-- set_retention: keep events so long
+UPDATE fairlead.schema SET journal_keep = %(keep)s::bigint;
+
+-- prune_journal: forget the first events, if they are before a time, but for the latest event
+DELETE FROM fairlead.journal WHERE id = ANY (ARRAY (
+  SELECT j.id FROM (SELECT id, time FROM fairlead.journal ORDER BY id LIMIT %(most)s) j
+  WHERE j.time < %(before)s AND j.id < (SELECT max(id) FROM fairlead.journal)))
 RETURNING id;
 
--- prune_message_ids: forget ids of messages whose time is over
-DELETE FROM fairlead.message_ids WHERE (queue, key) IN (
-  SELECT queue, key FROM fairlead.message_ids WHERE at < %(before)s
-    AND queue = %(queue)s LIMIT %(most)s)
-RETURNING key;
+-- forget_events: the same, of those that are older than events are kept
+SELECT fairlead._forget_events(%(now)s, %(most)s);
+
+-- forget_ids: forget the oldest ids of messages, if their time is over
+SELECT fairlead._forget_ids(%(now)s, %(most)s);
 
 -- groups_by_name: the groups that live, kept from ending while this transaction runs
 SELECT name, id, tenant, state, head FROM fairlead.groups
@@ -126,8 +136,9 @@ ON CONFLICT (queue, key) DO UPDATE SET at = excluded.at, digest = excluded.diges
   WHERE fairlead.message_ids.at < %(before)s
 RETURNING key;
 
--- crowded: whether a queue holds so many messages
-SELECT 1 FROM fairlead.messages WHERE queue = %(queue)s LIMIT 1 OFFSET %(most)s;
+-- crowded: whether a queue holds so many messages, those that arrive later too
+SELECT 1 FROM (SELECT 1 FROM fairlead.messages WHERE queue = %(queue)s
+  UNION ALL SELECT 1 FROM fairlead.delayed WHERE queue = %(queue)s) held LIMIT 1 OFFSET %(most)s;
 
 -- add_notice: what the next reader has to know
 INSERT INTO fairlead.notices (queue, group_id, kind, number, tenant, priority, at, cost, turn, placed)
@@ -481,6 +492,19 @@ DELETE FROM fairlead.notices WHERE queue = %(queue)s AND kind <> 'raised';
 -- has_schema: whether there is a schema of any version
 SELECT 1 WHERE to_regclass('fairlead.schema') IS NOT NULL;
 
+-- lock_timeout: how long this transaction waits for each lock
+SELECT set_config('lock_timeout', %(milliseconds)s, true);
+
+-- in_the_way: whose transaction holds a lock on the schema, the oldest first
+SELECT a.pid, a.usename::text, a.application_name, a.state,
+       extract(epoch FROM clock_timestamp() - a.xact_start)::float8
+FROM pg_stat_activity a WHERE a.pid <> pg_backend_pid() AND a.pid IN (
+  SELECT l.pid FROM pg_locks l
+  WHERE l.granted AND l.database = (SELECT oid FROM pg_database WHERE datname = current_database())
+    AND (l.relation IN (SELECT oid FROM pg_class WHERE relnamespace = to_regnamespace('fairlead'))
+      OR (l.locktype = 'advisory' AND l.classid = 1181641068)))
+ORDER BY a.xact_start LIMIT 1;
+
 -- lock_schema: one process at a time changes the schema
 SELECT pg_advisory_xact_lock(1181641068, 0);
 
@@ -559,8 +583,8 @@ VALUES (%(cluster)s, %(version)s, %(stamp)s, %(at)s, %(definition)s);
 SELECT stamp, at, definition FROM fairlead.versions WHERE cluster = %(cluster)s AND version = %(version)s;
 
 -- add_stretch: choices that are made ahead, or the state from which on they are made one by one
-INSERT INTO fairlead.stretches (cluster, first, version, number, state, choices)
-VALUES (%(cluster)s, %(first)s, %(version)s, %(number)s, %(state)s, %(choices)s);
+INSERT INTO fairlead.stretches (cluster, first, version, at, number, state, choices)
+VALUES (%(cluster)s, %(first)s, %(version)s, %(at)s, %(number)s, %(state)s, %(choices)s);
 
 -- stretch_of: the stretch of a turn
 SELECT first, version, number, state, choices FROM fairlead.stretches
@@ -649,3 +673,19 @@ SELECT loaded FROM fairlead.clusters WHERE id = %(cluster)s;
 
 -- set_loaded: the same
 UPDATE fairlead.clusters SET loaded = %(loaded)s WHERE id = %(cluster)s;
+
+-- prune_stretches: forget the stretches that were over before a time
+DELETE FROM fairlead.stretches WHERE (cluster, first, version) IN (
+    SELECT s.cluster, s.first, s.version FROM fairlead.stretches s WHERE s.at < %(before)s AND EXISTS (
+      SELECT 1 FROM fairlead.stretches later WHERE later.cluster = s.cluster AND later.at < %(before)s
+        AND (later.first, later.version) > (s.first, s.version))
+    LIMIT %(most)s)
+RETURNING first;
+
+-- forget_stretches: the same, of those that are older than events are kept, and their versions
+SELECT fairlead._forget_stretches(%(now)s, %(most)s);
+
+-- forget_versions: forget the versions of which no stretch is left
+DELETE FROM fairlead.versions v WHERE v.version < (
+    SELECT min(s.version) FROM fairlead.stretches s WHERE s.cluster = v.cluster)
+RETURNING v.version;

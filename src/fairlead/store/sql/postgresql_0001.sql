@@ -3,8 +3,13 @@
 CREATE SCHEMA IF NOT EXISTS fairlead;
 CREATE SEQUENCE fairlead.numbers;         -- numbers of events: ids of groups, messages, notices, tokens
 
-CREATE TABLE fairlead.schema (version BIGINT NOT NULL);
-INSERT INTO fairlead.schema VALUES (1);
+CREATE TABLE fairlead.schema (
+  version BIGINT NOT NULL,
+  journal_keep BIGINT DEFAULT 2592000000000,  -- how long events are kept; NULL: for ever
+  pruned_transaction XID8 NOT NULL DEFAULT '0',  -- the last event that was forgotten
+  pruned_id BIGINT NOT NULL DEFAULT 0
+);
+INSERT INTO fairlead.schema (version) VALUES (1);
 
 CREATE TABLE fairlead.queues (
   id BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
@@ -181,6 +186,20 @@ CREATE INDEX journal_settled ON fairlead.journal (token)
   WHERE token IS NOT NULL AND kind <> 'taken';
 CREATE INDEX journal_transaction ON fairlead.journal (transaction, id);
 
+-- Whoever reads the journal is told what is missing, however it was deleted.
+CREATE FUNCTION fairlead._pruned() RETURNS trigger
+LANGUAGE plpgsql SET search_path = pg_catalog AS $$
+DECLARE
+  last record;
+BEGIN
+  SELECT g.transaction, g.id INTO last FROM gone g ORDER BY g.transaction DESC, g.id DESC LIMIT 1;
+  UPDATE fairlead.schema SET pruned_transaction = last.transaction, pruned_id = last.id
+    WHERE (pruned_transaction, pruned_id) < (last.transaction, last.id);
+  RETURN NULL;
+END $$;
+CREATE TRIGGER pruned AFTER DELETE ON fairlead.journal REFERENCING OLD TABLE AS gone
+  FOR EACH STATEMENT EXECUTE FUNCTION fairlead._pruned();
+
 -- The stores that wait for work, so that senders notify only where somebody listens.
 CREATE TABLE fairlead.sleepers (
   queue BIGINT NOT NULL,
@@ -221,6 +240,7 @@ CREATE TABLE fairlead.stretches (
   cluster BIGINT NOT NULL,
   first BIGINT NOT NULL,                     -- a turn
   version BIGINT NOT NULL,
+  at BIGINT NOT NULL,                        -- when it began
   number BIGINT NOT NULL,                    -- the latest event before it
   state TEXT NOT NULL,                       -- JSON, at its beginning
   choices BIGINT[],                          -- ids of destinations; NULL: not made ahead

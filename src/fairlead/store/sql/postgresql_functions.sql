@@ -158,12 +158,6 @@ BEGIN
     PERFORM fairlead._refuse(format('cost: found %s, allowed: an integer from 1 to %s '
       'with these weights of tenants', p_cost, div(4611686018427387904, unit)));
   END IF;
-  IF q.max_waiting IS NOT NULL AND EXISTS (SELECT 1 FROM fairlead.messages m WHERE m.queue = q.id
-      OFFSET q.max_waiting - 1) THEN
-    PERFORM fairlead._refuse(format('queue %L: found more than %s messages, with the one to be '
-      'sent; allowed: as many as max_waiting says; send again later', p_queue, q.max_waiting),
-      'FL002');
-  END IF;
   IF p_id <> '' THEN
     content := encode(sha256(set_byte('\x00', 0, p_format::integer) || p_body), 'hex');
     INSERT INTO fairlead.message_ids AS i (queue, key, at, digest)
@@ -178,6 +172,14 @@ BEGIN
       END IF;
       RETURN p_id;
     END IF;
+  END IF;
+  IF q.max_waiting IS NOT NULL AND EXISTS (SELECT 1 FROM (
+      SELECT 1 FROM fairlead.messages m WHERE m.queue = q.id
+      UNION ALL SELECT 1 FROM fairlead.delayed d WHERE d.queue = q.id) held
+      OFFSET q.max_waiting - 1) THEN
+    PERFORM fairlead._refuse(format('queue %L: found more than %s messages, with the one to be '
+      'sent; allowed: as many as max_waiting says; send again later', p_queue, q.max_waiting),
+      'FL002');
   END IF;
   v_number := nextval('fairlead.numbers');
   v_key := coalesce(nullif(p_id, ''), 'm-' || v_number);
@@ -608,6 +610,68 @@ LANGUAGE sql SET search_path = pg_catalog AS $$
     (extract(epoch FROM delay) * 1000000)::bigint, outcome = 'released' AND reason <> '',
     session_user)
 $$;
+
+-- Forget the first events, if they are older than events are kept, but for the latest event. Whoever
+-- may call it does so with the rights of the schema's owner: so a reader can forget what is old, and
+-- nothing else. A clock of the caller's own can only make it forget less.
+CREATE OR REPLACE FUNCTION fairlead._forget_events(p_now bigint, p_most bigint)
+RETURNS SETOF bigint
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  before bigint;
+BEGIN
+  SELECT least(p_now, (extract(epoch FROM clock_timestamp()) * 1000000)::bigint) - journal_keep
+    INTO before FROM fairlead.schema FOR NO KEY UPDATE SKIP LOCKED;
+  IF before IS NOT NULL THEN  -- else they are kept for ever, or somebody else is at it
+    RETURN QUERY DELETE FROM fairlead.journal x WHERE x.id = ANY (ARRAY (
+        SELECT j.id FROM (SELECT id, time FROM fairlead.journal ORDER BY id LIMIT p_most) j
+        WHERE j.time < before AND j.id < (SELECT max(id) FROM fairlead.journal)))
+      RETURNING x.id;
+  END IF;
+END $$;
+
+-- Forget the oldest ids of messages, if their time is over; in the same way.
+CREATE OR REPLACE FUNCTION fairlead._forget_ids(p_now bigint, p_most bigint) RETURNS SETOF text
+LANGUAGE sql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+  DELETE FROM fairlead.message_ids x WHERE (x.queue, x.key) IN (
+    SELECT i.queue, i.key
+    FROM (SELECT queue, key, at FROM fairlead.message_ids ORDER BY at LIMIT p_most
+          FOR UPDATE SKIP LOCKED) i
+      LEFT JOIN fairlead.queues q ON q.id = i.queue  -- a cluster's ids have none
+    WHERE i.at < least(p_now, (extract(epoch FROM clock_timestamp()) * 1000000)::bigint)
+      - coalesce(q.remembered, 604800000000))
+  RETURNING x.key
+$$;
+
+-- Forget what clusters were, as far back as no event is kept; in the same way.
+CREATE OR REPLACE FUNCTION fairlead._forget_stretches(p_now bigint, p_most bigint)
+RETURNS SETOF bigint
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  before bigint;
+BEGIN
+  SELECT least(p_now, (extract(epoch FROM clock_timestamp()) * 1000000)::bigint) - journal_keep
+    INTO before FROM fairlead.schema;
+  RETURN QUERY DELETE FROM fairlead.stretches x WHERE (x.cluster, x.first, x.version) IN (
+    SELECT s.cluster, s.first, s.version FROM fairlead.stretches s WHERE s.at < before AND EXISTS (
+      SELECT 1 FROM fairlead.stretches later WHERE later.cluster = s.cluster AND later.at < before
+        AND (later.first, later.version) > (s.first, s.version))
+    LIMIT p_most)
+    RETURNING x.first;
+  DELETE FROM fairlead.versions v WHERE v.version < (
+    SELECT min(s.version) FROM fairlead.stretches s WHERE s.cluster = v.cluster);
+END $$;
+
+-- Whether work is held. A transaction that is just settling it is waited for, but not for long: its
+-- reader may ask because it has lost the connection while it committed.
+CREATE OR REPLACE FUNCTION fairlead._is_held(p_token bigint) RETURNS boolean
+LANGUAGE plpgsql SET search_path = pg_catalog SET lock_timeout = '5s' AS $$
+BEGIN
+  PERFORM 1 FROM fairlead.groups WHERE token = p_token AND state = 2 FOR SHARE;
+  RETURN FOUND;
+EXCEPTION WHEN lock_not_available THEN
+  RETURN true;
+END $$;
 
 -- The decisions of a store are its own: nobody has a right to it until an administrator grants one.
 REVOKE ALL ON SCHEMA fairlead FROM PUBLIC;

@@ -51,24 +51,63 @@ FROM fairlead_journal WHERE id > :after ORDER BY id LIMIT :most;
 -- latest: the latest event that can be read now
 SELECT 0, id FROM fairlead_journal ORDER BY id DESC LIMIT 1;
 
--- outcome: how the work with a token was settled
+-- outcome: how the work with a token was settled; with one message rejected it may be accepted
 SELECT kind FROM fairlead_journal
-WHERE token = :token AND kind <> 'taken' ORDER BY id DESC LIMIT 1;
+WHERE token = :token AND kind <> 'taken' ORDER BY kind = 'accepted' DESC, id DESC LIMIT 1;
 
 -- held_token: whether the work with a token is still in a reader's hands
 SELECT 1 FROM fairlead_groups WHERE token = :token AND state = 2 LIMIT 1;
 
--- prune_journal: forget the events before a time, but for the latest event
+-- pruned: the last event that was forgotten
+SELECT 0, pruned FROM fairlead_schema;
+
+-- retention: how long events are kept
+SELECT journal_keep FROM fairlead_schema;
+
+-- set_retention: keep events so long
+UPDATE fairlead_schema SET journal_keep = :keep;
+
+-- prune_journal: forget the first events, if they are before a time, but for the latest event
 DELETE FROM fairlead_journal WHERE id IN (
-  SELECT id FROM fairlead_journal WHERE time < :before
-    AND id < (SELECT max(id) FROM fairlead_journal) ORDER BY id LIMIT :most)
+  SELECT id FROM (SELECT id, time FROM fairlead_journal ORDER BY id LIMIT :most)
+  WHERE time < :before AND id < (SELECT max(id) FROM fairlead_journal))
 RETURNING id;
 
--- prune_message_ids: forget ids of messages whose time is over
+-- forget_events: the same, of those that are older than events are kept
+DELETE FROM fairlead_journal WHERE id IN (
+  SELECT id FROM (SELECT id, time FROM fairlead_journal ORDER BY id LIMIT :most)
+  WHERE time < :now - (SELECT journal_keep FROM fairlead_schema)
+    AND id < (SELECT max(id) FROM fairlead_journal))
+RETURNING id;
+
+-- forget_ids: forget the oldest ids of messages, if their time is over
 DELETE FROM fairlead_message_ids WHERE (queue, key) IN (
-  SELECT queue, key FROM fairlead_message_ids WHERE at < :before
-    AND queue = :queue LIMIT :most)
+  SELECT i.queue, i.key
+  FROM (SELECT queue, key, at FROM fairlead_message_ids ORDER BY at LIMIT :most) i
+    LEFT JOIN fairlead_queues q ON q.id = i.queue  -- a cluster's ids have none
+  WHERE i.at < :now - coalesce(q.remembered, :remembered))
 RETURNING key;
+
+-- prune_stretches: forget the stretches that were over before a time
+DELETE FROM fairlead_stretches WHERE (cluster, first, version) IN (
+    SELECT s.cluster, s.first, s.version FROM fairlead_stretches s WHERE s.at < :before AND EXISTS (
+      SELECT 1 FROM fairlead_stretches later WHERE later.cluster = s.cluster AND later.at < :before
+        AND (later.first, later.version) > (s.first, s.version))
+    LIMIT :most)
+RETURNING first;
+
+-- forget_stretches: the same, of those that are older than events are kept
+DELETE FROM fairlead_stretches WHERE (cluster, first, version) IN (
+    SELECT s.cluster, s.first, s.version FROM fairlead_stretches s WHERE s.at < :now - (SELECT journal_keep FROM fairlead_schema) AND EXISTS (
+      SELECT 1 FROM fairlead_stretches later WHERE later.cluster = s.cluster AND later.at < :now - (SELECT journal_keep FROM fairlead_schema)
+        AND (later.first, later.version) > (s.first, s.version))
+    LIMIT :most)
+RETURNING first;
+
+-- forget_versions: forget the versions of which no stretch is left
+DELETE FROM fairlead_versions WHERE version < (
+    SELECT min(s.version) FROM fairlead_stretches s WHERE s.cluster = fairlead_versions.cluster)
+RETURNING version;
 
 -- groups_by_name: the groups that live, kept from ending while this transaction runs
 SELECT name, id, tenant, state, head FROM fairlead_groups
@@ -102,8 +141,9 @@ ON CONFLICT (queue, key) DO UPDATE SET at = excluded.at, digest = excluded.diges
   WHERE fairlead_message_ids.at < :before
 RETURNING key;
 
--- crowded: whether a queue holds so many messages
-SELECT 1 FROM fairlead_messages WHERE queue = :queue LIMIT 1 OFFSET :most;
+-- crowded: whether a queue holds so many messages, those that arrive later too
+SELECT 1 FROM (SELECT 1 FROM fairlead_messages WHERE queue = :queue
+  UNION ALL SELECT 1 FROM fairlead_delayed WHERE queue = :queue) LIMIT 1 OFFSET :most;
 
 -- add_notice: what the next reader has to know
 INSERT INTO fairlead_notices (queue, group_id, kind, number, tenant, priority, at, cost, turn, placed)
@@ -455,8 +495,8 @@ VALUES (:cluster, :version, :stamp, :at, :definition);
 SELECT stamp, at, definition FROM fairlead_versions WHERE cluster = :cluster AND version = :version;
 
 -- add_stretch: choices that are made ahead, or the state from which on they are made one by one
-INSERT INTO fairlead_stretches (cluster, first, version, number, state, choices)
-VALUES (:cluster, :first, :version, :number, :state, :choices);
+INSERT INTO fairlead_stretches (cluster, first, version, at, number, state, choices)
+VALUES (:cluster, :first, :version, :at, :number, :state, :choices);
 
 -- stretch_of: the stretch of a turn
 SELECT first, version, number, state, choices FROM fairlead_stretches

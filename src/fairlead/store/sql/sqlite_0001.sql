@@ -1,8 +1,12 @@
 -- The first schema. Times are microseconds since 1970; numbers are those of the journal.
 -- Every table stands beside the user's own, so each has the prefix fairlead_.
 
-CREATE TABLE fairlead_schema (version INTEGER NOT NULL) STRICT;
-INSERT INTO fairlead_schema VALUES (1);
+CREATE TABLE fairlead_schema (
+  version INTEGER NOT NULL,
+  journal_keep INTEGER DEFAULT 2592000000000,  -- how long events are kept; NULL: for ever
+  pruned INTEGER NOT NULL DEFAULT 0          -- the last event that was forgotten
+) STRICT;
+INSERT INTO fairlead_schema (version) VALUES (1);
 
 CREATE TABLE fairlead_queues (
   id INTEGER PRIMARY KEY,
@@ -176,6 +180,11 @@ CREATE INDEX fairlead_journal_cluster ON fairlead_journal (cluster, id) WHERE cl
 CREATE INDEX fairlead_journal_settled ON fairlead_journal (token)
   WHERE token IS NOT NULL AND kind <> 'taken';
 
+-- Whoever reads the journal is told what is missing, however it was deleted.
+CREATE TRIGGER fairlead_pruned AFTER DELETE ON fairlead_journal BEGIN
+  UPDATE fairlead_schema SET pruned = old.id WHERE pruned < old.id;
+END;
+
 -- The row that choices lock and count in. A choice is a place in a stretch of choices that were
 -- made ahead; where a rule cannot make them ahead, its state stands here.
 CREATE TABLE fairlead_clusters (
@@ -208,6 +217,7 @@ CREATE TABLE fairlead_stretches (
   cluster INTEGER NOT NULL,
   first INTEGER NOT NULL,                    -- a turn
   version INTEGER NOT NULL,
+  at INTEGER NOT NULL,                        -- when it began
   number INTEGER NOT NULL,                   -- the latest event before it
   state TEXT NOT NULL,                       -- JSON, at its beginning
   choices TEXT,                              -- JSON: ids of destinations; NULL: not made ahead
