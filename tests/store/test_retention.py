@@ -173,7 +173,7 @@ def test_a_reader_that_is_slower_than_what_is_forgotten_is_told(
     monkeypatch.setattr(events, "PAGE", 2)
     store.send_many("q", [{"body": k} for k in range(6)])
     reader = store.journal()
-    assert [next(reader).number for _ in range(2)]
+    assert [next(reader).position for _ in range(2)]
     clock.now = 1
     assert store.prune(0) == 5
     with pytest.raises(PrunedError):
