@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from fairlead.pipeline.dispatch import dispatch, rejected
     from fairlead.pipeline.intake.changes import load_changes
     from fairlead.pipeline.spark.session import spark_session
+    from fairlead.store.clusters.choosing import StoreDecision
     from fairlead.store.letters import Message
     from fairlead.store.store import Store
     from fairlead.store.transaction import Transaction
@@ -47,6 +48,7 @@ _PLACES = {
     "Standing": "fairlead.order.outlook",
     "Step": "fairlead.balance.elimination",
     "Store": "fairlead.store.store",
+    "StoreDecision": "fairlead.store.clusters.choosing",
     "Transaction": "fairlead.store.transaction",
     "Work": "fairlead.order.queue",
     "dispatch": "fairlead.pipeline.dispatch",
@@ -76,6 +78,7 @@ __all__ = [
     "Standing",
     "Step",
     "Store",
+    "StoreDecision",
     "Transaction",
     "Work",
     "dispatch",
