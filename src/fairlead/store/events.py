@@ -7,6 +7,7 @@ from typing import Any, Final, NamedTuple
 
 from fairlead.balance.objects import spelled
 from fairlead.errors import MessageError, PrunedError
+from fairlead.rows import EVENT_COLUMNS
 from fairlead.store.database import Database
 
 PAGE: Final = 1000
@@ -43,6 +44,10 @@ class Event(NamedTuple):
     def to_dict(self) -> dict[str, Any]:
         """As plain data."""
         return self._asdict()
+
+
+for _column in EVENT_COLUMNS:  # said once, for the pages and for `help`
+    getattr(Event, _column.name).__doc__ = _column.meaning
 
 
 def events(database: Database, since: str | None) -> Iterator[Event]:

@@ -55,6 +55,7 @@ class StoreDecision(NamedTuple):
     outcome: str
     """As that of `Balancer.choose`."""
     cluster: str
+    """Its name."""
     version: int
     """How many changes the cluster had seen."""
     number: int
