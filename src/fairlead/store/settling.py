@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 
 from fairlead.errors import StaleWorkError
 from fairlead.order.key import NO_ENTRY, UNRAISED, Entry, reentered
-from fairlead.store.database import Database
+from fairlead.store.database import Database, Row
 from fairlead.store.log import Log
 from fairlead.store.notices import RELEASED, SETTLED, Notice, leave
 from fairlead.store.settings import PARKED, READY, Queue
@@ -212,7 +212,7 @@ def _settle(database: Database, queue: Queue, ends: Sequence[End], log: Log) -> 
                     fenced[end.id].tenant,
                     cost=costs.get(end.id, 0),
                     turn=fenced[end.id].was_turn,
-                    placed=end.id in placed,
+                    placed=int(end.id in placed),
                 )
                 for end in ends
             ],
@@ -236,7 +236,7 @@ def put_back(database: Database, queue: Queue, left: Sequence[Left]) -> set[int]
             database.run("end_groups", ids=sorted(free))
     if rows:
         database.many("put_back", rows)
-    return {row["id"] for row in rows if row["state"] == READY}  # type: ignore[misc]
+    return {row[-1] for row in rows if row[0] == READY}
 
 
 def end_or_keep(database: Database, queue: Queue, ids: Sequence[int]) -> None:
@@ -275,9 +275,7 @@ def expire(database: Database, queue: Queue, numbers: Sequence[int]) -> None:
     database.run("drop_messages", ids=list(numbers))
 
 
-def _rows(
-    database: Database, queue: Queue, left: Sequence[Left]
-) -> tuple[list[dict[str, object]], list[Left]]:
+def _rows(database: Database, queue: Queue, left: Sequence[Left]) -> tuple[list[Row], list[Left]]:
     """The rows of the groups of which something is left; and those of which nothing is."""
     if not left:
         return [], []
@@ -294,22 +292,13 @@ def _rows(
     return rows, empty
 
 
-def _row(
-    queue: Queue, left: Left, not_before: int | None, head: int = 0, arrived: int = 0
-) -> dict[str, object]:
+def _row(queue: Queue, left: Left, not_before: int | None, head: int = 0, arrived: int = 0) -> Row:
     place = queue.place(left.entry, head, arrived) or (1, head)
-    return {
-        "id": left.id,
-        "state": READY if not_before is None else PARKED,
-        "not_before": not_before,
-        **left.entry._asdict(),
-        "k1": place[0],
-        "k2": place[1],
-        "head": head,
-        "arrived": arrived,
-        "releases": left.releases,
-        "failures": left.failures,
-    }
+    state = READY if not_before is None else PARKED
+    return (
+        *(state, not_before, *left.entry, *place, head, arrived, left.releases, left.failures),
+        left.id,
+    )
 
 
 def _raises(database: Database, ids: Sequence[int]) -> dict[int, Entry]:

@@ -5,9 +5,8 @@ from __future__ import annotations
 import json
 import re
 import sqlite3
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from functools import cache
-from operator import itemgetter
 from pathlib import Path
 from time import monotonic, sleep, time_ns
 from typing import Any, Final
@@ -50,27 +49,26 @@ class SQLite:
         return False
 
     def run(self, name: str, /, **values: object) -> Sequence[Row]:
+        self._numbered = self._numbered and not name.startswith("add_journal")
         for key, value in values.items():
             if isinstance(value, list):
-                whole = value and isinstance(value[0], int)
-                values[key] = repr(value) if whole else json.dumps(value)
+                values[key] = as_json(value)
         try:
             return self._cursor.execute(self._texts[name], values).fetchall()
         except sqlite3.Error as error:
             self._tell(error)
             raise
 
-    def many(self, name: str, rows: Sequence[Mapping[str, object]]) -> None:
-        if name == "add_journal":
-            self._numbered = False
-        text, values = positional(name)
+    def many(self, name: str, rows: Sequence[Row], /, **common: object) -> None:
+        self._numbered = self._numbered and not name.startswith("add_journal")
+        shared = tuple(common.values())
         try:
-            self._cursor.executemany(text, map(values, rows))
+            self._cursor.executemany(positional(name, *common), [row + shared for row in rows])
         except sqlite3.Error as error:
             self._tell(error)
             raise
 
-    def numbers(self, count: int) -> Iterable[int]:
+    def numbers(self, count: int) -> Sequence[int]:
         if not self._numbered:
             ((self._last,),) = self.run("last_number")
             self._numbered = True
@@ -134,10 +132,17 @@ class SQLite:
 
 
 @cache
-def positional(name: str) -> tuple[str, Callable[[Mapping[str, object]], Row]]:
-    """A statement with values by position, which are bound faster, and what takes them of a row."""
+def positional(name: str, *common: str) -> str:
+    """A statement whose values are bound by their position, which is faster; `common`: the last."""
     text = statements(SQLite.dialect)[name]
-    return NAMED.sub("?", text), itemgetter(*NAMED.findall(text))
+    own = dict.fromkeys(each for each in NAMED.findall(text) if each not in common)
+    order = [*own, *common]
+    return NAMED.sub(lambda found: f"?{1 + order.index(found[1])}", text)
+
+
+def as_json(values: list[Any]) -> str:
+    """A list as SQLite reads it; of numbers, Python writes it the same way, and faster."""
+    return repr(values) if values and isinstance(values[0], int) else json.dumps(values)
 
 
 def open_sqlite(path: Path) -> SQLite:

@@ -43,6 +43,12 @@ INSERT INTO fairlead_journal (id, time, kind, queue, group_name, key, tenant, pr
 VALUES (:id, :time, :kind, :queue, :group, :key, :tenant, :priority, :cost, :type, :attempt,
   :token, :actor, :lease, :detail);
 
+-- add_journal_sent: record that messages were sent, which are in their groups and raise none
+INSERT INTO fairlead_journal (id, time, kind, queue, group_name, key, tenant, cost, type, actor)
+SELECT m.id, :time, 'sent', :queue, coalesce(g.name, ''), m.key, g.tenant, m.cost, m.type, :actor
+FROM json_each(:ids) CROSS JOIN fairlead_messages m ON m.id = json_each.value
+  CROSS JOIN fairlead_groups g ON g.id = m.group_id;
+
 -- journal: events after a place in the journal
 SELECT id, 0, time, kind, queue, group_name, key, tenant, priority, cost, type, attempt, token,
   actor, lease, detail
@@ -77,9 +83,12 @@ WHERE queue = :queue AND name IN (SELECT value FROM json_each(:names));
 -- add_group: begin a group
 INSERT INTO fairlead_groups (id, queue, name, tenant, fair, state, k1, k2, priority, entered, number,
   head, arrived)
-VALUES (:id, :queue, :name, :tenant, :fair, 1, :k1, :k2, :priority, :entered, :number, :head,
-  :arrived)
+VALUES (:id, :queue, :name, :tenant, :fair, 1, :k1, :k2, :priority, :entered, :number, :id, :arrived)
 ON CONFLICT DO NOTHING;
+
+-- add_lone: begin groups of messages that have none, and no tenant; nobody has raised them
+INSERT INTO fairlead_groups (id, queue, tenant, fair, state, k1, k2, head, arrived)
+SELECT value, :queue, '', :fair, 1, :k1, value, value, :arrived FROM json_each(:ids);
 
 -- add_message: a message arrives
 INSERT INTO fairlead_messages (id, queue, group_id, key, arrived, expires, cost, type, format, body)
@@ -106,8 +115,8 @@ RETURNING key;
 SELECT 1 FROM fairlead_messages WHERE queue = :queue LIMIT 1 OFFSET :most;
 
 -- add_notice: what the next reader has to know
-INSERT INTO fairlead_notices (queue, group_id, kind, number, tenant, priority, at, cost, turn, placed)
-VALUES (:queue, :group_id, :kind, :number, :tenant, :priority, :at, :cost, :turn, :placed);
+INSERT INTO fairlead_notices (kind, number, group_id, tenant, priority, at, cost, turn, placed, queue)
+VALUES (:kind, :number, :group_id, :tenant, :priority, :at, :cost, :turn, :placed, :queue);
 
 -- chores: what there is to do before a take
 SELECT EXISTS (SELECT 1 FROM fairlead_notices WHERE queue = :queue),
