@@ -27,8 +27,8 @@ class Database(Protocol):
     def run(self, name: str, /, **values: object) -> Sequence[Row]:
         """Run a named statement; its rows, all of them."""
 
-    def many(self, name: str, rows: Sequence[Row], /, **common: object) -> None:
-        """Run a named statement that gives no rows, once for each row of values.
+    def many(self, name: str, rows: Sequence[Row], /, **common: object) -> int:
+        """Run a named statement, once for each row of values; how many rows it has changed.
 
         `common`: the values that are the same in all rows; those of a row stand in the order of the
         statement's other parameters.

@@ -145,6 +145,8 @@ def name(what: str, found: object) -> str | None:
 
 def reason_of(found: object) -> str:
     """Why something failed, as every database can keep it: errors bring texts of all kinds."""
+    if found == "":
+        return ""
     text = str(found)[:MAX_REASON].encode(errors="backslashreplace").decode()
     return text.replace("\0", "\\x00")
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from fairlead.store.database import Database, Row
-from fairlead.store.letters import Letter
 
 
 class Log:
@@ -42,19 +41,15 @@ class Log:
             (id, kind, group, key, tenant, priority, cost, type, attempt, token, lease, detail)
         )
 
-    def add_sent(self, numbered: Sequence[tuple[int, Letter]]) -> None:
-        """The events of messages that have joined their groups, and raise none."""
-        if self._database.locks:  # a sender may have no right to read messages
-            self._events += [
-                (
-                    *(number, "sent", each.group or "", each.key, each.tenant, None, each.cost),
-                    *(each.type, None, None, None, None),
-                )
-                for number, each in numbered
-            ]
-        else:
-            ids = [number for number, _ in numbered]
-            self._database.run("add_journal_sent", ids=ids, **self._common)
+    def add_sent(self, first: int, last: int) -> None:
+        """Write the events of messages that have just come, all from one number to another."""
+        self._database.run("add_journal_sent", first=first, last=last, **self._common)
+
+    def add_lone(self, kind: str, ids: list[int]) -> None:
+        """Write the events of messages without a group that are taken, or about to be accepted."""
+        self.flush()
+        first = 0 if self._database.locks else self.draw(len(ids))[0]
+        self._database.run(f"add_journal_{kind}", ids=ids, first=first, **self._common)
 
     def flush(self) -> None:
         """Write the events."""

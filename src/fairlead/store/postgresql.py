@@ -92,13 +92,13 @@ class PostgreSQL:
             found = self._cursor.execute(self._texts[name], _bound(values), binary=True)
             return found.fetchall() if found.description else []
 
-    def many(self, name: str, rows: Sequence[Row], /, **common: object) -> None:
+    def many(self, name: str, rows: Sequence[Row], /, **common: object) -> int:
         if not rows:
-            return
+            return 0
         for key, column in zip(columns(name), zip(*rows, strict=True), strict=True):
             common |= _spread(key, column)
         with self._told():
-            self._cursor.execute(self._texts[name], common)
+            return self._cursor.execute(self._texts[name], common).rowcount
 
     def numbers(self, count: int) -> Sequence[int]:
         return sorted(number for (number,) in self.run("numbers", count=count))

@@ -41,39 +41,45 @@ def send(database: Database, queue: Queue, letters: Sequence[Letter], actor: str
     _check_room(database, queue, len(letters))
     known = _known(database, queue, letters)
     log = Log(database, queue.name, queue.moment, actor)
-    numbers = iter(log.draw(len(letters) - len(known)))
-    now: list[tuple[int, Letter]] = []
-    later: list[tuple[int, Letter]] = []
-    quiet: list[tuple[int, Letter]] = []
-    for position, each in enumerate(letters):
-        if position in known:
-            continue
-        number = next(numbers)
+    numbers = log.draw(len(letters) - len(known))
+    new = (each for position, each in enumerate(letters) if position not in known)
+    numbered = list(zip(numbers, new, strict=True))
+    for number, each in numbered:
         each.key = each.key or f"m-{number}"
-        (now if each.due is None else later).append((number, each))
-        if each.due is None and not _raises(queue, each):
-            quiet.append((number, each))
-        else:
-            log.add(
-                *("sent",),
-                id=number,
-                group=each.group or "",
-                key=each.key,
-                tenant=each.tenant,
-                priority=each.priority if queue.ordered else None,
-                cost=each.cost,
-                type=each.type,
-                detail=None if each.due is None else f"due {each.due}",
-            )
+    now = [each for each in numbered if each[1].due is None]
     arrive(database, queue, now)
-    if quiet:
-        log.add_sent(quiet)
-    if later:
-        database.many("add_delayed", [_delayed(*each) for each in later], queue=queue.id)
-    log.flush()
+    if len(now) < len(numbered):
+        later = [_delayed(*each) for each in numbered if each[1].due is not None]
+        database.many("add_delayed", later, queue=queue.id)
+    _record(database, queue, numbered, log)
     if queue.columns.awaited:
         database.run("notify", queue=queue.id)
     return [each.key or "" for each in letters]
+
+
+def _record(
+    database: Database, queue: Queue, numbered: Sequence[tuple[int, Letter]], log: Log
+) -> None:
+    """Write the events of messages that were sent."""
+    if not numbered:
+        return
+    plain = all(each.due is None and not _raises(queue, each) for _, each in numbered)
+    if plain and not database.locks:  # where a sender may have no right to read messages
+        log.add_sent(numbered[0][0], numbered[-1][0])
+        return
+    for number, each in numbered:
+        log.add(
+            *("sent",),
+            id=number,
+            group=each.group or "",
+            key=each.key or "",
+            tenant=each.tenant,
+            priority=each.priority if queue.ordered else None,
+            cost=each.cost,
+            type=each.type,
+            detail=None if each.due is None else f"due {each.due}",
+        )
+    log.flush()
 
 
 def arrive(database: Database, queue: Queue, numbered: Sequence[tuple[int, Letter]]) -> None:
@@ -121,40 +127,24 @@ def _begin(
     for number, each in numbered:
         if each.group:
             first.setdefault(each.group, (number, each))
-        elif each.tenant or _raises(queue, each):
+        elif each.tenant or _raises(queue, each) or len(numbered) == 1:  # one row is as fast
             begun.append(_beginning(queue, number, each))
         else:
             lone.append(number)
+    shared = {"queue": queue.id, "fair": int(queue.fair > 0), "arrived": queue.moment}
     if lone:
-        _begin_lone(database, queue, lone)
+        k1, _ = queue.place(NO_ENTRY, lone[0], queue.moment) or (0, 0)
+        database.run("add_lone", ids=lone, k1=k1, **shared)
     names = sorted(first)
     found = _found(database, queue, names)
     missing = [name for name in names if name not in found]
     while begun or missing:
         rows = [_beginning(queue, *first[name]) for name in missing]
-        database.many(
-            *("add_group", [*begun, *rows]),
-            queue=queue.id,
-            fair=int(queue.fair > 0),
-            arrived=queue.moment,
-        )
+        database.many("add_group", [*begun, *rows], **shared)
         begun = []
         found |= _found(database, queue, missing)
         missing = [name for name in missing if name not in found]  # they ended meanwhile
     return found
-
-
-def _begin_lone(database: Database, queue: Queue, numbers: list[int]) -> None:
-    """The groups of messages that have none, and nothing else; only their numbers differ."""
-    k1, _ = queue.place(NO_ENTRY, numbers[0], queue.moment) or (0, 0)
-    database.run(
-        "add_lone",
-        ids=numbers,
-        queue=queue.id,
-        fair=int(queue.fair > 0),
-        k1=k1,
-        arrived=queue.moment,
-    )
 
 
 def _notices(

@@ -9,6 +9,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Final, NamedTuple
 
+from msgspec import Struct
+from msgspec.structs import replace
+
 from fairlead.errors import StaleWorkError
 from fairlead.order.key import NO_ENTRY, UNRAISED, Entry, reentered
 from fairlead.store.database import Database, Row
@@ -25,7 +28,7 @@ RELEASE: Final = "released"
 EXPIRED: Final = "it has expired"
 
 
-class Given(NamedTuple):
+class Given(Struct):
     """A message that a reader was given."""
 
     number: int
@@ -33,7 +36,7 @@ class Given(NamedTuple):
     cost: int
 
 
-class End(NamedTuple):
+class End(Struct):
     """How the work on a group ended."""
 
     kind: str
@@ -108,11 +111,11 @@ def stale(token: int) -> StaleWorkError:
 def settle(database: Database, queue: Queue, ends: Sequence[End], actor: str) -> None:
     """Settle work on groups of one queue. Raises StaleWorkError."""
     log = Log(database, queue.name, queue.moment, actor)
-    lone = [each for each in ends if _is_simple(each)]
-    if lone and not queue.fair:
+    lone = [] if queue.fair else [each for each in ends if _is_simple(each)]
+    if lone:
         _accept_lone(database, lone, log)
-        ends = [each for each in ends if not _is_simple(each)]
-    if ends:
+    if len(lone) < len(ends):
+        ends = [each for each in ends if queue.fair or not _is_simple(each)]
         _settle(database, queue, ends, log)
     log.flush()
     if queue.columns.awaited:
@@ -125,26 +128,19 @@ def _is_simple(end: End) -> bool:
 
 
 def _accept_lone(database: Database, ends: Sequence[End], log: Log) -> None:
-    if database.locks:
-        found = database.run(
-            "end_lone", ids=[each.id for each in ends], tokens=[each.token for each in ends]
-        )
-        held = {id_ for (id_,) in found}
-    else:
-        by_token: dict[int, list[int]] = {}
-        for each in ends:
-            by_token.setdefault(each.token, []).append(each.id)
-        held = {
-            id_
-            for token, ids in by_token.items()
-            for (id_,) in database.run("end_lone", ids=ids, token=token)
-        }
-    for each in ends:
-        if each.id not in held:
-            fence(database, {each.id: each.token})
-    database.run("drop_lone", ids=[each.id for each in ends])
-    for each in ends:
-        _log_given(log, each, each.given, "")
+    ids = [each.id for each in ends]
+    log.add_lone(ACCEPTED, ids)
+    if database.many("end_lone", [(each.id, each.token) for each in ends]) < len(ends):
+        raise stale(_first_stale(database, ends).token)
+    database.many("drop_lone", [(id_,) for id_ in ids])
+
+
+def _first_stale(database: Database, ends: Sequence[End]) -> End:
+    """Of messages without a group whose groups were to end: one that somebody else has, or had."""
+    ids = [each.id for each in ends]
+    others = {row[0] for row in database.run("fence", ids=ids)}
+    ours = {row[0] for row in database.run("lone_messages", ids=ids)} - others
+    return next(each for each in ends if each.id not in ours)
 
 
 def _settle(database: Database, queue: Queue, ends: Sequence[End], log: Log) -> None:
@@ -175,7 +171,7 @@ def _settle(database: Database, queue: Queue, ends: Sequence[End], log: Log) -> 
             continue
         left.append(Left(end.id, entry))
         if end.failed and not end.given:  # nobody knows which message it was: the first, then
-            end = said._replace(given=_first(database, end.id))
+            end = replace(said, given=_first(database, end.id))
         dead = dict(end.dead)
         if end.kind != ACCEPTED:
             dead = {each.number: end.reason for each in end.given}

@@ -59,11 +59,14 @@ class SQLite:
             self._tell(error)
             raise
 
-    def many(self, name: str, rows: Sequence[Row], /, **common: object) -> None:
+    def many(self, name: str, rows: Sequence[Row], /, **common: object) -> int:
         self._numbered = self._numbered and not name.startswith("add_journal")
         shared = tuple(common.values())
         try:
-            self._cursor.executemany(positional(name, *common), [row + shared for row in rows])
+            done = self._cursor.executemany(
+                positional(name, *common), [row + shared for row in rows]
+            )
+            return done.rowcount
         except sqlite3.Error as error:
             self._tell(error)
             raise
@@ -118,7 +121,7 @@ class SQLite:
 
     def _execute(self, sql: str) -> sqlite3.Cursor:
         try:
-            return self.connection.execute(sql)
+            return self._cursor.execute(sql)
         except sqlite3.Error as error:
             self._tell(error)
             raise

@@ -50,6 +50,22 @@ FROM unnest(%(id)s::bigint[], %(kind)s::text[], %(group)s::text[], %(key)s::text
   %(attempt)s::bigint[], %(token)s::bigint[], %(lease)s::bigint[], %(detail)s::text[])
   AS r (id, kind, "group", key, tenant, priority, cost, type, attempt, token, lease, detail);
 
+-- add_journal_taken: record that messages without a group were taken
+INSERT INTO fairlead.journal (time, kind, queue, group_name, key, tenant, priority, cost, attempt,
+  token, actor, lease)
+SELECT %(time)s, 'taken', %(queue)s, '', m.key, g.tenant, nullif(g.was_priority, -1), m.cost,
+  g.releases + 1, g.token, %(actor)s, g.deadline
+FROM unnest(%(ids)s::bigint[]) WITH ORDINALITY AS i (value, place)
+  JOIN fairlead.groups g ON g.id = i.value JOIN fairlead.messages m ON m.group_id = g.id
+ORDER BY i.place;
+
+-- add_journal_accepted: record that messages without a group were accepted
+INSERT INTO fairlead.journal (time, kind, queue, group_name, key, tenant, cost, token, actor)
+SELECT %(time)s, 'accepted', %(queue)s, '', m.key, g.tenant, m.cost, g.token, %(actor)s
+FROM unnest(%(ids)s::bigint[]) WITH ORDINALITY AS i (value, place)
+  JOIN fairlead.groups g ON g.id = i.value JOIN fairlead.messages m ON m.group_id = g.id
+ORDER BY i.place;
+
 -- journal: events after a place in the journal
 SELECT id, transaction::text::bigint, time, kind, queue, group_name, key, tenant, priority, cost, type,
   attempt, token, actor, lease, detail
@@ -293,12 +309,11 @@ DELETE FROM fairlead.groups WHERE id = ANY (%(ids)s::bigint[]);
 
 -- end_lone: messages without a group are done, if the reader still holds them
 DELETE FROM fairlead.groups g
-USING unnest(%(ids)s::bigint[], %(tokens)s::bigint[]) AS held (id, token)
-WHERE g.id = held.id AND g.token = held.token AND g.state = 2
-RETURNING g.id;
+USING unnest(%(id)s::bigint[], %(token)s::bigint[]) AS held (id, token)
+WHERE g.id = held.id AND g.token = held.token AND g.state = 2;
 
 -- drop_lone: the messages themselves
-DELETE FROM fairlead.messages WHERE group_id = ANY (%(ids)s::bigint[]);
+DELETE FROM fairlead.messages WHERE group_id = ANY (%(id)s::bigint[]);
 
 -- extend: a longer lease
 UPDATE fairlead.groups SET deadline = %(deadline)s WHERE id = %(id)s AND token = %(token)s AND state = 2
