@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 import re
 import sqlite3
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import cache
+from operator import itemgetter
 from pathlib import Path
 from time import monotonic, sleep, time_ns
 from typing import Any, Final
@@ -67,9 +68,10 @@ class SQLite:
         together = len(rows) > FEW and len(rows[0]) == 1
         if together:
             rows = [(as_json([id_ for (id_,) in rows]),)]
-        text = positional(name, *common, together=together)
+        text, in_order = positional(name, *common, together=together)
+        values = [in_order(row + shared) for row in rows]
         try:
-            return self._cursor.executemany(text, [row + shared for row in rows]).rowcount
+            return self._cursor.executemany(text, values).rowcount
         except sqlite3.Error as error:
             self._tell(error)
             raise
@@ -138,17 +140,19 @@ class SQLite:
 
 
 @cache
-def positional(name: str, *common: str, together: bool = False) -> str:
-    """A statement whose values are bound by their position, which is faster; `common`: the last.
+def positional(name: str, *common: str, together: bool = False) -> tuple[str, Callable[[Row], Row]]:
+    """A statement with values by position, which are bound faster, and what puts a row's in order.
 
-    `together`: where its only other value is an id, it is done once for a list of them.
+    `common`: what stands at the end of a row. `together`: where its only other value is an id, it
+    is done once for a list of them.
     """
     text = statements(SQLite.dialect)[name]
     if together:
         text = text.replace("= :id", "IN (SELECT value FROM json_each(:id))")
-    own = dict.fromkeys(each for each in NAMED.findall(text) if each not in common)
-    order = [*own, *common]
-    return NAMED.sub(lambda found: f"?{1 + order.index(found[1])}", text)
+    names = NAMED.findall(text)
+    given = [*dict.fromkeys(each for each in names if each not in common), *common]
+    in_order = itemgetter(*map(given.index, names)) if len(names) > 1 else tuple
+    return NAMED.sub("?", text), in_order
 
 
 def as_json(values: list[Any]) -> str:
