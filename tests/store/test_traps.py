@@ -443,6 +443,21 @@ def test_stale_work_has_no_transaction(store: Store) -> None:
     other.accept()
 
 
+def test_where_some_of_several_messages_are_stale_none_is_accepted(store: Store) -> None:
+    for body in (1, 2, 3):
+        store.send("q", body)
+    first, stale = taken(store), taken(store, lease=0)
+    again = taken(store)
+    assert [bodies(work) for work in (first, stale, again)] == [[1], [2], [2]]
+    with pytest.raises(StaleWorkError, match=f"token {stale.token}:"):
+        store.accept([first, stale])
+    store.accept([first, again])
+    with pytest.raises(StaleWorkError, match=f"token {stale.token}:"):
+        stale.accept()
+    assert drained(store) == [3]
+    assert kinds(store).count("accepted") == 3
+
+
 def test_a_transaction_of_work_needs_a_word_of_how_it_ends(store: Store) -> None:
     store.send("q", 1)
     work = taken(store)

@@ -137,8 +137,7 @@ def place_anew(database: Database, name: str, after: int, now: int | None) -> in
         entry = Entry(priority, entered, number) if queue.ordered else NO_ENTRY
         place = queue.place(entry, head, arrived)
         if place is not None:
-            row: dict[str, object] = {"id": id_, "head": head, "arrived": arrived}
-            changed.append({**row, **entry._asdict(), "k1": place[0], "k2": place[1]})
+            changed.append((*entry, *place, head, arrived, id_))
     if changed:
         database.many("place", changed)
     return int(rows[-1][0])

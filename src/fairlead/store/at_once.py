@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from msgspec.structs import asdict
+
 from fairlead.store.database import Database, Row
 from fairlead.store.letters import Letter
 from fairlead.store.settling import ACCEPTED, End
@@ -17,7 +19,7 @@ from fairlead.store.taking import PAGE, Claim, Held, Stored, message
 def send_at_once(database: Database, queue: str, each: Letter, actor: str, now: int | None) -> str:
     """Send one message; its id. Raises MessageError, QueueFullError."""
     _set_clock(database, now)
-    ((key,),) = database.run("send_one", queue=queue, actor=actor, **each._asdict())
+    ((key,),) = database.run("send_one", queue=queue, actor=actor, **asdict(each))
     return str(key)
 
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
+
+from msgspec.structs import asdict
 
 from fairlead.order.key import NO_ENTRY, NOTHING, Entry
 from fairlead.store.database import Database, Row
@@ -79,7 +81,7 @@ def _let_arrive(database: Database, queue: Queue, log: Log) -> None:
         each = Letter(
             group, priority, key, type_, tenant, cost, None, expires, format_, bytes(body)
         )
-        event: Mapping[str, object] = {
+        event: dict[str, Any] = {
             "id": number,
             "group": group or "",
             "key": key,
@@ -92,7 +94,7 @@ def _let_arrive(database: Database, queue: Queue, log: Log) -> None:
             reason = "its group is another tenant's now"
             database.run(
                 "bury_delayed",
-                **{**each._asdict(), "id": number, "queue": queue.id},
+                **{**asdict(each), "id": number, "queue": queue.id},
                 died=queue.now,
                 reason=reason,
             )
@@ -159,14 +161,5 @@ def _place(
         head, arrived = heads.get(id_, (0, 0))
         place = queue.place(entries[id_], head, arrived)
         if place is not None:
-            rows.append(
-                {
-                    "id": id_,
-                    **entries[id_]._asdict(),
-                    "k1": place[0],
-                    "k2": place[1],
-                    "head": head,
-                    "arrived": arrived,
-                }
-            )
+            rows.append((*entries[id_], *place, head, arrived, id_))
     database.many("place", rows)

@@ -95,13 +95,12 @@ class Connections:
                 f"{self._place}: found a store that another process opened, allowed: one that is "
                 "opened in this process, after the fork"
             )
-        with suppress(IndexError):
-            while True:
-                database = self._idle.pop()
-                if not database.hung_up:
-                    return database, False
+        try:
+            while (database := self._idle.pop()).hung_up:
                 database.close()
-        return self._connect(), True
+        except IndexError:
+            return self._connect(), True
+        return database, False
 
     def _give_back(self, database: Database) -> None:
         if self._closed or database.lost:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, Protocol
 
 from fairlead.errors import StoreError
@@ -40,10 +40,14 @@ class Database(Protocol):
     def run(self, name: str, /, **values: object) -> Sequence[Row]:
         """Run a named statement; its rows, all of them."""
 
-    def many(self, name: str, rows: Sequence[Mapping[str, object]]) -> None:
-        """Run a named statement that gives no rows, once for each row of values."""
+    def many(self, name: str, rows: Sequence[Row], /, **common: object) -> int:
+        """Run a named statement, once for each row of values; how many rows it has changed.
 
-    def numbers(self, count: int) -> Iterable[int]:
+        `common`: the values that are the same in all rows; those of a row stand in the order of the
+        statement's other parameters.
+        """
+
+    def numbers(self, count: int) -> Sequence[int]:
         """So many numbers for events, rising; what takes one is written to the journal at once."""
 
     def time(self) -> int:

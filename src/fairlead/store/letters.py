@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import date
-from typing import Any, Final, NamedTuple, TypedDict
+from typing import Any, Final, TypedDict
+
+from msgspec import Struct
 
 from fairlead.balance.objects import MAX_CHARGE, hint, listed, spelled
 from fairlead.balance.times import MICROS, Time, micros, moment
@@ -35,14 +36,16 @@ class Sending(TypedDict, total=False):
 
 
 KEYS: Final = tuple(Sending.__annotations__)
+KNOWN: Final = frozenset({"body", *KEYS})
 
 
-class Letter(NamedTuple):
+class Letter(Struct):
     """A message that was checked, before it has a number."""
 
     group: str | None
     priority: int | None
     key: str | None
+    """Its id; None: it gets one with its number."""
     type: str | None
     tenant: str
     cost: int
@@ -53,8 +56,7 @@ class Letter(NamedTuple):
     body: bytes
 
 
-@dataclass(frozen=True, slots=True)
-class Message:
+class Message(Struct, frozen=True):
     """A message in the hands of a reader."""
 
     id: str
@@ -115,18 +117,17 @@ def letter(  # the verb's own names
 
 def letter_of(plain: object, now: int) -> Letter:
     """Check one message of many: {"body": ..., "group": ..., ...}. Raises MessageError."""
-    if not isinstance(plain, Mapping) or "body" not in plain:
+    if not isinstance(plain, dict | Mapping) or "body" not in plain:
         raise MessageError(
             f"message: found {spelled(plain)}, allowed: a table with body, and {listed(KEYS)}"
         )
-    more = {key: value for key, value in plain.items() if key != "body"}
-    for key in more:
-        if key not in KEYS:
+    for key in plain:
+        if key not in KNOWN:
             raise MessageError(
                 f"message: found the unknown key {key!r}, allowed: body, {listed(KEYS)}"
                 f"{hint(str(key), KEYS)}"
             )
-    return letter(plain["body"], now, **more)
+    return letter(now=now, **plain)
 
 
 def name(what: str, found: object) -> str | None:
@@ -144,6 +145,8 @@ def name(what: str, found: object) -> str | None:
 
 def reason_of(found: object) -> str:
     """Why something failed, as every database can keep it: errors bring texts of all kinds."""
+    if found == "":
+        return ""
     text = str(found)[:MAX_REASON].encode(errors="backslashreplace").decode()
     return text.replace("\0", "\\x00")
 

@@ -36,13 +36,10 @@ class Notice(NamedTuple):
     at: int | None = None
     cost: int | None = None
     turn: int | None = None
-    placed: bool = False
+    placed: int = 0
 
 
 def leave(database: Database, queue: Queue, notices: Sequence[Notice]) -> None:
     """Tell the next reader, in this transaction."""
     if notices:
-        database.many(
-            "add_notice",
-            [{**each._asdict(), "placed": int(each.placed), "queue": queue.id} for each in notices],
-        )
+        database.many("add_notice", notices, queue=queue.id)

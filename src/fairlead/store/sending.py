@@ -14,11 +14,11 @@ from fairlead.balance.objects import MAX_CHARGE
 from fairlead.errors import MessageError, QueueFullError
 from fairlead.order.key import NO_ENTRY, NOTHING, Entry
 from fairlead.store.bodies import digest
-from fairlead.store.database import Database
+from fairlead.store.database import Database, Row
 from fairlead.store.letters import Letter
 from fairlead.store.log import Log
 from fairlead.store.notices import CHARGED, JOINED, RAISED, Notice, leave
-from fairlead.store.settings import BECOMES_FAIR, HELD, NOT_FAIR, READY, Queue
+from fairlead.store.settings import BECOMES_FAIR, HELD, NO_WEIGHTS, NOT_FAIR, READY, Queue
 
 
 class Found(NamedTuple):
@@ -38,44 +38,49 @@ def send(database: Database, queue: Queue, letters: Sequence[Letter], actor: str
     message, and for a group that is another tenant's; QueueFullError. What it has done by then the
     caller undoes.
     """
-    columns = queue.columns
     _check_costs(queue, letters)
-    new = _unknown(database, queue, letters)
-    _check_room(database, queue, len(new))
+    known = _known(database, queue, letters)
+    _check_room(database, queue, len(letters) - len(known))
     log = Log(database, queue.name, queue.moment, actor)
-    numbers = log.draw(len(new))
-    keys: list[str] = []
-    later: list[tuple[int, Letter]] = []
-    now: list[tuple[int, Letter]] = []
-    fresh = iter(zip(new, numbers, strict=True))
-    following = next(fresh, None)
-    for position, each in enumerate(letters):
-        if following is None or following[0] != position:
-            keys.append(each.key or "")
-            continue
-        number = following[1]
-        following = next(fresh, None)
-        key = each.key or f"m-{number}"
-        keys.append(key)
-        (now if each.due is None else later).append((number, each._replace(key=key)))
+    numbers = log.draw(len(letters) - len(known))
+    new = (each for position, each in enumerate(letters) if position not in known)
+    numbered = list(zip(numbers, new, strict=True))
+    for number, each in numbered:
+        each.key = each.key or f"m-{number}"
+    now = [each for each in numbered if each[1].due is None]
+    arrive(database, queue, now)
+    if len(now) < len(numbered):
+        later = [_delayed(*each) for each in numbered if each[1].due is not None]
+        database.many("add_delayed", later, queue=queue.id)
+    _record(database, queue, numbered, log)
+    if queue.columns.awaited:
+        database.run("notify", queue=queue.id)
+    return [each.key or "" for each in letters]
+
+
+def _record(
+    database: Database, queue: Queue, numbered: Sequence[tuple[int, Letter]], log: Log
+) -> None:
+    """Write the events of messages that were sent."""
+    if not numbered:
+        return
+    plain = all(each.due is None and not _raises(queue, each) for _, each in numbered)
+    if plain and not database.locks:  # where a sender may have no right to read messages
+        log.add_sent(numbered[0][0], numbered[-1][0])
+        return
+    for number, each in numbered:
         log.add(
             *("sent",),
             id=number,
             group=each.group or "",
-            key=key,
+            key=each.key or "",
             tenant=each.tenant,
             priority=each.priority if queue.ordered else None,
             cost=each.cost,
             type=each.type,
             detail=None if each.due is None else f"due {each.due}",
         )
-    arrive(database, queue, now)
-    if later:
-        database.many("add_delayed", [_row(queue, *each) for each in later])
     log.flush()
-    if columns.awaited:
-        database.run("notify", queue=queue.id)
-    return keys
 
 
 def arrive(database: Database, queue: Queue, numbered: Sequence[tuple[int, Letter]]) -> None:
@@ -89,20 +94,14 @@ def arrive(database: Database, queue: Queue, numbered: Sequence[tuple[int, Lette
     database.many(
         "add_message",
         [
-            {
-                "id": number,
-                "queue": queue.id,
-                "group_id": groups[each.group] if each.group else number,
-                "key": each.key,
-                "arrived": queue.moment,
-                "expires": each.expires,
-                "cost": each.cost,
-                "type": each.type,
-                "format": each.format,
-                "body": each.body,
-            }
+            (
+                *(number, groups[each.group] if each.group else number, each.key, each.expires),
+                *(each.cost, each.type, each.format, each.body),
+            )
             for number, each in numbered
         ],
+        queue=queue.id,
+        arrived=queue.moment,
     )
 
 
@@ -123,19 +122,29 @@ def _begin(
     database: Database, queue: Queue, numbered: Sequence[tuple[int, Letter]]
 ) -> dict[str, Found]:
     """The groups that these messages name; those that are not there begin, as do all without."""
-    begun = [_beginning(queue, number, each) for number, each in numbered if not each.group]
+    lone: list[int] = []
+    begun: list[Row] = []
     first: dict[str, tuple[int, Letter]] = {}
     for number, each in numbered:
         if each.group:
             first.setdefault(each.group, (number, each))
+        elif each.tenant or _raises(queue, each) or len(numbered) == 1:  # one row is as fast
+            begun.append(_beginning(queue, number, each))
+        else:
+            lone.append(number)
+    shared = {"queue": queue.id, "fair": int(queue.fair > 0), "arrived": queue.moment}
+    if lone:
+        k1, _ = queue.place(NO_ENTRY, lone[0], queue.moment) or (0, 0)
+        database.run("add_lone", ids=lone, k1=k1, **shared)
     names = sorted(first)
     found = _found(database, queue, names)
-    missing = [_beginning(queue, *first[name]) for name in names if name not in found]
+    missing = [name for name in names if name not in found]
     while begun or missing:
-        database.many("add_group", [*begun, *missing])
+        rows = [_beginning(queue, *first[name]) for name in missing]
+        database.many("add_group", [*begun, *rows], **shared)
         begun = []
-        found |= _found(database, queue, [name for name in names if name not in found])
-        missing = [row for row in missing if row["name"] not in found]  # they ended meanwhile
+        found |= _found(database, queue, missing)
+        missing = [name for name in missing if name not in found]  # they ended meanwhile
     return found
 
 
@@ -143,6 +152,8 @@ def _notices(
     queue: Queue, numbered: Sequence[tuple[int, Letter]], found: Mapping[str, Found]
 ) -> list[Notice]:
     notices: list[Notice] = []
+    if not found and not queue.fair:
+        return notices
     for number, each in numbered:
         group = found[each.group] if each.group else Found(number, each.tenant, READY, number)
         id_, tenant = group.id, group.tenant
@@ -168,29 +179,24 @@ def _found(database: Database, queue: Queue, names: list[str]) -> dict[str, Foun
     return {row[0]: Found(*row[1:]) for row in rows}
 
 
-def _beginning(queue: Queue, number: int, each: Letter) -> dict[str, object]:
+def _raises(queue: Queue, each: Letter) -> bool:
+    """Whether the message raises its group."""
+    return each.priority is not None and queue.ordered
+
+
+def _beginning(queue: Queue, number: int, each: Letter) -> Row:
     """The row of a group that begins with this message."""
-    raised = each.priority is not None and queue.ordered
+    raised = _raises(queue, each)
     entry = Entry(each.priority or 0, queue.moment, number) if raised else NO_ENTRY
-    place = queue.place(entry, number, queue.moment)
-    return {
-        "id": number,
-        "queue": queue.id,
-        "name": each.group,
-        "tenant": each.tenant,
-        "fair": int(queue.fair > 0),
-        "k1": place[0] if place else 0,
-        "k2": place[1] if place else 0,
-        "priority": entry.priority,
-        "entered": entry.entered,
-        "number": entry.number,
-        "head": number,
-        "arrived": queue.moment,
-    }
+    place = queue.place(entry, number, queue.moment) or (0, 0)
+    return (number, each.group, each.tenant, *place, *entry)
 
 
-def _row(queue: Queue, number: int, each: Letter) -> dict[str, object]:
-    return {**each._asdict(), "id": number, "queue": queue.id}
+def _delayed(number: int, each: Letter) -> Row:
+    return (
+        *(number, each.due, each.group, each.tenant, each.priority, each.key),
+        *(each.expires, each.cost, each.type, each.format, each.body),
+    )
 
 
 def _check_room(database: Database, queue: Queue, count: int) -> None:
@@ -205,6 +211,8 @@ def _check_room(database: Database, queue: Queue, count: int) -> None:
 
 
 def _check_costs(queue: Queue, letters: Sequence[Letter]) -> None:
+    if queue.columns.weights == NO_WEIGHTS:
+        return  # then a cost is not multiplied
     most = MAX_CHARGE // queue.unit
     for each in letters:
         if each.cost > most:
@@ -214,8 +222,8 @@ def _check_costs(queue: Queue, letters: Sequence[Letter]) -> None:
             )
 
 
-def _unknown(database: Database, queue: Queue, letters: Sequence[Letter]) -> list[int]:
-    """The positions of the messages that are to be sent: those whose ids are new."""
+def _known(database: Database, queue: Queue, letters: Sequence[Letter]) -> set[int]:
+    """The positions of the messages that are not to be sent again: their ids are known."""
     first: dict[str, int] = {}
     digests: dict[str, str] = {}
     for position, each in enumerate(letters):
@@ -225,18 +233,18 @@ def _unknown(database: Database, queue: Queue, letters: Sequence[Letter]) -> lis
                 raise _other_message(each.key)
             first.setdefault(each.key, position)
     if not first:
-        return list(range(len(letters)))
+        return set()
     since = queue.now - queue.columns.remembered
     fresh = _remember(database, queue, digests, since)
     known = database.run("message_ids", queue=queue.id, keys=[*digests.keys() - fresh])
     for key, _, content in known:
         if digests[key] != content:
             raise _other_message(key)
-    return [
+    return {
         position
         for position, each in enumerate(letters)
-        if each.key is None or (each.key in fresh and first[each.key] == position)
-    ]
+        if each.key is not None and not (each.key in fresh and first[each.key] == position)
+    }
 
 
 def _remember(database: Database, queue: Queue, digests: dict[str, str], before: int) -> set[str]:

@@ -9,10 +9,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Final, NamedTuple
 
+from msgspec import Struct
+from msgspec.structs import replace
+
 from fairlead.errors import StaleWorkError
 from fairlead.order.key import NO_ENTRY, UNRAISED, Entry, reentered
 from fairlead.store.clusters.completing import leave_completions
-from fairlead.store.database import Database
+from fairlead.store.database import Database, Row
 from fairlead.store.log import Log
 from fairlead.store.notices import RELEASED, SETTLED, Notice, leave
 from fairlead.store.settings import PARKED, READY, Queue
@@ -26,7 +29,7 @@ RELEASE: Final = "released"
 EXPIRED: Final = "it has expired"
 
 
-class Given(NamedTuple):
+class Given(Struct):
     """A message that a reader was given."""
 
     number: int
@@ -34,7 +37,7 @@ class Given(NamedTuple):
     cost: int
 
 
-class End(NamedTuple):
+class End(Struct):
     """How the work on a group ended."""
 
     kind: str
@@ -109,11 +112,12 @@ def stale(token: int) -> StaleWorkError:
 def settle(database: Database, queue: Queue, ends: Sequence[End], actor: str) -> None:
     """Settle work on groups of one queue. Raises StaleWorkError."""
     log = Log(database, queue.name, queue.moment, actor)
-    lone = [each for each in ends if _is_simple(each)]
-    if lone and not queue.fair and not queue.columns.completing:
+    slow = queue.fair or queue.columns.completing
+    lone = [] if slow else [each for each in ends if _is_simple(each)]
+    if lone:
         _accept_lone(database, lone, log)
-        ends = [each for each in ends if not _is_simple(each)]
-    if ends:
+    if len(lone) < len(ends):
+        ends = [each for each in ends if slow or not _is_simple(each)]
         _settle(database, queue, ends, log)
     log.flush()
     if queue.columns.awaited:
@@ -126,26 +130,19 @@ def _is_simple(end: End) -> bool:
 
 
 def _accept_lone(database: Database, ends: Sequence[End], log: Log) -> None:
-    if database.locks:
-        found = database.run(
-            "end_lone", ids=[each.id for each in ends], tokens=[each.token for each in ends]
-        )
-        held = {id_ for (id_,) in found}
-    else:
-        by_token: dict[int, list[int]] = {}
-        for each in ends:
-            by_token.setdefault(each.token, []).append(each.id)
-        held = {
-            id_
-            for token, ids in by_token.items()
-            for (id_,) in database.run("end_lone", ids=ids, token=token)
-        }
-    for each in ends:
-        if each.id not in held:
-            fence(database, {each.id: each.token})
-    database.run("drop_lone", ids=[each.id for each in ends])
-    for each in ends:
-        _log_given(log, each, each.given, "")
+    ids = [each.id for each in ends]
+    log.add_lone(ACCEPTED, ids)
+    if database.many("end_lone", [(each.id, each.token) for each in ends]) < len(ends):
+        raise stale(_first_stale(database, ends).token)
+    database.many("drop_lone", [(id_,) for id_ in ids])
+
+
+def _first_stale(database: Database, ends: Sequence[End]) -> End:
+    """Of messages without a group whose groups were to end: one that somebody else has, or had."""
+    ids = [each.id for each in ends]
+    others = {row[0] for row in database.run("fence", ids=ids)}
+    ours = {row[0] for row in database.run("lone_messages", ids=ids)} - others
+    return next(each for each in ends if each.id not in ours)
 
 
 def _settle(database: Database, queue: Queue, ends: Sequence[End], log: Log) -> None:
@@ -176,7 +173,7 @@ def _settle(database: Database, queue: Queue, ends: Sequence[End], log: Log) -> 
             continue
         left.append(Left(end.id, entry))
         if end.failed and not end.given:  # nobody knows which message it was: the first, then
-            end = said._replace(given=_first(database, end.id))
+            end = replace(said, given=_first(database, end.id))
         dead = dict(end.dead)
         if end.kind != ACCEPTED:
             dead = {each.number: end.reason for each in end.given}
@@ -213,7 +210,7 @@ def _settle(database: Database, queue: Queue, ends: Sequence[End], log: Log) -> 
                     fenced[end.id].tenant,
                     cost=costs.get(end.id, 0),
                     turn=fenced[end.id].was_turn,
-                    placed=end.id in placed,
+                    placed=int(end.id in placed),
                 )
                 for end in ends
             ],
@@ -237,7 +234,7 @@ def put_back(database: Database, queue: Queue, left: Sequence[Left]) -> set[int]
             database.run("end_groups", ids=sorted(free))
     if rows:
         database.many("put_back", rows)
-    return {row["id"] for row in rows if row["state"] == READY}  # type: ignore[misc]
+    return {row[-1] for row in rows if row[0] == READY}
 
 
 def end_or_keep(database: Database, queue: Queue, ids: Sequence[int]) -> None:
@@ -283,9 +280,7 @@ def _drop(database: Database, queue: Queue, numbers: list[int]) -> None:
     database.run("drop_messages", ids=numbers)
 
 
-def _rows(
-    database: Database, queue: Queue, left: Sequence[Left]
-) -> tuple[list[dict[str, object]], list[Left]]:
+def _rows(database: Database, queue: Queue, left: Sequence[Left]) -> tuple[list[Row], list[Left]]:
     """The rows of the groups of which something is left; and those of which nothing is."""
     if not left:
         return [], []
@@ -302,22 +297,13 @@ def _rows(
     return rows, empty
 
 
-def _row(
-    queue: Queue, left: Left, not_before: int | None, head: int = 0, arrived: int = 0
-) -> dict[str, object]:
+def _row(queue: Queue, left: Left, not_before: int | None, head: int = 0, arrived: int = 0) -> Row:
     place = queue.place(left.entry, head, arrived) or (1, head)
-    return {
-        "id": left.id,
-        "state": READY if not_before is None else PARKED,
-        "not_before": not_before,
-        **left.entry._asdict(),
-        "k1": place[0],
-        "k2": place[1],
-        "head": head,
-        "arrived": arrived,
-        "releases": left.releases,
-        "failures": left.failures,
-    }
+    state = READY if not_before is None else PARKED
+    return (
+        *(state, not_before, *left.entry, *place, head, arrived, left.releases, left.failures),
+        left.id,
+    )
 
 
 def _raises(database: Database, ids: Sequence[int]) -> dict[int, Entry]:

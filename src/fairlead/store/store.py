@@ -197,13 +197,13 @@ class Store(StoreClusters):
             each, to = letter(body, 0, **more), queue_name(queue)
             with self._alone() as database:
                 return send_at_once(database, to, each, self._setting.actor, self._clock())
-        with self._transaction() as tx:
-            return tx.send(queue, body, **more)
+        with self._writing() as database:
+            return self._verbs(database).send(queue, body, **more)
 
     def send_many(self, queue: str, messages: Iterable[Mapping[str, Any]]) -> list[str]:
         """Send messages in one transaction; their ids. Each has `body` and what `send` takes."""
-        with self._transaction() as tx:
-            return tx.send_many(queue, messages)
+        with self._writing() as database:
+            return self._verbs(database).send_many(queue, messages)
 
     def take(
         self, queue: str, wait: float = 0, *, group: str | None = None, lease: float = 60
@@ -251,18 +251,15 @@ class Store(StoreClusters):
             for work in works:
                 tx.accept(work)
 
+    def _verbs(self, database: Database) -> Transaction:
+        """The verbs, for one of them: where it is refused, the whole transaction is undone."""
+        return Transaction(database, self._setting, shared=False)
+
     @contextmanager
     def transaction(self, work: StoreWork | None = None) -> Iterator[Transaction]:
         """A transaction of the store's own, with the verbs that write."""
-        with self._transaction(work, shared=True) as tx:
-            yield tx
-
-    @contextmanager
-    def _transaction(
-        self, work: StoreWork | None = None, *, shared: bool = False
-    ) -> Iterator[Transaction]:
         with self._writing() as database:
-            tx = Transaction(database, self._setting, work, shared=shared)
+            tx = Transaction(database, self._setting, work)
             try:
                 tx.hold()
                 yield tx
@@ -298,8 +295,8 @@ class Store(StoreClusters):
         It waits for no reader. Returns whether it was raised: not a group that does not live, nor
         where the order is first come, first served. Raises MessageError.
         """
-        with self._transaction() as tx:
-            return tx.prioritise(queue, group, priority)
+        with self._writing() as database:
+            return self._verbs(database).prioritise(queue, group, priority)
 
     def waiting(self, queue: str, most: int = 5) -> Outlook:
         """The groups in the order in which they would be taken, at most so many, and why."""

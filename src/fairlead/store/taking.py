@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
 from typing import Final, NamedTuple
+
+from msgspec import Struct, field
 
 from fairlead.order.key import UNRAISED
 from fairlead.store.bodies import decoded
@@ -46,8 +47,7 @@ class Stored(NamedTuple):
     body: bytes
 
 
-@dataclass(slots=True)
-class Held:
+class Held(Struct):
     """A group in the hands of a reader."""
 
     id: int
@@ -80,7 +80,20 @@ def take(database: Database, queue: Queue, claim: Claim) -> list[Held]:
         if not picked:
             break
         found += _fill(database, queue, picked, line, log)
-    for each in found:
+    _record(found, log)
+    if line is not None:
+        line.forget_if_idle()
+        line.write()
+    log.flush()
+    return found
+
+
+def _record(taken: Sequence[Held], log: Log) -> None:
+    """Write the events of groups that are taken."""
+    if taken and not any(each.group for each in taken):
+        log.add_lone("taken", [each.id for each in taken])
+        return
+    for each in taken:
         log.add(
             "taken",
             group=each.group,
@@ -92,11 +105,6 @@ def take(database: Database, queue: Queue, claim: Claim) -> list[Held]:
             token=each.token,
             lease=each.deadline,
         )
-    if line is not None:
-        line.forget_if_idle()
-        line.write()
-    log.flush()
-    return found
 
 
 def more_messages(database: Database, held: Held, given: list[int], now: int) -> list[Message]:
@@ -140,7 +148,6 @@ def _pick(
 ) -> list[Held]:
     """The best groups, or one where there are tenants; they may turn out to have nothing left."""
     values: dict[str, object] = {
-        "queue": queue.id,
         "token": None if database.locks else log.draw()[0],
         "holder": claim.holder,
         "taken": queue.moment,
@@ -151,9 +158,9 @@ def _pick(
     if line is not None:
         rows = _pick_fairly(database, queue, line, claim, values)
     elif claim.name is not None:
-        rows = database.run("pick_named", name=claim.name, **values)
+        rows = _hold(database, queue, "pick_named", values, name=claim.name)
     else:
-        rows = database.run("pick", most=most, **values)
+        rows = _hold(database, queue, "pick", values, most=most)
     held = [
         Held(
             *(id_, name or "", tenant, priority, releases + 1, token),
@@ -166,6 +173,16 @@ def _pick(
     return sorted(held, key=lambda each: each.key)
 
 
+def _hold(
+    database: Database, queue: Queue, pick: str, values: dict[str, object], **which: object
+) -> Sequence[Row]:
+    """Pick groups and hold them: on a server in one statement, because others pick, too."""
+    rows = database.run(pick, queue=queue.id, **which, **values)
+    if rows and not database.locks:
+        database.many("hold", [row[:1] for row in rows], **values)
+    return rows
+
+
 def _pick_fairly(
     database: Database, queue: Queue, line: Line, claim: Claim, values: dict[str, object]
 ) -> Sequence[Row]:
@@ -174,11 +191,11 @@ def _pick_fairly(
         if not owner:
             return []
         values["turn"] = line.tenant(owner[0][0]).turn
-        return database.run("pick_named", name=claim.name, **values)
+        return _hold(database, queue, "pick_named", values, name=claim.name)
     busy: list[str] = []
     while (tenant := line.next(busy)) is not None:
         values["turn"] = tenant.turn
-        rows = database.run("pick_of_tenant", tenant=tenant.name, **values)
+        rows = _hold(database, queue, "pick_of_tenant", values, tenant=tenant.name)
         if rows:
             return rows
         line.unline_if_through(tenant)
@@ -219,8 +236,8 @@ def _fill(
 
 
 def _read(database: Database, picked: Sequence[Held]) -> list[Stored]:
-    lone = [each.id for each in picked if not each.group]
-    named = [each.id for each in picked if each.group]
+    lone = [each.id for each in picked if not each.group] if len(picked) > 1 else []
+    named = [each.id for each in picked if each.group or len(picked) == 1]
     rows = list(database.run("lone_messages", ids=lone)) if lone else []
     if database.locks and len(named) > 1:
         rows += database.run("messages_of", ids=named, most=PAGE)

@@ -122,20 +122,16 @@ class Line:
         for tenant in self._tenants.values():
             if tenant.lined or tenant.works or tenant.tag > self.clock:
                 rows.append(
-                    {
-                        "queue": self._queue.id,
-                        "name": tenant.name,
-                        "tag": spelled_tag(tenant.tag),
-                        "turn": tenant.turn,
-                        "works": tenant.works,
-                        "lined": int(tenant.lined),
-                    }
+                    (
+                        *(tenant.name, spelled_tag(tenant.tag)),
+                        *(tenant.turn, tenant.works, int(tenant.lined)),
+                    )
                 )
             elif tenant.name in self._stored:
                 self._database.run("drop_tenant", queue=self._queue.id, name=tenant.name)
         if rows:
-            self._database.many("set_tenant", rows)
-        self._stored |= {str(row["name"]) for row in rows}
+            self._database.many("set_tenant", rows, queue=self._queue.id)
+        self._stored |= {row[0] for row in rows}
         self._database.run(
             "set_line",
             queue=self._queue.id,

@@ -3,10 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import TYPE_CHECKING, Any, Final, Unpack
 
-from fairlead.errors import MessageError, SharedQueueError, StaleWorkError, StoreError
+from fairlead.errors import (
+    ChangeError,
+    ConfigError,
+    MessageError,
+    RuleError,
+    SharedQueueError,
+    StaleWorkError,
+    StoreError,
+)
 from fairlead.store.clusters.verbs import ClusterVerbs, Setting
 from fairlead.store.database import Database
 from fairlead.store.letters import (
@@ -186,16 +194,16 @@ class Transaction(ClusterVerbs):
             to: Queue = found or made_queue(self._database, wanted, clock)
             return send(self._database, to, checked, self._setting.actor) if checked else []
 
-    @contextmanager
-    def _undone_if_refused(self) -> Iterator[None]:
+    def _undone_if_refused(self) -> AbstractContextManager[None]:
         """What is refused has done nothing, and leaves the user's transaction as it was."""
-        if not self._shared:
-            yield
-            return
+        return self._savepoint() if self._shared else nullcontext()
+
+    @contextmanager
+    def _savepoint(self) -> Iterator[None]:
         self._database.execute("SAVEPOINT fairlead")
         try:
             yield
-        except MessageError:
+        except (MessageError, ChangeError, ConfigError, RuleError):
             self._database.execute("ROLLBACK TO SAVEPOINT fairlead")
             self._database.execute("RELEASE SAVEPOINT fairlead")
             raise

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NamedTuple
 
+from msgspec.structs import replace
+
 from fairlead.balance.policies.destinations import Destination
 from fairlead.errors import MessageError, NoDestinationError
 from fairlead.store.bodies import digest
@@ -52,7 +54,7 @@ def publish(
     sent = []
     for (name, _), (id_, part) in zip(decision.copies, decision.to, strict=True):
         queue = made_queue(database, _queue(version, id_, name), asked.now)
-        (key,) = send(database, queue, [letter], asked.actor)
+        (key,) = send(database, queue, [replace(letter)], asked.actor)
         sent.append(key)
         if waits:
             row = read_row(database, asked.cluster, "cluster")

@@ -134,8 +134,8 @@ class StoreClusters(ABC):
     _retention: Retention
 
     @abstractmethod
-    def _transaction(self) -> AbstractContextManager[Transaction]:
-        """A transaction of the store's own."""
+    def _verbs(self, database: Database) -> Transaction:
+        """The verbs, for one of them: where it is refused, the whole transaction is undone."""
 
     _connection: Callable[[], AbstractContextManager[Database]]
     _writing: Callable[[], AbstractContextManager[Database]]
@@ -176,8 +176,8 @@ class StoreClusters(ABC):
         `message`: routing attributes that the policy reads, such as `group`, `queue`, `subject`.
         Raises MessageError for an unknown cluster, and for what a message cannot say.
         """
-        with self._transaction() as tx:
-            found = tx.next_destination(cluster, **message)
+        with self._writing() as database:
+            found = self._verbs(database).next_destination(cluster, **message)
         self._retention.look()
         return found
 
@@ -196,8 +196,8 @@ class StoreClusters(ABC):
         is not published again: its first decision is returned. When the work is settled, the
         cluster knows (where its policy asks for that). Raises MessageError, NoDestinationError.
         """
-        with self._transaction() as tx:
-            found = tx.publish(cluster, body, message, **more)
+        with self._writing() as database:
+            found = self._verbs(database).publish(cluster, body, message, **more)
         self._retention.look()
         return found
 
@@ -206,8 +206,8 @@ class StoreClusters(ABC):
 
         `by`: the destination, where the message went to several and one of them is done.
         """
-        with self._transaction() as tx:
-            tx.completed(decision, by)
+        with self._writing() as database:
+            self._verbs(database).completed(decision, by)
 
     def change(self, cluster: str, target: str, attribute: str, value: object = None) -> None:
         """Change an attribute of a destination, from the next choice on, for everybody.
@@ -215,34 +215,34 @@ class StoreClusters(ABC):
         As a row of a file of changes: `change("pool", "DEV3", "enabled", False)`. Raises
         ChangeError, MessageError.
         """
-        with self._transaction() as tx:
-            tx.change(cluster, target, attribute, value)
+        with self._writing() as database:
+            self._verbs(database).change(cluster, target, attribute, value)
 
     def apply(self, cluster: str, changes: Change | Iterable[Change]) -> None:
         """Make several changes as one step; their time is now. Raises ChangeError, MessageError."""
-        with self._transaction() as tx:
-            tx.apply(cluster, changes)
+        with self._writing() as database:
+            self._verbs(database).apply(cluster, changes)
 
     def add_destination(self, cluster: str, destination: Mapping[str, Any]) -> None:
         """Add a destination that the cluster's file does not list: a `[[destination]]` as a table.
 
         Raises ChangeError, ConfigError, MessageError.
         """
-        with self._transaction() as tx:
-            tx.add_destination(cluster, destination)
+        with self._writing() as database:
+            self._verbs(database).add_destination(cluster, destination)
 
     def remove_destination(self, cluster: str, destination: str) -> None:
         """Remove a destination for good; what was sent to it stays in its queue.
 
         Raises ChangeError, ConfigError, MessageError.
         """
-        with self._transaction() as tx:
-            tx.remove_destination(cluster, destination)
+        with self._writing() as database:
+            self._verbs(database).remove_destination(cluster, destination)
 
     def reset(self, cluster: str) -> None:
         """Count everybody as not served. Raises ChangeError, MessageError."""
-        with self._transaction() as tx:
-            tx.reset(cluster)
+        with self._writing() as database:
+            self._verbs(database).reset(cluster)
 
     def decision(self, number: int) -> Decision:
         """A decision of the past, which can `explain()` itself; `number`: of its event.

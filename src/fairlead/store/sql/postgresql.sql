@@ -43,13 +43,28 @@ SELECT nextval('fairlead.numbers') FROM generate_series(1, %(count)s::bigint);
 -- add_journal: record an event
 INSERT INTO fairlead.journal (id, time, kind, queue, group_name, key, tenant, priority, cost, type,
   attempt, token, actor, lease, detail)
-SELECT coalesce(r.id, nextval('fairlead.numbers')), r.time, r.kind, r.queue, r."group", r.key, r.tenant, r.priority, r.cost, r.type, r.attempt,
-  r.token, r.actor, r.lease, r.detail
-FROM unnest(%(id)s::bigint[], %(time)s::bigint[], %(kind)s::text[], %(queue)s::text[],
-  %(group)s::text[], %(key)s::text[], %(tenant)s::text[], %(priority)s::bigint[],
-  %(cost)s::bigint[], %(type)s::text[], %(attempt)s::bigint[], %(token)s::bigint[],
-  %(actor)s::text[], %(lease)s::bigint[], %(detail)s::text[])
-  AS r (id, time, kind, queue, "group", key, tenant, priority, cost, type, attempt, token, actor, lease, detail);
+SELECT coalesce(r.id, nextval('fairlead.numbers')), %(time)s, r.kind, %(queue)s, r."group", r.key,
+  r.tenant, r.priority, r.cost, r.type, r.attempt, r.token, %(actor)s, r.lease, r.detail
+FROM unnest(%(id)s::bigint[], %(kind)s::text[], %(group)s::text[], %(key)s::text[],
+  %(tenant)s::text[], %(priority)s::bigint[], %(cost)s::bigint[], %(type)s::text[],
+  %(attempt)s::bigint[], %(token)s::bigint[], %(lease)s::bigint[], %(detail)s::text[])
+  AS r (id, kind, "group", key, tenant, priority, cost, type, attempt, token, lease, detail);
+
+-- add_journal_taken: record that messages without a group were taken
+INSERT INTO fairlead.journal (time, kind, queue, group_name, key, tenant, priority, cost, attempt,
+  token, actor, lease)
+SELECT %(time)s, 'taken', %(queue)s, '', m.key, g.tenant, nullif(g.was_priority, -1), m.cost,
+  g.releases + 1, g.token, %(actor)s, g.deadline
+FROM unnest(%(ids)s::bigint[]) WITH ORDINALITY AS i (value, place)
+  JOIN fairlead.groups g ON g.id = i.value JOIN fairlead.messages m ON m.group_id = g.id
+ORDER BY i.place;
+
+-- add_journal_accepted: record that messages without a group were accepted
+INSERT INTO fairlead.journal (time, kind, queue, group_name, key, tenant, cost, token, actor)
+SELECT %(time)s, 'accepted', %(queue)s, '', m.key, g.tenant, m.cost, g.token, %(actor)s
+FROM unnest(%(ids)s::bigint[]) WITH ORDINALITY AS i (value, place)
+  JOIN fairlead.groups g ON g.id = i.value JOIN fairlead.messages m ON m.group_id = g.id
+ORDER BY i.place;
 
 -- journal: events after a place in the journal
 SELECT id, transaction::text::bigint, time, kind, queue, group_name, key, tenant, priority, cost, type,
@@ -100,30 +115,36 @@ ORDER BY name FOR KEY SHARE;
 -- add_group: begin a group
 INSERT INTO fairlead.groups (id, queue, name, tenant, fair, state, k1, k2, priority, entered, number,
   head, arrived)
-SELECT r.id, r.queue, r.name, r.tenant, r.fair, 1, r.k1, r.k2, r.priority, r.entered, r.number, r.head,
-  r.arrived
-FROM unnest(%(id)s::bigint[], %(queue)s::bigint[], %(name)s::text[], %(tenant)s::text[],
-  %(fair)s::bigint[], %(k1)s::bigint[], %(k2)s::bigint[], %(priority)s::bigint[],
-  %(entered)s::bigint[], %(number)s::bigint[], %(head)s::bigint[], %(arrived)s::bigint[])
-  AS r (id, queue, name, tenant, fair, k1, k2, priority, entered, number, head, arrived)
+SELECT r.id, %(queue)s, r.name, r.tenant, %(fair)s, 1, r.k1, r.k2, r.priority, r.entered, r.number,
+  r.id, %(arrived)s
+FROM unnest(%(id)s::bigint[], %(name)s::text[], %(tenant)s::text[], %(k1)s::bigint[],
+  %(k2)s::bigint[], %(priority)s::bigint[], %(entered)s::bigint[], %(number)s::bigint[])
+  AS r (id, name, tenant, k1, k2, priority, entered, number)
 ON CONFLICT DO NOTHING;
+
+-- add_lone: begin groups of messages that have none, and no tenant; nobody has raised them
+INSERT INTO fairlead.groups (id, queue, tenant, fair, state, k1, k2, head, arrived)
+SELECT value, %(queue)s, '', %(fair)s, 1, %(k1)s, value, value, %(arrived)s
+FROM unnest(%(ids)s::bigint[]) AS i (value);
 
 -- add_message: a message arrives
 INSERT INTO fairlead.messages (id, queue, group_id, key, arrived, expires, cost, type, format, body)
-SELECT r.id, r.queue, r.group_id, r.key, r.arrived, r.expires, r.cost, r.type, r.format, r.body
-FROM unnest(%(id)s::bigint[], %(queue)s::bigint[], %(group_id)s::bigint[], %(key)s::text[],
-  %(arrived)s::bigint[], %(expires)s::bigint[], %(cost)s::bigint[], %(type)s::text[],
-  %(format)s::bigint[], %(body)s::bytea[])
-  AS r (id, queue, group_id, key, arrived, expires, cost, type, format, body);
+SELECT r.id, %(queue)s, r.group_id, r.key, %(arrived)s, r.expires, r.cost, r.type, r.format,
+  substr(%(body)s, r.body_begin, r.body_length)
+FROM unnest(%(id)s::bigint[], %(group_id)s::bigint[], %(key)s::text[], %(expires)s::bigint[],
+  %(cost)s::bigint[], %(type)s::text[], %(format)s::bigint[], %(body.begin)s::integer[],
+  %(body.length)s::integer[])
+  AS r (id, group_id, key, expires, cost, type, format, body_begin, body_length);
 
 -- add_delayed: a message that arrives later
 INSERT INTO fairlead.delayed (id, queue, due, group_name, tenant, priority, key, expires, cost, type,
   format, body)
-SELECT r.id, r.queue, r.due, r."group", r.tenant, r.priority, r.key, r.expires, r.cost, r.type, r.format, r.body
-FROM unnest(%(id)s::bigint[], %(queue)s::bigint[], %(due)s::bigint[], %(group)s::text[],
-  %(tenant)s::text[], %(priority)s::bigint[], %(key)s::text[], %(expires)s::bigint[],
-  %(cost)s::bigint[], %(type)s::text[], %(format)s::bigint[], %(body)s::bytea[])
-  AS r (id, queue, due, "group", tenant, priority, key, expires, cost, type, format, body);
+SELECT r.id, %(queue)s, r.due, r."group", r.tenant, r.priority, r.key, r.expires, r.cost, r.type,
+  r.format, substr(%(body)s, r.body_begin, r.body_length)
+FROM unnest(%(id)s::bigint[], %(due)s::bigint[], %(group)s::text[], %(tenant)s::text[],
+  %(priority)s::bigint[], %(key)s::text[], %(expires)s::bigint[], %(cost)s::bigint[],
+  %(type)s::text[], %(format)s::bigint[], %(body.begin)s::integer[], %(body.length)s::integer[])
+  AS r (id, due, "group", tenant, priority, key, expires, cost, type, format, body_begin, body_length);
 
 -- message_ids: what is remembered with some ids
 SELECT key, at, digest FROM fairlead.message_ids WHERE queue = %(queue)s AND key = ANY (%(keys)s::text[]);
@@ -142,11 +163,11 @@ SELECT 1 FROM (SELECT 1 FROM fairlead.messages WHERE queue = %(queue)s
 
 -- add_notice: what the next reader has to know
 INSERT INTO fairlead.notices (queue, group_id, kind, number, tenant, priority, at, cost, turn, placed)
-SELECT r.queue, r.group_id, r.kind, r.number, r.tenant, r.priority, r.at, r.cost, r.turn, r.placed
-FROM unnest(%(queue)s::bigint[], %(group_id)s::bigint[], %(kind)s::text[], %(number)s::bigint[],
-  %(tenant)s::text[], %(priority)s::bigint[], %(at)s::bigint[], %(cost)s::bigint[],
-  %(turn)s::bigint[], %(placed)s::bigint[])
-  AS r (queue, group_id, kind, number, tenant, priority, at, cost, turn, placed);
+SELECT %(queue)s, r.group_id, r.kind, r.number, r.tenant, r.priority, r.at, r.cost, r.turn, r.placed
+FROM unnest(%(kind)s::text[], %(number)s::bigint[], %(group_id)s::bigint[], %(tenant)s::text[],
+  %(priority)s::bigint[], %(at)s::bigint[], %(cost)s::bigint[], %(turn)s::bigint[],
+  %(placed)s::bigint[])
+  AS r (kind, number, group_id, tenant, priority, at, cost, turn, placed);
 
 -- chores: what there is to do before a take
 SELECT EXISTS (SELECT 1 FROM fairlead.notices WHERE queue = %(queue)s),
@@ -299,12 +320,11 @@ DELETE FROM fairlead.groups WHERE id = ANY (%(ids)s::bigint[]);
 
 -- end_lone: messages without a group are done, if the reader still holds them
 DELETE FROM fairlead.groups g
-USING unnest(%(ids)s::bigint[], %(tokens)s::bigint[]) AS held (id, token)
-WHERE g.id = held.id AND g.token = held.token AND g.state = 2
-RETURNING g.id;
+USING unnest(%(id)s::bigint[], %(token)s::bigint[]) AS held (id, token)
+WHERE g.id = held.id AND g.token = held.token AND g.state = 2;
 
 -- drop_lone: the messages themselves
-DELETE FROM fairlead.messages WHERE group_id = ANY (%(ids)s::bigint[]);
+DELETE FROM fairlead.messages WHERE group_id = ANY (%(id)s::bigint[]);
 
 -- extend: a longer lease
 UPDATE fairlead.groups SET deadline = %(deadline)s WHERE id = %(id)s AND token = %(token)s AND state = 2
@@ -324,10 +344,10 @@ ORDER BY tag, turn LIMIT 1;
 
 -- set_tenant: what a tenant is charged
 INSERT INTO fairlead.tenants (queue, name, tag, turn, works, lined)
-SELECT r.queue, r.name, r.tag, r.turn, r.works, r.lined
-FROM unnest(%(queue)s::bigint[], %(name)s::text[], %(tag)s::text[], %(turn)s::bigint[],
-  %(works)s::bigint[], %(lined)s::bigint[])
-  AS r (queue, name, tag, turn, works, lined)
+SELECT %(queue)s, r.name, r.tag, r.turn, r.works, r.lined
+FROM unnest(%(name)s::text[], %(tag)s::text[], %(turn)s::bigint[], %(works)s::bigint[],
+  %(lined)s::bigint[])
+  AS r (name, tag, turn, works, lined)
 ON CONFLICT (queue, name) DO UPDATE SET tag = excluded.tag, turn = excluded.turn,
   works = excluded.works, lined = excluded.lined;
 

@@ -43,6 +43,27 @@ INSERT INTO fairlead_journal (id, time, kind, queue, group_name, key, tenant, pr
 VALUES (:id, :time, :kind, :queue, :group, :key, :tenant, :priority, :cost, :type, :attempt,
   :token, :actor, :lease, :detail);
 
+-- add_journal_sent: record that messages were sent, all from one number to another, and raise none
+INSERT INTO fairlead_journal (id, time, kind, queue, group_name, key, tenant, cost, type, actor)
+SELECT m.id, :time, 'sent', :queue, coalesce(g.name, ''), m.key, g.tenant, m.cost, m.type, :actor
+FROM fairlead_messages m CROSS JOIN fairlead_groups g ON g.id = m.group_id
+WHERE m.id BETWEEN :first AND :last;
+
+-- add_journal_taken: record that messages without a group were taken
+INSERT INTO fairlead_journal (id, time, kind, queue, group_name, key, tenant, priority, cost, attempt,
+  token, actor, lease)
+SELECT :first + json_each.key, :time, 'taken', :queue, '', m.key, g.tenant,
+  nullif(g.was_priority, -1), m.cost, g.releases + 1, g.token, :actor, g.deadline
+FROM json_each(:ids) CROSS JOIN fairlead_groups g ON g.id = json_each.value
+  CROSS JOIN fairlead_messages m ON m.group_id = g.id;
+
+-- add_journal_accepted: record that messages without a group were accepted
+INSERT INTO fairlead_journal (id, time, kind, queue, group_name, key, tenant, cost, token, actor)
+SELECT :first + json_each.key, :time, 'accepted', :queue, '', m.key, g.tenant, m.cost, g.token,
+  :actor
+FROM json_each(:ids) CROSS JOIN fairlead_groups g ON g.id = json_each.value
+  CROSS JOIN fairlead_messages m ON m.group_id = g.id;
+
 -- journal: events after a place in the journal
 SELECT id, 0, time, kind, queue, group_name, key, tenant, priority, cost, type, attempt, token,
   actor, lease, detail, cluster, version, stream, destination, address, outcome, sequence, said
@@ -116,9 +137,12 @@ WHERE queue = :queue AND name IN (SELECT value FROM json_each(:names));
 -- add_group: begin a group
 INSERT INTO fairlead_groups (id, queue, name, tenant, fair, state, k1, k2, priority, entered, number,
   head, arrived)
-VALUES (:id, :queue, :name, :tenant, :fair, 1, :k1, :k2, :priority, :entered, :number, :head,
-  :arrived)
+VALUES (:id, :queue, :name, :tenant, :fair, 1, :k1, :k2, :priority, :entered, :number, :id, :arrived)
 ON CONFLICT DO NOTHING;
+
+-- add_lone: begin groups of messages that have none, and no tenant; nobody has raised them
+INSERT INTO fairlead_groups (id, queue, tenant, fair, state, k1, k2, head, arrived)
+SELECT value, :queue, '', :fair, 1, :k1, value, value, :arrived FROM json_each(:ids);
 
 -- add_message: a message arrives
 INSERT INTO fairlead_messages (id, queue, group_id, key, arrived, expires, cost, type, format, body)
@@ -146,8 +170,8 @@ SELECT 1 FROM (SELECT 1 FROM fairlead_messages WHERE queue = :queue
   UNION ALL SELECT 1 FROM fairlead_delayed WHERE queue = :queue) LIMIT 1 OFFSET :most;
 
 -- add_notice: what the next reader has to know
-INSERT INTO fairlead_notices (queue, group_id, kind, number, tenant, priority, at, cost, turn, placed)
-VALUES (:queue, :group_id, :kind, :number, :tenant, :priority, :at, :cost, :turn, :placed);
+INSERT INTO fairlead_notices (kind, number, group_id, tenant, priority, at, cost, turn, placed, queue)
+VALUES (:kind, :number, :group_id, :tenant, :priority, :at, :cost, :turn, :placed, :queue);
 
 -- chores: what there is to do before a take
 SELECT EXISTS (SELECT 1 FROM fairlead_notices WHERE queue = :queue),
@@ -203,28 +227,23 @@ WHERE queue = :queue AND state = 2 AND holder IN (SELECT value FROM json_each(:h
 SELECT h.id, h.host, h.stopping FROM fairlead_holders h
 WHERE h.id IN (SELECT DISTINCT holder FROM fairlead_groups WHERE queue = :queue AND state = 2);
 
--- pick: take the best groups that nobody holds
-UPDATE fairlead_groups SET state = 2, was_priority = priority, was_entered = entered,
-  was_number = number, was_turn = :turn, priority = -1, entered = 0, number = 0, token = :token,
-  holder = :holder, taken = :taken, deadline = :deadline
-WHERE id IN (SELECT id FROM fairlead_groups WHERE queue = :queue AND state = 1
-  ORDER BY k1, k2 LIMIT :most)
-RETURNING id, name, tenant, was_priority, releases, token, k1, k2;
+-- pick: the best groups that nobody holds
+SELECT id, name, tenant, priority, releases, :token, k1, k2 FROM fairlead_groups
+WHERE queue = :queue AND state = 1 ORDER BY k1, k2 LIMIT :most;
 
--- pick_named: take a group by its name
-UPDATE fairlead_groups SET state = 2, was_priority = priority, was_entered = entered,
-  was_number = number, was_turn = :turn, priority = -1, entered = 0, number = 0, token = :token,
-  holder = :holder, taken = :taken, deadline = :deadline
-WHERE id IN (SELECT id FROM fairlead_groups WHERE queue = :queue AND name = :name AND state = 1)
-RETURNING id, name, tenant, was_priority, releases, token, k1, k2;
+-- pick_named: a group by its name, if nobody holds it
+SELECT id, name, tenant, priority, releases, :token, k1, k2 FROM fairlead_groups
+WHERE queue = :queue AND name = :name AND state = 1;
 
--- pick_of_tenant: take the best group of a tenant
+-- pick_of_tenant: the best group of a tenant
+SELECT id, name, tenant, priority, releases, :token, k1, k2 FROM fairlead_groups
+WHERE queue = :queue AND tenant = :tenant AND state = 1 AND fair = 1 ORDER BY k1, k2 LIMIT 1;
+
+-- hold: take a group that was picked; who writes is alone, so it is still there
 UPDATE fairlead_groups SET state = 2, was_priority = priority, was_entered = entered,
   was_number = number, was_turn = :turn, priority = -1, entered = 0, number = 0, token = :token,
   holder = :holder, taken = :taken, deadline = :deadline
-WHERE id IN (SELECT id FROM fairlead_groups WHERE queue = :queue AND tenant = :tenant AND state = 1
-  AND fair = 1 ORDER BY k1, k2 LIMIT 1)
-RETURNING id, name, tenant, was_priority, releases, token, k1, k2;
+WHERE id = :id;
 
 -- tenant_of: whose a ready group is
 SELECT tenant FROM fairlead_groups WHERE queue = :queue AND name = :name AND state = 1;
@@ -285,12 +304,10 @@ SELECT id FROM fairlead_groups WHERE id IN (SELECT value FROM json_each(:ids));
 DELETE FROM fairlead_groups WHERE id IN (SELECT value FROM json_each(:ids));
 
 -- end_lone: messages without a group are done, if the reader still holds them
-DELETE FROM fairlead_groups WHERE id IN (SELECT value FROM json_each(:ids)) AND token = :token
-  AND state = 2
-RETURNING id;
+DELETE FROM fairlead_groups WHERE id = :id AND token = :token AND state = 2;
 
 -- drop_lone: the messages themselves
-DELETE FROM fairlead_messages WHERE group_id IN (SELECT value FROM json_each(:ids));
+DELETE FROM fairlead_messages WHERE group_id = :id;
 
 -- extend: a longer lease
 UPDATE fairlead_groups SET deadline = :deadline WHERE id = :id AND token = :token AND state = 2
