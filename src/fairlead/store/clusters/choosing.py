@@ -40,6 +40,8 @@ from fairlead.store.database import Database
 DECIDED: Final = "decided"
 BOUND: Final = "bound"
 """In an event of a decision: the message went where its group went."""
+UNREAD: Final = ATTRIBUTES - {"cluster"}
+"""What a message can say whether anybody reads it or not."""
 
 
 class StoreDecision(NamedTuple):
@@ -90,6 +92,7 @@ class Choices:
     def decide(self, asked: Asked) -> tuple[Version, StoreDecision]:
         """Choose, count and journal; also the version that decided. Raises MessageError."""
         row = self._row(asked)
+        self._memory.remember_rule(row)
         now = moment(self._database, row, asked.now)
         if row.due is not None and row.due <= now:
             make_due(self._database, asked.cluster, now, asked.actor, uncounted=row)
@@ -174,7 +177,6 @@ class Choices:
         self, asked: Asked, version: Version, now: int, found: StoreDecision, *, bound: bool
     ) -> StoreDecision:
         message = asked.message
-        said = {name: value for name, value in message.items() if value not in (None, "")}
         number = 0
         for name, address in found.copies or ((None, None),):
             number = write_event(
@@ -192,10 +194,42 @@ class Choices:
                 address=address,
                 outcome=found.outcome,
                 sequence=found.sequence,
-                said=json.dumps(said) if said else None,
+                said=_said(message),
                 detail=BOUND if bound else None,
             )
         return found._replace(number=number)
+
+
+def decide_at_once(database: Database, memory: Memory, asked: Asked) -> StoreDecision | None:
+    """Choose in one statement; None, and nothing done, where the database has no function for it.
+
+    Whatever a message says makes no difference to the policies that it has functions for.
+    """
+    if not database.locks or asked.cluster in memory.only_here or asked.message.keys() - UNREAD:
+        return None
+    rows = database.run(
+        "choose_one",
+        cluster=asked.cluster,
+        group=str(asked.message.get("group") or ""),
+        key=asked.id,
+        type=asked.message.get("type") or None,
+        said=_said(asked.message),
+        actor=asked.actor,
+        now=asked.now,
+    )
+    if not rows:
+        return None
+    name, address, turn, outcome, version, number, id_ = rows[0]
+    copies = ((name, address),) if name is not None else ()
+    to = ((id_, "[]"),) if name is not None else ()
+    return StoreDecision(
+        *(name, address, turn, outcome, asked.cluster, version, number), copies=copies, to=to
+    )
+
+
+def _said(message: Mapping[str, object]) -> str | None:
+    said = {name: value for name, value in message.items() if value not in (None, "")}
+    return json.dumps(said) if said else None
 
 
 def _decided_ahead(version: Version, turn: int, id_: int) -> StoreDecision:
@@ -271,7 +305,7 @@ class KeptBindings(MutableMapping[AttributeValues, int]):
 def check_names(message: Mapping[str, object], version: Version) -> None:
     """Raises MessageError for what a message cannot say, or not so."""
     relevant: Collection[str] = version.start.cluster.relevant_attributes()
-    known = (ATTRIBUTES | set(relevant)) - {"cluster"}
+    known = (UNREAD | set(relevant)) - {"cluster"}
     for name in message:
         if name not in known:
             raise MessageError(

@@ -17,7 +17,7 @@ from fairlead.config.clusters import load_clusters
 from fairlead.errors import MessageError
 from fairlead.store.clusters import changing
 from fairlead.store.clusters.changing import Author, Counting
-from fairlead.store.clusters.choosing import Asked, Choices, StoreDecision
+from fairlead.store.clusters.choosing import Asked, Choices, StoreDecision, decide_at_once
 from fairlead.store.clusters.completing import completed
 from fairlead.store.clusters.kept import Memory, read_row
 from fairlead.store.clusters.publishing import Publication, publish
@@ -59,8 +59,11 @@ class ClusterVerbs(ABC):
     def next_destination(self, cluster: str, /, **message: object) -> StoreDecision:
         """Choose where a message goes, and count it, as `Store.next_destination` does."""
         self._check()
+        asked = self._asked(cluster, message)
+        found = decide_at_once(self._database, self._setting.memory, asked)
+        if found is not None:
+            return found
         with self._undone_if_refused():
-            asked = self._asked(cluster, message)
             return Choices(self._database, self._setting.memory).decide(asked)[1]
 
     def publish(
@@ -137,6 +140,8 @@ class StoreClusters(ABC):
 
     _connection: Callable[[], AbstractContextManager[Database]]
     _writing: Callable[[], AbstractContextManager[Database]]
+    _alone: Callable[[], AbstractContextManager[Database]]
+    _at_once: bool
 
     def load_clusters(self, path: str | Path, *, replace: bool = False) -> list[str]:
         """Begin with the clusters of a file, all of them or none; their names.
@@ -174,6 +179,13 @@ class StoreClusters(ABC):
         `message`: routing attributes that the policy reads, such as `group`, `queue`, `subject`.
         Raises MessageError for an unknown cluster, and for what a message cannot say.
         """
+        if self._at_once:
+            setting = self._setting
+            asked = Asked(checked_name(cluster), message, setting.clock(), setting.actor)
+            with self._alone() as database:
+                found = decide_at_once(database, setting.memory, asked)
+            if found is not None:
+                return found
         with self._transaction() as tx:
             return tx.next_destination(cluster, **message)
 

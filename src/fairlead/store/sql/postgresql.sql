@@ -644,3 +644,7 @@ SELECT loaded FROM fairlead.clusters WHERE id = %(cluster)s;
 
 -- set_loaded: the same
 UPDATE fairlead.clusters SET loaded = %(loaded)s WHERE id = %(cluster)s;
+
+-- choose_one: choose in a cluster, in one statement; no row where the function cannot
+SELECT * FROM fairlead._choose(%(cluster)s, %(group)s, %(key)s, %(type)s::text, %(said)s::text, %(actor)s,
+  %(now)s::bigint);
