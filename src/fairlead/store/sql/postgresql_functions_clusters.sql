@@ -371,8 +371,8 @@ END $$;
 -- Choose where the next message of a cluster goes, and count it, in the transaction that runs. Where
 -- nobody can be chosen, `destination` is null.
 CREATE OR REPLACE FUNCTION fairlead.next_destination(
-  cluster text, "group" text DEFAULT NULL, type text DEFAULT NULL)
-RETURNS TABLE (destination text, address text, sequence bigint, outcome text)
+  cluster text, "group" text DEFAULT NULL, type text DEFAULT NULL,
+  OUT destination text, OUT address text, OUT sequence bigint, OUT outcome text)
 LANGUAGE sql SET search_path = pg_catalog AS $$
   SELECT o_destination, o_address, o_turn, o_outcome
   FROM fairlead._next(cluster, "group", '', type)
@@ -439,8 +439,8 @@ END $$;
 CREATE OR REPLACE FUNCTION fairlead.publish(
   cluster text, body text, "group" text DEFAULT NULL, priority integer DEFAULT NULL,
   id text DEFAULT NULL, type text DEFAULT NULL, tenant text DEFAULT NULL, cost bigint DEFAULT 1,
-  delay interval DEFAULT '0', expires interval DEFAULT NULL)
-RETURNS TABLE (destination text, address text, sequence bigint, message text)
+  delay interval DEFAULT '0', expires interval DEFAULT NULL,
+  OUT destination text, OUT address text, OUT sequence bigint, OUT message text)
 LANGUAGE sql SET search_path = pg_catalog AS $$
   SELECT * FROM fairlead._publish(cluster, 1, convert_to(body, 'UTF8'), "group", priority, id, type,
     tenant, cost, delay, expires)
@@ -449,8 +449,8 @@ $$;
 CREATE OR REPLACE FUNCTION fairlead.publish(
   cluster text, body jsonb, "group" text DEFAULT NULL, priority integer DEFAULT NULL,
   id text DEFAULT NULL, type text DEFAULT NULL, tenant text DEFAULT NULL, cost bigint DEFAULT 1,
-  delay interval DEFAULT '0', expires interval DEFAULT NULL)
-RETURNS TABLE (destination text, address text, sequence bigint, message text)
+  delay interval DEFAULT '0', expires interval DEFAULT NULL,
+  OUT destination text, OUT address text, OUT sequence bigint, OUT message text)
 LANGUAGE sql SET search_path = pg_catalog AS $$
   SELECT * FROM fairlead._publish(cluster, 2, convert_to(body::text, 'UTF8'), "group", priority, id,
     type, tenant, cost, delay, expires)
@@ -459,8 +459,8 @@ $$;
 CREATE OR REPLACE FUNCTION fairlead.publish(
   cluster text, body bytea, "group" text DEFAULT NULL, priority integer DEFAULT NULL,
   id text DEFAULT NULL, type text DEFAULT NULL, tenant text DEFAULT NULL, cost bigint DEFAULT 1,
-  delay interval DEFAULT '0', expires interval DEFAULT NULL)
-RETURNS TABLE (destination text, address text, sequence bigint, message text)
+  delay interval DEFAULT '0', expires interval DEFAULT NULL,
+  OUT destination text, OUT address text, OUT sequence bigint, OUT message text)
 LANGUAGE sql SET search_path = pg_catalog AS $$
   SELECT * FROM fairlead._publish(cluster, 0, body, "group", priority, id, type, tenant, cost, delay,
     expires)
