@@ -279,15 +279,20 @@ class Compared:
         table: Table = {"name": target, "address": f"to {target}"}
         if self.weighs:
             table["weight"] = self.random.choice((1, 3, 100))
-            self.balancer.apply(Change(target, "weight", table["weight"]))
-        self.balancer.apply(Change(target, "present", value=True))
+        if self.policy_has("enabled"):
+            table["enabled"] = self.random.random() < 0.8
+        for key in table.keys() & {"weight", "enabled"}:
+            self.balancer.apply(Change(target, key, table[key]))
+        table["present"] = self.random.random() < 0.8
+        self.balancer.apply(Change(target, "present", table["present"]))
         self.members.append(target)
         for name, way in self.ways():
             if way == "sql":
                 self.psql(
-                    "INSERT INTO fairlead.machines (cluster, name, address, weight) "
-                    "VALUES (%s, %s, %s, %s)",
+                    "INSERT INTO fairlead.machines (cluster, name, address, weight, enabled, "
+                    "present) VALUES (%s, %s, %s, %s, %s, %s)",
                     *(name, target, table["address"], table.get("weight")),
+                    *(table.get("enabled"), table["present"]),
                 )
             else:
                 self.by[way].add_destination(name, table)
@@ -411,11 +416,12 @@ def test_sql_and_python_choose_and_keep_the_same_for_long(
     explained(compared)
 
 
+@pytest.mark.parametrize("allocation", ["exact", "ticket"])
 @pytest.mark.parametrize("seed", [0, 1, 5, 6])
 def test_resets_of_themselves_are_the_same(
-    url: str, opened: Opened, connected: Connected, seed: int
+    url: str, opened: Opened, connected: Connected, allocation: str, seed: int
 ) -> None:
-    plain = {**POOLS[seed], "store": {"reset_every": 10}}
+    plain = {**POOLS[seed], "store": {"reset_every": 10, "allocation": allocation}}
     compared = Compared(url, opened, connected, plain, seed)
     for _ in range(12):
         compared.now += compared.random.choice((0, 1, 9, 10, 25))
@@ -677,6 +683,20 @@ def test_a_policy_that_sql_does_not_know_is_refused_by_name(
     assert line.startswith("cluster 'pending': found the policy \"fewest-pending\" with these")
     assert line.endswith("; the library can")
     assert everything(psql) == before
+
+
+def test_a_change_that_only_the_library_makes_is_refused_by_name(
+    three: tuple[Store, Psql],
+) -> None:
+    _, psql = three
+    allowed = "present, enabled, draining, state, address, queue; the library can"
+    for attribute, value in (("state", "failed"), ("speed", "2")):
+        sql = "SELECT fairlead.change('turns', 'A', %s, %s)"
+        line = psql.refused(sql, attribute, value, state="FL005")
+        assert line == (
+            f"change: found {attribute} {value}, which plain SQL does not change, "
+            f"allowed: {allowed}"
+        )
 
 
 def test_names_are_never_read_as_sql(store: Store, psql: Psql) -> None:

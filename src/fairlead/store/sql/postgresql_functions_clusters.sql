@@ -306,7 +306,8 @@ BEGIN
       CONTINUE WHEN c.allocation = 'exact';  -- it was loaded anew meanwhile
     END IF;
     IF c.due <= now THEN
-      PERFORM 1 FROM fairlead.clusters WHERE name = p_cluster AND due <= now FOR NO KEY UPDATE;
+      PERFORM 1 FROM fairlead.clusters WHERE name = p_cluster AND due <= now AND rule <> ''
+        FOR NO KEY UPDATE;
       IF FOUND THEN  -- nobody else has done it meanwhile
         PERFORM fairlead._held(p_cluster, now, p_actor, exact::integer);
       END IF;
