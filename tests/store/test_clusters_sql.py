@@ -19,7 +19,7 @@ import pytest
 
 from fairlead import Balancer, Change, Cluster, Store
 from fairlead.balance.runtime import ClusterRuntime
-from fairlead.errors import MessageError
+from fairlead.errors import MessageError, NoDestinationError
 from fairlead.store.clusters.changing import rule_in_sql
 from fairlead.store.clusters.kept import version_of
 from tests.engines import cluster_of, micros
@@ -553,7 +553,10 @@ def test_what_finds_nobody_is_not_published_and_not_counted(store: Store, psql: 
     assert psql("SELECT * FROM fairlead.next_destination('pool')") == [
         (None, None, 0, "no-destination")
     ]
-    line = psql.refused("SELECT fairlead.publish('pool', 'body'::text, id => 'x')")
+    with pytest.raises(NoDestinationError, match="pool': found no destination"):
+        store.publish("pool", "body", id="x")
+    publish = "SELECT fairlead.publish('pool', 'body'::text, id => 'x')"
+    line = psql.refused(publish, state="FL006")
     assert line == (
         "cluster 'pool': found no destination (no-destination), allowed: to publish again when "
         "there is one; nothing was sent or counted"
@@ -752,6 +755,44 @@ def test_the_store_asks_the_function_and_falls_back(store: Store, url: str) -> N
         assert store.decision(each.number).destination == each.destination
     (event,) = [event for event in store.journal() if event.number == found[1].number]
     assert (event.kind, event.group, event.type) == ("decided", "g", "t")
+
+
+@pytest.mark.parametrize("at_once", [False, True])
+def test_the_store_publishes_alike_in_one_statement_and_in_many(
+    store: Store, psql: Psql, at_once: bool
+) -> None:
+    destinations = [{"name": "A", "queue": "to A", "address": "a"}, {"name": "B"}]
+    turns = Cluster.of("round-robin", name="turns", destination=destinations)
+    pending = Cluster.of("fewest-pending", name="pending", destination=destinations)
+    store.keep_clusters([turns, pending])
+    store._at_once = at_once
+    for name in ("turns", "pending"):
+        first = store.publish(name, "one", id="i-1", group="g", type="t", priority=7)
+        again = store.publish(name, "one", id="i-1", group="g", type="t", priority=7)
+        assert first[:6] == ("A", "a", 0, "routed", name, 0)
+        assert first[7:] == ((("A", "a"),), ((1, "[]"),), ("i-1",))
+        assert again == first._replace(to=())
+        other = store.publish(name, {"b": 1}, {"size": 5}, group="h")
+        assert (other.destination, other.sequence) == ("B", 1)
+        assert store.publish(name, b"3", delay=60).destination == "A"
+        with pytest.raises(MessageError, match="'i-1', which another message had before"):
+            store.publish(name, "two", id="i-1")
+        with pytest.raises(MessageError, match="attribute: found 'colour'"):
+            store.publish(name, "two", {"colour": "red"})
+        rows = psql(
+            "SELECT group_name, key, type, said::jsonb, destination, sequence FROM "
+            "fairlead.journal WHERE cluster = %s AND kind = 'decided' ORDER BY id",
+            name,
+        )
+        assert rows == [
+            ("g", "i-1", "t", {"group": "g", "type": "t"}, "A", 0),
+            ("h", "", None, {"group": "h", "size": 5}, "B", 1),
+            ("", "", None, None, "A", 2),
+        ]
+    work = store.take("to A")
+    assert work is not None
+    (message,) = work
+    assert (message.id, message.body, message.type) == ("i-1", "one", "t")
 
 
 def test_what_the_function_cannot_say_is_refused_as_ever(store: Store, url: str) -> None:

@@ -16,14 +16,14 @@ from fairlead.store.taking import PAGE, Claim, Held, Stored, message
 
 def send_at_once(database: Database, queue: str, each: Letter, actor: str, now: int | None) -> str:
     """Send one message; its id. Raises MessageError, QueueFullError."""
-    _set_clock(database, now)
+    set_clock(database, now)
     ((key,),) = database.run("send_one", queue=queue, actor=actor, **each._asdict())
     return str(key)
 
 
 def take_at_once(database: Database, queue: str, claim: Claim, now: int | None) -> list[Held]:
     """Take one group, with its first messages. Raises SharedQueueError."""
-    _set_clock(database, now)
+    set_clock(database, now)
     rows = database.run(
         "take_one",
         queue=queue,
@@ -38,7 +38,7 @@ def take_at_once(database: Database, queue: str, claim: Claim, now: int | None) 
 
 def settle_at_once(database: Database, end: End, actor: str, now: int | None) -> None:
     """Settle work on one group. Raises StaleWorkError, SharedQueueError."""
-    _set_clock(database, now)
+    set_clock(database, now)
     database.run(
         "settle_one",
         id=end.id,
@@ -68,7 +68,7 @@ def _held(rows: Sequence[Row]) -> Held:
     )
 
 
-def _set_clock(database: Database, now: int | None) -> None:
+def set_clock(database: Database, now: int | None) -> None:
     """The functions ask the setting what a clock of the user's own says."""
     if now is not None:
         database.run("set_clock", now=str(now))

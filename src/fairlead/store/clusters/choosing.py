@@ -7,8 +7,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterator, Mapping, MutableMapping
-from typing import Final, NamedTuple
+from collections.abc import Collection, Iterator, Mapping, MutableMapping, Sequence
+from typing import Any, Final, NamedTuple
 
 from fairlead.balance.decision import Decision
 from fairlead.balance.message import ATTRIBUTES, NO_DESTINATION, ROUTED, check
@@ -194,7 +194,7 @@ class Choices:
                 address=address,
                 outcome=found.outcome,
                 sequence=found.sequence,
-                said=_said(message),
+                said=as_said(message),
                 detail=BOUND if bound else None,
             )
         return found._replace(number=number)
@@ -213,21 +213,23 @@ def decide_at_once(database: Database, memory: Memory, asked: Asked) -> StoreDec
         group=str(asked.message.get("group") or ""),
         key=asked.id,
         type=asked.message.get("type") or None,
-        said=_said(asked.message),
+        said=as_said(asked.message),
         actor=asked.actor,
         now=asked.now,
     )
-    if not rows:
-        return None
-    name, address, turn, outcome, version, number, id_ = rows[0]
-    copies = ((name, address),) if name is not None else ()
-    to = ((id_, "[]"),) if name is not None else ()
-    return StoreDecision(
-        *(name, address, turn, outcome, asked.cluster, version, number), copies=copies, to=to
-    )
+    return decision_of(asked.cluster, rows[0]) if rows else None
 
 
-def _said(message: Mapping[str, object]) -> str | None:
+def decision_of(cluster: str, found: Sequence[Any]) -> StoreDecision:
+    """A decision as the functions of the database return it."""
+    name, address, turn, outcome, version, number, id_ = found
+    copies = () if name is None else ((name, address),)
+    to = () if name is None or id_ is None else ((id_, "[]"),)
+    return StoreDecision(name, address, turn, outcome, cluster, version, number, copies, to)
+
+
+def as_said(message: Mapping[str, object]) -> str | None:
+    """What a message says, for the journal."""
     said = {name: value for name, value in message.items() if value not in (None, "")}
     return json.dumps(said) if said else None
 

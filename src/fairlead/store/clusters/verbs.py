@@ -20,11 +20,11 @@ from fairlead.store.clusters.changing import Author, Counting
 from fairlead.store.clusters.choosing import Asked, Choices, StoreDecision, decide_at_once
 from fairlead.store.clusters.completing import completed
 from fairlead.store.clusters.kept import Memory, read_row
-from fairlead.store.clusters.publishing import Publication, publish
+from fairlead.store.clusters.publishing import Publication, publish, publish_at_once
 from fairlead.store.clusters.recalled import decision_at
 from fairlead.store.clusters.shares import Pool, pool
 from fairlead.store.database import Database
-from fairlead.store.letters import Sending, letter, name, whole
+from fairlead.store.letters import Letter, Sending, letter, name, whole
 from fairlead.store.settings import time_of
 
 if TYPE_CHECKING:
@@ -77,8 +77,7 @@ class ClusterVerbs(ABC):
         self._check()
         now = time_of(self._database, self._setting.clock())
         each = letter(body, now, **more)
-        own = {"group": each.group, "type": each.type}
-        said = {**{key: value for key, value in own.items() if value}, **message}
+        said = _said(each, message)
         with self._undone_if_refused():
             asked = self._asked(cluster, said, each.key or "")
             choices = Choices(self._database, self._setting.memory)
@@ -204,6 +203,15 @@ class StoreClusters(ABC):
         is not published again: its first decision is returned. When the work is settled, the
         cluster knows (where its policy asks for that). Raises MessageError, NoDestinationError.
         """
+        at_any_time = more.keys().isdisjoint({"delay", "expires"})
+        if self._at_once and at_any_time and {"group", "type"}.isdisjoint(message):
+            each, setting = letter(body, 0, **more), self._setting
+            said = _said(each, message)
+            asked = Asked(checked_name(cluster), said, setting.clock(), setting.actor)
+            with self._alone() as database:
+                found = publish_at_once(database, setting.memory, asked, each)
+            if found is not None:
+                return found
         with self._transaction() as tx:
             return tx.publish(cluster, body, message, **more)
 
@@ -258,6 +266,12 @@ class StoreClusters(ABC):
         whole("number", number, 0)
         with self._connection() as database:
             return decision_at(database, number)
+
+
+def _said(each: Letter, message: Mapping[str, object]) -> dict[str, object]:
+    """What a message says that is published: its group and type, and what else is said of it."""
+    own = {"group": each.group, "type": each.type}
+    return {**{key: value for key, value in own.items() if value}, **message}
 
 
 def checked_name(cluster: object) -> str:

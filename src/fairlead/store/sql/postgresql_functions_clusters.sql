@@ -5,7 +5,8 @@
 -- A cluster's definition and state are the JSON of its version and of its stretch. In a state, the
 -- rule has one entry for each member. Members are the destinations by name, under `circular` in the
 -- order of the file; the definition's ids are in the same order.
--- SQLSTATE FL005: plain SQL does not know the cluster's policy; nothing was done.
+-- SQLSTATE FL005: plain SQL does not know the cluster's policy; nothing was done. FL006: there is
+-- nobody to publish to; nothing was sent or counted.
 
 -- Why plain SQL can do nothing with a cluster: there is none, or its rule is Python's.
 CREATE OR REPLACE FUNCTION fairlead._refuse_cluster(p_cluster text) RETURNS void
@@ -355,14 +356,13 @@ LANGUAGE sql IMMUTABLE SET search_path = pg_catalog AS $$
 $$;
 
 CREATE OR REPLACE FUNCTION fairlead._next(
-  p_cluster text, p_group text, p_key text, p_type text,
-  OUT o_destination text, OUT o_address text, OUT o_turn bigint, OUT o_outcome text,
-  OUT o_version bigint)
+  p_cluster text, p_group text, p_type text,
+  OUT o_destination text, OUT o_address text, OUT o_turn bigint, OUT o_outcome text)
 LANGUAGE plpgsql SET search_path = pg_catalog AS $$
 BEGIN
-  SELECT c.o_destination, c.o_address, c.o_turn, c.o_outcome, c.o_version
-    INTO o_destination, o_address, o_turn, o_outcome, o_version
-    FROM fairlead._choose(p_cluster, p_group, p_key, p_type, fairlead._said(p_group, p_type),
+  SELECT c.o_destination, c.o_address, c.o_turn, c.o_outcome
+    INTO o_destination, o_address, o_turn, o_outcome
+    FROM fairlead._choose(p_cluster, p_group, '', p_type, fairlead._said(p_group, p_type),
       session_user, NULL) c;
   IF NOT FOUND THEN
     PERFORM fairlead._refuse_cluster(p_cluster);
@@ -376,25 +376,31 @@ CREATE OR REPLACE FUNCTION fairlead.next_destination(
   OUT destination text, OUT address text, OUT sequence bigint, OUT outcome text)
 LANGUAGE sql SET search_path = pg_catalog AS $$
   SELECT o_destination, o_address, o_turn, o_outcome
-  FROM fairlead._next(cluster, "group", '', type)
+  FROM fairlead._next(cluster, "group", type)
 $$;
 
+-- Choose a destination and send a message to its queue. No row, and nothing done, where _choose has
+-- none, unless that is to be refused. One that was published before has its first decision.
 CREATE OR REPLACE FUNCTION fairlead._publish(
   p_cluster text, p_format bigint, p_body bytea, p_group text, p_priority bigint, p_id text,
-  p_type text, p_tenant text, p_cost bigint, p_delay interval, p_expires interval,
-  OUT o_destination text, OUT o_address text, OUT o_turn bigint, OUT o_key text)
+  p_type text, p_tenant text, p_cost bigint, p_due bigint, p_expires bigint, p_said text,
+  p_actor text, p_refuse boolean)
+RETURNS TABLE (o_destination text, o_address text, o_turn bigint, o_outcome text, o_version bigint,
+  o_number bigint, o_id bigint, o_key text)
 LANGUAGE plpgsql SET search_path = pg_catalog AS $$
 DECLARE
   own bigint;
   now bigint := fairlead._now();
   content text;
   known text;
-  d record;
   to_queue text;
 BEGIN
-  SELECT id INTO own FROM fairlead.clusters WHERE name = p_cluster;
+  SELECT c.id INTO own FROM fairlead.clusters c WHERE c.name = p_cluster AND c.rule <> '';
   IF own IS NULL THEN
-    PERFORM fairlead._refuse_cluster(p_cluster);
+    IF p_refuse THEN
+      PERFORM fairlead._refuse_cluster(p_cluster);
+    END IF;
+    RETURN;
   END IF;
   IF p_id <> '' THEN
     content := encode(sha256(set_byte('\x00', 0, p_format::integer) || p_body), 'hex');
@@ -407,7 +413,8 @@ BEGIN
         PERFORM fairlead._refuse(format('id: found %L, which another message had before, allowed: '
           'an id of its own for each message', p_id));
       END IF;
-      SELECT j.destination, j.address, j.sequence, p_id INTO o_destination, o_address, o_turn, o_key
+      RETURN QUERY SELECT j.destination, j.address, j.sequence, j.outcome, j.version, j.id,
+          NULL::bigint, p_id
         FROM fairlead.journal j
         WHERE j.cluster = p_cluster AND j.kind = 'decided' AND j.key = p_id ORDER BY j.id DESC LIMIT 1;
       IF NOT FOUND THEN
@@ -417,22 +424,21 @@ BEGIN
       RETURN;
     END IF;
   END IF;
-  SELECT * INTO d FROM fairlead._next(p_cluster, p_group, p_id, p_type);
-  IF d.o_destination IS NULL THEN
+  SELECT * INTO o_destination, o_address, o_turn, o_outcome, o_version, o_number, o_id
+    FROM fairlead._choose(p_cluster, p_group, p_id, p_type, p_said, p_actor, NULL);
+  IF NOT FOUND THEN  -- it was loaded anew meanwhile
+    PERFORM fairlead._refuse_cluster(p_cluster);
+  ELSIF o_destination IS NULL THEN
     PERFORM fairlead._refuse(format('cluster %L: found no destination (%s), allowed: to publish '
-      'again when there is one; nothing was sent or counted', p_cluster, d.o_outcome));
+      'again when there is one; nothing was sent or counted', p_cluster, o_outcome), 'FL006');
   END IF;
   SELECT o.each #>> '{1,queue}' INTO to_queue
     FROM fairlead.versions v, jsonb_array_elements(v.definition::jsonb #> '{shared,objects}')
       AS o (each)
-    WHERE v.cluster = own AND v.version = d.o_version AND o.each #>> '{1,name}' = d.o_destination;
-  o_destination := d.o_destination;
-  o_address := d.o_address;
-  o_turn := d.o_turn;
-  o_key := fairlead._send(coalesce(nullif(to_queue, ''), d.o_destination), p_format, p_body, p_group,
-    p_priority, p_id, p_type, p_tenant, p_cost,
-    now + (extract(epoch FROM p_delay) * 1000000)::bigint,
-    now + (extract(epoch FROM p_expires) * 1000000)::bigint, session_user);
+    WHERE v.cluster = own AND v.version = o_version AND o.each #>> '{1,name}' = o_destination;
+  o_key := fairlead._send(coalesce(nullif(to_queue, ''), o_destination), p_format, p_body, p_group,
+    p_priority, p_id, p_type, p_tenant, p_cost, p_due, p_expires, p_actor);
+  RETURN NEXT;
 END $$;
 
 -- Choose a destination and send a message to its queue, in the transaction that runs: the queue that
@@ -443,8 +449,11 @@ CREATE OR REPLACE FUNCTION fairlead.publish(
   delay interval DEFAULT '0', expires interval DEFAULT NULL,
   OUT destination text, OUT address text, OUT sequence bigint, OUT message text)
 LANGUAGE sql SET search_path = pg_catalog AS $$
-  SELECT * FROM fairlead._publish(cluster, 1, convert_to(body, 'UTF8'), "group", priority, id, type,
-    tenant, cost, delay, expires)
+  SELECT o_destination, o_address, o_turn, o_key
+  FROM fairlead._publish(cluster, 1, convert_to(body, 'UTF8'), "group", priority, id, type, tenant,
+    cost, fairlead._now() + (extract(epoch FROM delay) * 1000000)::bigint,
+    fairlead._now() + (extract(epoch FROM expires) * 1000000)::bigint,
+    fairlead._said("group", type), session_user, true)
 $$;
 
 CREATE OR REPLACE FUNCTION fairlead.publish(
@@ -453,8 +462,11 @@ CREATE OR REPLACE FUNCTION fairlead.publish(
   delay interval DEFAULT '0', expires interval DEFAULT NULL,
   OUT destination text, OUT address text, OUT sequence bigint, OUT message text)
 LANGUAGE sql SET search_path = pg_catalog AS $$
-  SELECT * FROM fairlead._publish(cluster, 2, convert_to(body::text, 'UTF8'), "group", priority, id,
-    type, tenant, cost, delay, expires)
+  SELECT o_destination, o_address, o_turn, o_key
+  FROM fairlead._publish(cluster, 2, convert_to(body::text, 'UTF8'), "group", priority, id, type, tenant,
+    cost, fairlead._now() + (extract(epoch FROM delay) * 1000000)::bigint,
+    fairlead._now() + (extract(epoch FROM expires) * 1000000)::bigint,
+    fairlead._said("group", type), session_user, true)
 $$;
 
 CREATE OR REPLACE FUNCTION fairlead.publish(
@@ -463,8 +475,11 @@ CREATE OR REPLACE FUNCTION fairlead.publish(
   delay interval DEFAULT '0', expires interval DEFAULT NULL,
   OUT destination text, OUT address text, OUT sequence bigint, OUT message text)
 LANGUAGE sql SET search_path = pg_catalog AS $$
-  SELECT * FROM fairlead._publish(cluster, 0, body, "group", priority, id, type, tenant, cost, delay,
-    expires)
+  SELECT o_destination, o_address, o_turn, o_key
+  FROM fairlead._publish(cluster, 0, body, "group", priority, id, type, tenant,
+    cost, fairlead._now() + (extract(epoch FROM delay) * 1000000)::bigint,
+    fairlead._now() + (extract(epoch FROM expires) * 1000000)::bigint,
+    fairlead._said("group", type), session_user, true)
 $$;
 
 -- -------- changes
