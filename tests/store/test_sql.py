@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from runpy import run_path
 
@@ -9,7 +10,7 @@ import psycopg
 import pytest
 from psycopg.errors import InsufficientPrivilege
 
-from fairlead import Store
+from fairlead import Cluster, Store
 from fairlead.errors import StoreError
 from tests.stores import made_url
 
@@ -59,14 +60,48 @@ def run(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> Run:
     return run
 
 
-@pytest.mark.parametrize("name", ["queues", "transaction", "trigger"])
+@pytest.mark.parametrize("name", ["queues", "transaction", "trigger", "procedure", "machines"])
 def test_the_sql_of_the_documentation_gives_what_is_shown(name: str) -> None:
     script = (SNIPPETS / f"{name}.sql").read_text(encoding="utf-8")
-    got = printed(script, made_url("postgresql"))
+    url = made_url("postgresql")
+    if "fairlead.machines" in script:
+        with Store.open(url) as store:
+            store.load_clusters(SNIPPETS / "bangkok.toml")
+    got = printed(script, url)
     said = SNIPPETS / f"{name}.txt"
     if "UPDATE_DOCS" in os.environ:
         said.write_text(got, encoding="utf-8")
     assert got == said.read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    ("choose", "second"),
+    [
+        ("SELECT get_load_balanced_queue_name('Bangkok')", "dev2"),
+        ("SELECT address FROM fairlead.next_destination('Bangkok')", "dev1"),
+    ],
+    ids=["the document's procedure", "ours"],
+)
+def test_two_sessions_at_one_time_choose_one_after_the_other_with_ours_alone(
+    choose: str, second: str
+) -> None:
+    url = made_url("postgresql")
+    with Store.open(url) as store:
+        store.load_clusters(SNIPPETS / "bangkok.toml")
+    script = (SNIPPETS / "procedure.sql").read_text(encoding="utf-8")
+    with psycopg.connect(url, autocommit=True) as one, psycopg.connect(url) as two:
+        for statement in list(statements(script))[:-2]:
+            one.execute(statement.encode())
+        with ThreadPoolExecutor(1) as other, one.transaction():
+            chosen = [one.execute(choose.encode()).fetchone()]
+            found = other.submit(lambda: two.execute(choose.encode()).fetchone())
+            waits = "SELECT 1 FROM pg_stat_activity WHERE pid = %s AND wait_event_type = 'Lock'"
+            while not one.execute(waits, [two.info.backend_pid]).fetchone():
+                one.execute("SELECT pg_stat_clear_snapshot()")
+            one.execute("COMMIT")
+            chosen.append(found.result())
+    paths = [f"DIRECT=OS:{machine}\\private$\\orders" for machine in ("dev2", second)]
+    assert chosen == [(path,) for path in paths]
 
 
 def test_the_outbox_of_the_documentation_is_the_same_on_postgresql(run: Run) -> None:
@@ -107,6 +142,9 @@ def url_of() -> UrlOf:
             connection.execute(f"CREATE ROLE {role}_user LOGIN IN ROLE fairlead_{role}".encode())
     with Store.open(url) as owner:
         owner.send("orders", "early")
+        owner.load_clusters(SNIPPETS / "bangkok.toml")
+        pending = [{"name": "DEV1"}, {"name": "DEV2"}]
+        owner.keep_clusters([Cluster.of("fewest-pending", name="pending", destination=pending)])
     return lambda role: url.replace("//postgres:", f"//{role}_user:")
 
 
@@ -120,6 +158,15 @@ def test_a_sender_can_send_and_raise_and_nothing_else(url_of: UrlOf) -> None:
         store.send_many("for tenants", [{"body": "o", "tenant": "gold"}] * 2)
         with psycopg.connect(url) as connection, store.join(connection) as tx:
             tx.send("orders", "o", group="kim")
+        for cluster in ("Bangkok", "pending"):
+            assert [store.next_destination(cluster).outcome for _ in range(300)] == ["routed"] * 300
+            decision = store.publish(cluster, "o", id="published")
+            assert store.publish(cluster, "o", id="published").sequence == decision.sequence
+        with psycopg.connect(url) as connection:
+            row = connection.execute(
+                "SELECT sequence FROM fairlead.publish('Bangkok', 'o'::text, id => 'published')"
+            ).fetchone()
+            assert row == (300,)
         assert store.prioritise("orders", "kim", 200)
         for refused in (
             lambda: store.take("orders"),
@@ -136,6 +183,10 @@ def test_a_worker_can_take_and_settle_and_sets_no_queue(url_of: UrlOf) -> None:
         store.send("for tenants", "o", tenant="small")
         store.send("work", "o", group="kim")
         store.send("work", "o")
+        to = store.publish("pending", "o").destination
+        done = store.take(to or "")
+        assert done is not None
+        done.accept()
         for queue in ("for tenants", "work"):
             work = store.take(queue)
             assert work is not None
@@ -203,6 +254,12 @@ def test_an_administrator_can_do_all_but_change_the_schema(url_of: UrlOf) -> Non
         assert store.requeue("office") == 1
         assert store.take("office") is not None
         assert store.recover() == 1
+        store.change("Bangkok", "DEV1", "weight", 5)
+        with psycopg.connect(url) as connection:
+            connection.execute(
+                "UPDATE fairlead.machines SET weight = 100 WHERE cluster = 'Bangkok'"
+            )
+            connection.execute("SELECT fairlead.reset('Bangkok')")
         assert store.prune(0) > 0
         store.set_retention(90)
     with psycopg.connect(url) as connection, pytest.raises(InsufficientPrivilege):

@@ -18,14 +18,14 @@ from fairlead.store.taking import PAGE, Claim, Held, Stored, message
 
 def send_at_once(database: Database, queue: str, each: Letter, actor: str, now: int | None) -> str:
     """Send one message; its id. Raises MessageError, QueueFullError."""
-    _set_clock(database, now)
+    set_clock(database, now)
     ((key,),) = database.run("send_one", queue=queue, actor=actor, **asdict(each))
     return str(key)
 
 
 def take_at_once(database: Database, queue: str, claim: Claim, now: int | None) -> list[Held]:
     """Take one group, with its first messages. Raises SharedQueueError."""
-    _set_clock(database, now)
+    set_clock(database, now)
     rows = database.run(
         "take_one",
         queue=queue,
@@ -40,7 +40,7 @@ def take_at_once(database: Database, queue: str, claim: Claim, now: int | None) 
 
 def settle_at_once(database: Database, end: End, actor: str, now: int | None) -> None:
     """Settle work on one group. Raises StaleWorkError, SharedQueueError."""
-    _set_clock(database, now)
+    set_clock(database, now)
     database.run(
         "settle_one",
         id=end.id,
@@ -70,7 +70,7 @@ def _held(rows: Sequence[Row]) -> Held:
     )
 
 
-def _set_clock(database: Database, now: int | None) -> None:
+def set_clock(database: Database, now: int | None) -> None:
     """The functions ask the setting what a clock of the user's own says."""
     if now is not None:
         database.run("set_clock", now=str(now))

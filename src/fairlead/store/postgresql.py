@@ -16,6 +16,7 @@ from weakref import WeakSet
 from fairlead.errors import (
     EnvironmentProblem,
     MessageError,
+    NoDestinationError,
     QueueFullError,
     SharedQueueError,
     StaleWorkError,
@@ -39,6 +40,8 @@ REFUSED: Final[dict[str | None, type[MessageError]]] = {
     "FL002": QueueFullError,
     "FL003": StaleWorkError,
     "FL004": SharedQueueError,
+    "FL005": MessageError,
+    "FL006": NoDestinationError,
 }
 """What the functions of the schema raise."""
 DISK_FULL: Final = "53100"

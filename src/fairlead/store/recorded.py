@@ -68,8 +68,8 @@ def _row(event: Event, id_: str, type_: str | None = None) -> dict[str, Any]:
 def decisions(events: Iterable[Event], cluster: str) -> list[dict[str, Any]]:
     """The decisions of a cluster, as rows of a journal: its messages are a table, too.
 
-    A message that had no id gets one from its place: `pool/17`. Where the messages were published
-    here and accepted, `service_time` is from when they were taken.
+    A message that had no id gets one from its place: `pool/17`. Where a message was published here
+    with an id and accepted, `service_time` is from when it was taken.
     """
     rows: list[dict[str, Any]] = []
     published: dict[str, list[dict[str, Any]]] = {}

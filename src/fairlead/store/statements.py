@@ -31,8 +31,9 @@ def migrations(dialect: str) -> tuple[str, ...]:
 @cache
 def functions(dialect: str) -> str:
     """The functions that a schema has for plain SQL, made anew with each version; "" for none."""
-    name = f"{dialect}_functions.sql"
-    return _text(name) if (files("fairlead.store") / "sql" / name).is_file() else ""
+    folder = files("fairlead.store") / "sql"
+    names = sorted(each.name for each in folder.iterdir())
+    return "\n".join(_text(name) for name in names if name.startswith(f"{dialect}_functions"))
 
 
 def _text(name: str) -> str:

@@ -7,8 +7,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterator, Mapping, MutableMapping
-from typing import Final, NamedTuple
+from collections.abc import Collection, Iterator, Mapping, MutableMapping, Sequence
+from typing import Any, Final, NamedTuple
 
 from fairlead.balance.decision import Decision
 from fairlead.balance.message import ATTRIBUTES, NO_DESTINATION, ROUTED, check
@@ -41,6 +41,8 @@ from fairlead.store.database import Database
 DECIDED: Final = "decided"
 BOUND: Final = "bound"
 """In an event of a decision: the message went where its group went."""
+UNREAD: Final = ATTRIBUTES - {"cluster"}
+"""What a message can say whether anybody reads it or not."""
 
 
 class StoreDecision(NamedTuple):
@@ -92,6 +94,7 @@ class Choices:
     def decide(self, asked: Asked) -> tuple[Version, StoreDecision]:
         """Choose, count and journal; also the version that decided. Raises MessageError."""
         row = self._row(asked)
+        self._memory.remember_rule(row)
         now = moment(self._database, row, asked.now)
         if row.due is not None and row.due <= now:
             make_due(self._database, asked.cluster, now, asked.actor, uncounted=row)
@@ -179,7 +182,6 @@ class Choices:
         self, asked: Asked, version: Version, now: int, found: StoreDecision, *, bound: bool
     ) -> StoreDecision:
         message = asked.message
-        said = {name: value for name, value in message.items() if value not in (None, "")}
         number = 0
         for name, address in found.copies or ((None, None),):
             number = write_event(
@@ -197,10 +199,44 @@ class Choices:
                 address=address,
                 outcome=found.outcome,
                 sequence=found.sequence,
-                said=json.dumps(said) if said else None,
+                said=as_said(message),
                 detail=BOUND if bound else None,
             )
         return found._replace(number=number)
+
+
+def decide_at_once(database: Database, memory: Memory, asked: Asked) -> StoreDecision | None:
+    """Choose in one statement; None, and nothing done, where the database has no function for it.
+
+    Whatever a message says makes no difference to the policies that it has functions for.
+    """
+    if not database.locks or asked.cluster in memory.only_here or asked.message.keys() - UNREAD:
+        return None
+    rows = database.run(
+        "choose_one",
+        cluster=asked.cluster,
+        group=str(asked.message.get("group") or ""),
+        key=asked.id,
+        type=asked.message.get("type") or None,
+        said=as_said(asked.message),
+        actor=asked.actor,
+        now=asked.now,
+    )
+    return decision_of(asked.cluster, rows[0]) if rows else None
+
+
+def decision_of(cluster: str, found: Sequence[Any]) -> StoreDecision:
+    """A decision as the functions of the database return it."""
+    name, address, turn, outcome, version, number, id_ = found
+    copies = () if name is None else ((name, address),)
+    to = () if name is None or id_ is None else ((id_, "[]"),)
+    return StoreDecision(name, address, turn, outcome, cluster, version, number, copies, to)
+
+
+def as_said(message: Mapping[str, object]) -> str | None:
+    """What a message says, for the journal."""
+    said = {name: value for name, value in message.items() if value not in (None, "")}
+    return json.dumps(said) if said else None
 
 
 def _decided_ahead(version: Version, turn: int, id_: int) -> StoreDecision:
@@ -276,7 +312,7 @@ class KeptBindings(MutableMapping[AttributeValues, int]):
 def check_names(message: Mapping[str, object], version: Version) -> None:
     """Raises MessageError for what a message cannot say, or not so."""
     relevant: Collection[str] = version.start.cluster.relevant_attributes()
-    known = (ATTRIBUTES | set(relevant)) - {"cluster"}
+    known = (UNREAD | set(relevant)) - {"cluster"}
     for name in message:
         if name not in known:
             raise MessageError(

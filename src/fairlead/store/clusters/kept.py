@@ -253,6 +253,8 @@ class Memory:
         self.versions: dict[str, Version] = {}
         self.stretches: dict[tuple[str, int], Stretch] = {}
         self.states: dict[int, tuple[int, Running]] = {}
+        self.only_here: dict[str, bool] = {}
+        """Clusters whose policy the functions of the database do not know."""
 
     def version(self, database: Database, row: Row) -> Version:
         """The version that a row names."""
@@ -277,6 +279,13 @@ class Memory:
         if found is not None and revision == row.revision:
             return found
         return running(self.version(database, row), json.loads(row.state or "{}"))
+
+    def remember_rule(self, row: Row) -> None:
+        """Whether the functions of the database can choose in this cluster."""
+        if row.rule:
+            self.only_here.pop(row.name, None)
+        else:
+            self.keep(self.only_here, row.name, found=True)
 
     def keep(self, among: dict[Any, Any], key: object, found: object) -> None:
         """Remember; the oldest is forgotten where there are many."""

@@ -5,13 +5,21 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from msgspec.structs import replace
+from msgspec.structs import asdict, replace
 
 from fairlead.balance.policies.destinations import Destination
 from fairlead.errors import MessageError, NoDestinationError
+from fairlead.store.at_once import set_clock
 from fairlead.store.bodies import digest
-from fairlead.store.clusters.choosing import Asked, Choices, StoreDecision
-from fairlead.store.clusters.kept import Version, read_row
+from fairlead.store.clusters.choosing import (
+    UNREAD,
+    Asked,
+    Choices,
+    StoreDecision,
+    as_said,
+    decision_of,
+)
+from fairlead.store.clusters.kept import Memory, Version, read_row
 from fairlead.store.clusters.recalled import recalled
 from fairlead.store.database import Database
 from fairlead.store.letters import Letter
@@ -69,6 +77,29 @@ def publish(
                 version=decision.version,
             )
     return decision._replace(messages=tuple(sent))
+
+
+def publish_at_once(
+    database: Database, memory: Memory, asked: Asked, letter: Letter
+) -> StoreDecision | None:
+    """The same in one statement; None, and nothing done, where the database has no function for it.
+
+    Raises MessageError, NoDestinationError.
+    """
+    if asked.cluster in memory.only_here or asked.message.keys() - UNREAD:
+        return None
+    set_clock(database, asked.now)
+    rows = database.run(
+        "publish_one",
+        cluster=asked.cluster,
+        said=as_said(asked.message),
+        actor=asked.actor,
+        **asdict(letter),
+    )
+    if not rows:
+        return None
+    *decided, key = rows[0]
+    return decision_of(asked.cluster, decided)._replace(messages=(key,))
 
 
 def _queue(version: Version, id_: int, name: str) -> str:

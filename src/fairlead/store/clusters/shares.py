@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from fairlead.store.clusters.kept import (
+    NOBODY,
     SENT,
     TICKET,
     read_row,
@@ -65,6 +66,7 @@ def pool(database: Database, name: str) -> Pool:
             taken = made - stretch.first
         made_since = (stretch.choices or [])[: max(taken, 0)]
         sent = Counter(dict(stretch.state[SENT])) + Counter(made_since)
+        del sent[NOBODY]
     total = sum(sent.values())
     expected = state.expected()
     members = set() if state.policy.reads else {*state.verdict(()).members}

@@ -17,14 +17,14 @@ from fairlead.config.clusters import load_clusters
 from fairlead.errors import MessageError
 from fairlead.store.clusters import changing
 from fairlead.store.clusters.changing import Author, Counting
-from fairlead.store.clusters.choosing import Asked, Choices, StoreDecision
+from fairlead.store.clusters.choosing import Asked, Choices, StoreDecision, decide_at_once
 from fairlead.store.clusters.completing import completed
 from fairlead.store.clusters.kept import Memory, read_row
-from fairlead.store.clusters.publishing import Publication, publish
+from fairlead.store.clusters.publishing import Publication, publish, publish_at_once
 from fairlead.store.clusters.recalled import decision_at, number_of
 from fairlead.store.clusters.shares import Pool, pool
 from fairlead.store.database import Database
-from fairlead.store.letters import Sending, letter, name, whole
+from fairlead.store.letters import Letter, Sending, letter, name, whole
 from fairlead.store.settings import time_of
 
 if TYPE_CHECKING:
@@ -60,8 +60,11 @@ class ClusterVerbs(ABC):
     def next_destination(self, cluster: str, /, **message: object) -> StoreDecision:
         """Choose where a message goes, and count it, as `Store.next_destination` does."""
         self._check()
+        asked = self._asked(cluster, message)
+        found = decide_at_once(self._database, self._setting.memory, asked)
+        if found is not None:
+            return found
         with self._undone_if_refused():
-            asked = self._asked(cluster, message)
             return Choices(self._database, self._setting.memory).decide(asked)[1]
 
     def publish(
@@ -75,8 +78,7 @@ class ClusterVerbs(ABC):
         self._check()
         now = time_of(self._database, self._setting.clock())
         each = letter(body, now, **more)
-        own = {"group": each.group, "type": each.type}
-        said = {**{key: value for key, value in own.items() if value}, **message}
+        said = _said(each, message)
         with self._undone_if_refused():
             asked = self._asked(cluster, said, each.key or "")
             choices = Choices(self._database, self._setting.memory)
@@ -90,7 +92,8 @@ class ClusterVerbs(ABC):
                 f"completed: found {spelled(decision)}, allowed: what next_destination returned"
             )
         row = read_row(self._database, decision.cluster, "cluster")
-        completed(self._database, row.id, decision, by)
+        if not row.rule:  # a rule that plain SQL knows does not look at what is pending
+            completed(self._database, row.id, decision, by)
 
     def change(self, cluster: str, target: str, attribute: str, value: object = None) -> None:
         """Change an attribute of a cluster's destination, as `Store.change` does."""
@@ -139,6 +142,8 @@ class StoreClusters(ABC):
 
     _connection: Callable[[], AbstractContextManager[Database]]
     _writing: Callable[[], AbstractContextManager[Database]]
+    _alone: Callable[[], AbstractContextManager[Database]]
+    _at_once: bool
 
     def load_clusters(self, path: str | Path, *, replace: bool = False) -> list[str]:
         """Begin with the clusters of a file, all of them or none; their names.
@@ -176,10 +181,16 @@ class StoreClusters(ABC):
         `message`: routing attributes that the policy reads, such as `group`, `queue`, `subject`.
         Raises MessageError for an unknown cluster, and for what a message cannot say.
         """
-        with self._writing() as database:
-            found = self._verbs(database).next_destination(cluster, **message)
         self._retention.look()
-        return found
+        if self._at_once:
+            setting = self._setting
+            asked = Asked(checked_name(cluster), message, setting.clock(), setting.actor)
+            with self._alone() as database:
+                found = decide_at_once(database, setting.memory, asked)
+            if found is not None:
+                return found
+        with self._writing() as database:
+            return self._verbs(database).next_destination(cluster, **message)
 
     def publish(
         self,
@@ -196,10 +207,18 @@ class StoreClusters(ABC):
         is not published again: its first decision is returned. When the work is settled, the
         cluster knows (where its policy asks for that). Raises MessageError, NoDestinationError.
         """
-        with self._writing() as database:
-            found = self._verbs(database).publish(cluster, body, message, **more)
         self._retention.look()
-        return found
+        at_any_time = more.keys().isdisjoint({"delay", "expires"})
+        if self._at_once and at_any_time and {"group", "type"}.isdisjoint(message):
+            each, setting = letter(body, 0, **more), self._setting
+            said = _said(each, message)
+            asked = Asked(checked_name(cluster), said, setting.clock(), setting.actor)
+            with self._alone() as database:
+                found = publish_at_once(database, setting.memory, asked, each)
+            if found is not None:
+                return found
+        with self._writing() as database:
+            return self._verbs(database).publish(cluster, body, message, **more)
 
     def completed(self, decision: StoreDecision, by: str | None = None) -> None:
         """A message that was chosen for, and not published here, is done.
@@ -261,6 +280,12 @@ class StoreClusters(ABC):
         wanted = checked_name(cluster)
         with self._connection() as database:
             return decision_at(database, number_of(database, wanted, str(id)))
+
+
+def _said(each: Letter, message: Mapping[str, object]) -> dict[str, object]:
+    """What a message says that is published: its group and type, and what else is said of it."""
+    own = {"group": each.group, "type": each.type}
+    return {**{key: value for key, value in own.items() if value}, **message}
 
 
 def checked_name(cluster: object) -> str:

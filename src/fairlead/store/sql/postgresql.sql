@@ -709,3 +709,11 @@ SELECT fairlead._forget_stretches(%(now)s, %(most)s);
 DELETE FROM fairlead.versions v WHERE v.version < (
     SELECT min(s.version) FROM fairlead.stretches s WHERE s.cluster = v.cluster)
 RETURNING v.version;
+
+-- choose_one: choose in a cluster, in one statement; no row where the function cannot
+SELECT * FROM fairlead._choose(%(cluster)s, %(group)s, %(key)s, %(type)s::text, %(said)s::text, %(actor)s,
+  %(now)s::bigint);
+
+-- publish_one: choose in a cluster and send, in one statement; no row where the function cannot
+SELECT * FROM fairlead._publish(%(cluster)s, %(format)s, %(body)s, %(group)s, %(priority)s, %(key)s,
+  %(type)s, %(tenant)s, %(cost)s, %(due)s, %(expires)s, %(said)s::text, %(actor)s, false);

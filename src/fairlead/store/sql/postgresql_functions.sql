@@ -313,6 +313,18 @@ BEGIN
     WHERE x.id = p_id;
 END $$;
 
+-- Messages are about to be done: the clusters that wait for them are told.
+CREATE OR REPLACE FUNCTION fairlead._complete(p_numbers bigint[]) RETURNS void
+LANGUAGE plpgsql SET search_path = pg_catalog AS $$
+BEGIN
+  INSERT INTO fairlead.completions (cluster, destination, part, version)
+    SELECT p.cluster, p.destination, p.part, p.version
+    FROM fairlead.messages m JOIN fairlead.published p ON p.queue = m.queue AND p.key = m.key
+    WHERE m.id = ANY (p_numbers) ORDER BY m.id;
+  DELETE FROM fairlead.published WHERE (queue, key) IN (
+    SELECT m.queue, m.key FROM fairlead.messages m WHERE m.id = ANY (p_numbers));
+END $$;
+
 -- Messages of a group become dead letters.
 CREATE OR REPLACE FUNCTION fairlead._bury(
   q fairlead.queues, g fairlead.groups, p_numbers bigint[], p_reason text, p_attempt bigint,
@@ -332,6 +344,10 @@ BEGIN
     SELECT fairlead._moment(now), p_kind, q.name, coalesce(g.name, ''), m.key, g.tenant, m.cost,
       nullif(p_attempt, 0), p_token, p_actor, nullif(p_reason, '')
     FROM fairlead.messages m WHERE m.id = ANY (p_numbers) AND m.group_id = g.id ORDER BY m.id;
+  IF q.completing > 0 THEN
+    PERFORM fairlead._complete(ARRAY (SELECT m.id FROM fairlead.messages m
+      WHERE m.id = ANY (p_numbers) AND m.group_id = g.id));
+  END IF;
   DELETE FROM fairlead.messages m WHERE m.id = ANY (p_numbers) AND m.group_id = g.id;
 END $$;
 
@@ -363,6 +379,10 @@ BEGIN
     IF NOT FOUND THEN
       INSERT INTO fairlead.journal (time, kind, queue, group_name, key, tenant, token, actor)
         VALUES (moment, 'accepted', q.name, coalesce(g.name, ''), '', g.tenant, g.token, p_actor);
+    END IF;
+    IF q.completing > 0 THEN
+      PERFORM fairlead._complete(ARRAY (SELECT m.id FROM fairlead.messages m
+        WHERE m.id = ANY (done) AND m.group_id = g.id));
     END IF;
     DELETE FROM fairlead.messages m WHERE m.id = ANY (done) AND m.group_id = g.id;
   ELSE

@@ -1,0 +1,798 @@
+-- Clusters in plain SQL: choose, publish, look at machines, and change them. The store itself calls
+-- _choose, because one statement is one way to the server and back. What is written is what
+-- store/clusters/*.py writes, and they are held to the same tests.
+--
+-- A cluster's definition and state are the JSON of its version and of its stretch. In a state, the
+-- rule has one entry for each member. Members are the destinations by name, under `circular` in the
+-- order of the file; the definition's ids are in the same order.
+-- SQLSTATE FL005: plain SQL does not know the cluster's policy; nothing was done. FL006: there is
+-- nobody to publish to; nothing was sent or counted.
+
+-- Why plain SQL can do nothing with a cluster: there is none, or its rule is Python's.
+CREATE OR REPLACE FUNCTION fairlead._refuse_cluster(p_cluster text) RETURNS void
+LANGUAGE plpgsql SET search_path = pg_catalog AS $$
+DECLARE
+  policy jsonb;
+  names text[];
+BEGIN
+  SELECT v.definition::jsonb #> '{file,policy}' INTO policy
+    FROM fairlead.clusters c JOIN fairlead.versions v ON v.cluster = c.id AND v.version = c.version
+    WHERE c.name = p_cluster;
+  IF FOUND THEN
+    PERFORM fairlead._refuse(format('cluster %L: found the policy %s with these options, which '
+      'plain SQL does not know, allowed: msmq, weighted, round-robin and hot-standby, or '
+      'compositions that choose as they do, without affinity, slow_start and failback_delay; '
+      'the library can', p_cluster, policy), 'FL005');
+  END IF;
+  names := ARRAY (SELECT c.name FROM fairlead.clusters c ORDER BY c.name COLLATE "C");
+  PERFORM fairlead._refuse(format('cluster: found %L, allowed: %s%s', p_cluster,
+    coalesce(nullif(array_to_string(names[:12], ', '), ''), 'none: no cluster was loaded yet'),
+    CASE WHEN cardinality(names) > 12
+      THEN format(', … (%s more)', cardinality(names) - 12) ELSE '' END));
+END $$;
+
+-- Whether a destination can be chosen. What its policy does not look at, it does not have. (This and
+-- _members are parts of the statements of others; with a search_path of their own they would not be.)
+CREATE OR REPLACE FUNCTION fairlead._passes(p_each jsonb) RETURNS boolean
+LANGUAGE sql IMMUTABLE AS $$
+  SELECT p_each -> 'present' = 'true' AND coalesce(p_each -> 'enabled' = 'true', true)
+    AND coalesce(p_each ->> 'state' = 'up', true) AND coalesce(p_each -> 'draining' = 'false', true)
+    AND coalesce(p_each -> 'weight' > '0', true)
+$$;
+
+CREATE OR REPLACE FUNCTION fairlead._members(p_rule text, p_definition jsonb)
+RETURNS TABLE (place bigint, id bigint, name text, passes boolean)
+LANGUAGE sql IMMUTABLE AS $$
+  SELECT m.place, i.id::bigint, m.name, m.passes
+  FROM (SELECT row_number() OVER (
+          ORDER BY CASE WHEN p_rule <> 'circular' THEN o.each #>> '{1,name}' END COLLATE "C", o.at)
+          AS place, o.each #>> '{1,name}' AS name, fairlead._passes(o.each -> 1) AS passes
+        FROM jsonb_array_elements(p_definition #> '{shared,objects}') WITH ORDINALITY AS o (each, at)
+    ) m
+    JOIN jsonb_array_elements_text(p_definition -> 'ids') WITH ORDINALITY AS i (id, place)
+    USING (place)
+$$;
+
+-- The next choices, made ahead; 0 where nobody can be chosen.
+--
+-- Least served: member i's j-th choice from here has the value (count + j)/weight, and the lowest is
+-- next. Values of weights below 2^63 that differ, differ by more than 10^-38; so their whole parts in
+-- units of 10^-39 tell apart what differs, and nothing else. Of all values, those below (256 + sum of
+-- counts)/(sum of weights) are 256 at least, whichever members are summed: the least of these bounds
+-- leaves few values to be sorted.
+CREATE OR REPLACE FUNCTION fairlead._ahead(p_rule text, p_definition jsonb, p_state jsonb)
+RETURNS bigint[] LANGUAGE plpgsql IMMUTABLE SET search_path = pg_catalog AS $$
+DECLARE
+  r jsonb := p_state #> '{rules,0,1}';
+  unit numeric := 1e39;
+  ring bigint[];
+BEGIN
+  IF p_rule = 'least-served' THEN
+    WITH m AS MATERIALIZED (
+      SELECT x.place, x.id, v.count::numeric AS c, v.weight::numeric AS w
+      FROM fairlead._members(p_rule, p_definition) x JOIN ROWS FROM (
+          jsonb_array_elements_text(r -> 'count'), jsonb_array_elements_text(r -> 'weight')
+        ) WITH ORDINALITY AS v (count, weight, place) USING (place)
+      WHERE x.passes
+    ), bound AS MATERIALIZED (
+      SELECT min(div((256 + s.c) * unit, s.w)) + 1 AS value
+      FROM (SELECT sum(m.c) OVER up_to AS c, sum(m.w) OVER up_to AS w
+            FROM m WINDOW up_to AS (ORDER BY div(m.c * unit, m.w), m.place)) s
+    ), k AS (
+      SELECT m.id, row_number() OVER (ORDER BY div((m.c + j) * unit, m.w), m.w DESC, m.place) AS turn
+      FROM m, bound, generate_series(0,
+        div(greatest(m.w * bound.value - m.c * unit, 0) + unit - 1, unit)::bigint - 1) AS j
+    )
+    SELECT array_agg(k.id ORDER BY k.turn) INTO ring FROM k WHERE k.turn <= 256;
+  ELSIF p_rule = 'circular' THEN
+    ring := ARRAY (SELECT x.id FROM fairlead._members(p_rule, p_definition) x
+      JOIN jsonb_array_elements_text(r -> 'ready') WITH ORDINALITY AS v (ready, place) USING (place)
+      WHERE x.passes ORDER BY v.ready::numeric);
+    ring := ARRAY (SELECT ring[1 + j % cardinality(ring)]
+      FROM generate_series(0, 255) AS j WHERE ring <> '{}' ORDER BY j);
+  ELSE
+    SELECT array_fill(x.id, ARRAY[256]) INTO ring FROM fairlead._members(p_rule, p_definition) x
+      WHERE x.passes ORDER BY x.place LIMIT 1;
+  END IF;
+  RETURN coalesce(nullif(ring, '{}'), array_fill(0::bigint, ARRAY[256]));
+END $$;
+
+-- The state after these choices, which were made ahead.
+CREATE OR REPLACE FUNCTION fairlead._forward(
+  p_rule text, p_definition jsonb, p_state jsonb, p_choices bigint[]) RETURNS jsonb
+LANGUAGE plpgsql IMMUTABLE SET search_path = pg_catalog AS $$
+DECLARE
+  r jsonb := p_state #> '{rules,0,1}';
+  made bigint := cardinality(p_choices);
+  sent jsonb;
+  tick numeric := (r #>> '{tick,0}')::numeric;
+  counts text := CASE p_rule WHEN 'circular' THEN 'held' ELSE 'count' END;
+BEGIN
+  IF p_choices[1] <> 0 THEN  -- else nobody can be chosen, which only a change changes
+    IF p_rule = 'first-by-name' THEN
+      r := jsonb_set(r, '{choices,0}', to_jsonb((r #>> '{choices,0}')::numeric + made));
+    ELSE
+      SELECT r || jsonb_build_object(counts,
+            jsonb_agg(v.count::numeric + coalesce(t.times, 0) ORDER BY v.place))
+          || CASE p_rule WHEN 'circular' THEN jsonb_build_object(
+            'ready', jsonb_agg(coalesce(tick + t.latest, v.ready::numeric) ORDER BY v.place),
+            'tick', jsonb_build_array(tick + made)) ELSE '{}' END
+        INTO r
+        FROM ROWS FROM (jsonb_array_elements_text(r -> counts),
+            jsonb_array_elements_text(p_definition -> 'ids'),
+            jsonb_array_elements_text(coalesce(r -> 'ready', '[]'))
+          ) WITH ORDINALITY AS v (count, id, ready, place)
+          LEFT JOIN (SELECT u.id, count(*) AS times, max(u.at) AS latest
+            FROM unnest(p_choices) WITH ORDINALITY AS u (id, at) GROUP BY u.id) t
+          ON t.id = v.id::bigint;
+    END IF;
+    p_state := jsonb_set(p_state, '{rules,0,1}', r);
+    SELECT jsonb_agg(jsonb_build_array(s.id, s.sent) ORDER BY s.id) INTO sent
+      FROM fairlead._sent(p_state, p_choices) s;
+    p_state := jsonb_set(p_state, '{sent}', sent);
+  END IF;
+  RETURN jsonb_set(p_state, '{sequences,0,1}',
+    to_jsonb((p_state #>> '{sequences,0,1}')::numeric + made));
+END $$;
+
+-- What destinations were sent since the last reset: as the state says, and by these choices since.
+CREATE OR REPLACE FUNCTION fairlead._sent(p_state jsonb, p_choices bigint[])
+RETURNS TABLE (id bigint, sent numeric)
+LANGUAGE sql IMMUTABLE SET search_path = pg_catalog AS $$
+  SELECT x.id, sum(x.n) FROM (
+    SELECT (e.each ->> 0)::bigint AS id, (e.each ->> 1)::numeric AS n
+      FROM jsonb_array_elements(p_state -> 'sent') AS e (each)
+    UNION ALL SELECT u.id, 1 FROM unnest(p_choices) AS u (id) WHERE u.id <> 0) x
+  GROUP BY x.id
+$$;
+
+-- The destination of a turn beyond a stretch; the stretches up to it are written. Where tickets are
+-- drawn, whoever finds the row locked, or that another has gone on, writes nothing.
+CREATE OR REPLACE FUNCTION fairlead._go_on(
+  p_id bigint, p_rule text, p_first bigint, p_version bigint, p_turn bigint, p_exact boolean,
+  p_now bigint)
+RETURNS bigint LANGUAGE plpgsql SET search_path = pg_catalog AS $$
+DECLARE
+  definition jsonb;
+  now_state jsonb;
+  made bigint[];
+  begins bigint := p_first;
+  writes boolean := p_exact;
+BEGIN
+  IF NOT p_exact THEN
+    PERFORM 1 FROM fairlead.clusters WHERE id = p_id AND version = p_version AND first = p_first
+      FOR NO KEY UPDATE SKIP LOCKED;
+    writes := FOUND;
+  END IF;
+  SELECT s.state::jsonb, s.choices, v.definition::jsonb INTO now_state, made, definition
+    FROM fairlead.stretches s JOIN fairlead.versions v ON v.cluster = s.cluster
+      AND v.version = s.version
+    WHERE s.cluster = p_id AND s.first = p_first AND s.version = p_version;
+  WHILE p_turn - begins >= cardinality(made) LOOP
+    now_state := fairlead._forward(p_rule, definition, now_state, made);
+    begins := begins + cardinality(made);
+    made := fairlead._ahead(p_rule, definition, now_state);
+    IF writes THEN
+      INSERT INTO fairlead.stretches (cluster, first, version, at, number, state, choices)
+        VALUES (p_id, begins, p_version, p_now, 0, now_state::text, made);
+    END IF;
+  END LOOP;
+  IF writes THEN
+    UPDATE fairlead.clusters
+      SET first = begins, taken = CASE WHEN p_exact THEN p_turn - begins + 1 ELSE 0 END
+      WHERE id = p_id;
+  END IF;
+  RETURN made[p_turn - begins + 1];
+END $$;
+
+-- A new version of a cluster begins, with an event that says why; its definition.
+CREATE OR REPLACE FUNCTION fairlead._begin(
+  p_id bigint, p_definition jsonb, p_state jsonb, p_turn bigint, p_at bigint, p_time bigint,
+  p_actor text, p_target text, p_detail jsonb) RETURNS jsonb
+LANGUAGE plpgsql SET search_path = pg_catalog AS $$
+DECLARE
+  c fairlead.clusters;
+  event bigint;
+  mark text := replace(gen_random_uuid()::text, '-', '');
+  now_version bigint := (p_definition #>> '{shared,version}')::bigint + 1;
+BEGIN
+  SELECT * INTO c FROM fairlead.clusters WHERE id = p_id;
+  p_definition := jsonb_set(p_definition, '{shared,version}', to_jsonb(now_version));
+  INSERT INTO fairlead.journal (time, kind, queue, group_name, key, tenant, actor, detail, cluster,
+      version, destination)
+    VALUES (p_time, 'changed', '', '', '', '', p_actor, p_detail::text, c.name, now_version, p_target)
+    RETURNING id INTO event;
+  INSERT INTO fairlead.destinations AS d (cluster, id, name, address)
+    SELECT p_id, x.id, x.name, nullif(o.each #>> '{1,address}', '')
+    FROM fairlead._members(c.rule, p_definition) x
+      JOIN jsonb_array_elements(p_definition #> '{shared,objects}') AS o (each)
+      ON o.each #>> '{1,name}' = x.name
+    ON CONFLICT (cluster, id) DO UPDATE SET address = excluded.address
+      WHERE d.address IS DISTINCT FROM excluded.address;
+  INSERT INTO fairlead.versions (cluster, version, stamp, at, definition)
+    VALUES (p_id, now_version, mark, p_at, p_definition::text);
+  INSERT INTO fairlead.stretches (cluster, first, version, at, number, state, choices)
+    VALUES (p_id, p_turn, now_version, p_at, event, p_state::text,
+      fairlead._ahead(c.rule, p_definition, p_state));
+  UPDATE fairlead.clusters SET version = now_version, stamp = mark, first = p_turn, taken = 0,
+    due = reset_due WHERE id = p_id;
+  RETURN p_definition;
+END $$;
+
+-- The state after a reset: nobody counts as served.
+CREATE OR REPLACE FUNCTION fairlead._reset(p_rule text, p_definition jsonb, p_state jsonb)
+RETURNS jsonb LANGUAGE plpgsql IMMUTABLE SET search_path = pg_catalog AS $$
+DECLARE
+  r jsonb := p_state #> '{rules,0,1}';
+BEGIN
+  IF p_rule = 'least-served' THEN
+    r := jsonb_set(r, '{count}', (SELECT jsonb_agg(0) FROM jsonb_array_elements(r -> 'count')));
+  ELSIF p_rule = 'circular' THEN
+    SELECT r || jsonb_build_object('held', jsonb_agg(0), 'tick', jsonb_build_array(max(x.ready)),
+        'ready', jsonb_agg(CASE WHEN x.passes THEN x.ready ELSE 0 END ORDER BY x.place))
+      INTO r
+      FROM (SELECT m.place, m.passes, count(*) FILTER (WHERE m.passes) OVER (ORDER BY m.place)
+        AS ready FROM fairlead._members(p_rule, p_definition) m) x;
+  ELSE
+    r := '{"choices": [0]}';
+  END IF;
+  RETURN jsonb_set(jsonb_set(p_state, '{rules,0,1}', r), '{sent}', '[]');
+END $$;
+
+-- A cluster that nobody else chooses in or changes until the transaction ends, up to date: what was
+-- due until then is done. `p_over`: choices that are counted in its row and were not made.
+CREATE OR REPLACE FUNCTION fairlead._held(
+  p_cluster text, p_until bigint, p_actor text, p_over bigint,
+  OUT o_id bigint, OUT o_rule text, OUT o_turn bigint, OUT o_definition jsonb, OUT o_state jsonb)
+LANGUAGE plpgsql SET search_path = pg_catalog AS $$
+DECLARE
+  c fairlead.clusters;
+  made bigint[];
+  left_over bigint;
+  reset bigint;
+BEGIN
+  SELECT * INTO c FROM fairlead.clusters WHERE name = p_cluster FOR NO KEY UPDATE;
+  IF c.id IS NULL OR c.rule = '' THEN
+    PERFORM fairlead._refuse_cluster(p_cluster);
+  END IF;
+  o_id := c.id;
+  o_rule := c.rule;
+  o_turn := c.first + c.taken - p_over;
+  IF c.allocation = 'ticket' THEN  -- tickets that are drawn later are of what follows
+    o_turn := nextval(format('fairlead.tickets_%s', c.id)::regclass) + 1;
+  END IF;
+  SELECT s.state::jsonb, s.choices, v.definition::jsonb INTO o_state, made, o_definition
+    FROM fairlead.stretches s JOIN fairlead.versions v ON v.cluster = s.cluster
+      AND v.version = s.version
+    WHERE s.cluster = c.id AND s.first = c.first AND s.version = c.version;
+  left_over := o_turn - c.first;
+  WHILE left_over > 0 LOOP
+    made := made[:left_over];
+    o_state := fairlead._forward(c.rule, o_definition, o_state, made);
+    left_over := left_over - cardinality(made);
+    made := fairlead._ahead(c.rule, o_definition, o_state);
+  END LOOP;
+  IF c.due <= p_until THEN
+    reset := c.reset_due + (p_until - c.reset_due) / c.reset_every * c.reset_every;
+    UPDATE fairlead.clusters SET reset_due = reset + c.reset_every WHERE id = c.id;
+    o_state := fairlead._reset(c.rule, o_definition, o_state);
+    o_definition := fairlead._begin(c.id, o_definition, o_state, o_turn, p_until, reset, p_actor,
+      NULL, '{"attribute": "reset", "value": null}');
+  END IF;
+END $$;
+
+-- Choose for one message, count it and write it to the journal. No row, and nothing done: there is
+-- no such cluster, or plain SQL does not know its policy.
+CREATE OR REPLACE FUNCTION fairlead._choose(
+  p_cluster text, p_group text, p_key text, p_type text, p_said text, p_actor text, p_now bigint)
+RETURNS TABLE (o_destination text, o_address text, o_turn bigint, o_outcome text, o_version bigint,
+  o_number bigint, o_id bigint)
+LANGUAGE plpgsql SET search_path = pg_catalog AS $$
+DECLARE
+  c record;
+  s record;
+  now bigint := coalesce(p_now, fairlead._now());
+  exact boolean;
+BEGIN
+  LOOP
+    UPDATE fairlead.clusters SET taken = taken + 1
+      WHERE name = p_cluster AND allocation = 'exact' AND rule <> ''
+      RETURNING id, rule, due, version, first, taken INTO c;
+    exact := FOUND;
+    IF NOT exact THEN
+      SELECT id, rule, due, version, first, allocation INTO c FROM fairlead.clusters
+        WHERE name = p_cluster;
+      IF NOT FOUND OR c.rule = '' THEN
+        RETURN;
+      END IF;
+      CONTINUE WHEN c.allocation = 'exact';  -- it was loaded anew meanwhile
+    END IF;
+    IF c.due <= now THEN
+      PERFORM 1 FROM fairlead.clusters WHERE name = p_cluster AND due <= now AND rule <> ''
+        FOR NO KEY UPDATE;
+      IF FOUND THEN  -- nobody else has done it meanwhile
+        PERFORM fairlead._held(p_cluster, now, p_actor, exact::integer);
+      END IF;
+      CONTINUE;
+    END IF;
+    -- a statement of its own: it sees what those have committed for whose row this one has waited
+    IF exact THEN
+      o_turn := c.first + c.taken - 1;
+      SELECT x.first, x.version, x.choices[o_turn - x.first + 1] AS id INTO s
+        FROM fairlead.stretches x
+        WHERE x.cluster = c.id AND x.first = c.first AND x.version = c.version;
+    ELSE
+      o_turn := nextval(format('fairlead.tickets_%s', c.id)::regclass);
+      SELECT x.first, x.version, x.choices[o_turn - x.first + 1] AS id INTO s
+        FROM fairlead.stretches x WHERE x.cluster = c.id AND x.first <= o_turn
+        ORDER BY x.first DESC, x.version DESC LIMIT 1;
+    END IF;
+    o_id := s.id;
+    EXIT WHEN o_id IS NOT NULL;
+    IF s.version = c.version THEN
+      o_id := fairlead._go_on(c.id, c.rule, s.first, s.version, o_turn, exact, now);
+      EXIT;
+    END IF;  -- a ticket of before a change, beyond what was made ahead then: another is drawn
+  END LOOP;
+  o_version := s.version;
+  o_outcome := 'no-destination';
+  IF o_id <> 0 THEN
+    o_outcome := 'routed';
+    SELECT d.name, d.address INTO o_destination, o_address FROM fairlead.destinations d
+      WHERE d.cluster = c.id AND d.id = o_id;
+  END IF;
+  INSERT INTO fairlead.journal (time, kind, queue, group_name, key, tenant, type, actor, cluster,
+      version, stream, destination, address, outcome, sequence, said)
+    VALUES (now, 'decided', '', coalesce(p_group, ''), coalesce(p_key, ''), '', nullif(p_type, ''),
+      p_actor, p_cluster, o_version, p_cluster, o_destination, o_address, o_outcome, o_turn, p_said)
+    RETURNING id INTO o_number;
+  RETURN NEXT;
+END $$;
+
+-- What a message said, for the journal.
+CREATE OR REPLACE FUNCTION fairlead._said(p_group text, p_type text) RETURNS text
+LANGUAGE sql IMMUTABLE SET search_path = pg_catalog AS $$
+  SELECT nullif(jsonb_strip_nulls(jsonb_build_object(
+    'group', nullif(p_group, ''), 'type', nullif(p_type, ''))), '{}')::text
+$$;
+
+CREATE OR REPLACE FUNCTION fairlead._next(
+  p_cluster text, p_group text, p_type text,
+  OUT o_destination text, OUT o_address text, OUT o_turn bigint, OUT o_outcome text)
+LANGUAGE plpgsql SET search_path = pg_catalog AS $$
+BEGIN
+  SELECT c.o_destination, c.o_address, c.o_turn, c.o_outcome
+    INTO o_destination, o_address, o_turn, o_outcome
+    FROM fairlead._choose(p_cluster, p_group, '', p_type, fairlead._said(p_group, p_type),
+      session_user, NULL) c;
+  IF NOT FOUND THEN
+    PERFORM fairlead._refuse_cluster(p_cluster);
+  END IF;
+END $$;
+
+-- Choose where the next message of a cluster goes, and count it, in the transaction that runs. Where
+-- nobody can be chosen, `destination` is null.
+CREATE OR REPLACE FUNCTION fairlead.next_destination(
+  cluster text, "group" text DEFAULT NULL, type text DEFAULT NULL,
+  OUT destination text, OUT address text, OUT sequence bigint, OUT outcome text)
+LANGUAGE sql SET search_path = pg_catalog AS $$
+  SELECT o_destination, o_address, o_turn, o_outcome
+  FROM fairlead._next(cluster, "group", type)
+$$;
+
+-- Choose a destination and send a message to its queue. No row, and nothing done, where _choose has
+-- none, unless that is to be refused. One that was published before has its first decision.
+CREATE OR REPLACE FUNCTION fairlead._publish(
+  p_cluster text, p_format bigint, p_body bytea, p_group text, p_priority bigint, p_id text,
+  p_type text, p_tenant text, p_cost bigint, p_due bigint, p_expires bigint, p_said text,
+  p_actor text, p_refuse boolean)
+RETURNS TABLE (o_destination text, o_address text, o_turn bigint, o_outcome text, o_version bigint,
+  o_number bigint, o_id bigint, o_key text)
+LANGUAGE plpgsql SET search_path = pg_catalog AS $$
+DECLARE
+  own bigint;
+  now bigint := fairlead._now();
+  content text;
+  known text;
+  to_queue text;
+BEGIN
+  SELECT c.id INTO own FROM fairlead.clusters c WHERE c.name = p_cluster AND c.rule <> '';
+  IF own IS NULL THEN
+    IF p_refuse THEN
+      PERFORM fairlead._refuse_cluster(p_cluster);
+    END IF;
+    RETURN;
+  END IF;
+  IF p_id <> '' THEN
+    content := encode(sha256(set_byte('\x00', 0, p_format::integer) || p_body), 'hex');
+    INSERT INTO fairlead.message_ids AS i (queue, key, at, digest) VALUES (-own, p_id, now, content)
+      ON CONFLICT (queue, key) DO UPDATE SET at = excluded.at, digest = excluded.digest
+        WHERE i.at < now - 604800000000;
+    IF NOT FOUND THEN
+      SELECT digest INTO known FROM fairlead.message_ids i WHERE i.queue = -own AND i.key = p_id;
+      IF known <> content THEN
+        PERFORM fairlead._refuse(format('id: found %L, which another message had before, allowed: '
+          'an id of its own for each message', p_id));
+      END IF;
+      RETURN QUERY SELECT j.destination, j.address, j.sequence, j.outcome, j.version, j.id,
+          NULL::bigint, p_id
+        FROM fairlead.journal j
+        WHERE j.cluster = p_cluster AND j.kind = 'decided' AND j.key = p_id ORDER BY j.id DESC LIMIT 1;
+      IF NOT FOUND THEN
+        PERFORM fairlead._refuse(format('id: found %L, which was published before; the journal does '
+          'not say any more where to; allowed: a new id', p_id));
+      END IF;
+      RETURN;
+    END IF;
+  END IF;
+  SELECT * INTO o_destination, o_address, o_turn, o_outcome, o_version, o_number, o_id
+    FROM fairlead._choose(p_cluster, p_group, p_id, p_type, p_said, p_actor, NULL);
+  IF NOT FOUND THEN  -- it was loaded anew meanwhile
+    PERFORM fairlead._refuse_cluster(p_cluster);
+  ELSIF o_destination IS NULL THEN
+    PERFORM fairlead._refuse(format('cluster %L: found no destination (%s), allowed: to publish '
+      'again when there is one; nothing was sent or counted', p_cluster, o_outcome), 'FL006');
+  END IF;
+  SELECT o.each #>> '{1,queue}' INTO to_queue
+    FROM fairlead.versions v, jsonb_array_elements(v.definition::jsonb #> '{shared,objects}')
+      AS o (each)
+    WHERE v.cluster = own AND v.version = o_version AND o.each #>> '{1,name}' = o_destination;
+  o_key := fairlead._send(coalesce(nullif(to_queue, ''), o_destination), p_format, p_body, p_group,
+    p_priority, p_id, p_type, p_tenant, p_cost, p_due, p_expires, p_actor);
+  RETURN NEXT;
+END $$;
+
+-- Choose a destination and send a message to its queue, in the transaction that runs: the queue that
+-- its file names, else the one of its name. What comes after the body is as fairlead.send has it.
+CREATE OR REPLACE FUNCTION fairlead.publish(
+  cluster text, body text, "group" text DEFAULT NULL, priority integer DEFAULT NULL,
+  id text DEFAULT NULL, type text DEFAULT NULL, tenant text DEFAULT NULL, cost bigint DEFAULT 1,
+  delay interval DEFAULT '0', expires interval DEFAULT NULL,
+  OUT destination text, OUT address text, OUT sequence bigint, OUT message text)
+LANGUAGE sql SET search_path = pg_catalog AS $$
+  SELECT o_destination, o_address, o_turn, o_key
+  FROM fairlead._publish(cluster, 1, convert_to(body, 'UTF8'), "group", priority, id, type, tenant,
+    cost, fairlead._now() + (extract(epoch FROM delay) * 1000000)::bigint,
+    fairlead._now() + (extract(epoch FROM expires) * 1000000)::bigint,
+    fairlead._said("group", type), session_user, true)
+$$;
+
+CREATE OR REPLACE FUNCTION fairlead.publish(
+  cluster text, body jsonb, "group" text DEFAULT NULL, priority integer DEFAULT NULL,
+  id text DEFAULT NULL, type text DEFAULT NULL, tenant text DEFAULT NULL, cost bigint DEFAULT 1,
+  delay interval DEFAULT '0', expires interval DEFAULT NULL,
+  OUT destination text, OUT address text, OUT sequence bigint, OUT message text)
+LANGUAGE sql SET search_path = pg_catalog AS $$
+  SELECT o_destination, o_address, o_turn, o_key
+  FROM fairlead._publish(cluster, 2, convert_to(body::text, 'UTF8'), "group", priority, id, type, tenant,
+    cost, fairlead._now() + (extract(epoch FROM delay) * 1000000)::bigint,
+    fairlead._now() + (extract(epoch FROM expires) * 1000000)::bigint,
+    fairlead._said("group", type), session_user, true)
+$$;
+
+CREATE OR REPLACE FUNCTION fairlead.publish(
+  cluster text, body bytea, "group" text DEFAULT NULL, priority integer DEFAULT NULL,
+  id text DEFAULT NULL, type text DEFAULT NULL, tenant text DEFAULT NULL, cost bigint DEFAULT 1,
+  delay interval DEFAULT '0', expires interval DEFAULT NULL,
+  OUT destination text, OUT address text, OUT sequence bigint, OUT message text)
+LANGUAGE sql SET search_path = pg_catalog AS $$
+  SELECT o_destination, o_address, o_turn, o_key
+  FROM fairlead._publish(cluster, 0, body, "group", priority, id, type, tenant,
+    cost, fairlead._now() + (extract(epoch FROM delay) * 1000000)::bigint,
+    fairlead._now() + (extract(epoch FROM expires) * 1000000)::bigint,
+    fairlead._said("group", type), session_user, true)
+$$;
+
+-- -------- changes
+
+-- A value for an attribute of a destination, in JSON; refused if it is not allowed.
+CREATE OR REPLACE FUNCTION fairlead._value(p_attribute text, p_value text) RETURNS jsonb
+LANGUAGE plpgsql IMMUTABLE SET search_path = pg_catalog AS $$
+DECLARE
+  allowed text;
+BEGIN
+  IF p_attribute IN ('address', 'queue') THEN
+    RETURN to_jsonb(coalesce(p_value, ''));
+  ELSIF p_attribute = 'weight' THEN
+    IF p_value ~ '^[0-9]{1,19}$' AND p_value::numeric <= 9223372036854775807 THEN
+      RETURN to_jsonb(p_value::bigint);
+    END IF;
+    allowed := 'an integer from 0 to 9223372036854775807';
+  ELSIF p_attribute = 'state' THEN
+    IF p_value IN ('up', 'down') THEN
+      RETURN to_jsonb(p_value);
+    END IF;
+    allowed := 'up, down';
+  ELSE
+    IF lower(p_value) IN ('true', 'false') THEN
+      RETURN lower(p_value)::jsonb;
+    END IF;
+    allowed := 'true or false';
+  END IF;
+  PERFORM fairlead._refuse(format('change: %s: found %s, allowed: %s', p_attribute,
+    coalesce(nullif(p_value, ''), 'nothing'), allowed));
+END $$;
+
+-- A cluster after an attribute of a destination has changed.
+CREATE OR REPLACE FUNCTION fairlead._changed(
+  p_rule text, INOUT x_definition jsonb, INOUT x_state jsonb, p_target text, p_attribute text,
+  p_value jsonb)
+LANGUAGE plpgsql IMMUTABLE SET search_path = pg_catalog AS $$
+DECLARE
+  r jsonb := x_state #> '{rules,0,1}';
+  before jsonb;
+  after jsonb;
+  at text;
+  tick numeric;
+BEGIN
+  SELECT (o.at - 1)::text, o.each -> 1 INTO at, before
+    FROM jsonb_array_elements(x_definition #> '{shared,objects}') WITH ORDINALITY AS o (each, at)
+    WHERE o.each #>> '{1,name}' = p_target;
+  after := jsonb_set(before, ARRAY[p_attribute], p_value);
+  IF after = before THEN
+    RETURN;
+  END IF;
+  x_definition := jsonb_set(x_definition, ARRAY['shared', 'objects', at, '1'], after);
+  SELECT (m.place - 1)::text INTO at FROM fairlead._members(p_rule, x_definition) m
+    WHERE m.name = p_target;
+  IF p_rule = 'least-served' THEN
+    r := jsonb_set(r, ARRAY['weight', at], after -> 'weight');
+    r := jsonb_set(r, ARRAY['tie', at], to_jsonb(-(after ->> 'weight')::numeric));
+    IF p_attribute = 'present' AND p_value = 'true' THEN
+      r := jsonb_set(r, ARRAY['count', at], '0');
+    END IF;
+    IF x_definition -> 'level' = 'true' AND fairlead._passes(after)
+        AND (NOT fairlead._passes(before) OR p_attribute = 'weight') THEN
+      -- the lowest ratio of the others, times its weight, rounded down
+      r := jsonb_set(r, ARRAY['count', at], (
+        SELECT to_jsonb(coalesce(
+          min(div((after ->> 'weight')::numeric * v.count::numeric, v.weight::numeric)), 0))
+        FROM fairlead._members(p_rule, x_definition) m JOIN ROWS FROM (
+            jsonb_array_elements_text(r -> 'count'), jsonb_array_elements_text(r -> 'weight')
+          ) WITH ORDINALITY AS v (count, weight, place) USING (place)
+        WHERE m.passes AND m.name <> p_target));
+    END IF;
+  ELSIF p_rule = 'circular' THEN
+    r := jsonb_set(r, ARRAY['connected', at], to_jsonb(fairlead._passes(after)::integer));
+    IF NOT fairlead._passes(after) THEN
+      r := jsonb_set(r, ARRAY['ready', at], '0');
+    ELSIF r #> ARRAY['ready', at] = '0' THEN  -- to the tail of the ring
+      tick := (r #>> '{tick,0}')::numeric + 1;
+      r := jsonb_set(jsonb_set(r, ARRAY['ready', at], to_jsonb(tick)), '{tick,0}', to_jsonb(tick));
+    END IF;
+  END IF;
+  x_state := jsonb_set(x_state, '{rules,0,1}', r);
+END $$;
+
+-- Refuses what is no destination of a cluster.
+CREATE OR REPLACE FUNCTION fairlead._check_target(p_definition jsonb, p_target text) RETURNS void
+LANGUAGE plpgsql SET search_path = pg_catalog AS $$
+DECLARE
+  names text[] := ARRAY (SELECT o.each #>> '{1,name}'
+    FROM jsonb_array_elements(p_definition #> '{shared,objects}') WITH ORDINALITY AS o (each, at)
+    ORDER BY o.at);
+BEGIN
+  IF p_target IS NULL OR p_target <> ALL (names) THEN
+    PERFORM fairlead._refuse(format('change: target: found %L, allowed: %s%s', p_target,
+      array_to_string(names[:12], ', '), CASE WHEN cardinality(names) > 12
+        THEN format(', … (%s more)', cardinality(names) - 12) ELSE '' END));
+  END IF;
+END $$;
+
+CREATE OR REPLACE FUNCTION fairlead._change(
+  p_cluster text, p_target text, p_attribute text, p_value text) RETURNS void
+LANGUAGE plpgsql SET search_path = pg_catalog AS $$
+DECLARE
+  now bigint := fairlead._now();
+  h record;
+  value jsonb := 'null';
+  keys text[];
+  in_sql text[] := '{present,enabled,draining,weight,state,address,queue}';
+BEGIN
+  SELECT * INTO h FROM fairlead._held(p_cluster, now - 1, session_user, 0);
+  IF p_attribute = 'reset' THEN
+    IF h.o_rule <> 'least-served' THEN
+      PERFORM fairlead._refuse(format('change: reset: the policy of cluster %L counts nothing that '
+        'could be reset', p_cluster));
+    ELSIF p_target IS DISTINCT FROM p_cluster THEN
+      PERFORM fairlead._refuse(format('change: target of a reset: found %L, allowed: %s', p_target,
+        p_cluster));
+    ELSIF coalesce(p_value, '') NOT IN ('', 'true') THEN
+      PERFORM fairlead._refuse(format('change: value of a reset: found %L, allowed: nothing, or '
+        'true', p_value));
+    END IF;
+    h.o_state := fairlead._reset(h.o_rule, h.o_definition, h.o_state);
+  ELSE
+    PERFORM fairlead._check_target(h.o_definition, p_target);
+    keys := ARRAY (SELECT k FROM jsonb_object_keys(h.o_definition #> '{shared,objects,0,1}') AS k
+      WHERE k <> 'name' ORDER BY array_position(in_sql, k), k);
+    IF p_attribute IS NULL OR p_attribute <> ALL (keys) THEN
+      PERFORM fairlead._refuse(format('change: attribute: found %L, allowed for destination:%s: %s',
+        p_attribute, p_target, array_to_string(keys, ', ')));
+    ELSIF p_attribute <> ALL (in_sql) OR (p_attribute, p_value) = ('state', 'failed') THEN
+      PERFORM fairlead._refuse(format('change: found %s, which plain SQL does not change, allowed: '
+        '%s; the library can', concat_ws(' ', p_attribute, p_value),
+        (SELECT string_agg(k, ', ') FROM unnest(keys) AS k WHERE k = ANY (in_sql))), 'FL005');
+    END IF;
+    value := fairlead._value(p_attribute, p_value);
+    SELECT x_definition, x_state INTO h.o_definition, h.o_state
+      FROM fairlead._changed(h.o_rule, h.o_definition, h.o_state, p_target, p_attribute, value);
+  END IF;
+  PERFORM fairlead._begin(h.o_id, h.o_definition, h.o_state, h.o_turn, now, now, session_user,
+    p_target, jsonb_build_object('attribute', p_attribute, 'value', value));
+END $$;
+
+-- Add a destination: a [[destination]] of the cluster's file, as JSON.
+CREATE OR REPLACE FUNCTION fairlead._add(p_cluster text, p_table jsonb) RETURNS void
+LANGUAGE plpgsql SET search_path = pg_catalog AS $$
+DECLARE
+  now bigint := fairlead._now();
+  h record;
+  r jsonb;
+  found_name text := p_table ->> 'name';
+  template jsonb;
+  wrong text;
+  each jsonb;
+  place text;
+BEGIN
+  SELECT * INTO h FROM fairlead._held(p_cluster, now - 1, session_user, 0);
+  template := h.o_definition #> '{shared,objects,0,1}';
+  SELECT k INTO wrong FROM jsonb_object_keys(p_table) AS k WHERE NOT template ? k
+    ORDER BY k LIMIT 1;
+  IF coalesce(found_name, '') = '' THEN
+    PERFORM fairlead._refuse('destination: name: found nothing, allowed: a text that is not empty');
+  ELSIF EXISTS (SELECT 1 FROM jsonb_array_elements(h.o_definition #> '{shared,objects}') AS o
+      WHERE o #>> '{1,name}' = found_name) THEN
+    PERFORM fairlead._refuse(format('destination: found %L twice in cluster %L, allowed: once',
+      found_name, p_cluster));
+  ELSIF wrong IS NOT NULL THEN
+    PERFORM fairlead._refuse(format('destination %L: %s: found a key that its policy does not read, '
+      'allowed: %s', found_name, wrong, (SELECT string_agg(k, ', ' ORDER BY k)
+        FROM jsonb_object_keys(template) AS k)));
+  ELSIF h.o_definition #> '{file,policy}' = '"msmq"' AND NOT p_table ? 'weight' THEN
+    PERFORM fairlead._refuse(format('destination %L: weight: found nothing, allowed: an integer '
+      'from 0 to 9223372036854775807', found_name));
+  END IF;
+  -- what every destination has; the policy's own keys only where the others have them
+  SELECT jsonb_object_agg(k, coalesce(
+      CASE WHEN k = 'name' THEN p_table -> k
+        WHEN p_table ? k THEN fairlead._value(k, p_table ->> k) END,
+      '{"readers": 1, "speed": 1, "address": "", "queue": "", "enabled": true, "state": "up",
+        "draining": false, "weight": 1, "capacity": 0}'::jsonb -> k))
+    INTO each FROM jsonb_object_keys(template) AS k WHERE k <> 'present';
+  SELECT (count(*) FILTER (WHERE h.o_rule = 'circular' OR m.name COLLATE "C" < found_name))::text
+    INTO place FROM fairlead._members(h.o_rule, h.o_definition) m;
+  each := each || '{"present": false}';  -- it joins when it is known
+  h.o_definition := jsonb_insert(h.o_definition, '{file,destination,-1}', each, true);
+  each := each || '{"speed": "1"}';
+  h.o_definition := jsonb_insert(h.o_definition, '{shared,objects,-1}',
+    jsonb_build_array(jsonb_build_array('destination', found_name, ''), each), true);
+  h.o_definition := jsonb_insert(h.o_definition, ARRAY['ids', place], (
+    SELECT to_jsonb(max(d.id) + 1) FROM fairlead.destinations d WHERE d.cluster = h.o_id));
+  r := h.o_state #> '{rules,0,1}';
+  SELECT r || coalesce(jsonb_object_agg(k.key, jsonb_insert(r -> k.key, ARRAY[place], k.value)),
+      '{}') INTO r
+    FROM jsonb_each(jsonb_build_object('count', 0, 'weight', each -> 'weight',
+      'tie', -(each ->> 'weight')::numeric, 'ring', 1, 'ready', 0, 'held', 0, 'capacity', 0,
+      'connected', 0, 'speed', 1000)) AS k WHERE r ? k.key;
+  h.o_state := jsonb_set(h.o_state, '{rules,0,1}', r);
+  SELECT x_definition, x_state INTO h.o_definition, h.o_state
+    FROM fairlead._changed(h.o_rule, h.o_definition, h.o_state, found_name, 'present',
+      fairlead._value('present', coalesce(p_table ->> 'present', 'true')));
+  PERFORM fairlead._begin(h.o_id, h.o_definition, h.o_state, h.o_turn, now, now, session_user,
+    found_name, jsonb_build_object('attribute', 'added', 'value', p_table));
+END $$;
+
+CREATE OR REPLACE FUNCTION fairlead._remove(p_cluster text, p_target text) RETURNS void
+LANGUAGE plpgsql SET search_path = pg_catalog AS $$
+DECLARE
+  now bigint := fairlead._now();
+  h record;
+  r jsonb;
+  at text;
+  place text;
+BEGIN
+  SELECT * INTO h FROM fairlead._held(p_cluster, now - 1, session_user, 0);
+  PERFORM fairlead._check_target(h.o_definition, p_target);
+  IF jsonb_array_length(h.o_definition #> '{shared,objects}') = 1 THEN
+    PERFORM fairlead._refuse('destination: found none, allowed: at least one [[destination]]');
+  END IF;
+  SELECT x_definition, x_state INTO h.o_definition, h.o_state
+    FROM fairlead._changed(h.o_rule, h.o_definition, h.o_state, p_target, 'present', 'false');
+  SELECT (o.at - 1)::text INTO at
+    FROM jsonb_array_elements(h.o_definition #> '{shared,objects}') WITH ORDINALITY AS o (each, at)
+    WHERE o.each #>> '{1,name}' = p_target;
+  SELECT (m.place - 1)::text INTO place FROM fairlead._members(h.o_rule, h.o_definition) m
+    WHERE m.name = p_target;
+  h.o_definition := h.o_definition #- ARRAY['shared', 'objects', at]
+    #- ARRAY['file', 'destination', at] #- ARRAY['ids', place];
+  r := h.o_state #> '{rules,0,1}';
+  SELECT r || coalesce(jsonb_object_agg(k, (r -> k) - place::integer), '{}') INTO r
+    FROM unnest('{count,weight,tie,ring,ready,held,capacity,connected,speed}'::text[]) AS k
+    WHERE r ? k;
+  h.o_state := jsonb_set(h.o_state, '{rules,0,1}', r);
+  PERFORM fairlead._begin(h.o_id, h.o_definition, h.o_state, h.o_turn, now, now, session_user,
+    p_target, '{"attribute": "removed", "value": null}');
+END $$;
+
+-- Change an attribute of a destination, from the next choice on, for everybody.
+CREATE OR REPLACE FUNCTION fairlead.change(
+  cluster text, target text, attribute text, value text DEFAULT NULL) RETURNS void
+LANGUAGE sql SET search_path = pg_catalog AS $$
+  SELECT fairlead._change(cluster, target, attribute, value)
+$$;
+
+-- Count everybody as not served.
+CREATE OR REPLACE FUNCTION fairlead.reset(cluster text) RETURNS void
+LANGUAGE sql SET search_path = pg_catalog AS $$
+  SELECT fairlead._change(cluster, cluster, 'reset', NULL)
+$$;
+
+-- -------- machines
+
+-- The destinations of all clusters as they are now. `sent` counts since the last reset. Change
+-- weight, enabled, present, draining, state, address or queue; insert and delete: it counts from the
+-- next choice on.
+CREATE OR REPLACE VIEW fairlead.machines WITH (security_invoker = true) AS
+SELECT c.name AS cluster, o.name, nullif(o.each ->> 'address', '') AS address,
+  (o.each ->> 'weight')::bigint AS weight, (o.each ->> 'enabled')::boolean AS enabled,
+  (o.each ->> 'present')::boolean AS present, (o.each ->> 'draining')::boolean AS draining,
+  o.each ->> 'state' AS state, nullif(o.each ->> 'queue', '') AS queue,
+  coalesce((n.sent -> o.name)::bigint, 0) AS sent,
+  coalesce((n.sent -> o.name)::numeric / n.total, 0)::double precision AS share
+FROM fairlead.clusters c
+JOIN fairlead.versions v ON v.cluster = c.id AND v.version = c.version
+LEFT JOIN fairlead.stretches s ON s.cluster = c.id AND s.first = c.first AND s.version = c.version
+  AND c.state IS NULL
+CROSS JOIN LATERAL (SELECT v.definition::jsonb AS plain, coalesce(c.state, s.state)::jsonb AS state,
+  CASE WHEN c.allocation = 'ticket' THEN
+    (SELECT coalesce(max(q.last_value) + 1, 0) - c.first FROM pg_catalog.pg_sequences q
+      WHERE q.schemaname = 'fairlead' AND q.sequencename = 'tickets_' || c.id)
+    ELSE c.taken END AS taken OFFSET 0) p
+CROSS JOIN LATERAL (SELECT sum(x.sent) AS total,
+  jsonb_object_agg(d.name, x.sent) FILTER (WHERE p.plain -> 'ids' @> to_jsonb(x.id)) AS sent
+  FROM fairlead._sent(p.state, CASE WHEN c.state IS NULL THEN s.choices[:p.taken] END) x
+    JOIN fairlead.destinations d ON d.cluster = c.id AND d.id = x.id) n
+CROSS JOIN LATERAL (SELECT e.each #>> '{1,name}' AS name, e.each -> 1 AS each
+  FROM jsonb_array_elements(p.plain #> '{shared,objects}') AS e (each)
+  WHERE e.each #>> '{0,0}' = 'destination') o;
+
+CREATE OR REPLACE FUNCTION fairlead._machine() RETURNS trigger
+LANGUAGE plpgsql SET search_path = pg_catalog AS $$
+DECLARE
+  was jsonb;
+  becomes jsonb;
+  fixed text[] := '{cluster,name,sent,share}';
+  k text;
+BEGIN
+  IF TG_OP = 'DELETE' THEN
+    PERFORM fairlead._remove(OLD.cluster, OLD.name);
+    RETURN OLD;
+  END IF;
+  becomes := jsonb_strip_nulls(to_jsonb(NEW));
+  IF TG_OP = 'INSERT' THEN
+    IF becomes ?| '{sent,share}' THEN
+      PERFORM fairlead._refuse('machines: found a value for sent or share, allowed: none; they are '
+        'counted');
+    END IF;
+    PERFORM fairlead._add(NEW.cluster, becomes - 'cluster');
+    RETURN NEW;
+  END IF;
+  was := to_jsonb(OLD);
+  becomes := to_jsonb(NEW);
+  FOREACH k IN ARRAY fixed LOOP
+    IF was -> k IS DISTINCT FROM becomes -> k THEN
+      PERFORM fairlead._refuse(format('machines: found a change of %s, allowed: of weight, enabled, '
+        'present, draining, state, address and queue', k));
+    END IF;
+  END LOOP;
+  FOR k IN SELECT x.key FROM jsonb_each(becomes) AS x
+      WHERE x.value IS DISTINCT FROM was -> x.key
+      ORDER BY array_position('{weight,enabled,present,draining,state,address,queue}', x.key) LOOP
+    PERFORM fairlead._change(NEW.cluster, NEW.name, k, becomes ->> k);
+  END LOOP;
+  RETURN NEW;
+END $$;
+
+CREATE OR REPLACE TRIGGER machines INSTEAD OF INSERT OR UPDATE OR DELETE ON fairlead.machines
+FOR EACH ROW EXECUTE FUNCTION fairlead._machine();
