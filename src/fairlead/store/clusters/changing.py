@@ -280,6 +280,7 @@ def _begin(
             id=id_,
             name=state.members[member],
             address=state.address(member),
+            queue=getattr(state.objects.get(state.object_of(member)), "queue", None) or None,
         )
     plain = found.state()
     mark = stamp()

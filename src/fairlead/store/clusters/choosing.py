@@ -35,7 +35,13 @@ from fairlead.store.clusters.kept import (
     revision,
     running,
 )
-from fairlead.store.clusters.written import moment, set_row, write_event, write_stretch
+from fairlead.store.clusters.written import (
+    latest_number,
+    moment,
+    set_row,
+    write_event,
+    write_stretch,
+)
 from fairlead.store.database import Database
 
 DECIDED: Final = "decided"
@@ -165,7 +171,7 @@ class Choices:
         found = self._memory.running(database, row)
         complete(database, row, found, now=asked.now, actor=asked.actor)
         if row.taken > LOGGED:
-            ((number,),) = database.run("last_event", cluster=row.name)
+            number = latest_number(database)
             stretch = Stretch(row.turn - 1, row.version, number, found.state(), None)
             write_stretch(database, row.id, stretch, moment(database, row, asked.now))
             set_row(database, row._replace(first=stretch.first, taken=1))

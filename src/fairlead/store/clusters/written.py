@@ -46,3 +46,11 @@ def write_event(database: Database, **columns: object) -> int:
     drawn = None if database.locks else next(iter(database.numbers(1)))
     ((number,),) = database.run("add_event", **{**NO_EVENT, **columns, "id": drawn})
     return int(number)
+
+
+def latest_number(database: Database) -> int:
+    """A number after those of a locked cluster's events so far, and before all later ones."""
+    if database.locks:
+        return next(iter(database.numbers(1)))
+    ((number,),) = database.run("last_number")
+    return int(number)

@@ -615,10 +615,11 @@ SELECT first, version, number, state, choices FROM fairlead.stretches
 WHERE cluster = %(cluster)s AND version = %(version)s AND number < %(number)s
 ORDER BY first DESC LIMIT 1;
 
--- add_destination: a destination, or its new address
-INSERT INTO fairlead.destinations (cluster, id, name, address)
-VALUES (%(cluster)s, %(id)s, %(name)s, %(address)s)
-ON CONFLICT (cluster, id) DO UPDATE SET name = excluded.name, address = excluded.address;
+-- add_destination: a destination, or what has changed of it
+INSERT INTO fairlead.destinations (cluster, id, name, address, queue)
+VALUES (%(cluster)s, %(id)s, %(name)s, %(address)s, %(queue)s)
+ON CONFLICT (cluster, id) DO UPDATE SET name = excluded.name, address = excluded.address,
+  queue = excluded.queue;
 
 -- destinations: the destinations that a cluster has had
 SELECT id, name, address FROM fairlead.destinations WHERE cluster = %(cluster)s ORDER BY id;
@@ -675,15 +676,13 @@ FROM fairlead.journal WHERE id = %(number)s AND kind = 'decided';
 
 -- decisions_about: the decisions about a message in the journal, the latest first
 SELECT id, cluster, version, destination, address, outcome, stream, sequence, detail, said
-FROM fairlead.journal WHERE cluster = %(cluster)s AND kind = 'decided' AND key = %(key)s ORDER BY id DESC;
+FROM fairlead.journal WHERE cluster = %(cluster)s AND kind = 'decided' AND key <> '' AND key = %(key)s
+ORDER BY id DESC;
 
 -- decision_in_place: the decision with a place in a stream
 SELECT id, cluster, version, destination, address, outcome, stream, sequence, detail, said
 FROM fairlead.journal WHERE cluster = %(cluster)s AND kind = 'decided' AND stream = %(stream)s
   AND sequence = %(sequence)s ORDER BY id DESC LIMIT 1;
-
--- last_event: the latest event of a cluster
-SELECT id FROM fairlead.journal WHERE cluster = %(cluster)s ORDER BY id DESC LIMIT 1;
 
 -- unbind_from: nothing goes to a destination that has left
 DELETE FROM fairlead.bindings WHERE cluster = %(cluster)s AND destination = %(destination)s;

@@ -181,7 +181,8 @@ CREATE TABLE fairlead.journal (
   sequence BIGINT,
   said TEXT                                  -- JSON: what the message said that was decided about
 );
-CREATE INDEX journal_cluster ON fairlead.journal (cluster, id) WHERE cluster IS NOT NULL;
+CREATE INDEX journal_published ON fairlead.journal (cluster, key)
+  WHERE cluster IS NOT NULL AND key <> '';
 CREATE INDEX journal_settled ON fairlead.journal (token)
   WHERE token IS NOT NULL AND kind <> 'taken';
 CREATE INDEX journal_transaction ON fairlead.journal (transaction, id);
@@ -252,6 +253,7 @@ CREATE TABLE fairlead.destinations (
   id BIGINT NOT NULL,
   name TEXT NOT NULL,
   address TEXT,
+  queue TEXT,                                -- to which is published; NULL: the one of its name
   PRIMARY KEY (cluster, id)
 );
 

@@ -202,13 +202,13 @@ BEGIN
       version, destination)
     VALUES (p_time, 'changed', '', '', '', '', p_actor, p_detail::text, c.name, now_version, p_target)
     RETURNING id INTO event;
-  INSERT INTO fairlead.destinations AS d (cluster, id, name, address)
-    SELECT p_id, x.id, x.name, nullif(o.each #>> '{1,address}', '')
+  INSERT INTO fairlead.destinations AS d (cluster, id, name, address, queue)
+    SELECT p_id, x.id, x.name, nullif(o.each #>> '{1,address}', ''), nullif(o.each #>> '{1,queue}', '')
     FROM fairlead._members(c.rule, p_definition) x
       JOIN jsonb_array_elements(p_definition #> '{shared,objects}') AS o (each)
       ON o.each #>> '{1,name}' = x.name
-    ON CONFLICT (cluster, id) DO UPDATE SET address = excluded.address
-      WHERE d.address IS DISTINCT FROM excluded.address;
+    ON CONFLICT (cluster, id) DO UPDATE SET address = excluded.address, queue = excluded.queue
+      WHERE (d.address, d.queue) IS DISTINCT FROM (excluded.address, excluded.queue);
   INSERT INTO fairlead.versions (cluster, version, stamp, at, definition)
     VALUES (p_id, now_version, mark, p_at, p_definition::text);
   INSERT INTO fairlead.stretches (cluster, first, version, at, number, state, choices)
@@ -417,7 +417,8 @@ BEGIN
       RETURN QUERY SELECT j.destination, j.address, j.sequence, j.outcome, j.version, j.id,
           NULL::bigint, p_id
         FROM fairlead.journal j
-        WHERE j.cluster = p_cluster AND j.kind = 'decided' AND j.key = p_id ORDER BY j.id DESC LIMIT 1;
+        WHERE j.cluster = p_cluster AND j.kind = 'decided' AND j.key <> '' AND j.key = p_id
+        ORDER BY j.id DESC LIMIT 1;
       IF NOT FOUND THEN
         PERFORM fairlead._refuse(format('id: found %L, which was published before; the journal does '
           'not say any more where to; allowed: a new id', p_id));
@@ -433,11 +434,9 @@ BEGIN
     PERFORM fairlead._refuse(format('cluster %L: found no destination (%s), allowed: to publish '
       'again when there is one; nothing was sent or counted', p_cluster, o_outcome), 'FL006');
   END IF;
-  SELECT o.each #>> '{1,queue}' INTO to_queue
-    FROM fairlead.versions v, jsonb_array_elements(v.definition::jsonb #> '{shared,objects}')
-      AS o (each)
-    WHERE v.cluster = own AND v.version = o_version AND o.each #>> '{1,name}' = o_destination;
-  o_key := fairlead._send(coalesce(nullif(to_queue, ''), o_destination), p_format, p_body, p_group,
+  SELECT coalesce(d.queue, d.name) INTO to_queue FROM fairlead.destinations d
+    WHERE d.cluster = own AND d.id = o_id;
+  o_key := fairlead._send(to_queue, p_format, p_body, p_group,
     p_priority, p_id, p_type, p_tenant, p_cost, p_due, p_expires, p_actor);
   RETURN NEXT;
 END $$;

@@ -524,10 +524,11 @@ SELECT first, version, number, state, choices FROM fairlead_stretches
 WHERE cluster = :cluster AND version = :version AND number < :number
 ORDER BY first DESC LIMIT 1;
 
--- add_destination: a destination, or its new address
-INSERT INTO fairlead_destinations (cluster, id, name, address)
-VALUES (:cluster, :id, :name, :address)
-ON CONFLICT (cluster, id) DO UPDATE SET name = excluded.name, address = excluded.address;
+-- add_destination: a destination, or what has changed of it
+INSERT INTO fairlead_destinations (cluster, id, name, address, queue)
+VALUES (:cluster, :id, :name, :address, :queue)
+ON CONFLICT (cluster, id) DO UPDATE SET name = excluded.name, address = excluded.address,
+  queue = excluded.queue;
 
 -- destinations: the destinations that a cluster has had
 SELECT id, name, address FROM fairlead_destinations WHERE cluster = :cluster ORDER BY id;
@@ -584,15 +585,13 @@ FROM fairlead_journal WHERE id = :number AND kind = 'decided';
 
 -- decisions_about: the decisions about a message in the journal, the latest first
 SELECT id, cluster, version, destination, address, outcome, stream, sequence, detail, said
-FROM fairlead_journal WHERE cluster = :cluster AND kind = 'decided' AND key = :key ORDER BY id DESC;
+FROM fairlead_journal WHERE cluster = :cluster AND kind = 'decided' AND key <> '' AND key = :key
+ORDER BY id DESC;
 
 -- decision_in_place: the decision with a place in a stream
 SELECT id, cluster, version, destination, address, outcome, stream, sequence, detail, said
 FROM fairlead_journal WHERE cluster = :cluster AND kind = 'decided' AND stream = :stream
   AND sequence = :sequence ORDER BY id DESC LIMIT 1;
-
--- last_event: the latest event of a cluster
-SELECT id FROM fairlead_journal WHERE cluster = :cluster ORDER BY id DESC LIMIT 1;
 
 -- unbind_from: nothing goes to a destination that has left
 DELETE FROM fairlead_bindings WHERE cluster = :cluster AND destination = :destination;

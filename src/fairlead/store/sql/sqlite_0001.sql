@@ -176,7 +176,8 @@ CREATE TABLE fairlead_journal (
   sequence INTEGER,
   said TEXT                                  -- JSON: what the message said that was decided about
 ) STRICT;
-CREATE INDEX fairlead_journal_cluster ON fairlead_journal (cluster, id) WHERE cluster IS NOT NULL;
+CREATE INDEX fairlead_journal_published ON fairlead_journal (cluster, key)
+  WHERE cluster IS NOT NULL AND key <> '';
 CREATE INDEX fairlead_journal_settled ON fairlead_journal (token)
   WHERE token IS NOT NULL AND kind <> 'taken';
 
@@ -229,6 +230,7 @@ CREATE TABLE fairlead_destinations (
   id INTEGER NOT NULL,
   name TEXT NOT NULL,
   address TEXT,
+  queue TEXT,                                -- to which is published; NULL: the one of its name
   PRIMARY KEY (cluster, id)
 ) STRICT, WITHOUT ROWID;
 
