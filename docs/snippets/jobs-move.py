@@ -22,7 +22,7 @@ def move(store, connection, most=1000):
                 json.loads(payload),
                 id=f"job-{number}",
                 group=customer,
-                priority=100 + priority if priority else None,
+                priority=min(100 + priority, 255) if priority > 0 else None,
                 delay=max(run_at - time.time(), 0),
             )
     moved = [[job[0]] for job in jobs]

@@ -1,7 +1,9 @@
 CREATE ROLE fairlead_sender;
 CREATE ROLE fairlead_worker;
 CREATE ROLE fairlead_administrator;
-GRANT USAGE ON SCHEMA fairlead TO fairlead_sender, fairlead_worker, fairlead_administrator;
+CREATE ROLE fairlead_viewer;
+GRANT USAGE ON SCHEMA fairlead
+  TO fairlead_sender, fairlead_worker, fairlead_administrator, fairlead_viewer;
 
 -- sends and raises; reads no message
 GRANT SELECT ON fairlead.schema, fairlead.queues, fairlead.groups, fairlead.message_ids,
@@ -35,3 +37,7 @@ GRANT SELECT ON fairlead.journal TO fairlead_worker;
 -- sets queues, changes clusters, sends dead letters again, prunes
 GRANT fairlead_worker TO fairlead_administrator;
 GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA fairlead TO fairlead_administrator;
+
+-- looks: at what queues hold, at dead letters with their bodies, at the journal
+GRANT SELECT ON fairlead.schema, fairlead.queues, fairlead.groups, fairlead.messages,
+  fairlead.delayed, fairlead.dead, fairlead.journal, fairlead.sleepers TO fairlead_viewer;

@@ -26,29 +26,39 @@ if TYPE_CHECKING:
     from fairlead.pipeline.dispatch import dispatch, rejected
     from fairlead.pipeline.intake.changes import load_changes
     from fairlead.pipeline.spark.session import spark_session
+    from fairlead.store.administration import Dead, Metrics
     from fairlead.store.clusters.choosing import StoreDecision
+    from fairlead.store.events import Event
     from fairlead.store.letters import Message
     from fairlead.store.store import Store
     from fairlead.store.transaction import Transaction
+    from fairlead.store.waiting import Later, Promotion
+    from fairlead.store.work import StoreWork
 
 _PLACES = {
     "Agenda": "fairlead.order.agenda",
     "Balancer": "fairlead.balance.balancer",
     "Change": "fairlead.balance.change",
     "Cluster": "fairlead.balance.cluster",
+    "Dead": "fairlead.store.administration",
     "Decision": "fairlead.balance.decision",
     "Drop": "fairlead.balance.elimination",
+    "Event": "fairlead.store.events",
     "Explanation": "fairlead.balance.explanation",
     "JournalRow": "fairlead.balance.journal",
+    "Later": "fairlead.store.waiting",
     "Message": "fairlead.store.letters",
+    "Metrics": "fairlead.store.administration",
     "Outlook": "fairlead.order.outlook",
     "OwnChoice": "fairlead.balance.own",
     "OwnElimination": "fairlead.balance.own",
+    "Promotion": "fairlead.store.waiting",
     "Reject": "fairlead.errors",
     "Standing": "fairlead.order.outlook",
     "Step": "fairlead.balance.elimination",
     "Store": "fairlead.store.store",
     "StoreDecision": "fairlead.store.clusters.choosing",
+    "StoreWork": "fairlead.store.work",
     "Transaction": "fairlead.store.transaction",
     "Work": "fairlead.order.queue",
     "dispatch": "fairlead.pipeline.dispatch",
@@ -66,19 +76,25 @@ __all__ = [
     "Balancer",
     "Change",
     "Cluster",
+    "Dead",
     "Decision",
     "Drop",
+    "Event",
     "Explanation",
     "JournalRow",
+    "Later",
     "Message",
+    "Metrics",
     "Outlook",
     "OwnChoice",
     "OwnElimination",
+    "Promotion",
     "Reject",
     "Standing",
     "Step",
     "Store",
     "StoreDecision",
+    "StoreWork",
     "Transaction",
     "Work",
     "dispatch",

@@ -88,8 +88,8 @@ EVENT_COLUMNS: Final = (
         "kind",
         TEXT,
         "`sent`, `arrived` (it was delayed), `raised`, `taken`, `accepted`, `rejected`, "
-        "`released`, `woken` (the delay of a release is over), `expired`; of a cluster `loaded`, "
-        "`changed`, `decided`, `completed`",
+        "`released`, `woken` (the delay of a release is over), `expired`, `discarded` (a dead "
+        "letter was deleted); of a cluster `loaded`, `changed`, `decided`, `completed`",
     ),
     Column("queue", TEXT, "the queue's name; empty where the event is a cluster's"),
     Column("group", TEXT, "the group's name; empty if the message has none"),

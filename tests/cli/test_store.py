@@ -4,6 +4,7 @@ import base64
 import io
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -17,6 +18,7 @@ from tests.stores import made_url
 
 from fairlead import Store
 from fairlead.cli.app import run
+from fairlead.errors import ConfigError, MessageError
 
 
 class Shell:
@@ -107,7 +109,7 @@ def test_a_command_accepts_or_releases_what_it_is_given(shell: Shell, tmp_path: 
         shell.ok("send", "q", body, "--group", "g")
     place = tmp_path / "seen"
     said = f'{{ cat; echo " $FAIRLEAD_GROUP $FAIRLEAD_ATTEMPT"; }} >> {place}; test -e {place}.ok'
-    assert shell.run("take", "q", "--exec", said) == 2
+    assert shell.run("take", "q", "--exec", said) == 4
     assert "group 'g': the command ended with status 1 at message" in shell.err
     (tmp_path / "seen.ok").touch()
     assert shell.ok("take", "q", "--exec", said) == ""
@@ -276,8 +278,13 @@ def test_a_store_is_made_by_init_and_by_the_first_message(
     monkeypatch.delenv("FAIRLEAD_STORE", raising=False)
     assert run(["queues"]) == 2
     assert capfd.readouterr().err == (
-        f"fairlead: {tmp_path / 'fairlead.db'}: found no file, allowed: one that is there\n"
+        f"fairlead: {tmp_path / 'fairlead.db'}: found no file, allowed: one that is there; "
+        "`fairlead store init` makes one\n"
     )
+    for command in (["store", "upgrade"], ["work", "json:decoder"], ["declare", "x.toml"]):
+        assert run(command) == 2
+        assert not (tmp_path / "fairlead.db").exists()
+    capfd.readouterr()
     assert run(["store", "init", "--store", "sqlite:///b.db"]) == 0
     assert capfd.readouterr().out == f"{tmp_path / 'b.db'}: schema version 1 (was made)\n"
     assert run(["send", "q", "x"]) == 0
@@ -291,10 +298,24 @@ def test_a_store_is_made_by_init_and_by_the_first_message(
         (["send", "q", "x", "--priority", "256"], "allowed: an integer from 0 to 255"),
         (["send", "q", "x", "--delay", "soon"], "delay: found 'soon'"),
         (["take", "q", "--lease", "-1"], "lease: found -1"),
+        (
+            ["take", "q", "--lease", "0"],
+            "lease: found 0.0, allowed: a number of seconds from 0",
+        ),
+        (["take", "q", "--json", "--exec", "cat"], "found --exec and --json, allowed: one"),
+        (["take", "orders"], "found 'orders', allowed: order; did you mean 'order'?"),
+        (["journal", "--queue", "nope"], "queue: found 'nope', allowed: order"),
+        (["journal", "--queue", "nope", "--messages"], "queue: found 'nope', allowed: order"),
+        (["peek", "order", "--group", "zzz"], "found no group 'zzz', allowed: one that lives"),
+        (["dead", "order", "--retry", "x", "--retry-all"], "found several of --retry, --retry-all"),
+        (["dead", "order", "--drop", "x"], "id: found 'x', allowed: that of a dead letter"),
+        (["queues", "--store", "sqlite://x.db"], "sqlite:///FILE with three slashes"),
+        (["promote", "order", "nope"], "found no such group, allowed: one that lives"),
+        (["declare", "not-there.toml"], "not-there.toml: "),
         (["waiting", "none"], "queue: found 'none', allowed:"),
         (["work", "a:b", "--until-empty", "--processes", "2"], "goes with --threads"),
         (["work", "nowhere:b"], "handlers: found no module 'nowhere'"),
-        (["journal", "--since", "x"], "since: found 'x', allowed: the cursor of an event"),
+        (["journal", "--since", "x"], "--since: found 'x', allowed: a timestamp"),
         (["queues", "--store", "mysql://u:secret@h/d"], "store: found 'mysql', allowed: sqlite:"),
         (["queues", "--store", "postgresql://u:secret@nohost.invalid/d"], "nohost.invalid/d"),
     ],
@@ -305,9 +326,139 @@ def test_a_mistake_is_one_line_without_a_password(
     monkeypatch: pytest.MonkeyPatch,
     capfd: pytest.CaptureFixture[str],
 ) -> None:
-    monkeypatch.setenv("FAIRLEAD_STORE", made_url("sqlite"))
+    monkeypatch.setenv("FAIRLEAD_STORE", url := made_url("sqlite"))
+    with Store.open(url) as store:
+        store.set_order("order")
     assert run(arguments) == 2
     err = capfd.readouterr().err
     assert line in err
     assert err.count("\n") == 1
     assert "secret" not in err
+
+
+def test_what_waits_for_its_time_is_shown_with_it(shell: Shell) -> None:
+    sent_in_order(shell, "a", "b")
+    shell.store.send("q", "c", group="a", delay=10**9, priority=7)
+    for _ in range(2):
+        work = shell.store.take("q")
+        assert work is not None
+        work.release(10**8)
+    shell.ok("send", "q", "d", "--id", "lone", "--delay", "300000000")
+    rows = shell.rows("waiting", "q")
+    assert [(row["place"], row["why"], row["group"], row["id"]) for row in rows] == [
+        (None, "released", "a", ""),
+        (None, "released", "b", ""),
+        (None, "delayed", "", "lone"),
+        (None, "delayed", "a", "m-3"),
+    ]
+    assert [row["priority"] for row in rows] == [None, None, None, 7]
+    lines = shell.ok("waiting", "q").splitlines()
+    assert lines[:2] == ["0 waiting, 0 worked on", "not yet:"]
+    assert lines[3].split()[2:6] == ["UTC", "released", "a", "1"]
+    assert [each.messages for each in shell.store.later("q", 1)] == [1]
+    assert shell.ok("promote", "q", "b", "--priority", "200", "--yes").splitlines()[0] == (
+        "b: priority 200, at place 1 when it can be taken"
+    )
+
+
+def test_dead_letters_are_deleted_and_the_journal_says_so(shell: Shell) -> None:
+    for each in ("1", "2", "3"):
+        shell.store.send("q", each, id=each, group="g")
+        work = shell.store.take("q")
+        assert work is not None
+        next(work)
+        work.reject(f"no {each}")
+    assert shell.ok("dead", "q", "--drop", "2") == "deleted: 1 dead letter\n"
+    assert [row["id"] for row in shell.rows("dead", "q")] == ["1", "3"]
+    assert shell.ok("dead", "q", "--drop-all") == "deleted: 2 dead letters\n"
+    assert shell.rows("dead", "q") == []
+    events = [event for event in shell.store.journal() if event.kind == "discarded"]
+    assert [(event.id, event.group, event.detail) for event in events] == [
+        (each, "g", f"was a dead letter: no {each}") for each in ("2", "1", "3")
+    ]
+
+
+def test_queues_are_declared_and_show_how_they_are_set(shell: Shell, tmp_path: Path) -> None:
+    file = tmp_path / "queues.toml"
+    file.write_text('[[queue]]\nname = "q"\nageing = 2.5\nweights = { a = 3 }\nmax_failures = 0\n')
+    assert shell.ok("declare", str(file)) == "q\n"
+    (row,) = shell.rows("queues")
+    assert {key: row[key] for key in ("discipline", "default_priority", "ageing", "weights")} == {
+        "discipline": "priority",
+        "default_priority": 100,
+        "ageing": 2.5,
+        "weights": {"a": 3},
+    }
+    assert (row["max_waiting"], row["max_failures"]) == (None, None)
+    assert "ageing" not in shell.ok("queues")
+
+
+def test_settings_that_are_not_named_stay(shell: Shell) -> None:
+    store = shell.store
+    store.set_limits("q", max_waiting=7)
+    store.set_limits("q", max_failures=2)
+    store.set_order("q", ageing=30, weights={"a": 2})
+    store.set_order("q", default_priority=9)
+    store.set_order("q")
+    (found,) = store.queues()
+    assert found[-6:] == ("priority", 9, 30.0, {"a": 2}, 7, 2)
+    store.set_limits("q", max_waiting=None)
+    assert store.queues()[0][-2:] == (None, 2)
+    with pytest.raises(ConfigError, match=r"ageing: found 30\.0, allowed: only 0 with"):
+        store.set_order("q", "fifo")
+    with pytest.raises(MessageError, match=r"found the unknown key 'max_failure'.*did you mean"):
+        store.set_limits("q", max_failure=2)  # type: ignore[call-arg]
+    with pytest.raises(ConfigError, match="weigths"):
+        store.set_order("q", weigths={})  # type: ignore[call-arg]
+    with pytest.raises(MessageError, match="send: found the unknown key 'colour', allowed: group"):
+        store.send("q", "x", colour="red")  # type: ignore[call-arg]
+
+
+def test_promote_says_why_a_queue_cannot_be_promoted_in(shell: Shell) -> None:
+    sent_in_order(shell, "a")
+    shell.store.set_order("q", "fifo")
+    assert shell.run("promote", "q", "a") == 2
+    assert "found a queue that is first come, first served" in shell.err
+
+
+def test_a_reader_that_waits_for_a_queue_that_is_not_there_says_so(shell: Shell) -> None:
+    shell.store.set_order("orders")
+    assert shell.run("take", "order", "--wait", "0.1") == 3
+    assert shell.err == (
+        "fairlead: queue: found 'order', allowed: orders; did you mean 'orders'?; waiting for it\n"
+    )
+
+
+def test_times_in_a_reason_are_readable(shell: Shell) -> None:
+    sent_in_order(shell, "a", "b")
+    line = shell.ok("waiting", "q").splitlines()[-1]
+    assert re.fullmatch(r"a before b: .* earlier: 20\S+ \S+ UTC < 20\S+ \S+ UTC", line), line
+
+
+def test_nothing_is_taken_for_an_output_that_is_closed(shell: Shell) -> None:
+    shell.ok("send", "q", "x")
+    line = f"exec {sys.executable} -c '{MAIN}' take q >&-"
+    done = subprocess.run(["/bin/sh", "-c", line], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr.count("\n")) == (2, 1)
+    assert "stdout: found it closed" in done.stderr
+    assert shell.store.queues()[0].ready == 1
+
+
+def test_lines_may_be_read_from_a_dash(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
+    typed(monkeypatch, '{"body": 1, "id": "a"}\n')
+    assert shell.ok("send", "q", "-", "--lines") == "a\n"
+
+
+def test_a_take_that_is_interrupted_says_nothing_of_deliveries(tmp_path: Path) -> None:
+    url = made_url("sqlite")
+    with Store.open(url) as store:
+        store.send("q", "x", group="g")
+    options = ("take", "q", "--exec", "echo here; exec sleep 100")
+    with Command(tmp_path, *options, FAIRLEAD_STORE=url) as command:
+        assert command.process.stdout is not None
+        assert command.process.stdout.readline() == "here\n"
+        command.process.send_signal(signal.SIGINT)
+        assert command.ended() == 130
+        assert command.said() == ["fairlead: stopped"]
+    with Store.open(url) as store:
+        assert store.queues()[0].failures == 0

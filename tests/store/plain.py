@@ -160,11 +160,19 @@ class PlainQueue(PriorityTable):
         self.log("rejected", 0 if hold.received else 1)
         self.ends(hold)
 
-    def give_back(self, hold: Hold, delay: int = 0, *, failed: bool) -> None:
+    def give_back(self, hold: Hold, delay: int = 0, *, failed: bool, done: int = 0) -> None:
         group = hold.group
+        first, hold.received = hold.received[:done], hold.received[done:]
+        if first:
+            self.releases.pop(group, None)
+            self.failures.pop(group, None)
+            good = [row for row in first if row not in hold.bad]
+            self.accepted += good
+            self.bury(hold, [row for row in first if row in hold.bad])
+            self.log("accepted", len(good))
         self.failures[group] += failed
         if failed and self.failures[group] >= self.max_failures:
-            if not hold.received:
+            if not hold.received and not first:
                 hold.received = self.waiting(group)[:1]
                 self.queue.remove(hold.received[0])
             self.bury(hold, hold.received)
@@ -173,8 +181,18 @@ class PlainQueue(PriorityTable):
         self.releases[group] += 1
         if delay:
             self.parked[group] = self.now + delay
-        self.rollback(hold)
+        if first:
+            self.goes_on(hold)
+        else:
+            self.rollback(hold)
         self.log("released")
+
+    def goes_on(self, hold: Hold) -> None:
+        """The group was served; what is left of it goes back to its place."""
+        self.queue += hold.received
+        if hold.entry and not self.entry_of(hold.group):
+            self.entries.append(hold.entry)
+        self.finish(hold)
 
     def bury(self, hold: Hold, rows: list[Row]) -> None:
         priority = hold.entry["priority"] if hold.entry else None

@@ -14,7 +14,7 @@ from sqlalchemy.orm import Session
 from fairlead import Store
 from fairlead.errors import MessageError, StoreError
 from fairlead.store.work import StoreWork
-from tests.stores import made_url, scratch
+from tests.stores import fresh_url, made_url, scratch
 
 
 class Client:
@@ -353,3 +353,125 @@ def test_texts_of_another_kind_are_refused(store: Store) -> None:
     with pytest.raises(StoreError, match="text_factory"), store.join(own):
         pass
     own.close()
+
+
+def other_database(url: str) -> str:
+    """Another store of the same kind; on PostgreSQL one that was copied from the same template."""
+    return made_url("sqlite" if url.startswith("sqlite") else "postgresql")
+
+
+def test_a_connection_to_another_store_is_refused_and_both_are_named(
+    store: Store, url: str
+) -> None:
+    with driver(other := other_database(url)) as client:
+        with pytest.raises(StoreError) as refused, store.join(client.connection) as tx:
+            tx.send("q", 1)
+        client.commit()
+    with Store.open(other) as elsewhere:
+        assert elsewhere.queues() == store.queues() == []
+        assert str(refused.value) == (
+            f"connection: found another store's database, {elsewhere.place}, allowed: one to "
+            f"{store.place}"
+        )
+
+
+def test_a_copy_of_a_sqlite_file_is_another_store(store: Store, url: str) -> None:
+    if not url.startswith("sqlite"):
+        pytest.skip("PostgreSQL's copies have other names, as the test above has")
+    copy = f"{store.place}.copy"
+    with driver(url) as client:
+        client.run(f"VACUUM INTO '{copy}'")
+    with (
+        driver(f"sqlite:///{copy}") as client,
+        pytest.raises(StoreError, match="another store's database"),
+        store.join(client.connection),
+    ):
+        pass
+
+
+def test_a_connection_to_a_database_without_a_store_is_refused(store: Store, url: str) -> None:
+    dialect = "sqlite" if url.startswith("sqlite") else "postgresql"
+    with driver(fresh_url(dialect)) as client:
+        client.run("CREATE TABLE mine (value INTEGER)")
+        client.commit()
+        for value in (1, 2):
+            client.run(f"INSERT INTO mine VALUES ({value})")  # noqa: S608
+            with (
+                pytest.raises(StoreError, match=r"in which there is no store, allowed: one to"),
+                store.join(client.connection),
+            ):
+                pass
+            client.commit()
+        assert client.run("SELECT count(*) FROM mine").fetchall() == [(2,)]
+
+
+def test_a_connection_that_joined_once_may_join_again(store: Store, url: str) -> None:
+    with driver(url) as client:
+        for value in range(3):
+            with store.join(client.connection) as tx:
+                tx.send("q", value)
+            client.commit()
+    assert store.queues()[0].messages == 3
+
+
+def test_a_block_that_raises_has_done_nothing_and_the_rest_of_the_transaction_stays(
+    client: Client, store: Store, url: str
+) -> None:
+    store.send("q", 0)
+    work = taken(store)
+    next(work)
+    client.begin()
+    client.run("INSERT INTO mine VALUES (1)")
+    with pytest.raises(ZeroDivisionError), store.join(client.connection) as tx:  # noqa: PT012
+        tx.send("q", 1)
+        client.run("INSERT INTO mine VALUES (2)")
+        tx.accept(work)
+        raise ZeroDivisionError
+    with store.join(client.connection) as tx:
+        tx.send("q", 3)
+    client.commit()
+    assert mine(url) == [1]
+    assert store.outcome(work.token) == "held"
+    assert [message.body for message in taken(store)] == [3]
+
+
+def test_a_block_that_ends_in_another_transaction_says_so(store: Store, url: str) -> None:
+    with driver(url) as client:
+        client.run("CREATE TABLE mine (n INTEGER)")
+        client.commit()
+        with (  # noqa: PT012
+            pytest.raises((sqlite3.Error, psycopg.Error)) as ended,
+            store.join(client.connection) as tx,
+        ):
+            tx.send("q", 1)
+            client.commit()
+            client.run("INSERT INTO mine VALUES (1)")
+        assert "end it after the block" in ended.value.__notes__[0]
+
+
+def test_the_stores_own_verbs_are_refused_at_once_inside_a_block_on_sqlite(
+    client: Client, store: Store, url: str
+) -> None:
+    if not url.startswith("sqlite"):
+        pytest.skip("several write at one time")
+    client.begin()
+    with store.join(client.connection) as tx:
+        with pytest.raises(MessageError, match="allowed: the verbs of the transaction"):
+            store.send("q", 1)
+        with pytest.raises(MessageError, match="as do waiting, peek and promotion"):
+            store.take("q")
+        tx.send("q", 2)
+    client.commit()
+    store.send("q", 3)
+    assert store.queues()[0].messages == 2
+
+
+@pytest.mark.parametrize("client_of", [core, session], ids=["core", "session"])
+def test_what_is_first_sent_by_sqlalchemys_connection_is_committed_with_it(
+    client_of: Callable[[str], Any], store: Store, url: str
+) -> None:
+    with client_of(url) as client:
+        with store.join(client.connection) as tx:
+            tx.send("q", 1)
+        client.commit()
+    assert store.queues()[0].messages == 1

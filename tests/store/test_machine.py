@@ -236,12 +236,14 @@ class Days(RuleBasedStateMachine):
         number=st.integers(0, 11),
         delay=st.sampled_from([0, 0, 4]),
         error=st.sampled_from(["", "failed"]),
+        most=st.sampled_from([0, 0, 1, 2]),
     )
-    def release(self, number: int, delay: int, error: str) -> None:
+    def release(self, number: int, delay: int, error: str, most: int) -> None:
         if found := self.one(number):
             work, hold = found
-            work.release(delay, error)
-            self.plain.give_back(hold, delay * SECOND, failed=bool(error))
+            done = min(most, len(hold.received))
+            work.release(delay, error, done)
+            self.plain.give_back(hold, delay * SECOND, failed=bool(error), done=done)
             self.works.remove(found)
             self.check()
 

@@ -8,7 +8,7 @@ from runpy import run_path
 
 import psycopg
 import pytest
-from psycopg.errors import InsufficientPrivilege
+from psycopg.errors import DatabaseError, InsufficientPrivilege
 
 from fairlead import Cluster, Store
 from fairlead.errors import StoreError
@@ -138,7 +138,7 @@ def url_of() -> UrlOf:
     url = made_url("postgresql")
     with psycopg.connect(url, autocommit=True) as connection:
         connection.execute((SNIPPETS / "roles.sql").read_bytes())
-        for role in ("sender", "worker", "administrator"):
+        for role in ("sender", "worker", "administrator", "viewer"):
             connection.execute(f"CREATE ROLE {role}_user LOGIN IN ROLE fairlead_{role}".encode())
     with Store.open(url) as owner:
         owner.send("orders", "early")
@@ -217,6 +217,33 @@ def test_a_worker_can_take_and_settle_and_sets_no_queue(url_of: UrlOf) -> None:
                 refused()
 
 
+def test_a_lease_of_no_time_is_refused() -> None:
+    with psycopg.connect(made_url("postgresql")) as connection:
+        with pytest.raises(DatabaseError, match="lease: found less than a millisecond") as refused:
+            connection.execute("SELECT * FROM fairlead.take('q', lease => '0')")
+        assert refused.value.sqlstate == "FL001"
+
+
+def test_a_viewer_looks_and_changes_nothing(url_of: UrlOf) -> None:
+    with Store.open(url_of("worker")) as store:
+        store.send("seen", "o", group="kim")
+        store.send("seen", "o", delay=60)
+    with Store.open(url_of("viewer")) as store:
+        assert "seen" in [found.queue for found in store.queues()]
+        assert [each.why for each in store.later("seen")] == ["delayed"]
+        assert store.dead("seen") == []
+        assert store.latest() is not None
+        assert list(store.journal())
+        for refused in (
+            lambda: store.send("seen", "o"),
+            lambda: store.take("seen"),
+            lambda: store.prioritise("seen", "kim"),
+            lambda: store.discard("seen"),
+        ):
+            with pytest.raises(StoreError, match="permission denied"):
+                refused()
+
+
 def test_a_worker_forgets_what_is_old_and_nothing_else(url_of: UrlOf) -> None:
     with psycopg.connect(url_of("postgres").replace("postgres_user", "postgres")) as owner:
         owner.execute("UPDATE fairlead.journal SET time = time - 31 * 86400 * 1000000::bigint")
@@ -252,6 +279,12 @@ def test_an_administrator_can_do_all_but_change_the_schema(url_of: UrlOf) -> Non
         next(work)
         work.reject("why")
         assert store.requeue("office") == 1
+        work = store.take("office")
+        assert work is not None
+        next(work)
+        work.reject("why")
+        assert store.discard("office") == 1
+        store.send("office", "o", tenant="gold")
         assert store.take("office") is not None
         assert store.recover() == 1
         store.change("Bangkok", "DEV1", "weight", 5)

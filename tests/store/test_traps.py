@@ -9,6 +9,7 @@ import sqlite3
 import subprocess
 import sys
 import threading
+import time
 import traceback
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, suppress
@@ -428,8 +429,8 @@ def test_stale_work_dooms_a_joined_transaction_even_if_the_error_is_caught(
 
 def test_stale_work_has_no_transaction(store: Store) -> None:
     store.send("q", 1, group="g")
-    work = taken(store, lease=0)
-    other = taken(store)
+    work = taken(store, lease=0.001)
+    other = taken(store, wait=30)
     store.send("q", 2)
     third = taken(store)
     with pytest.raises(StaleWorkError), work.transaction():
@@ -446,7 +447,8 @@ def test_stale_work_has_no_transaction(store: Store) -> None:
 def test_where_some_of_several_messages_are_stale_none_is_accepted(store: Store) -> None:
     for body in (1, 2, 3):
         store.send("q", body)
-    first, stale = taken(store), taken(store, lease=0)
+    first, stale = taken(store), taken(store, lease=0.001)
+    time.sleep(0.01)  # the lease is over
     again = taken(store)
     assert [bodies(work) for work in (first, stale, again)] == [[1], [2], [2]]
     with pytest.raises(StaleWorkError, match=f"token {stale.token}:"):

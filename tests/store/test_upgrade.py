@@ -6,7 +6,6 @@ import psycopg
 import pytest
 
 from fairlead import Store
-from fairlead.cli.app import run
 from fairlead.errors import StoreError
 from fairlead.store import schema
 from fairlead.store.statements import migrations
@@ -55,16 +54,14 @@ def test_an_upgrade_gives_up_where_a_transaction_is_in_its_way(
     assert "later" in columns(url)
 
 
-def test_making_the_schema_gives_up_where_somebody_else_is_making_it(
-    capfd: pytest.CaptureFixture[str],
-) -> None:
+def test_making_the_schema_gives_up_where_somebody_else_is_making_it() -> None:
     url = fresh_url("postgresql")
     with psycopg.connect(url) as other:
         other.execute("CREATE SCHEMA fairlead")
-        assert run(["store", "upgrade", "--lock-timeout", "0.1", "--store", url]) == 2
-        assert "nothing was changed" in capfd.readouterr().err
+        with pytest.raises(StoreError, match="nothing was changed"):
+            Store.open(url, create=True, lock_timeout=0.1)
         other.rollback()
-    assert run(["store", "upgrade", "--lock-timeout", "0.1", "--store", url]) == 0
+    Store.open(url, create=True, lock_timeout=0.1).close()
 
 
 def test_readers_and_senders_in_the_middle_of_their_work_hold_up_no_upgrade_of_functions(

@@ -3,6 +3,7 @@
 import os
 import re
 import signal
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -13,7 +14,7 @@ from typing import Any
 import pytest
 
 from fairlead import Message, Reject, Store
-from fairlead.errors import ConfigError
+from fairlead.errors import ConfigError, MessageError
 from fairlead.store.handlers import Handler, load
 from fairlead.store.handling import Handling
 from fairlead.store.worker import Worker
@@ -257,8 +258,10 @@ def test_a_message_that_fails_again_and_again_dies_alone(
     in_transaction: bool, dialect: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     done: list[str] = []
+    tried: list[str] = []
 
     def call(message: Message, *_: object) -> None:
+        tried.append(message.body)
         if message.body == "bad":
             raise ValueError("no\0 \ud800")
         done.append(message.body)
@@ -270,12 +273,16 @@ def test_a_message_that_fails_again_and_again_dies_alone(
         with caplog.at_level("INFO"), threads(store, call, in_transaction=in_transaction):
             until(lambda: empty(store))
         assert done == ["1", "2"]
+        assert tried == ["1", "bad", "bad", "bad", "2"]
         (dead,) = store.dead("q")
         assert (dead.body, dead.reason) == ("bad", "ValueError: no\\x00 \\ud800")
         assert [kind for kind in kinds(store) if kind not in {"taken", "woken"}][3:] == [
             *("accepted", "released", "released", "rejected", "accepted")
         ]
+    assert "queue=q group=g attempt=1 messages=1 outcome=released" in caplog.text
     assert "queue=q group=g attempt=2 messages=0 outcome=released" in caplog.text
+    assert "queue=q group=g attempt=3 messages=0 outcome=dead" in caplog.text
+    assert f" message={dead.id} error=ValueError" in caplog.text
     assert "error=ValueError at=test_worker.py" in caplog.text
     assert "no\\x00" not in caplog.text
 
@@ -480,10 +487,95 @@ def test_what_cannot_handle_is_refused(
         load("desk:good", ["R"])
 
 
+@pytest.mark.parametrize(
+    ("program", "line"),
+    [
+        (
+            "import not_there_at_all",
+            "ModuleNotFoundError: No module named 'not_there_at_all' (broken_1.py:1)",
+        ),
+        ("\n1 / 0", "ZeroDivisionError: division by zero (broken_1.py:2)"),
+        ("def f(:", "SyntaxError: invalid syntax (broken_1.py, line 1) (broken_1.py:1)"),
+        ("raise SystemExit(3)", "SystemExit: 3 (broken_1.py:1)"),
+    ],
+)
 def test_a_module_that_fails_says_its_own_error(
+    program: str, line: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "broken_1.py").write_text(program)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.setattr("sys.dont_write_bytecode", True)
+    sys.modules.pop("broken_1", None)
+    with pytest.raises(ConfigError) as refused:
+        load("broken_1:handlers")
+    assert str(refused.value) == f"handlers: importing broken_1 failed: {line}"
+
+
+def test_a_function_with_a_parameter_for_the_transaction_gets_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    (tmp_path / "broken_desk.py").write_text("import not_there_at_all\n")
+    (tmp_path / "chosen_desk.py").write_text(
+        "handlers = {'a': lambda m, tx=None: 0, 'b': lambda m, more=None: 0}\n"
+    )
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(ModuleNotFoundError, match="not_there_at_all"):
-        load("broken_desk:handlers")
+    found = load("chosen_desk:handlers")
+    assert [each.in_transaction for each in found.values()] == [True, False]
+
+
+@both
+@pytest.mark.parametrize("in_transaction", [False, True], ids=["outside", "inside"])
+def test_the_log_names_a_message_that_dies_behind_a_good_one(
+    in_transaction: bool, dialect: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    def call(message: Message, *_: object) -> None:
+        if message.body == "bad":
+            raise ValueError
+
+    with Store.open(made_url(dialect)) as store:
+        store.set_limits("q", max_failures=1)
+        for body in ("good", "bad"):
+            store.send("q", body, group="g", id=body)
+        with caplog.at_level("INFO"), threads(store, call, in_transaction=in_transaction):
+            until(lambda: empty(store))
+        assert [each.id for each in store.dead("q")] == ["bad"]
+    assert re.search(r"messages=1 outcome=dead seconds=\S+ message=bad error=", caplog.text)
+
+
+@both
+def test_the_first_of_what_was_given_can_be_accepted_where_the_rest_is_released(
+    dialect: str,
+) -> None:
+    now = 0
+    with Store.open(made_url(dialect), clock=lambda: now) as store:
+        store.set_limits("q", max_failures=2)
+        for tenant in ("", "t"):
+            for n in range(3):
+                store.send("q", n, group=f"g{tenant}", tenant=tenant)
+            for attempt, outcome in ((1, "released"), (2, "rejected")):
+                work = store.take("q", group=f"g{tenant}")
+                assert work is not None
+                assert work.attempt == attempt
+                assert next(work).body == attempt - 1
+                next(work)
+                with pytest.raises(MessageError, match=r"done: found 3, allowed: .* from 0 to 2"):
+                    work.release(done=3)
+                work.release(5, "no", done=2 - attempt)
+                assert store.outcome(work.token) == outcome
+                assert attempt == 2 or store.take("q") is None
+                now += 5
+            assert [each.body for each in store.dead("q")][-2:] == [1, 2]
+        assert [each.failures for each in store.queues()] == [0]
+
+
+def test_a_thread_that_dies_ends_the_process_with_status_1(tmp_path: Path) -> None:
+    url = made_url("sqlite")
+    with Store.open(url) as store:
+        store.send("q", "x")
+        module = "def f(m):\n    raise KeyboardInterrupt\nhandlers = {'q': f}\n"
+        with working(tmp_path, url, module, "--threads", "2") as command:
+            assert command.ended() == 1
+        assert "a thread died of KeyboardInterrupt at shop.py:2" in "".join(command.said())
+        assert store.take("q", wait=SECONDS) is not None
+        assert kinds(store) == ["sent", "taken", "released", "taken"]
+        assert store.queues()[0].failures == 1

@@ -21,6 +21,8 @@ from typing import Final
 
 SIGNALS: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 NOTHING: Final = "nothing was delivered"
+IN_A_STORE: Final = "fairlead.store.store"
+"""Loaded by the commands that deliver nothing: what they took is given back."""
 SECONDS_TO_END: Final = 3
 """How long Spark may take to end in order; then it is killed."""
 
@@ -49,8 +51,9 @@ def say(stopped: Stopped) -> int:
     deliver = sys.modules.get("fairlead.pipeline.output.write")
     delivered = deliver.Delivery.delivered if deliver is not None else []
     what = f"delivered before: {', '.join(map(str, delivered))}" if delivered else NOTHING
+    line = "stopped" if IN_A_STORE in sys.modules else f"stopped; {what}"
     with suppress(OSError):  # the terminal may be what is gone
-        print(f"fairlead: stopped; {what}", file=sys.stderr, flush=True)
+        print(f"fairlead: {line}", file=sys.stderr, flush=True)
     return stopped.status
 
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, TypedDict
 
 from fairlead.balance.objects import Order, spelled
 from fairlead.balance.refusal import read
+from fairlead.balance.times import seconds
 from fairlead.errors import MessageError
 from fairlead.order.key import NO_ENTRY, NOTHING, Entry
 from fairlead.store.bodies import decoded
@@ -32,19 +33,30 @@ STEP: Final = 5000
 """So many rows are changed in one transaction."""
 
 
-class Limits(NamedTuple):
-    """What a queue may hold, and how often work of it may fail."""
+class Ordering(TypedDict, total=False):
+    """How a queue is ordered; `Store.set_order` says what each means."""
 
-    max_waiting: int | None = None
-    """Messages; None: any number."""
-    max_failures: int | None = 5
-    """Failures of a group in a row, after which what was given is a dead letter; None: never."""
+    default_priority: int
+    ageing: Decimal | float
+    weights: Mapping[str, int]
+
+
+class Limiting(TypedDict, total=False):
+    """What a queue may hold; `Store.set_limits` says what each means."""
+
+    max_waiting: int | None
+    max_failures: int | None
+
+
+ORDER: Final = ("discipline", *Ordering.__annotations__)
+LIMITS: Final = tuple(Limiting.__annotations__)
 
 
 class Metrics(NamedTuple):
-    """What a queue holds."""
+    """What a queue holds, and how it is set."""
 
     queue: str
+    """Its name."""
     messages: int
     """That wait or are worked on."""
     ready: int
@@ -61,69 +73,81 @@ class Metrics(NamedTuple):
     """For how long the oldest group that can be taken has waited, in seconds; 0: there is none."""
     failures: int
     """Of the groups that are there, in a row."""
+    discipline: str
+    """fifo | priority."""
+    default_priority: int
+    """Of a raise without a number."""
+    ageing: float
+    """Seconds of waiting that are worth one step of priority; 0: none are."""
+    weights: Mapping[str, int]
+    """Of tenants; 1 for those that are not there."""
+    max_waiting: int | None
+    """Messages; None: any number."""
+    max_failures: int | None
+    """Failures of a group in a row, after which what was given is a dead letter; None: never."""
 
 
 class Dead(NamedTuple):
     """A dead letter."""
 
     number: int
+    """Its place: `Store.dead(after=...)` goes on after it."""
     id: str
+    """The message's."""
     group: str
+    """Its group's name; "" for a message that was sent without one."""
     tenant: str
+    """Whose it was."""
     priority: int | None
+    """With which it was taken for the last time; None if nobody had raised it."""
     reason: str
+    """Why it is one."""
     attempt: int
+    """In which it failed; 0: it was given to nobody."""
     died: float
-    """Seconds since 1970."""
+    """When it became one, in seconds since 1970."""
     cost: int
+    """What it is charged."""
     type: str | None
+    """What it is, for handlers."""
     body: Any
+    """As it was sent."""
 
 
-def checked_order(
-    discipline: str, default_priority: int, ageing: Decimal | float, weights: Mapping[str, int]
-) -> Order:
-    """An order of work. Raises ConfigError."""
-    plain = {
-        "discipline": discipline,
-        "default_priority": default_priority,
-        "ageing": ageing,
-        "weights": dict(weights),
-    }
-    return read(plain, Order)
-
-
-def set_queue(
-    database: Database, name: str, now: int | None, order: Order | None, limits: Limits | None
-) -> None:
-    """Set how a queue is ordered, or what it may hold; it is created if need be."""
+def set_queue(database: Database, name: str, now: int | None, named: Mapping[str, object]) -> None:
+    """Change what is named of how a queue is set; it is created if need be. Raises ConfigError."""
     queue = made_queue(database, name, now)
     columns = queue.columns
-    new = {
-        "discipline": columns.discipline,
-        "default_priority": columns.default_priority,
-        "step": columns.step,
-        "weights": columns.weights,
-        "fair": columns.fair,
-        "max_waiting": columns.max_waiting,
-        "max_failures": columns.max_failures,
-        "remembered": columns.remembered,
+    new = {**_settings(queue), **named}
+    limits = {key: new.pop(key) for key in LIMITS}
+    order = read(new, Order)
+    weights = json.dumps(dict(order.weights), sort_keys=True)
+    fair = columns.fair
+    if weights != columns.weights:
+        database.run("drop_tenants", queue=queue.id)
+        database.run("clear_line", queue=queue.id)
+        fair = BECOMES_FAIR if fair or order.weights else NOT_FAIR
+    database.run(
+        "set_queue",
+        queue=queue.id,
+        discipline=order.discipline,
+        default_priority=order.default_priority,
+        step=order.step,
+        weights=weights,
+        fair=fair,
+        remembered=columns.remembered,
+        **limits,
+    )
+
+
+def _settings(queue: Queue) -> dict[str, Any]:
+    """How a queue is set, as a user says it."""
+    found = queue.columns._asdict()
+    return {
+        **{key: found[key] for key in (*ORDER, *LIMITS) if key in found},
+        "ageing": seconds(queue.step),
+        "weights": dict(queue.weights),
     }
-    if order is not None:
-        weights = json.dumps(dict(order.weights), sort_keys=True)
-        if weights != columns.weights:
-            database.run("drop_tenants", queue=queue.id)
-            database.run("clear_line", queue=queue.id)
-            new["fair"] = BECOMES_FAIR if columns.fair or order.weights else NOT_FAIR
-        new |= {
-            "discipline": order.discipline,
-            "default_priority": order.default_priority,
-            "step": order.step,
-            "weights": weights,
-        }
-    if limits is not None:
-        new |= limits._asdict()
-    database.run("set_queue", queue=queue.id, **new)
 
 
 def place_anew(database: Database, name: str, after: int, now: int | None) -> int | None:
@@ -150,8 +174,7 @@ def metrics(database: Database, now: int | None) -> list[Metrics]:
         queue = known_queue(database, name, now)
         ((*counts, oldest, failures),) = database.run("metrics", queue=queue.id)
         age = 0.0 if oldest is None else max(queue.now - oldest, 0) / 1_000_000
-        messages, ready, working, parked, delayed, dead = counts
-        found.append(Metrics(name, messages, ready, working, parked, delayed, dead, age, failures))
+        found.append(Metrics(name, *[*counts, age, failures], **_settings(queue)))
     return found
 
 
@@ -180,23 +203,7 @@ def dead(database: Database, queue: Queue, most: int, after: int) -> list[Dead]:
 
 def requeue(database: Database, queue: Queue, ids: Iterable[str] | None, actor: str) -> int:
     """Send dead letters again, to the end of their groups, `STEP` at a time; how many."""
-    if isinstance(ids, str):
-        raise MessageError(f"ids: found {spelled(ids)}, allowed: several, or None for all")
-    rows: Sequence[Row] = []
-    if ids is None:
-        rows = database.run("dead", queue=queue.id, after=0, most=STEP)
-    else:
-        for key in dict.fromkeys(ids):
-            found = database.run("dead_by_key", queue=queue.id, key=key)
-            if not found:
-                raise MessageError(
-                    f"id: found {spelled(key)}, allowed: that of a dead letter of queue "
-                    f"{queue.name!r}"
-                )
-            rows = [*rows, *found]
-    dropped = database.run("drop_dead", queue=queue.id, ids=[row[0] for row in rows])
-    ours = {id_ for (id_,) in dropped}  # another may have sent some of them again meanwhile
-    rows = [row for row in rows if row[0] in ours]
+    rows = _taken_out(database, queue, ids)
     log = Log(database, queue.name, queue.moment, actor)
     letters = []
     for number, row in zip(log.draw(len(rows)), rows, strict=True):
@@ -219,6 +226,47 @@ def requeue(database: Database, queue: Queue, ids: Iterable[str] | None, actor: 
     if queue.columns.awaited:
         database.run("notify", queue=queue.id)
     return len(rows)
+
+
+def discard(database: Database, queue: Queue, ids: Iterable[str] | None, actor: str) -> int:
+    """Delete dead letters, `STEP` at a time; how many."""
+    rows = _taken_out(database, queue, ids)
+    log = Log(database, queue.name, queue.moment, actor)
+    for _, key, group, tenant, priority, reason, attempt, _, cost, type_, _, _ in rows:
+        log.add(
+            "discarded",
+            group=group or "",
+            key=key,
+            tenant=tenant,
+            priority=priority,
+            cost=cost,
+            type=type_,
+            attempt=attempt,
+            detail=f"was a dead letter: {reason}",
+        )
+    log.flush()
+    return len(rows)
+
+
+def _taken_out(database: Database, queue: Queue, ids: Iterable[str] | None) -> Sequence[Row]:
+    """Dead letters that are so no more: those with these ids, or the next `STEP` of all."""
+    if isinstance(ids, str):
+        raise MessageError(f"ids: found {spelled(ids)}, allowed: several, or None for all")
+    rows: Sequence[Row] = []
+    if ids is None:
+        rows = database.run("dead", queue=queue.id, after=0, most=STEP)
+    else:
+        for key in dict.fromkeys(ids):
+            found = database.run("dead_by_key", queue=queue.id, key=key)
+            if not found:
+                raise MessageError(
+                    f"id: found {spelled(key)}, allowed: that of a dead letter of queue "
+                    f"{queue.name!r}"
+                )
+            rows = [*rows, *found]
+    dropped = database.run("drop_dead", queue=queue.id, ids=[row[0] for row in rows])
+    ours = {id_ for (id_,) in dropped}  # another may have taken some of them out meanwhile
+    return [row for row in rows if row[0] in ours]
 
 
 def prune(database: Database, keep: int, now: int | None) -> int:

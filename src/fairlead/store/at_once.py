@@ -56,7 +56,7 @@ def settle_at_once(database: Database, end: End, actor: str, now: int | None) ->
 
 def is_for_one(end: End) -> bool:
     """Whether `settle_at_once` can do it: all that was given ends alike."""
-    return not (end.kind == ACCEPTED and end.dead)
+    return not end.done and not (end.kind == ACCEPTED and end.dead)
 
 
 def _held(rows: Sequence[Row]) -> Held:

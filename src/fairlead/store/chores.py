@@ -38,6 +38,11 @@ class Told(NamedTuple):
     """The group's id; None: it has ended."""
 
 
+def anything_to_do(database: Database, queue: Queue) -> bool:
+    """Whether a queue is not up to date."""
+    return any(database.run("chores", queue=queue.id, now=queue.now)[0])
+
+
 def do_chores(database: Database, queue: Queue, line: Line | None, log: Log) -> None:
     """Bring a queue up to date. `line`: its tenants; None where it has none."""
     ((notices, parked, delayed, lapsed),) = database.run("chores", queue=queue.id, now=queue.now)

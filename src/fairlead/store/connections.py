@@ -52,14 +52,14 @@ class Connections:
     @contextmanager
     def alone(self) -> Iterator[Database]:
         """A connection for one statement that writes, and is a transaction of its own."""
-        self._refuse_nested()
+        self.refuse_nested()
         with self.one() as database:
             yield database
 
     @contextmanager
     def writing(self) -> Iterator[Database]:
         """A transaction: committed at the end of the block, undone where it raises."""
-        self._refuse_nested()
+        self.refuse_nested()
         database = self._begun()
         self._thread.writing = True
         try:
@@ -72,6 +72,16 @@ class Connections:
         finally:
             self._thread.writing = False
             self._give_back(database)
+
+    @contextmanager
+    def joined(self, database: Database) -> Iterator[None]:
+        """A transaction of the caller's; where one writes at a time, his thread does so there."""
+        before = getattr(self._thread, "writing", False)
+        self._thread.writing = before or not database.locks
+        try:
+            yield
+        finally:
+            self._thread.writing = before
 
     def _begun(self) -> Database:
         """A connection in a transaction; where an idle one was lost meanwhile, a new one."""
@@ -108,9 +118,11 @@ class Connections:
         else:
             self._idle.append(database)
 
-    def _refuse_nested(self) -> None:
+    def refuse_nested(self) -> None:
+        """Raises MessageError inside a transaction of the same thread."""
         if getattr(self._thread, "writing", False):
             raise MessageError(
-                "store: found a write of the store's inside a transaction of the same thread, "
-                "allowed: the verbs of the transaction"
+                "store: found a verb of the store's that writes (as do waiting, peek and "
+                "promotion) inside a transaction of the same thread, allowed: the verbs of the "
+                "transaction"
             )

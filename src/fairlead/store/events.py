@@ -50,6 +50,10 @@ for _column in EVENT_COLUMNS:  # said once, for the pages and for `help`
     getattr(Event, _column.name).__doc__ = _column.meaning
 
 
+for _column in EVENT_COLUMNS:
+    getattr(Event, _column.name).__doc__ = _column.meaning
+
+
 def events(database: Database, since: str | None) -> Iterator[Event]:
     """All events after a cursor that can be read now, in an order that later ones keep to.
 

@@ -5,12 +5,18 @@ from __future__ import annotations
 import importlib
 import inspect
 import sys
+import traceback
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from fairlead.balance.objects import hint, listed, spelled
 from fairlead.errors import ConfigError
+
+FAILURES: Final = (Exception, SystemExit)
+"""What the user's own code raises: where it asks Python to end, it has failed, too."""
+TRANSACTION: Final = "tx"
+"""The parameter for the transaction, if it has a default."""
 
 
 class Handler(NamedTuple):
@@ -25,7 +31,7 @@ def load(place: str, queues: list[str] | None = None) -> dict[str, Handler]:
     """The handlers that `module:name` says, of these queues or of all.
 
     `name` is a mapping: queue → function. The module is looked for in this folder, too. Raises
-    ConfigError; what the module itself raises goes through.
+    ConfigError.
     """
     module, colon, name = place.partition(":")
     if not (module and colon and name):
@@ -35,12 +41,16 @@ def load(place: str, queues: list[str] | None = None) -> dict[str, Handler]:
         sys.path.insert(0, here)
     try:
         found: Any = importlib.import_module(module)
-    except ModuleNotFoundError as error:
-        if error.name and not (module == error.name or module.startswith(f"{error.name}.")):
-            raise
+    except FAILURES as error:  # whatever the user's module does when it is imported
+        missing = error.name if isinstance(error, ModuleNotFoundError) else None
+        if missing and (module == missing or module.startswith(f"{missing}.")):
+            raise ConfigError(
+                f"handlers: found no module {module!r}, allowed: one in this folder, or installed"
+            ) from None
         raise ConfigError(
-            f"handlers: found no module {module!r}, allowed: one in this folder, or installed"
-        ) from None
+            f"handlers: importing {module} failed: {type(error).__name__}: {error} "
+            f"({raised_at(error)})"
+        ) from error
     for each in name.split("."):
         found = getattr(found, each, None)
     if not isinstance(found, Mapping) or not found:
@@ -64,10 +74,21 @@ def _handler(place: str, queue: object, call: object) -> Handler:
     if inspect.iscoroutinefunction(call):
         raise ConfigError(f"{where}: found a coroutine function, allowed: a plain function")
     signature = inspect.signature(call)
+    named = TRANSACTION in signature.parameters  # it wants one, whatever the default
     for taken, arguments in ((False, (None,)), (True, (None, None))):
+        if named and not taken:
+            continue
         try:
             signature.bind(*arguments)
         except TypeError:
             continue
         return Handler(call, taken)
     raise ConfigError(f"{where}: found {call}, allowed: a function of (message) or (message, tx)")
+
+
+def raised_at(error: BaseException) -> str:
+    """The file and the line from which an error came."""
+    if isinstance(error, SyntaxError) and error.filename:
+        return f"{Path(error.filename).name}:{error.lineno}"
+    frames = traceback.extract_tb(error.__traceback__)
+    return f"{Path(frames[-1].filename).name}:{frames[-1].lineno}" if frames else "?"

@@ -1,9 +1,9 @@
 """Handle a group: its messages in order, then its settlement.
 
-A message that fails does not take others with it: those before it are accepted, so that it is the
-first of its group the next time, and its failures are its own. One that is rejected becomes a dead
-letter, and the others go on. A group that came back is handled a message at a time: if the process
-itself dies of one, that one is the first in the end, too.
+A message that fails does not take others with it: those before it are accepted when its group is
+released, so that it is the first of its group the next time, and its failures are its own. One that
+is rejected becomes a dead letter, and the others go on. A group that came back is handled a message
+at a time: if the process itself dies of one, that one is the first in the end, too.
 """
 
 from __future__ import annotations
@@ -12,14 +12,12 @@ import json
 import logging
 import re
 import time
-import traceback
 from collections.abc import Callable
 from functools import partial
-from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from fairlead.errors import Reject, StaleWorkError, StoreError
-from fairlead.store.handlers import Handler
+from fairlead.store.handlers import FAILURES, Handler, raised_at
 from fairlead.store.leases import kept
 from fairlead.store.letters import Message
 from fairlead.store.store import Store
@@ -32,9 +30,9 @@ MAX_DELAY: Final = 300.0
 MAX_WAIT: Final = 10.0
 """Seconds between two looks whether a database is back."""
 PLAIN: Final = re.compile(r"[^\s\"=]+")
-FAILURES: Final = (Exception, SystemExit)
-"""What a handler raises: one that asks Python to end has failed, too."""
 SAVEPOINT: Final = "fairlead_message"
+OTHERWISE: Final = {"released": ("rejected", "accepted")}
+"""A release may be the last of those that a queue allows; then those before it are accepted."""
 
 
 class Handling(NamedTuple):
@@ -58,17 +56,21 @@ def handle(store: Store, work: StoreWork, handler: Handler, handling: Handling) 
     error: BaseException | None = None
     try:
         if handler.in_transaction:
-            done, error = _in_transaction(work, handler.call, most)
+            done, error = _in_transaction(work, handler.call, most, handling)
         else:
             with kept(work, handling.lease):
                 done, error = _outside(work, handler.call, most)
-        if error is not None and not done:
-            release = partial(_release, work, error, handling)
-            outcome = _settled(store, work, release, "released")
-        elif handler.in_transaction:
+        if error is None:
             outcome = "accepted"
+            if not handler.in_transaction:
+                outcome = _settled(store, work, work.accept, outcome)
         else:
-            outcome = _settled(store, work, work.accept, "accepted")
+            outcome = "released"
+            if not (handler.in_transaction and done):
+                release = partial(work.release, **_failed(work, error, done, handling))
+                outcome = _settled(store, work, release, outcome)
+            if outcome == "released" and _outcome(store, work) in OTHERWISE[outcome]:
+                outcome = "dead"
     except StaleWorkError:
         done, outcome = 0, "lost"
     _log(work, done, outcome, error, time.monotonic() - began)
@@ -100,17 +102,15 @@ def _outside(
         except Reject as rejected:
             work.reject(str(rejected), message)
         except FAILURES as error:  # whatever a handler raises is its failure
-            if done:
-                work.give_back()
             return done, error
         done += 1
     return done, None
 
 
 def _in_transaction(
-    work: StoreWork, call: Callable[..., object], most: int
+    work: StoreWork, call: Callable[..., object], most: int, handling: Handling
 ) -> tuple[int, BaseException | None]:
-    """The same, and what was handled is accepted in the handler's own transaction."""
+    """The same, and what was handled is settled in the handler's own transaction."""
     done = 0
     error: BaseException | None = None
     try:
@@ -126,11 +126,12 @@ def _in_transaction(
                     if not done:
                         raise error
                     tx.execute(f"ROLLBACK TO SAVEPOINT {SAVEPOINT}")
-                    work.give_back()
+                    tx.release(**_failed(work, error, done, handling))
                     break
                 tx.execute(f"RELEASE SAVEPOINT {SAVEPOINT}")
                 done += 1
-            tx.accept()
+            else:
+                tx.accept()
     except StaleWorkError:
         raise
     except FAILURES as failed:  # the handler's, or of the database under it
@@ -156,10 +157,10 @@ def _failure(call: Callable[..., object], message: Message, tx: object) -> BaseE
     return None
 
 
-def _release(work: StoreWork, error: BaseException, handling: Handling) -> None:
-    """It failed; where the database was gone, that is no fault of the messages."""
-    text = f"{type(error).__name__}: {error}"
-    work.release(handling.delay(work.attempt), "" if isinstance(error, StoreError) else text)
+def _failed(work: StoreWork, error: BaseException, done: int, handling: Handling) -> dict[str, Any]:
+    """How it is released; where the database was gone, that is no fault of the messages."""
+    text = "" if isinstance(error, StoreError) else f"{type(error).__name__}: {error}"
+    return {"delay": handling.delay(work.attempt), "error": text, "done": done}
 
 
 def _settled(store: Store, work: StoreWork, settle: Callable[[], None], outcome: str) -> str:
@@ -167,10 +168,15 @@ def _settled(store: Store, work: StoreWork, settle: Callable[[], None], outcome:
     try:
         until_there(settle)
     except StaleWorkError:  # the answer to an earlier try may have been lost, not the try
-        found: list[str] = []
-        until_there(lambda: found.append(store.outcome(work.token)))
-        return outcome if found[0] == outcome else "lost"
+        found = _outcome(store, work)
+        return outcome if found in {outcome, *OTHERWISE.get(outcome, ())} else "lost"
     return outcome
+
+
+def _outcome(store: Store, work: StoreWork) -> str:
+    found: list[str] = []
+    until_there(lambda: found.append(store.outcome(work.token)))
+    return found[0]
 
 
 def _log(
@@ -179,16 +185,15 @@ def _log(
     """One line for each group; no bodies, and so not what an error says: the journal has that."""
     group = work.group if PLAIN.fullmatch(work.group) else json.dumps(work.group)
     queue = work.queue if PLAIN.fullmatch(work.queue) else json.dumps(work.queue)
-    dead = len(work.end(outcome).dead) if outcome == "accepted" else 0
+    end = work.end(outcome)
+    dead = len(end.dead) if outcome == "accepted" else 0
     rejected = f" rejected={dead}" if dead else ""
-    why = "" if error is None else f" error={type(error).__name__} at={_place(error)}"
+    why = "" if error is None else f" error={type(error).__name__} at={raised_at(error)}"
+    if outcome == "dead" and end.given:
+        key = end.given[-1].key
+        why = f" message={key if PLAIN.fullmatch(key) else json.dumps(key)}{why}"
     LOGGER.log(
         logging.INFO if error is None and outcome == "accepted" and not dead else logging.WARNING,
         "queue=%s group=%s attempt=%d messages=%d outcome=%s seconds=%.3f%s%s",
         *(queue, group, work.attempt, done, outcome, seconds, rejected, why),
     )
-
-
-def _place(error: BaseException) -> str:
-    frames = traceback.extract_tb(error.__traceback__)
-    return f"{Path(frames[-1].filename).name}:{frames[-1].lineno}" if frames else "?"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import date
 from typing import Any, Final, TypedDict
 
@@ -36,7 +36,6 @@ class Sending(TypedDict, total=False):
 
 
 KEYS: Final = tuple(Sending.__annotations__)
-KNOWN: Final = frozenset({"body", *KEYS})
 
 
 class Letter(Struct):
@@ -86,12 +85,14 @@ def letter(  # the verb's own names
     cost: int = 1,
     delay: Time = 0,
     expires: Time | None = None,
+    **unknown: object,
 ) -> Letter:
     """Check a message. Raises MessageError.
 
     `delay`: seconds until it arrives, or the timestamp at which it does. `expires`: the same, for
     when it is not wanted any more.
     """
+    check_keys("send", unknown, KEYS)
     check_priority(priority)
     whole("cost", cost, 1, MAX_CHARGE)
     after = _later("delay", delay, now) if delay else now
@@ -121,13 +122,18 @@ def letter_of(plain: object, now: int) -> Letter:
         raise MessageError(
             f"message: found {spelled(plain)}, allowed: a table with body, and {listed(KEYS)}"
         )
-    for key in plain:
-        if key not in KNOWN:
-            raise MessageError(
-                f"message: found the unknown key {key!r}, allowed: body, {listed(KEYS)}"
-                f"{hint(str(key), KEYS)}"
-            )
+    check_keys("message", plain, ("body", *KEYS))
     return letter(now=now, **plain)
+
+
+def check_keys(what: str, found: Iterable[object], known: Sequence[str]) -> None:
+    """Raises MessageError for a key that is none of these."""
+    for key in found:
+        if key not in known:
+            raise MessageError(
+                f"{what}: found the unknown key {key!r}, allowed: {listed(list(known))}"
+                f"{hint(str(key), list(known))}"
+            )
 
 
 def name(what: str, found: object) -> str | None:
@@ -177,12 +183,13 @@ def whole(what: str, found: object, least: int, most: int | None = None) -> None
         raise MessageError(f"{what}: found {spelled(found)}, allowed: an integer from {least}{to}")
 
 
-def duration(what: str, found: object) -> int:
-    """Seconds from 0 on, in microseconds. Raises MessageError."""
+def duration(what: str, found: object, least: float = 0) -> int:
+    """Seconds from the least on, in microseconds. Raises MessageError."""
     known = None if isinstance(found, str | date) else micros(found)
-    if known is None or not 0 <= known <= MAX_SECONDS * MICROS:
+    if known is None or not least * MICROS <= known <= MAX_SECONDS * MICROS:
         raise MessageError(
-            f"{what}: found {spelled(found)}, allowed: a number of seconds from 0 to {MAX_SECONDS}"
+            f"{what}: found {spelled(found)}, allowed: a number of seconds from {least} to "
+            f"{MAX_SECONDS}"
         )
     return known
 

@@ -45,10 +45,13 @@ class Log:
         """Write the events of messages that have just come, all from one number to another."""
         self._database.run("add_journal_sent", first=first, last=last, **self._common)
 
-    def add_lone(self, kind: str, ids: list[int]) -> None:
-        """Write the events of messages without a group that are taken, or about to be accepted."""
+    def add_lone(self, kind: str, ids: list[int], *, numbered: bool = False) -> None:
+        """Write the events of messages without a group that are taken, or about to be accepted.
+
+        `numbered`: where no database draws them, their numbers are drawn already.
+        """
         self.flush()
-        first = 0 if self._database.locks else self.draw(len(ids))[0]
+        first = 0 if self._database.locks or numbered else self.draw(len(ids))[0]
         self._database.run(f"add_journal_{kind}", ids=ids, first=first, **self._common)
 
     def flush(self) -> None:

@@ -54,6 +54,8 @@ class End(Struct):
     """Microseconds until a released group can be taken again."""
     failed: bool = False
     """Whether the release counts as a failure."""
+    done: int = 0
+    """So many of what was given, from the first, are accepted, though the rest is released."""
 
 
 class Fenced(NamedTuple):
@@ -153,34 +155,24 @@ def _settle(database: Database, queue: Queue, ends: Sequence[End], log: Log) -> 
     for said in ends:
         end, row = said, fenced[said.id]
         entry = raises.get(end.id, NO_ENTRY)
-        failures = row.failures + end.failed
+        failures = (0 if end.done else row.failures) + end.failed
         most = queue.columns.max_failures
-        if end.kind == RELEASE and not (end.failed and most is not None and failures >= most):
-            not_before = queue.now + end.delay if end.delay else None
-            left.append(
-                Left(end.id, reentered(entry, row.was), row.releases + 1, failures, not_before)
-            )
-            log.add(
-                RELEASE,
-                group=end.group,
-                key=end.given[0].key if end.given and not end.group else "",
-                tenant=row.tenant,
-                cost=_cost(database, end.id),
-                attempt=row.releases + 1,
-                token=end.token,
-                detail=end.reason or None,
-            )
-            continue
-        left.append(Left(end.id, entry))
-        if end.failed and not end.given:  # nobody knows which message it was: the first, then
+        released = end.kind == RELEASE and not (
+            end.failed and most is not None and failures >= most
+        )
+        if end.failed and not end.given and not released:
+            # nobody knows which message it was: the first, then
             end = replace(said, given=_first(database, end.id))
-        dead = dict(end.dead)
-        if end.kind != ACCEPTED:
-            dead = {each.number: end.reason for each in end.given}
+        first, rest = end.given[: end.done], end.given[end.done :]
+        ended = first if released else end.given
+        dead = {each.number: end.dead[each.number] for each in ended if each.number in end.dead}
+        if end.kind != ACCEPTED and not released:
+            dead |= {each.number: end.reason for each in rest}
         _bury(database, queue, row, dead)
-        done += [each.number for each in end.given]
-        _log_given(log, end, [each for each in end.given if each.number not in dead], row.tenant)
-        for each in end.given:
+        done += [each.number for each in ended]
+        if ended or not released:
+            _log_given(log, end, [each for each in ended if each.number not in dead], row.tenant)
+        for each in ended:
             if each.number in dead:
                 log.add(
                     REJECTED,
@@ -192,19 +184,37 @@ def _settle(database: Database, queue: Queue, ends: Sequence[End], log: Log) -> 
                     token=end.token,
                     detail=dead[each.number] or None,
                 )
+        if not released:
+            left.append(Left(end.id, entry))
+            continue
+        not_before = queue.now + end.delay if end.delay else None
+        releases = 1 if end.done else row.releases + 1
+        left.append(Left(end.id, reentered(entry, row.was), releases, failures, not_before))
+        log.add(
+            RELEASE,
+            group=end.group,
+            key=end.given[0].key if end.given and not end.group else "",
+            tenant=row.tenant,
+            cost=_cost(database, end.id) - sum(each.cost for each in ended),
+            attempt=row.releases + 1,
+            token=end.token,
+            detail=end.reason or None,
+        )
     if done:
         _drop(database, queue, done)
     costs = _costs(database, queue, [each.id for each in ends])
     placed = put_back(database, queue, left)
     if queue.fair:
         (number,) = log.draw()
-        released = {each.id for each in left if each.releases}
+        given_back = {each.id for each in left if each.releases} - {
+            each.id for each in ends if each.done
+        }
         leave(
             database,
             queue,
             [
                 Notice(
-                    RELEASED if end.id in released else SETTLED,
+                    RELEASED if end.id in given_back else SETTLED,
                     number,
                     end.id,
                     fenced[end.id].tenant,

@@ -5,26 +5,25 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from decimal import Decimal
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Final, Self, Unpack
 
-from fairlead.balance.objects import Order, shown
+from fairlead.balance.objects import shown
 from fairlead.balance.times import Time, moment
 from fairlead.config.queues import load_queues
 from fairlead.errors import MessageError, SharedQueueError, StoreError
 from fairlead.order.outlook import Outlook
 from fairlead.store import administration as admin
 from fairlead.store import schema
-from fairlead.store.administration import Dead, Limits, Metrics
+from fairlead.store.administration import Dead, Limiting, Metrics, Ordering
 from fairlead.store.at_once import (
     is_for_one,
     send_at_once,
     settle_at_once,
     take_at_once,
 )
-from fairlead.store.chores import do_chores
+from fairlead.store.chores import anything_to_do, do_chores
 from fairlead.store.clusters.kept import Memory
 from fairlead.store.clusters.verbs import Setting, StoreClusters
 from fairlead.store.connections import Connections
@@ -32,10 +31,11 @@ from fairlead.store.custody import Custody
 from fairlead.store.database import Database
 from fairlead.store.events import Event, events, latest
 from fairlead.store.holders import LockFiles, Session, describe_self
-from fairlead.store.joining import joined
+from fairlead.store.joining import Joining
 from fairlead.store.letters import (
     Message,
     Sending,
+    check_keys,
     check_priority,
     duration,
     letter,
@@ -46,19 +46,21 @@ from fairlead.store.letters import (
 from fairlead.store.log import Log
 from fairlead.store.postgresql import open_postgresql, without_password
 from fairlead.store.retention import Retention, kept, set_kept
-from fairlead.store.settings import known_queue, read_queue, time_of
+from fairlead.store.settings import BECOMES_FAIR, Queue, known_queue, read_queue, time_of
 from fairlead.store.settling import End, settle, stale
 from fairlead.store.sqlite import open_sqlite
 from fairlead.store.taking import Claim, Held, more_messages, take
 from fairlead.store.tenants import Line
 from fairlead.store.transaction import Transaction
-from fairlead.store.waiting import Promotion, outlook, peek, promotion
+from fairlead.store.waiting import Later, Promotion, later, outlook, peek, promotion
 from fairlead.store.waking import Waker
 from fairlead.store.work import StoreWork
 
 SQLITE: Final = "sqlite:///"
 POSTGRESQL: Final = ("postgresql://", "postgres://")
 MAX_TAKEN: Final = 10_000
+MIN_LEASE: Final = 0.001
+"""Seconds; with none at all, work would be somebody else's before its reader has it."""
 MAX_NUMBER: Final = 2**63 - 1
 
 
@@ -99,10 +101,11 @@ class Store(StoreClusters):
         self._setting = Setting(self._clock, str(describe_self()["name"]), Memory())
         connections = self._connections = Connections(connect, place)
         self._connection, self._writing = connections.one, connections.writing
-        self._alone = connections.alone
+        self._alone, self._refuse_nested = connections.alone, connections.refuse_nested
         self._custody = Custody(connections, liveness, self._setting)
         self._retention = Retention(connections, self._setting)
         self._waker = Waker(connections, liveness, self._clock)
+        self._joining = Joining(place)
         self._at_once = isinstance(liveness, Session)
         self._shared: set[str] = set()
         """Queues that tenants share."""
@@ -115,6 +118,7 @@ class Store(StoreClusters):
         url: str,
         *,
         create: bool | None = None,
+        upgrade: bool = False,
         clock: Callable[[], Time] | None = None,
         lock_timeout: float = schema.LOCK_TIMEOUT,
     ) -> Self:
@@ -122,15 +126,18 @@ class Store(StoreClusters):
 
         `url`: `sqlite:///work.db` (a path from here), `sqlite:////var/lib/work.db` (a whole path)
         or `postgresql://user@host/database`. `create`: whether to make the schema where there is
-        none; by default in a new SQLite file only. `clock`: a function that gives the time in
+        none, and to bring it up to this version; by default in a new SQLite file only. `upgrade`:
+        to bring up one that is there, and make none. `clock`: a function that gives the time in
         seconds, for tests; else the clock is the database's. `lock_timeout`: seconds for which the
         schema waits, when it is made or upgraded, for each lock that others hold, on PostgreSQL.
 
         Raises StoreError.
         """
         if not str(url).startswith((SQLITE, *POSTGRESQL)):
+            kind = str(url).partition(":")[0]
+            slashes = " with three slashes" if kind == "sqlite" else ""
             raise StoreError(
-                f"store: found {shown(str(url).partition(':')[0])}, allowed: sqlite:///FILE, or "
+                f"store: found {shown(kind)}, allowed: sqlite:///FILE{slashes}, or "
                 "postgresql://USER@HOST/DATABASE"
             )
         connect: Callable[[], Database]
@@ -140,8 +147,11 @@ class Store(StoreClusters):
             if not path.name or ":memory:" in url:
                 raise StoreError(f"store: found {url!r}, allowed: sqlite:/// and a path to a file")
             path = path.absolute()
-            if create is False and not path.exists():
-                raise StoreError(f"{path}: found no file, allowed: one that is there")
+            if (upgrade or create is False) and not path.exists():
+                raise StoreError(
+                    f"{path}: found no file, allowed: one that is there; `fairlead store init` "
+                    "makes one"
+                )
             liveness, place = LockFiles(path), str(path)
 
             def connect() -> Database:
@@ -155,9 +165,12 @@ class Store(StoreClusters):
         store = cls(connect, liveness, place, clock)
         try:
             with store._connection() as database:
-                if create or (create is None and database.is_new()):
+                if upgrade and not schema.version(database):
+                    schema.check(database, place)
+                if upgrade or create or (create is None and database.is_new()):
                     store.upgraded = schema.upgrade(database, place, lock_timeout)
                 schema.check(database, place)
+                store._joining.identity = database.run("identity")[0]
         except BaseException:
             store.close()
             raise
@@ -210,8 +223,8 @@ class Store(StoreClusters):
     ) -> StoreWork | None:
         """Take the best group that nobody holds, or the one that is named; None: there is none.
 
-        `wait`: seconds to wait for one. `lease`: seconds after which somebody else may take it,
-        unless it is extended. Raises MessageError.
+        `wait`: seconds to wait for one. `lease`: seconds, from 0.001 on, after which somebody else
+        may take it, unless it is extended. Raises MessageError.
         """
         found = self.take_many(queue, 1, wait, group=group, lease=lease)
         return found[0] if found else None
@@ -231,7 +244,7 @@ class Store(StoreClusters):
         until = time.monotonic() + duration("wait", wait) / 1_000_000
         claim = Claim(
             self._custody.holder(),
-            duration("lease", lease),
+            duration("lease", lease, MIN_LEASE),
             name("group", group),
             most,
             self._setting.actor,
@@ -274,16 +287,18 @@ class Store(StoreClusters):
         """The verbs that write, in a transaction that the caller has begun and will commit.
 
         `connection`: of sqlite3 or psycopg, or of SQLAlchemy or Django on these; to the store's own
-        database. The caller commits; nothing here does. Raises StoreError, MessageError, and the
-        driver's own errors.
+        database. The caller commits; nothing here does. Where the block raises, what was done in it
+        is undone, on this connection; what the caller had done before it is not. Raises StoreError,
+        MessageError, and the driver's own errors.
         """
-        database = joined(connection, self.place)
+        database = self._joining.joined(connection)
         tx = Transaction(database, self._setting)
-        try:
-            yield tx
-            tx.finish()
-        finally:
-            tx.leave()
+        with self._connections.joined(database), tx.undone_if_raised():
+            try:
+                yield tx
+                tx.finish()
+            finally:
+                tx.leave()
         for each in tx.settled():
             each.close(within=database)
 
@@ -305,6 +320,17 @@ class Store(StoreClusters):
         with self._connection() as database:
             found = known_queue(database, queue, self._clock())
             return outlook(database, found, most)
+
+    def later(self, queue: str, most: int = 20) -> list[Later]:
+        """What cannot be taken before its time: released or sent with a delay; the next first."""
+        whole("most", most, 0)
+        with self._connection() as database:
+            return later(database, known_queue(database, queue_name(queue), self._clock()), most)
+
+    def check_queue(self, queue: str) -> None:
+        """Raises MessageError for a queue that is not there; it says which ones are."""
+        with self._connection() as database:
+            known_queue(database, queue_name(queue), self._clock())
 
     def peek(self, queue: str, group: str | None = None, most: int = 10) -> list[Message]:
         """The first messages of the group that would be taken next, or of the one that is named.
@@ -338,34 +364,34 @@ class Store(StoreClusters):
             return [StoreWork(self, queue, each) for each in admin.held(database, found)]
 
     def set_order(
-        self,
-        queue: str,
-        discipline: str = "priority",
-        *,
-        default_priority: int = 100,
-        ageing: Decimal | float = 0,
-        weights: Mapping[str, int] | None = None,
+        self, queue: str, discipline: str | None = None, **more: Unpack[Ordering]
     ) -> None:
         """Set how a queue is ordered, as `[order]` of a file says; it is created if need be.
+
+        `discipline`: fifo or priority. `default_priority`: of a raise without a number. `ageing`:
+        seconds of waiting that are worth one step of priority; 0: none are. `weights`: of tenants.
+        What is not named stays as it is: at first priority, 100, 0, and no weights.
 
         Groups that wait get their places anew, in steps: until all have them the order is mixed.
         With other weights all tenants start anew. Raises ConfigError.
         """
-        order = admin.checked_order(discipline, default_priority, ageing, weights or {})
-        self._set(queue_name(queue), order, None)
+        named: dict[str, object] = {**more}
+        if discipline is not None:
+            named["discipline"] = discipline
+        self._set(queue_name(queue), named)
 
-    def set_limits(
-        self, queue: str, *, max_waiting: int | None = None, max_failures: int | None = 5
-    ) -> None:
+    def set_limits(self, queue: str, **more: Unpack[Limiting]) -> None:
         """Set what a queue may hold; it is created if need be. Raises MessageError.
 
         `max_waiting`: messages; None: any number. `max_failures`: failures of a group in a row,
-        after which what was given is a dead letter; None: it is tried for ever.
+        after which what was given is a dead letter; None: it is tried for ever. What is not named
+        stays as it is: at first None, and 5.
         """
-        for what, found in (("max_waiting", max_waiting), ("max_failures", max_failures)):
+        check_keys("set_limits", more, admin.LIMITS)
+        for what, found in more.items():
             if found is not None:
                 whole(what, found, 1)
-        self._set(queue_name(queue), None, Limits(max_waiting, max_failures))
+        self._set(queue_name(queue), more)
 
     def set_retention(self, journal_keep: float | None = 30) -> None:
         """Set for how many days events are kept: then readers forget them; 0 or None: for ever.
@@ -381,16 +407,20 @@ class Store(StoreClusters):
             return kept(database)
 
     def declare(self, path: str | Path) -> list[str]:
-        """Set queues as a file says, all of them or none; their names. Raises ConfigError."""
+        """Set queues as a file says, all of them or none; their names. Raises ConfigError.
+
+        What the file does not say of a queue gets its default.
+        """
         tables = load_queues(path)
         for each in tables:
-            self._set(each.name, each.order, Limits(each.max_waiting, each.max_failures or None))
+            named = {key: getattr(each, key) for key in (*admin.ORDER, *admin.LIMITS)}
+            self._set(each.name, named | {"max_failures": each.max_failures or None})
         return [each.name for each in tables]
 
-    def _set(self, queue: str, order: Order | None, limits: Limits | None) -> None:
+    def _set(self, queue: str, named: Mapping[str, object]) -> None:
         with self._writing() as database:
-            admin.set_queue(database, queue, self._clock(), order, limits)
-        after: int | None = 0 if order is not None else None
+            admin.set_queue(database, queue, self._clock(), named)
+        after: int | None = 0 if named.keys() & set(admin.ORDER) else None
         while after is not None:
             with self._writing() as database:
                 after = admin.place_anew(database, queue, after, self._clock())
@@ -408,11 +438,23 @@ class Store(StoreClusters):
 
     def requeue(self, queue: str, ids: Iterable[str] | None = None) -> int:
         """Send dead letters again, to the end of their groups; how many. `ids`: None = all."""
+        return self._in_steps(queue, ids, admin.requeue)
+
+    def discard(self, queue: str, ids: Iterable[str] | None = None) -> int:
+        """Delete dead letters; how many. `ids`: None = all. The journal says which they were."""
+        return self._in_steps(queue, ids, admin.discard)
+
+    def _in_steps(
+        self,
+        queue: str,
+        ids: Iterable[str] | None,
+        step: Callable[[Database, Queue, Iterable[str] | None, str], int],
+    ) -> int:
         done = 0
         while True:
             with self._writing() as database:
                 found = known_queue(database, queue_name(queue), self._clock())
-                count = admin.requeue(database, found, ids, self._setting.actor)
+                count = step(database, found, ids, self._setting.actor)
             done += count
             if ids is not None or count < admin.STEP:
                 return done
@@ -496,7 +538,7 @@ class Store(StoreClusters):
 
     def extend(self, work: StoreWork, lease: float) -> int:
         """A longer lease; its new end."""
-        length = duration("lease", lease)
+        length = duration("lease", lease, MIN_LEASE)
         with self._writing() as database:
             deadline = time_of(database, self._clock()) + length
             held = work.held
@@ -522,7 +564,13 @@ class Store(StoreClusters):
             return take(database, found, claim)
 
     def _do_chores(self, queue: str) -> None:
+        """Bring a queue up to date; where there is nothing to do, nothing is written."""
+        self._refuse_nested()
         self._custody.take_back_from_dead(queue)
+        with self._connection() as database:
+            found = known_queue(database, queue, self._clock())
+            if found.fair != BECOMES_FAIR and not anything_to_do(database, found):
+                return
         with self._writing() as database:
             found = known_queue(database, queue, self._clock())
             if found.fair:

@@ -87,13 +87,13 @@ class Child:
 def check(job: Job) -> None:
     """Find what cannot be worked on before it is begun. Raises FairleadError."""
     load(job.place, job.queues)
-    Store.open(job.url).close()
+    Store.open(job.url, create=False).close()
 
 
 def run_here(job: Job, asked: Asked) -> int:
     """Work in this process until a signal comes; the exit status. Raises FairleadError."""
     handlers = load(job.place, job.queues)
-    store = Store.open(job.url)
+    store = Store.open(job.url, create=False)
     worker = Worker(store, handlers, job.handling)
     worker.start(job.threads, until_empty=job.until_empty)
     status = worker.run(asked, job.grace)

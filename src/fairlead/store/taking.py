@@ -74,13 +74,15 @@ def take(database: Database, queue: Queue, claim: Claim) -> list[Held]:
     log = Log(database, queue.name, queue.moment, claim.actor)
     line = Line(database, queue) if queue.fair else None
     do_chores(database, queue, line, log)
+    if not database.locks:
+        log.flush()  # tokens are numbers of the events of taking, which come after these
     found: list[Held] = []
     while len(found) < claim.most:
         picked = _pick(database, queue, line, claim, claim.most - len(found), log)
         if not picked:
             break
         found += _fill(database, queue, picked, line, log)
-    _record(found, log)
+    _record(found, log, numbered=not database.locks)
     if line is not None:
         line.forget_if_idle()
         line.write()
@@ -88,14 +90,15 @@ def take(database: Database, queue: Queue, claim: Claim) -> list[Held]:
     return found
 
 
-def _record(taken: Sequence[Held], log: Log) -> None:
-    """Write the events of groups that are taken."""
+def _record(taken: Sequence[Held], log: Log, *, numbered: bool) -> None:
+    """Write the events of groups that are taken; `numbered`: under the numbers of their tokens."""
     if taken and not any(each.group for each in taken):
-        log.add_lone("taken", [each.id for each in taken])
+        log.add_lone("taken", [each.id for each in taken], numbered=True)
         return
     for each in taken:
         log.add(
             "taken",
+            id=each.token if numbered else None,
             group=each.group,
             key="" if each.group else each.messages[0].id,
             tenant=each.tenant,
@@ -148,7 +151,7 @@ def _pick(
 ) -> list[Held]:
     """The best groups, or one where there are tenants; they may turn out to have nothing left."""
     values: dict[str, object] = {
-        "token": None if database.locks else log.draw()[0],
+        "token": None,
         "holder": claim.holder,
         "taken": queue.moment,
         "deadline": queue.now + claim.lease,
@@ -156,11 +159,11 @@ def _pick(
     }
     rows: Sequence[Row]
     if line is not None:
-        rows = _pick_fairly(database, queue, line, claim, values)
+        rows = _pick_fairly(database, queue, line, claim, values, log)
     elif claim.name is not None:
-        rows = _hold(database, queue, "pick_named", values, name=claim.name)
+        rows = _hold(database, queue, "pick_named", values, log, name=claim.name)
     else:
-        rows = _hold(database, queue, "pick", values, most=most)
+        rows = _hold(database, queue, "pick", values, log, most=most)
     held = [
         Held(
             *(id_, name or "", tenant, priority, releases + 1, token),
@@ -174,33 +177,48 @@ def _pick(
 
 
 def _hold(
-    database: Database, queue: Queue, pick: str, values: dict[str, object], **which: object
+    database: Database,
+    queue: Queue,
+    pick: str,
+    values: dict[str, object],
+    log: Log,
+    **which: object,
 ) -> Sequence[Row]:
-    """Pick groups and hold them: on a server in one statement, because others pick, too."""
+    """Pick groups and hold them: on a server in one statement, because others pick, too.
+
+    Elsewhere tokens are the numbers of the events of taking.
+    """
     rows = database.run(pick, queue=queue.id, **which, **values)
-    if rows and not database.locks:
-        database.many("hold", [row[:1] for row in rows], **values)
-    return rows
+    if database.locks or not rows:
+        return rows
+    tokens = log.draw(len(rows))
+    database.run("hold", ids=[row[0] for row in rows], first=tokens[0], **values)
+    return [(*row[:5], token, *row[6:]) for row, token in zip(rows, tokens, strict=True)]
 
 
 def _pick_fairly(
-    database: Database, queue: Queue, line: Line, claim: Claim, values: dict[str, object]
+    database: Database,
+    queue: Queue,
+    line: Line,
+    claim: Claim,
+    values: dict[str, object],
+    log: Log,
 ) -> Sequence[Row]:
     if claim.name is not None:
         owner = database.run("tenant_of", queue=queue.id, name=claim.name)
         if not owner:
             return []
         values["turn"] = line.tenant(owner[0][0]).turn
-        return _hold(database, queue, "pick_named", values, name=claim.name)
+        return _hold(database, queue, "pick_named", values, log, name=claim.name)
     busy: list[str] = []
     while (tenant := line.next(busy)) is not None:
         values["turn"] = tenant.turn
-        rows = _hold(database, queue, "pick_of_tenant", values, tenant=tenant.name)
+        rows = _hold(database, queue, "pick_of_tenant", values, log, tenant=tenant.name)
         if rows:
             return rows
         line.unline_if_through(tenant)
         busy.append(tenant.name)  # else others are about to settle its groups
-    return _pick_fairly(database, queue, line, claim, values) if line.join_late() else []
+    return _pick_fairly(database, queue, line, claim, values, log) if line.join_late() else []
 
 
 def _fill(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from typing import TYPE_CHECKING, Any, Final, Unpack
 
 from fairlead.errors import (
@@ -40,6 +40,9 @@ if TYPE_CHECKING:
 
 FOREVER: Final = 10 * 365 * 24 * 3600 * 1_000_000
 """A lease, in microseconds, of work that ends with its transaction in any case."""
+
+BLOCK: Final = "fairlead_block"
+"""The savepoint at the beginning of a block in a transaction of the caller's."""
 
 
 class Transaction(ClusterVerbs):
@@ -139,9 +142,12 @@ class Transaction(ClusterVerbs):
         """What the reader was given becomes dead letters."""
         self._end(work, REJECTED, reason=reason)
 
-    def release(self, delay: float = 0, work: StoreWork | None = None, error: str = "") -> None:
+    def release(
+        self, delay: float = 0, work: StoreWork | None = None, error: str = "", done: int = 0
+    ) -> None:
         """The group is given back, as `StoreWork.release` does."""
-        self._end(work, RELEASE, reason=error, delay=duration("delay", delay), failed=bool(error))
+        micros = duration("delay", delay)
+        self._end(work, RELEASE, reason=error, delay=micros, failed=bool(error), done=done)
 
     def execute(self, sql: str, values: Sequence[Any] | Mapping[str, Any] = ()) -> Any:  # noqa: ANN401
         """Run a statement of one's own; values are bound by the driver. Gives its cursor."""
@@ -179,6 +185,27 @@ class Transaction(ClusterVerbs):
     def settled(self) -> list[StoreWork]:
         """The work that is settled when this is committed."""
         return [work for work, _ in self._ends.values()]
+
+    @contextmanager
+    def undone_if_raised(self) -> Iterator[None]:
+        """Undo a block that raises, and nothing before it; not where all is lost already."""
+        self._database.execute(f"SAVEPOINT {BLOCK}")
+        try:
+            yield
+        except BaseException:
+            if self._stale is None:
+                with suppress(Exception):  # its owner has ended it, or it is lost: all is undone
+                    self._database.execute(f"ROLLBACK TO SAVEPOINT {BLOCK}")
+                    self._database.execute(f"RELEASE SAVEPOINT {BLOCK}")
+            raise
+        if self._database.idle:  # its owner has committed it
+            return
+        try:
+            self._database.execute(f"RELEASE SAVEPOINT {BLOCK}")
+        except Exception as error:
+            if BLOCK in str(error):
+                error.add_note("the transaction was ended inside the block: end it after the block")
+            raise
 
     def leave(self) -> None:
         """Nothing more can be done here."""

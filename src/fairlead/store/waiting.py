@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
-from fairlead.order.key import Entry, key
+from fairlead.balance.times import seconds
+from fairlead.order.key import UNRAISED, Entry, key
 from fairlead.order.outlook import Outlook, Standing, look_ahead
 from fairlead.order.waiting import Group, Item, Tenant
 from fairlead.store.bodies import decoded
@@ -25,7 +26,9 @@ class Promotion(NamedTuple):
     """What raising a group to a priority would do. Places count the tenant's own groups only."""
 
     group: str
+    """Its name."""
     priority: int
+    """To which it would be raised."""
     working: bool
     """Whether a reader holds it: then the raise counts for what is left of it, and delays are not
     known."""
@@ -37,6 +40,37 @@ class Promotion(NamedTuple):
     """How many groups would go later because of it."""
     later: list[Standing]
     """The first of these."""
+
+
+class Later(NamedTuple):
+    """What waits for its time."""
+
+    until: float
+    """Seconds since 1970."""
+    why: str
+    """released: a group, with a delay; delayed: a message that was sent with one."""
+    group: str
+    """Its name; "" for a message without one."""
+    id: str
+    """The message's; "" for a released group that has a name."""
+    messages: int
+    """How many."""
+    tenant: str
+    """Whose it is."""
+    priority: int | None
+    """To which it was raised, or will be; None: it was not."""
+
+
+def later(database: Database, queue: Queue, most: int) -> list[Later]:
+    """What waits for its time, at most so many, by that time."""
+    return [
+        Later(
+            seconds(at), why, group, key, messages, tenant, None if raised == UNRAISED else raised
+        )
+        for at, why, group, key, messages, tenant, raised in database.run(
+            "later", queue=queue.id, most=most
+        )
+    ]
 
 
 def outlook(database: Database, queue: Queue, most: int) -> Outlook:

@@ -11,7 +11,7 @@ from fairlead.errors import MessageError
 from fairlead.order.key import UNRAISED
 from fairlead.order.queue import Work
 from fairlead.store.database import Database
-from fairlead.store.letters import Message, duration, reason_of
+from fairlead.store.letters import Message, duration, reason_of, whole
 from fairlead.store.settling import ACCEPTED, REJECTED, RELEASE, End, Given
 from fairlead.store.taking import Held
 from fairlead.store.transaction import Transaction
@@ -105,11 +105,6 @@ class StoreWork(Work):
         self._given.append(message)
         return message
 
-    def give_back(self) -> None:
-        """The message that was given last was not given: it stays where it is."""
-        self.check_open()
-        self._given.pop()
-
     def accept(self) -> None:
         self._settle(ACCEPTED)
 
@@ -130,14 +125,16 @@ class StoreWork(Work):
         self._settle(REJECTED, reason=reason)
         return list(self._given)
 
-    def release(self, delay: float = 0, error: str = "") -> None:
+    def release(self, delay: float = 0, error: str = "", done: int = 0) -> None:
         """All messages return to their places, and the group to its own.
 
         `delay`: seconds until it can be taken again. `error`: why the work failed; then it counts
-        towards the failures after which what was given becomes dead letters.
+        towards the failures after which what was given becomes dead letters. `done`: so many of
+        what was given, from the first, are accepted all the same: they come no more, are no dead
+        letters, and failures are counted from here.
         """
         micros = duration("delay", delay)
-        self._settle(RELEASE, reason=error, delay=micros, failed=bool(error))
+        self._settle(RELEASE, reason=error, delay=micros, failed=bool(error), done=done)
 
     def extend(self, lease: float = 60) -> None:
         """The lease ends so many seconds from now. Raises StaleWorkError."""
@@ -170,8 +167,11 @@ class StoreWork(Work):
         else:  # the process is told to stop: nothing has failed
             self.release()
 
-    def end(self, kind: str, reason: str = "", delay: int = 0, *, failed: bool = False) -> End:
+    def end(
+        self, kind: str, reason: str = "", delay: int = 0, *, failed: bool = False, done: int = 0
+    ) -> End:
         """How it ends, with what was given so far."""
+        whole("done", done, 0, len(self._given))
         given = [Given(each.number, each.id, each.cost) for each in self._given]
         held = self.held
         return End(
@@ -180,6 +180,7 @@ class StoreWork(Work):
             reason=reason_of(reason),
             delay=delay,
             failed=failed,
+            done=done,
         )
 
     def _settle(self, kind: str, **more: Any) -> None:  # noqa: ANN401 - as `end` says

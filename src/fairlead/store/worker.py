@@ -10,7 +10,7 @@ from queue import Empty, SimpleQueue
 from typing import Final
 
 from fairlead.errors import StoreError
-from fairlead.store.handlers import Handler
+from fairlead.store.handlers import Handler, raised_at
 from fairlead.store.handling import LOGGER, MAX_WAIT, Handling, handle
 from fairlead.store.store import Store
 
@@ -49,12 +49,13 @@ class Worker:
         self._handlers = dict(handlers)
         self._handling = handling
         self._stop = threading.Event()
+        self._died = threading.Event()
         self._threads: list[threading.Thread] = []
 
     def start(self, threads: int, *, until_empty: bool = False) -> None:
         """Begin to take work; `until_empty`: only until there is none that can be taken."""
         for _ in range(threads):
-            thread = threading.Thread(target=self._work, args=(until_empty,), daemon=True)
+            thread = threading.Thread(target=self._watched, args=(until_empty,), daemon=True)
             thread.start()
             self._threads.append(thread)
 
@@ -80,13 +81,17 @@ class Worker:
     def run(self, asked: Asked, grace: float) -> int:
         """Work until a signal comes, and end what is in hand, for so many seconds at most.
 
-        Returns the exit status; a second signal ends it at once.
+        Returns the exit status; a second signal ends it at once. Where a thread has died, the
+        status is 1: what it held is taken back from this process, and that is a failure.
         """
         first = None
-        while self.busy and first is None:
+        while self.busy and first is None and not self._died.is_set():
             first = next_of(asked, LOOK)
         signals = int(bool(first))
-        self.stop()
+        if self._died.is_set():
+            self._stop.set()
+        else:
+            self.stop()
         until = time.monotonic() + grace
         while self.busy and time.monotonic() < until:
             number = next_of(asked, LOOK)
@@ -95,7 +100,14 @@ class Worker:
                 return 128 + number
         if self.busy:
             LOGGER.warning("left work in hand after %g s; it is taken back without blame", grace)
-        return 0
+        return int(self._died.is_set())
+
+    def _watched(self, until_empty: bool) -> None:
+        try:
+            self._work(until_empty)
+        except BaseException as error:  # noqa: BLE001 - the process ends with what ended its thread
+            LOGGER.critical("a thread died of %s at %s", type(error).__name__, raised_at(error))
+            self._died.set()
 
     def _work(self, until_empty: bool) -> None:
         pause = 0.1

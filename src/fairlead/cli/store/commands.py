@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
@@ -151,8 +152,8 @@ def take(
     """Take the best group, print its messages' bodies, and accept it.
 
     With `--exec` it is accepted when the command ended with status 0 for each message; otherwise
-    it is released, which counts as a failure. The command's environment has FAIRLEAD_QUEUE, _GROUP,
-    _ID, _TYPE, _TENANT and _ATTEMPT. Status 3: there was nothing to take.
+    it is released, which counts as a failure, and the status is 4. The command's environment has
+    FAIRLEAD_QUEUE, _GROUP, _ID, _TYPE, _TENANT and _ATTEMPT. Status 3: there was nothing to take.
 
     Example: `fairlead take orders --wait 10 --exec ./pack.sh`
     """
@@ -186,6 +187,7 @@ def queues(as_json: AsJson = False, store: Url = None) -> None:
 
     Messages; groups that are ready, worked on, or parked after a failure; messages that are
     delayed or dead letters; for how long the oldest ready group has waited; failures in a row.
+    `--json` says how each queue is set, too.
     """
     from fairlead.cli.store import queues as shown
 
@@ -200,7 +202,11 @@ def waiting(
     as_json: AsJson = False,
     store: Url = None,
 ) -> None:
-    """The groups in the order in which they would be taken, and why the first is the first."""
+    """The groups in the order in which they would be taken, and why the first is the first.
+
+    After them what cannot be taken yet, and until when: groups that were released with a delay, and
+    messages that were sent with one.
+    """
     from fairlead.cli.store import queues as shown
 
     with opened(store) as found:
@@ -237,18 +243,50 @@ def dead(
         typer.Option("--retry", metavar="ID", help="Send this one again; repeatable."),
     ] = None,
     retry_all: Annotated[bool, typer.Option("--retry-all", help="Send all again.")] = False,
+    drop: Annotated[
+        list[str] | None,
+        typer.Option("--drop", metavar="ID", help="Delete this one; repeatable."),
+    ] = None,
+    drop_all: Annotated[bool, typer.Option("--drop-all", help="Delete all.")] = False,
     most: Most = 100,
     as_json: AsJson = False,
     store: Url = None,
 ) -> None:
-    """List dead letters and why they are; or send them again, to the end of their groups."""
+    """List dead letters and why they are.
+
+    Or send them again, to the end of their groups (`--retry`), or delete them (`--drop`).
+    """
+    from fairlead.cli.store import queues as shown
+    from fairlead.errors import UserError
+
+    if sum(map(bool, (retry, retry_all, drop, drop_all))) > 1:
+        raise UserError(
+            "dead: found several of --retry, --retry-all, --drop, --drop-all, allowed: one of them"
+        )
+    with opened(store) as found:
+        if retry or retry_all:
+            shown.retry(found, queue, retry or None)
+        elif drop or drop_all:
+            shown.discard(found, queue, drop or None)
+        else:
+            shown.dead(found, queue, most, as_json=as_json)
+
+
+@command()
+def declare(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="A file with `[[queue]]` tables.")],
+    store: Url = None,
+) -> None:
+    """Set queues as a file says: their order, tenants' weights and limits; prints their names.
+
+    All of them or none. What the file does not say of a queue gets its default.
+
+    Example: `fairlead declare queues.toml`
+    """
     from fairlead.cli.store import queues as shown
 
     with opened(store) as found:
-        if retry or retry_all:
-            shown.retry(found, queue, None if retry_all else retry)
-        else:
-            shown.dead(found, queue, most, as_json=as_json)
+        shown.declare(found, file)
 
 
 @command()
@@ -396,14 +434,14 @@ def upgrade(
     ] = 5,
     store: Url = None,
 ) -> None:
-    """Bring the schema up to this version of Fairlead; several may do so at one time.
+    """Bring a schema that is there up to this version; several may do so at one time.
 
     Where a transaction of somebody else is in the way, on PostgreSQL, nothing is changed: nobody
     has to wait behind the upgrade.
     """
     from fairlead.cli.store import upkeep as done
 
-    done.init(url_of(store), lock_timeout)
+    done.init(url_of(store), lock_timeout, upgrade=True)
 
 
 @upkeep_command()

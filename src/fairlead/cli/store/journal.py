@@ -42,6 +42,8 @@ def journal(
         raise UserError(f"journal {what} needs --cluster NAME")
     if cluster is not None:
         store.pool(cluster)  # refused if there is none
+    if queue is not None:
+        store.check_queue(queue)
     found = events(store, since)
     if messages and queue is not None:
         _messages(found, queue)

@@ -12,18 +12,20 @@ from typing import Any, Final
 
 from fairlead.balance.objects import shown
 from fairlead.cli.store.printing import as_text, message_row, print_bodies, print_json
-from fairlead.errors import UserError
+from fairlead.errors import MessageError, UserError
 from fairlead.store.leases import kept
 from fairlead.store.letters import Message
 from fairlead.store.store import Store
 from fairlead.store.work import StoreWork
 
 STDIN: Final = "-"
-DONE, NOTHING_THERE = 0, 3
+DONE, NOTHING_THERE, FAILED = 0, 3, 4
 
 
 def send(store: Store, queue: str, body: str | None, *, lines: bool, **more: Any) -> None:  # noqa: ANN401
     """Send a message, or one for each line of the input, in one transaction; print the ids."""
+    if lines and body == STDIN:
+        body = None
     if lines == (body is not None):
         raise UserError("send: found both or neither, allowed: BODY (- reads it), or --lines")
     for name in ("delay", "expires"):
@@ -48,13 +50,24 @@ def take(
     as_json: bool,
 ) -> int:
     """Take a group, print its messages or give them to a command, and accept it."""
-    work = store.take(queue, wait, group=group, lease=lease)
+    if run is not None and as_json:
+        raise UserError("take: found --exec and --json, allowed: one of them")
+    _check_output()
+    work = store.take(queue, group=group, lease=lease)
+    if work is None:
+        try:
+            store.check_queue(queue)
+        except MessageError as error:
+            if not wait:
+                raise
+            print(f"fairlead: {error}; waiting for it", file=sys.stderr, flush=True)
+        work = store.take(queue, wait, group=group, lease=lease)
     if work is None:
         return NOTHING_THERE
     with work:
         if run is not None:
             with kept(work, lease):
-                _give(work, run)
+                return _give(work, run)
         else:
             try:
                 print_bodies(work, as_json=as_json)
@@ -66,24 +79,36 @@ def take(
 
 def peek(store: Store, queue: str, group: str | None, most: int, *, as_json: bool) -> None:
     """Print the first messages of a group; nobody takes them."""
+    _check_output()
     found = store.peek(queue, group, most)
+    if group is not None and not found:
+        raise UserError(f"peek {queue}: found no group {group!r}, allowed: one that lives")
     if as_json:
         print_json(map(message_row, found))
     else:
         print_bodies(found, as_json=False)
 
 
-def _give(work: StoreWork, command: str) -> None:
+def _give(work: StoreWork, command: str) -> int:
     """Run the command for each message, with its body as input."""
     for message in work:
         status = _run(command, message, work)
         if status:
             how = f"status {status}" if status > 0 else f"signal {-status}"
             work.release(error=f"the command ended with {how}")
-            raise UserError(
-                f"take {work.queue}: {work.named}: the command ended with {how} at message "
-                f"{message.id}; the group was released"
+            print(
+                f"fairlead: take {work.queue}: {work.named}: the command ended with {how} at "
+                f"message {message.id}; the group was released",
+                file=sys.stderr,
             )
+            return FAILED
+    return DONE
+
+
+def _check_output() -> None:
+    """Nothing is taken for an output that is closed."""
+    if sys.stdout is None:
+        raise UserError("stdout: found it closed, allowed: one that is open, as >/dev/null is")
 
 
 def _run(command: str, message: Message, work: StoreWork) -> int:

@@ -2,20 +2,28 @@
 
 from __future__ import annotations
 
+import re
 import sys
+from decimal import Decimal
+from pathlib import Path
 from typing import Any, Final
 
 import typer
 
+from fairlead.balance.times import micros
 from fairlead.cli.store.printing import print_json, print_rows, short, when
 from fairlead.errors import UserError
+from fairlead.order.agenda import FIFO
 from fairlead.order.outlook import Standing
 from fairlead.store.administration import Metrics
 from fairlead.store.store import Store
 from fairlead.store.waiting import Promotion
-from fairlead.text import duration, plural
+from fairlead.text import duration, moment, plural
 
 COUNTS: Final = ("messages", "ready", "working", "parked", "delayed", "dead", "oldest", "failures")
+
+RAW: Final = re.compile(r"\b(\d{9,}(?:\.\d+)?) s\b")
+"""A time in seconds since 1970."""
 
 
 def queues(store: Store, *, as_json: bool) -> None:
@@ -29,19 +37,19 @@ def queues(store: Store, *, as_json: bool) -> None:
 
 def queue_row(found: Metrics) -> dict[str, Any]:
     """A queue's row of a table."""
-    return found._asdict() | {
-        "oldest": duration(int(found.oldest) * 1_000_000) if found.ready else ""
-    }
+    counts = {name: getattr(found, name) for name in ("queue", *COUNTS)}
+    return counts | {"oldest": duration(int(found.oldest) * 1_000_000) if found.ready else ""}
 
 
 def waiting(store: Store, queue: str, most: int, *, as_json: bool) -> None:
     """The groups in the order in which they would be taken, and why the first is the first."""
-    found = store.waiting(queue, most)
+    found, later = store.waiting(queue, most), store.later(queue, most)
     if as_json:
         print_json(
             {"place": place, **_row(each), "since": each.since, "body": each.item}
             for place, each in enumerate(found.ranks, 1)
         )
+        print_json({"place": None, **each._asdict()} for each in later)
         return
     print(f"{found.waiting} waiting, {found.working} worked on")
     print_rows(
@@ -52,7 +60,13 @@ def waiting(store: Store, queue: str, most: int, *, as_json: bool) -> None:
         right=("place", "messages", "priority"),
     )
     if found.decided:
-        print(found.decided)
+        print(RAW.sub(lambda raw: moment(micros(Decimal(raw[1])) or 0), found.decided))
+    if later:
+        print("not yet:")
+        print_rows(
+            [each._asdict() | {"until": when(each.until)} for each in later],
+            right=("messages", "priority"),
+        )
 
 
 def promote(
@@ -68,10 +82,14 @@ def promote(
     """Show whom raising a group delays, and do it."""
     found = store.promotion(queue, group, priority)
     if found is None:
-        raise UserError(
-            f"promote {queue} {group}: found no such group, or a queue that is first come, first "
-            "served; allowed: a group that lives, in a queue ordered by priority"
+        fifo = any(each.queue == queue and each.discipline == FIFO for each in store.queues())
+        why = (
+            "found a queue that is first come, first served, allowed: one that is ordered by "
+            "priority"
+            if fifo
+            else "found no such group, allowed: one that lives"
         )
+        raise UserError(f"promote {queue} {group}: {why}")
     if as_json:
         later = [_row(each) | {"since": each.since} for each in found.later]
         print_json([{**found._asdict(), "later": later}])
@@ -92,8 +110,12 @@ def _show(found: Promotion) -> None:
             f"{found.group}: a reader holds it; what is left of it gets priority {found.priority}"
         )
         return
-    was = "it cannot be taken yet" if found.place is None else f"from place {found.place}"
-    print(f"{found.group}: priority {found.priority}, {was} to place {found.new_place}")
+    way = (
+        f"at place {found.new_place} when it can be taken"
+        if found.place is None
+        else f"from place {found.place} to place {found.new_place}"
+    )
+    print(f"{found.group}: priority {found.priority}, {way}")
     print(f"later because of it: {plural(found.delayed, 'group')}")
     print_rows(
         [
@@ -131,6 +153,18 @@ def retry(store: Store, queue: str, ids: list[str] | None) -> None:
     """Send dead letters again."""
     count = store.requeue(queue, ids)
     print(f"sent again: {plural(count, 'message')}")
+
+
+def discard(store: Store, queue: str, ids: list[str] | None) -> None:
+    """Delete dead letters."""
+    count = store.discard(queue, ids)
+    print(f"deleted: {plural(count, 'dead letter')}")
+
+
+def declare(store: Store, path: Path) -> None:
+    """Set queues as a file says."""
+    for name in store.declare(path):
+        print(name)
 
 
 def _row(each: Standing) -> dict[str, Any]:

@@ -7,9 +7,9 @@ from fairlead.store.store import Store
 from fairlead.text import plural
 
 
-def init(url: str, lock_timeout: float = LOCK_TIMEOUT) -> None:
-    """Make the schema, or bring it up to this version; say which it is."""
-    with Store.open(url, create=True, lock_timeout=lock_timeout) as store:
+def init(url: str, lock_timeout: float = LOCK_TIMEOUT, *, upgrade: bool = False) -> None:
+    """Make the schema, or bring it up to this version; say which it is. `upgrade`: make none."""
+    with Store.open(url, create=not upgrade, upgrade=upgrade, lock_timeout=lock_timeout) as store:
         before, now = store.upgraded or (0, 0)
         did = "was there" if before == now else "was made" if not before else f"was {before}"
         print(f"{store.place}: schema version {now} ({did})")

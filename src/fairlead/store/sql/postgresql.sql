@@ -4,6 +4,9 @@
 -- schema_version: whether there is a schema, and which
 SELECT version FROM fairlead.schema;
 
+-- identity: which store this is, and in which database: a copy has the same name
+SELECT store, current_database() FROM fairlead.schema;
+
 -- queue: how a queue is set, and the time of the latest event
 SELECT id, name, discipline, default_priority, step, weights, fair, tag_clock, lined, works,
        max_waiting, max_failures, completing, remembered,
@@ -79,9 +82,11 @@ SELECT transaction::text::bigint, id FROM fairlead.journal
 WHERE transaction < pg_snapshot_xmin(pg_current_snapshot())
 ORDER BY transaction DESC, id DESC LIMIT 1;
 
--- outcome: how the work with a token was settled; with one message rejected it may be accepted
+-- outcome: how the work with a token was settled; what is released may be accepted in part, and what
+-- is accepted rejected
 SELECT kind FROM fairlead.journal
-WHERE token = %(token)s AND kind <> 'taken' ORDER BY kind = 'accepted' DESC, id DESC LIMIT 1;
+WHERE token = %(token)s AND kind <> 'taken' ORDER BY kind = 'released' DESC, kind = 'accepted' DESC, id DESC
+LIMIT 1;
 
 -- held_token: whether the work with a token is still in a reader's hands
 SELECT 1 WHERE fairlead._is_held(%(token)s);
@@ -397,6 +402,18 @@ SELECT g.id, g.name, g.tenant, g.priority, g.entered, g.number, g.head, g.arrive
 FROM fairlead.groups g WHERE g.queue = %(queue)s AND g.state = 1 AND g.tenant = %(tenant)s AND g.fair = 1
   AND EXISTS (SELECT 1 FROM fairlead.messages m WHERE m.group_id = g.id)
 ORDER BY g.k1, g.k2 LIMIT %(most)s;
+
+-- later: what waits for its time: groups that were released with a delay, and messages sent with one
+SELECT g.not_before, 'released', coalesce(g.name, ''),
+  CASE WHEN g.name IS NULL
+    THEN (SELECT m.key FROM fairlead.messages m WHERE m.group_id = g.id LIMIT 1) ELSE '' END,
+  (SELECT count(*) FROM fairlead.messages m WHERE m.group_id = g.id), g.tenant, g.priority
+FROM fairlead.groups g WHERE g.queue = %(queue)s AND g.state = 3
+  AND EXISTS (SELECT 1 FROM fairlead.messages m WHERE m.group_id = g.id)
+UNION ALL
+SELECT due, 'delayed', coalesce(group_name, ''), key, 1, tenant, coalesce(priority, -1)
+FROM fairlead.delayed WHERE queue = %(queue)s
+ORDER BY 1, 2, 3, 4 LIMIT %(most)s;
 
 -- sizes_of: how many messages groups have
 SELECT group_id, count(*), sum(cost)::bigint FROM fairlead.messages

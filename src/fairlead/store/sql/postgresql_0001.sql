@@ -5,11 +5,12 @@ CREATE SEQUENCE fairlead.numbers;         -- numbers of events: ids of groups, m
 
 CREATE TABLE fairlead.schema (
   version BIGINT NOT NULL,
+  store TEXT NOT NULL,                      -- which store this is: a random name
   journal_keep BIGINT DEFAULT 2592000000000,  -- how long events are kept; NULL: for ever
   pruned_transaction XID8 NOT NULL DEFAULT '0',  -- the last event that was forgotten
   pruned_id BIGINT NOT NULL DEFAULT 0
 );
-INSERT INTO fairlead.schema (version) VALUES (1);
+INSERT INTO fairlead.schema (version, store) VALUES (1, gen_random_uuid()::text);
 
 CREATE TABLE fairlead.queues (
   id BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY,

@@ -500,6 +500,9 @@ DECLARE
   gone bigint[];
   total bigint;
 BEGIN
+  IF p_lease < 1000 THEN
+    PERFORM fairlead._refuse('lease: found less than a millisecond, allowed: 0.001 seconds or more');
+  END IF;
   SELECT * INTO q FROM fairlead.queues WHERE name = p_queue;
   IF NOT FOUND THEN
     RETURN;

@@ -4,6 +4,9 @@
 -- schema_version: whether there is a schema, and which
 SELECT version FROM fairlead_schema;
 
+-- identity: which store this is, and in which database: a copy has the same name
+SELECT store, (SELECT file FROM pragma_database_list WHERE name = 'main') FROM fairlead_schema;
+
 -- queue: how a queue is set, and the time of the latest event
 SELECT id, name, discipline, default_priority, step, weights, fair, tag_clock, lined, works,
        max_waiting, max_failures, completing, remembered,
@@ -49,10 +52,11 @@ SELECT m.id, :time, 'sent', :queue, coalesce(g.name, ''), m.key, g.tenant, m.cos
 FROM fairlead_messages m CROSS JOIN fairlead_groups g ON g.id = m.group_id
 WHERE m.id BETWEEN :first AND :last;
 
--- add_journal_taken: record that messages without a group were taken
+-- add_journal_taken: record that messages without a group were taken, under
+-- the numbers of their tokens
 INSERT INTO fairlead_journal (id, time, kind, queue, group_name, key, tenant, priority, cost, attempt,
   token, actor, lease)
-SELECT :first + json_each.key, :time, 'taken', :queue, '', m.key, g.tenant,
+SELECT g.token, :time, 'taken', :queue, '', m.key, g.tenant,
   nullif(g.was_priority, -1), m.cost, g.releases + 1, g.token, :actor, g.deadline
 FROM json_each(:ids) CROSS JOIN fairlead_groups g ON g.id = json_each.value
   CROSS JOIN fairlead_messages m ON m.group_id = g.id;
@@ -72,9 +76,11 @@ FROM fairlead_journal WHERE id > :after ORDER BY id LIMIT :most;
 -- latest: the latest event that can be read now
 SELECT 0, id FROM fairlead_journal ORDER BY id DESC LIMIT 1;
 
--- outcome: how the work with a token was settled; with one message rejected it may be accepted
+-- outcome: how the work with a token was settled; what is released may be accepted in part, and what
+-- is accepted rejected
 SELECT kind FROM fairlead_journal
-WHERE token = :token AND kind <> 'taken' ORDER BY kind = 'accepted' DESC, id DESC LIMIT 1;
+WHERE token = :token AND kind <> 'taken' ORDER BY kind = 'released' DESC, kind = 'accepted' DESC, id DESC
+LIMIT 1;
 
 -- held_token: whether the work with a token is still in a reader's hands
 SELECT 1 FROM fairlead_groups WHERE token = :token AND state = 2 LIMIT 1;
@@ -228,22 +234,23 @@ SELECT h.id, h.host, h.stopping FROM fairlead_holders h
 WHERE h.id IN (SELECT DISTINCT holder FROM fairlead_groups WHERE queue = :queue AND state = 2);
 
 -- pick: the best groups that nobody holds
-SELECT id, name, tenant, priority, releases, :token, k1, k2 FROM fairlead_groups
+SELECT id, name, tenant, priority, releases, 0, k1, k2 FROM fairlead_groups
 WHERE queue = :queue AND state = 1 ORDER BY k1, k2 LIMIT :most;
 
 -- pick_named: a group by its name, if nobody holds it
-SELECT id, name, tenant, priority, releases, :token, k1, k2 FROM fairlead_groups
+SELECT id, name, tenant, priority, releases, 0, k1, k2 FROM fairlead_groups
 WHERE queue = :queue AND name = :name AND state = 1;
 
 -- pick_of_tenant: the best group of a tenant
-SELECT id, name, tenant, priority, releases, :token, k1, k2 FROM fairlead_groups
+SELECT id, name, tenant, priority, releases, 0, k1, k2 FROM fairlead_groups
 WHERE queue = :queue AND tenant = :tenant AND state = 1 AND fair = 1 ORDER BY k1, k2 LIMIT 1;
 
--- hold: take a group that was picked; who writes is alone, so it is still there
+-- hold: take groups that were picked, with tokens from one number on; who writes is alone, so they
+-- are still there
 UPDATE fairlead_groups SET state = 2, was_priority = priority, was_entered = entered,
-  was_number = number, was_turn = :turn, priority = -1, entered = 0, number = 0, token = :token,
-  holder = :holder, taken = :taken, deadline = :deadline
-WHERE id = :id;
+  was_number = number, was_turn = :turn, priority = -1, entered = 0, number = 0,
+  token = :first + json_each.key, holder = :holder, taken = :taken, deadline = :deadline
+FROM json_each(:ids) WHERE fairlead_groups.id = json_each.value;
 
 -- tenant_of: whose a ready group is
 SELECT tenant FROM fairlead_groups WHERE queue = :queue AND name = :name AND state = 1;
@@ -377,6 +384,18 @@ SELECT g.id, g.name, g.tenant, g.priority, g.entered, g.number, g.head, g.arrive
 FROM fairlead_groups g WHERE g.queue = :queue AND g.state = 1 AND g.tenant = :tenant AND g.fair = 1
   AND EXISTS (SELECT 1 FROM fairlead_messages m WHERE m.group_id = g.id)
 ORDER BY g.k1, g.k2 LIMIT :most;
+
+-- later: what waits for its time: groups that were released with a delay, and messages sent with one
+SELECT g.not_before, 'released', coalesce(g.name, ''),
+  CASE WHEN g.name IS NULL
+    THEN (SELECT m.key FROM fairlead_messages m WHERE m.group_id = g.id LIMIT 1) ELSE '' END,
+  (SELECT count(*) FROM fairlead_messages m WHERE m.group_id = g.id), g.tenant, g.priority
+FROM fairlead_groups g WHERE g.queue = :queue AND g.state = 3
+  AND EXISTS (SELECT 1 FROM fairlead_messages m WHERE m.group_id = g.id)
+UNION ALL
+SELECT due, 'delayed', coalesce(group_name, ''), key, 1, tenant, coalesce(priority, -1)
+FROM fairlead_delayed WHERE queue = :queue
+ORDER BY 1, 2, 3, 4 LIMIT :most;
 
 -- sizes_of: how many messages groups have
 SELECT group_id, count(*), sum(cost) FROM fairlead_messages

@@ -3,10 +3,11 @@
 
 CREATE TABLE fairlead_schema (
   version INTEGER NOT NULL,
+  store TEXT NOT NULL,                       -- which store this is: a random name
   journal_keep INTEGER DEFAULT 2592000000000,  -- how long events are kept; NULL: for ever
   pruned INTEGER NOT NULL DEFAULT 0          -- the last event that was forgotten
 ) STRICT;
-INSERT INTO fairlead_schema (version) VALUES (1);
+INSERT INTO fairlead_schema (version, store) VALUES (1, lower(hex(randomblob(16))));
 
 CREATE TABLE fairlead_queues (
   id INTEGER PRIMARY KEY,
