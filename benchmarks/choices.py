@@ -6,7 +6,6 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from itertools import count
@@ -46,6 +45,20 @@ BEGIN
     ORDER BY sent::float / weight, weight DESC, name LIMIT 1;
   UPDATE hand_machines SET sent = sent + 1 WHERE cluster = p_cluster AND name = server;
 END $$;
+
+CREATE TABLE hand_log (id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+  at timestamptz NOT NULL DEFAULT clock_timestamp(), who text NOT NULL DEFAULT session_user,
+  cluster text NOT NULL, machine text NOT NULL);
+
+CREATE FUNCTION hand_logged(p_cluster text, OUT server text, OUT path text) LANGUAGE plpgsql AS $$
+BEGIN
+  PERFORM 1 FROM hand_clusters WHERE name = p_cluster FOR UPDATE;
+  SELECT name, queue_path INTO server, path FROM hand_machines
+    WHERE cluster = p_cluster AND enabled
+    ORDER BY sent::float / weight, weight DESC, name LIMIT 1;
+  UPDATE hand_machines SET sent = sent + 1 WHERE cluster = p_cluster AND name = server;
+  INSERT INTO hand_log (cluster, machine) VALUES (p_cluster, server);
+END $$;
 """
 CALLER = """
 import sys, psycopg
@@ -71,6 +84,7 @@ with psycopg.connect(url, autocommit=True) as connection:
     print(" ".join(names), flush=True)
 """
 BY_HAND = "SELECT server FROM hand_locked('pool')"
+LOGGED = "SELECT server FROM hand_logged('pool')"
 RACING = "SELECT server FROM hand_racing('pool')"
 ENQUEUE = "INSERT INTO hand_jobs (queue, body) VALUES (%s, %s)"
 OURS = "SELECT destination FROM fairlead.next_destination('{}')"
@@ -128,11 +142,13 @@ def on_postgresql(url: str, size: int, runs: int) -> list[Line]:
     for callers in (1, CALLERS):
         alone = {
             "by hand": [BY_HAND],
+            "by hand with a journal": [LOGGED],
             "exact": [OURS.format("pool")],
             "ticket": [OURS.format("tickets")],
         }
         sent = {
             "by hand": [BY_HAND, ENQUEUE],
+            "by hand with a journal": [LOGGED, ENQUEUE],
             "exact": [OURS_SENT.format("pool")],
             "ticket": [OURS_SENT.format("tickets")],
         }
@@ -147,8 +163,9 @@ def on_postgresql(url: str, size: int, runs: int) -> list[Line]:
                 print(f"    {where}: {name}: {callers * CALLS / each:,.0f}/s", flush=True)
             for name in ("exact", "ticket"):
                 goal = ">= 2" if name == "ticket" and callers == CALLERS else ">= 0.8"
-                ratio = median["by hand"] / median[name]
-                lines.append(Line("m", where, f"{name} against by hand", ratio, goal))
+                for hand in ("by hand", "by hand with a journal"):
+                    ratio = median[hand] / median[name]
+                    lines.append(Line("m", where, f"{name} against {hand}", ratio, goal))
     return lines
 
 
@@ -182,16 +199,26 @@ def on_sqlite(path: Path, size: int, runs: int) -> list[Line]:
 
 
 def race(url: str) -> None:
-    """How wrong the shares are that the document's procedure gives to several callers at once."""
+    """How far callers at once are from the weights, window by window, if nobody waits."""
     prepare(url, 8)
+    weights = dict(machines(8))
+    window = sum(weights.values())
     for name, statement in (("without a lock", RACING), ("ours", OURS.format("pool"))):
-        _, names = together(url, CALLERS, [statement])
-        total = sum(weight for _, weight in machines(8))
-        got = Counter(names)
-        wrong = sum(abs(got[each] - len(names) * weight / total) for each, weight in machines(8))
+        column, _, source = statement.removeprefix("SELECT ").partition(" ")
+        timed = f"SELECT {column} || '@' || extract(epoch FROM clock_timestamp()) {source}"  # noqa: S608
+        _, told = together(url, CALLERS, [timed])
+        names = [
+            each.partition("@")[0] for each in sorted(told, key=lambda each: each.split("@")[1])
+        ]
+        windows = [names[k : k + window] for k in range(0, len(names) - window, window)]
+        wrong = sum(
+            abs(each.count(machine) - weight) / 2
+            for each in windows
+            for machine, weight in weights.items()
+        ) / (len(windows) * window)
         print(
-            f"    {CALLERS} callers at once, {name}: {wrong / 2:,.0f} of {len(names):,} messages "
-            "went where the weights do not send them",
+            f"    {CALLERS} callers at once, {name}: of {window} messages in a row {wrong:.1%} go "
+            "where the weights do not send them",
             flush=True,
         )
 

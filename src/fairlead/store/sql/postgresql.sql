@@ -705,10 +705,11 @@ FROM fairlead.journal WHERE cluster = %(cluster)s AND kind = 'decided' AND strea
 DELETE FROM fairlead.bindings WHERE cluster = %(cluster)s AND destination = %(destination)s;
 
 -- loaded_from: what a cluster was loaded from
-SELECT loaded FROM fairlead.clusters WHERE id = %(cluster)s;
+SELECT loaded FROM fairlead.files WHERE cluster = %(cluster)s;
 
 -- set_loaded: the same
-UPDATE fairlead.clusters SET loaded = %(loaded)s WHERE id = %(cluster)s;
+INSERT INTO fairlead.files (cluster, loaded) VALUES (%(cluster)s, %(loaded)s)
+ON CONFLICT (cluster) DO UPDATE SET loaded = excluded.loaded;
 
 -- prune_stretches: forget the stretches that were over before a time
 DELETE FROM fairlead.stretches WHERE (cluster, first, version) IN (

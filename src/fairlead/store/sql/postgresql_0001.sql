@@ -224,10 +224,15 @@ CREATE TABLE fairlead.clusters (
   first BIGINT NOT NULL,                     -- the turn with which the running stretch begins
   taken BIGINT NOT NULL,                     -- choices since
   revision BIGINT NOT NULL,                  -- of the state; never used twice
-  loaded TEXT NOT NULL DEFAULT '{}',         -- JSON: the file it was loaded from, and how it counts
   state TEXT                                 -- JSON; NULL: that of the stretch, so many choices on
 ) WITH (fillfactor = 20, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 1000,
   autovacuum_vacuum_cost_delay = 0);
+
+-- What a cluster was loaded from; not in its row, which is written with each choice.
+CREATE TABLE fairlead.files (
+  cluster BIGINT PRIMARY KEY,
+  loaded TEXT NOT NULL                       -- JSON: the file, and how it counts
+);
 
 CREATE TABLE fairlead.versions (
   cluster BIGINT NOT NULL,

@@ -356,29 +356,21 @@ LANGUAGE sql IMMUTABLE SET search_path = pg_catalog AS $$
     'group', nullif(p_group, ''), 'type', nullif(p_type, ''))), '{}')::text
 $$;
 
-CREATE OR REPLACE FUNCTION fairlead._next(
-  p_cluster text, p_group text, p_type text,
-  OUT o_destination text, OUT o_address text, OUT o_turn bigint, OUT o_outcome text)
-LANGUAGE plpgsql SET search_path = pg_catalog AS $$
-BEGIN
-  SELECT c.o_destination, c.o_address, c.o_turn, c.o_outcome
-    INTO o_destination, o_address, o_turn, o_outcome
-    FROM fairlead._choose(p_cluster, p_group, '', p_type, fairlead._said(p_group, p_type),
-      session_user, NULL) c;
-  IF NOT FOUND THEN
-    PERFORM fairlead._refuse_cluster(p_cluster);
-  END IF;
-END $$;
-
 -- Choose where the next message of a cluster goes, and count it, in the transaction that runs. Where
 -- nobody can be chosen, `destination` is null.
 CREATE OR REPLACE FUNCTION fairlead.next_destination(
   cluster text, "group" text DEFAULT NULL, type text DEFAULT NULL,
   OUT destination text, OUT address text, OUT sequence bigint, OUT outcome text)
-LANGUAGE sql SET search_path = pg_catalog AS $$
-  SELECT o_destination, o_address, o_turn, o_outcome
-  FROM fairlead._next(cluster, "group", type)
-$$;
+LANGUAGE plpgsql SET search_path = pg_catalog AS $$
+BEGIN
+  SELECT c.o_destination, c.o_address, c.o_turn, c.o_outcome
+    INTO destination, address, sequence, outcome
+    FROM fairlead._choose($1, $2, '', $3,
+      CASE WHEN $2 <> '' OR $3 <> '' THEN fairlead._said($2, $3) END, session_user, NULL) c;
+  IF NOT FOUND THEN
+    PERFORM fairlead._refuse_cluster($1);
+  END IF;
+END $$;
 
 -- Choose a destination and send a message to its queue. No row, and nothing done, where _choose has
 -- none, unless that is to be refused. One that was published before has its first decision.

@@ -616,7 +616,8 @@ FROM fairlead_journal WHERE cluster = :cluster AND kind = 'decided' AND stream =
 DELETE FROM fairlead_bindings WHERE cluster = :cluster AND destination = :destination;
 
 -- loaded_from: what a cluster was loaded from
-SELECT loaded FROM fairlead_clusters WHERE id = :cluster;
+SELECT loaded FROM fairlead_files WHERE cluster = :cluster;
 
 -- set_loaded: the same
-UPDATE fairlead_clusters SET loaded = :loaded WHERE id = :cluster;
+INSERT INTO fairlead_files (cluster, loaded) VALUES (:cluster, :loaded)
+ON CONFLICT (cluster) DO UPDATE SET loaded = excluded.loaded;

@@ -202,8 +202,13 @@ CREATE TABLE fairlead_clusters (
   first INTEGER NOT NULL,                    -- the turn with which the running stretch begins
   taken INTEGER NOT NULL,                    -- choices since
   revision INTEGER NOT NULL,                 -- of the state; never used twice
-  loaded TEXT NOT NULL DEFAULT '{}',         -- JSON: the file it was loaded from, and how it counts
   state TEXT                                 -- JSON; NULL: that of the stretch, so many choices on
+) STRICT;
+
+-- What a cluster was loaded from; not in its row, which is written with each choice.
+CREATE TABLE fairlead_files (
+  cluster INTEGER PRIMARY KEY,
+  loaded TEXT NOT NULL                       -- JSON: the file, and how it counts
 ) STRICT;
 
 CREATE TABLE fairlead_versions (
