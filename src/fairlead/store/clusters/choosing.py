@@ -242,7 +242,7 @@ def decision_of(cluster: str, found: Sequence[Any]) -> StoreDecision:
 def as_said(message: Mapping[str, object]) -> str | None:
     """What a message says, for the journal."""
     said = {name: value for name, value in message.items() if value not in (None, "")}
-    return json.dumps(said) if said else None
+    return json.dumps(said, default=str) if said else None
 
 
 def _decided_ahead(version: Version, turn: int, id_: int) -> StoreDecision:
