@@ -69,7 +69,7 @@ def run(parts: list[str], folder: Path, rows: int, runs: int) -> list[Line]:
     if "l" in parts:
         from benchmarks import stores
 
-        lines += stores.part_l(runs)
+        lines += stores.part_l(runs, rows)
     if "m" in parts:
         from benchmarks import choices
 

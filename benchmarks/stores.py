@@ -18,7 +18,9 @@ from fairlead import Store
 FEW, BATCHES = 300, (100, 1000)
 MANY = 3000
 READERS = 4
+HOT_READERS = 8
 WAKES = 100
+RAISES = 100
 READER = """
 import sys, time
 from fairlead import Store
@@ -32,6 +34,16 @@ while (work := store.take("q")) is not None:
     work.accept()
 print(done, flush=True)
 """
+HOT = """
+import sys
+from fairlead import Store
+store = Store.open(sys.argv[1])
+print("ready", flush=True)
+while True:
+    if (work := store.take("hot", wait=30)) is not None:
+        list(work)
+        work.accept()
+"""
 WAITER = """
 import sys, time
 from fairlead import Store
@@ -44,7 +56,7 @@ for _ in range(int(sys.argv[2])):
 """
 
 
-def part_l(runs: int) -> list[Line]:
+def part_l(runs: int, rows: int) -> list[Line]:
     """Messages a second; a ratio of ours to theirs above 1 means that ours is faster."""
     lines = []
     with ExitStack() as stack:
@@ -82,6 +94,8 @@ def part_l(runs: int) -> list[Line]:
         ):
             lines += readers(name, place)
             wake_up(name, place)
+            lines += hot_group(name, place)
+            lines += backlog(name, place, rows // 2)
     return lines
 
 
@@ -142,6 +156,66 @@ def readers(where: str, url: str) -> list[Line]:
         assert sum(done) == 2 * FEW
         print(f"    {where}: {many} readers: {2 * FEW / took[many]:,.0f}/s", flush=True)
     return [Line("l", f"{where}: {READERS} readers", "1 reader", took[1] / took[READERS], "")]
+
+
+def hot_group(where: str, url: str) -> list[Line]:
+    """One group, to which one process sends message after message, while others read it."""
+    took = {}
+    for many in (1, HOT_READERS):
+        processes = [start(HOT, url) for _ in range(many)]
+        with Store.open(url) as store:
+            for each in processes:
+                assert each.stdout is not None
+                assert each.stdout.readline() == "ready\n"
+            began = time.perf_counter()
+            for _ in range(FEW):
+                store.send("hot", peers.BODY, group="g")
+            while any(each.queue == "hot" and each.messages for each in store.queues()):
+                time.sleep(0.005)
+            took[many] = time.perf_counter() - began
+        for each in processes:
+            each.kill()
+            each.communicate()
+        print(f"    {where}: a hot group, {many} readers: {FEW / took[many]:,.0f}/s", flush=True)
+    ratio = took[1] / took[HOT_READERS]
+    return [Line("l", f"{where}: a hot group, {HOT_READERS} readers", "1 reader", ratio, "")]
+
+
+def backlog(where: str, url: str, most: int) -> list[Line]:
+    """Raise groups that wait, and take the best one, before few and before many."""
+    raising, taking = {}, {}
+    with Store.open(url) as store:
+        sent = 0
+        for size in (most // 100, most):
+            while sent < size:
+                store.send_many(
+                    "late",
+                    [{"body": b"x", "group": f"g{k}"} for k in range(sent, sent + 10_000)],
+                )
+                sent += 10_000
+            raised, took = [], []
+            for k in range(RAISES):
+                began = time.perf_counter()
+                store.prioritise("late", f"g{sent - k - 1}", 200)
+                raised.append(time.perf_counter() - began)
+                began = time.perf_counter()
+                work = store.take("late")
+                took.append(time.perf_counter() - began)
+                assert work is not None
+                work.release()
+            raising[size], taking[size] = statistics.median(raised), statistics.median(took)
+            print(
+                f"    {where}: with {size:,} groups waiting: promote "
+                f"{1000 * raising[size]:.2f} ms, take {1000 * taking[size]:.2f} ms",
+                flush=True,
+            )
+    return [
+        Line("l", f"{where}: {what}, {most:,} waiting", f"{most // 100:,}", few / many, "about 1")
+        for what, (few, many) in (
+            ("promote", raising.values()),
+            ("take", taking.values()),
+        )
+    ]
 
 
 def wake_up(where: str, url: str) -> None:

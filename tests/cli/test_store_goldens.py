@@ -115,7 +115,7 @@ class Shell:
 
     def rollback(self, reader: Reader) -> None:
         reader.next(FAILED)
-        assert reader.status == "2"
+        assert reader.status == "4"  # the command itself failed
 
     def _run(self, *arguments: str) -> int:
         return command([*arguments, "--store", self.url])
