@@ -81,6 +81,14 @@ def test_a_share_stands_beside_what_the_weight_gives(pool: Shell) -> None:
     ]
 
 
+def test_without_a_subcommand_it_lists(pool: Shell) -> None:
+    listed = pool.ok("machines", "list", "pool")
+    assert pool.ok("machines", "pool") == pool.ok("machines") == listed
+    assert len(pool.rows("machines")) == 2
+    assert pool.run("machines", "lst") == 2
+    assert "cluster: found 'lst', allowed: pool" in pool.err
+
+
 @pytest.mark.parametrize(
     ("arguments", "line"),
     [

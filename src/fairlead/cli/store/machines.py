@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from typer.core import TyperGroup
 
 from fairlead.balance.objects import shown
 from fairlead.cli.arguments import pairs
@@ -19,8 +20,18 @@ if TYPE_CHECKING:
     from fairlead.store.clusters.shares import Machine, Pool
     from fairlead.store.store import Store
 
+
+class OrList(TyperGroup):
+    """A group whose first word may be missing: then it is `list`."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:  # noqa: ANN401 - Typer hides it
+        """Read the command line."""
+        known = bool(args) and args[0] in {*self.commands, "-h", "--help"}
+        return super().parse_args(ctx, args if known else ["list", *args])
+
+
 app = typer.Typer(
-    no_args_is_help=True,
+    cls=OrList,
     help="Look at the clusters of a store and change them; what changes counts from the next "
     "choice, for everybody.",
 )
@@ -64,7 +75,7 @@ def list_(
 ) -> None:
     """List the destinations, with what they were sent since the last reset, against their weights.
 
-    Example: `fairlead machines list pool`
+    Example: `fairlead machines list pool`, or `fairlead machines pool`
     """
     with opened(store) as found:
         pools = [found.pool(name) for name in ([cluster] if cluster else found.clusters())]
