@@ -178,13 +178,9 @@ class PlainQueue(PriorityTable):
             self.bury(hold, hold.received)
             self.ends(hold)
             return
-        left = hold.received or self.waiting(group) or hold.entry or self.entry_of(group)
-        if left:  # else the group has ended, and nothing of it waits for a delay
-            self.releases[group] += 1
-            if delay:
-                self.parked[group] = self.now + delay
-        else:
-            self.failures.pop(group, None)
+        self.releases[group] += 1
+        if delay:
+            self.parked[group] = self.now + delay
         if first:
             self.goes_on(hold)
         else:

@@ -241,7 +241,7 @@ class Days(RuleBasedStateMachine):
     def release(self, number: int, delay: int, error: str, most: int) -> None:
         if found := self.one(number):
             work, hold = found
-            done = min(most, len(hold.received))
+            done = min(most, max(len(hold.received) - 1, 0))
             work.release(delay, error, done)
             self.plain.give_back(hold, delay * SECOND, failed=bool(error), done=done)
             self.works.remove(found)

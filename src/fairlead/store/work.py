@@ -131,7 +131,7 @@ class StoreWork(Work):
         `delay`: seconds until it can be taken again. `error`: why the work failed; then it counts
         towards the failures after which what was given becomes dead letters. `done`: so many of
         what was given, from the first, are accepted all the same: they come no more, are no dead
-        letters, and failures are counted from here.
+        letters, and failures are counted from here. Not all of it: then accept the work.
         """
         micros = duration("delay", delay)
         self._settle(RELEASE, reason=error, delay=micros, failed=bool(error), done=done)
@@ -171,7 +171,7 @@ class StoreWork(Work):
         self, kind: str, reason: str = "", delay: int = 0, *, failed: bool = False, done: int = 0
     ) -> End:
         """How it ends, with what was given so far."""
-        whole("done", done, 0, len(self._given))
+        whole("done", done, 0, max(len(self._given) - 1, 0))
         given = [Given(each.number, each.id, each.cost) for each in self._given]
         held = self.held
         return End(
