@@ -357,3 +357,10 @@ def test_tickets_are_refused_where_they_gain_nothing(store: Store, dialect: str)
     with pytest.raises(ConfigError, match=r"store\.allocation: found 'ticket', allowed"):
         store.keep_clusters([named("fewest-pending", "AB", **ticket)])
     assert store.clusters() == []
+
+
+def test_no_changes_are_no_step(store: Store) -> None:
+    store.keep_clusters([weighted()])
+    store.apply("pool", [])
+    assert store.pool("pool").version == 0
+    assert names(store, 5) == live(weighted(), 5)

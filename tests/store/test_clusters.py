@@ -43,6 +43,16 @@ def test_a_store_decides_as_the_live_balancer_does(policy: str, seed: int, store
     assert in_store(store, *given) == engines.live(*given)
 
 
+@pytest.mark.parametrize("policy", POLICIES)
+@pytest.mark.parametrize("seed", range(3))
+def test_every_decision_of_the_past_is_brought_back(policy: str, seed: int, store: Store) -> None:
+    in_store(store, *scenario(policy, f"{policy} past {seed}"))
+    for event in [each for each in store.journal() if each.kind == "decided"]:
+        again = store.decision(event.position)
+        assert event.destination in ([copy.destination for copy in again.copies] or [None])
+        assert (again.outcome, again.sequence) == (event.outcome, event.sequence)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("policy", POLICIES)
 def test_a_store_decides_as_the_live_balancer_does_often(

@@ -815,3 +815,17 @@ def test_a_cluster_that_is_replaced_is_asked_in_its_new_way(store: Store) -> Non
         got = [store.next_destination("pool", group=f"g{i}").destination for i in range(4)]
         wanted = [live.choose({"group": f"g{i}"}).destination for i in range(4)]
         assert got == wanted
+
+
+def test_tickets_go_on_where_exact_counting_ended() -> None:
+    machines = [{"name": "A", "weight": 2}, {"name": "B", "weight": 1}]
+    exact = Cluster.of("msmq", name="pool", destination=machines)
+    ticket = Cluster.of("msmq", name="pool", destination=machines, store={"allocation": "ticket"})
+    with Store.open(made_url("postgresql")) as store:
+        found = []
+        for cluster in (exact, ticket, exact, ticket):
+            store.keep_clusters([cluster], replace=True)
+            chosen = [store.next_destination("pool") for _ in range(6)]
+            assert [each.destination for each in chosen] == ["A", "B", "A", "A", "B", "A"]
+            found += [each.sequence for each in chosen]
+        assert found == sorted(set(found))

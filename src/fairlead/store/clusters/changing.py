@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 from fairlead.balance.change import PRESENT, RESET, Change, ResolvedChange
@@ -90,6 +90,8 @@ def load(
         database.run("unbind", cluster=row.id)
     runtime = ClusterRuntime(cluster.name, cluster.start())
     runtime.cluster.version = row.version + 1
+    if counting.allocation == TICKET != row.allocation:
+        _begin_tickets(database, row)
     row = row._replace(
         allocation=counting.allocation,
         reset_every=counting.reset_every,
@@ -98,16 +100,24 @@ def load(
     detail = json.dumps(loaded, sort_keys=True)
     database.run("set_loaded", cluster=row.id, loaded=detail)
     number = _event(database, row, LOADED, runtime, now, author, detail=detail)
-    if counting.allocation == TICKET:
-        database.script(
-            f"CREATE SEQUENCE IF NOT EXISTS fairlead.tickets_{int(row.id)} MINVALUE 0 START 0"
-        )
     _begin(database, row, cluster, runtime, Counter(), {}, number, now)
     return True
 
 
-def change(database: Database, name: str, changes: Iterable[Change], author: Author) -> None:
-    """Make changes to a cluster, as one step. Raises ChangeError, MessageError."""
+def _begin_tickets(database: Database, row: Row) -> None:
+    """The tickets of a cluster go on where its choices were counted so far."""
+    tickets = f"fairlead.tickets_{int(row.id)}"
+    database.script(f"CREATE SEQUENCE IF NOT EXISTS {tickets} MINVALUE 0 START 0")
+    database.script(f"SELECT setval('{tickets}', {int(row.turn)}, false)")
+
+
+def change(database: Database, name: str, changes: Sequence[Change], author: Author) -> None:
+    """Make changes to a cluster, as one step; no changes are no step.
+
+    Raises ChangeError, MessageError.
+    """
+    if not changes:
+        return
     row, found, now = _held(database, name, author)
     every = [Change.at_micros(c.target, c.attribute, c.value, now, c.where) for c in changes]
     for _, _, resolved in resolve({name: found.runtime.cluster}, every):

@@ -38,6 +38,7 @@ def complete(database: Database, row: Row, found: Running, *, now: int | None, a
             version=version,
             destination=runtime.cluster.members[member],
             said=part,
+            detail=str(id_),
         )
 
 

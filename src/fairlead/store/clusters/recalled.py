@@ -126,11 +126,11 @@ def _one_by_one(database: Database, row: Row, version: Version, until: Recorded)
     )
     found = running(version, begun.state)
     made: tuple[str, int] | None = None
-    for number, kind, _, destination, outcome, stream, sequence, detail, said in database.run(
+    for number, kind, made_in, destination, outcome, stream, sequence, detail, said in database.run(
         "events_of_cluster", cluster=row.name, after=begun.number, until=until.number
     ):
         if kind == COMPLETED:
-            _complete(found, destination, said)
+            _complete(found, int(detail), made_in, said)
         elif kind == DECIDED and made != (stream, sequence):
             made = stream, sequence
             if made == (until.stream, until.sequence):
@@ -156,9 +156,8 @@ def _again(found: Running, recorded: Recorded) -> Decision:
     return runtime.choose(message)
 
 
-def _complete(found: Running, destination: str, said: str) -> None:
-    runtime = found.runtime
+def _complete(found: Running, id_: int, version: int, said: str) -> None:
     key: AttributeValues = tuple(json.loads(said))
-    partition = runtime.partitions.get(key)
-    if partition is not None and destination in runtime.cluster.members:
-        partition.completed(runtime.cluster.members.index(destination))
+    partition = found.runtime.partitions.get(key)
+    if partition is not None:
+        found.runtime.complete(found.version.member_of[id_], version, partition)
