@@ -15,7 +15,7 @@ from fairlead.balance.policies.destinations import KIND, DestinationState
 from fairlead.balance.state import AnyState
 from fairlead.errors import ChangeError
 
-PLACE: Final = "name"
+NAME: Final = "name"
 
 
 class Changed(NamedTuple):
@@ -31,9 +31,9 @@ def with_destination(cluster: Cluster, state: AnyState, table: Mapping[str, Any]
     `table`: a `[[destination]]`, as the file would say it. Raises ChangeError, ConfigError.
     """
     plain = _file(cluster, state)
-    if any(each.get(PLACE) == table.get(PLACE) for each in plain[KIND]):
+    if any(each.get(NAME) == table.get(NAME) for each in plain[KIND]):
         raise ChangeError(
-            f"destination: found {shown(table.get(PLACE))} twice in cluster {cluster.name!r}, "
+            f"destination: found {shown(table.get(NAME))} twice in cluster {cluster.name!r}, "
             "allowed: once"
         )
     plain[KIND].append({**table, "present": False})
@@ -43,7 +43,7 @@ def with_destination(cluster: Cluster, state: AnyState, table: Mapping[str, Any]
 def without_destination(cluster: Cluster, state: AnyState, name: str) -> Changed:
     """The cluster without a destination, which has left. Raises ChangeError, ConfigError."""
     plain = _file(cluster, state)
-    names = [each[PLACE] for each in plain[KIND]]
+    names = [each[NAME] for each in plain[KIND]]
     if name not in names:
         raise ChangeError(f"destination: found {shown(name)}, allowed: {listed(names)}")
     del plain[KIND][names.index(name)]

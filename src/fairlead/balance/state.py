@@ -101,6 +101,10 @@ class ClusterState(ABC, Generic[T, K, C]):
         """Where a destination is reached, if the policy's objects say."""
         return None
 
+    def queue(self, member: int) -> str | None:
+        """The queue of a store for what is published to it; None: the one of its name."""
+        return None
+
     def subject(self, member: int) -> str | None:
         """The subject that a destination belongs to, if it belongs to one."""
         return None

@@ -141,6 +141,10 @@ class DestinationState(ClusterState[T, Any, Any]):
         address: str = self.objects[self.refs[member]].address
         return address or None
 
+    def queue(self, member: int) -> str | None:
+        queue: str = self.objects[self.refs[member]].queue
+        return queue or None
+
     def passes(self, each: Any) -> bool:  # noqa: ANN401 - a table of the policy's own
         """Whether a destination gets through the steps, if it were alone."""
         return all(step.keep(None, [each]) for step in self.policy.eliminations)

@@ -87,11 +87,7 @@ def list_(
         )
         return
     for each in pools:
-        print(_head(each))
-        print_rows(
-            [_row(machine) for machine in each.machines],
-            right=("sent", "share", "by weight", "weight"),
-        )
+        _show(each)
 
 
 @command("add")
@@ -207,7 +203,10 @@ def _change(store: str | None, cluster: str, name: str, key: str, value: object)
 
 
 def _print(store: Store, cluster: str) -> None:
-    found = store.pool(cluster)
+    _show(store.pool(cluster))
+
+
+def _show(found: Pool) -> None:
     print(_head(found))
     print_rows(
         [_row(each) for each in found.machines], right=("sent", "share", "by weight", "weight")

@@ -23,7 +23,7 @@ from fairlead.store.clusters.kept import (
     Running,
     Stretch,
     Version,
-    forward,
+    at_turn,
     read_row,
     read_stretch,
     read_version,
@@ -208,15 +208,8 @@ def _now(database: Database, row: Row, author: Author) -> Running:
     version = read_version(database, row)
     if row.state is not None:
         found = running(version, json.loads(row.state))
-        complete(database, row, found, now=author.now, actor=author.actor)
-        return found
-    stretch = read_stretch(database, row, row.first)
-    found = running(version, stretch.state)
-    left = row.taken
-    while left > 0:
-        made = (stretch.choices if left == row.taken else found.choices()) or []
-        forward(found, made[:left])
-        left -= len(made)
+    else:
+        found = at_turn(version, read_stretch(database, row, row.first), row.taken)
     complete(database, row, found, now=author.now, actor=author.actor)
     return found
 
@@ -290,7 +283,7 @@ def _begin(
             id=id_,
             name=state.members[member],
             address=state.address(member),
-            queue=getattr(state.objects.get(state.object_of(member)), "queue", None) or None,
+            queue=state.queue(member),
         )
     plain = found.state()
     mark = stamp()
@@ -300,7 +293,7 @@ def _begin(
         version=version.number,
         stamp=mark,
         at=now,
-        definition=json.dumps({**version.definition, "level": _levels(version)}),
+        definition=json.dumps(version.definition),
     )
     begun = Stretch(first, version.number, number, plain, found.choices())
     write_stretch(database, row.id, begun, now)
@@ -339,12 +332,6 @@ def rule_in_sql(version: Version) -> str:
         return ""
     name = policy.choice.name if isinstance(policy, ComposedPolicy) else state.rule.name
     return name if name in IN_SQL else ""
-
-
-def _levels(version: Version) -> bool:
-    """Whether one that arrives starts level with the others."""
-    options = getattr(version.cluster.tables, "options", None)
-    return getattr(options, "newcomer", "") == "level"
 
 
 def _with_state(old: ClusterRuntime, state: Any) -> ClusterRuntime:  # noqa: ANN401 - a cluster's

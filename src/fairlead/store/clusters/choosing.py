@@ -235,7 +235,7 @@ def decision_of(cluster: str, found: Sequence[Any]) -> StoreDecision:
     """A decision as the functions of the database return it."""
     name, address, turn, outcome, version, number, id_ = found
     copies = () if name is None else ((name, address),)
-    to = () if name is None or id_ is None else ((id_, "[]"),)
+    to = () if name is None or id_ is None else ((id_, NO_PART),)
     return StoreDecision(name, address, turn, outcome, cluster, version, number, copies, to)
 
 

@@ -161,12 +161,14 @@ class Running(NamedTuple):
 def version_of(cluster: Cluster, runtime: ClusterRuntime, ids: Sequence[int]) -> Version:
     """The version of a cluster that begins now."""
     plain = runtime.dump()
+    options = getattr(cluster.tables, "options", None)
     shared = {k: v for k, v in (plain["untouched"] or plain["parts"][0][1]).items() if k != "rule"}
     definition = {
         "file": cluster.to_dict(),
         "shared": shared,
         "ids": list(ids),
         "ahead": _can_be_made_ahead(runtime),
+        "level": getattr(options, "newcomer", "") == "level",  # for plain SQL
     }
     return Version(cluster.name, runtime.cluster.version, definition)
 
@@ -195,6 +197,16 @@ def forward(found: Running, choices: Sequence[int]) -> None:
     sequences = found.runtime.sequences
     sequences[()] = sequences.get((), 0) + len(choices)
     found.sent.update(id_ for id_ in choices if id_ != NOBODY)
+
+
+def at_turn(version: Version, begun: Stretch, turns: int) -> Running:
+    """A cluster whose choices are made ahead, so many turns after a stretch began."""
+    found, made = running(version, begun.state), begun.choices or []
+    while turns > 0:
+        forward(found, made[:turns])
+        turns -= len(made)
+        made = found.choices() or []
+    return found
 
 
 def stamp() -> str:
@@ -243,7 +255,7 @@ def read_stretch(database: Database, row: Row, turn: int) -> Stretch:
 class Memory:
     """What one process remembers of clusters; each entry is under a name that is never used twice.
 
-    Only what was committed, or what whoever rolls back has read himself, can be found here.
+    So an entry is right as long as anybody asks for it, also where a transaction is rolled back.
     """
 
     MOST: Final = 256

@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import NamedTuple
-
 from msgspec.structs import asdict, replace
 
-from fairlead.balance.policies.destinations import Destination
 from fairlead.errors import MessageError, NoDestinationError
 from fairlead.store.at_once import set_clock
 from fairlead.store.bodies import digest
@@ -19,7 +15,7 @@ from fairlead.store.clusters.choosing import (
     as_said,
     decision_of,
 )
-from fairlead.store.clusters.kept import Memory, Version, read_row
+from fairlead.store.clusters.kept import Memory, read_row
 from fairlead.store.clusters.recalled import recalled
 from fairlead.store.database import Database
 from fairlead.store.letters import Letter
@@ -27,23 +23,12 @@ from fairlead.store.sending import send
 from fairlead.store.settings import REMEMBERED, made_queue, time_of
 
 
-class Publication(NamedTuple):
-    """What is published."""
-
-    letter: Letter
-    attributes: Mapping[str, object]
-    """What the message says besides what it is sent with."""
-
-
-def publish(
-    database: Database, choices: Choices, asked: Asked, publication: Publication
-) -> StoreDecision:
+def publish(database: Database, choices: Choices, asked: Asked, letter: Letter) -> StoreDecision:
     """Choose a destination and send the message to its queue; to all where it goes to several.
 
     A message whose id is known is not published again: its first decision is returned. Raises
     MessageError, NoDestinationError.
     """
-    letter = publication.letter
     if letter.key is not None and not _remember(database, asked, letter):
         known = recalled(database, asked.cluster, letter.key)
         if known is None:
@@ -58,10 +43,12 @@ def publish(
             f"cluster {asked.cluster!r}: found no destination ({decision.outcome}), allowed: to "
             "publish again when there is one; nothing was sent or counted"
         )
-    waits = version.start.cluster.timed(())
+    cluster = version.start.cluster
+    waits = cluster.timed(())
     sent = []
     for (name, _), (id_, part) in zip(decision.copies, decision.to, strict=True):
-        queue = made_queue(database, _queue(version, id_, name), asked.now)
+        to = cluster.queue(version.member_of[id_]) or name
+        queue = made_queue(database, to, asked.now)
         (key,) = send(database, queue, [replace(letter)], asked.actor)
         sent.append(key)
         if waits:
@@ -100,13 +87,6 @@ def publish_at_once(
         return None
     *decided, key = rows[0]
     return decision_of(asked.cluster, decided)._replace(messages=(key,))
-
-
-def _queue(version: Version, id_: int, name: str) -> str:
-    """The queue of a destination."""
-    cluster = version.start.cluster
-    found = cluster.objects.get(cluster.object_of(version.member_of[id_]))
-    return found.queue or name if isinstance(found, Destination) else name
 
 
 def _remember(database: Database, asked: Asked, letter: Letter) -> bool:

@@ -15,7 +15,7 @@ from fairlead.store.clusters.kept import (
     Row,
     Running,
     Version,
-    forward,
+    at_turn,
     read_row,
     read_stretch,
     read_version,
@@ -94,7 +94,8 @@ def decision_at(database: Database, number: int) -> Decision:
     row = read_row(database, recorded.cluster, "cluster")
     version = read_version(database, row, recorded.version)
     if version.made_ahead:
-        found_then = _ahead(database, row, version, recorded.sequence)
+        begun = read_stretch(database, row, recorded.sequence)
+        found_then = at_turn(version, begun, recorded.sequence - begun.first)
     else:
         found_then = _one_by_one(database, row, version, recorded)
     decision = _again(found_then, recorded)
@@ -105,17 +106,6 @@ def decision_at(database: Database, number: int) -> Decision:
             f"cluster {recorded.cluster!r} before it; a part of the journal is missing"
         )
     return decision
-
-
-def _ahead(database: Database, row: Row, version: Version, turn: int) -> Running:
-    begun = read_stretch(database, row, turn)
-    found = running(version, begun.state)
-    left, made = turn - begun.first, list(begun.choices or [])
-    while left > 0:
-        forward(found, made[:left])
-        left -= len(made)
-        made = found.choices() or []
-    return found
 
 
 def _one_by_one(database: Database, row: Row, version: Version, until: Recorded) -> Running:

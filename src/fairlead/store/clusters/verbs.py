@@ -20,7 +20,7 @@ from fairlead.store.clusters.changing import Author, Counting
 from fairlead.store.clusters.choosing import Asked, Choices, StoreDecision, decide_at_once
 from fairlead.store.clusters.completing import completed
 from fairlead.store.clusters.kept import Memory, read_row
-from fairlead.store.clusters.publishing import Publication, publish, publish_at_once
+from fairlead.store.clusters.publishing import publish, publish_at_once
 from fairlead.store.clusters.recalled import decision_at, number_of
 from fairlead.store.clusters.shares import Pool, pool
 from fairlead.store.database import Database
@@ -82,7 +82,7 @@ class ClusterVerbs(ABC):
         with self._undone_if_refused():
             asked = self._asked(cluster, said, each.key or "")
             choices = Choices(self._database, self._setting.memory)
-            return publish(self._database, choices, asked, Publication(each, said))
+            return publish(self._database, choices, asked, each)
 
     def completed(self, decision: StoreDecision, by: str | None = None) -> None:
         """A message is done, as `Store.completed` says."""
