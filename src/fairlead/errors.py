@@ -59,6 +59,10 @@ class StaleWorkError(MessageError):
     """
 
 
+class ConversationError(MessageError):
+    """A conversation has ended, or was broken off: nothing can be said in it any more."""
+
+
 class PrunedError(MessageError):
     """Events after a cursor of the journal are kept no more: who goes on would miss them."""
 
@@ -80,3 +84,15 @@ class SharedQueueError(MessageError):
 
 class NoDestinationError(MessageError):
     """Nobody can get a message that was to be published; publish again later."""
+
+
+class SocketError(UserError):
+    """A socket cannot do what was asked: an address that is none, one in use, a closed socket."""
+
+
+class WireError(SocketError):
+    """A peer sent bytes that are none of the protocol, or more than a socket takes."""
+
+
+class SocketTimeoutError(SocketError, TimeoutError):
+    """Nobody took a message, or sent one, within the time that was allowed."""

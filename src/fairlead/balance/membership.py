@@ -25,18 +25,21 @@ class Changed(NamedTuple):
     state: AnyState
 
 
-def with_destination(cluster: Cluster, state: AnyState, table: Mapping[str, Any]) -> Changed:
-    """The cluster with one more destination, which is not present yet.
+def with_destination(cluster: Cluster, state: AnyState, *tables: Mapping[str, Any]) -> Changed:
+    """The cluster with one more destination, or several, which are not present yet.
 
-    `table`: a `[[destination]]`, as the file would say it. Raises ChangeError, ConfigError.
+    `tables`: a `[[destination]]` each, as the file would say it. Raises ChangeError, ConfigError.
     """
     plain = _file(cluster, state)
-    if any(each.get(NAME) == table.get(NAME) for each in plain[KIND]):
-        raise ChangeError(
-            f"destination: found {shown(table.get(NAME))} twice in cluster {cluster.name!r}, "
-            "allowed: once"
-        )
-    plain[KIND].append({**table, "present": False})
+    names = {each.get(NAME) for each in plain[KIND]}
+    for table in tables:
+        name = table.get(NAME)
+        if isinstance(name, str) and name in names:
+            raise ChangeError(
+                f"destination: found {shown(name)} twice in cluster {cluster.name!r}, allowed: once"
+            )
+        names.add(name if isinstance(name, str) else None)
+        plain[KIND].append({**table, "present": False})
     return _carried(Cluster.from_dict(plain, default_name=cluster.name), state)
 
 

@@ -69,6 +69,8 @@ SPEEDS: Final = "allowed: a number from 0.001 to 1000000 with at most 3 decimals
 
 
 DEFAULT_PRIORITY: Final = 100
+MAX_NAME: Final = 500
+"""Characters of a name that a store keeps: of a queue, a group, a tenant, a type, or an id."""
 MAX_CHARGE: Final = 2**62
 """What a tenant is charged, which is a cost times a common multiple of weights, fits in 64 bits."""
 
@@ -226,7 +228,7 @@ def spelled(value: object) -> str:
     """Whatever was found as Python spells it, on one line that is not too long."""
     try:
         found = on_one_line(repr(value))
-    except ValueError:  # Python spells no integer of thousands of digits
+    except (ValueError, RecursionError):  # an integer of thousands of digits, or lists in lists
         return f"a {type(value).__name__} that is too long to be shown"
     return found if len(found) <= LONGEST_SHOWN else f"{found[:LONGEST_SHOWN]}…"
 
@@ -290,4 +292,4 @@ IN_WORDS: Final[dict[type, str]] = {
 def _integers(low: int | None, high: int | None) -> str:
     if low == high:
         return f"only {low} (this policy would ignore anything else)"
-    return f"an integer from {low} to {high}"
+    return f"an integer from {low}" if high is None else f"an integer from {low} to {high}"

@@ -227,6 +227,15 @@ class ClusterRuntime:
             run.place -= unused
             self.sequences[()] -= unused
 
+    def withdraw(self, decision: Decision) -> None:
+        """The latest decision of its stream, which found nobody, counts for nothing.
+
+        Its message waits, and is decided about again.
+        """
+        policy = self.cluster.policy
+        stream = self.cluster.stream(decision.values) if policy.streams else ()
+        self.sequences[stream] -= 1
+
     def completed(self, decision: Decision, destination: str) -> None:
         """A destination has finished a message."""
         cluster = self.cluster
@@ -254,6 +263,12 @@ class ClusterRuntime:
         for ref in self.cluster.failed_now:
             if not self.cluster.failures.retains_after_failure(ref):
                 self.failed[ref] = self.cluster.version
+
+    def with_state(self, cluster: AnyState) -> ClusterRuntime:
+        """The same with other destinations; what was decided so far stays counted."""
+        found = ClusterRuntime(self.name, cluster)
+        found.sequences, found.failed = self.sequences, self.failed
+        return found
 
     def dump(self) -> dict[str, Any]:
         """Everything that later choices depend on, as plain data."""

@@ -405,5 +405,71 @@ def demo(
     run_demo(out, master)
 
 
+ClusterArgument = Annotated[
+    Path, typer.Argument(metavar="FILE", parser=place, help="The cluster file (TOML).")
+]
+
+
+@command(rich_help_panel="Connect")
+def device(
+    cluster: ClusterArgument,
+    bind: Annotated[
+        list[str],
+        typer.Option("--bind", metavar="ADDRESS", help="Where requests come in; repeatable."),
+    ],
+    workers: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--workers", metavar="ADDRESS", help="Where workers can connect, too; repeatable."
+        ),
+    ] = None,
+    name: Annotated[
+        str, typer.Option("--name", metavar="NAME", help="The cluster, if there are several.")
+    ] = "",
+    max_ttl: Annotated[
+        int,
+        typer.Option(
+            "--max-ttl",
+            parser=whole("--max-ttl", 1, 15),
+            metavar="NUMBER",
+            help="A request that more brokers and workers have received is dropped.",
+        ),
+    ] = 8,
+    journal: Annotated[
+        Path | None,
+        typer.Option(
+            "--journal",
+            metavar="DIR",
+            parser=place,
+            help="Write what is decided there; a dispatch or replay reads it.",
+        ),
+    ] = None,
+) -> None:
+    """Run the broker of a site: requests of nanomsg and nng programs to the workers of a file.
+
+    The destinations' addresses are the workers', or the brokers of other sites at a worse priority.
+
+    Example: `fairlead device newyork.toml --bind tcp://*:5555`
+    """
+    from fairlead.cli.device import run_device
+
+    run_device(cluster, bind, workers or [], name=name, max_ttl=max_ttl, journal=journal)
+
+
+@command(rich_help_panel="Connect")
+def endpoints(
+    cluster: ClusterArgument,
+    interval: Annotated[
+        float, typer.Option(metavar="SECONDS", min=0.1, help="Between two looks.")
+    ] = 1,
+    once: Annotated[bool, typer.Option("--once", help="One look.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="JSON lines instead of a table.")] = False,
+) -> None:
+    """Show who is up, busy or down at a device that runs here, and how often each was chosen."""
+    from fairlead.cli.device import show_endpoints
+
+    show_endpoints(cluster, interval, once=once, as_json=as_json)
+
+
 app.add_typer(store_commands)
 app.add_typer(machines, name="machines", rich_help_panel="Queue")

@@ -21,8 +21,8 @@ from typing import Final
 
 SIGNALS: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 NOTHING: Final = "nothing was delivered"
-IN_A_STORE: Final = "fairlead.store.store"
-"""Loaded by the commands that deliver nothing: what they took is given back."""
+DELIVERING_NOTHING: Final = {"fairlead.store.store", "fairlead.sockets.loop"}
+"""Loaded by the commands that deliver no results: what they took from a store is given back."""
 SECONDS_TO_END: Final = 3
 """How long Spark may take to end in order; then it is killed."""
 
@@ -51,7 +51,7 @@ def say(stopped: Stopped) -> int:
     deliver = sys.modules.get("fairlead.pipeline.output.write")
     delivered = deliver.Delivery.delivered if deliver is not None else []
     what = f"delivered before: {', '.join(map(str, delivered))}" if delivered else NOTHING
-    line = "stopped" if IN_A_STORE in sys.modules else f"stopped; {what}"
+    line = f"stopped; {what}" if DELIVERING_NOTHING.isdisjoint(sys.modules) else "stopped"
     with suppress(OSError):  # the terminal may be what is gone
         print(f"fairlead: {line}", file=sys.stderr, flush=True)
     return stopped.status

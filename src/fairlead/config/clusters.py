@@ -46,14 +46,14 @@ def load_clusters(path: str | Path) -> list[Cluster]:
     if others or not several:
         beside = f"found {listed(others)} beside [[cluster]]"
         what = beside if others else f"{SEVERAL}: found {shown(tables)}"
-        where = _where(path, text, [*others, SEVERAL][:1])
+        where = file_and_line(path, text, [*others, SEVERAL][:1])
         raise ConfigError(
             f"{where}: {what}, allowed: [[cluster]] tables only, or the keys of one cluster"
         )
     for k, table in enumerate(tables):
         name = table.get("name")
         if not isinstance(name, str) or not name:
-            where = _where(path, text, [SEVERAL, k, "name"])
+            where = file_and_line(path, text, [SEVERAL, k, "name"])
             raise ConfigError(
                 f"{where}: cluster[{k + 1}].name: found {shown(name)}, allowed: a text"
             )
@@ -70,7 +70,7 @@ def _misspelt(path: str | Path, text: str, plain: Mapping[str, Any]) -> None:
     near = [key for key in plain if hint(key, [SEVERAL])]
     if near and "policy" not in plain:
         raise ConfigError(
-            f"{_where(path, text, near[:1])}: {near[0]}: found an unknown key, allowed: "
+            f"{file_and_line(path, text, near[:1])}: {near[0]}: found an unknown key, allowed: "
             f"[[cluster]] tables, or the keys of one cluster{hint(near[0], [SEVERAL])}"
         )
 
@@ -132,13 +132,13 @@ def _cluster(
     try:
         return Cluster.from_dict(plain, default_name=name)
     except ConfigError as error:
-        where = _where(path, text, [*at, *error.place] if error.place else [])
+        where = file_and_line(path, text, [*at, *error.place] if error.place else [])
         reason = HEADER.sub(rf"\g<1>{SEVERAL}.\g<2>", str(error)) if at else str(error)
         which = f"cluster {name!r}: " if at else ""
         raise ConfigError(f"{where}: {which}{reason}") from None
 
 
-def _where(path: str | Path, text: str, place: Sequence[str | int]) -> str:
+def file_and_line(path: str | Path, text: str, place: Sequence[str | int]) -> str:
     """File and line; the file alone where the line is not known."""
     line = line_of(text, place) if place else None
     return f"{path}:{line}" if line else f"{path}"

@@ -1,0 +1,428 @@
+"""What all sockets have: endpoints, the peers behind them, waiting, closing."""
+
+from __future__ import annotations
+
+import socket
+import ssl
+import threading
+import time
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, field
+from types import TracebackType
+from typing import Any, ClassVar, Final, NamedTuple, Self, TypeVar
+
+from fairlead.balance.objects import listed, spelled
+from fairlead.balance.times import MICROS
+from fairlead.errors import SocketError, SocketTimeoutError
+from fairlead.sockets.addresses import TLS, Address
+from fairlead.sockets.endpoints import Dialer, Endpoint, Listener
+from fairlead.sockets.loop import Loop
+from fairlead.sockets.pipe import Pipe
+from fairlead.sockets.waiter import Waiter
+from fairlead.sockets.wire import HIGHEST_TTL, MAX_SIZE, WORD, Protocol
+
+T = TypeVar("T")
+
+BUFFER: Final = 128
+"""Messages for one peer, or from one, that are held here unless a socket says otherwise."""
+BACKOFF: Final = (0.01, 0.1)
+"""Seconds between two tries to connect, at first and at most."""
+LINGER: Final = 1.0
+"""Seconds in which what waits still goes out when a socket is closed."""
+STACK: Final = HIGHEST_TTL * WORD.size
+"""Bytes that may stand before a message's own."""
+SHOWN: Final = 10
+"""Endpoints that an error names."""
+NAME, PRIORITY = "name", "priority"
+PEER: Final = "#"
+"""Between an endpoint's name and the number of a peer that is connected to it."""
+IGNORED: Final = "ignored"
+UP, BUSY, DOWN, NOBODY = "up", "busy", "down", "nobody"
+
+
+@dataclass(slots=True, eq=False)
+class Peer:
+    """One peer of a socket: of an endpoint that connects, or one of those that connected here."""
+
+    name: str
+    source: Endpoint
+    pipe: Pipe | None = None
+    full: bool = False
+    """Whether enough for it waits for the transport."""
+    busy: bool = False
+    """Whether the policy was told that it takes nothing for now."""
+    counters: dict[str, int] = field(default_factory=dict)
+
+    def count(self, what: str, times: int = 1) -> None:
+        """One more of something."""
+        self.counters[what] = self.counters.get(what, 0) + times
+
+
+class EndpointState(NamedTuple):
+    """How it stands with one peer, or with an endpoint that has none."""
+
+    name: str
+    address: str
+    state: str
+    """`up`, `busy`, `down`; `suspended`: it was silent; `nobody`: bound, and no peer is there."""
+    waiting: int
+    """Messages that the transport has not taken."""
+    trouble: str
+    """Why there is no connection."""
+
+    def in_words(self) -> str:
+        """In an error line."""
+        more = self.trouble or (f"{self.waiting} waiting" if self.state == BUSY else "")
+        return f"{self.name} {self.state}" + (f" ({more})" if more else "")
+
+
+def now() -> int:
+    """The time in microseconds since 1970."""
+    return time.time_ns() // (1_000_000_000 // MICROS)
+
+
+class Socket(ABC):
+    """A socket of one protocol. Thread-safe; to be closed, or used in a `with` block."""
+
+    protocol: ClassVar[Protocol]
+
+    def __init__(
+        self,
+        *,
+        buffer: int = BUFFER,
+        max_size: int = MAX_SIZE,
+        reconnect: tuple[float, float] = BACKOFF,
+    ) -> None:
+        """A socket without endpoints.
+
+        `buffer`: messages that are held here for one peer, or from one; `max_size`: bytes of a
+        message that are sent and taken; `reconnect`: seconds between two tries to connect, at
+        first and at most. Raises SocketError.
+        """
+        given: object = buffer
+        if not isinstance(given, int) or buffer < 1:
+            raise SocketError(f"buffer: found {spelled(buffer)}, allowed: 1 message or more")
+        self.lock = self._new_lock()
+        self._buffer = buffer
+        self._max_size = max_size
+        self._reconnect = reconnect
+        self._endpoints: dict[str, Endpoint] = {}
+        self._tables: dict[str, dict[str, Any]] = {}
+        """What was said of an endpoint, by its name."""
+        self._peers: dict[str, Peer] = {}
+        self._free: dict[str, list[Peer]] = {}
+        """Of an endpoint to which peers connect: those that are not there, the first at the end."""
+        self._pipes: set[Pipe] = set()
+        self._closed = False
+        self._flushed: Waiter[None] | None = None
+        self._loop = Loop.enter()
+
+    def _new_lock(self) -> threading.Lock:
+        return threading.Lock()
+
+    # -------- endpoints
+
+    def connect(
+        self,
+        url: str,
+        *,
+        name: str = "",
+        tls: ssl.SSLContext | None = None,
+        **attributes: Any,  # noqa: ANN401
+    ) -> str:
+        """Connect to a peer, now and whenever the connection is over; returns the endpoint's name.
+
+        `name`: what it is called, its address unless given; `tls`: for `tls+tcp`, one that trusts
+        whom this machine trusts unless given; `attributes`: such as `priority`. Raises SocketError
+        for an address or a name that cannot be, ConfigError for an attribute.
+        """
+        address = Address.of(url)
+        if address.kind == TLS and tls is None:
+            tls = ssl.create_default_context()
+        name = name or address.url
+        with self.lock:
+            self._check(name)
+            tls = _only_for_tls(address, tls)
+            known = self._peers.get(name)
+            if known is None:
+                self._add([{**attributes, NAME: name, "address": address.url}])
+            elif attributes != self._tables[name]:
+                raise SocketError(
+                    f"endpoint {name!r}: found {attributes}, allowed: as it was before it was "
+                    f"disconnected, {self._tables[name]}, or another name"
+                )
+            dialer = Dialer(name, address, self._loop, self._connected, self._reconnect)
+            dialer.tls = tls
+            self._endpoints[name] = dialer
+            self._tables[name] = attributes
+            if known is None:
+                self._peers[name] = Peer(name, dialer)
+            else:
+                known.source = dialer
+        return name
+
+    def bind(
+        self,
+        url: str,
+        *,
+        name: str = "",
+        tls: ssl.SSLContext | None = None,
+        **attributes: Any,  # noqa: ANN401
+    ) -> str:
+        """Let peers connect here; returns the address, with the port that the system gave for 0.
+
+        `tls`: for `tls+tcp`, with the certificate of this machine. What is said of the endpoint,
+        such as its `priority`, holds for each peer. Raises SocketError for an address that cannot
+        be had, ConfigError for an attribute.
+        """
+        with self.lock:
+            self._check(name)
+            address = Address.of(url)
+            if address.kind == TLS and tls is None:
+                raise SocketError(f"bind: {url}: found no tls, allowed: one with a certificate")
+            listener = Listener(name, address, self._loop, self._connected)
+            listener.tls = _only_for_tls(address, tls)
+            name = listener.name
+            try:
+                self._check(name)
+                if name in self._tables:
+                    raise SocketError(f"endpoint: found {spelled(name)} again, allowed: a new name")
+                self._tables[name] = attributes
+                self._free[name] = []
+                self._grow(listener)
+            except Exception:
+                listener.close()
+                raise
+            self._endpoints[name] = listener
+        return listener.address.url
+
+    def disconnect(self, name: str) -> None:
+        """Close an endpoint for good, with its connections. Raises SocketError."""
+        with self.lock:
+            if name not in self._endpoints:
+                raise SocketError(
+                    f"endpoint: found {spelled(name)}, allowed: {listed([*self._endpoints])}"
+                )
+            self._disconnect(name)
+
+    def _disconnect(self, name: str) -> None:
+        endpoint = self._endpoints.pop(name)
+        endpoint.close()
+        for pipe in [each for each in self._pipes if each.source is endpoint]:
+            pipe.close()
+
+    def _check(self, name: str) -> None:
+        self._check_open()
+        if name in self._endpoints:
+            raise SocketError(f"endpoint: found {spelled(name)} twice, allowed: once")
+
+    def _check_open(self) -> None:
+        if self._closed:
+            raise SocketError(f"{self.protocol.name}: found a closed socket, allowed: an open one")
+
+    def _grow(self, listener: Listener) -> None:
+        """Make room for as many peers again as there are."""
+        name, free = listener.name, self._free[listener.name]
+        known = sum(1 for each in self._peers.values() if each.source is listener)
+        new = [f"{name}{PEER}{known + i + 1}" for i in range(max(4, known))]
+        table = {**self._tables[name], "address": listener.address.url}
+        self._add([{**table, NAME: each} for each in new])
+        for each in reversed(new):
+            peer = self._peers[each] = Peer(each, listener)
+            free.append(peer)
+
+    @abstractmethod
+    def _add(self, tables: list[dict[str, Any]]) -> None:
+        """There will be peers of whom this is said. Raises ConfigError, SocketError."""
+
+    # -------- connections, in the loop's thread
+
+    def _connected(self, source: Endpoint, end: socket.socket) -> None:
+        with self.lock:
+            if self._closed or source.name not in self._endpoints:
+                end.close()
+                return
+            pipe = Pipe(
+                source.wrapped(end), self.protocol, self, source, max_size=self._max_size + STACK
+            )
+            self._pipes.add(pipe)
+
+    def opened(self, pipe: Pipe) -> None:
+        """The peer has greeted."""
+        source = pipe.source
+        if isinstance(source, Listener):
+            if not self._free[source.name]:
+                self._grow(source)
+            peer = self._free[source.name].pop()
+        else:
+            peer = self._peers[source.name]
+        source.trouble = ""
+        pipe.peer, peer.pipe, peer.full, peer.busy = peer, pipe, False, False
+        self._joined(peer)
+
+    def closed(self, pipe: Pipe, reason: str) -> None:
+        """The connection is over."""
+        self._pipes.discard(pipe)
+        peer = pipe.peer
+        pipe.source.closed(reason, greeted=peer is not None)
+        if peer is not None:
+            peer.pipe = None
+            self._left(peer, pipe)
+            if isinstance(pipe.source, Listener):
+                self._free[pipe.source.name].append(peer)
+        self._flush()
+
+    def received(self, pipe: Pipe, messages: list[bytes]) -> None:
+        """Messages have come. What the protocol does not expect is ignored."""
+        pipe.peer.count(IGNORED, len(messages))
+
+    def written(self, pipe: Pipe, token: object) -> None:
+        """The transport has taken a message that had to wait."""
+        self._flush()
+
+    @abstractmethod
+    def _joined(self, peer: Peer) -> None:
+        """A peer is connected."""
+
+    @abstractmethod
+    def _left(self, peer: Peer, pipe: Pipe) -> None:
+        """A peer is connected no more."""
+
+    def checked(self, body: object) -> bytes:
+        """A message that can be sent. Raises SocketError."""
+        if not isinstance(body, bytes):
+            if not isinstance(body, bytearray | memoryview):
+                raise SocketError(f"message: found {spelled(body)}, allowed: bytes")
+            body = bytes(body)
+        if len(body) > self._max_size:
+            raise SocketError(
+                f"message: found {len(body)} bytes, allowed: at most {self._max_size} (max_size), "
+                "here and at the peer, which would close the connection"
+            )
+        return body
+
+    # -------- waiting
+
+    def _wait(self, waiter: Waiter[T], timeout: float | None, what: str) -> T:
+        """The result that a thread waits for. Raises SocketTimeoutError."""
+        try:
+            arrived = waiter.wait(timeout)
+        except BaseException:
+            with self.lock:
+                self._abandon(waiter)
+            raise
+        if not arrived:
+            self._late(waiter, timeout, what)
+        return waiter.result()
+
+    async def _await(self, waiter: Waiter[T], seconds: float | None, what: str) -> T:
+        """The same for a coroutine."""
+        try:
+            arrived = await waiter.arrived(seconds)
+        except BaseException:
+            with self.lock:
+                self._abandon(waiter)
+            raise
+        if not arrived:
+            self._late(waiter, seconds, what)
+        return waiter.result()
+
+    def _late(self, waiter: Waiter[T], timeout: float | None, what: str) -> None:
+        with self.lock:
+            if not waiter.done:
+                self._abandon(waiter)
+                raise SocketTimeoutError(f"{what} within {timeout:g} s: {self._states()}")
+
+    @abstractmethod
+    def _abandon(self, waiter: Waiter[Any]) -> None:
+        """Nobody waits there any more."""
+
+    # -------- what can be seen
+
+    def endpoints(self) -> list[EndpointState]:
+        """Who is up, busy or down: each peer that is connected, and each endpoint without one."""
+        with self.lock:
+            return self._standing()
+
+    def _standing(self) -> list[EndpointState]:
+        found = []
+        peers: dict[str, list[Peer]] = {}
+        for each in self._peers.values():
+            if each.pipe is not None:
+                peers.setdefault(each.source.name, []).append(each)
+        for endpoint in self._endpoints.values():
+            connected = [each for each in peers.get(endpoint.name, ()) if each.source is endpoint]
+            found += [self._one(each) for each in connected]
+            if not connected:
+                state = DOWN if isinstance(endpoint, Dialer) else NOBODY
+                url = endpoint.address.url
+                found.append(EndpointState(endpoint.name, url, state, 0, endpoint.trouble))
+        return found
+
+    def _one(self, peer: Peer) -> EndpointState:
+        waiting = peer.pipe.waiting if peer.pipe else 0
+        state = BUSY if peer.busy or waiting >= self._buffer else UP
+        return EndpointState(peer.name, peer.source.address.url, state, waiting, "")
+
+    def _states(self) -> str:
+        """The same in a line."""
+        found = self._standing()
+        lines = [each.in_words() for each in found[:SHOWN]]
+        more = [f"and {len(found) - SHOWN} more"] if len(found) > SHOWN else []
+        return ", ".join([*lines, *more]) or "found no endpoint, allowed: one (connect, bind)"
+
+    def counters(self) -> dict[str, dict[str, int]]:
+        """What was sent, received and lost, by peer."""
+        with self.lock:
+            return {
+                name: dict(peer.counters) for name, peer in self._peers.items() if peer.counters
+            }
+
+    # -------- closing
+
+    def close(self, linger: float = LINGER) -> None:
+        """Close all endpoints; what waits for the transport has `linger` seconds to go out."""
+        with self.lock:
+            if self._closed:
+                return
+            self._closed = True
+            for endpoint in self._endpoints.values():
+                endpoint.close()
+            self._abort(SocketError(f"{self.protocol.name}: the socket was closed"))
+            self._flushed = Waiter()
+            self._flush()
+        self._flushed.wait(linger)
+        with self.lock:
+            for pipe in [*self._pipes]:
+                pipe.close()
+        shut: Waiter[None] = Waiter()
+        self._loop.call(shut.settle, None)  # after all connections
+        shut.wait(None)
+        Loop.leave(self._loop)
+
+    def _flush(self) -> None:
+        flushed = self._flushed
+        if flushed is None or flushed.done or any(pipe.waiting for pipe in self._pipes):
+            return
+        flushed.settle(None)
+
+    @abstractmethod
+    def _abort(self, error: SocketError) -> None:
+        """Nobody who waits will get anything."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+
+def _only_for_tls(address: Address, tls: ssl.SSLContext | None) -> ssl.SSLContext | None:
+    if tls is not None and address.kind != TLS:
+        raise SocketError(f"tls: found one for {address.url}, allowed: for tls+tcp://HOST:PORT")
+    return tls

@@ -1,0 +1,189 @@
+"""The device: a broker between requesters and workers, and between the brokers of two sites."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Final, Self
+
+from fairlead.balance.cluster import Cluster
+from fairlead.errors import SocketError
+from fairlead.sockets.base import LINGER, Peer
+from fairlead.sockets.pipe import Pipe
+from fairlead.sockets.receiver import RECEIVED
+from fairlead.sockets.rep import Rep, Request
+from fairlead.sockets.requester import Pending, Requester
+from fairlead.sockets.ring import NOTHING
+from fairlead.sockets.sender import cluster_of
+from fairlead.sockets.wire import MAX_TTL, WORD, hop
+
+HOPS: Final = 1 << 31
+
+
+class _Forwarded(Pending):
+    """A request on its way through."""
+
+    __slots__ = ("front", "request")
+
+    def __init__(self, number: int, request: Request, front: _Front) -> None:
+        """`number`: of the connection that it came by."""
+        super().__init__(hop(number) + request.stack, request.body, NOTHING)
+        self.request = request
+        self.front = front
+
+    def settle(self, body: bytes) -> None:
+        self.front.answer(self.request.pipe, self.request.stack + body)
+
+    def fail(self, error: SocketError) -> None:
+        """Whoever asked finds out himself: he sends it again, or the connection is over."""
+
+
+class _Front(Rep):
+    """Where requests come in."""
+
+    back: _Back
+
+    def __init__(self, **options: Any) -> None:  # noqa: ANN401 - as `Rep`
+        self._latest = 0
+        self._numbers: dict[Pipe, int] = {}
+        self._pipe_of_number: dict[int, Pipe] = {}
+        self._asked: dict[Pipe, set[bytes]] = {}
+        self._full = False
+        """Whether enough waits for workers, so that nothing more is read."""
+        super().__init__(**options)
+
+    def received(self, pipe: Pipe, messages: list[bytes]) -> None:
+        pipe.peer.count(RECEIVED, len(messages))
+        for each in messages:
+            request = self._item(pipe, each)
+            if request is not None:
+                found = _Forwarded(self._numbers[pipe], request, self)
+                self.back.ask(found)
+                self._asked[pipe].add(found.key)
+        self.look()
+
+    def look(self) -> None:
+        """Read on, or not for now, as it stands with the workers. The lock is held."""
+        waiting = self.back.waiting
+        full = waiting > (self._buffer // 2 if self._full else self._buffer - 1)
+        if full != self._full:
+            self._full = full
+            for pipe in self._numbers:
+                pipe.read(on=self._reads(pipe))
+
+    def settled(self, pipe: Pipe, key: bytes) -> None:
+        """There is nothing more to do for a request."""
+        self._asked.get(pipe, set()).discard(key)
+
+    def returned(self, key: bytes, body: bytes) -> None:
+        """A reply for which nobody waits here; the requester knows whether he does."""
+        pipe = self._pipe_of_number.get(int.from_bytes(key[: WORD.size]))
+        if pipe is not None:
+            self.answer(pipe, key[WORD.size :] + body)
+
+    def _reads(self, pipe: Pipe) -> bool:
+        return super()._reads(pipe) and not self._full
+
+    def _joined(self, peer: Peer) -> None:
+        super()._joined(peer)
+        pipe = peer.pipe
+        if pipe is not None:
+            self._latest = (self._latest + 1) % HOPS
+            self._numbers[pipe] = self._latest
+            self._pipe_of_number[self._latest] = pipe
+            self._asked[pipe] = set()
+            pipe.read(on=self._reads(pipe))
+
+    def _left(self, peer: Peer, pipe: Pipe) -> None:
+        super()._left(peer, pipe)
+        for key in self._asked.pop(pipe):
+            self.back.forget(key)
+        del self._pipe_of_number[self._numbers.pop(pipe)]
+
+
+class _Back(Requester):
+    """Where workers are."""
+
+    resends = False  # the requester does
+
+    def __init__(self, front: _Front, *args: Any, **options: Any) -> None:  # noqa: ANN401 - as `Requester`
+        self.front = front
+        front.back = self
+        super().__init__(*args, **options)
+
+    def _new_lock(self) -> threading.Lock:
+        """What comes at one side goes out at the other: both have one lock."""
+        return self.front.lock
+
+    @property
+    def waiting(self) -> int:
+        """Requests for which nobody was ready."""
+        return len(self._waiting) + len(self._waiting_again)
+
+    def forget(self, key: bytes) -> Pending | None:
+        found = super().forget(key)
+        if isinstance(found, _Forwarded):
+            self.front.settled(found.request.pipe, key)
+        return found
+
+    def _send_waiting(self) -> None:
+        super()._send_waiting()
+        self.front.look()
+
+    def _unknown(self, key: bytes, body: bytes) -> None:
+        self.front.returned(key, body)
+
+    def _abandon(self, waiter: object) -> None:
+        """Nobody waits in a device."""
+
+
+class Device:
+    """Takes requests at its front and gives each to a worker at its back, by the policy there.
+
+    Brokers of two sites may point at each other at a worse priority: a request that `max_ttl` have
+    received is dropped. A worker that goes loses nothing: what it had is sent to another at once.
+    Whoever waits long for a reply sends the request again himself, as every REQ does; a worker that
+    is silent for `resend` seconds is suspended, as by a `Req`.
+    """
+
+    def __init__(self, *args: Any, max_ttl: int = MAX_TTL, **options: Any) -> None:  # noqa: ANN401 - as `Requester`
+        """`max_ttl`: how many may have received a request; the rest is for the workers' side.
+
+        Raises SocketError.
+        """
+        same = {key: value for key, value in options.items() if key in ("buffer", "max_size")}
+        self.front: Final = _Front(max_ttl=max_ttl, **same)
+        try:
+            self.back: Final = _Back(self.front, *args, **options)
+        except Exception:
+            self.front.close()
+            raise
+
+    @classmethod
+    def from_cluster(cls, path: str | Path, *, cluster: str = "", **options: Any) -> Self:  # noqa: ANN401
+        """With the policy and the workers of a file. Raises ConfigError, SocketError.
+
+        `cluster`: its name, if there are several; `options`: as those of this class.
+        """
+        return cls(cluster_of(path, cluster), **options)
+
+    def follow(self, cluster: Cluster) -> None:
+        """Take over what a changed file says of the workers; see `Req.follow`."""
+        self.back.follow(cluster)
+
+    def close(self, linger: float = LINGER) -> None:
+        """Close both sides."""
+        self.back.close(linger)
+        self.front.close(linger)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()

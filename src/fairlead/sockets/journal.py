@@ -1,0 +1,88 @@
+"""What was decided on a socket, and what changed, as tables that can be dispatched and replayed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final, NamedTuple
+
+from fairlead.balance.change import ResolvedChange
+from fairlead.balance.decision import Decision
+from fairlead.balance.journal import JournalRow
+from fairlead.balance.message import Message
+from fairlead.balance.times import seconds
+
+SERVICE_TIME: Final = "service_time"
+
+
+class Recorded(NamedTuple):
+    """A stretch of a journal: rows of plain data, in the order of time."""
+
+    messages: list[dict[str, Any]]
+    """The rows of every journal, with `service_time`: how long the peer was busy with it."""
+    changes: list[dict[str, Any]]
+    """With the columns of a file of changes."""
+
+
+class _Open(NamedTuple):
+    decision: Decision
+    position: int
+    time: int
+    message: Message
+
+
+class Journal:
+    """Keeps what happens until somebody takes it. All times are whole microseconds.
+
+    No two events have one time, so a table is in the order in which things happened.
+    """
+
+    def __init__(self) -> None:
+        """Nothing has happened."""
+        self._position = 0
+        self._open: dict[int, _Open] = {}
+        """Messages that are not completed; by identity, as equal decisions are not the same."""
+        self._done: list[tuple[_Open, int]] = []
+        self._changes: list[dict[str, Any]] = []
+
+    def chosen(self, decision: Decision, message: Message, time: int) -> None:
+        """A peer was chosen for a message."""
+        self._open[id(decision)] = _Open(decision, self._position, time, message)
+        self._position += 1
+
+    def completed(self, decision: Decision, time: int) -> None:
+        """The peer is done with it."""
+        found = self._open.pop(id(decision), None)
+        if found is not None:  # else its peer had failed by then
+            self._done.append((found, time))
+
+    def changed(self, changes: Sequence[ResolvedChange], time: int) -> None:
+        """These changes were made, as one step."""
+        for ref, attribute, value in changes:
+            target = str(ref) if ref else "*"
+            row = {"target": target, "attribute": attribute, "value": value}
+            self._changes.append({"time": seconds(time), **row})
+
+    def lost(self, name: str, time: int) -> None:
+        """A peer has failed; what it held ends here."""
+        for found in [each for each in self._open.values() if each.decision.destination == name]:
+            self.completed(found.decision, time)
+
+    def take(self, time: int | None = None) -> Recorded:
+        """What has happened since the last time; messages when they are completed.
+
+        `time`: the end; whatever is not completed ends later.
+        """
+        if time is not None:
+            for found in list(self._open.values()):
+                self.completed(found.decision, time)
+        done, self._done = self._done, []
+        changes, self._changes = self._changes, []
+        done.sort(key=lambda each: each[0].position)
+        return Recorded([_row(found, until) for found, until in done], changes)
+
+
+def _row(found: _Open, until: int) -> dict[str, Any]:
+    (row,) = JournalRow.of(
+        found.decision, found.position, found.message, str(found.position), seconds(found.time)
+    )
+    return {**row.to_dict(), SERVICE_TIME: seconds(until - found.time)}

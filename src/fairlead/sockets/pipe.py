@@ -1,0 +1,233 @@
+"""One connection with a peer: its greeting, its messages in, its messages out."""
+
+from __future__ import annotations
+
+import socket
+import ssl
+from collections import deque
+from typing import Any, Final
+from typing import Protocol as Interface
+
+from fairlead.errors import WireError
+from fairlead.sockets.endpoints import Endpoint
+from fairlead.sockets.loop import READ, WRITE, Timer
+from fairlead.sockets.wire import Decoder, Protocol, greeting, header
+
+PIECE: Final = 65_536
+"""Bytes that are read at once."""
+TOGETHER: Final = 64
+"""Messages that are written at once."""
+SMALL: Final = 4096
+"""Bytes below which it is cheaper to copy a message behind its header than to write both."""
+NOT_NOW: Final = (BlockingIOError, InterruptedError, ssl.SSLWantReadError, ssl.SSLWantWriteError)
+GREETING_TIMEOUT: Final = 10.0
+"""Seconds within which a peer has to say what it speaks."""
+
+
+class Owner(Interface):
+    """What a pipe belongs to. Its lock is held in all of these calls."""
+
+    lock: Any
+
+    def opened(self, pipe: Pipe) -> None:
+        """The peer has greeted."""
+
+    def received(self, pipe: Pipe, messages: list[bytes]) -> None:
+        """Messages have come."""
+
+    def written(self, pipe: Pipe, token: object) -> None:
+        """The transport has taken a message for which `send` said False."""
+
+    def closed(self, pipe: Pipe, reason: str) -> None:
+        """The connection is over."""
+
+
+class Pipe:
+    """A connection. Whoever calls `send`, `read` or `close` holds the lock of its owner."""
+
+    def __init__(
+        self, end: socket.socket, own: Protocol, owner: Owner, source: Endpoint, *, max_size: int
+    ) -> None:
+        """`end`: connected. To be made in the loop's thread."""
+        self.open = False
+        """Whether messages can be sent to it."""
+        self.source = source
+        """The endpoint that it belongs to."""
+        self.peer: Any = None
+        """For whoever owns it."""
+        loop = source.loop
+        ipc = end.family == socket.AF_UNIX
+        if not ipc:
+            end.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        end.setblocking(False)
+        self._tls = end if isinstance(end, ssl.SSLSocket) else None
+        self._reads_first = False
+        """Whether TLS has to read before it can write."""
+        self._end = end
+        self._ipc = ipc
+        self._owner = owner
+        self._loop = loop
+        self._decoder = Decoder(own, ipc=ipc, max_size=max_size)
+        self._out: deque[tuple[memoryview, object]] = deque()
+        self._reading = True
+        self._ended = False
+        self._out.append((memoryview(greeting(own)), self))
+        self._watch()
+        self._deadline: Timer = loop.later(GREETING_TIMEOUT, self._late)
+
+    @property
+    def waiting(self) -> int:
+        """Messages that the transport has not taken."""
+        return len(self._out)
+
+    def send(self, message: bytes, token: object = None) -> bool:
+        """Send a message; whether the transport has taken it whole.
+
+        If not, it waits, and `written` will be called with the token; if the connection turns out
+        to be over, `closed` is called before this returns, and nobody calls `written`.
+        """
+        begin = header(len(message), ipc=self._ipc)
+        if self._out:
+            self._out.append((memoryview(begin + message), token))
+            return False
+        try:
+            if len(message) < SMALL or self._tls is not None:
+                frame = begin + message
+                sent = self._end.send(frame)
+            else:
+                frame = b""
+                sent = self._end.sendmsg([begin, message])
+        except NOT_NOW as error:
+            frame, sent = b"", 0
+            self._reads_first = isinstance(error, ssl.SSLWantReadError)
+        except OSError as error:
+            self._over(error.strerror or str(error))
+            return False
+        if sent == len(begin) + len(message):
+            return True
+        self._out.append((memoryview(frame or begin + message)[sent:], token))
+        self._loop.call(self._watch)
+        return False
+
+    def read(self, *, on: bool) -> None:
+        """Go on reading, or stop for now, so that the peer has to wait."""
+        if self._reading != on:
+            self._reading = on
+            self._loop.call(self._watch)
+
+    def close(self, reason: str = "closed here") -> None:
+        """Close the connection; what the transport has taken still goes out."""
+        self._over(reason)
+
+    def _over(self, reason: str) -> None:
+        if self._ended:
+            return
+        self._ended = True
+        self.open = False
+        self._deadline.cancel()
+        self._loop.call(self._shut)
+        self._owner.closed(self, reason)
+
+    def _shut(self) -> None:
+        self._loop.forget(self._end)
+        self._end.close()
+
+    # -------- in the loop's thread
+
+    def _watch(self) -> None:
+        if not self._ended:
+            writing = self._out and not self._reads_first
+            reading = self._reading or self._reads_first
+            events = (READ if reading else 0) | (WRITE if writing else 0)
+            self._loop.watch(self._end, events, self._ready)
+
+    def _ready(self, events: int) -> None:
+        if events & WRITE or self._reads_first:
+            with self._owner.lock:
+                self._reads_first = False
+                self._write()
+        if events & READ and not self._ended:
+            self._read()
+
+    def _write(self) -> None:
+        while self._out and not self._ended:
+            frames = [self._out[i][0] for i in range(min(TOGETHER, len(self._out)))]
+            try:
+                sent = self._send_some(frames)
+            except NOT_NOW as error:
+                self._reads_first = isinstance(error, ssl.SSLWantReadError)
+                break
+            except OSError as error:
+                self._over(error.strerror or str(error))
+                return
+            whole = 0
+            while whole < len(frames) and sent >= len(frames[whole]):
+                sent -= len(frames[whole])
+                whole += 1
+            done = [self._out.popleft()[1] for _ in range(whole)]
+            if whole < len(frames):
+                frame, token = self._out[0]
+                self._out[0] = frame[sent:], token
+            for token in done:
+                if token is not self:
+                    self._owner.written(self, token)
+            if whole < len(frames):
+                break
+        self._watch()
+
+    def _send_some(self, frames: list[memoryview]) -> int:
+        """Give the transport what it takes of these; TLS takes one piece, the same one again."""
+        if self._tls is None:
+            return self._end.sendmsg(frames)
+        return self._tls.send(frames[0])
+
+    def _read(self) -> None:
+        try:
+            if self._tls is None:
+                piece = self._end.recv(PIECE)
+            else:
+                with self._owner.lock:  # nobody may write meanwhile
+                    piece = _all_of(self._tls)
+        except NOT_NOW:
+            return
+        except OSError as error:
+            self._fail(error.strerror or str(error))
+            return
+        self._take(piece)
+
+    def _take(self, piece: bytes) -> None:
+        greeted = self._decoder.greeted
+        try:
+            if not piece:
+                self._decoder.end()
+            messages = self._decoder.feed(piece)
+        except WireError as error:
+            self._fail(str(error))
+            return
+        if not piece:
+            self._fail("closed by the peer")
+            return
+        with self._owner.lock:
+            if self._ended:
+                return
+            if not greeted and self._decoder.greeted:
+                self._deadline.cancel()
+                self.open = True
+                self._owner.opened(self)
+            if messages and not self._ended:
+                self._owner.received(self, messages)
+
+    def _late(self) -> None:
+        self._fail(f"no greeting within {GREETING_TIMEOUT:g} s")
+
+    def _fail(self, reason: str) -> None:
+        with self._owner.lock:
+            self._over(reason)
+
+
+def _all_of(end: ssl.SSLSocket) -> bytes:
+    """What TLS has read already is not waited for again."""
+    found = end.recv(PIECE)
+    while end.pending():
+        found += end.recv(end.pending())
+    return found

@@ -1,0 +1,19 @@
+"""PULL: what peers push here."""
+
+from __future__ import annotations
+
+from fairlead.sockets.pipe import Pipe
+from fairlead.sockets.receiver import Receiver
+from fairlead.sockets.wire import Protocol
+
+
+class Pull(Receiver[bytes]):
+    """Receives what its peers push, in turn among those of the best priority that have something.
+
+    Of each peer about `buffer` messages are held here; then it has to wait.
+    """
+
+    protocol = Protocol.PULL
+
+    def _item(self, pipe: Pipe, message: bytes) -> bytes | None:
+        return message

@@ -1,0 +1,125 @@
+"""A socket that receives from several sources."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections import deque
+from typing import Any, Generic, TypeVar
+
+from fairlead.balance.objects import listed, shown
+from fairlead.errors import SocketError
+from fairlead.sockets.base import NAME, PRIORITY, Peer, Socket
+from fairlead.sockets.pipe import Pipe
+from fairlead.sockets.sources import Source, Sources
+from fairlead.sockets.waiter import Waiter
+
+T = TypeVar("T")
+
+NORMAL, WORST = 8, 16
+RECEIVED = "received"
+NOTHING_CAME = "recv: nothing came"
+
+
+class Receiver(Socket, Generic[T]):
+    """Receives items, each of which comes from one pipe."""
+
+    def __init__(self, **options: Any) -> None:  # noqa: ANN401 - as `Socket`
+        """As a `Socket`."""
+        self._sources: Sources[T] = Sources()
+        self._of: dict[Pipe, Source[T]] = {}
+        self._pipe_of: dict[Source[T], Pipe] = {}
+        self._priorities: dict[str, int] = {}
+        self._stopped: set[Pipe] = set()
+        """Pipes that are not read because enough of theirs is here."""
+        self._waiting: deque[Waiter[tuple[Source[T], T]]] = deque()
+        super().__init__(**options)
+
+    def recv(self, *, timeout: float | None = None) -> T:
+        """The next message, waiting until there is one.
+
+        `timeout`: seconds, None is for ever. Raises SocketTimeoutError, SocketError.
+        """
+        found = self._begin(coroutine=False)
+        if isinstance(found, Waiter):
+            return self._wait(found, timeout, NOTHING_CAME)[1]
+        return found[1]
+
+    async def arecv(self, *, timeout: float | None = None) -> T:  # noqa: ASYNC109 - as `recv`
+        """The same in a coroutine."""
+        found = self._begin(coroutine=True)
+        if isinstance(found, Waiter):
+            return (await self._await(found, timeout, NOTHING_CAME))[1]
+        return found[1]
+
+    def _begin(self, *, coroutine: bool) -> tuple[Source[T], T] | Waiter[tuple[Source[T], T]]:
+        with self.lock:
+            found = self._take()
+            if found is not None:
+                return found
+            self._check_open()
+            waiter: Waiter[tuple[Source[T], T]] = Waiter(coroutine=coroutine)
+            self._waiting.append(waiter)
+            return waiter
+
+    def _take(self) -> tuple[Source[T], T] | None:
+        found = self._sources.take()
+        if found is not None and self._stopped:
+            pipe = self._pipe_of.get(found[0])
+            if pipe in self._stopped and len(found[0].items) <= self._buffer // 2:
+                self._stopped.discard(pipe)
+                pipe.read(on=self._reads(pipe))
+        return found
+
+    @abstractmethod
+    def _item(self, pipe: Pipe, message: bytes) -> T | None:
+        """What is received for a message; None for nothing."""
+
+    def received(self, pipe: Pipe, messages: list[bytes]) -> None:
+        items = [item for each in messages if (item := self._item(pipe, each)) is not None]
+        pipe.peer.count(RECEIVED, len(items))
+        source = self._of[pipe]
+        self._sources.put(source, items)
+        while self._waiting and (found := self._sources.take()) is not None:
+            self._waiting.popleft().settle(found)
+        if len(source.items) >= self._buffer and pipe not in self._stopped:
+            self._stopped.add(pipe)
+            pipe.read(on=False)
+
+    def _reads(self, pipe: Pipe) -> bool:
+        """Whether more is to come from a pipe."""
+        return pipe not in self._stopped
+
+    def _joined(self, peer: Peer) -> None:
+        pipe = peer.pipe
+        if pipe is not None:
+            source = self._of[pipe] = Source(self._priorities[peer.name])
+            self._pipe_of[source] = pipe
+
+    def _left(self, peer: Peer, pipe: Pipe) -> None:
+        """What it has sent can still be received."""
+        self._pipe_of.pop(self._of.pop(pipe), None)
+        self._stopped.discard(pipe)
+
+    def _add(self, tables: list[dict[str, Any]]) -> None:
+        for table in tables:
+            for key in table:
+                if key not in (NAME, PRIORITY, "address"):
+                    raise SocketError(
+                        f"endpoint: found {shown(key)}, allowed: {listed([NAME, PRIORITY])}"
+                    )
+            priority = table.get(PRIORITY, NORMAL)
+            if not isinstance(priority, int) or not 1 <= priority <= WORST:
+                raise SocketError(
+                    f"endpoint: priority: found {shown(priority)}, allowed: 1 (best) to {WORST}"
+                )
+            self._priorities[table[NAME]] = priority
+
+    def _abandon(self, waiter: Waiter[Any]) -> None:
+        if waiter.done and not waiter.failed:  # it came too late for whoever waited
+            self._sources.put_back(*waiter.result())
+        else:
+            self._waiting = deque(each for each in self._waiting if each is not waiter)
+
+    def _abort(self, error: SocketError) -> None:
+        while self._waiting:
+            self._waiting.popleft().fail(error)

@@ -1,0 +1,128 @@
+"""REP: what requesters ask here, each to be answered."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import Any, Final
+
+from fairlead.balance.objects import spelled
+from fairlead.errors import SocketError, WireError
+from fairlead.sockets.base import IGNORED, Peer
+from fairlead.sockets.pipe import Pipe
+from fairlead.sockets.receiver import Receiver
+from fairlead.sockets.wire import HIGHEST_TTL, MAX_TTL, Protocol, split
+
+REPLIED, LOST, TOO_FAR = "replied", "lost", "too_far"
+
+
+class Request:
+    """A request that was received. It can be answered at any time, from any thread, once."""
+
+    __slots__ = ("_answered", "_rep", "body", "pipe", "stack")
+
+    def __init__(self, body: bytes, stack: bytes, pipe: Pipe, rep: Rep) -> None:
+        """Made by the socket."""
+        self.body: Final = body
+        self.stack: Final = stack
+        """The words before it, which its reply brings back."""
+        self.pipe: Final = pipe
+        """By which it came."""
+        self._answered = False
+        self._rep = rep
+
+    def reply(self, body: bytes) -> None:
+        """Send the reply. Where the requester has gone, it is lost: nobody waits for it there.
+
+        Raises SocketError for a second one.
+        """
+        body = self._rep.checked(body)
+        with self._rep.lock:
+            if self._answered:
+                raise SocketError("reply: found a second one, allowed: one for each request")
+            self._answered = True
+            self._rep.answer(self.pipe, self.stack + body)
+
+
+class Rep(Receiver[Request]):
+    """Receives requests, in turn from the requesters of the best priority that have one."""
+
+    protocol = Protocol.REP
+
+    def __init__(self, *, max_ttl: int = MAX_TTL, **options: Any) -> None:  # noqa: ANN401 - as `Socket`
+        """A request that more than `max_ttl` have received, this one included, is dropped.
+
+        The rest as a `Socket`. Raises SocketError.
+        """
+        self._max_ttl = checked_ttl(max_ttl)
+        self._clogged: set[Pipe] = set()
+        """Those who do not read their replies: nothing more is read from them."""
+        super().__init__(**options)
+
+    def serve(self, handler: Callable[[bytes], bytes]) -> None:
+        """Answer with what a function makes of each request, until the socket is closed.
+
+        Several threads can serve. What the function raises ends this, and its request is not
+        answered: the requester sends it again.
+        """
+        while True:
+            try:
+                request = self.recv()
+            except SocketError:
+                if self._closed:
+                    return
+                raise
+            request.reply(handler(request.body))
+
+    async def aserve(self, handler: Callable[[bytes], Awaitable[bytes]]) -> None:
+        """The same in a coroutine; several can serve side by side."""
+        while True:
+            try:
+                request = await self.arecv()
+            except SocketError:
+                if self._closed:
+                    return
+                raise
+            request.reply(await handler(request.body))
+
+    def answer(self, pipe: Pipe, frame: bytes) -> None:
+        """Send a reply with its stack. The lock is held."""
+        if not pipe.open:
+            pipe.peer.count(LOST)
+            return
+        pipe.peer.count(REPLIED)
+        pipe.send(frame)
+        if pipe in self._of and pipe.waiting >= self._buffer and pipe not in self._clogged:
+            self._clogged.add(pipe)
+            pipe.read(on=False)
+
+    def written(self, pipe: Pipe, token: object) -> None:
+        if pipe in self._clogged and pipe.waiting <= self._buffer // 2:
+            self._clogged.discard(pipe)
+            pipe.read(on=self._reads(pipe))
+        super().written(pipe, token)
+
+    def _reads(self, pipe: Pipe) -> bool:
+        return super()._reads(pipe) and pipe not in self._clogged
+
+    def _left(self, peer: Peer, pipe: Pipe) -> None:
+        self._clogged.discard(pipe)
+        super()._left(peer, pipe)
+
+    def _item(self, pipe: Pipe, message: bytes) -> Request | None:
+        try:
+            parts = split(message, self._max_ttl)
+        except WireError:
+            pipe.peer.count(IGNORED)
+            return None
+        if parts is None:
+            pipe.peer.count(TOO_FAR)
+            return None
+        stack, body = parts
+        return Request(body, stack, pipe, self)
+
+
+def checked_ttl(found: Any) -> int:  # noqa: ANN401 - what a user gives
+    """How many may receive a request. Raises SocketError."""
+    if not isinstance(found, int) or not 1 <= found <= HIGHEST_TTL:
+        raise SocketError(f"max_ttl: found {spelled(found)}, allowed: 1 to {HIGHEST_TTL}")
+    return found

@@ -1,0 +1,96 @@
+"""REQ: each request to one of the workers, again to another where no reply comes."""
+
+from __future__ import annotations
+
+import random
+from typing import Any, Final
+
+from fairlead.balance.message import Message
+from fairlead.errors import SocketError
+from fairlead.sockets.requester import Pending, Requester
+from fairlead.sockets.ring import NOTHING
+from fairlead.sockets.waiter import Waiter
+from fairlead.sockets.wire import ID, request_id
+
+NO_REPLY: Final = "request: no reply"
+
+
+class _Asked(Pending):
+    """A request for whose reply somebody waits."""
+
+    __slots__ = ("waiter",)
+
+    def __init__(self, key: bytes, body: bytes, message: Message, *, coroutine: bool) -> None:
+        super().__init__(key, body, message)
+        self.waiter: _Reply = _Reply(coroutine=coroutine)
+        self.waiter.key = key
+
+    def settle(self, body: bytes) -> None:
+        self.waiter.settle(body)
+
+    def fail(self, error: SocketError) -> None:
+        self.waiter.fail(error)
+
+
+class _Reply(Waiter[bytes]):
+    """Who waits for a reply."""
+
+    __slots__ = ("key",)
+    key: bytes
+
+
+class Req(Requester):
+    """Sends each request to one peer and gives its reply back. Requests can run side by side.
+
+    A request is sent again, with the same id, when its peer goes, at once; and when there was no
+    reply for `resend` seconds. The first reply counts. So a worker can get a request twice.
+
+    A peer from which nothing came in that time is suspended: it gets one request every `retry`
+    seconds until it says something. A `capacity` of an endpoint is how many requests a peer may
+    have without a reply; then it is busy.
+    """
+
+    def __init__(self, *args: Any, **options: Any) -> None:  # noqa: ANN401 - as `Requester`
+        """As a `Requester`: `resend` and `retry` in seconds, the rest as a `Sender`."""
+        self._number = random.getrandbits(31)
+        super().__init__(*args, **options)
+
+    def request(
+        self, body: bytes, *, timeout: float | None = None, message: Message = NOTHING
+    ) -> bytes:
+        """Send a request; returns the reply.
+
+        `timeout`: seconds, None is for ever; `message`: what the policy reads of it, such as
+        `group`. Raises SocketTimeoutError, which names the endpoints and their states; SocketError.
+        """
+        return self._wait(self._begin(body, message, coroutine=False), timeout, NO_REPLY)
+
+    async def arequest(
+        self,
+        body: bytes,
+        *,
+        timeout: float | None = None,  # noqa: ASYNC109 - the same words as `request`
+        message: Message = NOTHING,
+    ) -> bytes:
+        """The same in a coroutine; where it is cancelled, nobody waits for the reply."""
+        return await self._await(self._begin(body, message, coroutine=True), timeout, NO_REPLY)
+
+    def _begin(self, body: bytes, message: Message, *, coroutine: bool) -> Waiter[bytes]:
+        body = self.checked(body)
+        with self.lock:
+            self._check_open()
+            found = _Asked(self._key(), body, message, coroutine=coroutine)
+            self.ask(found)
+            return found.waiter
+
+    def _key(self) -> bytes:
+        """The next id that no request without a reply has."""
+        while True:
+            self._number = (self._number + 1) % ID
+            key = request_id(self._number)
+            if key not in self._pending:
+                return key
+
+    def _abandon(self, waiter: Waiter[Any]) -> None:
+        if isinstance(waiter, _Reply) and not waiter.done:
+            self.forget(waiter.key)

@@ -1,0 +1,303 @@
+"""Requests on their way: to whom they were sent, and again where no reply comes."""
+
+from __future__ import annotations
+
+import time
+from abc import ABC, abstractmethod
+from itertools import takewhile
+from typing import Any, Final, NamedTuple
+
+from fairlead.balance.decision import Decision
+from fairlead.balance.message import Message
+from fairlead.balance.objects import spelled
+from fairlead.errors import SocketError, WireError
+from fairlead.sockets.base import BUSY, IGNORED, EndpointState, Peer, now
+from fairlead.sockets.pipe import Pipe
+from fairlead.sockets.ring import CAPACITY
+from fairlead.sockets.sender import SENT, Sender
+from fairlead.sockets.wire import HIGHEST_TTL, Protocol, split
+
+RESEND: Final = 60.0
+"""Seconds without a reply after which a request is sent again, as nanomsg has them."""
+RETRY: Final = 1.0
+"""Seconds after which a peer that was silent is tried again, unless a socket says otherwise."""
+RESENT, FAILED_OVER, REPLIED = "resent", "failed_over", "replied"
+SUSPENDED: Final = "suspended"
+
+
+class Pending(ABC):
+    """A request without a reply."""
+
+    __slots__ = ("again", "attempt", "frame", "key", "message", "pipes", "since")
+
+    def __init__(self, key: bytes, body: bytes, message: Message) -> None:
+        """`key`: its stack of words, by which its replies are known."""
+        self.key = key
+        self.frame = key + body
+        self.message = message
+        self.since = time.monotonic()
+        self.attempt: Attempt | None = None
+        """The latest."""
+        self.again = ""
+        """Why it is sent again."""
+        self.pipes: set[Pipe] = set()
+        """By which it was sent: from there a reply may come."""
+
+    @abstractmethod
+    def settle(self, body: bytes) -> None:
+        """This is the reply."""
+
+    @abstractmethod
+    def fail(self, error: SocketError) -> None:
+        """There will be none."""
+
+
+class Attempt(NamedTuple):
+    """A request that was sent to a peer, which has not replied."""
+
+    key: bytes
+    pipe: Pipe
+    decision: Decision
+    sent: float
+    """On the monotonic clock."""
+
+
+class Requester(Sender):
+    """Sends requests by a ring, again to others where their peer goes or is silent."""
+
+    protocol = Protocol.REQ
+    resends = True
+    """Whether it sends again where there was no reply for long; else whoever asked does."""
+
+    def __init__(
+        self,
+        *args: Any,  # noqa: ANN401 - as `Sender`
+        resend: float = RESEND,
+        retry: float = RETRY,
+        **options: Any,  # noqa: ANN401
+    ) -> None:
+        """`resend`, `retry`: seconds; the rest as a `Sender`. Raises SocketError."""
+        for name, found in {"resend": resend, "retry": retry}.items():
+            if not found > 0:
+                raise SocketError(f"{name}: found {spelled(found)}, allowed: more than 0 seconds")
+        self._resend = resend
+        self._retry = retry
+        self._pending: dict[bytes, Pending] = {}
+        self._waiting: dict[bytes, Pending] = {}
+        """Those for which nobody was ready yet, in order."""
+        self._waiting_again: dict[bytes, Pending] = {}
+        """Those that were sent before; they come first."""
+        self._attempts: dict[Pipe, dict[bytes, Attempt]] = {}
+        """The oldest first."""
+        self._heard: dict[Pipe, float] = {}
+        """When something came from there."""
+        self._timed = False
+        self._suspended: set[Pipe] = set()
+        self._on_trial: dict[Pipe, Attempt | None] = {}
+        """They were suspended, and may show that they work again: with one request."""
+        super().__init__(*args, **options)
+
+    def ask(self, found: Pending) -> None:
+        """Send a request, or let it wait. The lock is held.
+
+        One with the same key, which somebody sends again, takes the place of the earlier one.
+        """
+        self.forget(found.key)
+        self._pending[found.key] = found
+        if self._waiting or self._waiting_again or not self._handed(found):
+            self._waiting[found.key] = found
+
+    # -------- sending, and sending again
+
+    def _handed(self, found: Pending) -> bool:
+        """Whether somebody was ready, and has it."""
+        while (chosen := self._choose(found.message)) is not None:
+            pipe, decision = chosen
+            pipe.send(found.frame)
+            if not pipe.open:  # the connection turned out to be over: choose again
+                continue
+            earlier = self._attempts[pipe].pop(found.key, None)
+            if earlier is not None:  # whoever asked sent it again, and it went there again
+                self._ring.completed(now(), earlier.decision)
+            attempt = Attempt(found.key, pipe, decision, time.monotonic())
+            found.attempt = self._attempts[pipe][found.key] = attempt
+            found.pipes = {*(each for each in found.pipes if each.open), pipe}
+            if pipe in self._on_trial:
+                self._on_trial[pipe] = attempt
+            self._set_timer(attempt.sent)
+            pipe.peer.count(SENT)
+            if found.again:
+                pipe.peer.count(found.again)
+            self._reconsider(pipe.peer)
+            return True
+        return False
+
+    def _send_waiting(self) -> None:
+        for queue in (self._waiting_again, self._waiting):
+            while queue:
+                key, found = next(iter(queue.items()))
+                if not self._handed(found):
+                    return
+                queue.pop(key, None)
+
+    def _send_again(self, attempt: Attempt, why: str) -> None:
+        """Let a request wait for another peer, if this was its latest attempt."""
+        found = self._pending.get(attempt.key)
+        if found is not None and found.attempt is attempt:
+            found.again = why
+            self._waiting_again[found.key] = found
+
+    def _set_timer(self, oldest: float) -> None:
+        """See to it that somebody looks when this has had no reply for too long."""
+        if not self._timed:
+            self._timed = True
+            left = oldest + self._resend - time.monotonic()
+            self._loop.later(max(0.0, left), self._look)
+
+    def _look(self) -> None:
+        """Send again what has had no reply for too long."""
+        with self.lock:
+            self._timed = False
+            if self._closed:
+                return
+            latest = time.monotonic() - self._resend
+            for attempts in [*self._attempts.values()]:
+                for attempt in [*takewhile(lambda each: each.sent <= latest, attempts.values())]:
+                    self._give_up(attempt)
+            self._drain()
+            oldest = [next(iter(each.values())).sent for each in self._attempts.values() if each]
+            if oldest:
+                self._set_timer(min(oldest))
+
+    def _give_up(self, attempt: Attempt) -> None:
+        pipe = attempt.pipe
+        del self._attempts[pipe][attempt.key]
+        if self._heard[pipe] < attempt.sent:
+            self._suspend(attempt)
+        else:
+            self._ring.completed(now(), attempt.decision)
+        found = self._pending.get(attempt.key)
+        if self.resends:
+            self._send_again(attempt, RESENT)
+        elif found is not None and found.attempt is attempt:
+            self.forget(attempt.key)
+        self._reconsider(pipe.peer)
+
+    # -------- silent peers
+
+    def _suspend(self, attempt: Attempt) -> None:
+        """Take out a peer that is silent; what it held counts no more."""
+        pipe = attempt.pipe
+        if pipe in self._suspended or self._on_trial.get(pipe, attempt) is not attempt:
+            return  # that is of before
+        self._on_trial.pop(pipe, None)
+        self._suspended.add(pipe)
+        self._ring.failed(now(), pipe.peer.name)
+        pipe.peer.busy = True
+        self._loop.later(self._retry, lambda: self._try(pipe))
+
+    def _try(self, pipe: Pipe) -> None:
+        with self.lock:
+            if pipe in self._suspended and pipe.open:
+                self._on_trial[pipe] = None
+                self._return(pipe)
+
+    def _return(self, pipe: Pipe) -> None:
+        self._suspended.discard(pipe)
+        self._ring.joined(now(), pipe.peer.name)
+        pipe.peer.busy = False
+        self._reconsider(pipe.peer)
+        self._drain()
+
+    def _rests(self, peer: Peer) -> bool:
+        pipe = peer.pipe
+        tried = pipe is not None and self._on_trial.get(pipe) is not None
+        return peer.full or tried or pipe in self._suspended
+
+    # -------- what comes
+
+    def received(self, pipe: Pipe, messages: list[bytes]) -> None:
+        self._heard[pipe] = time.monotonic()
+        self._on_trial.pop(pipe, None)
+        if pipe in self._suspended:
+            self._return(pipe)
+        for each in messages:
+            self._reply(pipe, each)
+        self._reconsider(pipe.peer)
+        self._drain()
+
+    def _reply(self, pipe: Pipe, message: bytes) -> None:
+        try:
+            parts = split(message, HIGHEST_TTL)
+        except WireError:
+            parts = None
+        if parts is None:
+            pipe.peer.count(IGNORED)
+            return
+        key, body = parts
+        attempt = self._attempts[pipe].pop(key, None)
+        if attempt is not None:
+            self._ring.completed(now(), attempt.decision)
+        found = self._answered(pipe, key)
+        pipe.peer.count(IGNORED if found is None else REPLIED)
+        if found is None:
+            self._unknown(key, body)
+        else:
+            found.settle(body)
+
+    def _answered(self, pipe: Pipe, key: bytes) -> Pending | None:
+        """The request that this is the reply to, which is settled with it.
+
+        None for one that was never sent to this peer. Where whoever asked sends again, others than
+        the latest may have it, too.
+        """
+        found = self._pending.get(key)
+        if found is not None and self.resends and pipe not in found.pipes:
+            return None
+        return self.forget(key)
+
+    def forget(self, key: bytes) -> Pending | None:
+        """Nobody waits for a reply any more. The lock is held."""
+        self._waiting.pop(key, None)
+        self._waiting_again.pop(key, None)
+        return self._pending.pop(key, None)
+
+    def _unknown(self, key: bytes, body: bytes) -> None:
+        """This is a reply for which nobody waits."""
+
+    def _joined(self, peer: Peer) -> None:
+        if peer.pipe is not None:
+            self._attempts[peer.pipe] = {}
+            self._heard[peer.pipe] = 0.0
+        super()._joined(peer)
+
+    def _left(self, peer: Peer, pipe: Pipe) -> None:
+        super()._left(peer, pipe)
+        for attempt in self._attempts.pop(pipe).values():
+            self._send_again(attempt, FAILED_OVER)
+        del self._heard[pipe]
+        self._suspended.discard(pipe)
+        self._on_trial.pop(pipe, None)
+        self._drain()
+
+    def written(self, pipe: Pipe, token: object) -> None:
+        self._reconsider(pipe.peer)
+        self._drain()
+        super().written(pipe, token)
+
+    # -------- the rest
+
+    def _one(self, peer: Peer) -> EndpointState:
+        found = super()._one(peer)
+        if peer.pipe is None:
+            return found
+        if peer.pipe in self._suspended:
+            return found._replace(state=SUSPENDED)
+        held = len(self._attempts[peer.pipe])
+        capacity = self._tables[peer.source.name].get(CAPACITY, 0)
+        return found._replace(state=BUSY) if capacity and held >= capacity else found
+
+    def _abort(self, error: SocketError) -> None:
+        for found in [*self._pending.values()]:
+            self.forget(found.key)
+            found.fail(error)

@@ -1,0 +1,182 @@
+"""Who gets the next message among the peers of one socket. No I/O and no clock here.
+
+The peers are destinations of a cluster, and its policy chooses: `nanomsg`, unless a file says
+otherwise. A peer is present while it is connected; one that has gone has failed, and what it held
+is lost to it. Where the policy knows a capacity, a completion makes room.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from fairlead.balance.change import FAILED, PRESENT, STATE, UP, Change, ResolvedChange
+from fairlead.balance.changes import resolve
+from fairlead.balance.cluster import Cluster
+from fairlead.balance.decision import Decision
+from fairlead.balance.membership import with_destination
+from fairlead.balance.message import ROUTED, Message
+from fairlead.balance.objects import Ref
+from fairlead.balance.policies.destinations import KIND
+from fairlead.balance.runtime import ClusterRuntime
+from fairlead.errors import ChangeError
+from fairlead.sockets.journal import Journal, Recorded
+
+NOTHING: Final[Message] = {}
+CAPACITY, SPEED = "capacity", "speed"
+DEFAULT: Final = "sockets"
+
+
+class Ring:
+    """The peers of one socket, by name, and who of them gets the next message.
+
+    Every call says the time, in microseconds; one that is not after the latest is taken as the
+    microsecond after it, so that every event has a time of its own.
+    """
+
+    def __init__(
+        self, settings: Mapping[str, Any], *, capacity: int = 0, journal: bool = False
+    ) -> None:
+        """Nobody is known yet.
+
+        `settings`: what a cluster file says beside its destinations; `capacity`: of peers that say
+        none themselves, where the policy knows one; 0: no limit.
+        """
+        self._settings = dict(settings)
+        self._capacity = capacity
+        self._added: list[dict[str, Any]] = []
+        """Who was added, and is not in the cluster yet."""
+        self._cluster: Cluster | None = None
+        self._runtime: ClusterRuntime | None = None
+        self._journal = Journal() if journal else None
+        self._now = 0
+
+    @property
+    def cluster(self) -> Cluster | None:
+        """As its file would describe it, with every peer there ever was, none of them connected.
+
+        None as long as there was none.
+        """
+        self.let_in()
+        return self._cluster
+
+    @property
+    def knows_capacity(self) -> bool:
+        """Whether the policy itself knows who is busy."""
+        return self._cluster is not None and _knows_capacity(self._cluster)
+
+    def add(self, *tables: Mapping[str, Any]) -> None:
+        """More peers, which are not connected yet, each as a `[[destination]]` describes it.
+
+        They can join when they were let in. Raises ConfigError, also for a policy that lists no
+        destinations.
+        """
+        plain = {**self._settings, KIND: [*map(_absent, tables)]}
+        cluster = Cluster.from_dict(plain, default_name=DEFAULT)
+        if self._capacity and _knows_capacity(cluster):
+            for table in plain[KIND]:
+                table[CAPACITY] = table.get(CAPACITY) or self._capacity
+            cluster = Cluster.from_dict(plain, default_name=DEFAULT)
+        if self._runtime is None or self._cluster is None:
+            self._cluster = cluster
+            self._runtime = ClusterRuntime(cluster.name, cluster.start())
+        else:
+            self._added += plain[KIND]
+
+    def knows(self, name: str) -> bool:
+        """Whether this peer was let in already, if it was added."""
+        return self._runtime is not None and name in self._runtime.cluster.named
+
+    def let_in(self) -> None:
+        """Let in all who were added. It costs the more the more peers there are: do it seldom."""
+        if self._added and self._runtime is not None and self._cluster is not None:
+            changed = with_destination(self._cluster, self._runtime.cluster, *self._added)
+            self._added = []
+            self._cluster = changed.cluster
+            self._runtime = self._runtime.with_state(changed.state)
+
+    def choose(self, now: int, message: Message = NOTHING) -> Decision | None:
+        """Who gets the message, counted; None, and nothing counted, where it has to wait."""
+        runtime = self._runtime
+        if runtime is None:
+            return None
+        self._tick(now)
+        decision = runtime.choose(message)
+        if decision.outcome != ROUTED:
+            runtime.withdraw(decision)
+            return None
+        if self._journal is not None:
+            self._journal.chosen(decision, message, self._now)
+        return decision
+
+    def completed(self, now: int, decision: Decision) -> None:
+        """The peer has room again for what it took of this message."""
+        self._tick(now)
+        if self._runtime is not None:
+            self._runtime.completed(decision, decision.destination or "")
+        if self._journal is not None:
+            self._journal.completed(decision, self._now)
+
+    def joined(self, now: int, name: str) -> None:
+        """A peer is connected."""
+        self._set(now, name, (STATE, UP[0]), (PRESENT, True))
+
+    def failed(self, now: int, name: str) -> None:
+        """A peer has gone, with whatever it held."""
+        self._set(now, name, (STATE, FAILED), (PRESENT, False))
+        if self._journal is not None:
+            self._journal.lost(name, self._now)
+
+    def busy(self, now: int, name: str) -> None:
+        """A peer takes nothing for now, and keeps what it has."""
+        self._set(now, name, (PRESENT, False))
+
+    def ready(self, now: int, name: str) -> None:
+        """A peer that was busy takes messages again."""
+        self._set(now, name, (PRESENT, True))
+
+    def change(self, now: int, *changes: Change) -> None:
+        """Change the cluster, as one step. Raises ChangeError."""
+        if self._runtime is None:
+            raise ChangeError("change: found no endpoint, allowed: one of an endpoint")
+        states = {self._runtime.name: self._runtime.cluster}
+        for _, _, resolved in resolve(states, changes):
+            self._apply(now, resolved)
+
+    def recorded(self, *, end: bool = False) -> Recorded:
+        """What has happened since this was last asked; needs a journal.
+
+        `end`: nothing more will happen, and messages that were not completed are given, too.
+        """
+        if self._journal is None:
+            return Recorded([], [])
+        return self._journal.take(self._now + 1 if end else None)
+
+    def _set(self, now: int, name: str, *values: tuple[str, object]) -> None:
+        ref = Ref(KIND, name)
+        self._apply(now, [ResolvedChange(ref, attribute, value) for attribute, value in values])
+
+    def _apply(self, now: int, changes: Sequence[ResolvedChange]) -> None:
+        self._tick(now)
+        if self._runtime is not None:
+            self._runtime.apply(changes, self._now)
+        if self._journal is not None:
+            self._journal.changed(changes, self._now)
+
+    def _tick(self, now: int) -> None:
+        """Go on to a time, making what is due until then."""
+        self._now = max(self._now + 1, now)
+        if self._runtime is None:
+            return
+        follow_ups = self._runtime.cluster.follow_ups
+        while follow_ups.next is not None and follow_ups.next <= self._now:
+            self._runtime.apply([], follow_ups.next)
+
+
+def _absent(table: Mapping[str, Any]) -> dict[str, Any]:
+    """Nobody is connected; how fast a peer is is seen, not said."""
+    return {**{key: value for key, value in table.items() if key != SPEED}, PRESENT: False}
+
+
+def _knows_capacity(cluster: Cluster) -> bool:
+    return CAPACITY in cluster.policy.kinds[KIND].__struct_fields__

@@ -1,0 +1,231 @@
+"""A socket that chooses a peer for each message."""
+
+from __future__ import annotations
+
+import time
+from abc import abstractmethod
+from pathlib import Path
+from typing import Any, Final, Self
+
+from fairlead.balance.change import PRESENT, STATE, Change
+from fairlead.balance.cluster import Cluster
+from fairlead.balance.decision import Decision
+from fairlead.balance.message import Message
+from fairlead.balance.objects import listed, spelled
+from fairlead.balance.policies.destinations import KIND
+from fairlead.config.clusters import load_clusters
+from fairlead.errors import ConfigError
+from fairlead.sockets.addresses import Address
+from fairlead.sockets.base import (
+    BACKOFF,
+    BUFFER,
+    DOWN,
+    NAME,
+    UP,
+    EndpointState,
+    Peer,
+    Socket,
+    now,
+)
+from fairlead.sockets.journal import Recorded
+from fairlead.sockets.pipe import Pipe
+from fairlead.sockets.ring import CAPACITY, Ring
+from fairlead.sockets.wire import MAX_SIZE
+
+SENT: Final = "sent"
+ADDRESS: Final = "address"
+NOT_CHANGED: Final = (NAME, ADDRESS, PRESENT, STATE, "speed", "readers", "queue")
+"""Of a destination: what it is here, and what a socket does not look at."""
+
+
+class Sender(Socket):
+    """Sends by a ring."""
+
+    def __init__(
+        self,
+        cluster: Cluster | None = None,
+        *,
+        buffer: int = BUFFER,
+        max_size: int = MAX_SIZE,
+        reconnect: tuple[float, float] = BACKOFF,
+        journal: bool = False,
+    ) -> None:
+        """`cluster`: whose policy chooses (nanomsg's unless given); its destinations are connected.
+
+        `journal`: keep what is decided and what changes, for `recorded`.
+        """
+        super().__init__(buffer=buffer, max_size=max_size, reconnect=reconnect)
+        self._draining = False
+        self._new: list[Peer] = []
+        """Peers that are connected, and have not been let in yet."""
+        self._cost = 0.0
+        """Seconds that it took the last time."""
+        self._file, tables = _read(cluster) if cluster else ({"policy": "nanomsg"}, {})
+        settings = {NAME: self.protocol.name.lower(), **self._file}
+        self._ring = Ring(settings, capacity=self._capacity(), journal=journal)
+        self._tables_read: dict[str, dict[str, Any]] = {}
+        """Of the destinations of the file."""
+        try:
+            self._follow(tables)
+        except Exception:
+            self.close()
+            raise
+
+    @classmethod
+    def from_cluster(cls, path: str | Path, *, cluster: str = "", **options: Any) -> Self:  # noqa: ANN401
+        """With the policy and the endpoints of a file. Raises ConfigError, SocketError.
+
+        `cluster`: its name, if there are several; `options`: as those of this class.
+        """
+        return cls(cluster_of(path, cluster), **options)
+
+    def follow(self, cluster: Cluster) -> None:
+        """Take over what a changed file says: who is new, who is gone, and other attributes.
+
+        What cannot be changed, such as the policy, or under nanomsg a priority, is refused, and
+        then nothing is changed. Raises ConfigError, ChangeError, SocketError.
+        """
+        settings, tables = _read(cluster)
+        for key, value in settings.items():
+            if value != self._file.get(key):
+                raise ConfigError(
+                    f"cluster {cluster.name!r}: found another {key} than before, allowed: to change"
+                    " destinations"
+                )
+        with self.lock:
+            self._check_open()
+            self._ring.let_in()
+            for table in tables.values():
+                Address.of(table[ADDRESS])
+            changes = [
+                Change(name, key, value or self._capacity() if key == CAPACITY else value)
+                for name in tables.keys() & self._tables_read.keys()
+                for key, value in tables[name].items()
+                if key not in NOT_CHANGED and value != self._tables_read[name].get(key)
+            ]
+            if changes:
+                self._ring.change(now(), *changes)
+            for name in self._tables_read.keys() & tables.keys():
+                self._tables[name] = _attributes(tables[name])
+            self._drain()
+        self._follow(tables)
+
+    def _follow(self, tables: dict[str, dict[str, Any]]) -> None:
+        """Connect to who is new or elsewhere, and to nobody who is gone."""
+        for name, table in [*self._tables_read.items()]:
+            if name not in tables or tables[name][ADDRESS] != table[ADDRESS]:
+                self.disconnect(name)
+                del self._tables_read[name]
+        for name, table in tables.items():
+            if name not in self._tables_read:
+                self.connect(table[ADDRESS], name=name, **_attributes(table))
+            self._tables_read[name] = table
+
+    def _capacity(self) -> int:
+        """Messages that a peer holds which says nothing else, where the policy knows; 0: any."""
+        return 0
+
+    def recorded(self) -> Recorded:
+        """What has happened since this was last asked, as tables that can be replayed.
+
+        Messages are given when their peers are done with them; when the socket is closed, all are.
+        """
+        with self.lock:
+            return self._ring.recorded(end=self._closed and not self._pipes)
+
+    @property
+    def cluster(self) -> Cluster | None:
+        """The cluster of a replay: all peers there ever were, none of them connected."""
+        with self.lock:
+            return self._ring.cluster
+
+    def _add(self, tables: list[dict[str, Any]]) -> None:
+        self._ring.add(*tables)
+
+    def _joined(self, peer: Peer) -> None:
+        if self._ring.knows(peer.name):
+            self._ring.joined(now(), peer.name)
+            self._drain()
+        else:  # as many as come while the last ones are let in are let in together
+            self._new.append(peer)
+            if len(self._new) == 1:
+                self._loop.later(self._cost, self._let_in)
+
+    def _let_in(self) -> None:
+        begin = time.monotonic()
+        with self.lock:
+            self._ring.let_in()
+            new, self._new = self._new, []
+            for peer in new:
+                if peer.pipe is not None:
+                    self._ring.joined(now(), peer.name)
+            self._drain()
+        self._cost = time.monotonic() - begin
+
+    def _left(self, peer: Peer, pipe: Pipe) -> None:
+        if self._ring.knows(peer.name):
+            self._ring.failed(now(), peer.name)
+
+    def _one(self, peer: Peer) -> EndpointState:
+        found = super()._one(peer)
+        known = self._ring.knows(peer.name)
+        return found if known else found._replace(state=DOWN, trouble="not let in yet")
+
+    def _drain(self) -> None:
+        """Somebody may be ready: send what waits."""
+        if not self._draining:  # else a connection was over just then, and it goes on
+            self._draining = True
+            try:
+                self._send_waiting()
+            finally:
+                self._draining = False
+
+    @abstractmethod
+    def _send_waiting(self) -> None:
+        """Send what waits, in order, as long as somebody is ready."""
+
+    def _choose(self, message: Message) -> tuple[Pipe, Decision] | None:
+        """Who gets a message, counted; None where it has to wait."""
+        decision = self._ring.choose(now(), message)
+        pipe = self._peers[decision.destination or ""].pipe if decision else None
+        return (pipe, decision) if pipe and decision else None
+
+    def _reconsider(self, peer: Peer) -> None:
+        """Let the policy know whether a peer takes messages, where it cannot know itself."""
+        waiting = peer.pipe.waiting if peer.pipe else 0
+        if waiting >= self._buffer:
+            peer.full = True
+        elif waiting <= self._buffer // 2:
+            peer.full = False
+        rests = self._rests(peer)
+        if rests != peer.busy:
+            peer.busy = rests
+            (self._ring.busy if rests else self._ring.ready)(now(), peer.name)
+
+    def _rests(self, peer: Peer) -> bool:
+        """Whether nothing more is sent to a peer for now."""
+        return peer.full
+
+
+def _read(cluster: Cluster) -> tuple[dict[str, Any], dict[str, dict[str, Any]]]:
+    """What a file says of the whole, and of each destination that is to be there."""
+    plain = {NAME: cluster.name, **cluster.to_dict()}
+    tables = {}
+    for table in plain.pop(KIND, []):
+        if table.get(PRESENT, True) and table.get(STATE, UP) == UP:
+            tables[table[NAME]] = {**table, ADDRESS: table.get(ADDRESS) or table[NAME]}
+    return plain, tables
+
+
+def _attributes(table: dict[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in table.items() if key not in (NAME, ADDRESS)}
+
+
+def cluster_of(path: str | Path, name: str = "") -> Cluster:
+    """The cluster of a file, or the one of this name if there are several. Raises ConfigError."""
+    found = load_clusters(path)
+    named = [each for each in found if name in ("", each.name)]
+    if len(named) != 1:
+        names = listed([each.name for each in found])
+        raise ConfigError(f"{path}: cluster: found {spelled(name)}, allowed: one of {names}")
+    return named[0]

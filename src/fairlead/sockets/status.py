@@ -1,0 +1,99 @@
+"""How it stands with a device, for other processes on the same machine that ask."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import tempfile
+import threading
+from collections import Counter
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Final, Self
+
+from fairlead.errors import SocketError, SocketTimeoutError
+from fairlead.sockets.base import PEER, Socket
+from fairlead.sockets.device import Device
+from fairlead.sockets.rep import Rep
+from fairlead.sockets.req import Req
+
+SECONDS: Final = 2.0
+"""Within which a device that runs has answered."""
+
+
+def address_for(file: Path) -> str:
+    """Where a device that was started with this file can be asked, by the same user only."""
+    folder = Path(os.environ.get("XDG_RUNTIME_DIR") or tempfile.gettempdir())
+    folder /= f"fairlead-{os.getuid()}"
+    folder.mkdir(mode=0o700, exist_ok=True)
+    if folder.stat().st_uid != os.getuid():
+        raise SocketError(f"{folder}: found a folder of somebody else, allowed: one's own")
+    digest = hashlib.sha256(str(file.resolve()).encode()).hexdigest()[:16]
+    return f"ipc://{folder / digest}"
+
+
+class Status:
+    """Answers whoever asks, as long as it is open."""
+
+    def __init__(self, device: Device, address: str) -> None:
+        """`address`: see `address_for`. Raises SocketError if a device answers there already."""
+        self._device = device
+        self._rep = Rep()
+        try:
+            self._rep.bind(address)
+        except SocketError:
+            self._rep.close()
+            raise SocketError(
+                "found a device that runs with the same file, allowed: one; a copy of the file is "
+                "another"
+            ) from None
+        self._thread = threading.Thread(target=self._rep.serve, args=(self._answer,), daemon=True)
+        self._thread.start()
+
+    def _answer(self, _: bytes) -> bytes:
+        return json.dumps(look(self._device)).encode()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._rep.close()
+        self._thread.join()
+
+
+def look(device: Device) -> list[dict[str, Any]]:
+    """Each endpoint and connected peer of both sides, with its counters."""
+    return [
+        {"side": name, **each._asdict(), **_counters(side, each.name)}
+        for side, name in ((device.front, "front"), (device.back, "back"))
+        for each in side.endpoints()
+    ]
+
+
+def _counters(side: Socket, name: str) -> Counter[str]:
+    """Of one peer; or, where nobody is connected to an endpoint, of all who were."""
+    found: Counter[str] = Counter()
+    for peer, counters in side.counters().items():
+        if name in (peer, peer.rpartition(PEER)[0]):
+            found.update(counters)
+    return found
+
+
+def asked(file: Path) -> list[dict[str, Any]]:
+    """How it stands with the device that runs with this file. Raises SocketError."""
+    with Req() as req:
+        req.connect(address_for(file))
+        try:
+            found: list[dict[str, Any]] = json.loads(req.request(b"", timeout=SECONDS))
+        except SocketTimeoutError:
+            raise SocketError(
+                f"{file}: found no device that runs with this file on this machine, allowed: one "
+                f"(fairlead device {file} --bind ADDRESS)"
+            ) from None
+        return found

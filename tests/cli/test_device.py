@@ -1,0 +1,173 @@
+"""`fairlead device` and `fairlead endpoints`, in processes of their own."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import oracle
+from fairlead import load_clusters
+from fairlead.cli.app import run
+from fairlead.sockets import Rep, Req
+from sockets.conftest import free_port
+from sockets.waiting import until
+
+MAIN = "from fairlead.cli import main; main()"
+SECONDS = 60
+
+
+class Running:
+    """A device in a process of its own."""
+
+    def __init__(self, folder: Path, *options: str) -> None:
+        self.process = subprocess.Popen(
+            [sys.executable, "-c", MAIN, "device", *options],
+            cwd=folder,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        assert self.process.stdout is not None
+        self.requests = self.process.stdout.readline().removeprefix("requests: ").rstrip()
+
+    def end(self) -> tuple[int, str]:
+        self.process.send_signal(signal.SIGTERM)
+        _, said = self.process.communicate(timeout=SECONDS)
+        return self.process.returncode, said
+
+
+@pytest.fixture
+def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A file with two workers' addresses, of which nobody is there."""
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
+    tables = "".join(
+        f'[[destination]]\nname = "{name}"\naddress = "tcp://127.0.0.1:{free_port()}"\n'
+        f"priority = {priority}\n"
+        for name, priority in {"own": 1, "far": 2}.items()
+    )
+    (tmp_path / "site.toml").write_text(f'policy = "nanomsg"\n{tables}')
+    return tmp_path
+
+
+@pytest.fixture
+def device(site: Path) -> Iterator[Running]:
+    options = ["site.toml", "--bind", "tcp://127.0.0.1:0", "--journal", "journal"]
+    found = Running(site, *options)
+    yield found
+    found.process.kill()
+    found.process.communicate()
+
+
+def seen(site: Path, capsys: pytest.CaptureFixture[str]) -> dict[str, dict[str, object]]:
+    assert run(["endpoints", str(site / "site.toml"), "--once", "--json"]) == 0
+    rows = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    return {row["name"]: row for row in rows}
+
+
+def test_a_device_forwards_is_looked_at_and_leaves_a_journal(
+    site: Path, device: Running, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (cluster,) = load_clusters(site / "site.toml")
+    urls = {each["name"]: each["address"] for each in cluster.to_dict()["destination"]}
+    assert seen(site, capsys)["own"]["trouble"] == "Connection refused"
+    with Req() as req, Rep() as own, Rep() as far:
+        req.connect(device.requests)
+        for name, rep in {"own": own, "far": far}.items():
+            rep.bind(urls[name])
+            until(lambda name=name: seen(site, capsys)[name]["state"] == "up")
+        for rep in (own, far):
+            asking = threading.Thread(target=req.request, args=(b"q",))
+            asking.start()
+            rep.recv(timeout=SECONDS).reply(b"a")
+            asking.join()
+            own.close()
+            until(lambda: seen(site, capsys)["own"]["state"] == "down")
+    found = seen(site, capsys)
+    assert [found[name]["sent"] for name in ("own", "far")] == [1, 1]
+    assert run(["endpoints", str(site / "site.toml"), "--once"]) == 0
+    assert capsys.readouterr().out.startswith("side ")
+    assert device.end() == (0, "")
+    journal = site / "journal"
+    rows, changes = (
+        [json.loads(line) for line in (journal / name).read_text().splitlines()]
+        for name in ("messages.jsonl", "changes.jsonl")
+    )
+    (recorded,) = load_clusters(journal / "cluster.toml")
+    again = oracle.route(recorded.to_dict(), rows, changes)
+    assert [each.destination for each in again] == ["own", "far"]
+    assert not [*(site / f"fairlead-{os.getuid()}").iterdir()]
+
+
+def test_one_device_runs_with_a_file_and_writes_no_journal_over_another(
+    site: Path, device: Running, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = str(site / "site.toml")
+    assert run(["device", file, "--bind", "tcp://127.0.0.1:0"]) == 2
+    assert "found a device that runs with the same file" in capsys.readouterr().err
+    full = ["--journal", str(site)]
+    assert run(["device", file, "--bind", "tcp://127.0.0.1:0", *full]) == 2
+    assert "found files there, allowed: a new or an empty folder" in capsys.readouterr().err
+    assert device.requests
+
+
+def test_a_device_follows_its_file_and_says_what_it_cannot_follow(
+    site: Path, device: Running, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = site / "site.toml"
+    before = file.read_text()
+    file.write_text(f'{before}[[destination]]\nname = "new"\naddress = "tcp://127.0.0.1:1"\n')
+    until(lambda: "new" in seen(site, capsys))
+    file.write_text(before.replace("priority = 1", "priority = 3"))
+    assert device.process.stderr is not None
+    line = device.process.stderr.readline()
+    assert line.startswith("fairlead: all stays as it was: ")
+    assert "an endpoint keeps the priority it was added with" in line
+    assert "new" in seen(site, capsys)
+    file.write_text(before)
+    until(lambda: "new" not in seen(site, capsys))
+    assert device.end() == (0, "")
+
+
+def test_a_look_again_and_again_ends_at_a_signal(site: Path, device: Running) -> None:
+    with subprocess.Popen(
+        [sys.executable, "-c", MAIN, "endpoints", "site.toml", "--interval", "0.1"],
+        cwd=site,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as looking:
+        assert looking.stdout is not None
+        while not looking.stdout.readline().startswith("back "):
+            pass
+        looking.send_signal(signal.SIGINT)
+        _, said = looking.communicate(timeout=SECONDS)
+    assert (looking.returncode, said) == (130, "fairlead: stopped\n")
+    assert device.requests
+
+
+@pytest.mark.parametrize(
+    ("command", "said"),
+    [
+        (["endpoints", "site.toml", "--once"], "found no device that runs with this file"),
+        (["device", "site.toml"], "--bind"),
+        (["device", "site.toml", "--bind", "here"], "address: found 'here'"),
+        (["device", "site.toml", "--bind", "tcp://*:0", "--max-ttl", "16"], "--max-ttl: found 16"),
+        (["device", "site.toml", "--bind", "tcp://*:0", "--name", "b"], "allowed: one of site"),
+    ],
+)
+def test_what_cannot_be_is_refused_in_a_line(
+    site: Path,
+    command: list[str],
+    said: str,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.chdir(site)
+    assert run(command) == 2
+    assert said in capsys.readouterr().err

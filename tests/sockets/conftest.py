@@ -1,0 +1,37 @@
+"""Addresses for sockets: TCP, and Unix sockets, whose paths have to be short."""
+
+import itertools
+import socket
+import tempfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+Addresses = Callable[[], str]
+
+
+def free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port: int = free.getsockname()[1]
+        return port
+
+
+@pytest.fixture
+def folder() -> Iterator[Path]:
+    with tempfile.TemporaryDirectory() as found:
+        yield Path(found)
+
+
+@pytest.fixture(params=["tcp", "ipc"])
+def addresses(request: pytest.FixtureRequest, folder: Path) -> Addresses:
+    """Another free address with every call."""
+    numbers = itertools.count()
+    if request.param == "tcp":
+        return lambda: f"tcp://127.0.0.1:{free_port()}"
+    return lambda: f"ipc://{folder / str(next(numbers))}"
+
+
+@pytest.fixture
+def address(addresses: Addresses) -> str:
+    return addresses()

@@ -1,0 +1,125 @@
+"""TLS between our sockets and those of nng, both ways."""
+
+import shutil
+import ssl
+import subprocess
+import threading
+from pathlib import Path
+from typing import NamedTuple
+
+import pynng
+import pytest
+
+from fairlead.errors import SocketError
+from fairlead.sockets import Pull, Push, Rep, Req
+
+from .conftest import free_port
+from .waiting import until, until_up
+
+SECONDS = 30
+TIMEOUTS = {"recv_timeout": SECONDS * 1000, "send_timeout": SECONDS * 1000}
+
+
+class Identity(NamedTuple):
+    """A certificate for localhost that has signed itself."""
+
+    certificate: Path
+    key: Path
+
+    @property
+    def server(self) -> ssl.SSLContext:
+        found = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        found.load_cert_chain(self.certificate, self.key)
+        return found
+
+    @property
+    def client(self) -> ssl.SSLContext:
+        return ssl.create_default_context(cafile=str(self.certificate))
+
+
+@pytest.fixture(scope="module")
+def identity(tmp_path_factory: pytest.TempPathFactory) -> Identity:
+    openssl = shutil.which("openssl")
+    if openssl is None:
+        pytest.skip("no openssl, which makes a certificate")
+    folder = tmp_path_factory.mktemp("tls")
+    found = Identity(folder / "certificate.pem", folder / "key.pem")
+    options = ["req", "-x509", "-nodes", "-days", "30", "-newkey", "rsa:2048"]
+    names = ["-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost,IP:127.0.0.1"]
+    out = ["-keyout", str(found.key), "-out", str(found.certificate)]
+    subprocess.run([openssl, *options, *names, *out], check=True, capture_output=True)
+    return found
+
+
+def test_messages_of_all_sizes_go_through_tls_both_ways_at_once(identity: Identity) -> None:
+    bodies = [b"x" * size for size in (0, 1, 5000, 70_000, 1 << 20)] * 3
+    with Rep() as rep, Req() as req:
+        url = rep.bind("tls+tcp://localhost:0", tls=identity.server)
+        req.connect(url, tls=identity.client)
+        serving = threading.Thread(target=rep.serve, args=(lambda body: body,))
+        serving.start()
+        found: list[bytes] = []
+
+        def ask(body: bytes) -> None:
+            found.append(req.request(body, timeout=SECONDS))
+
+        asking = [threading.Thread(target=ask, args=(body,)) for body in bodies]
+        for thread in asking:
+            thread.start()
+        for thread in asking:
+            thread.join()
+        assert sorted(found) == sorted(bodies)
+        rep.close()
+        serving.join()
+
+
+def test_nng_pushes_and_pulls_through_tls(identity: Identity) -> None:
+    config = pynng.TLSConfig
+    server = config(
+        config.MODE_SERVER,
+        own_key_string=identity.key.read_text(),
+        own_cert_string=identity.certificate.read_text(),
+    )
+    client = config(
+        config.MODE_CLIENT,
+        server_name="localhost",
+        ca_string=identity.certificate.read_text(),
+        auth_mode=config.AUTH_MODE_REQUIRED,
+    )
+    with Push() as push, pynng.Pull0(**TIMEOUTS) as pull:
+        there = f"tls+tcp://localhost:{free_port()}"
+        pull.tls_config = server
+        pull.listen(there)
+        push.connect(there, tls=identity.client)
+        push.send(b"to nng", timeout=SECONDS)
+        assert pull.recv() == b"to nng"
+    with Pull() as ours, pynng.Push0(**TIMEOUTS) as theirs:
+        here = ours.bind("tls+tcp://localhost:0", tls=identity.server)
+        theirs.tls_config = client
+        theirs.dial(here)
+        theirs.send(b"from nng" * 10_000)
+        assert ours.recv(timeout=SECONDS) == b"from nng" * 10_000
+
+
+def test_a_peer_that_nobody_trusts_is_not_connected_and_it_is_said_why(identity: Identity) -> None:
+    with Push() as push, Pull() as pull:
+        url = pull.bind("tls+tcp://localhost:0", tls=identity.server)
+        push.connect(url, name="stranger")
+        until(lambda: "certificate verify failed" in push.endpoints()[0].trouble.lower())
+        port = url.rpartition(":")[2]
+        push.connect(f"tcp://localhost:{port}", name="plain")
+        push.connect(url, name="friend", tls=identity.client)
+        until_up(push, "friend")
+        push.send(b"work", timeout=SECONDS)
+        assert pull.recv(timeout=SECONDS) == b"work"
+
+
+def test_tls_where_it_means_nothing_and_none_where_it_is_needed_are_refused(
+    identity: Identity,
+) -> None:
+    with Push() as push:
+        with pytest.raises(SocketError, match="found no tls, allowed: one with a certificate"):
+            push.bind("tls+tcp://localhost:0")
+        with pytest.raises(SocketError, match="tls: found one for tcp://localhost:1"):
+            push.connect("tcp://localhost:1", tls=identity.client)
+        assert push.endpoints() == []
