@@ -9,7 +9,7 @@ from pathlib import Path
 
 from benchmarks.timing import Line
 
-PARTS = "abcdefghijklm"
+PARTS = "abcdefghijklmno"
 ON_SPARK = {
     "a": ["on_spark"],
     "b": ["on_spark"],
@@ -28,7 +28,7 @@ def main() -> None:
     """Print a line for each ratio."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     parser.add_argument(
-        "parts", nargs="*", default=list(PARTS), help="which of a b c d e f g h i j k l m"
+        "parts", nargs="*", default=list(PARTS), help="which of a b c d e f g h i j k l m n o"
     )
     parser.add_argument("--rows", type=int, default=10_000_000)
     parser.add_argument("--runs", type=int, default=3)
@@ -74,6 +74,14 @@ def run(parts: list[str], folder: Path, rows: int, runs: int) -> list[Line]:
         from benchmarks import choices
 
         lines += choices.part_m(runs)
+    if "n" in parts:
+        from benchmarks import dialogs
+
+        lines += dialogs.part_n(runs)
+    if "o" in parts:
+        from benchmarks import sockets
+
+        lines += sockets.part_o(runs)
     if set(ON_SPARK) & set(parts):
         lines += run_on_spark([part for part in ON_SPARK if part in parts], folder, rows, runs)
     return sorted(lines, key=lambda line: line.part)

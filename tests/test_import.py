@@ -9,6 +9,7 @@ import pytest
 HEAVY = {
     "altair",
     "jinja2",
+    "jsonschema",
     "msgspec",
     "numba",
     "numpy",

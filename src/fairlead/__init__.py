@@ -26,10 +26,21 @@ if TYPE_CHECKING:
     from fairlead.pipeline.dispatch import dispatch, rejected
     from fairlead.pipeline.intake.changes import load_changes
     from fairlead.pipeline.spark.session import spark_session
-    from fairlead.store.administration import Dead, Metrics
+    from fairlead.store.administration import Dead, Metrics, SwitchedOff
     from fairlead.store.clusters.choosing import StoreDecision
+    from fairlead.store.dialogs.conversation import Conversation
+    from fairlead.store.dialogs.priority_service import PriorityService
+    from fairlead.store.dialogs.service import Service
+    from fairlead.store.dialogs.shown import (
+        DialogEnd,
+        EndWaits,
+        ListedService,
+        OpenDialog,
+        UnreadMessage,
+    )
     from fairlead.store.events import Event
     from fairlead.store.letters import Message
+    from fairlead.store.precedence import OrderExplanation, Precedent
     from fairlead.store.store import Store
     from fairlead.store.transaction import Transaction
     from fairlead.store.waiting import Later, Promotion
@@ -40,26 +51,37 @@ _PLACES = {
     "Balancer": "fairlead.balance.balancer",
     "Change": "fairlead.balance.change",
     "Cluster": "fairlead.balance.cluster",
+    "Conversation": "fairlead.store.dialogs.conversation",
     "Dead": "fairlead.store.administration",
     "Decision": "fairlead.balance.decision",
+    "DialogEnd": "fairlead.store.dialogs.shown",
     "Drop": "fairlead.balance.elimination",
+    "EndWaits": "fairlead.store.dialogs.shown",
     "Event": "fairlead.store.events",
     "Explanation": "fairlead.balance.explanation",
     "JournalRow": "fairlead.balance.journal",
     "Later": "fairlead.store.waiting",
+    "ListedService": "fairlead.store.dialogs.shown",
     "Message": "fairlead.store.letters",
     "Metrics": "fairlead.store.administration",
+    "OpenDialog": "fairlead.store.dialogs.shown",
+    "OrderExplanation": "fairlead.store.precedence",
     "Outlook": "fairlead.order.outlook",
     "OwnChoice": "fairlead.balance.own",
     "OwnElimination": "fairlead.balance.own",
+    "Precedent": "fairlead.store.precedence",
+    "PriorityService": "fairlead.store.dialogs.priority_service",
     "Promotion": "fairlead.store.waiting",
     "Reject": "fairlead.errors",
+    "Service": "fairlead.store.dialogs.service",
     "Standing": "fairlead.order.outlook",
     "Step": "fairlead.balance.elimination",
     "Store": "fairlead.store.store",
     "StoreDecision": "fairlead.store.clusters.choosing",
     "StoreWork": "fairlead.store.work",
+    "SwitchedOff": "fairlead.store.administration",
     "Transaction": "fairlead.store.transaction",
+    "UnreadMessage": "fairlead.store.dialogs.shown",
     "Work": "fairlead.order.queue",
     "dispatch": "fairlead.pipeline.dispatch",
     "drop_where": "fairlead.balance.elimination",
@@ -76,26 +98,37 @@ __all__ = [
     "Balancer",
     "Change",
     "Cluster",
+    "Conversation",
     "Dead",
     "Decision",
+    "DialogEnd",
     "Drop",
+    "EndWaits",
     "Event",
     "Explanation",
     "JournalRow",
     "Later",
+    "ListedService",
     "Message",
     "Metrics",
+    "OpenDialog",
+    "OrderExplanation",
     "Outlook",
     "OwnChoice",
     "OwnElimination",
+    "Precedent",
+    "PriorityService",
     "Promotion",
     "Reject",
+    "Service",
     "Standing",
     "Step",
     "Store",
     "StoreDecision",
     "StoreWork",
+    "SwitchedOff",
     "Transaction",
+    "UnreadMessage",
     "Work",
     "dispatch",
     "drop_where",

@@ -89,11 +89,19 @@ EVENT_COLUMNS: Final = (
         TEXT,
         "`sent`, `arrived` (it was delayed), `raised`, `taken`, `accepted`, `rejected`, "
         "`released`, `woken` (the delay of a release is over), `expired`, `discarded` (a dead "
-        "letter was deleted); of a cluster `loaded`, `changed`, `decided`, `completed`",
+        "letter was deleted); of a queue `switched-off`, `switched-on`; of a dialog `begun`, "
+        "`ended`, `timed` (a timer was set, or a lifetime), `refused` (what was said is not "
+        "allowed; the sender gets an Error), `dropped` (it came to an end that has ended); of a "
+        "cluster `loaded`, `changed`, `decided`, `completed`",
     ),
     Column("queue", TEXT, "the queue's name; empty where the event is a cluster's"),
     Column("group", TEXT, "the group's name; empty if the message has none"),
-    Column("id", TEXT, "the message's; empty where the event is a group's"),
+    Column(
+        "id",
+        TEXT,
+        "the message's; empty where the event is a group's; of `begun` and `ended` the end's name, "
+        "such as `d-17/i`",
+    ),
     Column("tenant", TEXT, "whose it is; empty if nobody's"),
     Column("priority", WHOLE, "that it was sent with, or raised to"),
     Column("cost", WHOLE, "what its tenant is charged"),
@@ -102,7 +110,12 @@ EVENT_COLUMNS: Final = (
     Column("token", WHOLE, "of the reader that took it"),
     Column("actor", TEXT, "who did it: host and process, or the user of plain SQL"),
     Column("lease", SECONDS, "when the lease of what was taken ends"),
-    Column("detail", TEXT, "why it was rejected or released; what was changed, as JSON"),
+    Column(
+        "detail",
+        TEXT,
+        "why it was rejected, released, refused, dropped or switched off; between which services a "
+        "dialog was begun, and how it was ended; what was changed, as JSON",
+    ),
     _OF["cluster"],
     _OF["version"],
     _OF["stream"],

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from datetime import UTC, datetime, timedelta
+from decimal import Decimal
 from typing import Final
 
 YEAR: Final = 365 * 86_400 * 1_000_000
 MINUTE: Final = 60
 HOUR: Final = 3_600
+RAW: Final = re.compile(r"\b(\d{9,}(?:\.\d+)?) s\b")
+"""A time in seconds since 1970."""
 LONGEST_NAME: Final = 48
 LONGEST_TEXT: Final = 300
 UNITS: Final = (
@@ -45,6 +49,24 @@ def moment(micros: int) -> str:
     seconds = found.strftime(":%S") if found.second or found.microsecond else ""
     fraction = f".{found.microsecond:06}".rstrip("0") if found.microsecond else ""
     return f"{found:%Y-%m-%d %H:%M}{seconds}{fraction} UTC"
+
+
+def to_the_second(micros: int) -> str:
+    """A time without the fraction of its last second.
+
+    >>> to_the_second(1_360_342_800_900_000)
+    '2013-02-08 17:00 UTC'
+    """
+    return moment(micros // 1_000_000 * 1_000_000)
+
+
+def dated(text: str) -> str:
+    """A text in which times in seconds since 1970 are written as dates.
+
+    >>> dated("it was entered earlier: 1360342800.5 s")
+    'it was entered earlier: 2013-02-08 17:00:00.5 UTC'
+    """
+    return RAW.sub(lambda raw: moment(int(Decimal(raw[1]) * 1_000_000)), text)
 
 
 def duration(micros: int) -> str:

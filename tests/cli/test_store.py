@@ -16,9 +16,11 @@ import pytest
 from tests.cli.commands import MAIN, Command
 from tests.stores import made_url
 
-from fairlead import Store
+from fairlead import Service, Store
 from fairlead.cli.app import run
 from fairlead.errors import ConfigError, MessageError
+
+SHOP = Service("Shop")
 
 
 class Shell:
@@ -313,7 +315,16 @@ def test_a_store_is_made_by_init_and_by_the_first_message(
         (["promote", "order", "nope"], "found no such group, allowed: one that lives"),
         (["declare", "not-there.toml"], "not-there.toml: "),
         (["waiting", "none"], "queue: found 'none', allowed:"),
-        (["work", "a:b", "--until-empty", "--processes", "2"], "goes with --threads"),
+        (["work", "os:environ", "--until-empty", "--processes", "2"], "goes with --threads"),
+        (["work", "os:environ", "--check-interval", "1"], "goes with services"),
+        (["work", f"{__name__}:SHOP", "--queue", "q"], "goes with functions of queues"),
+        (["work", f"{__name__}:SHOP", "--threads", "1", "--processes", "1"], "one of them"),
+        (
+            ["work", f"{__name__}:SHOP"],
+            "service: found 'Shop', allowed: none; `fairlead declare FILE`",
+        ),
+        (["work", "os:curdir"], "found '.', allowed: a mapping queue -> function, a Service, or"),
+        (["work", "not-there.toml"], "not-there.toml: "),
         (["work", "nowhere:b"], "handlers: found no module 'nowhere'"),
         (["journal", "--since", "x"], "--since: found 'x', allowed: a timestamp"),
         (["queues", "--store", "mysql://u:secret@h/d"], "store: found 'mysql', allowed: sqlite:"),
@@ -401,9 +412,12 @@ def test_settings_that_are_not_named_stay(shell: Shell) -> None:
     store.set_order("q", default_priority=9)
     store.set_order("q")
     (found,) = store.queues()
-    assert found[-6:] == ("priority", 9, 30.0, {"a": 2}, 7, 2)
-    store.set_limits("q", max_waiting=None)
-    assert store.queues()[0][-2:] == (None, 2)
+    set_as = ("priority", 9, 30.0, {"a": 2}, 7, 2, "dead-letters", True)
+    assert found[9:17] == set_as
+    store.set_limits("q", max_waiting=None, poison="off")
+    assert store.queues()[0][13:17] == (None, 2, "off", True)
+    with pytest.raises(MessageError, match="poison: found 'on', allowed: dead-letters, off"):
+        store.set_limits("q", poison="on")
     with pytest.raises(ConfigError, match=r"ageing: found 30\.0, allowed: only 0 with"):
         store.set_order("q", "fifo")
     with pytest.raises(MessageError, match=r"found the unknown key 'max_failure'.*did you mean"):

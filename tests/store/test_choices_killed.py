@@ -9,7 +9,7 @@ import random
 import subprocess
 import sys
 from collections import Counter
-from time import sleep
+from time import monotonic, sleep
 
 import pytest
 
@@ -55,8 +55,8 @@ def killed(url: str, seed: int, kills: int, callers: int = 3) -> None:
     chance = random.Random(seed)  # noqa: S311
     running = [begun(url, seed * 1000 + k) for k in range(callers)]
     try:
-        sleep(1)
         for k in range(kills):
+            wait_for_turns(url, 3 * k)
             sleep(chance.uniform(0.05, 0.6))
             place = chance.randrange(callers)
             running[place].kill()
@@ -68,6 +68,14 @@ def killed(url: str, seed: int, kills: int, callers: int = 3) -> None:
             each.wait()
     with Store.open(url) as store:
         check(store, cluster)
+
+
+def wait_for_turns(url: str, turns: int) -> None:
+    """Until callers have chosen so often that a kill meets them at work."""
+    end = monotonic() + 60
+    with Store.open(url) as store:
+        while store.pool("pool").choices <= turns and monotonic() < end:
+            sleep(0.01)
 
 
 def check(store: Store, cluster: Cluster) -> None:

@@ -67,8 +67,23 @@ HOT: dict[str, dict[str, Any]] = {
     "message_ids": {"queue": 1, "keys": ["k1"]},
     "journal": {"transaction": 0, "after": 1, "most": 10},
     "outcome": {"token": 1},
+    "revision": {},
+    "endpoint": {"handle": "h1"},
+    "endpoints": {"ids": [1, 2]},
+    "end_of": {"dialog": 1, "side": 1},
+    "say": {"id": 1},
+    "lock_open": {"id": 1},
+    "fail_endpoint": {"id": 1},
+    "end_endpoint": {"id": 1},
+    "drop_endpoints": {"dialog": 1},
+    "drop_ended": {"dialogs": [1, 2]},
+    "dialogs": {"before": 1000, "most": 10},
+    "drop_delayed": {"conversation": 1, "types": ["Error"], "after": 0},
+    "drop_unread": {"conversation": 1, "given": [1]},
+    "of_conversation": {"conversation": 1, "given": [1], "most": 10},
+    "any_of_conversation": {"conversation": 1},
 }
-SMALL = {"CONSTANT", "queues", "sleepers", "k", "d", "h", "json_each"}
+SMALL = {"CONSTANT", "queues", "schema", "sleepers", "k", "d", "h", "json_each"}
 """Tables that have few rows, and lists that are given."""
 
 
@@ -87,6 +102,14 @@ def store(request: pytest.FixtureRequest) -> Iterator[Store]:
             if k < 1000:
                 store.prioritise("q", f"g{k}")
         store.take_many("q", 1)
+        common: dict[str, Any] = {"service": "s", "far_service": "f", "contract": "c", "queue": "q"}
+        with store._writing() as database:
+            for k in range(1, 2001):
+                numbers = {"id": k, "handle": f"h{k}", "dialog": k - k % 2, "side": k % 2}
+                more = {"group": f"g{k}", "began": 1, "lifetime": None}
+                database.run("add_endpoint", **numbers, **more, **common)
+                if k > 500:
+                    database.run("end_endpoint", id=k)
         with store._connection() as database:
             database.execute("ANALYZE")
         yield store

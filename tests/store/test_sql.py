@@ -142,6 +142,7 @@ def url_of() -> UrlOf:
             connection.execute(f"CREATE ROLE {role}_user LOGIN IN ROLE fairlead_{role}".encode())
     with Store.open(url) as owner:
         owner.send("orders", "early")
+        owner.declare(SNIPPETS / "dialogs.toml")
         owner.load_clusters(SNIPPETS / "bangkok.toml")
         pending = [{"name": "DEV1"}, {"name": "DEV2"}]
         owner.keep_clusters([Cluster.of("fewest-pending", name="pending", destination=pending)])
@@ -168,7 +169,13 @@ def test_a_sender_can_send_and_raise_and_nothing_else(url_of: UrlOf) -> None:
             ).fetchone()
             assert row == (300,)
         assert store.prioritise("orders", "kim", 200)
+        dialog = store.begin_dialog("Client", "Shop", lifetime=60)
+        dialog.send("Order", {"item": "lamp"})
+        dialog.send("Order", {"item": "chair"})
+        assert dialog.prioritise(200)
+        assert store.conversation(dialog.id).state == "conversing"
         for refused in (
+            dialog.end,
             lambda: store.take("orders"),
             lambda: store.dead("orders"),
             lambda: list(store.journal()),
@@ -215,6 +222,35 @@ def test_a_worker_can_take_and_settle_and_sets_no_queue(url_of: UrlOf) -> None:
         ):
             with pytest.raises(StoreError, match="permission denied"):
                 refused()
+
+
+def test_a_worker_has_all_that_a_dialog_needs(url_of: UrlOf) -> None:
+    with Store.open(url_of("worker")) as store:
+        one = store.begin_dialog("Client", "Shop", lifetime=60)
+        one.send("Order", {"item": "lamp"})
+        other = store.begin_dialog("Client", "Shop", related=one)
+        other.bind(one)
+        other.timer(0.001)
+        other.timer(None)
+        other.send("Order", "no json")
+        work = store.take("shop", group=f"{one.dialog}/t")
+        assert work is not None
+        with work.transaction() as tx:
+            here = tx.conversation(next(work).conversation or "")
+            here.send("Confirmation", "lamp")
+            here.end(error=(17, "no lamp is left"))
+            tx.accept()
+        answers = one.take()
+        assert answers is not None
+        assert [message.type for message in answers] == ["Error", "Confirmation"]
+        answers.accept()
+        one.end()
+        other.end()
+        assert (one.state, other.state) == ("ended", "ended")
+        assert store.take("client") is None
+        assert store.service("Shop").queue == "shop"
+        with pytest.raises(StoreError, match="permission denied"):
+            store.declare(SNIPPETS / "dialogs.toml")
 
 
 def test_a_lease_of_no_time_is_refused() -> None:

@@ -32,6 +32,7 @@ from fairlead.cli.options import (
     whole,
 )
 from fairlead.cli.store.commands import app as store_commands
+from fairlead.cli.store.conversations import app as conversations
 from fairlead.cli.store.machines import app as machines
 from fairlead.cli.table import Table
 
@@ -346,21 +347,38 @@ def explain(
     id: Annotated[  # noqa: A002 - the option is called so
         str | None, typer.Option("--id", help="A message of the folder OUT.")
     ] = None,
+    queue: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="A queue of the store: with --first and --second."),
+    ] = None,
+    first: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="A group or a dialog of the queue; which went before:"),
+    ] = None,
+    second: Annotated[str | None, typer.Option(metavar="NAME", help="Another one.")] = None,
     store: Annotated[
         str | None,
-        typer.Option("--store", metavar="URL", help="The store in which the cluster OUT is."),
+        typer.Option(
+            "--store",
+            metavar="URL",
+            help="The store in which the cluster OUT is, or the queue; of a queue by default "
+            "`$FAIRLEAD_STORE`, as other commands have it.",
+        ),
     ] = None,
 ) -> None:
-    """Say step by step why a message goes where it goes.
+    """Say step by step why a message goes where it goes, or why one group went before another.
 
     Either for invented messages: `fairlead explain -c pool.toml -m queue=ORDERS --count 7`,
     or for a decision already made: `fairlead explain routed --id m123`. A journal does not have
     the clusters and their changes: `fairlead explain journal.jsonl --id m123 -c pool.toml`. A store
     has: `fairlead explain pool --id pool/17 --store sqlite:///work.db`.
+
+    Of two groups or dialogs: `fairlead explain --queue shop --first d-80 --second d-12`.
     """
     from fairlead.cli.explain import run_explain
 
-    run_explain(out, cluster, changes, message or [], count, id, store)
+    order = (queue, first, second)
+    run_explain(out, cluster, changes, message or [], count, id, store, order)
 
 
 @command(rich_help_panel="Look")
@@ -472,4 +490,5 @@ def endpoints(
 
 
 app.add_typer(store_commands)
+app.add_typer(conversations)
 app.add_typer(machines, name="machines", rich_help_panel="Queue")

@@ -30,14 +30,24 @@ def run_explain(
     count: int,
     message_id: str | None,
     store: str | None,
+    order: tuple[str | None, str | None, str | None],
 ) -> None:
     """Explain what the options ask for. Raises UserError where they do not go together."""
     invented = cluster is not None or bool(message) or count != 1
-    if store is not None:
+    queue, first, second = order
+    if order != (None, None, None):
+        others = (out, message_id, changes) != (None, None, None)
+        if queue is None or first is None or second is None or invented or others:
+            raise UserError(
+                "explain --queue goes with --first and --second, and nothing else but --store: "
+                "fairlead explain --queue NAME --first GROUP --second GROUP"
+            )
+        explain_order(store, queue, first, second)
+    elif store is not None:
         if out is None or message_id is None or invented or changes is not None:
             raise UserError(
                 "explain --store goes with a cluster's name and --id, and nothing else: fairlead "
-                "explain CLUSTER --id ID --store URL"
+                "explain CLUSTER --id ID --store URL; or with --queue, --first and --second"
             )
         explain_kept(store, str(out), message_id)
     else:
@@ -152,6 +162,17 @@ def explain_kept(url: str, cluster: str, message_id: str) -> None:
     version = found.frame.version if found.frame else 0
     place = (found.cluster, version, found.stream, found.sequence)
     _show(message_id, _goes(found), place, found.explain())
+
+
+def explain_order(url: str | None, queue: str, first: str, second: str) -> None:
+    """Explain why one group of a store went before another."""
+    from fairlead.cli.store.commands import opened
+
+    with opened(url) as store:
+        found = store.explain_order(queue, first, second)
+    out = console()
+    for line in str(found).splitlines():
+        out.print(on_one_line(line), markup=False)
 
 
 def _print(message_id: str, found: Why) -> None:

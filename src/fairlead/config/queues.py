@@ -1,17 +1,21 @@
-"""The file that declares the queues of a store: `[[queue]]`."""
+"""A queue as a store's file declares it: `[[queue]]`."""
 
 from __future__ import annotations
 
 from decimal import Decimal
-from pathlib import Path
 from typing import Annotated, Literal
 
 from msgspec import Meta
 
-from fairlead.balance.objects import DEFAULT_PRIORITY, Name, Order, Priority, Table
-from fairlead.balance.refusal import read
-from fairlead.config.clusters import parsed
-from fairlead.errors import ConfigError
+from fairlead.balance.objects import DEFAULT_PRIORITY, MAX_NAME, Name, Order, Priority, Table
+
+
+def check_name(key: str, found: str) -> None:
+    """Raises ValueError for a name that a store does not keep."""
+    if len(found) > MAX_NAME:
+        raise ValueError(f"{key}: found {len(found)} characters, allowed: at most {MAX_NAME}")
+    if not found.isprintable():
+        raise ValueError(f"{key}: found {found!r}, allowed: a text of printable characters")
 
 
 class Queue(Table, frozen=True, kw_only=True):
@@ -25,9 +29,12 @@ class Queue(Table, frozen=True, kw_only=True):
     max_waiting: Annotated[int, Meta(ge=1)] | None = None
     """Messages; without it: any number."""
     max_failures: Annotated[int, Meta(ge=0)] = 5
-    """Failures of a group in a row, after which what was given is a dead letter; 0: never."""
+    """Failures of a group in a row, after which `poison` says what happens; 0: never."""
+    poison: Literal["dead-letters", "off"] = "dead-letters"
+    """What was given becomes dead letters, or the group keeps it and the queue is switched off."""
 
     def __post_init__(self) -> None:
+        check_name("name", self.name)
         self.order  # noqa: B018 - raises what is not allowed
 
     @property
@@ -39,24 +46,3 @@ class Queue(Table, frozen=True, kw_only=True):
             ageing=self.ageing,
             weights=self.weights,
         )
-
-
-class File(Table, frozen=True, kw_only=True):
-    """All of it."""
-
-    queue: Annotated[list[Queue], Meta(min_length=1)]
-
-    def __post_init__(self) -> None:
-        names = [each.name for each in self.queue]
-        for name in names:
-            if names.count(name) > 1:
-                raise ValueError(f"queue: found {name!r} twice, allowed: each name once")
-
-
-def load_queues(path: str | Path) -> list[Queue]:
-    """The queues that a file declares. Raises ConfigError, which names the file and the place."""
-    _, plain = parsed(path)
-    try:
-        return read(plain, File).queue
-    except ConfigError as error:
-        raise ConfigError(f"{path}: {error}", error.place) from None

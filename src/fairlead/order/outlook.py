@@ -117,6 +117,11 @@ def _why(first: Turn, second: Turn, step: int) -> str:
             f"{a} before {b}: tenants {x} and {y} are charged alike; "
             f"{x} was served, or began to wait, less recently"
         )
+    return compared(a, one, b, two, step)
+
+
+def compared(a: str, one: Entry, b: str, two: Entry, step: int) -> str:
+    """The comparison by which group `a`, which stands with `one`, comes before `b` with `two`."""
     if step:
         return f"{a} before {b}: {_aged(one, step)} before {_aged(two, step)}"
     if one.priority != two.priority:

@@ -7,19 +7,22 @@ from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal
 from typing import Any, Final, NamedTuple, TypedDict
 
-from fairlead.balance.objects import Order, spelled
+from fairlead.balance.objects import Order, listed, spelled
 from fairlead.balance.refusal import read
-from fairlead.balance.times import seconds
+from fairlead.balance.times import micros, seconds
 from fairlead.errors import MessageError
 from fairlead.order.key import NO_ENTRY, NOTHING, Entry
 from fairlead.store.bodies import decoded
 from fairlead.store.database import Database, Row
-from fairlead.store.letters import Letter
+from fairlead.store.dialogs.endpoints import ENDED, by_ids
+from fairlead.store.letters import Letter, whole
 from fairlead.store.log import Log
 from fairlead.store.sending import arrive
 from fairlead.store.settings import (
     BECOMES_FAIR,
+    DEAD_LETTERS,
     NOT_FAIR,
+    OFF,
     REMEMBERED,
     Queue,
     known_queue,
@@ -28,6 +31,7 @@ from fairlead.store.settings import (
 )
 from fairlead.store.settling import take_back
 from fairlead.store.taking import Held
+from fairlead.text import to_the_second
 
 STEP: Final = 5000
 """So many rows are changed in one transaction."""
@@ -46,10 +50,12 @@ class Limiting(TypedDict, total=False):
 
     max_waiting: int | None
     max_failures: int | None
+    poison: str
 
 
 ORDER: Final = ("discipline", *Ordering.__annotations__)
 LIMITS: Final = tuple(Limiting.__annotations__)
+POISON: Final = (DEAD_LETTERS, OFF)
 
 
 class Metrics(NamedTuple):
@@ -84,7 +90,29 @@ class Metrics(NamedTuple):
     max_waiting: int | None
     """Messages; None: any number."""
     max_failures: int | None
-    """Failures of a group in a row, after which what was given is a dead letter; None: never."""
+    """Failures of a group in a row, after which it is poison; None: it never is."""
+    poison: str
+    """What then becomes of it: dead-letters; off: the queue is switched off."""
+    enabled: bool
+    """Whether the queue gives anything; else it is switched off."""
+    off_since: float | None
+    """When it was switched off, in seconds since 1970; None: it is on, or nobody knows any more."""
+    off_why: str
+    """Why and by whom it was switched off; "" where `off_since` is None."""
+
+
+class SwitchedOff(NamedTuple):
+    """That a queue is switched off."""
+
+    since: float | None
+    """When that was done, in seconds since 1970; None: the journal does not have it any more."""
+    why: str
+    """Why, and by whom."""
+
+    def __str__(self) -> str:
+        if self.since is None:
+            return "switched off, since before the first event that is kept"
+        return f"switched off since {to_the_second(micros(self.since) or 0)}: {self.why}"
 
 
 class Dead(NamedTuple):
@@ -114,6 +142,16 @@ class Dead(NamedTuple):
     """As it was sent."""
 
 
+def check_limits(named: Mapping[str, object]) -> None:
+    """Raises MessageError for what a queue may not be limited to."""
+    for what, found in named.items():
+        if what == "poison":
+            if found not in POISON:
+                raise MessageError(f"poison: found {spelled(found)}, allowed: {listed(POISON)}")
+        elif found is not None:
+            whole(what, found, 1)
+
+
 def set_queue(database: Database, name: str, now: int | None, named: Mapping[str, object]) -> None:
     """Change what is named of how a queue is set; it is created if need be. Raises ConfigError."""
     queue = made_queue(database, name, now)
@@ -136,6 +174,7 @@ def set_queue(database: Database, name: str, now: int | None, named: Mapping[str
         weights=weights,
         fair=fair,
         remembered=columns.remembered,
+        by_library=int(limits["poison"] == OFF),
         **limits,
     )
 
@@ -148,6 +187,31 @@ def _settings(queue: Queue) -> dict[str, Any]:
         "ageing": seconds(queue.step),
         "weights": dict(queue.weights),
     }
+
+
+def switch(database: Database, queue: Queue, actor: str, reason: str, *, on: bool) -> bool:
+    """Switch a queue on or off; whether that is a change. Failures are counted anew from here."""
+    if not database.run("switch", queue=queue.id, enabled=int(on)):
+        return False
+    if on:
+        database.run("forgive", queue=queue.id)
+    log = Log(database, queue.name, queue.moment, actor)
+    log.add("switched-on" if on else "switched-off", detail=reason or None)
+    log.flush()
+    if queue.columns.awaited:
+        database.run("notify", queue=queue.id)
+    return True
+
+
+def off(database: Database, queue: Queue) -> SwitchedOff | None:
+    """When and why a queue was switched off; None: it is on."""
+    if queue.columns.enabled:
+        return None
+    rows = database.run("switched_off", queue=queue.name)
+    if not rows:
+        return SwitchedOff(None, "")
+    ((time, actor, detail),) = rows
+    return SwitchedOff(seconds(time), f"{detail}, by {actor}" if detail else f"by {actor}")
 
 
 def place_anew(database: Database, name: str, after: int, now: int | None) -> int | None:
@@ -174,7 +238,9 @@ def metrics(database: Database, now: int | None) -> list[Metrics]:
         queue = known_queue(database, name, now)
         ((*counts, oldest, failures),) = database.run("metrics", queue=queue.id)
         age = 0.0 if oldest is None else max(queue.now - oldest, 0) / 1_000_000
-        found.append(Metrics(name, *[*counts, age, failures], **_settings(queue)))
+        since, why = off(database, queue) or SwitchedOff(None, "")
+        state = {"enabled": bool(queue.columns.enabled), "off_since": since, "off_why": why}
+        found.append(Metrics(name, *[*counts, age, failures], **_settings(queue) | state))
     return found
 
 
@@ -197,18 +263,25 @@ def dead(database: Database, queue: Queue, most: int, after: int) -> list[Dead]:
     return [
         Dead._make((*row[:2], row[2] or "", *row[3:7], row[7] / 1_000_000, *row[8:10], body))
         for row in rows
-        for body in [decoded(*row[10:])]
+        for body in [decoded(*row[11:])]
     ]
 
 
 def requeue(database: Database, queue: Queue, ids: Iterable[str] | None, actor: str) -> int:
     """Send dead letters again, to the end of their groups, `STEP` at a time; how many."""
     rows = _taken_out(database, queue, ids)
+    if ids is not None:
+        _check_open(database, rows)
     log = Log(database, queue.name, queue.moment, actor)
     letters = []
     for number, row in zip(log.draw(len(rows)), rows, strict=True):
-        _, key, group, tenant, priority, reason, _, _, cost, type_, format_, body = row
-        each = Letter(group, priority, key, type_, tenant, cost, None, None, format_, bytes(body))
+        _, key, group, tenant, priority, reason, _, _, cost, type_, conversation, format_, body = (
+            row
+        )
+        each = Letter(
+            *(group, priority, key, type_, tenant, cost, None, None, format_, bytes(body)),
+            conversation,
+        )
         letters.append((number, each))
         log.add(
             "arrived",
@@ -232,7 +305,7 @@ def discard(database: Database, queue: Queue, ids: Iterable[str] | None, actor: 
     """Delete dead letters, `STEP` at a time; how many."""
     rows = _taken_out(database, queue, ids)
     log = Log(database, queue.name, queue.moment, actor)
-    for _, key, group, tenant, priority, reason, attempt, _, cost, type_, _, _ in rows:
+    for _, key, group, tenant, priority, reason, attempt, _, cost, type_, *_ in rows:
         log.add(
             "discarded",
             group=group or "",
@@ -246,6 +319,17 @@ def discard(database: Database, queue: Queue, ids: Iterable[str] | None, actor: 
         )
     log.flush()
     return len(rows)
+
+
+def _check_open(database: Database, rows: Sequence[Row]) -> None:
+    """Raises MessageError for a message of a dialog in which nobody would get it; all is undone."""
+    ends = by_ids(database, (row[10] for row in rows if row[10] is not None))
+    for row in rows:
+        if row[10] is not None and (row[10] not in ends or ends[row[10]].state == ENDED):
+            raise MessageError(
+                f"id: found {row[1]!r}, whose dialog has ended, allowed: a dead letter of one that "
+                "is open, or to discard it"
+            )
 
 
 def _taken_out(database: Database, queue: Queue, ids: Iterable[str] | None) -> Sequence[Row]:

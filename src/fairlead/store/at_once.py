@@ -61,7 +61,7 @@ def is_for_one(end: End) -> bool:
 
 def _held(rows: Sequence[Row]) -> Held:
     id_, group, tenant, priority, releases, token, taken, deadline, k1, k2 = rows[0][:10]
-    stored = [Stored(id_, *row[10:]) for row in rows]
+    stored = [Stored._make((id_, *row[10:16], None, *row[16:])) for row in rows]
     return Held(
         *(id_, group, tenant, priority, releases + 1, token, taken, deadline),
         key=(k1, k2),

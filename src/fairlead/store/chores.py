@@ -14,7 +14,7 @@ from fairlead.store.log import Log
 from fairlead.store.notices import CHARGED, JOINED, RAISED, RELEASED, SETTLED
 from fairlead.store.sending import arrive
 from fairlead.store.settings import BECOMES_FAIR, Queue
-from fairlead.store.settling import take_back
+from fairlead.store.settling import end_or_keep, take_back
 from fairlead.store.tenants import Line
 
 MOST: Final = 1000
@@ -80,11 +80,11 @@ def _let_arrive(database: Database, queue: Queue, log: Log) -> None:
     letters = []
     names = sorted({row[2] for row in rows if row[2]})
     owners = {row[0]: row[2] for row in database.run("groups_by_name", queue=queue.id, names=names)}
-    for number, (_, _, group, tenant, priority, key, expires, cost, type_, format_, body) in zip(
-        numbers, rows, strict=True
-    ):
+    for number, row in zip(numbers, rows, strict=True):
+        _, _, group, tenant, priority, key, expires, cost, type_, conversation, format_, body = row
         each = Letter(
-            group, priority, key, type_, tenant, cost, None, expires, format_, bytes(body)
+            *(group, priority, key, type_, tenant, cost, None, expires, format_, bytes(body)),
+            conversation,
         )
         event: dict[str, Any] = {
             "id": number,
@@ -147,24 +147,33 @@ def _place_anew(database: Database, queue: Queue, notices: Sequence[Told]) -> No
         if each.kind == RAISED and each.priority is not None
     }
     ids = sorted({each.group_id for each in notices if each.kind == RAISED})
-    _place(database, queue, ids, raises)
+    empty = _place(database, queue, ids, raises)
+    if empty and not queue.fair:  # an end of a dialog has ended
+        end_or_keep(database, queue, empty)
 
 
 def _place(
     database: Database, queue: Queue, ids: Sequence[int], raises: Mapping[int, Entry]
-) -> None:
-    """Give groups their places, as what they are raised to and what is in them says."""
+) -> list[int]:
+    """Give groups their places, as what they are raised to and what is in them says.
+
+    Returns those that have none, as they are empty.
+    """
     if not ids:
-        return
+        return []
     entries = {
         id_: Entry(priority, entered, number) if number else NO_ENTRY
         for id_, priority, entered, number in database.run("entries_of", ids=list(ids))
     } | dict(raises)
     heads = {row[0]: (row[1], row[2]) for row in database.run("heads_of", ids=list(ids))}
-    rows = []
+    rows, empty = [], []
     for id_ in ids:
         head, arrived = heads.get(id_, (0, 0))
         place = queue.place(entries[id_], head, arrived)
         if place is not None:
             rows.append((*entries[id_], *place, head, arrived, id_))
-    database.many("place", rows)
+        else:
+            empty.append(id_)
+    if rows:
+        database.many("place", rows)
+    return empty

@@ -12,9 +12,11 @@ from typing import Any, Final, NamedTuple
 
 from fairlead.balance.objects import hint, listed, spelled
 from fairlead.errors import ConfigError
+from fairlead.store.letters import Message
 
 FAILURES: Final = (Exception, SystemExit)
 """What the user's own code raises: where it asks Python to end, it has failed, too."""
+ALLOWED: Final = "a mapping queue -> function, a Service, or a list of Services"
 TRANSACTION: Final = "tx"
 """The parameter for the transaction, if it has a default."""
 
@@ -25,13 +27,15 @@ class Handler(NamedTuple):
     call: Callable[..., object]
     in_transaction: bool
     """Whether it takes (message, tx), and so commits with what it settles."""
+    before: Callable[[Message], Callable[[Message], object] | None] | None = None
+    """Says which function, if any, works on a message before the transaction begins; what that
+    returns is called in the transaction, with it."""
 
 
-def load(place: str, queues: list[str] | None = None) -> dict[str, Handler]:
-    """The handlers that `module:name` says, of these queues or of all.
+def named(place: str) -> Any:  # noqa: ANN401 - whatever the user's module has
+    """What `module:name` is; None where there is no such name in it.
 
-    `name` is a mapping: queue → function. The module is looked for in this folder, too. Raises
-    ConfigError.
+    The module is looked for in this folder, too. Raises ConfigError.
     """
     module, colon, name = place.partition(":")
     if not (module and colon and name):
@@ -53,10 +57,17 @@ def load(place: str, queues: list[str] | None = None) -> dict[str, Handler]:
         ) from error
     for each in name.split("."):
         found = getattr(found, each, None)
+    return found
+
+
+def load(place: str, queues: list[str] | None = None) -> dict[str, Handler]:
+    """The handlers that `module:name` says, of these queues or of all.
+
+    `name` is a mapping: queue → function. Raises ConfigError.
+    """
+    found = named(place)
     if not isinstance(found, Mapping) or not found:
-        raise ConfigError(
-            f"handlers: {place}: found {spelled(found)}, allowed: a mapping queue -> function"
-        )
+        raise ConfigError(f"handlers: {place}: found {spelled(found)}, allowed: {ALLOWED}")
     every = {str(queue): _handler(place, queue, call) for queue, call in found.items()}
     for queue in queues or []:
         if queue not in every:
@@ -71,6 +82,13 @@ def _handler(place: str, queue: object, call: object) -> Handler:
     where = f"handlers: {place}: {spelled(queue)}"
     if not isinstance(queue, str) or not callable(call):
         raise ConfigError(f"{where}: found {spelled(call)}, allowed: a queue's name -> a function")
+    return function(where, call)
+
+
+def function(where: str, call: object) -> Handler:
+    """What handles messages by a function; `where`: as errors say it. Raises ConfigError."""
+    if not callable(call):
+        raise ConfigError(f"{where}: found {spelled(call)}, allowed: a function")
     if inspect.iscoroutinefunction(call):
         raise ConfigError(f"{where}: found a coroutine function, allowed: a plain function")
     signature = inspect.signature(call)

@@ -12,7 +12,7 @@ import json
 import logging
 import re
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any, Final, NamedTuple
 
@@ -25,7 +25,7 @@ from fairlead.store.work import StoreWork
 
 LOGGER: Final = logging.getLogger("fairlead.worker")
 MAX_IN_HAND: Final = 100
-"""So many messages of a group are handled before others have their turn."""
+"""So many messages of a group are handled before others have their turn, by default."""
 MAX_DELAY: Final = 300.0
 MAX_WAIT: Final = 10.0
 """Seconds between two looks whether a database is back."""
@@ -33,6 +33,9 @@ PLAIN: Final = re.compile(r"[^\s\"=]+")
 SAVEPOINT: Final = "fairlead_message"
 OTHERWISE: Final = {"released": ("rejected", "accepted")}
 """A release may be the last of those that a queue allows; then those before it are accepted."""
+
+Step = tuple[Message, Callable[..., object]]
+"""A message, and what is done about it in a transaction."""
 
 
 class Handling(NamedTuple):
@@ -42,6 +45,8 @@ class Handling(NamedTuple):
     """Seconds; it is extended while a handler works."""
     retry_delay: float = 1
     """Seconds after the first failure; each further one doubles it, up to 5 minutes."""
+    most: int = MAX_IN_HAND
+    """So many messages of a group at most are handled in one go."""
 
     def delay(self, attempt: int) -> float:
         """Seconds until a group that failed can be taken again."""
@@ -52,11 +57,11 @@ class Handling(NamedTuple):
 def handle(store: Store, work: StoreWork, handler: Handler, handling: Handling) -> None:
     """Handle a group and settle it; an error of the handler is no error here."""
     began = time.monotonic()
-    most = 1 if work.attempt > 1 else MAX_IN_HAND
+    most = 1 if work.attempt > 1 else handling.most
     error: BaseException | None = None
     try:
         if handler.in_transaction:
-            done, error = _in_transaction(work, handler.call, most, handling)
+            done, error = _in_transaction(work, handler, most, handling)
         else:
             with kept(work, handling.lease):
                 done, error = _outside(work, handler.call, most)
@@ -108,16 +113,19 @@ def _outside(
 
 
 def _in_transaction(
-    work: StoreWork, call: Callable[..., object], most: int, handling: Handling
+    work: StoreWork, handler: Handler, most: int, handling: Handling
 ) -> tuple[int, BaseException | None]:
     """The same, and what was handled is settled in the handler's own transaction."""
     done = 0
+    before, unprepared = _prepared(work, handler, most, handling)
+    if unprepared is not None and not before:
+        return 0, unprepared
     error: BaseException | None = None
     try:
         with work.transaction() as tx:
-            while done < most and (message := _next(work)) is not None:
+            for message, call in _steps(work, handler, most, before, stop=unprepared is not None):
                 tx.execute(f"SAVEPOINT {SAVEPOINT}")
-                error = _failure(call, message, tx)
+                error = _failure(call, tx)
                 if isinstance(error, Reject):
                     tx.execute(f"ROLLBACK TO SAVEPOINT {SAVEPOINT}")
                     work.reject(str(error), message)
@@ -126,17 +134,82 @@ def _in_transaction(
                     if not done:
                         raise error
                     tx.execute(f"ROLLBACK TO SAVEPOINT {SAVEPOINT}")
-                    tx.release(**_failed(work, error, done, handling))
                     break
                 tx.execute(f"RELEASE SAVEPOINT {SAVEPOINT}")
                 done += 1
-            else:
+            error = error or unprepared
+            if error is None:
                 tx.accept()
+            else:
+                tx.release(**_failed(work, error, done, handling))
     except StaleWorkError:
         raise
     except FAILURES as failed:  # the handler's, or of the database under it
         return 0, failed
     return done, error
+
+
+def _prepared(
+    work: StoreWork, handler: Handler, most: int, handling: Handling
+) -> tuple[list[Step], BaseException | None]:
+    """What is to be done in the transaction for the messages that are worked on before it begins.
+
+    These are the first messages of the group, up to one that is handled in the transaction. And
+    why the one after them could not be worked on.
+    """
+    steps: list[Step] = []
+    if handler.before is None:
+        return steps, None
+    with kept(work, handling.lease):
+        while len(steps) < most:
+            message = _looked_at(work)
+            if message is None or (call := handler.before(message)) is None:
+                break
+            next(work)
+            finish: object = None
+            try:
+                finish = call(message)
+            except Reject as rejected:
+                work.reject(str(rejected), message)
+            except FAILURES as error:  # whatever a handler raises is its failure
+                return steps, error
+            steps.append((message, finish if callable(finish) else _nothing))
+    return steps, None
+
+
+def _steps(
+    work: StoreWork, handler: Handler, most: int, before: list[Step], *, stop: bool
+) -> Iterator[Step]:
+    """What is done in the transaction, message by message.
+
+    `stop`: nothing follows those that were worked on before it, as the next one has failed.
+    """
+    yield from before
+    done = len(before)
+    while not stop and done < most and (message := _for_transaction(work, handler)) is not None:
+        done += 1
+        yield message, partial(handler.call, message)
+
+
+def _for_transaction(work: StoreWork, handler: Handler) -> Message | None:
+    """The next message; not one that is to be worked on before the next transaction."""
+    if handler.before is not None:
+        message = _looked_at(work)
+        if message is None or handler.before(message) is not None:
+            return None
+    return _next(work)
+
+
+def _nothing(tx: object) -> None:
+    """Nothing is left to be done in the transaction."""
+
+
+def _looked_at(work: StoreWork) -> Message | None:
+    """The next message; None: there is none, or it cannot be read now, and so stays."""
+    try:
+        return work.peek()
+    except StoreError:
+        return None
 
 
 def _next(work: StoreWork) -> Message | None:
@@ -147,9 +220,9 @@ def _next(work: StoreWork) -> Message | None:
         return None
 
 
-def _failure(call: Callable[..., object], message: Message, tx: object) -> BaseException | None:
+def _failure(call: Callable[..., object], tx: object) -> BaseException | None:
     try:
-        call(message, tx)
+        call(tx)
     except StaleWorkError:
         raise
     except FAILURES as error:  # whatever a handler raises is its failure

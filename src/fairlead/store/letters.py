@@ -4,18 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import date
-from typing import Any, Final, TypedDict
+from typing import TYPE_CHECKING, Any, Final, TypedDict
 
 from msgspec import Struct
 
-from fairlead.balance.objects import MAX_CHARGE, hint, listed, spelled
+from fairlead.balance.objects import MAX_CHARGE, MAX_NAME, hint, listed, spelled
 from fairlead.balance.times import MICROS, Time, micros, moment
 from fairlead.errors import MessageError
 from fairlead.order.agenda import HIGHEST, LOWEST
 from fairlead.store.bodies import encoded
 
-MAX_NAME: Final = 500
-"""Characters of a name: of a group, a tenant, a type, or an id."""
+if TYPE_CHECKING:
+    from fairlead.store.dialogs.conversation import Conversation
+
 MAX_REASON: Final = 10_000
 """Characters of a reason that are kept."""
 MAX_SECONDS: Final = 10**12
@@ -53,6 +54,8 @@ class Letter(Struct):
     expires: int | None
     format: int
     body: bytes
+    conversation: int | None = None
+    """The receiver's end, if it is said in a conversation."""
 
 
 class Message(Struct, frozen=True):
@@ -70,7 +73,9 @@ class Message(Struct, frozen=True):
     sent: float
     """When it arrived, in seconds since 1970."""
     number: int
-    """Its place among all that arrives."""
+    """Its place among all that arrives; that of an Error is below 0, as it is read first."""
+    conversation: Conversation | None = None
+    """The receiver's end of the conversation that it was said in; None: it was sent without one."""
 
 
 def letter(  # the verb's own names

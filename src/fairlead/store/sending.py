@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from fairlead.balance.objects import MAX_CHARGE
+from fairlead.config.services import ERROR
 from fairlead.errors import MessageError, QueueFullError
 from fairlead.order.key import NO_ENTRY, NOTHING, Entry
 from fairlead.store.bodies import digest
@@ -40,7 +41,7 @@ def send(database: Database, queue: Queue, letters: Sequence[Letter], actor: str
     """
     _check_costs(queue, letters)
     known = _known(database, queue, letters)
-    _check_room(database, queue, len(letters) - len(known))
+    check_room(database, queue, len(letters) - len(known))
     log = Log(database, queue.name, queue.moment, actor)
     numbers = log.draw(len(letters) - len(known))
     new = (each for position, each in enumerate(letters) if position not in known)
@@ -95,8 +96,8 @@ def arrive(database: Database, queue: Queue, numbered: Sequence[tuple[int, Lette
         "add_message",
         [
             (
-                *(number, groups[each.group] if each.group else number, each.key, each.expires),
-                *(each.cost, each.type, each.format, each.body),
+                *(_place(number, each), groups[each.group] if each.group else number, each.key),
+                *(each.expires, each.cost, each.type, each.conversation, each.format, each.body),
             )
             for number, each in numbered
         ],
@@ -195,11 +196,17 @@ def _beginning(queue: Queue, number: int, each: Letter) -> Row:
 def _delayed(number: int, each: Letter) -> Row:
     return (
         *(number, each.due, each.group, each.tenant, each.priority, each.key),
-        *(each.expires, each.cost, each.type, each.format, each.body),
+        *(each.expires, each.cost, each.type, each.conversation, each.format, each.body),
     )
 
 
-def _check_room(database: Database, queue: Queue, count: int) -> None:
+def _place(number: int, each: Letter) -> int:
+    """Where a message stands in its group: what has gone wrong in a conversation is read first."""
+    return -number if each.type == ERROR and each.conversation is not None else number
+
+
+def check_room(database: Database, queue: Queue, count: int) -> None:
+    """Raises QueueFullError where so many more messages are too many."""
     most = queue.columns.max_waiting
     if most is None or not count:
         return

@@ -20,6 +20,9 @@ NO_WEIGHTS: Final = "{}"
 READY, HELD, PARKED = 1, 2, 3
 """The states of a group."""
 NOT_FAIR, BECOMES_FAIR, FAIR = 0, 1, 2
+DEAD_LETTERS, OFF = "dead-letters", "off"
+BEFORE_ALL: Final = -(2**63)
+"""A number before that of any message."""
 
 
 class Columns(NamedTuple):
@@ -39,6 +42,12 @@ class Columns(NamedTuple):
     max_failures: int | None
     completing: int
     """Whether a cluster waits for what is settled here."""
+    enabled: int
+    """Whether it gives anything."""
+    poison: str
+    """What becomes of a group that fails too often: dead-letters | off, the whole queue then."""
+    by_library: int
+    """Whether plain SQL cannot take from it, as from a service's."""
     remembered: int
     latest: int | None
     """The time of the store's latest event."""

@@ -18,7 +18,7 @@ from fairlead.store.clusters.completing import leave_completions
 from fairlead.store.database import Database, Row
 from fairlead.store.log import Log
 from fairlead.store.notices import RELEASED, SETTLED, Notice, leave
-from fairlead.store.settings import PARKED, READY, Queue
+from fairlead.store.settings import BEFORE_ALL, OFF, PARKED, READY, Queue
 
 MOMENT: Final = 50_000
 """Microseconds until a group is looked at again to which somebody was sending."""
@@ -56,6 +56,8 @@ class End(Struct):
     """Whether the release counts as a failure."""
     done: int = 0
     """So many of what was given, from the first, are accepted, though the rest is released."""
+    partly: bool = False
+    """Whether only one conversation of the group was read: the rest keeps the group's place."""
 
 
 class Fenced(NamedTuple):
@@ -89,6 +91,8 @@ class Left(NamedTuple):
     releases: int = 0
     failures: int = 0
     not_before: int | None = None
+    otherwise: Entry = NO_ENTRY
+    """What it has, if it has something left and was not raised."""
 
 
 def fence(database: Database, tokens: Mapping[int, int]) -> dict[int, Fenced]:
@@ -155,11 +159,8 @@ def _settle(database: Database, queue: Queue, ends: Sequence[End], log: Log) -> 
     for said in ends:
         end, row = said, fenced[said.id]
         entry = raises.get(end.id, NO_ENTRY)
-        failures = (0 if end.done else row.failures) + end.failed
-        most = queue.columns.max_failures
-        released = end.kind == RELEASE and not (
-            end.failed and most is not None and failures >= most
-        )
+        failures, dies = _counted(database, queue, end, row, log)
+        released = end.kind == RELEASE and not dies
         if end.failed and not end.given and not released:
             # nobody knows which message it was: the first, then
             end = replace(said, given=_first(database, end.id))
@@ -185,7 +186,7 @@ def _settle(database: Database, queue: Queue, ends: Sequence[End], log: Log) -> 
                     detail=dead[each.number] or None,
                 )
         if not released:
-            left.append(Left(end.id, entry))
+            left.append(Left(end.id, entry, otherwise=row.was if end.partly else NO_ENTRY))
             continue
         not_before = queue.now + end.delay if end.delay else None
         releases = 1 if end.done else row.releases + 1
@@ -225,6 +226,23 @@ def _settle(database: Database, queue: Queue, ends: Sequence[End], log: Log) -> 
                 for end in ends
             ],
         )
+
+
+def _counted(database: Database, queue: Queue, end: End, row: Fenced, log: Log) -> tuple[int, bool]:
+    """The failures of a group, and whether what was given of it is to be dead letters.
+
+    A queue that failures switch off gives nothing any more until somebody has looked.
+    """
+    failures = (0 if end.done else row.failures) + end.failed
+    most = queue.columns.max_failures
+    poison = end.failed and most is not None and failures >= most
+    if not poison or queue.columns.poison != OFF:
+        return failures, poison
+    if database.run("switch", queue=queue.id, enabled=0):
+        why = f"group {end.group!r} failed {most} times in a row: {end.reason}"
+        log.add("switched-off", group=end.group, detail=why)
+        queue.columns = queue.columns._replace(enabled=0)
+    return 0, False
 
 
 def put_back(database: Database, queue: Queue, left: Sequence[Left]) -> set[int]:
@@ -308,10 +326,11 @@ def _rows(database: Database, queue: Queue, left: Sequence[Left]) -> tuple[list[
 
 
 def _row(queue: Queue, left: Left, not_before: int | None, head: int = 0, arrived: int = 0) -> Row:
-    place = queue.place(left.entry, head, arrived) or (1, head)
+    entry = reentered(left.entry, left.otherwise)
+    place = queue.place(entry, head, arrived) or (1, head)
     state = READY if not_before is None else PARKED
     return (
-        *(state, not_before, *left.entry, *place, head, arrived, left.releases, left.failures),
+        *(state, not_before, *entry, *place, head, arrived, left.releases, left.failures),
         left.id,
     )
 
@@ -356,7 +375,7 @@ def _log_given(log: Log, end: End, given: Sequence[Given], tenant: str) -> None:
 
 
 def _first(database: Database, id_: int) -> list[Given]:
-    rows = database.run("more_of", id=id_, after=0, most=1)
+    rows = database.run("more_of", id=id_, after=BEFORE_ALL, most=1)
     return [Given(row[1], row[2], row[5]) for row in rows]
 
 

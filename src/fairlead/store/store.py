@@ -11,12 +11,12 @@ from typing import Any, Final, Self, Unpack
 
 from fairlead.balance.objects import shown
 from fairlead.balance.times import Time, moment
-from fairlead.config.queues import load_queues
+from fairlead.config.services import load_declared
 from fairlead.errors import MessageError, SharedQueueError, StoreError
 from fairlead.order.outlook import Outlook
 from fairlead.store import administration as admin
 from fairlead.store import schema
-from fairlead.store.administration import Dead, Limiting, Metrics, Ordering
+from fairlead.store.administration import Dead, Limiting, Metrics, Ordering, SwitchedOff
 from fairlead.store.at_once import (
     is_for_one,
     send_at_once,
@@ -29,6 +29,12 @@ from fairlead.store.clusters.verbs import Setting, StoreClusters
 from fairlead.store.connections import Connections
 from fairlead.store.custody import Custody
 from fairlead.store.database import Database
+from fairlead.store.dialogs.conversation import Conversation
+from fairlead.store.dialogs.declared import Cache
+from fairlead.store.dialogs.declaring import declare
+from fairlead.store.dialogs.endpoints import has_ended
+from fairlead.store.dialogs.shown import StoreDialogs
+from fairlead.store.dialogs.verbs import StoreConversations
 from fairlead.store.events import Event, events, latest
 from fairlead.store.holders import LockFiles, Session, describe_self
 from fairlead.store.joining import Joining
@@ -45,6 +51,7 @@ from fairlead.store.letters import (
 )
 from fairlead.store.log import Log
 from fairlead.store.postgresql import open_postgresql, without_password
+from fairlead.store.precedence import OrderExplanation, explain_order
 from fairlead.store.retention import Retention, kept, set_kept
 from fairlead.store.settings import BECOMES_FAIR, Queue, known_queue, read_queue, time_of
 from fairlead.store.settling import End, settle, stale
@@ -64,7 +71,7 @@ MIN_LEASE: Final = 0.001
 MAX_NUMBER: Final = 2**63 - 1
 
 
-class Store(StoreClusters):
+class Store(StoreClusters, StoreConversations, StoreDialogs):
     """Durable queues in the user's own database. Thread-safe.
 
     >>> import tempfile
@@ -98,7 +105,7 @@ class Store(StoreClusters):
         self.place = place
         """The database, without user and password."""
         self._own_clock = clock
-        self._setting = Setting(self._clock, str(describe_self()["name"]), Memory())
+        self._setting = Setting(self._clock, str(describe_self()["name"]), Memory(), Cache())
         connections = self._connections = Connections(connect, place)
         self._connection, self._writing = connections.one, connections.writing
         self._alone, self._refuse_nested = connections.alone, connections.refuse_nested
@@ -248,7 +255,26 @@ class Store(StoreClusters):
             name("group", group),
             most,
             self._setting.actor,
+            speaker=self,
         )
+        return self._wait_for(wanted, claim, until)
+
+    def receive(self, conversation: Conversation, wait: float, lease: float) -> StoreWork | None:
+        """Take what waits in a conversation, as `Conversation.take` does."""
+        until = time.monotonic() + duration("wait", wait) / 1_000_000
+        claim = Claim(
+            self._custody.holder(),
+            duration("lease", lease, MIN_LEASE),
+            conversation.group,
+            1,
+            self._setting.actor,
+            conversation.endpoint.id,
+            self,
+        )
+        found = self._wait_for(conversation.queue, claim, until)
+        return found[0] if found else None
+
+    def _wait_for(self, wanted: str, claim: Claim, until: float) -> list[StoreWork]:
         while True:
             self._custody.take_back_from_dead(wanted)
             self._retention.look()
@@ -256,6 +282,23 @@ class Store(StoreClusters):
             left = until - time.monotonic()
             if held or left <= 0:
                 return [StoreWork(self, wanted, each) for each in held]
+            self._waker.wait(wanted, left)
+
+    def ready(self, queue: str, wait: float = 0) -> bool:
+        """Whether a group can be taken, as far as that is seen without taking one.
+
+        `wait`: seconds to wait for one. Raises MessageError.
+        """
+        wanted = queue_name(queue)
+        until = time.monotonic() + duration("wait", wait) / 1_000_000
+        if wait:
+            self._custody.holder()  # senders wake those who are there
+        while True:
+            self._custody.take_back_from_dead(wanted)
+            found = self._waker.ready(wanted)
+            left = until - time.monotonic()
+            if found or left <= 0:
+                return found
             self._waker.wait(wanted, left)
 
     def accept(self, works: Iterable[StoreWork]) -> None:
@@ -279,8 +322,11 @@ class Store(StoreClusters):
                 tx.finish()
             finally:
                 tx.leave()
+                tx.forget_ended()
         for each in tx.settled():
             each.close()
+        for conversation in tx.begun():
+            conversation.act_through(self)
 
     @contextmanager
     def join(self, connection: object) -> Iterator[Transaction]:
@@ -297,6 +343,9 @@ class Store(StoreClusters):
             try:
                 yield tx
                 tx.finish()
+            except BaseException:
+                tx.forget_ended()
+                raise
             finally:
                 tx.leave()
         for each in tx.settled():
@@ -320,6 +369,20 @@ class Store(StoreClusters):
         with self._connection() as database:
             found = known_queue(database, queue, self._clock())
             return outlook(database, found, most)
+
+    def explain_order(self, queue: str, first: str, second: str) -> OrderExplanation:
+        """Why one group was taken before another one, as the journal tells it.
+
+        `first`, `second`: groups, or dialogs, such as `d-17`; where both ends of a dialog are of
+        this queue, that of the target is meant, and `d-17/i` is the initiator's. It is about the
+        latest take of the first one at which the second one waited, or else the other way round;
+        the order is that of the queue as it is set now. It reads the journal from its first event
+        on. Raises MessageError, PrunedError.
+        """
+        names = [name(what, each) or "" for what, each in (("first", first), ("second", second))]
+        with self._connection() as database:
+            found = known_queue(database, queue_name(queue), self._clock())
+            return explain_order(database, found, *names)
 
     def later(self, queue: str, most: int = 20) -> list[Later]:
         """What cannot be taken before its time: released or sent with a delay; the next first."""
@@ -384,14 +447,30 @@ class Store(StoreClusters):
         """Set what a queue may hold; it is created if need be. Raises MessageError.
 
         `max_waiting`: messages; None: any number. `max_failures`: failures of a group in a row,
-        after which what was given is a dead letter; None: it is tried for ever. What is not named
-        stays as it is: at first None, and 5.
+        after which it is poison; None: it is tried for ever. `poison`: what then becomes of it:
+        "dead-letters", what was given is that; "off", the queue is switched off, until `switch`.
+        What is not named stays as it is: at first None, 5, and "dead-letters".
         """
         check_keys("set_limits", more, admin.LIMITS)
-        for what, found in more.items():
-            if found is not None:
-                whole(what, found, 1)
+        admin.check_limits(more)
         self._set(queue_name(queue), more)
+
+    def switch(self, queue: str, *, on: bool, reason: str = "") -> bool:
+        """Switch a queue on or off; returns whether it was the other way before.
+
+        A queue that is off gives nothing: `take` returns None. What is sent to it waits. Switched
+        on again, it counts failures anew. `reason`: for the journal, and for who looks. Raises
+        MessageError.
+        """
+        why = name("reason", reason or None) or ""
+        with self._writing() as database:
+            found = known_queue(database, queue_name(queue), self._clock())
+            return admin.switch(database, found, self._setting.actor, why, on=on)
+
+    def off(self, queue: str) -> SwitchedOff | None:
+        """When and why a queue was switched off; None: it is on. Raises MessageError."""
+        with self._connection() as database:
+            return admin.off(database, known_queue(database, queue_name(queue), self._clock()))
 
     def set_retention(self, journal_keep: float | None = 30) -> None:
         """Set for how many days events are kept: then readers forget them; 0 or None: for ever.
@@ -407,20 +486,26 @@ class Store(StoreClusters):
             return kept(database)
 
     def declare(self, path: str | Path) -> list[str]:
-        """Set queues as a file says, all of them or none; their names. Raises ConfigError.
+        """Set queues, and declare services, as a file says: all of it or nothing; their names.
 
-        What the file does not say of a queue gets its default.
+        The file has `[[queue]]`, `[[message_type]]`, `[[contract]]` and `[[service]]`. What it does
+        not say of one gets its default; what it does not name stays as it is. Raises ConfigError.
         """
-        tables = load_queues(path)
-        for each in tables:
-            named = {key: getattr(each, key) for key in (*admin.ORDER, *admin.LIMITS)}
-            self._set(each.name, named | {"max_failures": each.max_failures or None})
-        return [each.name for each in tables]
+        found = load_declared(path)
+        with self._writing() as database:
+            declare(database, found, self._clock(), str(path))
+        for each in found.queues:
+            self._place_anew(each.name)
+        return found.names
 
     def _set(self, queue: str, named: Mapping[str, object]) -> None:
         with self._writing() as database:
             admin.set_queue(database, queue, self._clock(), named)
-        after: int | None = 0 if named.keys() & set(admin.ORDER) else None
+        if named.keys() & set(admin.ORDER):
+            self._place_anew(queue)
+
+    def _place_anew(self, queue: str) -> None:
+        after: int | None = 0
         while after is not None:
             with self._writing() as database:
                 after = admin.place_anew(database, queue, after, self._clock())
@@ -521,6 +606,11 @@ class Store(StoreClusters):
         """Whether a group is still the reader's."""
         with self._connection() as database:
             return bool(database.run("still_held", id=held.id, token=held.token))
+
+    def has_ended(self, conversation: Conversation) -> bool:
+        """Whether the receiver's end of a conversation has ended."""
+        with self._connection() as database:
+            return has_ended(database, conversation.endpoint)
 
     def settle(self, work: StoreWork, end: End) -> None:
         """Settle work in a transaction of its own."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from msgspec import Struct, field
@@ -11,9 +11,12 @@ from fairlead.order.key import UNRAISED
 from fairlead.store.bodies import decoded
 from fairlead.store.chores import do_chores
 from fairlead.store.database import Database, Row
+from fairlead.store.dialogs.conversation import Conversation, Speaker
+from fairlead.store.dialogs.endpoints import Endpoint
+from fairlead.store.dialogs.reading import conversation_of, drop, ends_of, is_over
 from fairlead.store.letters import Message
 from fairlead.store.log import Log
-from fairlead.store.settings import Queue
+from fairlead.store.settings import BEFORE_ALL, Queue
 from fairlead.store.settling import end_or_keep, expire
 from fairlead.store.tenants import Line
 
@@ -31,6 +34,10 @@ class Claim(NamedTuple):
     """Of the group to be taken; None: the best."""
     most: int = 1
     actor: str = ""
+    conversation: int | None = None
+    """The end of which alone messages are wanted, of the group that is named."""
+    speaker: Speaker | None = None
+    """Through whom its reader answers in conversations."""
 
 
 class Stored(NamedTuple):
@@ -43,6 +50,7 @@ class Stored(NamedTuple):
     expires: int | None
     cost: int
     type: str | None
+    conversation: int | None
     format: int
     body: bytes
 
@@ -64,6 +72,11 @@ class Held(Struct):
     messages: list[Message] = field(default_factory=list)
     """Those that were read at once."""
     cost: int = 0
+    only: int | None = None
+    """The end of which alone messages are given."""
+    speaker: Speaker | None = None
+    conversations: dict[int, Conversation] = field(default_factory=dict)
+    """Those of its messages that were said in one."""
 
 
 def take(database: Database, queue: Queue, claim: Claim) -> list[Held]:
@@ -71,13 +84,15 @@ def take(database: Database, queue: Queue, claim: Claim) -> list[Held]:
 
     With tenants, `queue` was read with its row locked.
     """
+    if not queue.columns.enabled:
+        return []
     log = Log(database, queue.name, queue.moment, claim.actor)
     line = Line(database, queue) if queue.fair else None
     do_chores(database, queue, line, log)
     if not database.locks:
         log.flush()  # tokens are numbers of the events of taking, which come after these
     found: list[Held] = []
-    while len(found) < claim.most:
+    while queue.columns.enabled and len(found) < claim.most and _is_there(database, claim):
         picked = _pick(database, queue, line, claim, claim.most - len(found), log)
         if not picked:
             break
@@ -112,14 +127,19 @@ def _record(taken: Sequence[Held], log: Log, *, numbered: bool) -> None:
 
 def more_messages(database: Database, held: Held, given: list[int], now: int) -> list[Message]:
     """Messages of a group that were not given yet: those that follow, else those that were late."""
-    found = _messages_after(database, held, max(given, default=0), now)
-    return found or _late_messages(database, held, given, now)
+    if held.only is not None:
+        rows = _of_conversation(database, held.only, given)
+        return _in_time(database, held, rows, now)
+    if held.conversations:  # what has gone wrong is read first, so all that was not given is read
+        return _late_messages(database, held, given, now)
+    found = _messages_after(database, held, max(given, default=BEFORE_ALL), now)
+    return found if found and not held.conversations else _late_messages(database, held, given, now)
 
 
 def _messages_after(database: Database, held: Held, after: int, now: int) -> list[Message]:
     """The next messages of a group, those that have expired left out."""
     rows = [Stored(*row) for row in database.run("more_of", id=held.id, after=after, most=PAGE)]
-    return [message(row, held.group, held.tenant) for row in rows if not _expired(row, now)]
+    return _in_time(database, held, rows, now)
 
 
 def _late_messages(database: Database, held: Held, given: Iterable[int], now: int) -> list[Message]:
@@ -128,11 +148,35 @@ def _late_messages(database: Database, held: Held, given: Iterable[int], now: in
     Two senders may commit in another order than that of the numbers they drew.
     """
     found = database.run("late_of", id=held.id, given=list(given), most=PAGE)
-    rows = [Stored(*row) for row in found]
-    return [message(row, held.group, held.tenant) for row in rows if not _expired(row, now)]
+    return _in_time(database, held, [Stored(*row) for row in found], now)
 
 
-def message(row: Stored, group: str, tenant: str) -> Message:
+def _in_time(database: Database, held: Held, rows: Sequence[Stored], now: int) -> list[Message]:
+    """The messages as their reader gets them: neither expired, nor to an end that has ended."""
+    ends = ends_of(database, rows)
+    return [
+        _given(held, row, ends) for row in rows if not _expired(row, now) and not is_over(row, ends)
+    ]
+
+
+def _of_conversation(database: Database, end: int, given: Iterable[int] = ()) -> list[Stored]:
+    rows = database.run("of_conversation", conversation=end, given=list(given), most=PAGE)
+    return [Stored(*row) for row in rows]
+
+
+def _is_there(database: Database, claim: Claim) -> bool:
+    """Whether what is wanted of one conversation is there; of a whole group, the pick says."""
+    end = claim.conversation
+    return end is None or bool(database.run("any_of_conversation", conversation=end))
+
+
+def _given(held: Held, row: Stored, ends: Mapping[int, Endpoint]) -> Message:
+    return message(row, held.group, held.tenant, conversation_of(row, ends, held))
+
+
+def message(
+    row: Stored, group: str, tenant: str, conversation: Conversation | None = None
+) -> Message:
     """A message as a reader gets it."""
     return Message(
         row.key,
@@ -143,6 +187,7 @@ def message(row: Stored, group: str, tenant: str) -> Message:
         row.cost,
         row.arrived / 1_000_000,
         row.id,
+        conversation,
     )
 
 
@@ -170,6 +215,8 @@ def _pick(
             taken=queue.moment,
             deadline=queue.now + claim.lease,
             key=(k1, k2),
+            only=claim.conversation,
+            speaker=claim.speaker,
         )
         for id_, name, tenant, priority, releases, token, k1, k2 in rows
     ]
@@ -227,18 +274,21 @@ def _fill(
     """Read the messages of groups that were picked; those that have none end, or are kept."""
     by_id = {each.id: each for each in picked}
     gone: list[Stored] = []
-    for row in _read(database, picked):
-        if _expired(row, queue.now):
+    over: list[Stored] = []
+    rows = _read(database, picked)
+    ends = ends_of(database, rows)
+    for row in rows:
+        if is_over(row, ends):
+            over.append(row)
+        elif _expired(row, queue.now):
             gone.append(row)
         else:
             each = by_id[row.group_id]
-            each.messages.append(message(row, each.group, each.tenant))
+            each.messages.append(_given(each, row, ends))
             each.cost += row.cost
-    if gone:
-        expire(database, queue, [row.id for row in gone])
-        for row in gone:
-            each = by_id[row.group_id]
-            log.add("expired", group=each.group, key=row.key, tenant=each.tenant, cost=row.cost)
+    groups = {each.id: each.group for each in picked}
+    drop(database, over, ends, groups, log)
+    _expire(database, queue, gone, by_id, log)
     full = [each for each in picked if each.messages]
     if len(full) < len(picked):
         empty = [each.id for each in picked if not each.messages]
@@ -253,7 +303,23 @@ def _fill(
     return full
 
 
+def _expire(
+    database: Database,
+    queue: Queue,
+    rows: Sequence[Stored],
+    by_id: Mapping[int, Held],
+    log: Log,
+) -> None:
+    if rows:
+        expire(database, queue, [row.id for row in rows])
+    for row in rows:
+        each = by_id[row.group_id]
+        log.add("expired", group=each.group, key=row.key, tenant=each.tenant, cost=row.cost)
+
+
 def _read(database: Database, picked: Sequence[Held]) -> list[Stored]:
+    if picked and picked[0].only is not None:
+        return _of_conversation(database, picked[0].only)
     lone = [each.id for each in picked if not each.group] if len(picked) > 1 else []
     named = [each.id for each in picked if each.group or len(picked) == 1]
     rows = list(database.run("lone_messages", ids=lone)) if lone else []
@@ -261,7 +327,7 @@ def _read(database: Database, picked: Sequence[Held]) -> list[Stored]:
         rows += database.run("messages_of", ids=named, most=PAGE)
     else:
         for id_ in named:
-            rows += database.run("more_of", id=id_, after=0, most=PAGE)
+            rows += database.run("more_of", id=id_, after=BEFORE_ALL, most=PAGE)
     return [Stored(*row) for row in rows]
 
 

@@ -17,6 +17,9 @@ from fairlead.errors import (
 )
 from fairlead.store.clusters.verbs import ClusterVerbs, Setting
 from fairlead.store.database import Database
+from fairlead.store.dialogs.conversation import Conversation
+from fairlead.store.dialogs.endpoints import has_ended
+from fairlead.store.dialogs.verbs import ConversationVerbs
 from fairlead.store.letters import (
     Letter,
     Message,
@@ -45,7 +48,7 @@ BLOCK: Final = "fairlead_block"
 """The savepoint at the beginning of a block in a transaction of the caller's."""
 
 
-class Transaction(ClusterVerbs):
+class Transaction(ClusterVerbs, ConversationVerbs):
     """What is sent, raised and settled here happens with the user's own rows, or not at all.
 
     `Store.join` gives one inside a transaction of the user's, `StoreWork.transaction` one of the
@@ -69,6 +72,8 @@ class Transaction(ClusterVerbs):
         """What is to be settled before the block ends."""
         self._ends: dict[int, tuple[StoreWork, End]] = {}
         self._stale: StaleWorkError | None = None
+        self._begun: list[Conversation] = []
+        self._ended: list[Conversation] = []
         self._open = True
 
     def send(self, queue: str, body: object, **more: Unpack[Sending]) -> str:
@@ -115,6 +120,11 @@ class Transaction(ClusterVerbs):
         transaction is open, its locks would keep everybody else from taking. What is taken is to be
         settled before the block ends. Raises MessageError.
         """
+        return self._take(queue, name("group", group))
+
+    def _take(
+        self, queue: str, group: str | None, conversation: int | None = None
+    ) -> StoreWork | None:
         self._check()
         if not self._database.locks:
             raise MessageError(
@@ -126,7 +136,7 @@ class Transaction(ClusterVerbs):
             raise SharedQueueError(
                 f"queue {found.name!r}: found a queue that its tenants share, allowed: Store.take"
             )
-        claim = Claim(0, FOREVER, name("group", group), 1, self._setting.actor)
+        claim = Claim(0, FOREVER, group, 1, self._setting.actor, conversation, self)
         held = take(self._database, found, claim)
         if not held:
             return None
@@ -210,6 +220,15 @@ class Transaction(ClusterVerbs):
     def leave(self) -> None:
         """Nothing more can be done here."""
         self._open = False
+
+    def begun(self) -> list[Conversation]:
+        """The conversations that were begun here."""
+        return self._begun
+
+    def forget_ended(self) -> None:
+        """The transaction is over: its database says which conversations have ended."""
+        for each in self._ended:
+            each.ending = None
 
     def _send(self, queue: str, letters: Callable[[int], list[Letter]]) -> list[str]:
         self._check()
@@ -304,6 +323,10 @@ class InTransaction:
         """Not when the transaction has ended, however it did."""
         del held
         return False
+
+    def has_ended(self, conversation: Conversation) -> bool:
+        """Whether the receiver's end of a conversation has ended."""
+        return has_ended(self._database, conversation.endpoint)
 
     def settle(self, work: StoreWork, end: End) -> None:
         """Settle it at the end of the transaction."""

@@ -12,7 +12,7 @@ from fairlead.order.waiting import Group, Item, Tenant
 from fairlead.store.bodies import decoded
 from fairlead.store.database import Database, Row
 from fairlead.store.letters import Message
-from fairlead.store.settings import FAIR, HELD, READY, Queue
+from fairlead.store.settings import BEFORE_ALL, FAIR, HELD, READY, Queue
 from fairlead.store.taking import Stored, message
 from fairlead.store.tenants import tag_of
 
@@ -108,11 +108,13 @@ def _only_tenant(database: Database, queue: Queue, most: int) -> Tenant:
 def _put(database: Database, queue: Queue, tenant: Tenant, rows: Sequence[Row]) -> None:
     ids = [row[0] for row in rows]
     sizes = {row[0]: (row[1], row[2]) for row in database.run("sizes_of", ids=ids)} if ids else {}
+    heads = {row[0]: (row[1], row[2]) for row in database.run("heads_of", ids=ids)} if ids else {}
     for id_, name, owner, priority, entered, number, _, _ in rows:
-        first = database.run("more_of", id=id_, after=0, most=1)
-        if not first or id_ not in sizes:
+        first = database.run("more_of", id=id_, after=BEFORE_ALL, most=1)
+        if not first or id_ not in sizes or id_ not in heads:
             continue
-        _, head, _, arrived, _, cost, _, format_, body = first[0]
+        *_, cost, _, _, format_, body = first[0]  # an Error is read first, and came later
+        head, arrived = heads[id_]
         count, total = sizes[id_]
         group = Group(name or id_, owner)
         group.entry = Entry(priority, entered, number)
@@ -124,6 +126,22 @@ def _put(database: Database, queue: Queue, tenant: Tenant, rows: Sequence[Row]) 
         place = queue.place(group.entry, head, arrived)
         if place is not None:
             tenant.groups.put(group, key(group.standing(queue.step), queue.step))
+
+
+def groups_before(database: Database, queue: Queue, group: str) -> int:
+    """How many groups would be taken before one that can be taken; of its tenant's only."""
+    rows = database.run("group_place", queue=queue.id, name=group)
+    if not rows:
+        return 0
+    ((_, _, _, _, owner, *place),) = rows
+    between = (*FIRST, *place)
+    ((found,),) = database.run(
+        "count_between",
+        queue=queue.id,
+        tenant=owner if queue.fair == FAIR else None,
+        **dict(zip(("a1", "a2", "b1", "b2"), between, strict=True)),
+    )
+    return int(found)
 
 
 def promotion(
@@ -174,7 +192,7 @@ def peek(database: Database, queue: Queue, group: str | None, most: int) -> list
     return [
         message(Stored(*row), name or "", tenant)
         for id_, name, tenant, *_ in rows
-        for row in database.run("more_of", id=id_, after=0, most=most)
+        for row in database.run("more_of", id=id_, after=BEFORE_ALL, most=most)
     ]
 
 

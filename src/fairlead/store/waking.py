@@ -34,12 +34,19 @@ class Waker:
         self._liveness = liveness
         self._clock = clock
 
+    def ready(self, queue: str) -> bool:
+        """Whether a group can be taken, as far as that is seen without taking it."""
+        with self._connections.one() as database:
+            found = read_queue(database, queue, self._clock())
+            return found is not None and _is_ready(database, found)
+
     def wait(self, queue: str, left: float) -> None:
         """Wait until something may have arrived for a queue; so many seconds, at most one."""
         with self._connections.one() as database:
             now = self._clock()
             found = read_queue(database, queue, now)
-            if found is not None and now is None:
+            on = found is not None and found.columns.enabled
+            if found is not None and on and now is None:
                 ((due,),) = database.run("next_due", queue=found.id)
                 if due is not None and due <= found.now:
                     time.sleep(min(left, PAUSE))  # it was just done, but for what is locked
@@ -48,7 +55,7 @@ class Waker:
                     left = min(left, (due - found.now) / 1_000_000)
             left = min(left, LOOK)
             if isinstance(self._liveness, LockFiles):
-                _watch(database, found.id if found else 0, left)
+                _watch(database, found.id if found and on else 0, left)
                 return
         if found is None:
             time.sleep(min(left, PAUSE))
@@ -62,12 +69,22 @@ class Waker:
         try:
             session.listen(queue.id)
             with self._connections.one() as database:
-                ((_, *due),) = database.run("chores", queue=queue.id, now=queue.now)
-                if any(due) or database.run("any_ready", queue=queue.id):
+                if _is_ready(database, queue):
                     return
             session.hear(left)
         finally:
             session.lock.release()
+
+
+def _is_ready(database: Database, queue: Queue) -> bool:
+    """Whether a group is ready, or becomes so by what is done before the next take."""
+    if not queue.columns.enabled:
+        return False
+    ((_, parked, delayed, lapsed),) = database.run("chores", queue=queue.id, now=queue.now)
+    if parked or delayed or database.run("any_ready", queue=queue.id):
+        return True
+    # A reader may be in a transaction for longer than its lease: its group is locked then.
+    return bool(lapsed and database.run("lapsed", queue=queue.id, now=queue.now, most=1))
 
 
 def _watch(database: Database, queue: int, left: float) -> None:

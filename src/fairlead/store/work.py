@@ -11,6 +11,7 @@ from fairlead.errors import MessageError
 from fairlead.order.key import UNRAISED
 from fairlead.order.queue import Work
 from fairlead.store.database import Database
+from fairlead.store.dialogs.conversation import Conversation
 from fairlead.store.letters import Message, duration, reason_of, whole
 from fairlead.store.settling import ACCEPTED, REJECTED, RELEASE, End, Given
 from fairlead.store.taking import Held
@@ -28,6 +29,9 @@ class Keeper(Protocol):
 
     def transaction(self, work: StoreWork) -> AbstractContextManager[Transaction]:
         """A transaction in which the work is settled."""
+
+    def has_ended(self, conversation: Conversation) -> bool:
+        """Whether the receiver's end of a conversation has ended."""
 
     def settle(self, work: StoreWork, end: End) -> None:
         """Settle the work, in a transaction of its own."""
@@ -51,6 +55,10 @@ class StoreWork(Work):
         self.held = held
         self._read = held.messages
         self._given: list[Message] = []
+        self._next = 0
+        self._passed: list[Message] = []
+        """Read and not given: a transaction that is open has ended their conversations, or it was
+        only looked at."""
         self._dead: dict[int, str] = {}
         self._settled = False
         self._within: Database | None = None
@@ -95,15 +103,54 @@ class StoreWork(Work):
 
     def __next__(self) -> Message:
         self.check_open()
-        if len(self._given) == len(self._read):
-            if not self.group:
-                raise StopIteration
-            self._read += self._keeper.more(self.held, [each.number for each in self._read])
-        if len(self._given) == len(self._read):
+        message = self._passed_over() or self._following()
+        if message is None:
             raise StopIteration
-        message = self._read[len(self._given)]
         self._given.append(message)
+        if message.conversation is not None:
+            message.conversation.given.append(message.number)
         return message
+
+    def _passed_over(self) -> Message | None:
+        """The first that was passed over, and whose conversation was not ended after all."""
+        for message in self._passed:
+            if not self._is_over(message.conversation):
+                self._passed.remove(message)
+                return message
+        return None
+
+    def peek(self) -> Message | None:
+        """The message that would be given next; None: there is none."""
+        self.check_open()
+        message = self._passed_over() or self._following()
+        if message is not None:
+            self._passed.insert(0, message)
+        return message
+
+    def _following(self) -> Message | None:
+        """The next message that was read, and whose conversation has not ended since."""
+        while (message := self._read_on()) is not None:
+            conversation = message.conversation
+            if not self._is_over(conversation):
+                return message
+            if conversation is not None and conversation.ending is not None:
+                self._passed.append(message)
+        return None
+
+    def _is_over(self, conversation: Conversation | None) -> bool:
+        if conversation is None:
+            return False
+        if conversation.ending is not None and conversation.ending.idle:
+            conversation.ending = None  # it was committed, or rolled back
+        return conversation.ending is not None or self._keeper.has_ended(conversation)
+
+    def _read_on(self) -> Message | None:
+        if self._next == len(self._read) and self.group:
+            self._read += self._keeper.more(self.held, [each.number for each in self._read])
+        if self._next == len(self._read):
+            return None
+        self._next += 1
+        return self._read[self._next - 1]
 
     def accept(self) -> None:
         self._settle(ACCEPTED)
@@ -181,6 +228,7 @@ class StoreWork(Work):
             delay=delay,
             failed=failed,
             done=done,
+            partly=held.only is not None,
         )
 
     def _settle(self, kind: str, **more: Any) -> None:  # noqa: ANN401 - as `end` says
@@ -191,6 +239,9 @@ class StoreWork(Work):
     def close(self, within: Database | None = None) -> None:
         """It is settled; `within`: in a transaction of the caller's, who may roll it back."""
         self._settled, self._within = True, within
+        if within is None:
+            for conversation in self.held.conversations.values():
+                conversation.given.clear()
 
     def is_settled(self, database: Database | None = None) -> bool:
         """Whether it is settled, as its row says if the caller's transaction has ended.

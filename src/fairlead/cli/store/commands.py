@@ -274,18 +274,27 @@ def dead(
 
 @command()
 def declare(
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="A file with `[[queue]]` tables.")],
+    file: Annotated[
+        Path,
+        typer.Argument(
+            metavar="FILE",
+            help="A file of `[[queue]]`, `[[message_type]]`, `[[contract]]`, `[[service]]`.",
+        ),
+    ],
     store: Url = None,
 ) -> None:
-    """Set queues as a file says: their order, tenants' weights and limits; prints their names.
+    """Set queues, and declare services, as a file says; prints their names.
 
-    All of them or none. What the file does not say of a queue gets its default.
+    All of it or nothing. What the file does not say of one gets its default. A new SQLite file is
+    made if need be.
 
     Example: `fairlead declare queues.toml`
     """
     from fairlead.cli.store import queues as shown
+    from fairlead.config.services import load_declared
 
-    with opened(store) as found:
+    load_declared(file)  # a file with a fault makes no store
+    with opened(store, create=None) as found:
         shown.declare(found, file)
 
 
@@ -357,26 +366,33 @@ def work(
     handlers: Annotated[
         str,
         typer.Argument(
-            metavar="MODULE:NAME", help="A mapping in a module of yours: queue -> function."
+            metavar="MODULE:NAME|FILE.toml",
+            help="In a module of yours: a mapping queue -> function, a Service, or a list of "
+            "Services. Or a file with `[[service]]` tables that name their `handler`.",
         ),
     ],
     queue: Annotated[
-        list[str] | None, typer.Option("--queue", metavar="NAME", help="Only this; repeatable.")
+        list[str] | None,
+        typer.Option("--queue", metavar="NAME", help="Of a mapping only this one; repeatable."),
     ] = None,
     processes: Annotated[
         int | None,
         typer.Option(
             parser=whole("--processes", 1, 1000),
             metavar="NUMBER",
-            help="Processes, started again when they die; default: this one.",
+            help="Processes, started again when they die; default: this one. With services, each "
+            "reader is a process, at most so many of a service.",
         ),
     ] = None,
     threads: Annotated[
-        int,
+        int | None,
         typer.Option(
-            parser=whole("--threads", 1, 1000), metavar="NUMBER", help="Threads of each process."
+            parser=whole("--threads", 1, 1000),
+            metavar="NUMBER",
+            help="Threads of each process; default: 1. With services, at most so many readers of "
+            "a service; default: its `max_readers`.",
         ),
-    ] = 1,
+    ] = None,
     lease: Annotated[
         float,
         typer.Option(metavar="SECONDS", min=0.1, help="Held so long, should this machine be lost."),
@@ -391,29 +407,38 @@ def work(
         float,
         typer.Option(metavar="SECONDS", min=0, help="To end what is in hand, when told to stop."),
     ] = 30,
+    check_interval: Annotated[
+        float | None,
+        typer.Option(
+            metavar="SECONDS",
+            min=0.01,
+            help="With services: after each, one more reader is started if groups wait and no "
+            "reader does; default: 5.",
+        ),
+    ] = None,
     until_empty: Annotated[
         bool, typer.Option("--until-empty", help="Leave when there is nothing to take.")
     ] = False,
     store: Url = None,
 ) -> None:
-    """Call functions with the messages of queues, until SIGTERM or Ctrl-C.
+    """Call functions with the messages of queues or services, until SIGTERM or Ctrl-C.
 
     A function takes `(message)`, and its group is accepted after it; or `(message, tx)`, and what
     it does in `tx` commits with that. An exception releases the group, with a growing delay;
     `fairlead.Reject` makes the message a dead letter. A second signal ends at once.
 
-    Example: `fairlead work shop:handlers --processes 4`
+    Readers of a service come and go: none without work, at once one when something arrives, up to
+    `max_readers` while groups wait.
+
+    Examples: `fairlead work shop:handlers --processes 4`, `fairlead work shop.toml`
     """
     from fairlead.cli.store import work as done
-    from fairlead.errors import UserError
     from fairlead.store.handling import Handling
-    from fairlead.store.supervisor import Job
 
-    if until_empty and processes is not None:
-        raise UserError("work --until-empty goes with --threads, not with --processes")
-    handling = Handling(lease, retry_delay)
-    job = Job(url_of(store), handlers, queue, threads, grace, handling, until_empty)
-    raise typer.Exit(done.work(job, processes))
+    options = done.Options(queue, processes, threads, until_empty, check_interval)
+    raise typer.Exit(
+        done.work(url_of(store), handlers, Handling(lease, retry_delay), grace, options)
+    )
 
 
 @upkeep_command()

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from fairlead.store.letters import Message
-from fairlead.text import moment
+from fairlead.text import to_the_second
 
 SHOWN: Final = 60
 """Characters of a body in a table."""
@@ -39,7 +39,7 @@ def print_rows(rows: Sequence[Mapping[str, Any]], right: tuple[str, ...] = ()) -
 
 def when(seconds: float) -> str:
     """A moment, to the second."""
-    return moment(int(seconds) * 1_000_000)
+    return to_the_second(int(seconds) * 1_000_000)
 
 
 def short(body: object) -> str:

@@ -2,28 +2,23 @@
 
 from __future__ import annotations
 
-import re
 import sys
-from decimal import Decimal
 from pathlib import Path
 from typing import Any, Final
 
 import typer
 
-from fairlead.balance.times import micros
+from fairlead.balance.objects import on_one_line
 from fairlead.cli.store.printing import print_json, print_rows, short, when
 from fairlead.errors import UserError
 from fairlead.order.agenda import FIFO
 from fairlead.order.outlook import Standing
-from fairlead.store.administration import Metrics
+from fairlead.store.administration import Metrics, SwitchedOff
 from fairlead.store.store import Store
 from fairlead.store.waiting import Promotion
-from fairlead.text import duration, moment, plural
+from fairlead.text import dated, duration, plural
 
 COUNTS: Final = ("messages", "ready", "working", "parked", "delayed", "dead", "oldest", "failures")
-
-RAW: Final = re.compile(r"\b(\d{9,}(?:\.\d+)?) s\b")
-"""A time in seconds since 1970."""
 
 
 def queues(store: Store, *, as_json: bool) -> None:
@@ -33,12 +28,20 @@ def queues(store: Store, *, as_json: bool) -> None:
         print_json(each._asdict() for each in found)
     else:
         print_rows([queue_row(each) for each in found], right=COUNTS)
+        for each in found:
+            if not each.enabled:
+                print(_off(each.queue, SwitchedOff(each.off_since, each.off_why)))
 
 
 def queue_row(found: Metrics) -> dict[str, Any]:
     """A queue's row of a table."""
     counts = {name: getattr(found, name) for name in ("queue", *COUNTS)}
-    return counts | {"oldest": duration(int(found.oldest) * 1_000_000) if found.ready else ""}
+    oldest = duration(int(found.oldest) * 1_000_000) if found.ready else ""
+    return counts | {"oldest": oldest, "now": "" if found.enabled else "off"}
+
+
+def _off(queue: str, found: SwitchedOff) -> str:
+    return on_one_line(f"{queue} is {found}")
 
 
 def waiting(store: Store, queue: str, most: int, *, as_json: bool) -> None:
@@ -52,6 +55,8 @@ def waiting(store: Store, queue: str, most: int, *, as_json: bool) -> None:
         print_json({"place": None, **each._asdict()} for each in later)
         return
     print(f"{found.waiting} waiting, {found.working} worked on")
+    if (off := store.off(queue)) is not None:
+        print(_off(queue, off))
     print_rows(
         [
             {"place": place, **_row(each), "since": when(each.since), "first": short(each.item)}
@@ -60,7 +65,7 @@ def waiting(store: Store, queue: str, most: int, *, as_json: bool) -> None:
         right=("place", "messages", "priority"),
     )
     if found.decided:
-        print(RAW.sub(lambda raw: moment(micros(Decimal(raw[1])) or 0), found.decided))
+        print(on_one_line(dated(found.decided)))
     if later:
         print("not yet:")
         print_rows(
@@ -162,7 +167,7 @@ def discard(store: Store, queue: str, ids: list[str] | None) -> None:
 
 
 def declare(store: Store, path: Path) -> None:
-    """Set queues as a file says."""
+    """Set queues, and declare services, as a file says."""
     for name in store.declare(path):
         print(name)
 

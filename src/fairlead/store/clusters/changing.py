@@ -141,7 +141,7 @@ def add(database: Database, name: str, table: Mapping[str, Any], author: Author)
     if not isinstance(target, str):
         raise ChangeError(f"destination: found {shown(target)}, allowed: a name")
     grown = with_destination(found.version.cluster, found.runtime.cluster, table)
-    runtime = _with_state(found.runtime, grown.state)
+    runtime = found.runtime.with_state(grown.state)
     joins = table.get(PRESENT, True)
     steps = resolve({name: grown.state}, [Change.at_micros(target, PRESENT, joins, now)])
     runtime.apply(steps[0][2], now)
@@ -160,7 +160,7 @@ def remove(database: Database, name: str, target: str, author: Author) -> None:
     steps = resolve({name: cluster}, [Change.at_micros(target, PRESENT, value=False, time=now)])
     found.runtime.apply(steps[0][2], now)
     shrunk = without_destination(found.version.cluster, found.runtime.cluster, target)
-    runtime = _with_state(found.runtime, shrunk.state)
+    runtime = found.runtime.with_state(shrunk.state)
     detail = json.dumps({"attribute": "removed", "value": None})
     number = _event(
         *(database, row, CHANGED, runtime, now, author), destination=target, detail=detail
@@ -332,13 +332,6 @@ def rule_in_sql(version: Version) -> str:
         return ""
     name = policy.choice.name if isinstance(policy, ComposedPolicy) else state.rule.name
     return name if name in IN_SQL else ""
-
-
-def _with_state(old: ClusterRuntime, state: Any) -> ClusterRuntime:  # noqa: ANN401 - a cluster's
-    """The same cluster with other destinations."""
-    found = ClusterRuntime(old.name, state)
-    found.sequences, found.failed = old.sequences, old.failed
-    return found
 
 
 def _loaded(database: Database, row: Row) -> dict[str, Any]:

@@ -24,6 +24,7 @@ from fairlead.store.clusters.publishing import publish, publish_at_once
 from fairlead.store.clusters.recalled import decision_at, number_of
 from fairlead.store.clusters.shares import Pool, pool
 from fairlead.store.database import Database
+from fairlead.store.dialogs.declared import Cache
 from fairlead.store.letters import Letter, Sending, letter, name, whole
 from fairlead.store.settings import time_of
 
@@ -41,6 +42,7 @@ class Setting(NamedTuple):
     """Microseconds, of a clock of the user's own; None: the database's."""
     actor: str
     memory: Memory
+    declared: Cache
 
 
 class ClusterVerbs(ABC):

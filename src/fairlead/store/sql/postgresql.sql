@@ -9,7 +9,7 @@ SELECT store, current_database() FROM fairlead.schema;
 
 -- queue: how a queue is set, and the time of the latest event
 SELECT id, name, discipline, default_priority, step, weights, fair, tag_clock, lined, works,
-       max_waiting, max_failures, completing, remembered,
+       max_waiting, max_failures, completing, enabled, poison, by_library, remembered,
        (SELECT time FROM fairlead.journal ORDER BY id DESC LIMIT 1),
        (extract(epoch FROM clock_timestamp()) * 1000000)::bigint,
        EXISTS (SELECT 1 FROM fairlead.sleepers s WHERE s.queue = q.id)
@@ -17,7 +17,7 @@ FROM fairlead.queues q WHERE name = %(name)s;
 
 -- queue_locked: the same, by a reader that charges tenants: one at a time
 SELECT id, name, discipline, default_priority, step, weights, fair, tag_clock, lined, works,
-       max_waiting, max_failures, completing, remembered,
+       max_waiting, max_failures, completing, enabled, poison, by_library, remembered,
        (SELECT time FROM fairlead.journal ORDER BY id DESC LIMIT 1),
        (extract(epoch FROM clock_timestamp()) * 1000000)::bigint,
        EXISTS (SELECT 1 FROM fairlead.sleepers s WHERE s.queue = q.id)
@@ -34,6 +34,7 @@ ON CONFLICT (name) DO NOTHING;
 -- set_queue: change how a queue is set
 UPDATE fairlead.queues SET discipline = %(discipline)s, default_priority = %(default_priority)s,
   step = %(step)s, weights = %(weights)s, max_waiting = %(max_waiting)s, max_failures = %(max_failures)s,
+  poison = %(poison)s, by_library = greatest(by_library, %(by_library)s),
   remembered = %(remembered)s, fair = %(fair)s
 WHERE id = %(queue)s;
 
@@ -133,23 +134,26 @@ SELECT value, %(queue)s, '', %(fair)s, 1, %(k1)s, value, value, %(arrived)s
 FROM unnest(%(ids)s::bigint[]) AS i (value);
 
 -- add_message: a message arrives
-INSERT INTO fairlead.messages (id, queue, group_id, key, arrived, expires, cost, type, format, body)
-SELECT r.id, %(queue)s, r.group_id, r.key, %(arrived)s, r.expires, r.cost, r.type, r.format,
+INSERT INTO fairlead.messages (id, queue, group_id, key, arrived, expires, cost, type, conversation,
+  format, body)
+SELECT r.id, %(queue)s, r.group_id, r.key, %(arrived)s, r.expires, r.cost, r.type, r.conversation, r.format,
   substr(%(body)s, r.body_begin, r.body_length)
 FROM unnest(%(id)s::bigint[], %(group_id)s::bigint[], %(key)s::text[], %(expires)s::bigint[],
-  %(cost)s::bigint[], %(type)s::text[], %(format)s::bigint[], %(body.begin)s::integer[],
-  %(body.length)s::integer[])
-  AS r (id, group_id, key, expires, cost, type, format, body_begin, body_length);
+  %(cost)s::bigint[], %(type)s::text[], %(conversation)s::bigint[], %(format)s::bigint[],
+  %(body.begin)s::integer[], %(body.length)s::integer[])
+  AS r (id, group_id, key, expires, cost, type, conversation, format, body_begin, body_length);
 
 -- add_delayed: a message that arrives later
 INSERT INTO fairlead.delayed (id, queue, due, group_name, tenant, priority, key, expires, cost, type,
-  format, body)
+  conversation, format, body)
 SELECT r.id, %(queue)s, r.due, r."group", r.tenant, r.priority, r.key, r.expires, r.cost, r.type,
-  r.format, substr(%(body)s, r.body_begin, r.body_length)
+  r.conversation, r.format, substr(%(body)s, r.body_begin, r.body_length)
 FROM unnest(%(id)s::bigint[], %(due)s::bigint[], %(group)s::text[], %(tenant)s::text[],
   %(priority)s::bigint[], %(key)s::text[], %(expires)s::bigint[], %(cost)s::bigint[],
-  %(type)s::text[], %(format)s::bigint[], %(body.begin)s::integer[], %(body.length)s::integer[])
-  AS r (id, due, "group", tenant, priority, key, expires, cost, type, format, body_begin, body_length);
+  %(type)s::text[], %(conversation)s::bigint[], %(format)s::bigint[], %(body.begin)s::integer[],
+  %(body.length)s::integer[])
+  AS r (id, due, "group", tenant, priority, key, expires, cost, type, conversation, format, body_begin,
+    body_length);
 
 -- message_ids: what is remembered with some ids
 SELECT key, at, digest FROM fairlead.message_ids WHERE queue = %(queue)s AND key = ANY (%(keys)s::text[]);
@@ -209,7 +213,7 @@ RETURNING id, tenant, head, name;
 
 -- due_messages: take out messages that arrive now
 DELETE FROM fairlead.delayed WHERE id = ANY (ARRAY (SELECT id FROM fairlead.delayed WHERE queue = %(queue)s AND due <= %(now)s ORDER BY due, id LIMIT %(most)s FOR UPDATE SKIP LOCKED))
-RETURNING id, due, group_name, tenant, priority, key, expires, cost, type, format, body;
+RETURNING id, due, group_name, tenant, priority, key, expires, cost, type, conversation, format, body;
 
 -- next_due: when something becomes ready by itself
 SELECT min(at) FROM (
@@ -258,31 +262,37 @@ RETURNING id, name, tenant, was_priority, releases, token, k1, k2;
 SELECT tenant FROM fairlead.groups WHERE queue = %(queue)s AND name = %(name)s AND state = 1;
 
 -- lone_messages: the messages that are groups of their own
-SELECT group_id, id, key, arrived, expires, cost, type, format, body FROM fairlead.messages
+SELECT group_id, id, key, arrived, expires, cost, type, conversation, format, body
+FROM fairlead.messages
 WHERE group_id = ANY (%(ids)s::bigint[]) ORDER BY id;
 
 -- messages_of: the messages of some groups, so many of each
-SELECT m.group_id, m.id, m.key, m.arrived, m.expires, m.cost, m.type, m.format, m.body
+SELECT m.group_id, m.id, m.key, m.arrived, m.expires, m.cost, m.type, m.conversation, m.format, m.body
 FROM unnest(%(ids)s::bigint[]) AS g (value) CROSS JOIN LATERAL (
   SELECT * FROM fairlead.messages WHERE group_id = g.value ORDER BY id LIMIT %(most)s) m
 ORDER BY m.id;
 
 -- more_of: the messages of a group after one
-SELECT group_id, id, key, arrived, expires, cost, type, format, body FROM fairlead.messages
+SELECT group_id, id, key, arrived, expires, cost, type, conversation, format, body
+FROM fairlead.messages
 WHERE group_id = %(id)s AND id > %(after)s ORDER BY id LIMIT %(most)s;
 
 -- late_of: the messages of a group that were not given, wherever they stand
-SELECT group_id, id, key, arrived, expires, cost, type, format, body FROM fairlead.messages
+SELECT group_id, id, key, arrived, expires, cost, type, conversation, format, body
+FROM fairlead.messages
 WHERE group_id = %(id)s AND id <> ALL (%(given)s::bigint[]) ORDER BY id LIMIT %(most)s;
 
 -- costs_of: what the messages of groups cost in all
 SELECT group_id, sum(cost)::bigint FROM fairlead.messages
 WHERE group_id = ANY (%(ids)s::bigint[]) GROUP BY group_id;
 
--- heads_of: the first message of each group that has any
-SELECT m.group_id, m.id, m.arrived
+-- heads_of: the first message of each group that has any, by when they came: an Error has a number
+-- below 0, as it is read first
+SELECT m.group_id, abs(m.id), m.arrived
 FROM unnest(%(ids)s::bigint[]) AS g (value) CROSS JOIN LATERAL (
-  SELECT * FROM fairlead.messages WHERE group_id = g.value ORDER BY id LIMIT 1) m;
+  SELECT least((SELECT min(id) FROM fairlead.messages WHERE group_id = g.value AND id > 0),
+               (SELECT -max(id) FROM fairlead.messages WHERE group_id = g.value AND id < 0)) AS head) h
+  JOIN fairlead.messages m ON m.id IN (h.head, -h.head);
 
 -- fence: groups with the tokens of who holds them, kept from everybody else until it has settled them
 SELECT id, queue, name, tenant, token, was_priority, was_entered, was_number, was_turn, releases,
@@ -295,17 +305,17 @@ DELETE FROM fairlead.messages WHERE id = ANY (%(ids)s::bigint[]);
 
 -- bury: messages become dead letters
 INSERT INTO fairlead.dead (id, queue, died, reason, attempt, group_name, tenant, priority, key, cost,
-  type, format, body)
-SELECT m.id, m.queue, %(died)s, %(reason)s, %(attempt)s, g.name, g.tenant, %(priority)s::bigint, m.key, m.cost, m.type,
-  m.format, m.body
+  type, conversation, format, body)
+SELECT abs(m.id), m.queue, %(died)s, %(reason)s, %(attempt)s, g.name, g.tenant, %(priority)s::bigint, m.key, m.cost, m.type,
+  m.conversation, m.format, m.body
 FROM fairlead.messages m JOIN fairlead.groups g ON g.id = m.group_id
 WHERE m.id = ANY (%(ids)s::bigint[]);
 
 -- bury_delayed: a message that could not arrive becomes a dead letter
 INSERT INTO fairlead.dead (id, queue, died, reason, attempt, group_name, tenant, priority, key, cost,
-  type, format, body)
-VALUES (%(id)s, %(queue)s, %(died)s, %(reason)s, 0, %(group)s, %(tenant)s, %(priority)s, %(key)s, %(cost)s, %(type)s, %(format)s,
-  %(body)s);
+  type, conversation, format, body)
+VALUES (%(id)s, %(queue)s, %(died)s, %(reason)s, 0, %(group)s, %(tenant)s, %(priority)s, %(key)s, %(cost)s, %(type)s,
+  %(conversation)s, %(format)s, %(body)s);
 
 -- put_back: a group is not held any more
 UPDATE fairlead.groups g SET state = r.state, not_before = r.not_before, priority = r.priority,
@@ -464,11 +474,13 @@ SELECT (SELECT count(*) FROM fairlead.messages WHERE queue = %(queue)s),
        (SELECT coalesce(sum(failures), 0)::bigint FROM fairlead.groups WHERE queue = %(queue)s);
 
 -- dead: dead letters
-SELECT id, key, group_name, tenant, priority, reason, attempt, died, cost, type, format, body
+SELECT id, key, group_name, tenant, priority, reason, attempt, died, cost, type, conversation, format,
+  body
 FROM fairlead.dead WHERE queue = %(queue)s AND id > %(after)s ORDER BY id LIMIT %(most)s;
 
 -- dead_by_key: dead letters of a message
-SELECT id, key, group_name, tenant, priority, reason, attempt, died, cost, type, format, body
+SELECT id, key, group_name, tenant, priority, reason, attempt, died, cost, type, conversation, format,
+  body
 FROM fairlead.dead WHERE queue = %(queue)s AND key = %(key)s ORDER BY id;
 
 -- drop_dead: they are dead letters no more
@@ -734,3 +746,165 @@ SELECT * FROM fairlead._choose(%(cluster)s, %(group)s, %(key)s, %(type)s::text, 
 -- publish_one: choose in a cluster and send, in one statement; no row where the function cannot
 SELECT * FROM fairlead._publish(%(cluster)s, %(format)s, %(body)s, %(group)s, %(priority)s, %(key)s,
   %(type)s, %(tenant)s, %(cost)s, %(due)s, %(expires)s, %(said)s::text, %(actor)s, false);
+
+-- switch: switch a queue on or off
+UPDATE fairlead.queues SET enabled = %(enabled)s WHERE id = %(queue)s AND enabled <> %(enabled)s
+RETURNING id;
+
+-- forgive: no group of a queue has failed
+UPDATE fairlead.groups SET failures = 0 WHERE queue = %(queue)s AND failures > 0 AND state <> 2;
+
+-- declared: message types, contracts and services
+SELECT kind, name, definition FROM fairlead.declared ORDER BY kind, name;
+
+-- revision: how often something was declared
+SELECT declared FROM fairlead.schema;
+
+-- declare: a message type, a contract or a service is declared, or declared anew
+INSERT INTO fairlead.declared (kind, name, definition) VALUES (%(kind)s, %(name)s, %(definition)s)
+ON CONFLICT (kind, name) DO UPDATE SET definition = excluded.definition;
+
+-- has_declared: whoever has read what is declared reads it again
+UPDATE fairlead.schema SET declared = declared + 1 RETURNING declared;
+
+-- add_endpoint: one end of a dialog
+INSERT INTO fairlead.endpoints (id, handle, dialog, side, service, far_service, contract, queue, group_name,
+  began, lifetime)
+VALUES (%(id)s, %(handle)s, %(dialog)s, %(side)s, %(service)s, %(far_service)s, %(contract)s, %(queue)s, %(group)s,
+  %(began)s, %(lifetime)s);
+
+-- endpoint: the end with a handle
+SELECT id, handle, dialog, side, service, far_service, contract, queue, group_name, state, sent, began,
+  lifetime, bound
+FROM fairlead.endpoints WHERE handle = %(handle)s;
+
+-- endpoints: some ends
+SELECT id, handle, dialog, side, service, far_service, contract, queue, group_name, state, sent, began,
+  lifetime, bound
+FROM fairlead.endpoints WHERE id = ANY (%(ids)s::bigint[]);
+
+-- end_of: the end of a dialog on one side
+SELECT id, handle, dialog, side, service, far_service, contract, queue, group_name, state, sent, began,
+  lifetime, bound
+FROM fairlead.endpoints WHERE dialog = %(dialog)s AND side = %(side)s;
+
+-- say: an end sends one more message; nobody else sends for it until this ends
+UPDATE fairlead.endpoints SET sent = sent + 1 WHERE id = %(id)s AND state = 1
+RETURNING sent, (SELECT declared FROM fairlead.schema);
+
+-- lock_open: whether an end is open; nobody else speaks for it until this ends
+SELECT 1 FROM fairlead.endpoints WHERE id = %(id)s AND state = 1 FOR NO KEY UPDATE;
+
+-- fail_endpoint: an end can only be ended
+UPDATE fairlead.endpoints SET state = 2 WHERE id = %(id)s AND state = 1;
+
+-- end_endpoint: an end has ended
+UPDATE fairlead.endpoints SET state = 3, sent = sent + 1 WHERE id = %(id)s AND state <> 3 RETURNING sent;
+
+-- drop_endpoints: nothing is left of a dialog
+DELETE FROM fairlead.endpoints WHERE dialog = %(dialog)s;
+
+-- drop_ended: nothing is left of dialogs of which both ends have ended
+DELETE FROM fairlead.endpoints WHERE state = 3 AND dialog = ANY (%(dialogs)s::bigint[]) AND NOT EXISTS (
+  SELECT 1 FROM fairlead.endpoints other WHERE other.dialog = fairlead.endpoints.dialog AND other.state <> 3);
+
+-- forget_ended: the same, of all
+SELECT fairlead._forget_ended(%(most)s);
+
+-- bind_endpoint: what comes to an end is forwarded to the end of another dialog
+UPDATE fairlead.endpoints SET bound = %(bound)s WHERE id = %(id)s AND state <> 3 RETURNING id;
+
+-- drop_delayed: timers of an end, and what its lifetime brings
+DELETE FROM fairlead.delayed WHERE id = ANY (ARRAY (SELECT id FROM fairlead.delayed
+  WHERE conversation = %(conversation)s AND type = ANY (%(types)s::text[]) AND due > %(after)s
+  FOR UPDATE SKIP LOCKED));
+
+-- drop_unread: what waits for an end that has ended, but for what its reader was given, or is
+-- settling
+DELETE FROM fairlead.messages WHERE id = ANY (ARRAY (SELECT id FROM fairlead.messages
+  WHERE conversation = %(conversation)s AND NOT id = ANY (%(given)s::bigint[]) FOR UPDATE SKIP LOCKED));
+
+-- of_conversation: the messages of a conversation
+SELECT group_id, id, key, arrived, expires, cost, type, conversation, format, body
+FROM fairlead.messages WHERE conversation = %(conversation)s AND NOT id = ANY (%(given)s::bigint[]) ORDER BY id LIMIT %(most)s;
+
+-- any_of_conversation: whether there is one
+SELECT 1 FROM fairlead.messages WHERE conversation = %(conversation)s LIMIT 1;
+
+-- dialogs: the ends of dialogs that are open, the latest first
+SELECT id, handle, dialog, side, service, far_service, contract, queue, group_name, state, sent, began,
+  lifetime, bound
+FROM fairlead.endpoints WHERE dialog = ANY (ARRAY (
+  SELECT e.dialog FROM fairlead.endpoints e
+  WHERE e.side = 0 AND e.dialog < %(before)s AND 3 <> CASE e.state
+      WHEN 3 THEN coalesce((SELECT o.state FROM fairlead.endpoints o WHERE o.dialog = e.dialog AND o.side = 1 - e.side), 3)
+      ELSE e.state END
+  ORDER BY e.dialog DESC LIMIT %(most)s))
+ORDER BY dialog DESC, side;
+
+-- dialogs_of: the same, of those in which a service speaks
+SELECT id, handle, dialog, side, service, far_service, contract, queue, group_name, state, sent, began,
+  lifetime, bound
+FROM fairlead.endpoints WHERE dialog = ANY (ARRAY (
+  SELECT DISTINCT e.dialog FROM fairlead.endpoints e
+  WHERE e.service = %(service)s AND e.dialog < %(before)s AND 3 <> CASE e.state
+      WHEN 3 THEN coalesce((SELECT o.state FROM fairlead.endpoints o WHERE o.dialog = e.dialog AND o.side = 1 - e.side), 3)
+      ELSE e.state END
+  ORDER BY e.dialog DESC LIMIT %(most)s))
+ORDER BY dialog DESC, side;
+
+-- ends_of: both ends of a dialog
+SELECT id, handle, dialog, side, service, far_service, contract, queue, group_name, state, sent, began,
+  lifetime, bound
+FROM fairlead.endpoints WHERE dialog = %(dialog)s ORDER BY side;
+
+-- unread: how many messages wait at some ends
+SELECT conversation, count(*) FROM fairlead.messages
+WHERE conversation = ANY (%(ids)s::bigint[]) GROUP BY conversation;
+
+-- unread_types: the first messages that wait at an end
+SELECT key, type, arrived FROM fairlead.messages
+WHERE conversation = %(conversation)s ORDER BY id LIMIT %(most)s;
+
+-- timers: when the timers of some ends are due
+SELECT conversation, due FROM fairlead.delayed
+WHERE conversation = ANY (%(ids)s::bigint[]) AND type = 'DialogTimer';
+
+-- groups_of_ends: the groups in which the messages of some ends wait, and to what they were raised
+SELECT e.id, q.enabled, g.state, g.not_before,
+  coalesce((SELECT n.priority FROM fairlead.notices n WHERE n.group_id = g.id AND n.kind = 'raised'
+      AND n.priority IS NOT NULL ORDER BY n.id DESC LIMIT 1),
+    CASE g.state WHEN 2 THEN g.was_priority ELSE g.priority END),
+  coalesce((SELECT n.number FROM fairlead.notices n WHERE n.group_id = g.id AND n.kind = 'raised'
+      AND n.priority IS NOT NULL ORDER BY n.id DESC LIMIT 1),
+    CASE g.state WHEN 2 THEN g.was_number ELSE g.number END),
+  h.name, g.taken
+FROM fairlead.endpoints e JOIN fairlead.queues q ON q.name = e.queue
+  JOIN fairlead.groups g ON g.queue = q.id AND g.name = e.group_name
+  LEFT JOIN fairlead.holders h ON g.state = 2 AND h.id = g.holder
+WHERE e.id = ANY (%(ids)s::bigint[]);
+
+-- open_of_services: how many ends that have not ended each service has
+SELECT service, count(*) FROM fairlead.endpoints WHERE state <> 3 GROUP BY service;
+
+-- event: who did something, and when
+SELECT time, actor FROM fairlead.journal WHERE id = %(number)s;
+
+-- switched_off: when a queue was switched off for the last time, by whom and why
+SELECT time, actor, detail FROM fairlead.journal WHERE kind = 'switched-off' AND queue = %(queue)s
+ORDER BY id DESC LIMIT 1;
+
+-- said_in: the group in which a conversation said something
+SELECT group_name FROM fairlead.journal
+WHERE kind = %(kind)s AND queue = %(queue)s AND key = %(key)s ORDER BY id DESC LIMIT 1;
+
+-- events_of_groups: what happened to some groups
+SELECT id, time, kind, group_name, key, tenant, priority, token, actor, detail FROM fairlead.journal
+WHERE id > %(after)s AND queue = %(queue)s AND group_name = ANY (%(groups)s::text[])
+ORDER BY id LIMIT %(most)s;
+
+-- first_kept: the time of the first event that is kept
+SELECT time FROM fairlead.journal ORDER BY id LIMIT 1;
+
+-- serve: a queue is a service's
+UPDATE fairlead.queues SET by_library = 1 WHERE id = %(queue)s AND by_library = 0;

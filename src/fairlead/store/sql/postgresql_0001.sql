@@ -6,6 +6,7 @@ CREATE SEQUENCE fairlead.numbers;         -- numbers of events: ids of groups, m
 CREATE TABLE fairlead.schema (
   version BIGINT NOT NULL,
   store TEXT NOT NULL,                      -- which store this is: a random name
+  declared BIGINT NOT NULL DEFAULT 0,        -- how often services and the like were declared
   journal_keep BIGINT DEFAULT 2592000000000,  -- how long events are kept; NULL: for ever
   pruned_transaction XID8 NOT NULL DEFAULT '0',  -- the last event that was forgotten
   pruned_id BIGINT NOT NULL DEFAULT 0
@@ -26,6 +27,9 @@ CREATE TABLE fairlead.queues (
   max_waiting BIGINT,                       -- messages; NULL: no limit
   max_failures BIGINT,                      -- of one group, then dead letters; NULL: no limit
   completing BIGINT NOT NULL DEFAULT 0,      -- whether a cluster waits for what is settled here
+  enabled BIGINT NOT NULL DEFAULT 1,         -- 0: it is switched off, and gives nothing
+  poison TEXT NOT NULL DEFAULT 'dead-letters',  -- off: too many failures switch it off
+  by_library BIGINT NOT NULL DEFAULT 0,      -- 1: a service's, which plain SQL cannot take from
   remembered BIGINT NOT NULL                -- how long the id of a message is known
 );
 
@@ -72,10 +76,13 @@ CREATE TABLE fairlead.messages (
   expires BIGINT,
   cost BIGINT NOT NULL,
   type TEXT,
+  conversation BIGINT,                      -- the receiver's end of it; NULL: a plain message
   format BIGINT NOT NULL,                   -- of the body: 0 bytes, 1 text, 2 JSON
   body BYTEA NOT NULL
 ) WITH (autovacuum_vacuum_scale_factor = 0.01, autovacuum_vacuum_cost_delay = 0);
 CREATE INDEX messages_group ON fairlead.messages (group_id, id);
+CREATE INDEX messages_conversation ON fairlead.messages (conversation, id)
+  WHERE conversation IS NOT NULL;
 
 CREATE TABLE fairlead.delayed (
   id BIGINT PRIMARY KEY,
@@ -88,10 +95,13 @@ CREATE TABLE fairlead.delayed (
   expires BIGINT,
   cost BIGINT NOT NULL,
   type TEXT,
+  conversation BIGINT,
   format BIGINT NOT NULL,
   body BYTEA NOT NULL
 );
 CREATE INDEX delayed_due ON fairlead.delayed (queue, due, id);
+CREATE INDEX delayed_conversation ON fairlead.delayed (conversation, id)
+  WHERE conversation IS NOT NULL;
 
 CREATE TABLE fairlead.dead (
   id BIGINT PRIMARY KEY,
@@ -105,6 +115,7 @@ CREATE TABLE fairlead.dead (
   key TEXT NOT NULL,
   cost BIGINT NOT NULL,
   type TEXT,
+  conversation BIGINT,
   format BIGINT NOT NULL,
   body BYTEA NOT NULL
 );
@@ -186,6 +197,7 @@ CREATE INDEX journal_published ON fairlead.journal (cluster, key)
   WHERE cluster IS NOT NULL AND key <> '';
 CREATE INDEX journal_settled ON fairlead.journal (token)
   WHERE token IS NOT NULL AND kind <> 'taken';
+CREATE INDEX journal_switched ON fairlead.journal (queue, id) WHERE kind = 'switched-off';
 CREATE INDEX journal_transaction ON fairlead.journal (transaction, id);
 
 -- Whoever reads the journal is told what is missing, however it was deleted.
@@ -290,3 +302,32 @@ CREATE TABLE fairlead.published (
   version BIGINT NOT NULL,
   PRIMARY KEY (queue, key)
 );
+
+-- Message types, contracts and services, as they were declared.
+CREATE TABLE fairlead.declared (
+  kind TEXT NOT NULL,                        -- message_type, contract, service
+  name TEXT NOT NULL,
+  definition TEXT NOT NULL,                  -- JSON
+  PRIMARY KEY (kind, name)
+);
+
+-- The ends of dialogs. What one end is told waits in a group of its own queue.
+CREATE TABLE fairlead.endpoints (
+  id BIGINT PRIMARY KEY,                    -- the number of the event with which it began
+  handle TEXT NOT NULL UNIQUE,               -- random: who knows it acts as this end
+  dialog BIGINT NOT NULL,                   -- a number that both ends have
+  side BIGINT NOT NULL,                     -- 0 of the initiator, 1 of the target
+  service TEXT NOT NULL,
+  far_service TEXT NOT NULL,
+  contract TEXT NOT NULL,
+  queue TEXT NOT NULL,
+  group_name TEXT NOT NULL,
+  state BIGINT NOT NULL DEFAULT 1,          -- 1 open, 2 failed: it can only be ended, 3 ended
+  sent BIGINT NOT NULL DEFAULT 0,           -- messages of this end
+  began BIGINT NOT NULL,
+  lifetime BIGINT,                          -- when the dialog is over, whatever is said
+  bound BIGINT                              -- the end to which this one is forwarded, of another dialog
+) WITH (fillfactor = 70, autovacuum_vacuum_scale_factor = 0.01, autovacuum_vacuum_cost_delay = 0);
+CREATE UNIQUE INDEX endpoints_dialog ON fairlead.endpoints (dialog, side);
+CREATE INDEX endpoints_service ON fairlead.endpoints (service, dialog);
+CREATE INDEX endpoints_ended ON fairlead.endpoints (dialog) WHERE state = 3;

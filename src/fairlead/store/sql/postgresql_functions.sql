@@ -504,8 +504,11 @@ BEGIN
     PERFORM fairlead._refuse('lease: found less than a millisecond, allowed: 0.001 seconds or more');
   END IF;
   SELECT * INTO q FROM fairlead.queues WHERE name = p_queue;
-  IF NOT FOUND THEN
+  IF NOT FOUND OR q.enabled = 0 THEN
     RETURN;
+  ELSIF q.by_library > 0 THEN
+    PERFORM fairlead._refuse(format('queue %L: found a queue of a service, or one that failures '
+      'switch off, allowed in SQL: another one; take from it with the library', p_queue), 'FL004');
   ELSIF q.fair > 0 THEN
     PERFORM fairlead._refuse(format('queue %L: found a queue that its tenants share, allowed in '
       'SQL: one without tenants; take from it with the library', p_queue), 'FL004');
@@ -613,7 +616,10 @@ BEGIN
       p_token), 'FL003');
   END IF;
   SELECT * INTO q FROM fairlead.queues WHERE id = g.queue;
-  IF q.fair > 0 THEN
+  IF q.by_library > 0 THEN
+    PERFORM fairlead._refuse(format('queue %L: found a queue of a service, or one that failures '
+      'switch off, allowed in SQL: another one', q.name), 'FL004');
+  ELSIF q.fair > 0 THEN
     PERFORM fairlead._refuse(format('queue %L: found a queue that its tenants share, allowed in '
       'SQL: one without tenants', q.name), 'FL004');
   END IF;
@@ -684,6 +690,15 @@ BEGIN
   DELETE FROM fairlead.versions v WHERE v.version < (
     SELECT min(s.version) FROM fairlead.stretches s WHERE s.cluster = v.cluster);
 END $$;
+
+-- Forget dialogs of which both ends have ended, each at the same moment; in the same way.
+CREATE OR REPLACE FUNCTION fairlead._forget_ended(p_most bigint) RETURNS SETOF bigint
+LANGUAGE sql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+  DELETE FROM fairlead.endpoints x WHERE x.dialog IN (
+    SELECT dialog FROM fairlead.endpoints WHERE state = 3
+    GROUP BY dialog HAVING count(*) = 2 LIMIT p_most)
+  RETURNING x.id
+$$;
 
 -- Whether work is held. A transaction that is just settling it is waited for, but not for long: its
 -- reader may ask because it has lost the connection while it committed.

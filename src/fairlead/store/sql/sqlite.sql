@@ -9,14 +9,14 @@ SELECT store, (SELECT file FROM pragma_database_list WHERE name = 'main') FROM f
 
 -- queue: how a queue is set, and the time of the latest event
 SELECT id, name, discipline, default_priority, step, weights, fair, tag_clock, lined, works,
-       max_waiting, max_failures, completing, remembered,
+       max_waiting, max_failures, completing, enabled, poison, by_library, remembered,
        (SELECT time FROM fairlead_journal
         WHERE id = (SELECT max(id) FROM fairlead_journal)), 0, 0
 FROM fairlead_queues WHERE name = :name;
 
 -- queue_locked: the same, by a reader that charges tenants: one at a time
 SELECT id, name, discipline, default_priority, step, weights, fair, tag_clock, lined, works,
-       max_waiting, max_failures, completing, remembered,
+       max_waiting, max_failures, completing, enabled, poison, by_library, remembered,
        (SELECT time FROM fairlead_journal
         WHERE id = (SELECT max(id) FROM fairlead_journal)), 0, 0
 FROM fairlead_queues WHERE name = :name;
@@ -31,6 +31,7 @@ ON CONFLICT (name) DO NOTHING;
 -- set_queue: change how a queue is set
 UPDATE fairlead_queues SET discipline = :discipline, default_priority = :default_priority,
   step = :step, weights = :weights, max_waiting = :max_waiting, max_failures = :max_failures,
+  poison = :poison, by_library = max(by_library, :by_library),
   remembered = :remembered, fair = :fair
 WHERE id = :queue;
 
@@ -151,13 +152,16 @@ INSERT INTO fairlead_groups (id, queue, tenant, fair, state, k1, k2, head, arriv
 SELECT value, :queue, '', :fair, 1, :k1, value, value, :arrived FROM json_each(:ids);
 
 -- add_message: a message arrives
-INSERT INTO fairlead_messages (id, queue, group_id, key, arrived, expires, cost, type, format, body)
-VALUES (:id, :queue, :group_id, :key, :arrived, :expires, :cost, :type, :format, :body);
+INSERT INTO fairlead_messages (id, queue, group_id, key, arrived, expires, cost, type, conversation,
+  format, body)
+VALUES (:id, :queue, :group_id, :key, :arrived, :expires, :cost, :type, :conversation, :format,
+  :body);
 
 -- add_delayed: a message that arrives later
 INSERT INTO fairlead_delayed (id, queue, due, group_name, tenant, priority, key, expires, cost, type,
-  format, body)
-VALUES (:id, :queue, :due, :group, :tenant, :priority, :key, :expires, :cost, :type, :format, :body);
+  conversation, format, body)
+VALUES (:id, :queue, :due, :group, :tenant, :priority, :key, :expires, :cost, :type, :conversation,
+  :format, :body);
 
 -- message_ids: what is remembered with some ids
 SELECT key, at, digest FROM fairlead_message_ids WHERE queue = :queue AND key IN (SELECT value FROM json_each(:keys));
@@ -213,7 +217,7 @@ RETURNING id, tenant, head, name;
 -- due_messages: take out messages that arrive now
 DELETE FROM fairlead_delayed WHERE id IN (
   SELECT id FROM fairlead_delayed WHERE queue = :queue AND due <= :now ORDER BY due, id LIMIT :most)
-RETURNING id, due, group_name, tenant, priority, key, expires, cost, type, format, body;
+RETURNING id, due, group_name, tenant, priority, key, expires, cost, type, conversation, format, body;
 
 -- next_due: when something becomes ready by itself
 SELECT min(at) FROM (
@@ -256,25 +260,32 @@ FROM json_each(:ids) WHERE fairlead_groups.id = json_each.value;
 SELECT tenant FROM fairlead_groups WHERE queue = :queue AND name = :name AND state = 1;
 
 -- lone_messages: the messages that are groups of their own
-SELECT group_id, id, key, arrived, expires, cost, type, format, body FROM fairlead_messages
+SELECT group_id, id, key, arrived, expires, cost, type, conversation, format, body
+FROM fairlead_messages
 WHERE group_id IN (SELECT value FROM json_each(:ids)) ORDER BY id;
 
 -- more_of: the messages of a group after one
-SELECT group_id, id, key, arrived, expires, cost, type, format, body FROM fairlead_messages
+SELECT group_id, id, key, arrived, expires, cost, type, conversation, format, body
+FROM fairlead_messages
 WHERE group_id = :id AND id > :after ORDER BY id LIMIT :most;
 
 -- late_of: the messages of a group that were not given, wherever they stand
-SELECT group_id, id, key, arrived, expires, cost, type, format, body FROM fairlead_messages
+SELECT group_id, id, key, arrived, expires, cost, type, conversation, format, body
+FROM fairlead_messages
 WHERE group_id = :id AND id NOT IN (SELECT value FROM json_each(:given)) ORDER BY id LIMIT :most;
 
 -- costs_of: what the messages of groups cost in all
 SELECT group_id, sum(cost) FROM fairlead_messages
 WHERE group_id IN (SELECT value FROM json_each(:ids)) GROUP BY group_id;
 
--- heads_of: the first message of each group that has any
-SELECT m.group_id, m.id, m.arrived
-FROM (SELECT (SELECT min(id) FROM fairlead_messages WHERE group_id = value) AS head
-      FROM json_each(:ids)) h JOIN fairlead_messages m ON m.id = h.head;
+-- heads_of: the first message of each group that has any, by when they came: an Error has a number
+-- below 0, as it is read first
+SELECT m.group_id, abs(m.id), m.arrived
+FROM (SELECT (SELECT min(id) FROM (
+        SELECT min(id) AS id FROM fairlead_messages WHERE group_id = value AND id > 0
+        UNION ALL
+        SELECT -max(id) FROM fairlead_messages WHERE group_id = value AND id < 0)) AS head
+      FROM json_each(:ids)) h JOIN fairlead_messages m ON m.id IN (h.head, -h.head);
 
 -- fence: groups with the tokens of who holds them, kept from everybody else until it has settled them
 SELECT id, queue, name, tenant, token, was_priority, was_entered, was_number, was_turn, releases,
@@ -286,17 +297,17 @@ DELETE FROM fairlead_messages WHERE id IN (SELECT value FROM json_each(:ids));
 
 -- bury: messages become dead letters
 INSERT INTO fairlead_dead (id, queue, died, reason, attempt, group_name, tenant, priority, key, cost,
-  type, format, body)
-SELECT m.id, m.queue, :died, :reason, :attempt, g.name, g.tenant, :priority, m.key, m.cost, m.type,
-  m.format, m.body
+  type, conversation, format, body)
+SELECT abs(m.id), m.queue, :died, :reason, :attempt, g.name, g.tenant, :priority, m.key, m.cost, m.type,
+  m.conversation, m.format, m.body
 FROM fairlead_messages m JOIN fairlead_groups g ON g.id = m.group_id
 WHERE m.id IN (SELECT value FROM json_each(:ids));
 
 -- bury_delayed: a message that could not arrive becomes a dead letter
 INSERT INTO fairlead_dead (id, queue, died, reason, attempt, group_name, tenant, priority, key, cost,
-  type, format, body)
-VALUES (:id, :queue, :died, :reason, 0, :group, :tenant, :priority, :key, :cost, :type, :format,
-  :body);
+  type, conversation, format, body)
+VALUES (:id, :queue, :died, :reason, 0, :group, :tenant, :priority, :key, :cost, :type,
+  :conversation, :format, :body);
 
 -- put_back: a group is not held any more
 UPDATE fairlead_groups SET state = :state, not_before = :not_before, priority = :priority,
@@ -445,11 +456,13 @@ SELECT (SELECT count(*) FROM fairlead_messages WHERE queue = :queue),
        (SELECT coalesce(sum(failures), 0) FROM fairlead_groups WHERE queue = :queue);
 
 -- dead: dead letters
-SELECT id, key, group_name, tenant, priority, reason, attempt, died, cost, type, format, body
+SELECT id, key, group_name, tenant, priority, reason, attempt, died, cost, type, conversation, format,
+  body
 FROM fairlead_dead WHERE queue = :queue AND id > :after ORDER BY id LIMIT :most;
 
 -- dead_by_key: dead letters of a message
-SELECT id, key, group_name, tenant, priority, reason, attempt, died, cost, type, format, body
+SELECT id, key, group_name, tenant, priority, reason, attempt, died, cost, type, conversation, format,
+  body
 FROM fairlead_dead WHERE queue = :queue AND key = :key ORDER BY id;
 
 -- drop_dead: they are dead letters no more
@@ -621,3 +634,165 @@ SELECT loaded FROM fairlead_files WHERE cluster = :cluster;
 -- set_loaded: the same
 INSERT INTO fairlead_files (cluster, loaded) VALUES (:cluster, :loaded)
 ON CONFLICT (cluster) DO UPDATE SET loaded = excluded.loaded;
+
+-- switch: switch a queue on or off
+UPDATE fairlead_queues SET enabled = :enabled WHERE id = :queue AND enabled <> :enabled
+RETURNING id;
+
+-- forgive: no group of a queue has failed
+UPDATE fairlead_groups SET failures = 0 WHERE queue = :queue AND failures > 0 AND state <> 2;
+
+-- declared: message types, contracts and services
+SELECT kind, name, definition FROM fairlead_declared ORDER BY kind, name;
+
+-- revision: how often something was declared
+SELECT declared FROM fairlead_schema;
+
+-- declare: a message type, a contract or a service is declared, or declared anew
+INSERT INTO fairlead_declared (kind, name, definition) VALUES (:kind, :name, :definition)
+ON CONFLICT (kind, name) DO UPDATE SET definition = excluded.definition;
+
+-- has_declared: whoever has read what is declared reads it again
+UPDATE fairlead_schema SET declared = declared + 1 RETURNING declared;
+
+-- add_endpoint: one end of a dialog
+INSERT INTO fairlead_endpoints (id, handle, dialog, side, service, far_service, contract, queue, group_name,
+  began, lifetime)
+VALUES (:id, :handle, :dialog, :side, :service, :far_service, :contract, :queue, :group,
+  :began, :lifetime);
+
+-- endpoint: the end with a handle
+SELECT id, handle, dialog, side, service, far_service, contract, queue, group_name, state, sent, began,
+  lifetime, bound
+FROM fairlead_endpoints WHERE handle = :handle;
+
+-- endpoints: some ends
+SELECT id, handle, dialog, side, service, far_service, contract, queue, group_name, state, sent, began,
+  lifetime, bound
+FROM fairlead_endpoints WHERE id IN (SELECT value FROM json_each(:ids));
+
+-- end_of: the end of a dialog on one side
+SELECT id, handle, dialog, side, service, far_service, contract, queue, group_name, state, sent, began,
+  lifetime, bound
+FROM fairlead_endpoints WHERE dialog = :dialog AND side = :side;
+
+-- say: an end sends one more message; nobody else sends for it until this ends
+UPDATE fairlead_endpoints SET sent = sent + 1 WHERE id = :id AND state = 1
+RETURNING sent, (SELECT declared FROM fairlead_schema);
+
+-- lock_open: whether an end is open; nobody else speaks for it until this ends
+SELECT 1 FROM fairlead_endpoints WHERE id = :id AND state = 1;
+
+-- fail_endpoint: an end can only be ended
+UPDATE fairlead_endpoints SET state = 2 WHERE id = :id AND state = 1;
+
+-- end_endpoint: an end has ended
+UPDATE fairlead_endpoints SET state = 3, sent = sent + 1 WHERE id = :id AND state <> 3 RETURNING sent;
+
+-- drop_endpoints: nothing is left of a dialog
+DELETE FROM fairlead_endpoints WHERE dialog = :dialog;
+
+-- drop_ended: nothing is left of dialogs of which both ends have ended
+DELETE FROM fairlead_endpoints WHERE state = 3 AND dialog IN (SELECT value FROM json_each(:dialogs)) AND NOT EXISTS (
+  SELECT 1 FROM fairlead_endpoints other WHERE other.dialog = fairlead_endpoints.dialog AND other.state <> 3);
+
+-- forget_ended: the same, of all
+DELETE FROM fairlead_endpoints WHERE dialog IN (
+  SELECT dialog FROM fairlead_endpoints WHERE state = 3 GROUP BY dialog HAVING count(*) = 2
+  LIMIT :most)
+RETURNING id;
+
+-- bind_endpoint: what comes to an end is forwarded to the end of another dialog
+UPDATE fairlead_endpoints SET bound = :bound WHERE id = :id AND state <> 3 RETURNING id;
+
+-- drop_delayed: timers of an end, and what its lifetime brings
+DELETE FROM fairlead_delayed WHERE conversation = :conversation AND type IN (SELECT value FROM json_each(:types))
+  AND due > :after;
+
+-- drop_unread: what waits for an end that has ended, but for what its reader was given
+DELETE FROM fairlead_messages WHERE conversation = :conversation AND NOT id IN (SELECT value FROM json_each(:given));
+
+-- of_conversation: the messages of a conversation
+SELECT group_id, id, key, arrived, expires, cost, type, conversation, format, body
+FROM fairlead_messages WHERE conversation = :conversation AND NOT id IN (SELECT value FROM json_each(:given)) ORDER BY id LIMIT :most;
+
+-- any_of_conversation: whether there is one
+SELECT 1 FROM fairlead_messages WHERE conversation = :conversation LIMIT 1;
+
+-- dialogs: the ends of dialogs that are open, the latest first
+SELECT id, handle, dialog, side, service, far_service, contract, queue, group_name, state, sent, began,
+  lifetime, bound
+FROM fairlead_endpoints WHERE dialog IN (
+  SELECT e.dialog FROM fairlead_endpoints e
+  WHERE e.side = 0 AND e.dialog < :before AND 3 <> CASE e.state
+      WHEN 3 THEN coalesce((SELECT o.state FROM fairlead_endpoints o WHERE o.dialog = e.dialog AND o.side = 1 - e.side), 3)
+      ELSE e.state END
+  ORDER BY e.dialog DESC LIMIT :most)
+ORDER BY dialog DESC, side;
+
+-- dialogs_of: the same, of those in which a service speaks
+SELECT id, handle, dialog, side, service, far_service, contract, queue, group_name, state, sent, began,
+  lifetime, bound
+FROM fairlead_endpoints WHERE dialog IN (
+  SELECT DISTINCT e.dialog FROM fairlead_endpoints e
+  WHERE e.service = :service AND e.dialog < :before AND 3 <> CASE e.state
+      WHEN 3 THEN coalesce((SELECT o.state FROM fairlead_endpoints o WHERE o.dialog = e.dialog AND o.side = 1 - e.side), 3)
+      ELSE e.state END
+  ORDER BY e.dialog DESC LIMIT :most)
+ORDER BY dialog DESC, side;
+
+-- ends_of: both ends of a dialog
+SELECT id, handle, dialog, side, service, far_service, contract, queue, group_name, state, sent, began,
+  lifetime, bound
+FROM fairlead_endpoints WHERE dialog = :dialog ORDER BY side;
+
+-- unread: how many messages wait at some ends
+SELECT conversation, count(*) FROM fairlead_messages
+WHERE conversation IN (SELECT value FROM json_each(:ids)) GROUP BY conversation;
+
+-- unread_types: the first messages that wait at an end
+SELECT key, type, arrived FROM fairlead_messages
+WHERE conversation = :conversation ORDER BY id LIMIT :most;
+
+-- timers: when the timers of some ends are due
+SELECT conversation, due FROM fairlead_delayed
+WHERE conversation IN (SELECT value FROM json_each(:ids)) AND type = 'DialogTimer';
+
+-- groups_of_ends: the groups in which the messages of some ends wait, and to what they were raised
+SELECT e.id, q.enabled, g.state, g.not_before,
+  coalesce((SELECT n.priority FROM fairlead_notices n WHERE n.group_id = g.id AND n.kind = 'raised'
+      AND n.priority IS NOT NULL ORDER BY n.id DESC LIMIT 1),
+    CASE g.state WHEN 2 THEN g.was_priority ELSE g.priority END),
+  coalesce((SELECT n.number FROM fairlead_notices n WHERE n.group_id = g.id AND n.kind = 'raised'
+      AND n.priority IS NOT NULL ORDER BY n.id DESC LIMIT 1),
+    CASE g.state WHEN 2 THEN g.was_number ELSE g.number END),
+  h.name, g.taken
+FROM fairlead_endpoints e JOIN fairlead_queues q ON q.name = e.queue
+  JOIN fairlead_groups g ON g.queue = q.id AND g.name = e.group_name
+  LEFT JOIN fairlead_holders h ON g.state = 2 AND h.id = g.holder
+WHERE e.id IN (SELECT value FROM json_each(:ids));
+
+-- open_of_services: how many ends that have not ended each service has
+SELECT service, count(*) FROM fairlead_endpoints WHERE state <> 3 GROUP BY service;
+
+-- event: who did something, and when
+SELECT time, actor FROM fairlead_journal WHERE id = :number;
+
+-- switched_off: when a queue was switched off for the last time, by whom and why
+SELECT time, actor, detail FROM fairlead_journal WHERE kind = 'switched-off' AND queue = :queue
+ORDER BY id DESC LIMIT 1;
+
+-- said_in: the group in which a conversation said something
+SELECT group_name FROM fairlead_journal
+WHERE kind = :kind AND queue = :queue AND key = :key ORDER BY id DESC LIMIT 1;
+
+-- events_of_groups: what happened to some groups
+SELECT id, time, kind, group_name, key, tenant, priority, token, actor, detail FROM fairlead_journal
+WHERE id > :after AND queue = :queue AND group_name IN (SELECT value FROM json_each(:groups))
+ORDER BY id LIMIT :most;
+
+-- first_kept: the time of the first event that is kept
+SELECT time FROM fairlead_journal ORDER BY id LIMIT 1;
+
+-- serve: a queue is a service's
+UPDATE fairlead_queues SET by_library = 1 WHERE id = :queue AND by_library = 0;

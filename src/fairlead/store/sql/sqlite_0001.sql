@@ -4,6 +4,7 @@
 CREATE TABLE fairlead_schema (
   version INTEGER NOT NULL,
   store TEXT NOT NULL,                       -- which store this is: a random name
+  declared INTEGER NOT NULL DEFAULT 0,        -- how often services and the like were declared
   journal_keep INTEGER DEFAULT 2592000000000,  -- how long events are kept; NULL: for ever
   pruned INTEGER NOT NULL DEFAULT 0          -- the last event that was forgotten
 ) STRICT;
@@ -23,6 +24,9 @@ CREATE TABLE fairlead_queues (
   max_waiting INTEGER,                       -- messages; NULL: no limit
   max_failures INTEGER,                      -- of one group, then dead letters; NULL: no limit
   completing INTEGER NOT NULL DEFAULT 0,      -- whether a cluster waits for what is settled here
+  enabled INTEGER NOT NULL DEFAULT 1,         -- 0: it is switched off, and gives nothing
+  poison TEXT NOT NULL DEFAULT 'dead-letters',  -- off: too many failures switch it off
+  by_library INTEGER NOT NULL DEFAULT 0,      -- 1: a service's, which plain SQL cannot take from
   remembered INTEGER NOT NULL                -- how long the id of a message is known
 ) STRICT;
 
@@ -68,10 +72,13 @@ CREATE TABLE fairlead_messages (
   expires INTEGER,
   cost INTEGER NOT NULL,
   type TEXT,
+  conversation INTEGER,                      -- the receiver's end of it; NULL: a plain message
   format INTEGER NOT NULL,                   -- of the body: 0 bytes, 1 text, 2 JSON
   body BLOB NOT NULL
 ) STRICT;
 CREATE INDEX fairlead_messages_group ON fairlead_messages (group_id, id);
+CREATE INDEX fairlead_messages_conversation ON fairlead_messages (conversation, id)
+  WHERE conversation IS NOT NULL;
 
 CREATE TABLE fairlead_delayed (
   id INTEGER PRIMARY KEY,
@@ -84,10 +91,13 @@ CREATE TABLE fairlead_delayed (
   expires INTEGER,
   cost INTEGER NOT NULL,
   type TEXT,
+  conversation INTEGER,
   format INTEGER NOT NULL,
   body BLOB NOT NULL
 ) STRICT;
 CREATE INDEX fairlead_delayed_due ON fairlead_delayed (queue, due, id);
+CREATE INDEX fairlead_delayed_conversation ON fairlead_delayed (conversation, id)
+  WHERE conversation IS NOT NULL;
 
 CREATE TABLE fairlead_dead (
   id INTEGER PRIMARY KEY,
@@ -101,6 +111,7 @@ CREATE TABLE fairlead_dead (
   key TEXT NOT NULL,
   cost INTEGER NOT NULL,
   type TEXT,
+  conversation INTEGER,
   format INTEGER NOT NULL,
   body BLOB NOT NULL
 ) STRICT;
@@ -181,6 +192,7 @@ CREATE INDEX fairlead_journal_published ON fairlead_journal (cluster, key)
   WHERE cluster IS NOT NULL AND key <> '';
 CREATE INDEX fairlead_journal_settled ON fairlead_journal (token)
   WHERE token IS NOT NULL AND kind <> 'taken';
+CREATE INDEX fairlead_journal_switched ON fairlead_journal (queue, id) WHERE kind = 'switched-off';
 
 -- Whoever reads the journal is told what is missing, however it was deleted.
 CREATE TRIGGER fairlead_pruned AFTER DELETE ON fairlead_journal BEGIN
@@ -267,3 +279,32 @@ CREATE TABLE fairlead_published (
   version INTEGER NOT NULL,
   PRIMARY KEY (queue, key)
 ) STRICT, WITHOUT ROWID;
+
+-- Message types, contracts and services, as they were declared.
+CREATE TABLE fairlead_declared (
+  kind TEXT NOT NULL,                        -- message_type, contract, service
+  name TEXT NOT NULL,
+  definition TEXT NOT NULL,                  -- JSON
+  PRIMARY KEY (kind, name)
+) STRICT, WITHOUT ROWID;
+
+-- The ends of dialogs. What one end is told waits in a group of its own queue.
+CREATE TABLE fairlead_endpoints (
+  id INTEGER PRIMARY KEY,                    -- the number of the event with which it began
+  handle TEXT NOT NULL UNIQUE,               -- random: who knows it acts as this end
+  dialog INTEGER NOT NULL,                   -- a number that both ends have
+  side INTEGER NOT NULL,                     -- 0 of the initiator, 1 of the target
+  service TEXT NOT NULL,
+  far_service TEXT NOT NULL,
+  contract TEXT NOT NULL,
+  queue TEXT NOT NULL,
+  group_name TEXT NOT NULL,
+  state INTEGER NOT NULL DEFAULT 1,          -- 1 open, 2 failed: it can only be ended, 3 ended
+  sent INTEGER NOT NULL DEFAULT 0,           -- messages of this end
+  began INTEGER NOT NULL,
+  lifetime INTEGER,                          -- when the dialog is over, whatever is said
+  bound INTEGER                              -- the end to which this one is forwarded, of another dialog
+) STRICT;
+CREATE UNIQUE INDEX fairlead_endpoints_dialog ON fairlead_endpoints (dialog, side);
+CREATE INDEX fairlead_endpoints_service ON fairlead_endpoints (service, dialog);
+CREATE INDEX fairlead_endpoints_ended ON fairlead_endpoints (dialog) WHERE state = 3;

@@ -1,0 +1,215 @@
+"""The file that a store is declared by: queues, message types, contracts and services."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Annotated, Any, Final, Literal
+
+import msgspec
+from msgspec import Meta
+
+from fairlead.balance.objects import Name, Names, Table, hint, listed
+from fairlead.balance.refusal import read, spelled
+from fairlead.config.clusters import file_and_line, parsed
+from fairlead.config.queues import Queue, check_name
+from fairlead.config.schemas import Schema, schema_of
+from fairlead.errors import ConfigError
+
+END_DIALOG: Final = "EndDialog"
+"""The other side has ended; it comes after all that it said."""
+ERROR: Final = "Error"
+"""What has gone wrong in a conversation; it is read before the rest."""
+DIALOG_TIMER: Final = "DialogTimer"
+"""The timer of this end has run out."""
+RESERVED: Final = (END_DIALOG, ERROR, DIALOG_TIMER)
+"""Types of the messages that a store itself sends on a dialog."""
+MAX_READERS: Final = 32_767
+
+
+class MessageType(Table, frozen=True, kw_only=True):
+    """A `[[message_type]]`: what a body of this type has to be."""
+
+    name: Name
+    validation: Literal["none", "empty", "xml", "json"] = "none"
+    schema: Schema | None = None
+    """A JSON Schema that was checked; of a file: what the file holds."""
+
+    def __post_init__(self) -> None:
+        check_name("name", self.name)
+        _not_reserved("name", self.name)
+        if self.schema is not None and self.validation != "json":
+            raise ValueError(
+                f"schema: found one with the validation {self.validation}, allowed: only with json"
+            )
+
+
+class Contract(Table, frozen=True, kw_only=True):
+    """A `[[contract]]`: which side of a dialog sends which message types."""
+
+    name: Name
+    initiator: Names = []
+    target: Names = []
+    any: Names = []
+
+    def __post_init__(self) -> None:
+        check_name("name", self.name)
+        lists: dict[str, str] = {}
+        for key, name in self.types:
+            check_name(key, name)
+            _not_reserved(key, name)
+            if name in lists:
+                other = "twice" if lists[name] == key else f"in {lists[name]}, too"
+                raise ValueError(f"{key}: found {name!r} {other}, allowed: each type once")
+            lists[name] = key
+        if not lists:
+            raise ValueError(
+                "initiator: found no message type here, in target or in any, allowed: at least one"
+            )
+
+    @property
+    def types(self) -> list[tuple[str, str]]:
+        """Each message type, after the list that it stands in."""
+        lists = {"initiator": self.initiator, "target": self.target, "any": self.any}
+        return [(key, name) for key, names in lists.items() for name in names]
+
+
+class Service(Table, frozen=True, kw_only=True):
+    """A `[[service]]`: what dialogs begin at and lead to."""
+
+    name: Name
+    queue: Name
+    contracts: Names = []
+    """Those that it can be the target of."""
+    max_readers: Annotated[int, Meta(ge=1, le=MAX_READERS)] = 1
+    handler: Name | None = None
+    """MODULE:NAME."""
+
+    def __post_init__(self) -> None:
+        check_name("name", self.name)
+        check_name("queue", self.queue)
+        for name in self.contracts:
+            check_name("contracts", name)
+        _once("contracts", self.contracts)
+        if self.handler is not None:
+            module, _, name = self.handler.partition(":")
+            if not (module and name and self.handler.isprintable()):
+                raise ValueError(f"handler: found {self.handler!r}, allowed: MODULE:NAME")
+
+
+class Declared(Table, frozen=True, kw_only=True):
+    """All of it, in the order of the file."""
+
+    queues: list[Queue] = msgspec.field(name="queue", default_factory=list)
+    message_types: list[MessageType] = msgspec.field(name="message_type", default_factory=list)
+    contracts: list[Contract] = msgspec.field(name="contract", default_factory=list)
+    services: list[Service] = msgspec.field(name="service", default_factory=list)
+
+    def __post_init__(self) -> None:
+        tables: dict[str, Sequence[Queue | MessageType | Contract | Service]] = {
+            "queue": self.queues,
+            "message_type": self.message_types,
+            "contract": self.contracts,
+            "service": self.services,
+        }
+        for key, found in tables.items():
+            _once(key, [each.name for each in found])
+        if not any(tables.values()):
+            raise ValueError(
+                "the table: found nothing, allowed: at least one "
+                f"{listed(f'[[{key}]]' for key in tables)}"
+            )
+
+    @property
+    def names(self) -> list[str]:
+        """The names of all: queues, message types, contracts, services."""
+        tables: tuple[Iterable[Queue | MessageType | Contract | Service], ...]
+        tables = self.queues, self.message_types, self.contracts, self.services
+        return [each.name for table in tables for each in table]
+
+
+def load_declared(path: str | Path) -> Declared:
+    """What a file declares; each table is right for itself, `check` holds them together.
+
+    Raises ConfigError with one line that names file, line, key, what was found and what is allowed.
+    """
+    text, plain = parsed(path)
+    try:
+        return read(_with_schemas(plain, Path(path).parent), Declared)
+    except ConfigError as error:
+        where = file_and_line(path, text, error.place)
+        raise ConfigError(f"{where}: {error}", error.place) from None
+
+
+def check(
+    declared: Declared,
+    known_types: Collection[str] = (),
+    known_contracts: Collection[str] = (),
+) -> None:
+    """Refuse names that lead nowhere: neither declared here nor known from elsewhere.
+
+    Raises ConfigError, with the place.
+    """
+    types = [each.name for each in declared.message_types]
+    contracts = [each.name for each in declared.contracts]
+    _known("message type", _types_named(declared), [*types, *known_types], declared)
+    _known("contract", _contracts_named(declared), [*contracts, *known_contracts], declared)
+
+
+Place = tuple[str | int, ...]
+
+
+def _types_named(declared: Declared) -> Iterator[tuple[Place, str]]:
+    for k, contract in enumerate(declared.contracts):
+        for key, name in contract.types:
+            yield ("contract", k, key), name
+
+
+def _contracts_named(declared: Declared) -> Iterator[tuple[Place, str]]:
+    for k, service in enumerate(declared.services):
+        for name in service.contracts:
+            yield ("service", k, "contracts"), name
+
+
+def _known(
+    what: str, named: Iterable[tuple[Place, str]], known: Sequence[str], declared: Declared
+) -> None:
+    every = dict.fromkeys(known)
+    for place, name in named:
+        if name not in every:
+            raise ConfigError(
+                f"{spelled(msgspec.to_builtins(declared), place)}: found the {what} {name!r}, "
+                f"allowed: {listed(every) or 'none: there is no ' + what}{hint(name, every)}",
+                place,
+            )
+
+
+def _with_schemas(plain: Mapping[str, Any], folder: Path) -> dict[str, Any]:
+    """The same with the schemas that its message types name."""
+    tables = plain.get("message_type")
+    if not isinstance(tables, list):
+        return dict(plain)
+    found = [dict(each) if isinstance(each, dict) else each for each in tables]
+    for k, each in enumerate(found):
+        if isinstance(each, dict) and "schema" in each:
+            place = ("message_type", k, "schema")
+            try:
+                each["schema"] = schema_of(each["schema"], folder)
+            except ConfigError as error:
+                raise ConfigError(f"{spelled(plain, place)}: {error}", place) from None
+    return {**plain, "message_type": found}
+
+
+def _not_reserved(key: str, name: str) -> None:
+    if name in RESERVED:
+        raise ValueError(
+            f"{key}: found {name!r}, which only a store itself sends, allowed: another name"
+        )
+
+
+def _once(key: str, names: Sequence[str]) -> None:
+    met = set[str]()
+    for name in names:
+        if name in met:
+            raise ValueError(f"{key}: found {name!r} twice, allowed: each name once")
+        met.add(name)

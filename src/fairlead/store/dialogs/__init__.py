@@ -1,0 +1,1 @@
+"""Conversations: message types, contracts, services, and dialogs between them."""

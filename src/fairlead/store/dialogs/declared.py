@@ -1,0 +1,116 @@
+"""Message types, contracts and services, as a store keeps them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any, Final, NamedTuple
+
+from fairlead.balance.objects import hint, listed, spelled
+from fairlead.errors import MessageError
+from fairlead.store.database import Database
+from fairlead.store.dialogs.endpoints import INITIATOR
+
+MESSAGE_TYPE: Final = "message_type"
+CONTRACT: Final = "contract"
+SERVICE: Final = "service"
+
+
+class MessageType(NamedTuple):
+    """What bodies of a type must be."""
+
+    name: str
+    validation: str = "none"
+    """none | empty | xml | json"""
+    schema: dict[str, Any] | None = None
+    """A JSON Schema."""
+
+
+class Contract(NamedTuple):
+    """Which types each side may send."""
+
+    name: str
+    initiator: Sequence[str] = ()
+    target: Sequence[str] = ()
+    any: Sequence[str] = ()
+
+    def types(self, side: int) -> list[str]:
+        """What a side may send."""
+        return [*(self.initiator if side == INITIATOR else self.target), *self.any]
+
+
+class DeclaredService(NamedTuple):
+    """A service: what comes to it waits in a queue."""
+
+    name: str
+    queue: str
+    contracts: Sequence[str] = ()
+    """Those in which others may begin a dialog with it."""
+    max_readers: int = 1
+
+
+class Declared(NamedTuple):
+    """All of it."""
+
+    message_types: Mapping[str, MessageType]
+    contracts: Mapping[str, Contract]
+    services: Mapping[str, DeclaredService]
+
+    def service(self, name: object, what: str = "service") -> DeclaredService:
+        """A service by its name. Raises MessageError."""
+        return self.services[_known(what, name, self.services)]
+
+    def contract(self, name: object) -> Contract:
+        """A contract by its name. Raises MessageError."""
+        return self.contracts[_known("contract", name, self.contracts)]
+
+    def message_type(self, name: str) -> MessageType:
+        """A message type by its name; bodies of one that is not declared may be anything."""
+        return self.message_types.get(name, MessageType(name))
+
+
+class Cache:
+    """What is declared, as this process has read it last."""
+
+    def __init__(self) -> None:
+        self._revision = -1
+        self._found = Declared({}, {}, {})
+
+    def get(self, database: Database, revision: int | None = None) -> Declared:
+        """What is declared; it is read anew where that has changed.
+
+        `revision`: how often something was declared, where the caller knows.
+        """
+        if revision is None:
+            ((revision,),) = database.run("revision")
+        if revision != self._revision:
+            self._found, self._revision = read(database), revision
+        return self._found
+
+
+def read(database: Database) -> Declared:
+    """What is declared."""
+    found: dict[str, dict[str, Any]] = {MESSAGE_TYPE: {}, CONTRACT: {}, SERVICE: {}}
+    kinds: dict[str, type[Any]] = {
+        MESSAGE_TYPE: MessageType,
+        CONTRACT: Contract,
+        SERVICE: DeclaredService,
+    }
+    for kind, name, definition in database.run("declared"):
+        found[kind][name] = kinds[kind](name, **json.loads(definition))
+    return Declared(found[MESSAGE_TYPE], found[CONTRACT], found[SERVICE])
+
+
+def write(database: Database, kind: str, each: MessageType | Contract | DeclaredService) -> None:
+    """Declare something, or declare it anew."""
+    plain = each._asdict()
+    database.run("declare", kind=kind, name=plain.pop("name"), definition=json.dumps(plain))
+
+
+def _known(what: str, name: object, known: Mapping[str, object]) -> str:
+    if not isinstance(name, str) or name not in known:
+        allowed = listed(list(known)) or "none; `fairlead declare FILE` declares some"
+        raise MessageError(
+            f"{what}: found {spelled(name)}, allowed: {allowed}{hint(str(name), list(known))}"
+        )
+    return name
