@@ -513,7 +513,11 @@ def test_what_was_sent_goes_out_before_a_socket_is_closed(address: str) -> None:
 
 
 def test_whoever_waits_when_a_socket_is_closed_is_told() -> None:
-    for one, wait in ((Push(), lambda push: push.send(b"")), (Pull(), lambda pull: pull.recv())):
+    waiters: list[tuple[Any, Any, Any]] = [
+        (Push(), lambda push: push.send(b""), lambda push: push._waiting.count),
+        (Pull(), lambda pull: pull.recv(), lambda pull: pull._waiting),
+    ]
+    for one, wait, waiting in waiters:
         errors: list[Exception] = []
 
         def waits(socket_: Any = one, wait: Any = wait, errors: Any = errors) -> None:
@@ -524,7 +528,7 @@ def test_whoever_waits_when_a_socket_is_closed_is_told() -> None:
 
         thread = threading.Thread(target=waits)
         thread.start()
-        until(lambda socket_=one: socket_._waiting)
+        until(lambda one=one, waiting=waiting: waiting(one))
         one.close()
         thread.join()
         assert "the socket was closed" in str(errors[0])

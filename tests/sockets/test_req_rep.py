@@ -285,7 +285,7 @@ def test_a_request_that_nobody_answers_in_time_names_the_endpoints() -> None:
         rep.recv(timeout=SECONDS).reply(b"too late")
         until(lambda: counted(req, "ignored") == {"A": 1})
         assert not req._pending
-        assert not req._waiting
+        assert not req._waiting.count
 
 
 def test_a_requester_that_has_gone_gets_no_reply_and_harms_nobody(address: str) -> None:

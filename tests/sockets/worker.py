@@ -1,6 +1,7 @@
 """A peer in a process of its own, which can be killed: `worker.py KIND URL NAME`.
 
-`nng` and `fairlead` answer each request with their name and the request. `nng-pull` and
+`nng` and `fairlead` answer each request with their name and the request; the request `poison` kills
+`fairlead`. `nng-pull` and
 `fairlead-pull` write what they receive to the file NAME, in lines. `device` gives requests to the
 worker at the address NAME.
 """
@@ -42,7 +43,7 @@ def ours(kind: str, url: str, name: str) -> None:
     with Rep() as rep:
         rep.bind(url)
         print("ready", flush=True)
-        rep.serve(lambda body: f"{name} ".encode() + body)
+        rep.serve(lambda body: os._exit(1) if body == b"poison" else f"{name} ".encode() + body)
 
 
 def keep(recv: Callable[[], bytes], name: str) -> None:

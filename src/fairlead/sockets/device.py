@@ -8,7 +8,7 @@ from types import TracebackType
 from typing import Any, Final, Self
 
 from fairlead.balance.cluster import Cluster
-from fairlead.errors import SocketError
+from fairlead.errors import UserError
 from fairlead.sockets.base import LINGER, Peer
 from fairlead.sockets.pipe import Pipe
 from fairlead.sockets.receiver import RECEIVED
@@ -35,7 +35,7 @@ class _Forwarded(Pending):
     def settle(self, body: bytes) -> None:
         self.front.answer(self.request.pipe, self.request.stack + body)
 
-    def fail(self, error: SocketError) -> None:
+    def fail(self, error: UserError) -> None:
         """Whoever asked finds out himself: he sends it again, or the connection is over."""
 
 
@@ -119,7 +119,7 @@ class _Back(Requester):
     @property
     def waiting(self) -> int:
         """Requests for which nobody was ready."""
-        return len(self._waiting) + len(self._waiting_again)
+        return self._waiting.count
 
     def forget(self, key: bytes) -> Pending | None:
         found = super().forget(key)
@@ -142,7 +142,8 @@ class Device:
     """Takes requests at its front and gives each to a worker at its back, by the policy there.
 
     Brokers of two sites may point at each other at a worse priority: a request that `max_ttl` have
-    received is dropped. A worker that goes loses nothing: what it had is sent to another at once.
+    received is dropped. What a worker had that goes is sent to another at once; what was lost so
+    `attempts` times is dropped, and counted as `lost` by the last worker.
     Whoever waits long for a reply sends the request again himself, as every REQ does; a worker that
     is silent for `resend` seconds is suspended, as by a `Req`.
     """

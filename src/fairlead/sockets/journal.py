@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Final, NamedTuple
+from typing import Any, NamedTuple
 
 from fairlead.balance.change import ResolvedChange
 from fairlead.balance.decision import Decision
@@ -11,7 +11,7 @@ from fairlead.balance.journal import JournalRow
 from fairlead.balance.message import Message
 from fairlead.balance.times import seconds
 
-SERVICE_TIME: Final = "service_time"
+ATTEMPT, SERVICE_TIME = "attempt", "service_time"
 
 
 class Recorded(NamedTuple):
@@ -25,9 +25,15 @@ class Recorded(NamedTuple):
 
 class _Open(NamedTuple):
     decision: Decision
-    position: int
+    id: str
+    attempt: int
     time: int
     message: Message
+
+    @property
+    def position(self) -> int:
+        """Among all: the policies that sockets have count all messages of a cluster together."""
+        return self.decision.sequence or 0
 
 
 class Journal:
@@ -38,16 +44,17 @@ class Journal:
 
     def __init__(self) -> None:
         """Nothing has happened."""
-        self._position = 0
         self._open: dict[int, _Open] = {}
         """Messages that are not completed; by identity, as equal decisions are not the same."""
         self._done: list[tuple[_Open, int]] = []
         self._changes: list[dict[str, Any]] = []
 
-    def chosen(self, decision: Decision, message: Message, time: int) -> None:
-        """A peer was chosen for a message."""
-        self._open[id(decision)] = _Open(decision, self._position, time, message)
-        self._position += 1
+    def chosen(
+        self, decision: Decision, message: Message, time: int, first: str = "", attempt: int = 1
+    ) -> None:
+        """A peer was chosen for a message; see `Ring.choose`."""
+        name = f"{first}.{attempt}" if first else str(decision.sequence)
+        self._open[id(decision)] = _Open(decision, name, attempt, time, message)
 
     def completed(self, decision: Decision, time: int) -> None:
         """The peer is done with it."""
@@ -83,6 +90,6 @@ class Journal:
 
 def _row(found: _Open, until: int) -> dict[str, Any]:
     (row,) = JournalRow.of(
-        found.decision, found.position, found.message, str(found.position), seconds(found.time)
+        found.decision, found.position, found.message, found.id, seconds(found.time)
     )
-    return {**row.to_dict(), SERVICE_TIME: seconds(until - found.time)}
+    return {**row.to_dict(), ATTEMPT: found.attempt, SERVICE_TIME: seconds(until - found.time)}

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections import deque
 from typing import Any, Final
 
 from fairlead.balance.decision import Decision
 from fairlead.balance.message import Message
-from fairlead.errors import SocketError
+from fairlead.errors import SocketError, UserError
 from fairlead.sockets.base import Peer, now
 from fairlead.sockets.pipe import Pipe
-from fairlead.sockets.ring import NOTHING
+from fairlead.sockets.ring import NOTHING, Lane
 from fairlead.sockets.sender import SENT, Sender
 from fairlead.sockets.waiter import Waiter
 from fairlead.sockets.wire import Protocol
@@ -22,12 +21,13 @@ LOST: Final = "lost"
 class _Waiting(Waiter[None]):
     """A message for which nobody was ready."""
 
-    __slots__ = ("body", "message")
+    __slots__ = ("body", "lane", "message")
 
-    def __init__(self, body: bytes, message: Message, *, coroutine: bool) -> None:
+    def __init__(self, body: bytes, message: Message, lane: Lane, *, coroutine: bool) -> None:
         super().__init__(coroutine=coroutine)
         self.body = body
         self.message = message
+        self.lane = lane
 
 
 class Push(Sender):
@@ -38,11 +38,6 @@ class Push(Sender):
     """
 
     protocol = Protocol.PUSH
-
-    def __init__(self, *args: Any, **options: Any) -> None:  # noqa: ANN401 - as `Sender`
-        """As a `Sender`."""
-        self._waiting: deque[_Waiting] = deque()
-        super().__init__(*args, **options)
 
     def send(
         self, body: bytes, *, timeout: float | None = None, message: Message = NOTHING
@@ -73,10 +68,15 @@ class Push(Sender):
         body = self.checked(body)
         with self.lock:
             self._check_open()
-            if not self._waiting and self._sent(body, message):
+            others = self._waiting.count
+            if not others and self._sent(body, message):
                 return None
-            waiting = _Waiting(body, message, coroutine=coroutine)
-            self._waiting.append(waiting)
+            lane = self._ring.lane(message)
+            if others and not self._waiting.holds(lane) and self._sent(body, message):
+                return None
+            waiting = _Waiting(body, message, lane, coroutine=coroutine)
+            self._waiting.put(waiting)
+            self._set_alarm()
             return waiting
 
     def _sent(self, body: bytes, message: Message) -> bool:
@@ -93,9 +93,15 @@ class Push(Sender):
             return True
         return False
 
-    def _send_waiting(self) -> None:
-        while self._waiting and self._sent(self._waiting[0].body, self._waiting[0].message):
-            self._waiting.popleft().settle(None)
+    def _taken(self, waiting: _Waiting) -> bool:
+        try:
+            sent = self._sent(waiting.body, waiting.message)
+        except UserError as error:  # of a rule of the user's own
+            waiting.fail(error)
+            return True
+        if sent:
+            waiting.settle(None)
+        return sent
 
     def written(self, pipe: Pipe, token: object) -> None:
         if isinstance(token, Decision):
@@ -118,8 +124,8 @@ class Push(Sender):
 
     def _abandon(self, waiter: Waiter[Any]) -> None:
         if not waiter.done:
-            self._waiting = deque(each for each in self._waiting if each is not waiter)
+            self._waiting.drop(waiter)
 
     def _abort(self, error: SocketError) -> None:
-        while self._waiting:
-            self._waiting.popleft().fail(error)
+        for waiting in self._waiting.take_all():
+            waiting.fail(error)

@@ -6,7 +6,7 @@ import random
 from typing import Any, Final
 
 from fairlead.balance.message import Message
-from fairlead.errors import SocketError
+from fairlead.errors import UserError
 from fairlead.sockets.requester import Pending, Requester
 from fairlead.sockets.ring import NOTHING
 from fairlead.sockets.waiter import Waiter
@@ -28,7 +28,7 @@ class _Asked(Pending):
     def settle(self, body: bytes) -> None:
         self.waiter.settle(body)
 
-    def fail(self, error: SocketError) -> None:
+    def fail(self, error: UserError) -> None:
         self.waiter.fail(error)
 
 
@@ -45,13 +45,16 @@ class Req(Requester):
     A request is sent again, with the same id, when its peer goes, at once; and when there was no
     reply for `resend` seconds. The first reply counts. So a worker can get a request twice.
 
+    One whose peers go `attempts` times before they reply fails with a SocketError: it may be what
+    ends them.
+
     A peer from which nothing came in that time is suspended: it gets one request every `retry`
     seconds until it says something. A `capacity` of an endpoint is how many requests a peer may
     have without a reply; then it is busy.
     """
 
     def __init__(self, *args: Any, **options: Any) -> None:  # noqa: ANN401 - as `Requester`
-        """As a `Requester`: `resend` and `retry` in seconds, the rest as a `Sender`."""
+        """As a `Requester`: `resend` and `retry` in seconds, `attempts`; the rest as a `Sender`."""
         self._number = random.getrandbits(31)
         super().__init__(*args, **options)
 

@@ -10,10 +10,10 @@ from typing import Any, Final, NamedTuple
 from fairlead.balance.decision import Decision
 from fairlead.balance.message import Message
 from fairlead.balance.objects import spelled
-from fairlead.errors import SocketError, WireError
+from fairlead.errors import SocketError, UserError, WireError
 from fairlead.sockets.base import BUSY, IGNORED, EndpointState, Peer, now
 from fairlead.sockets.pipe import Pipe
-from fairlead.sockets.ring import CAPACITY
+from fairlead.sockets.ring import CAPACITY, Lane
 from fairlead.sockets.sender import SENT, Sender
 from fairlead.sockets.wire import HIGHEST_TTL, Protocol, split
 
@@ -21,14 +21,19 @@ RESEND: Final = 60.0
 """Seconds without a reply after which a request is sent again, as nanomsg has them."""
 RETRY: Final = 1.0
 """Seconds after which a peer that was silent is tried again, unless a socket says otherwise."""
-RESENT, FAILED_OVER, REPLIED = "resent", "failed_over", "replied"
+ATTEMPTS: Final = 10
+"""How often a request is sent to peers that go, unless a socket says otherwise."""
+RESENT, FAILED_OVER, REPLIED, LOST = "resent", "failed_over", "replied", "lost"
 SUSPENDED: Final = "suspended"
 
 
 class Pending(ABC):
     """A request without a reply."""
 
-    __slots__ = ("again", "attempt", "frame", "key", "message", "pipes", "since")
+    __slots__ = (
+        *("again", "attempt", "chosen", "first", "frame", "key", "lane", "lost"),
+        *("message", "pipes", "since"),
+    )
 
     def __init__(self, key: bytes, body: bytes, message: Message) -> None:
         """`key`: its stack of words, by which its replies are known."""
@@ -42,13 +47,20 @@ class Pending(ABC):
         """Why it is sent again."""
         self.pipes: set[Pipe] = set()
         """By which it was sent: from there a reply may come."""
+        self.lane: Lane = ()
+        self.first = ""
+        """The id of its first row in the journal."""
+        self.chosen = 0
+        """How often somebody was chosen for it."""
+        self.lost = 0
+        """How often it was lost with its peer."""
 
     @abstractmethod
     def settle(self, body: bytes) -> None:
         """This is the reply."""
 
     @abstractmethod
-    def fail(self, error: SocketError) -> None:
+    def fail(self, error: UserError) -> None:
         """There will be none."""
 
 
@@ -74,19 +86,25 @@ class Requester(Sender):
         *args: Any,  # noqa: ANN401 - as `Sender`
         resend: float = RESEND,
         retry: float = RETRY,
+        attempts: int = ATTEMPTS,
         **options: Any,  # noqa: ANN401
     ) -> None:
-        """`resend`, `retry`: seconds; the rest as a `Sender`. Raises SocketError."""
+        """`resend`, `retry`: seconds; the rest as a `Sender`. Raises SocketError.
+
+        `attempts`: how often a request is sent to peers that go before they reply; 0: no limit.
+        """
         for name, found in {"resend": resend, "retry": retry}.items():
             if not found > 0:
                 raise SocketError(f"{name}: found {spelled(found)}, allowed: more than 0 seconds")
+        given: object = attempts
+        if not isinstance(given, int) or isinstance(given, bool) or attempts < 0:
+            raise SocketError(
+                f"attempts: found {spelled(attempts)}, allowed: 1 or more, 0 for no limit"
+            )
         self._resend = resend
         self._retry = retry
+        self._allowed = attempts
         self._pending: dict[bytes, Pending] = {}
-        self._waiting: dict[bytes, Pending] = {}
-        """Those for which nobody was ready yet, in order."""
-        self._waiting_again: dict[bytes, Pending] = {}
-        """Those that were sent before; they come first."""
         self._attempts: dict[Pipe, dict[bytes, Attempt]] = {}
         """The oldest first."""
         self._heard: dict[Pipe, float] = {}
@@ -102,17 +120,23 @@ class Requester(Sender):
 
         One with the same key, which somebody sends again, takes the place of the earlier one.
         """
-        self.forget(found.key)
+        earlier = self.forget(found.key)
+        if earlier is not None:
+            found.first, found.chosen, found.lost = earlier.first, earlier.chosen, earlier.lost
+        found.lane = self._ring.lane(found.message)
         self._pending[found.key] = found
-        if self._waiting or self._waiting_again or not self._handed(found):
-            self._waiting[found.key] = found
+        if self._waiting.holds(found.lane) or not self._taken(found):
+            self._waiting.put(found)
+            self._set_alarm()
 
     # -------- sending, and sending again
 
     def _handed(self, found: Pending) -> bool:
         """Whether somebody was ready, and has it."""
-        while (chosen := self._choose(found.message)) is not None:
+        while chosen := self._choose(found.message, found.first, found.chosen + 1):
             pipe, decision = chosen
+            found.chosen += 1
+            found.first = found.first or str(decision.sequence)
             pipe.send(found.frame)
             if not pipe.open:  # the connection turned out to be over: choose again
                 continue
@@ -132,20 +156,42 @@ class Requester(Sender):
             return True
         return False
 
-    def _send_waiting(self) -> None:
-        for queue in (self._waiting_again, self._waiting):
-            while queue:
-                key, found = next(iter(queue.items()))
-                if not self._handed(found):
-                    return
-                queue.pop(key, None)
+    def _taken(self, waiting: Pending) -> bool:
+        try:
+            return self._handed(waiting)
+        except UserError as error:  # of a rule of the user's own
+            self.forget(waiting.key)
+            waiting.fail(error)
+            return True
 
     def _send_again(self, attempt: Attempt, why: str) -> None:
         """Let a request wait for another peer, if this was its latest attempt."""
         found = self._pending.get(attempt.key)
         if found is not None and found.attempt is attempt:
             found.again = why
-            self._waiting_again[found.key] = found
+            self._waiting.drop(found)
+            self._waiting.put(found, again=True)
+
+    def _lose(self, attempt: Attempt) -> None:
+        """A request was lost with its peer: send it again, or not if that was too often."""
+        found = self._pending.get(attempt.key)
+        if found is None or found.attempt is not attempt:
+            return
+        source = attempt.pipe.source
+        if self._endpoints.get(source.name) is source:  # else it was closed here
+            found.lost += 1
+        if not self._allowed or found.lost < self._allowed:
+            self._send_again(attempt, FAILED_OVER)
+            return
+        peer = attempt.pipe.peer
+        peer.count(LOST)
+        self.forget(found.key)
+        found.fail(
+            SocketError(
+                f"request: found no reply in {found.lost} attempts, as each peer went before it "
+                f"replied, the last one {peer.name}; allowed: {self._allowed} (attempts)"
+            )
+        )
 
     def _set_timer(self, oldest: float) -> None:
         """See to it that somebody looks when this has had no reply for too long."""
@@ -258,9 +304,10 @@ class Requester(Sender):
 
     def forget(self, key: bytes) -> Pending | None:
         """Nobody waits for a reply any more. The lock is held."""
-        self._waiting.pop(key, None)
-        self._waiting_again.pop(key, None)
-        return self._pending.pop(key, None)
+        found = self._pending.pop(key, None)
+        if found is not None:
+            self._waiting.drop(found)
+        return found
 
     def _unknown(self, key: bytes, body: bytes) -> None:
         """This is a reply for which nobody waits."""
@@ -274,7 +321,7 @@ class Requester(Sender):
     def _left(self, peer: Peer, pipe: Pipe) -> None:
         super()._left(peer, pipe)
         for attempt in self._attempts.pop(pipe).values():
-            self._send_again(attempt, FAILED_OVER)
+            self._lose(attempt)
         del self._heard[pipe]
         self._suspended.discard(pipe)
         self._on_trial.pop(pipe, None)

@@ -15,14 +15,19 @@ from fairlead.balance.changes import resolve
 from fairlead.balance.cluster import Cluster
 from fairlead.balance.decision import Decision
 from fairlead.balance.membership import with_destination
-from fairlead.balance.message import ROUTED, Message
+from fairlead.balance.message import ROUTED, Message, text
 from fairlead.balance.objects import Ref
 from fairlead.balance.policies.destinations import KIND
 from fairlead.balance.runtime import ClusterRuntime
+from fairlead.balance.state import AnyState
 from fairlead.errors import ChangeError
 from fairlead.sockets.journal import Journal, Recorded
 
 NOTHING: Final[Message] = {}
+Lane = tuple[str, ...]
+"""What a policy reads of a message. Messages of one lane are sent in order."""
+Hurdle = str | Lane
+"""What a message waits for: the peer that its group is bound to, or anybody for what it says."""
 CAPACITY, SPEED = "capacity", "speed"
 DEFAULT: Final = "sockets"
 
@@ -35,19 +40,35 @@ class Ring:
     """
 
     def __init__(
-        self, settings: Mapping[str, Any], *, capacity: int = 0, journal: bool = False
+        self,
+        settings: Mapping[str, Any],
+        *,
+        state: AnyState | None = None,
+        capacity: int = 0,
+        journal: bool = False,
     ) -> None:
         """Nobody is known yet.
 
-        `settings`: what a cluster file says beside its destinations; `capacity`: of peers that say
+        `settings`: what a cluster file says beside its destinations; `state`: of that cluster,
+        which says what the policy reads as long as nobody is known; `capacity`: of peers that say
         none themselves, where the policy knows one; 0: no limit.
         """
+        self.moment = 1
+        """Another one whenever something has happened by which somebody may be ready."""
+        self.knows_capacity = False
+        """Whether the policy itself knows who is busy."""
         self._settings = dict(settings)
         self._capacity = capacity
         self._added: list[dict[str, Any]] = []
         """Who was added, and is not in the cluster yet."""
         self._cluster: Cluster | None = None
         self._runtime: ClusterRuntime | None = None
+        self._state: AnyState | None = None
+        self._read: tuple[str, ...] = ()
+        """What the policy reads of a message."""
+        if state is not None:
+            self._reads(state)
+        self._busy: set[str] = set()
         self._journal = Journal() if journal else None
         self._now = 0
 
@@ -60,11 +81,6 @@ class Ring:
         self.let_in()
         return self._cluster
 
-    @property
-    def knows_capacity(self) -> bool:
-        """Whether the policy itself knows who is busy."""
-        return self._cluster is not None and _knows_capacity(self._cluster)
-
     def add(self, *tables: Mapping[str, Any]) -> None:
         """More peers, which are not connected yet, each as a `[[destination]]` describes it.
 
@@ -73,13 +89,14 @@ class Ring:
         """
         plain = {**self._settings, KIND: [*map(_absent, tables)]}
         cluster = Cluster.from_dict(plain, default_name=DEFAULT)
-        if self._capacity and _knows_capacity(cluster):
+        self.knows_capacity = _knows_capacity(cluster)
+        if self._capacity and self.knows_capacity:
             for table in plain[KIND]:
                 table[CAPACITY] = table.get(CAPACITY) or self._capacity
             cluster = Cluster.from_dict(plain, default_name=DEFAULT)
         if self._runtime is None or self._cluster is None:
             self._cluster = cluster
-            self._runtime = ClusterRuntime(cluster.name, cluster.start())
+            self._go_on(ClusterRuntime(cluster.name, cluster.start()))
         else:
             self._added += plain[KIND]
 
@@ -93,12 +110,70 @@ class Ring:
             changed = with_destination(self._cluster, self._runtime.cluster, *self._added)
             self._added = []
             self._cluster = changed.cluster
-            self._runtime = self._runtime.with_state(changed.state)
+            bound = self._runtime.bindings
+            before = self._runtime.cluster.members
+            self._go_on(self._runtime.with_state(changed.state))
+            places = {name: i for i, name in enumerate(changed.state.members)}
+            self._runtime.bindings = {key: places[before[i]] for key, i in bound.items()}
 
-    def choose(self, now: int, message: Message = NOTHING) -> Decision | None:
-        """Who gets the message, counted; None, and nothing counted, where it has to wait."""
+    def _go_on(self, runtime: ClusterRuntime) -> None:
+        self._runtime = runtime
+        self._reads(runtime.cluster)
+        self.moment += 1
+
+    def _reads(self, state: AnyState) -> None:
+        self._state = state
+        self._read = tuple(state.relevant_attributes())
+
+    def lane(self, message: Message) -> Lane:
+        """Where a message waits. Raises MessageError for what it cannot say."""
+        if self._state is None or not self._read:
+            return ()
+        for name in self._read:
+            text(message, name)
+        return (*self._state.values_of(message), *(self._group(message) or ()))
+
+    def hurdle(self, message: Message) -> Hurdle:
+        """What a message waits for, if it has to."""
+        if self._state is None:
+            return ()
+        return self._holder(message) or self._state.values_of(message)
+
+    def _group(self, message: Message) -> Lane | None:
+        """What the message is bound by, if it is."""
+        state = self._state
+        if state is None or not state.binds:
+            return None
+        return state.binding(state.values_of(message), message)
+
+    def _holder(self, message: Message) -> str:
+        """The busy peer to which the message's group is bound, if there is one."""
+        key = self._group(message) if self._busy else None
+        if key is None or self._runtime is None or key not in self._runtime.bindings:
+            return ""
+        name = self._runtime.cluster.members[self._runtime.bindings[key]]
+        return name if name in self._busy else ""
+
+    @property
+    def due(self) -> int | None:
+        """When something will change of itself, in microseconds."""
+        return self._runtime.cluster.follow_ups.next if self._runtime else None
+
+    def make_due(self, now: int) -> None:
+        """Make what is due by then."""
+        self._tick(now)
+
+    def choose(
+        self, now: int, message: Message = NOTHING, *, first: str = "", attempt: int = 1
+    ) -> Decision | None:
+        """Who gets the message, counted; None, and nothing counted, where it has to wait.
+
+        A group waits for its peer while that is busy: it is there, and holds what came before.
+        `first`, `attempt`: where it was sent before, the id of its first row in the journal, and
+        how often with this one.
+        """
         runtime = self._runtime
-        if runtime is None:
+        if runtime is None or (self._busy and self._holder(message)):
             return None
         self._tick(now)
         decision = runtime.choose(message)
@@ -106,7 +181,7 @@ class Ring:
             runtime.withdraw(decision)
             return None
         if self._journal is not None:
-            self._journal.chosen(decision, message, self._now)
+            self._journal.chosen(decision, message, self._now, first, attempt)
         return decision
 
     def completed(self, now: int, decision: Decision) -> None:
@@ -114,25 +189,31 @@ class Ring:
         self._tick(now)
         if self._runtime is not None:
             self._runtime.completed(decision, decision.destination or "")
+            if self.knows_capacity:
+                self.moment += 1
         if self._journal is not None:
             self._journal.completed(decision, self._now)
 
     def joined(self, now: int, name: str) -> None:
         """A peer is connected."""
+        self._busy.discard(name)
         self._set(now, name, (STATE, UP[0]), (PRESENT, True))
 
     def failed(self, now: int, name: str) -> None:
         """A peer has gone, with whatever it held."""
+        self._busy.discard(name)
         self._set(now, name, (STATE, FAILED), (PRESENT, False))
         if self._journal is not None:
             self._journal.lost(name, self._now)
 
     def busy(self, now: int, name: str) -> None:
         """A peer takes nothing for now, and keeps what it has."""
+        self._busy.add(name)
         self._set(now, name, (PRESENT, False))
 
     def ready(self, now: int, name: str) -> None:
         """A peer that was busy takes messages again."""
+        self._busy.discard(name)
         self._set(now, name, (PRESENT, True))
 
     def change(self, now: int, *changes: Change) -> None:
@@ -160,6 +241,7 @@ class Ring:
         self._tick(now)
         if self._runtime is not None:
             self._runtime.apply(changes, self._now)
+            self.moment += 1
         if self._journal is not None:
             self._journal.changed(changes, self._now)
 
@@ -171,6 +253,7 @@ class Ring:
         follow_ups = self._runtime.cluster.follow_ups
         while follow_ups.next is not None and follow_ups.next <= self._now:
             self._runtime.apply([], follow_ups.next)
+            self.moment += 1
 
 
 def _absent(table: Mapping[str, Any]) -> dict[str, Any]:
@@ -179,4 +262,8 @@ def _absent(table: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _knows_capacity(cluster: Cluster) -> bool:
+    """Whether its policy asks who is busy; where groups stay with a peer it does not."""
+    options = getattr(cluster.tables, "options", None)
+    if getattr(options, "affinity", "none") != "none":
+        return False
     return CAPACITY in cluster.policy.kinds[KIND].__struct_fields__

@@ -13,6 +13,7 @@ from fairlead.balance.decision import Decision
 from fairlead.balance.message import Message
 from fairlead.balance.objects import listed, spelled
 from fairlead.balance.policies.destinations import KIND
+from fairlead.balance.times import MICROS
 from fairlead.config.clusters import load_clusters
 from fairlead.errors import ConfigError
 from fairlead.sockets.addresses import Address
@@ -28,6 +29,7 @@ from fairlead.sockets.base import (
     now,
 )
 from fairlead.sockets.journal import Recorded
+from fairlead.sockets.lanes import Lanes
 from fairlead.sockets.pipe import Pipe
 from fairlead.sockets.ring import CAPACITY, Ring
 from fairlead.sockets.wire import MAX_SIZE
@@ -62,7 +64,16 @@ class Sender(Socket):
         """Seconds that it took the last time."""
         self._file, tables = _read(cluster) if cluster else ({"policy": "nanomsg"}, {})
         settings = {NAME: self.protocol.name.lower(), **self._file}
-        self._ring = Ring(settings, capacity=self._capacity(), journal=journal)
+        self._ring = Ring(
+            settings,
+            state=cluster.start() if cluster else None,
+            capacity=self._capacity(),
+            journal=journal,
+        )
+        self._waiting: Lanes[Any] = Lanes(self._ring)
+        """Those for which nobody was ready yet."""
+        self._alarm = 0
+        """When something changes of itself, by which somebody may be ready; 0: never."""
         self._tables_read: dict[str, dict[str, Any]] = {}
         """Of the destinations of the file."""
         try:
@@ -179,14 +190,34 @@ class Sender(Socket):
                 self._send_waiting()
             finally:
                 self._draining = False
+            if self._waiting.count:
+                self._set_alarm()
+
+    def _send_waiting(self) -> None:
+        self._waiting.offer(self._taken)
 
     @abstractmethod
-    def _send_waiting(self) -> None:
-        """Send what waits, in order, as long as somebody is ready."""
+    def _taken(self, waiting: Any) -> bool:  # noqa: ANN401 - what waits here
+        """Whether somebody was ready for what waits, or there is nothing more to do for it."""
 
-    def _choose(self, message: Message) -> tuple[Pipe, Decision] | None:
-        """Who gets a message, counted; None where it has to wait."""
-        decision = self._ring.choose(now(), message)
+    def _set_alarm(self) -> None:
+        """See to it that somebody looks when something changes of itself, such as a fail-back."""
+        due = self._ring.due
+        if due is not None and due != self._alarm:
+            self._alarm = due
+            self._loop.later(max(0.0, (due - now()) / MICROS), self._wake)
+
+    def _wake(self) -> None:
+        with self.lock:
+            self._alarm = 0
+            self._ring.make_due(now())
+            self._drain()
+
+    def _choose(
+        self, message: Message, first: str = "", attempt: int = 1
+    ) -> tuple[Pipe, Decision] | None:
+        """Who gets a message, counted; None where it has to wait. See `Ring.choose`."""
+        decision = self._ring.choose(now(), message, first=first, attempt=attempt)
         pipe = self._peers[decision.destination or ""].pipe if decision else None
         return (pipe, decision) if pipe and decision else None
 
