@@ -14,12 +14,15 @@ import pytest
 import oracle
 from fairlead import load_clusters
 from fairlead.cli.app import run
-from fairlead.sockets import Rep, Req
+from fairlead.sockets import Rep, Req, status
 from sockets.conftest import free_port
+from sockets.identity import new_identity
 from sockets.waiting import until
 
 MAIN = "from fairlead.cli import main; main()"
 SECONDS = 60
+PLAIN = ["device", "site.toml", "--bind", "tcp://*:0"]
+SECURE = ["device", "site.toml", "--bind", "tls+tcp://*:0"]
 
 
 class Running:
@@ -134,6 +137,25 @@ def test_a_device_follows_its_file_and_says_what_it_cannot_follow(
     assert device.end() == (0, "")
 
 
+def test_a_device_binds_with_a_certificate_and_trusts_its_workers_authority(site: Path) -> None:
+    own = new_identity(site)
+    file = site / "site.toml"
+    file.write_text(file.read_text().replace("tcp://127.0.0.1", "tls+tcp://localhost"))
+    (cluster,) = load_clusters(file)
+    tables = {each["name"]: each["address"] for each in cluster.to_dict()["destination"]}
+    options = ["--certificate", "certificate.pem", "--key", "key.pem"]
+    trusts = ["--authority", "certificate.pem"]
+    running = Running(site, "site.toml", "--bind", "tls+tcp://localhost:0", *options, *trusts)
+    with Req() as req, Rep() as rep:
+        rep.bind(tables["own"], tls=own.server)
+        req.connect(running.requests, tls=own.client)
+        answering = threading.Thread(target=lambda: rep.recv(timeout=SECONDS).reply(b"a"))
+        answering.start()
+        assert req.request(b"q", timeout=SECONDS) == b"a"
+        answering.join()
+    assert running.end() == (0, "")
+
+
 def test_a_look_again_and_again_ends_at_a_signal(site: Path, device: Running) -> None:
     with subprocess.Popen(
         [sys.executable, "-c", MAIN, "endpoints", "site.toml", "--interval", "0.1"],
@@ -151,16 +173,67 @@ def test_a_look_again_and_again_ends_at_a_signal(site: Path, device: Running) ->
     assert device.requests
 
 
+@pytest.fixture
+def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(status, "SECONDS", 0.2)
+
+
+def refusal(capsys: pytest.CaptureFixture[str], file: Path) -> str:
+    """The one line with which a look is refused."""
+    assert run(["endpoints", str(file), "--once"]) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    return line
+
+
+@pytest.mark.usefixtures("impatient")
+def test_a_look_at_a_device_that_hangs_or_was_killed_is_refused_in_a_line(
+    site: Path, device: Running, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = site / "site.toml"
+    device.process.send_signal(signal.SIGSTOP)
+    assert "found a device that does not answer within 0.2 s" in refusal(capsys, file)
+    device.process.kill()
+    device.process.wait()
+    assert "found no device that this user" in refusal(capsys, file)
+    file.unlink()
+    assert "found no such file and no device that runs with it" in refusal(capsys, file)
+
+
+@pytest.mark.usefixtures("impatient")
+def test_a_device_is_found_by_the_name_of_its_file_from_the_same_folder_only(
+    site: Path,
+    device: Running,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    file, other = site / "site.toml", site / "other.toml"
+    file.rename(other)
+    file.symlink_to(other)  # the name leads elsewhere by now
+    assert {*seen(site, capsys)} >= {"own", "far"}
+    assert "found no device that this user" in refusal(capsys, other)
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(site / "nowhere"))
+    assert "No such file or directory, allowed: a folder for the sockets" in refusal(capsys, file)
+    assert device.requests
+
+
 @pytest.mark.parametrize(
     ("command", "said"),
     [
-        (["endpoints", "site.toml", "--once"], "found no device that runs with this file"),
+        (["endpoints", "site.toml", "--once"], "found no device that this user"),
         (["device", "site.toml"], "--bind"),
         (["device", "site.toml", "--bind", "here"], "address: found 'here'"),
-        (["device", "site.toml", "--bind", "tcp://*:0", "--max-ttl", "16"], "--max-ttl: found 16"),
-        (["device", "site.toml", "--bind", "tcp://*:0", "--name", "b"], "allowed: one of site"),
+        ([*PLAIN, "--max-ttl", "16"], "--max-ttl: found 16"),
+        ([*PLAIN, "--name", "b"], "allowed: one of site"),
+        ([*PLAIN, "--attempts", "-1"], "--attempts: found"),
+        (SECURE, "--certificate: found none for tls"),
+        ([*PLAIN, "--certificate", "c.pem"], "--certificate: found no address that has one"),
+        ([*PLAIN, "--key", "k.pem"], "--key: found no --certificate, allowed: both"),
+        ([*PLAIN, "--authority", "a.pem"], "a.pem: No such file or directory"),
+        ([*SECURE, "--certificate", "c.pem"], "c.pem: No such file or directory"),
+        ([*SECURE, "--certificate", "site.toml"], "site.toml: found no certificate and key"),
     ],
 )
+@pytest.mark.usefixtures("impatient")
 def test_what_cannot_be_is_refused_in_a_line(
     site: Path,
     command: list[str],

@@ -1,54 +1,26 @@
 """TLS between our sockets and those of nng, both ways."""
 
-import shutil
-import ssl
-import subprocess
 import threading
 from pathlib import Path
-from typing import NamedTuple
 
 import pynng
 import pytest
 
+from fairlead import Cluster
 from fairlead.errors import SocketError
-from fairlead.sockets import Pull, Push, Rep, Req
+from fairlead.sockets import Pull, Push, Rep, Req, tls
 
 from .conftest import free_port
+from .identity import Identity, new_identity, with_password
 from .waiting import until, until_up
 
 SECONDS = 30
 TIMEOUTS = {"recv_timeout": SECONDS * 1000, "send_timeout": SECONDS * 1000}
 
 
-class Identity(NamedTuple):
-    """A certificate for localhost that has signed itself."""
-
-    certificate: Path
-    key: Path
-
-    @property
-    def server(self) -> ssl.SSLContext:
-        found = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-        found.load_cert_chain(self.certificate, self.key)
-        return found
-
-    @property
-    def client(self) -> ssl.SSLContext:
-        return ssl.create_default_context(cafile=str(self.certificate))
-
-
 @pytest.fixture(scope="module")
 def identity(tmp_path_factory: pytest.TempPathFactory) -> Identity:
-    openssl = shutil.which("openssl")
-    if openssl is None:
-        pytest.skip("no openssl, which makes a certificate")
-    folder = tmp_path_factory.mktemp("tls")
-    found = Identity(folder / "certificate.pem", folder / "key.pem")
-    options = ["req", "-x509", "-nodes", "-days", "30", "-newkey", "rsa:2048"]
-    names = ["-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost,IP:127.0.0.1"]
-    out = ["-keyout", str(found.key), "-out", str(found.certificate)]
-    subprocess.run([openssl, *options, *names, *out], check=True, capture_output=True)
-    return found
+    return new_identity(tmp_path_factory.mktemp("tls"))
 
 
 def test_messages_of_all_sizes_go_through_tls_both_ways_at_once(identity: Identity) -> None:
@@ -123,3 +95,46 @@ def test_tls_where_it_means_nothing_and_none_where_it_is_needed_are_refused(
         with pytest.raises(SocketError, match="tls: found one for tcp://localhost:1"):
             push.connect("tcp://localhost:1", tls=identity.client)
         assert push.endpoints() == []
+
+
+def test_files_make_contexts_and_a_cluster_is_connected_with_one(identity: Identity) -> None:
+    with Pull() as pull:
+        there = tls.identity(identity.certificate, identity.key)
+        table = {"name": "A", "address": pull.bind("tls+tcp://localhost:0", tls=there)}
+        cluster = Cluster.of("nanomsg", name="pool", destination=[table])
+        with Push(cluster, tls=tls.authority(identity.certificate)) as push:
+            push.send(b"work", timeout=SECONDS)
+            assert pull.recv(timeout=SECONDS) == b"work"
+
+
+def test_files_that_make_no_context_are_refused_in_a_line(
+    identity: Identity, tmp_path: Path
+) -> None:
+    (tmp_path / "other").mkdir()
+    other = new_identity(tmp_path / "other")
+    both = tmp_path / "both.pem"
+    both.write_text(identity.certificate.read_text() + identity.key.read_text())
+    assert tls.identity(both)
+    locked = with_password(identity.key, tmp_path / "locked.pem")
+    none = tmp_path / "none.pem"
+    none.write_text("nothing")
+    missing = tmp_path / "missing.pem"
+    refused = [
+        (identity.certificate, other.key, f"{other.key}: found the key of another certificate"),
+        (identity.certificate, None, "found no certificate and key, allowed: both in PEM"),
+        (none, identity.key, "found no certificate and key"),
+        (identity.certificate, locked, "without a password"),
+        (missing, identity.key, "missing.pem: No such file or directory, allowed: a file in PEM"),
+        (identity.certificate, tmp_path, f"{tmp_path}: Is a directory"),
+    ]
+    secret = identity.key.read_text().splitlines()[1]
+    for certificate, key, said in refused:
+        with pytest.raises(SocketError) as found:
+            tls.identity(certificate, key)
+        assert said in str(found.value)
+        assert "\n" not in str(found.value)
+        assert secret not in str(found.value)
+    with pytest.raises(SocketError, match=r"none\.pem: found no certificate"):
+        tls.authority(none)
+    with pytest.raises(SocketError, match=r"missing\.pem: No such file"):
+        tls.authority(missing)

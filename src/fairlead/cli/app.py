@@ -453,6 +453,42 @@ def device(
             help="A request that more brokers and workers have received is dropped.",
         ),
     ] = 8,
+    attempts: Annotated[
+        int,
+        typer.Option(
+            "--attempts",
+            parser=whole("--attempts", 0, 1_000_000),
+            metavar="NUMBER",
+            help="A request that so many workers had when they went is dropped; 0: never.",
+        ),
+    ] = 10,
+    certificate: Annotated[
+        Path | None,
+        typer.Option(
+            "--certificate",
+            metavar="FILE",
+            parser=place,
+            help="For --bind and --workers with tls+tcp: this machine's, in PEM.",
+        ),
+    ] = None,
+    key: Annotated[
+        Path | None,
+        typer.Option(
+            "--key",
+            metavar="FILE",
+            parser=place,
+            help="Its private key, if that is not in the same file.",
+        ),
+    ] = None,
+    authority: Annotated[
+        Path | None,
+        typer.Option(
+            "--authority",
+            metavar="FILE",
+            parser=place,
+            help="For destinations with tls+tcp: trust what these certificates have signed.",
+        ),
+    ] = None,
     journal: Annotated[
         Path | None,
         typer.Option(
@@ -469,9 +505,18 @@ def device(
 
     Example: `fairlead device newyork.toml --bind tcp://*:5555`
     """
-    from fairlead.cli.device import run_device
+    from fairlead.cli.device import Files, run_device
 
-    run_device(cluster, bind, workers or [], name=name, max_ttl=max_ttl, journal=journal)
+    run_device(
+        cluster,
+        bind,
+        workers or [],
+        name=name,
+        max_ttl=max_ttl,
+        attempts=attempts,
+        journal=journal,
+        files=Files(certificate, key, authority),
+    )
 
 
 @command(rich_help_panel="Connect")

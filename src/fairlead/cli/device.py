@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 import signal
+import ssl
 import sys
 import threading
 import time
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from rich.console import Console
 from rich.live import Live
@@ -17,10 +18,12 @@ from rich.table import Table
 
 from fairlead.cli.show import console, filled, print_table
 from fairlead.errors import UserError
+from fairlead.sockets.addresses import TLS, Address
 from fairlead.sockets.device import Device
 from fairlead.sockets.folder import JournalFolder
 from fairlead.sockets.sender import cluster_of
 from fairlead.sockets.status import Status, address_for, asked
+from fairlead.sockets.tls import authority, identity
 
 PERIOD: Final = 0.5
 """Seconds between two looks at the journal."""
@@ -37,6 +40,32 @@ NUMBERS: Final = (
 )
 
 
+class Files(NamedTuple):
+    """For TLS, as given on the command line."""
+
+    certificate: Path | None
+    key: Path | None
+    authority: Path | None
+
+    def identity(self, urls: Sequence[str]) -> ssl.SSLContext | None:
+        """The context of addresses to bind, if one of them needs it. Raises UserError."""
+        secure = [url for url in urls if Address.of(url).kind == TLS]
+        if secure and self.certificate is None:
+            raise UserError(
+                f"--certificate: found none for {secure[0]}, allowed: the file of one in PEM"
+            )
+        if self.certificate is None:
+            if self.key is not None:
+                raise UserError("--key: found no --certificate, allowed: both, or neither")
+            return None
+        if not secure:
+            raise UserError(
+                "--certificate: found no address that has one, allowed: with tls+tcp://HOST:PORT "
+                "as --bind or --workers"
+            )
+        return identity(self.certificate, self.key)
+
+
 def run_device(
     file: Path,
     bind: Sequence[str],
@@ -44,19 +73,31 @@ def run_device(
     *,
     name: str,
     max_ttl: int,
+    attempts: int,
     journal: Path | None,
+    files: Files,
 ) -> None:
     """Forward requests until a signal comes."""
+    context = files.identity([*bind, *workers])
+    trusted = authority(files.authority) if files.authority else None
     folder = JournalFolder(journal) if journal else None
     watched = _Watched(file, name)  # before it is read: what is changed after that is followed
-    options: dict[str, Any] = {"max_ttl": max_ttl, "journal": folder is not None}
+    options: dict[str, Any] = {
+        "max_ttl": max_ttl,
+        "attempts": attempts,
+        "journal": folder is not None,
+        "tls": trusted,
+    }
     with Device.from_cluster(file, cluster=name, **options) as device:
         with Status(device, address_for(file)):
             to = console()
-            for url in bind:
-                to.out(f"requests: {device.front.bind(url)}")
-            for url in workers:
-                to.out(f"workers: {device.back.bind(url)}")
+            for what, side, urls in (
+                ("requests", device.front, bind),
+                ("workers", device.back, workers),
+            ):
+                for url in urls:
+                    tls = context if Address.of(url).kind == TLS else None
+                    to.out(f"{what}: {side.bind(url, tls=tls)}")
             for each in device.back.endpoints():
                 to.out(f"worker {each.name}: {each.address}")
             to.file.flush()

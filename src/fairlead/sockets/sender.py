@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ssl
 import time
 from abc import abstractmethod
 from pathlib import Path
@@ -16,7 +17,7 @@ from fairlead.balance.policies.destinations import KIND
 from fairlead.balance.times import MICROS
 from fairlead.config.clusters import load_clusters
 from fairlead.errors import ConfigError
-from fairlead.sockets.addresses import Address
+from fairlead.sockets.addresses import TLS, Address
 from fairlead.sockets.base import (
     BACKOFF,
     BUFFER,
@@ -51,12 +52,15 @@ class Sender(Socket):
         max_size: int = MAX_SIZE,
         reconnect: tuple[float, float] = BACKOFF,
         journal: bool = False,
+        tls: ssl.SSLContext | None = None,
     ) -> None:
         """`cluster`: whose policy chooses (nanomsg's unless given); its destinations are connected.
 
-        `journal`: keep what is decided and what changes, for `recorded`.
+        `journal`: keep what is decided and what changes, for `recorded`; `tls`: for those of its
+        destinations that are `tls+tcp`, as in `connect`.
         """
         super().__init__(buffer=buffer, max_size=max_size, reconnect=reconnect)
+        self._tls = tls
         self._draining = False
         self._new: list[Peer] = []
         """Peers that are connected, and have not been let in yet."""
@@ -129,7 +133,8 @@ class Sender(Socket):
                 del self._tables_read[name]
         for name, table in tables.items():
             if name not in self._tables_read:
-                self.connect(table[ADDRESS], name=name, **_attributes(table))
+                tls = self._tls if Address.of(table[ADDRESS]).kind == TLS else None
+                self.connect(table[ADDRESS], name=name, tls=tls, **_attributes(table))
             self._tables_read[name] = table
 
     def _capacity(self) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import json
 import os
@@ -20,16 +21,28 @@ from fairlead.sockets.req import Req
 
 SECONDS: Final = 2.0
 """Within which a device that runs has answered."""
+GONE: Final = (errno.ENOENT, errno.ECONNREFUSED)
+"""Nobody listens at the address: no device was started, or it has ended."""
 
 
 def address_for(file: Path) -> str:
-    """Where a device that was started with this file can be asked, by the same user only."""
+    """Where a device that was started with this file can be asked, by the same user only.
+
+    It goes by the file's name, whatever that leads to by now. Raises SocketError.
+    """
     folder = Path(os.environ.get("XDG_RUNTIME_DIR") or tempfile.gettempdir())
     folder /= f"fairlead-{os.getuid()}"
-    folder.mkdir(mode=0o700, exist_ok=True)
-    if folder.stat().st_uid != os.getuid():
+    try:
+        folder.mkdir(mode=0o700, exist_ok=True)
+        owner = folder.stat().st_uid
+    except OSError as error:
+        raise SocketError(
+            f"{folder}: {error.strerror}, allowed: a folder for the sockets of devices that run "
+            "(XDG_RUNTIME_DIR says where)"
+        ) from None
+    if owner != os.getuid():
         raise SocketError(f"{folder}: found a folder of somebody else, allowed: one's own")
-    digest = hashlib.sha256(str(file.resolve()).encode()).hexdigest()[:16]
+    digest = hashlib.sha256(os.path.abspath(file).encode()).hexdigest()[:16]  # noqa: PTH100 - links stay
     return f"ipc://{folder / digest}"
 
 
@@ -42,8 +55,10 @@ class Status:
         self._rep = Rep()
         try:
             self._rep.bind(address)
-        except SocketError:
+        except SocketError as error:
             self._rep.close()
+            if os.strerror(errno.EADDRINUSE) not in str(error):
+                raise
             raise SocketError(
                 "found a device that runs with the same file, allowed: one; a copy of the file is "
                 "another"
@@ -92,8 +107,20 @@ def asked(file: Path) -> list[dict[str, Any]]:
         try:
             found: list[dict[str, Any]] = json.loads(req.request(b"", timeout=SECONDS))
         except SocketTimeoutError:
-            raise SocketError(
-                f"{file}: found no device that runs with this file on this machine, allowed: one "
-                f"(fairlead device {file} --bind ADDRESS)"
-            ) from None
+            raise SocketError(_silent(file, req.endpoints()[0].trouble)) from None
         return found
+
+
+def _silent(file: Path, trouble: str) -> str:
+    """Why there is no answer."""
+    if trouble not in map(os.strerror, GONE):
+        return (
+            f"{file}: found a device that does not answer within {SECONDS:g} s, allowed: one that "
+            "is not stopped"
+        )
+    if not file.exists():
+        return f"{file}: found no such file and no device that runs with it, allowed: one"
+    return (
+        f"{file}: found no device that this user (id {os.getuid()}) runs with this file on this "
+        f"machine, allowed: one (fairlead device {file} --bind ADDRESS)"
+    )
