@@ -7,6 +7,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
@@ -17,6 +18,7 @@ from fairlead.cli.app import run
 from fairlead.sockets import Rep, Req, status
 from sockets.conftest import free_port
 from sockets.identity import new_identity
+from sockets.test_req_rep import serving
 from sockets.waiting import until
 
 MAIN = "from fairlead.cli import main; main()"
@@ -105,6 +107,38 @@ def test_a_device_forwards_is_looked_at_and_leaves_a_journal(
     again = oracle.route(recorded.to_dict(), rows, changes)
     assert [each.destination for each in again] == ["own", "far"]
     assert not [*(site / f"fairlead-{os.getuid()}").iterdir()]
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("spark")
+def test_a_journal_says_on_spark_what_would_have_been_under_other_priorities(
+    site: Path, device: Running, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (cluster,) = load_clusters(site / "site.toml")
+    with Req() as req, ExitStack() as stack:
+        req.connect(device.requests)
+        for each in cluster.to_dict()["destination"]:
+            rep = stack.enter_context(Rep())
+            rep.bind(each["address"])
+            stack.enter_context(serving(rep, ""))
+        for name in ("own", "far"):
+            until(lambda name=name: seen(site, capsys)[name]["state"] == "up")
+        for _ in range(6):
+            req.request(b"", timeout=SECONDS)
+    assert device.end() == (0, "")
+    journal = site / "journal"
+    own, equal = journal / "cluster.toml", journal / "equal.toml"
+    equal.write_text(own.read_text().replace("priority = 2", "priority = 1"))
+    messages, changes = str(journal / "messages.jsonl"), str(journal / "changes.jsonl")
+    given = [messages, "--changes", changes]
+    for file, moved in {own: "0 of 6", equal: "3 of 6"}.items():
+        out = str(site / file.stem)
+        assert run(["dispatch", *given, "--cluster", str(file), "--out", out]) == 0
+        assert run(["diff", messages, out]) == 0
+        assert f"moved: {moved}" in capsys.readouterr().out
+    both = ["--cluster", str(own), "--cluster", str(equal)]
+    assert run(["replay", *given, *both, "--out", str(site / "replayed")]) == 0
+    assert "equal" in capsys.readouterr().out
 
 
 def test_one_device_runs_with_a_file_and_writes_no_journal_over_another(

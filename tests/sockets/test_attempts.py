@@ -10,6 +10,7 @@ import pytest
 
 from fairlead import Change, Cluster, route
 from fairlead.errors import SocketError, SocketTimeoutError
+from fairlead.replay import replay
 from fairlead.sockets import Device, Rep, Req
 from fairlead.sockets.requester import Requester
 
@@ -124,6 +125,9 @@ def test_the_rows_of_a_request_that_failed_over_are_known_and_replay_the_same() 
     changes = [Change(c["target"], c["attribute"], c["value"], c["time"]) for c in journal.changes]
     anew = route(table, Cluster.from_dict(cluster, default_name="req"), changes)
     assert anew["destination"].to_pylist() == chosen
+    again = replay(table, Cluster.from_dict(cluster, default_name="req"), changes)
+    assert [row["destination"] for row in again.to_pylist()] == chosen
+    assert [row["wait"] for row in again.to_pylist()] == [0] * len(chosen)
 
 
 def test_there_need_be_no_limit() -> None:

@@ -28,7 +28,10 @@ Lane = tuple[str, ...]
 """What a policy reads of a message. Messages of one lane are sent in order."""
 Hurdle = str | Lane
 """What a message waits for: the peer that its group is bound to, or anybody for what it says."""
-CAPACITY, SPEED = "capacity", "speed"
+CAPACITY, READERS, SPEED = "capacity", "readers", "speed"
+AT_ONCE: Final = 1000
+"""Messages that a peer works on at once in a replay. A service time is as long as the peer had the
+message, so none waits for another there."""
 DEFAULT: Final = "sockets"
 
 
@@ -257,8 +260,9 @@ class Ring:
 
 
 def _absent(table: Mapping[str, Any]) -> dict[str, Any]:
-    """Nobody is connected; how fast a peer is is seen, not said."""
-    return {**{key: value for key, value in table.items() if key != SPEED}, PRESENT: False}
+    """Nobody is connected; how fast a peer is, and on how much at once, is seen, not said."""
+    said = {key: value for key, value in table.items() if key != SPEED}
+    return {**said, READERS: min(table.get(CAPACITY) or AT_ONCE, AT_ONCE), PRESENT: False}
 
 
 def _knows_capacity(cluster: Cluster) -> bool:
