@@ -601,6 +601,13 @@ def test_a_name_is_asked_for_and_one_that_is_not_known_is_said() -> None:
         until(lambda: push.endpoints()[-1].trouble.startswith("nobody.invalid: "))
 
 
+def test_a_socket_is_closed_while_a_name_is_asked_for() -> None:
+    for _ in range(20):
+        with Push() as push:
+            push.connect("tcp://nobody.invalid:1")
+    until(lambda: "fairlead-names" not in [each.name for each in threading.enumerate()])
+
+
 def test_an_endpoint_that_is_closed_is_not_connected_again(address: str) -> None:
     with Push() as push, Pull() as pull:
         push.connect(pull.bind(address), name="a")

@@ -96,8 +96,8 @@ class Loop:
             self._awake = True
             try:
                 self._bell.send(b"!")
-            except BlockingIOError:
-                return  # it is full of rings
+            except OSError:
+                return  # it is full of rings, or nobody hears them any more
 
     def later(self, delay: float, callback: Callback) -> Timer:
         """Call something after so many seconds, in the loop's thread."""
