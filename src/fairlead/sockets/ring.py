@@ -167,7 +167,7 @@ class Ring:
         self._tick(now)
 
     def choose(
-        self, now: int, message: Message = NOTHING, *, first: str = "", attempt: int = 1
+        self, now: int, message: Message = NOTHING, first: str = "", attempt: int = 1
     ) -> Decision | None:
         """Who gets the message, counted; None, and nothing counted, where it has to wait.
 

@@ -222,7 +222,7 @@ class Sender(Socket):
         self, message: Message, first: str = "", attempt: int = 1
     ) -> tuple[Pipe, Decision] | None:
         """Who gets a message, counted; None where it has to wait. See `Ring.choose`."""
-        decision = self._ring.choose(now(), message, first=first, attempt=attempt)
+        decision = self._ring.choose(now(), message, first, attempt)
         pipe = self._peers[decision.destination or ""].pipe if decision else None
         return (pipe, decision) if pipe and decision else None
 
