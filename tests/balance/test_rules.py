@@ -368,6 +368,37 @@ def test_a_ring_without_limits_is_a_schedule(rule: ReadyRing, data: Any, n: int)
     assert after[period:] == after[: 30 - period]
 
 
+EVENTS = st.lists(
+    st.tuples(
+        st.sampled_from(["choose", "choose", "complete", "go", "come", "other"]), st.integers(0, 5)
+    ),
+    max_size=60,
+)
+
+
+@given(rule=rings(capacities=True), data=st.data(), events=EVENTS)
+@SEVERAL
+def test_a_ring_that_looks_at_each_peer_and_one_that_does_not_choose_the_same(
+    rule: ReadyRing, data: Any, events: list[tuple[str, int]]
+) -> None:
+    looking, quick = rule.copy(), rule
+    members = tuple(members_of(rule, data.draw))
+    for event, number in events:
+        i = number % len(rule.state.ring)
+        if event == "choose":
+            assert quick.choose(members) == looking.choose([*members])
+        elif event == "complete":
+            for each in (looking, quick):
+                each.completed(i)
+        elif event == "other":  # the cluster has changed: others can be chosen
+            members = tuple(members_of(rule, data.draw))
+        else:
+            turn = ready_ring.connect if event == "come" else ready_ring.disconnect
+            for each in (looking, quick):
+                turn(each.state, i)
+        assert quick.state == looking.state
+
+
 @given(rule=rings(capacities=True), data=st.data(), n=st.integers(0, 30))
 @SEVERAL
 def test_a_ring_takes_no_more_than_it_may_hold(rule: ReadyRing, data: Any, n: int) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import reduce
+from functools import cache, reduce
 from typing import Any, TypeVar
 
 import msgspec
@@ -114,7 +114,7 @@ def text_for_number(
     plain: Mapping[str, Any], table: type[msgspec.Struct]
 ) -> tuple[str, Place] | None:
     """The line and the place of a text where a number is asked for; msgspec would read it."""
-    info = msgspec.inspect.type_info(table)
+    info = _type_of(table)
     place = _text_for_number(plain, info)
     if place is None:
         return None
@@ -163,7 +163,7 @@ def _value_at(plain: Any, place: Place) -> Any:  # noqa: ANN401 - whatever the f
 
 
 def _type_at(table: type[msgspec.Struct], place: Place) -> msgspec.inspect.Type:
-    info: msgspec.inspect.Type = msgspec.inspect.type_info(table)
+    info = _type_of(table)
     for part in place:
         if isinstance(part, int) and isinstance(info, msgspec.inspect.ListType):
             info = info.item_type
@@ -172,6 +172,12 @@ def _type_at(table: type[msgspec.Struct], place: Place) -> msgspec.inspect.Type:
         elif isinstance(info, msgspec.inspect.StructType):
             info = next((f.type for f in info.fields if f.encode_name == part), info)
     return info
+
+
+@cache
+def _type_of(table: type[msgspec.Struct]) -> msgspec.inspect.Type:
+    """To be kept: finding it out takes milliseconds."""
+    return msgspec.inspect.type_info(table)
 
 
 def _keys(info: msgspec.inspect.Type) -> list[str]:

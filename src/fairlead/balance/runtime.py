@@ -33,17 +33,18 @@ class Partition:
         self._begin()
 
     def _begin(self) -> None:
-        cluster = self.cluster
-        every = range(len(cluster.members))
-        # Both as lists: what makes decisions ahead looks up in a list twice as fast as in a tuple.
-        self.names = list(cluster.members)
-        self.addresses = [cluster.address(i) for i in every]
-        self.outcomes = [cluster.outcome_of(i) for i in every] if cluster.policy.fans_out else None
-        self.frame = ClusterVersion(cluster)
+        self._frame: ClusterVersion | None = None
         self.precomputed: PrecomputedRun | None = None
         """The stretch of choices that was made ahead; one of these two at most."""
         self.logged: LoggedRun | None = None
         """The stretch in which the rule is asked each time."""
+
+    @property
+    def frame(self) -> ClusterVersion:
+        """The cluster at this version, made only when it is asked for: changes come in swarms."""
+        if self._frame is None:
+            self._frame = ClusterVersion(self.cluster)
+        return self._frame
 
     def _settle(self) -> None:
         if self.precomputed is not None:
@@ -172,17 +173,18 @@ class ClusterRuntime:
     ) -> Decision:
         sequence = self.sequences.get(stream, 0)
         self.sequences[stream] = sequence + 1
-        name = partition.names[member] if member >= 0 else None
-        address = partition.addresses[member] if member >= 0 else None
-        if partition.outcomes is not None and name is not None:
-            outcome = partition.outcomes[member]
+        frame = partition.frame
+        name = frame.names[member] if member >= 0 else None
+        address = frame.addresses[member] if member >= 0 else None
+        if frame.outcomes is not None and name is not None:
+            outcome = frame.outcomes[member]
             if outcome != ROUTED:
                 name = address = None
         context = Context(
             outcome,
             self.name,
             values,
-            partition.frame,
+            frame,
             start,
             place - sequence,
             binding,
@@ -209,13 +211,14 @@ class ClusterRuntime:
         sequence = self.sequences.get((), 0)
         run.place += len(chosen)
         self.sequences[()] = sequence + len(chosen)
+        frame = partition.frame
         context = Context(
-            ROUTED, self.name, (), partition.frame, run, first - sequence, also=verdict.recipients
+            ROUTED, self.name, (), frame, run, first - sequence, also=verdict.recipients
         )
         return map(
             Decision,
-            map(partition.names.__getitem__, chosen),
-            map(partition.addresses.__getitem__, chosen),
+            map(frame.names.__getitem__, chosen),
+            map(frame.addresses.__getitem__, chosen),
             count(sequence),
             repeat(context),
         )

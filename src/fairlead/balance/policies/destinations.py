@@ -137,6 +137,12 @@ class DestinationState(ClusterState[T, Any, Any]):
     def object_of(self, member: int) -> Ref:
         return self.refs[member]
 
+    def member_called(self, destination: str, values: AttributeValues) -> int:
+        found = self.index.get(Ref(KIND, destination))
+        if found is None:
+            raise ValueError(destination)
+        return found
+
     def address(self, member: int) -> str | None:
         address: str = self.objects[self.refs[member]].address
         return address or None

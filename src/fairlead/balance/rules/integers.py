@@ -26,4 +26,4 @@ class Ints(Indexes, Protocol):
 
 def independent(state: Any) -> Any:  # noqa: ANN401 - a NamedTuple of the rule's own
     """The same state, each sequence of it a list of its own, of Python integers."""
-    return type(state)(*([int(value) for value in field] for field in state))
+    return type(state)(*(list(map(int, field)) for field in state))

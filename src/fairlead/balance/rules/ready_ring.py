@@ -6,13 +6,15 @@ one. So a ring is the order in which its peers became ready, and that is all tha
 number of the latest event that put a peer at a tail.
 
 `choose`, `completed` and `run_one` are written once, in the part of Python that Numba
-compiles. A member is an index into the state's sequences.
+compiles. A member is an index into the state's sequences. Live, where there can be a thousand
+peers, a `Queue` finds the one that `choose` would.
 """
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from heapq import heapify, heappop, heappush, heapreplace
 from typing import NamedTuple
 
 from fairlead.balance.procedure import NONE
@@ -192,6 +194,52 @@ def advance(s: State, members: list[int], n: int) -> None:
     s.tick[0] += n if ring else 0
 
 
+class Queue:
+    """The ready peers of some members in the order of `before`, the next one on top of a heap.
+
+    A choice through it need not look at each of them. What puts a peer at a tail elsewhere shows in
+    `tick`, and a change of a ring, as of any attribute, brings other members: then it is out of
+    date. A peer that has left its ring is found out when it would be next.
+    """
+
+    def __init__(self, s: State, members: tuple[int, ...]) -> None:
+        """As it is now."""
+        self._state = s
+        self._members = members
+        self._among = frozenset(members)
+        self._heap = [(s.ring[i], s.ready[i], i) for i in members if s.ready[i] != OUT]
+        heapify(self._heap)
+        self._tick = s.tick[0]
+
+    def holds(self, s: State, members: tuple[int, ...]) -> bool:
+        """Whether it is of these members, and up to date."""
+        return self._members is members and self._state is s and self._tick == s.tick[0]
+
+    def choose(self) -> int:
+        """As the function `choose`."""
+        s, heap = self._state, self._heap
+        while heap:
+            ring, ready, i = heap[0]
+            if s.ready[i] != ready:
+                heappop(heap)
+                continue
+            served(s, i)
+            if s.ready[i] == OUT:
+                heappop(heap)
+            else:
+                heapreplace(heap, (ring, s.ready[i], i))
+            self._tick = s.tick[0]
+            return i
+        return NONE
+
+    def note(self, s: State, i: int) -> None:
+        """Peer i may have come to a tail by the latest event; up to that, this was up to date."""
+        if self._state is s and s.ready[i] == s.tick[0] == self._tick + 1:
+            self._tick += 1
+            if i in self._among:
+                heappush(self._heap, (s.ring[i], s.ready[i], i))
+
+
 class ReadyRing(TimedRule, ScheduledRule):
     """In turn among the ready peers of the best ring that has one."""
 
@@ -203,15 +251,21 @@ class ReadyRing(TimedRule, ScheduledRule):
         """`speeds` in thousandths of the nominal speed."""
         super().__init__()
         self.state = new(rings, capacities, speeds)
+        self._queue = Queue(self.state, ())
 
     def choose(self, members: Sequence[int]) -> int:
-        return choose(self.state, members, 0, len(members))
+        if not isinstance(members, tuple):  # a list can become another
+            return choose(self.state, members, 0, len(members))
+        if not self._queue.holds(self.state, members):
+            self._queue = Queue(self.state, members)
+        return self._queue.choose()
 
     def served(self, member: int) -> None:
         served(self.state, member)
 
     def completed(self, member: int) -> None:
         completed(self.state, member)
+        self._queue.note(self.state, member)
 
     def skips(self, members: Sequence[int]) -> bool:
         return unlimited(self.state, list(members))
