@@ -17,6 +17,7 @@ import pytest
 import oracle
 from fairlead.errors import SocketError, SocketTimeoutError
 from fairlead.sockets import Rep, Req, Request
+from fairlead.sockets.base import Socket
 from fairlead.sockets.wire import Decoder, Protocol, greeting, header, request_id
 
 from .conftest import Addresses, free_port
@@ -153,7 +154,7 @@ def test_capacities_of_the_document(addresses: Addresses) -> None:
         check_replay(req)
 
 
-def counted(req: Req, what: str) -> dict[str, int]:
+def counted(req: Socket, what: str) -> dict[str, int]:
     return {name: each[what] for name, each in req.counters().items() if what in each}
 
 

@@ -14,6 +14,7 @@ from typing import Any, ClassVar, Final, NamedTuple, Self, TypeVar
 from fairlead.balance.objects import listed, spelled
 from fairlead.balance.times import MICROS
 from fairlead.errors import SocketError, SocketTimeoutError
+from fairlead.sockets import files
 from fairlead.sockets.addresses import TLS, Address
 from fairlead.sockets.endpoints import Dialer, Endpoint, Listener
 from fairlead.sockets.loop import Loop
@@ -64,7 +65,10 @@ class EndpointState(NamedTuple):
     name: str
     address: str
     state: str
-    """`up`, `busy`, `down`; `suspended`: it was silent; `nobody`: bound, and no peer is there."""
+    """`up`, `busy`, `down`; `suspended`: it was silent; `nobody`: bound, and no peer is there.
+
+    A bound endpoint is `down`, beside its peers, while it can accept no more of them.
+    """
     waiting: int
     """Messages that the transport has not taken."""
     trouble: str
@@ -97,7 +101,7 @@ class Socket(ABC):
 
         `buffer`: messages that are held here for one peer, or from one; `max_size`: bytes of a
         message that are sent and taken; `reconnect`: seconds between two tries to connect, at
-        first and at most. Raises SocketError.
+        first and at most. Raises SocketError, also where the process may open no more files.
         """
         given: object = buffer
         if not isinstance(given, int) or buffer < 1:
@@ -138,6 +142,7 @@ class Socket(ABC):
         """
         address = Address.of(url)
         if address.kind == TLS and tls is None:
+            files.check(f"connect: {url}")
             tls = ssl.create_default_context()
         name = name or address.url
         with self.lock:
@@ -242,9 +247,13 @@ class Socket(ABC):
             if self._closed or source.name not in self._endpoints:
                 end.close()
                 return
-            pipe = Pipe(
-                source.wrapped(end), self.protocol, self, source, max_size=self._max_size + STACK
-            )
+            try:
+                end = source.wrapped(end)
+                pipe = Pipe(end, self.protocol, self, source, max_size=self._max_size + STACK)
+            except OSError as error:  # the peer has gone already
+                end.close()
+                source.closed(files.reason(error), greeted=False)
+                return
             self._pipes.add(pipe)
 
     def opened(self, pipe: Pipe) -> None:
@@ -353,8 +362,9 @@ class Socket(ABC):
         for endpoint in self._endpoints.values():
             connected = [each for each in peers.get(endpoint.name, ()) if each.source is endpoint]
             found += [self._one(each) for each in connected]
-            if not connected:
-                state = DOWN if isinstance(endpoint, Dialer) else NOBODY
+            paused = isinstance(endpoint, Listener) and endpoint.paused
+            if paused or not connected:
+                state = DOWN if paused or isinstance(endpoint, Dialer) else NOBODY
                 url = endpoint.address.url
                 found.append(EndpointState(endpoint.name, url, state, 0, endpoint.trouble))
         return found

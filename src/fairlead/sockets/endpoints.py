@@ -17,6 +17,7 @@ from typing import Any, Final
 
 from fairlead.errors import SocketError
 from fairlead.sockets.addresses import IPC, Address
+from fairlead.sockets.files import reason
 from fairlead.sockets.loop import READ, WRITE, Loop, Timer
 
 CONNECT, BIND = "connect", "bind"
@@ -124,7 +125,7 @@ class Dialer(Endpoint):
         try:
             found = _places(self.address)
         except OSError as error:
-            self.trouble = f"{self.address.host}: {error.strerror or error}"
+            self.trouble = f"{self.address.host}: {reason(error)}"
             self.loop.call(self._later)
             return
         self._turn += 1  # a name can have several addresses, of which one is right
@@ -169,7 +170,7 @@ class Dialer(Endpoint):
             self._failed(OSError(errno.ETIMEDOUT, f"no answer within {CONNECT_TIMEOUT:g} s"))
 
     def _failed(self, error: OSError) -> None:
-        self.trouble = error.strerror or str(error)
+        self.trouble = reason(error)
         self._drop()
         self._later()
 
@@ -194,13 +195,13 @@ class Listener(Endpoint):
         try:
             self._end = _bound(address)
         except OSError as error:
-            raise SocketError(
-                f"bind: {address.url}: {error.strerror or error}, allowed: a free address of "
-                "this machine"
-            ) from None
+            why = reason(error, "allowed: a free address of this machine")
+            raise SocketError(f"bind: {address.url}: {why}") from error
         if address.kind != IPC:
             address = address.bound_to(self._end.getsockname()[1])
         super().__init__(name or address.url, address, loop, connected)
+        self.paused = False
+        """Whether it could not accept the latest connection; `trouble` says why."""
         loop.call(self._listen)
 
     def closed(self, reason: str, *, greeted: bool) -> None:
@@ -216,9 +217,12 @@ class Listener(Endpoint):
             try:
                 end, _ = self._end.accept()
             except (BlockingIOError, InterruptedError, ConnectionAbortedError):
+                if self.paused:
+                    self.paused, self.trouble = False, ""
                 return
             except OSError as error:  # such as: too many open files
-                self.trouble = error.strerror or str(error)
+                self.trouble = reason(error)
+                self.paused = True
                 self.loop.forget(self._end)
                 self.loop.later(AGAIN, self._listen)
                 return

@@ -15,6 +15,7 @@ from collections.abc import Callable
 from typing import Any, ClassVar, Final
 
 from fairlead.errors import SocketError
+from fairlead.sockets.files import reason
 
 READ, WRITE = selectors.EVENT_READ, selectors.EVENT_WRITE
 LOG: Final = logging.getLogger("fairlead.sockets")
@@ -50,7 +51,10 @@ class Loop:
 
     @classmethod
     def enter(cls) -> Loop:
-        """The one loop of this process, which runs as long as anybody uses it."""
+        """The one loop of this process, which runs as long as anybody uses it.
+
+        Raises SocketError where there are no files left for it.
+        """
         with cls._sharing:
             if cls._shared is None or cls._shared.process != os.getpid():  # else: after a fork
                 cls._shared, cls._users = cls(), 0
@@ -68,13 +72,12 @@ class Loop:
                     loop.call(loop._stop)
 
     def __init__(self) -> None:
-        """Start the thread."""
+        """Start the thread. Raises SocketError."""
         self.process = os.getpid()
-        self._selector = selectors.DefaultSelector()
         self._calls: deque[tuple[Callback, tuple[Any, ...]]] = deque()
         self._timers: list[tuple[float, int, Timer]] = []
         self._number = itertools.count()
-        self._bell, self._ear = socket.socketpair()
+        self._selector, self._bell, self._ear = _opened()
         for end in (self._bell, self._ear):
             end.setblocking(False)
         self._awake = False
@@ -158,3 +161,16 @@ class Loop:
 
     def _stop(self) -> None:
         self._running = False
+
+
+def _opened() -> tuple[selectors.BaseSelector, socket.socket, socket.socket]:
+    """The files of a loop. Raises SocketError."""
+    try:
+        selector = selectors.DefaultSelector()
+        try:
+            return (selector, *socket.socketpair())
+        except OSError:
+            selector.close()
+            raise
+    except OSError as error:
+        raise SocketError(f"socket: {reason(error)}") from error

@@ -50,14 +50,14 @@ class Status:
     """Answers whoever asks, as long as it is open."""
 
     def __init__(self, device: Device, address: str) -> None:
-        """`address`: see `address_for`. Raises SocketError if a device answers there already."""
+        """`address`: see `address_for`. Raises SocketError, also if a device answers there."""
         self._device = device
         self._rep = Rep()
         try:
             self._rep.bind(address)
         except SocketError as error:
             self._rep.close()
-            if os.strerror(errno.EADDRINUSE) not in str(error):
+            if getattr(error.__cause__, "errno", None) != errno.EADDRINUSE:
                 raise
             raise SocketError(
                 "found a device that runs with the same file, allowed: one; a copy of the file is "

@@ -1,0 +1,108 @@
+"""Limits: of open files, which are named; of peers, a thousand of whom have their turns."""
+
+import resource
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from fairlead.sockets import Pull, Push, Req
+
+from .crowd import Crowd
+from .test_req_rep import SECONDS, counted
+from .waiting import until, until_up
+
+
+def test_where_no_files_are_left_the_limit_is_named_and_it_goes_on_when_there_are(
+    folder: Path,
+) -> None:
+    script = Path(__file__).with_name("limited.py")
+    done = subprocess.run(
+        [sys.executable, script, folder], capture_output=True, text=True, check=False, timeout=60
+    )
+    found = "found 40 open files, allowed: at most 40 (ulimit -n)"
+    assert (done.stdout.splitlines(), done.stderr) == (
+        [
+            *[f"socket: {found}"] * 3,
+            f"bind: tcp://127.0.0.1:0: {found}",
+            f"bind: tcp://localhost:0: {found}",
+            f"bind: ipc://{folder}/other: {found}",
+            f"bind: tls+tcp://127.0.0.1:0: {found}",
+            f"connect: tls+tcp://127.0.0.1:1: {found}",
+            f"unix down ({found})",
+            f"named down (localhost: {found})",
+            f"ipc://{folder}/pull#1 up",
+            f"ipc://{folder}/pull down ({found})",
+            "idle",
+            *["b'a message'"] * 2,
+            "nothing is left open",
+        ],
+        "",
+    )
+
+
+# -------- A thousand peers
+
+
+@pytest.fixture(params=[pytest.param(100, id="100"), pytest.param(1000, marks=pytest.mark.slow)])
+def many(request: pytest.FixtureRequest) -> Iterator[int]:
+    """So many peers, each of which takes three files: both ends, and where it listens."""
+    n: int = request.param
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    needed = 3 * n + 200
+    if hard != resource.RLIM_INFINITY and hard < needed:
+        pytest.skip(f"found at most {hard} open files (ulimit -Hn), needed {needed}")
+    resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, needed), hard))
+    yield n
+    resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+
+@pytest.mark.parametrize("kind", [Push, Req])
+def test_of_many_peers_each_has_its_turn_and_a_third_goes_and_comes_back(
+    kind: type[Push] | type[Req], many: int, folder: Path
+) -> None:
+    third = range(0, many, 3)
+    names = [str(k) for k in range(many)]
+    stay = [name for name in names if int(name) not in third]
+    with Crowd(folder, many, kind.protocol.peer) as crowd, kind() as found:
+
+        def send(n: int) -> None:
+            for _ in range(n):
+                if isinstance(found, Push):
+                    found.send(b"work", timeout=SECONDS)
+                else:
+                    assert found.request(b"work", timeout=SECONDS) == b"work"
+
+        for name, url in zip(names, crowd.urls, strict=True):
+            found.connect(url, name=name)
+        until_up(found, *names)
+        send(2 * many)
+        assert counted(found, "sent") == dict.fromkeys(names, 2)
+        until(lambda: crowd.received == [2] * many)
+        crowd.go(*third)
+        until_up(found, *stay)
+        send(len(stay))
+        crowd.come(*third)
+        until_up(found, *names)
+        send(many)
+        expected = {name: 4 if name in stay else 3 for name in names}
+        assert counted(found, "sent") == expected
+        until(lambda: crowd.received == [*expected.values()])
+
+
+def test_of_many_sources_each_has_its_turn(many: int) -> None:
+    with Pull() as pull:
+        url = pull.bind("tcp://127.0.0.1:0")
+        pushes = [Push() for _ in range(many)]
+        for k, push in enumerate(pushes):
+            push.connect(url)
+            for _ in range(3):
+                push.send(b"%d" % k, timeout=SECONDS)
+        until(lambda: sum(counted(pull, "received").values()) == 3 * many)
+        for _ in range(3):
+            found = [int(pull.recv(timeout=SECONDS)) for _ in range(many)]
+            assert sorted(found) == [*range(many)]
+        for push in pushes:
+            push.close()
