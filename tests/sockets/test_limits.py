@@ -10,6 +10,7 @@ import pytest
 
 from fairlead.sockets import Pull, Push, Req
 
+from . import memory
 from .crowd import Crowd
 from .test_req_rep import SECONDS, counted
 from .waiting import until, until_up
@@ -106,3 +107,27 @@ def test_of_many_sources_each_has_its_turn(many: int) -> None:
             assert sorted(found) == [*range(many)]
         for push in pushes:
             push.close()
+
+
+# -------- A million messages
+
+
+@pytest.mark.parametrize(
+    ("kind", "before", "after"),
+    [("push", 2_000, 10_000), ("req", 500, 2_000), ("device", 500, 1_000)],
+)
+def test_nothing_is_kept_of_messages_that_have_arrived(kind: str, before: int, after: int) -> None:
+    assert memory.KINDS[kind](before, after, sys.getallocatedblocks) < 200
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(3_600)
+@pytest.mark.parametrize("kind", [*memory.KINDS])
+def test_memory_is_flat_over_a_million_messages(kind: str) -> None:
+    done = subprocess.run(
+        [sys.executable, memory.__file__, kind, "200000", "800000"],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert int(done.stdout) < 2 << 20
