@@ -1,19 +1,23 @@
 """Limits: of open files, which are named; of peers, a thousand of whom have their turns."""
 
 import resource
+import socket
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Self
 
 import pytest
 
-from fairlead.sockets import Pull, Push, Req
+from fairlead.sockets import Device, Pull, Push, Rep, Req
+from fairlead.sockets.wire import WORD, Decoder, Protocol, greeting, header, request_id
 
 from . import memory
 from .crowd import Crowd
-from .test_req_rep import SECONDS, counted
-from .waiting import until, until_up
+from .test_req_rep import SECONDS, counted, serving
+from .waiting import until, until_quiet, until_up
 
 
 def test_where_no_files_are_left_the_limit_is_named_and_it_goes_on_when_there_are(
@@ -131,3 +135,87 @@ def test_memory_is_flat_over_a_million_messages(kind: str) -> None:
         check=True,
     )
     assert int(done.stdout) < 2 << 20
+
+
+# -------- Who is slow harms nobody else
+
+
+class Deaf:
+    """A requester that speaks the wire by hand: it asks so much, and reads when it is told."""
+
+    def __init__(self, path: str, requests: int) -> None:
+        self._end = socket.socket(socket.AF_UNIX)
+        self._end.connect(path)
+        body = b"deaf" + b"x" * 1_000
+        one = header(WORD.size + len(body), ipc=True)
+        self._frames = [one + request_id(k) + body for k in range(requests)]
+        self._thread = threading.Thread(target=self._ask)
+        self._thread.start()
+
+    def _ask(self) -> None:
+        self._end.sendall(greeting(Protocol.REQ))
+        for frame in self._frames:
+            self._end.sendall(frame)
+
+    def listen(self) -> int:
+        """Read until each request has its reply; how many have."""
+        found: set[bytes] = set()
+        decoder = Decoder(Protocol.REQ, ipc=True)
+        while len(found) < len(self._frames):
+            found |= {each[: WORD.size] for each in decoder.feed(self._end.recv(65_536))}
+        return len(found)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._thread.join()
+        self._end.close()
+
+
+def test_who_reads_no_replies_is_asked_no_more_and_others_are_answered(folder: Path) -> None:
+    asked, buffer = 3_000, 4
+    reply = b"y" * 10_000
+    with Device(buffer=buffer) as device, Rep() as rep, Req() as other:
+        device.back.connect(rep.bind(f"ipc://{folder}/worker"))
+        other.connect(device.front.bind(f"ipc://{folder}/front"))
+        until_up(other, f"ipc://{folder}/front")
+        with serving(rep, reply.decode()), Deaf(f"{folder}/front", asked) as deaf:
+            deaf_one = f"ipc://{folder}/front#2"
+            until_quiet(lambda: counted(device.front, "replied").get(deaf_one, 0))
+            taken = counted(device.front, "received")[deaf_one]
+            assert taken < asked // 4
+            for _ in range(20):
+                assert other.request(b"", timeout=SECONDS) == reply
+            assert counted(device.front, "received")[deaf_one] == taken
+            assert sum(pipe.waiting for pipe in device.front._pipes) <= taken
+            assert deaf.listen() == asked
+
+
+@pytest.mark.parametrize(("capacity", "most"), [(2, 4), (0, 110)])
+def test_who_asks_in_bulk_is_answered_in_turn_with_others(
+    capacity: int, most: int, folder: Path
+) -> None:
+    """Before others come those that the workers have, the one that waits for them, and a turn.
+
+    Where workers have no capacity, they have what a requester may have underway.
+    """
+    front = f"ipc://{folder}/front"
+    with Device(buffer=4) as device, Rep() as rep, Req() as other:
+        device.back.connect(rep.bind(f"ipc://{folder}/worker"), capacity=capacity)
+        other.connect(device.front.bind(front))
+        until_up(other, front)
+        with Deaf(f"{folder}/front", 1_000) as bulk:
+            until_quiet(lambda: counted(device.front, "received").get(f"{front}#2", 0))
+            asking = threading.Thread(target=other.request, args=(b"other",))
+            asking.start()
+            until(lambda: f"{front}#1" in counted(device.front, "received"))
+            before = 0
+            while (request := rep.recv(timeout=SECONDS)).body != b"other":
+                request.reply(b"")
+                before += 1
+            request.reply(b"")
+            asking.join()
+            with serving(rep, ""):
+                assert bulk.listen() == 1_000
+    assert before <= most

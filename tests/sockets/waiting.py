@@ -16,6 +16,13 @@ def until(holds: Callable[[], object]) -> None:
         time.sleep(0.001)
 
 
+def until_quiet(number: Callable[[], int]) -> None:
+    """Wait until a number has not changed for a while."""
+    found = -1
+    while found != (found := number()):
+        time.sleep(0.2)
+
+
 def up(sockets: Socket) -> list[str]:
     """The peers that are connected."""
     return [each.name for each in sockets.endpoints() if each.state in ("up", "busy")]

@@ -11,7 +11,6 @@ from fairlead.balance.cluster import Cluster
 from fairlead.errors import UserError
 from fairlead.sockets.base import LINGER, Peer
 from fairlead.sockets.pipe import Pipe
-from fairlead.sockets.receiver import RECEIVED
 from fairlead.sockets.rep import Rep, Request
 from fairlead.sockets.requester import Pending, Requester
 from fairlead.sockets.ring import NOTHING
@@ -19,6 +18,8 @@ from fairlead.sockets.sender import cluster_of
 from fairlead.sockets.wire import MAX_TTL, WORD, hop
 
 HOPS: Final = 1 << 31
+UNDERWAY: Final = 8
+"""Times `buffer`: requests of one requester that workers have; more are not read from it."""
 
 
 class _Forwarded(Pending):
@@ -40,7 +41,7 @@ class _Forwarded(Pending):
 
 
 class _Front(Rep):
-    """Where requests come in."""
+    """Where requests come in. They wait here, and go to workers in turn."""
 
     back: _Back
 
@@ -49,32 +50,33 @@ class _Front(Rep):
         self._numbers: dict[Pipe, int] = {}
         self._pipe_of_number: dict[int, Pipe] = {}
         self._asked: dict[Pipe, set[bytes]] = {}
-        self._full = False
-        """Whether enough waits for workers, so that nothing more is read."""
+        self._ahead: set[Pipe] = set()
+        """Those of whose requests so many have no reply that nothing more is read from them."""
         super().__init__(**options)
 
     def received(self, pipe: Pipe, messages: list[bytes]) -> None:
-        pipe.peer.count(RECEIVED, len(messages))
-        for each in messages:
-            request = self._item(pipe, each)
-            if request is not None:
-                found = _Forwarded(self._numbers[pipe], request, self)
-                self.back.ask(found)
-                self._asked[pipe].add(found.key)
-        self.look()
+        super().received(pipe, messages)
+        self.forward()
 
-    def look(self) -> None:
-        """Read on, or not for now, as it stands with the workers. The lock is held."""
-        waiting = self.back.waiting
-        full = waiting > (self._buffer // 2 if self._full else self._buffer - 1)
-        if full != self._full:
-            self._full = full
-            for pipe in self._numbers:
-                pipe.read(on=self._reads(pipe))
+    def forward(self) -> None:
+        """Give on what has come, until one has to wait for a worker. The lock is held."""
+        while not self.back.waiting and (found := self._take()) is not None:
+            _, request = found
+            forwarded = _Forwarded(self._numbers[request.pipe], request, self)
+            self.back.ask(forwarded)
+            asked = self._asked[request.pipe]
+            asked.add(forwarded.key)
+            if len(asked) >= UNDERWAY * self._buffer:
+                self._ahead.add(request.pipe)
+                request.pipe.read(on=False)
 
     def settled(self, pipe: Pipe, key: bytes) -> None:
         """There is nothing more to do for a request."""
-        self._asked.get(pipe, set()).discard(key)
+        asked = self._asked.get(pipe, set())
+        asked.discard(key)
+        if pipe in self._ahead and len(asked) <= UNDERWAY * self._buffer // 2:
+            self._ahead.discard(pipe)
+            pipe.read(on=self._reads(pipe))
 
     def returned(self, key: bytes, body: bytes) -> None:
         """A reply for which nobody waits here; the requester knows whether he does."""
@@ -83,7 +85,7 @@ class _Front(Rep):
             self.answer(pipe, key[WORD.size :] + body)
 
     def _reads(self, pipe: Pipe) -> bool:
-        return super()._reads(pipe) and not self._full
+        return super()._reads(pipe) and pipe not in self._ahead
 
     def _joined(self, peer: Peer) -> None:
         super()._joined(peer)
@@ -93,13 +95,15 @@ class _Front(Rep):
             self._numbers[pipe] = self._latest
             self._pipe_of_number[self._latest] = pipe
             self._asked[pipe] = set()
-            pipe.read(on=self._reads(pipe))
 
     def _left(self, peer: Peer, pipe: Pipe) -> None:
+        self._sources.drop(self._of[pipe])
+        self._ahead.discard(pipe)
         super()._left(peer, pipe)
         for key in self._asked.pop(pipe):
             self.back.forget(key)
         del self._pipe_of_number[self._numbers.pop(pipe)]
+        self.forward()
 
 
 class _Back(Requester):
@@ -129,7 +133,7 @@ class _Back(Requester):
 
     def _send_waiting(self) -> None:
         super()._send_waiting()
-        self.front.look()
+        self.front.forward()
 
     def _unknown(self, key: bytes, body: bytes) -> None:
         self.front.returned(key, body)

@@ -51,6 +51,15 @@ class Sources(Generic[T]):
             del self._rings[best]
         return source, item
 
+    def drop(self, source: Source[T]) -> None:
+        """Nobody is to take what a source has."""
+        if source.items:
+            source.items.clear()
+            ring = self._rings[source.priority]
+            ring.remove(source)
+            if not ring:
+                del self._rings[source.priority]
+
     def put_back(self, source: Source[T], item: T) -> None:
         """An item was not taken after all: it is the first of its source."""
         if source.items:
