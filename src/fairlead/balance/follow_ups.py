@@ -30,7 +30,9 @@ class FollowUps:
     @property
     def next(self) -> int | None:
         """When the next thing is due; None if nothing is to come."""
-        return min((laters[0].time for laters in self._of.values()), default=None)
+        if not self._of:
+            return None
+        return min(laters[0].time for laters in self._of.values())
 
     def put(self, ref: Ref, laters: Iterable[Later]) -> None:
         """This is to come of the object, in order of time, and nothing else."""

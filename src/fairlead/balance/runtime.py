@@ -58,7 +58,7 @@ class Partition:
         members = verdict.members
         if self.cluster.rule.keyed:
             return None, 0, self.cluster.rule.choose_for(members, number_of(key, sequence))
-        scheduled = self.scheduled(members)
+        scheduled = self.scheduled(members) if self.logged is None else None
         if scheduled is not None:
             at = scheduled.turns * len(scheduled.choices) + scheduled.place
             scheduled.place += 1

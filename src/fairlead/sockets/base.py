@@ -285,8 +285,8 @@ class Socket(ABC):
         """Messages have come. What the protocol does not expect is ignored."""
         pipe.peer.count(IGNORED, len(messages))
 
-    def written(self, pipe: Pipe, token: object) -> None:
-        """The transport has taken a message that had to wait."""
+    def written(self, pipe: Pipe, tokens: list[object]) -> None:
+        """The transport has taken messages that had to wait."""
         self._flush()
 
     @abstractmethod

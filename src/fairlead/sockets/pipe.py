@@ -5,6 +5,7 @@ from __future__ import annotations
 import socket
 import ssl
 from collections import deque
+from itertools import islice
 from typing import Any, Final
 from typing import Protocol as Interface
 
@@ -17,6 +18,8 @@ PIECE: Final = 65_536
 """Bytes that are read at once."""
 TOGETHER: Final = 64
 """Messages that are written at once."""
+MOMENT: Final = 0.001
+"""Seconds after which what is held is written."""
 SMALL: Final = 4096
 """Bytes below which it is cheaper to copy a message behind its header than to write both."""
 NOT_NOW: Final = (BlockingIOError, InterruptedError, ssl.SSLWantReadError, ssl.SSLWantWriteError)
@@ -35,8 +38,8 @@ class Owner(Interface):
     def received(self, pipe: Pipe, messages: list[bytes]) -> None:
         """Messages have come."""
 
-    def written(self, pipe: Pipe, token: object) -> None:
-        """The transport has taken a message for which `send` said False."""
+    def written(self, pipe: Pipe, tokens: list[object]) -> None:
+        """The transport has taken messages for which `send` said False."""
 
     def closed(self, pipe: Pipe, reason: str) -> None:
         """The connection is over."""
@@ -51,6 +54,8 @@ class Pipe:
         """`end`: connected. To be made in the loop's thread."""
         self.open = False
         """Whether messages can be sent to it."""
+        self.refused = True
+        """Whether the transport has not taken what it was given, and the loop waits for it."""
         self.source = source
         """The endpoint that it belongs to."""
         self.peer: Any = None
@@ -68,10 +73,12 @@ class Pipe:
         self._owner = owner
         self._loop = loop
         self._decoder = Decoder(own, ipc=ipc, max_size=max_size)
-        self._out: deque[tuple[memoryview, object]] = deque()
+        self._out: deque[tuple[bytes | memoryview, object]] = deque()
+        self._due = False
+        """Whether the loop comes round to what is held."""
         self._reading = True
         self._ended = False
-        self._out.append((memoryview(greeting(own)), self))
+        self._out.append((greeting(own), self))
         self._watch()
         self._deadline: Timer = loop.later(GREETING_TIMEOUT, self._late)
 
@@ -80,15 +87,21 @@ class Pipe:
         """Messages that the transport has not taken."""
         return len(self._out)
 
-    def send(self, message: bytes, token: object = None) -> bool:
+    def send(self, message: bytes, token: object = None, *, hold: int = 0) -> bool:
         """Send a message; whether the transport has taken it whole.
 
-        If not, it waits, and `written` will be called with the token; if the connection turns out
-        to be over, `closed` is called before this returns, and nobody calls `written`.
+        If not, `written` is called with the token, now or later; if the connection turns out to be
+        over, `closed` is called before this returns, and nobody calls `written`.
+
+        `hold`: it may wait a moment for others, so many in all, to be written with them in one
+        call. The loop writes what is held as soon as it comes round.
         """
         begin = header(len(message), ipc=self._ipc)
-        if self._out:
-            self._out.append((memoryview(begin + message), token))
+        if self.refused:
+            self._out.append((begin + message, token))
+            return False
+        if self._out or (hold > 1 and self._tls is None):
+            self._hold((begin + message, token), hold if len(message) < SMALL else 0)
             return False
         try:
             if len(message) < SMALL or self._tls is not None:
@@ -106,8 +119,33 @@ class Pipe:
         if sent == len(begin) + len(message):
             return True
         self._out.append((memoryview(frame or begin + message)[sent:], token))
+        self.refused = True
         self._loop.call(self._watch)
         return False
+
+    def _hold(self, entry: tuple[bytes, object], most: int) -> None:
+        self._out.append(entry)
+        if len(self._out) >= most:
+            self._flush(entry)
+        elif not self._due:
+            self._due = True
+            self._loop.later(MOMENT, self._ring)
+
+    def flush(self) -> None:
+        """Write what is held."""
+        self._flush(None)
+
+    def _flush(self, latest: object) -> None:
+        """`latest`: what comes back to whoever sends it, if the connection is over."""
+        if self.refused or self._ended:
+            return
+        reason = self._write()
+        if reason:
+            if self._out and self._out[-1] is latest:
+                self._out.pop()
+            self._over(reason)
+        elif self._out:
+            self._loop.call(self._watch)
 
     def read(self, *, on: bool) -> None:
         """Go on reading, or stop for now, so that the peer has to wait."""
@@ -116,7 +154,8 @@ class Pipe:
             self._loop.call(self._watch)
 
     def close(self, reason: str = "closed here") -> None:
-        """Close the connection; what the transport has taken still goes out."""
+        """Close the connection; what the transport takes now, or has taken, still goes out."""
+        self.flush()
         self._over(reason)
 
     def _over(self, reason: str) -> None:
@@ -134,9 +173,15 @@ class Pipe:
 
     # -------- in the loop's thread
 
+    def _ring(self) -> None:
+        """What was held for a moment."""
+        self._due = False
+        with self._owner.lock:
+            self.flush()
+
     def _watch(self) -> None:
         if not self._ended:
-            writing = self._out and not self._reads_first
+            writing = self.refused and not self._reads_first
             reading = self._reading or self._reads_first
             events = (READ if reading else 0) | (WRITE if writing else 0)
             self._loop.watch(self._end, events, self._ready)
@@ -145,37 +190,51 @@ class Pipe:
         if events & WRITE or self._reads_first:
             with self._owner.lock:
                 self._reads_first = False
-                self._write()
+                reason = self._write()
+                if reason:
+                    self._over(reason)
+                self._watch()
         if events & READ and not self._ended:
             self._read()
 
-    def _write(self) -> None:
+    # --------
+
+    def _write(self) -> str:
+        """Write what the transport takes; why the connection is over, if it is."""
         while self._out and not self._ended:
-            frames = [self._out[i][0] for i in range(min(TOGETHER, len(self._out)))]
+            frames = [frame for frame, _ in islice(self._out, TOGETHER)]
             try:
                 sent = self._send_some(frames)
             except NOT_NOW as error:
                 self._reads_first = isinstance(error, ssl.SSLWantReadError)
+                self.refused = True
                 break
             except OSError as error:
-                self._over(error.strerror or str(error))
-                return
-            whole = 0
-            while whole < len(frames) and sent >= len(frames[whole]):
-                sent -= len(frames[whole])
-                whole += 1
-            done = [self._out.popleft()[1] for _ in range(whole)]
-            if whole < len(frames):
-                frame, token = self._out[0]
-                self._out[0] = frame[sent:], token
-            for token in done:
-                if token is not self:
-                    self._owner.written(self, token)
-            if whole < len(frames):
+                return error.strerror or str(error)
+            self.refused = sent < sum(map(len, frames))
+            tokens = self._taken(sent, len(frames))
+            if tokens:
+                self._owner.written(self, tokens)
+            if self.refused:
                 break
-        self._watch()
+        return ""
 
-    def _send_some(self, frames: list[memoryview]) -> int:
+    def _taken(self, sent: int, most: int) -> list[object]:
+        """Go on after so many bytes; the tokens of the messages that are whole in them."""
+        found = []
+        for _ in range(most):
+            frame, token = self._out[0]
+            if sent < len(frame):
+                if sent:
+                    self._out[0] = memoryview(frame)[sent:], token
+                break
+            sent -= len(frame)
+            self._out.popleft()
+            if token is not self:
+                found.append(token)
+        return found
+
+    def _send_some(self, frames: list[bytes | memoryview]) -> int:
         """Give the transport what it takes of these; TLS takes one piece, the same one again."""
         if self._tls is None:
             return self._end.sendmsg(frames)

@@ -8,14 +8,16 @@ from fairlead.balance.decision import Decision
 from fairlead.balance.message import Message
 from fairlead.errors import SocketError, UserError
 from fairlead.sockets.base import Peer, now
-from fairlead.sockets.pipe import Pipe
-from fairlead.sockets.ring import NOTHING, Lane
+from fairlead.sockets.pipe import TOGETHER, Pipe
+from fairlead.sockets.ring import CAPACITY, NOTHING, Lane
 from fairlead.sockets.sender import SENT, Sender
 from fairlead.sockets.waiter import Waiter
 from fairlead.sockets.wire import Protocol
 
 NOBODY: Final = "send: nobody was ready"
 LOST: Final = "lost"
+QUICK: Final = 100
+"""Microseconds after a message within which another may be held, to be written with more."""
 
 
 class _Waiting(Waiter[None]):
@@ -38,6 +40,13 @@ class Push(Sender):
     """
 
     protocol = Protocol.PUSH
+
+    def __init__(self, *args: Any, **options: Any) -> None:  # noqa: ANN401 - as `Sender`
+        """As a `Sender`."""
+        self._latest = 0
+        """When the latest was sent, in microseconds."""
+        self._together = 0
+        super().__init__(*args, **options)
 
     def send(
         self, body: bytes, *, timeout: float | None = None, message: Message = NOTHING
@@ -81,13 +90,15 @@ class Push(Sender):
 
     def _sent(self, body: bytes, message: Message) -> bool:
         """Whether somebody was ready, and has it."""
+        time = now()
+        quick, self._latest = time - self._latest < QUICK, time
         while (chosen := self._choose(message)) is not None:
             pipe, decision = chosen
-            if pipe.send(body, decision):
-                self._ring.completed(now(), decision)
+            if pipe.send(body, decision, hold=self._hold(pipe) if quick else 0):
+                self._ring.completed(time, decision)
             elif not pipe.open:  # the connection turned out to be over: choose again
                 continue
-            else:
+            elif pipe.refused:
                 self._reconsider(pipe.peer)
             pipe.peer.count(SENT)
             return True
@@ -103,12 +114,26 @@ class Push(Sender):
             waiting.settle(None)
         return sent
 
-    def written(self, pipe: Pipe, token: object) -> None:
-        if isinstance(token, Decision):
-            self._ring.completed(now(), token)
+    def _hold(self, pipe: Pipe) -> int:
+        """How many messages may be held to be written together, without effect on a choice.
+
+        What is held is not completed. So the peer must not become busy by it, nor count as one that
+        has more to do than others.
+        """
+        return 0 if self._tables[pipe.source.name].get(CAPACITY) else self._together
+
+    def _add(self, tables: list[dict[str, Any]]) -> None:
+        super()._add(tables)
+        self._together = 0 if self._ring.weighs_held else min(TOGETHER, self._buffer)
+
+    def written(self, pipe: Pipe, tokens: list[object]) -> None:
+        time = now()
+        for token in tokens:
+            if isinstance(token, Decision):
+                self._ring.completed(time, token)
         self._reconsider(pipe.peer)
         self._drain()
-        super().written(pipe, token)
+        super().written(pipe, tokens)
 
     def _left(self, peer: Peer, pipe: Pipe) -> None:
         if pipe.waiting:

@@ -95,11 +95,11 @@ class Rep(Receiver[Request]):
             self._clogged.add(pipe)
             pipe.read(on=False)
 
-    def written(self, pipe: Pipe, token: object) -> None:
+    def written(self, pipe: Pipe, tokens: list[object]) -> None:
         if pipe in self._clogged and pipe.waiting <= self._buffer // 2:
             self._clogged.discard(pipe)
             pipe.read(on=self._reads(pipe))
-        super().written(pipe, token)
+        super().written(pipe, tokens)
 
     def _reads(self, pipe: Pipe) -> bool:
         return super()._reads(pipe) and pipe not in self._clogged

@@ -327,10 +327,10 @@ class Requester(Sender):
         self._on_trial.pop(pipe, None)
         self._drain()
 
-    def written(self, pipe: Pipe, token: object) -> None:
+    def written(self, pipe: Pipe, tokens: list[object]) -> None:
         self._reconsider(pipe.peer)
         self._drain()
-        super().written(pipe, token)
+        super().written(pipe, tokens)
 
     # -------- the rest
 

@@ -84,6 +84,11 @@ class Ring:
         self.let_in()
         return self._cluster
 
+    @property
+    def weighs_held(self) -> bool:
+        """Whether each completion can change the next choice, also of a peer that is not busy."""
+        return self._runtime is not None and self._runtime.cluster.rule.weighs_held
+
     def add(self, *tables: Mapping[str, Any]) -> None:
         """More peers, which are not connected yet, each as a `[[destination]]` describes it.
 
@@ -250,13 +255,12 @@ class Ring:
 
     def _tick(self, now: int) -> None:
         """Go on to a time, making what is due until then."""
-        self._now = max(self._now + 1, now)
-        if self._runtime is None:
-            return
-        follow_ups = self._runtime.cluster.follow_ups
-        while follow_ups.next is not None and follow_ups.next <= self._now:
-            self._runtime.apply([], follow_ups.next)
-            self.moment += 1
+        self._now = now if now > self._now else self._now + 1
+        runtime = self._runtime
+        if runtime is not None:
+            while (due := runtime.cluster.follow_ups.next) is not None and due <= self._now:
+                runtime.apply([], due)
+                self.moment += 1
 
 
 def _absent(table: Mapping[str, Any]) -> dict[str, Any]:

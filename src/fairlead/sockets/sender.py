@@ -119,6 +119,8 @@ class Sender(Socket):
                 if key not in NOT_CHANGED and value != self._tables_read[name].get(key)
             ]
             if changes:
+                for pipe in [*self._pipes]:  # what is held was sent under the old ones
+                    pipe.flush()
                 self._ring.change(now(), *changes)
             for name in self._tables_read.keys() & tables.keys():
                 self._tables[name] = _attributes(tables[name])
@@ -223,8 +225,10 @@ class Sender(Socket):
     ) -> tuple[Pipe, Decision] | None:
         """Who gets a message, counted; None where it has to wait. See `Ring.choose`."""
         decision = self._ring.choose(now(), message, first, attempt)
-        pipe = self._peers[decision.destination or ""].pipe if decision else None
-        return (pipe, decision) if pipe and decision else None
+        if decision is None:
+            return None
+        pipe = self._peers[decision.destination or ""].pipe
+        return None if pipe is None else (pipe, decision)
 
     def _reconsider(self, peer: Peer) -> None:
         """Let the policy know whether a peer takes messages, where it cannot know itself."""

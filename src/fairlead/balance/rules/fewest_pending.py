@@ -80,6 +80,7 @@ class FewestPending(TimedRule):
 
     name = "fewest-pending"
     module = sys.modules[__name__]
+    weighs_held = True
     whole = (*DUE, CURSOR)
 
     def __init__(self, speeds: list[int]) -> None:

@@ -47,6 +47,11 @@ class OwnRule(Rule):
         """What is compiled."""
         return self.own_module
 
+    @property
+    def weighs_held(self) -> bool:  # type: ignore[override]
+        """It may, if it looks at completions."""
+        return self.functions[2] is not None
+
     def guard(self) -> Careful:
         return Careful(f"choice rule {self.own_name}")
 

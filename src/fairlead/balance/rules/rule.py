@@ -1,6 +1,7 @@
 """What a choice rule offers to the engines: its compiled part, its state and its arithmetic.
 
-Engines never ask which rule this is. They ask what it can: `keyed`, `foreign` and `scheduled`.
+Engines never ask which rule this is. They ask what it can: `keyed`, `foreign`, `scheduled`
+and `weighs_held`.
 """
 
 from __future__ import annotations
@@ -53,6 +54,8 @@ class Rule(ABC):
     """Whether it chooses by a key of the message, and remembers nothing of what it chose."""
     foreign: ClassVar[bool] = False
     """Whether it is a user's code: it can raise, choose nobody, or be more than Numba compiles."""
+    weighs_held: bool = False
+    """Whether what a member holds counts against it even while it is not busy."""
     whole: ClassVar[Collection[str]] = ()
     """Fields of the state that are the whole rule's; the others have one entry a member."""
     state: Any

@@ -172,6 +172,7 @@ class SubscriberLists(Rule):
 
     name = "subscriber-lists"
     module = sys.modules[__name__]
+    weighs_held = True
 
     def __init__(self, subjects: list[int]) -> None:
         """`subjects`: the number of each subscriber's subject. Nobody has joined yet."""
