@@ -6,7 +6,10 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
+from benchmarks import failover
 from benchmarks.timing import Line, medians
+from fairlead.sockets.pipe import TOGETHER
+from fairlead.sockets.wire import Protocol, greeting, header
 
 MESSAGES, REQUESTS = 50_000, 5_000
 BODY = b"x" * 100
@@ -56,11 +59,11 @@ def with_peer(kind: str, n: int, work: Callable[[str], object]) -> Callable[[], 
     return run
 
 
-def ours_sends(buffer: int) -> Callable[[str], None]:
+def ours_sends(buffer: int, *, journal: bool = False) -> Callable[[str], None]:
     from fairlead.sockets import Push
 
     def work(url: str) -> None:
-        with Push(buffer=buffer) as push:
+        with Push(buffer=buffer, journal=journal) as push:
             push.connect(url)
             for _ in range(MESSAGES):
                 push.send(BODY)
@@ -118,6 +121,61 @@ def nng_asks(url: str) -> None:
             req.recv()
 
 
+SINK = """
+import socket, sys, threading
+listener = socket.create_server(("127.0.0.1", 0))
+print(f"tcp://127.0.0.1:{listener.getsockname()[1]}", flush=True)
+def read(end):
+    end.sendall(bytes.fromhex("0053500000510000"))
+    room = bytearray(1 << 20)
+    while end.recv_into(room):
+        pass
+while True:
+    threading.Thread(target=read, args=(listener.accept()[0],), daemon=True).start()
+"""
+"""A PULL that only reads bytes, so that the sender is the limit."""
+
+
+def bare(url: str, together: int) -> None:
+    """What the interpreter allows: frames, and nothing else."""
+    host, _, port = url.removeprefix("tcp://").partition(":")
+    with socket.create_connection((host, int(port))) as end:
+        end.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        end.sendall(greeting(Protocol.PUSH))
+        frames: list[bytes] = []
+        for _ in range(MESSAGES):
+            frames.append(header(len(BODY)) + BODY)
+            if len(frames) == together:
+                end.sendall(b"".join(frames))
+                frames.clear()
+
+
+def into_a_sink(runs: int) -> list[Line]:
+    """How fast a sender is by itself."""
+    command = [sys.executable, "-c", SINK]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as sink:
+        assert sink.stdout is not None
+        url = sink.stdout.readline().strip()
+        nng, ours, journal = nng_sends(BUFFER), ours_sends(BUFFER), ours_sends(BUFFER, journal=True)
+        one, many = "a bare loop of socket.send", f"the same, {TOGETHER} frames a call"
+        found = medians(
+            {
+                "nng push": lambda: nng(url),
+                "push": lambda: ours(url),
+                "push, journal": lambda: journal(url),
+                one: lambda: bare(url, 1),
+                many: lambda: bare(url, TOGETHER),
+            },
+            runs,
+        )
+        sink.kill()
+    theirs = found.pop("nng push")
+    return [
+        Line("o", f"sender alone, messages a second, {each}", "nng push", theirs / took, "")
+        for each, took in found.items()
+    ]
+
+
 def part_o(runs: int) -> list[Line]:
     """How much of nng's own speed is left; of a request, how much longer it takes."""
     found = medians(
@@ -133,6 +191,7 @@ def part_o(runs: int) -> list[Line]:
         },
         runs,
     )
+    alone = into_a_sink(runs)
     while SENDERS:
         SENDERS.pop().close()
     rates = (
@@ -144,4 +203,5 @@ def part_o(runs: int) -> list[Line]:
         Line("o", f"messages a second, {ours}", theirs, found[theirs] / found[ours], goal)
         for ours, theirs, goal in rates
     ]
-    return [*lines, Line("o", "seconds, req", "nng req", found["req"] / found["nng req"], "<= 1.5")]
+    req = Line("o", "seconds, req", "nng req", found["req"] / found["nng req"], "<= 1.5")
+    return [*lines, req, *alone, *failover.lines()]

@@ -26,8 +26,8 @@ T = TypeVar("T")
 
 BUFFER: Final = 128
 """Messages for one peer, or from one, that are held here unless a socket says otherwise."""
-BACKOFF: Final = (0.01, 0.1)
-"""Seconds between two tries to connect, at first and at most."""
+BACKOFF: Final = (0.01, 0.05)
+"""Seconds between two tries to connect, at first and at most; more where many peers are down."""
 LINGER: Final = 1.0
 """Seconds in which what waits still goes out when a socket is closed."""
 STACK: Final = HIGHEST_TTL * WORD.size

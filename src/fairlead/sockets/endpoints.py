@@ -24,6 +24,8 @@ CONNECT, BIND = "connect", "bind"
 BACKLOG: Final = 1024
 CONNECT_TIMEOUT: Final = 10.0
 """Seconds after which a connection that does not come about is tried anew."""
+EACH: Final = 0.001
+"""Seconds between two tries of all endpoints of a process that are down, at least."""
 AGAIN: Final = 0.1
 """Seconds until connections are accepted again, after there were no files left."""
 
@@ -103,10 +105,20 @@ class Dialer(Endpoint):
         self.loop.call(self._later)
 
     def _later(self) -> None:
-        """Try again after a while, which grows, and differs a little between dialers."""
+        """Try again after a while, which differs a little between dialers.
+
+        It grows up to a limit; and with the number of those that try, so that many that are down
+        cost no more than some.
+        """
         if not self._closed:
-            self.loop.later(self._delay * random.uniform(0.8, 1), self._dial)  # noqa: S311
+            self.loop.trying += 1
+            delay = max(self._delay, EACH * self.loop.trying)
+            self.loop.later(delay * random.uniform(0.8, 1), self._again)  # noqa: S311
             self._delay = min(2 * self._delay, self._backoff[1])
+
+    def _again(self) -> None:
+        self.loop.trying -= 1
+        self._dial()
 
     def _dial(self) -> None:
         if self._closed:

@@ -83,6 +83,8 @@ class Loop:
         self._awake = False
         """Whether the bell was rung and not yet heard."""
         self._running = True
+        self.trying = 0
+        """Endpoints that wait to connect again; kept by them."""
         self.watch(self._ear, READ, self._hear)
         self._thread = threading.Thread(target=self._run, name="fairlead-sockets", daemon=True)
         self._thread.start()
