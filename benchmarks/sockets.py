@@ -142,6 +142,7 @@ def bare(url: str, together: int) -> None:
     with socket.create_connection((host, int(port))) as end:
         end.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         end.sendall(greeting(Protocol.PUSH))
+        end.recv(8, socket.MSG_WAITALL)
         frames: list[bytes] = []
         for _ in range(MESSAGES):
             frames.append(header(len(BODY)) + BODY)
