@@ -45,7 +45,7 @@ def test_compiled(system: str, data: Any) -> None:
 
 
 def drawn(system: str, n: int) -> list[engines.Scenario]:
-    """Some random scenarios, to be routed together: one job on Spark instead of many."""
+    """Some random scenarios, to be routed with others: one job on Spark instead of many."""
     found: list[engines.Scenario] = []
 
     @settings(max_examples=n, phases=[Phase.generate], suppress_health_check=SLOW, database=None)
@@ -57,9 +57,17 @@ def drawn(system: str, n: int) -> list[engines.Scenario]:
     return found
 
 
+def test_spark(spark: SparkSession) -> None:
+    check_on_spark(spark, [each for system in POLICIES for each in drawn(system, 8)])
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("system", POLICIES)
-def test_spark(system: str, spark: SparkSession) -> None:
-    batch = drawn(system, 40)
+def test_spark_with_more(system: str, spark: SparkSession) -> None:
+    check_on_spark(spark, drawn(system, 40))
+
+
+def check_on_spark(spark: SparkSession, batch: list[engines.Scenario]) -> None:
     found = engines.on_spark(spark, batch, partitions=5, rows_a_block=60)
     for scenario, decided in zip(batch, found, strict=True):
         assert decided == expected(scenario), scenario

@@ -34,9 +34,8 @@ def test_replayed(case: Case) -> None:
     check(case, engines.replayed(case.cluster, case.messages, case.changes))
 
 
-@pytest.mark.parametrize("file", FILES)
-def test_spark(file: str, spark: SparkSession) -> None:
-    every = cases(file)
+def test_spark(spark: SparkSession) -> None:
+    every = [case for file in FILES for case in cases(file)]
     scenarios = [(case.cluster, case.messages, case.changes) for case in every]
     for case, decided in zip(every, engines.on_spark(spark, scenarios), strict=True):
         check(case, decided)

@@ -96,7 +96,7 @@ def test_a_worker_that_answers_each_request_twice_answers_it_once(before: tuple[
         back.connect(worker.url)
         for k in range(100):
             assert req.request(b"%d" % k, timeout=SECONDS) == b"first %d" % k
-        until(lambda: sum(counted(req, "ignored").values()) == 100)
+        until(lambda: sum(counted(req, "ignored").values()) >= 100)
 
 
 def test_the_reply_to_another_request_of_the_same_peer_is_not_given_to_this_one() -> None:
