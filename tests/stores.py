@@ -66,6 +66,8 @@ def _write_to_the_system_only(uri: str) -> None:
     with psycopg.connect(uri, autocommit=True) as connection:
         connection.execute("ALTER SYSTEM SET fsync = off")
         connection.execute("ALTER SYSTEM SET full_page_writes = off")
+        connection.execute("ALTER SYSTEM SET autovacuum = off")
+        connection.execute("ALTER SYSTEM SET jit = off")
         connection.execute("SELECT pg_reload_conf()")
 
 
