@@ -20,6 +20,9 @@ PUBLIC = (
     "fairlead.pipeline.questions.diff",
     "fairlead.pipeline.questions.explain",
     "fairlead.results.diff",
+    "fairlead.sockets",
+    "!fairlead.sockets.",  # only what it exports, and what follows
+    "fairlead.sockets.tls",
 )
 
 

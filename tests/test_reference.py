@@ -30,6 +30,8 @@ PUBLIC = [
         for name in import_module(f"fairlead.pipeline.{part}").__all__
     ),
     *(("fairlead.results.diff", name) for name in ("Balance", "Diff", "Move")),
+    *(("fairlead.sockets", name) for name in import_module("fairlead.sockets").__all__),
+    *(("fairlead.sockets.tls", name) for name in ("authority", "identity")),
 ]
 
 

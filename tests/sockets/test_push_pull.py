@@ -17,7 +17,7 @@ import pytest
 import oracle
 from fairlead import Cluster
 from fairlead.errors import ConfigError, SocketError, SocketTimeoutError
-from fairlead.sockets import Pull, Push
+from fairlead.sockets import Device, Pull, Push
 from fairlead.sockets.wire import Protocol, greeting, header
 
 from .conftest import Addresses, free_port
@@ -621,3 +621,16 @@ def test_a_cluster_is_said_once() -> None:
     cluster = Cluster.of("nanomsg", destination=[{"name": "A", "address": "tcp://127.0.0.1:1"}])
     with Push(cluster) as push:
         assert [each.name for each in push.endpoints()] == ["A"]
+
+
+def test_in_a_coroutine_sockets_are_closed_where_their_block_ends() -> None:
+    async def main() -> bytes:
+        async with Pull() as pull, Push() as push, Device():
+            push.connect(pull.bind("tcp://127.0.0.1:0"))
+            await push.asend(b"work", timeout=SECONDS)
+            found = await pull.arecv(timeout=SECONDS)
+        with pytest.raises(SocketError, match="found a closed socket"):
+            await push.asend(b"more")
+        return found
+
+    assert asyncio.run(main()) == b"work"

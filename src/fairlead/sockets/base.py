@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import socket
 import ssl
 import threading
@@ -63,7 +64,9 @@ class EndpointState(NamedTuple):
     """How it stands with one peer, or with an endpoint that has none."""
 
     name: str
+    """Of the destination or endpoint; of a peer that connected here with `#` and a number."""
     address: str
+    """Of the endpoint."""
     state: str
     """`up`, `busy`, `down`; `suspended`: it was silent; `nobody`: bound, and no peer is there.
 
@@ -419,6 +422,12 @@ class Socket(ABC):
     @abstractmethod
     def _abort(self, error: SocketError) -> None:
         """Nobody who waits will get anything."""
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *raised: object) -> None:
+        await asyncio.to_thread(self.close)
 
     def __enter__(self) -> Self:
         return self

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import threading
 from pathlib import Path
 from types import TracebackType
@@ -181,6 +182,12 @@ class Device:
         """Close both sides."""
         self.back.close(linger)
         self.front.close(linger)
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *raised: object) -> None:
+        await asyncio.to_thread(self.close)
 
     def __enter__(self) -> Self:
         return self
