@@ -1,5 +1,6 @@
 """TLS between our sockets and those of nng, both ways."""
 
+import socket
 import threading
 from pathlib import Path
 
@@ -9,6 +10,7 @@ import pytest
 from fairlead import Cluster
 from fairlead.errors import SocketError
 from fairlead.sockets import Pull, Push, Rep, Req, tls
+from fairlead.sockets.wire import Protocol, greeting
 
 from .conftest import free_port
 from .identity import Identity, new_identity, with_password
@@ -138,3 +140,16 @@ def test_files_that_make_no_context_are_refused_in_a_line(
         tls.authority(none)
     with pytest.raises(SocketError, match=r"missing\.pem: No such file"):
         tls.authority(missing)
+
+
+def test_every_peer_that_shakes_hands_is_greeted(identity: Identity) -> None:
+    """Also where its last word of TLS comes just after this side found that it had to wait."""
+    with Pull() as pull:
+        port = int(pull.bind("tls+tcp://localhost:0", tls=identity.server).rpartition(":")[2])
+        for _ in range(100):
+            with (
+                socket.create_connection(("localhost", port), timeout=SECONDS) as plain,
+                identity.client.wrap_socket(plain, server_hostname="localhost") as peer,
+            ):
+                peer.sendall(greeting(Protocol.PUSH))
+                assert peer.recv(len(greeting(Protocol.PULL))) == greeting(Protocol.PULL)

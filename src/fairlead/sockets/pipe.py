@@ -196,6 +196,10 @@ class Pipe:
                 self._watch()
         if events & READ and not self._ended:
             self._read()
+            if self._reads_first:  # and that may have been all that it had to read
+                with self._owner.lock:
+                    self._reads_first = False
+                    self._watch()
 
     # --------
 
