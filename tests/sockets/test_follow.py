@@ -43,6 +43,7 @@ def test_a_capacity_is_changed_and_what_cannot_be_is_refused_with_all_else() -> 
     with Pull() as pull, Pull() as other:
         at = {"address": pull.bind("tcp://127.0.0.1:0"), "priority": 1}
         more = {"address": other.bind("tcp://127.0.0.1:0")}
+        plain = {"name": "A", "address": at["address"]}
         with Push(cluster(A=at), journal=True) as push:
             until_up(push, "A")
             push.follow(cluster(A={**at, "capacity": 3}))
@@ -50,10 +51,14 @@ def test_a_capacity_is_changed_and_what_cannot_be_is_refused_with_all_else() -> 
             assert changes[-1] == ("capacity", 3)
             with pytest.raises(ChangeError, match="keeps the priority it was added with"):
                 push.follow(cluster(A={**at, "priority": 2}, B=more))
-            with pytest.raises(SocketError, match="address: found 'there'"):
+            with pytest.raises(SocketError, match=r"^destination 'B': address: found 'there'"):
                 push.follow(cluster(A={**at, "capacity": 9}, B={"address": "there"}))
+            with pytest.raises(
+                SocketError, match=r"^destination 'B': address: found none, allowed"
+            ):
+                push.follow(cluster(A={**at, "capacity": 9}, B={}))
             with pytest.raises(ConfigError, match="found another policy than before"):
-                push.follow(Cluster.of("round-robin", name="pool", destination=[{"name": "A"}]))
+                push.follow(Cluster.of("round-robin", name="pool", destination=[plain]))
             until_up(push, "A")
             assert not push.recorded().changes
 

@@ -16,11 +16,11 @@ from fairlead.balance.cluster import Cluster
 from fairlead.balance.decision import Decision
 from fairlead.balance.membership import with_destination
 from fairlead.balance.message import ROUTED, Message, text
-from fairlead.balance.objects import Ref
+from fairlead.balance.objects import Ref, converted
 from fairlead.balance.policies.destinations import KIND
 from fairlead.balance.runtime import ClusterRuntime
 from fairlead.balance.state import AnyState
-from fairlead.errors import ChangeError
+from fairlead.errors import ChangeError, ConfigError
 from fairlead.sockets.journal import Journal, Recorded
 
 NOTHING: Final[Message] = {}
@@ -274,4 +274,11 @@ def _knows_capacity(cluster: Cluster) -> bool:
     options = getattr(cluster.tables, "options", None)
     if getattr(options, "affinity", "none") != "none":
         return False
-    return CAPACITY in cluster.policy.kinds[KIND].__struct_fields__
+    table = cluster.policy.kinds[KIND]
+    if CAPACITY not in table.__struct_fields__:
+        return False
+    try:
+        converted(table, CAPACITY, 1)
+    except ConfigError:  # msmq has the key, and allows 0 only
+        return False
+    return True

@@ -13,11 +13,13 @@ from fairlead.balance.cluster import Cluster
 from fairlead.balance.decision import Decision
 from fairlead.balance.message import Message
 from fairlead.balance.objects import listed, spelled
+from fairlead.balance.policies import POLICIES
 from fairlead.balance.policies.destinations import KIND
+from fairlead.balance.policy import Policy
 from fairlead.balance.times import MICROS
 from fairlead.config.clusters import load_clusters
-from fairlead.errors import ConfigError
-from fairlead.sockets.addresses import TLS, Address
+from fairlead.errors import ConfigError, SocketError
+from fairlead.sockets.addresses import ALLOWED, TLS, Address
 from fairlead.sockets.base import (
     BACKOFF,
     BUFFER,
@@ -59,6 +61,7 @@ class Sender(Socket):
         `journal`: keep what is decided and what changes, for `recorded`; `tls`: for those of its
         destinations that are `tls+tcp`, as in `connect`.
         """
+        self._file, tables = told(cluster) if cluster else ({"policy": "nanomsg"}, {})
         super().__init__(buffer=buffer, max_size=max_size, reconnect=reconnect)
         self._tls = tls
         self._draining = False
@@ -66,7 +69,6 @@ class Sender(Socket):
         """Peers that are connected, and have not been let in yet."""
         self._cost = 0.0
         """Seconds that it took the last time."""
-        self._file, tables = _read(cluster) if cluster else ({"policy": "nanomsg"}, {})
         settings = {NAME: self.protocol.name.lower(), **self._file}
         self._ring = Ring(
             settings,
@@ -100,7 +102,7 @@ class Sender(Socket):
         What cannot be changed, such as the policy, or under nanomsg a priority, is refused, and
         then nothing is changed. Raises ConfigError, ChangeError, SocketError.
         """
-        settings, tables = _read(cluster)
+        settings, tables = told(cluster)
         for key, value in settings.items():
             if value != self._file.get(key):
                 raise ConfigError(
@@ -110,8 +112,6 @@ class Sender(Socket):
         with self.lock:
             self._check_open()
             self._ring.let_in()
-            for table in tables.values():
-                Address.of(table[ADDRESS])
             changes = [
                 Change(name, key, value or self._capacity() if key == CAPACITY else value)
                 for name in tables.keys() & self._tables_read.keys()
@@ -247,14 +247,37 @@ class Sender(Socket):
         return peer.full
 
 
-def _read(cluster: Cluster) -> tuple[dict[str, Any], dict[str, dict[str, Any]]]:
-    """What a file says of the whole, and of each destination that is to be there."""
+def told(cluster: Cluster) -> tuple[dict[str, Any], dict[str, dict[str, Any]]]:
+    """What a file says of the whole, and of each destination that is to be there, by its name.
+
+    Raises ConfigError for a policy that sockets cannot ask, SocketError for an address.
+    """
+    if not _can_be_asked(cluster.policy):
+        allowed = [each.name for each in POLICIES.values() if _can_be_asked(each)]
+        raise ConfigError(
+            f"policy: found {cluster.policy.name!r}, allowed: one that chooses one destination of "
+            f"[[{KIND}]] tables: {listed(allowed)}"
+        )
     plain = {NAME: cluster.name, **cluster.to_dict()}
     tables = {}
-    for table in plain.pop(KIND, []):
+    for table in plain.pop(KIND):
         if table.get(PRESENT, True) and table.get(STATE, UP) == UP:
-            tables[table[NAME]] = {**table, ADDRESS: table.get(ADDRESS) or table[NAME]}
+            tables[table[NAME]] = {**table, ADDRESS: _address(table)}
     return plain, tables
+
+
+def _can_be_asked(policy: Policy) -> bool:
+    return KIND in policy.kinds and not policy.fans_out
+
+
+def _address(table: dict[str, Any]) -> str:
+    """Where a destination is; its name can be its address."""
+    name, said = table[NAME], table.get(ADDRESS)
+    try:
+        return Address.of(said or name).url
+    except SocketError as error:
+        reason = error if said else f"{ADDRESS}: found none, {ALLOWED}"
+        raise SocketError(f"{KIND} {name!r}: {reason}") from None
 
 
 def _attributes(table: dict[str, Any]) -> dict[str, Any]:
@@ -262,10 +285,17 @@ def _attributes(table: dict[str, Any]) -> dict[str, Any]:
 
 
 def cluster_of(path: str | Path, name: str = "") -> Cluster:
-    """The cluster of a file, or the one of this name if there are several. Raises ConfigError."""
+    """The cluster of a file, or the one of this name if there are several.
+
+    Raises ConfigError and, for an address, SocketError; each names the file.
+    """
     found = load_clusters(path)
     named = [each for each in found if name in ("", each.name)]
     if len(named) != 1:
         names = listed([each.name for each in found])
         raise ConfigError(f"{path}: cluster: found {spelled(name)}, allowed: one of {names}")
+    try:
+        told(named[0])
+    except (ConfigError, SocketError) as error:
+        raise type(error)(f"{path}: {error}") from None
     return named[0]
