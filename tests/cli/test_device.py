@@ -31,6 +31,7 @@ class Running:
     """A device in a process of its own."""
 
     def __init__(self, folder: Path, *options: str) -> None:
+        self.options = options
         self.process = subprocess.Popen(
             [sys.executable, "-c", MAIN, "device", *options],
             cwd=folder,
@@ -95,7 +96,7 @@ def test_a_device_forwards_is_looked_at_and_leaves_a_journal(
             until(lambda: seen(site, capsys)["own"]["state"] == "down")
     found = seen(site, capsys)
     assert [found[name]["sent"] for name in ("own", "far")] == [1, 1]
-    assert run(["endpoints", str(site / "site.toml"), "--once"]) == 0
+    assert run(["endpoints", str(site / "site.toml")]) == 0  # one look, as nobody sees another
     assert capsys.readouterr().out.startswith("side ")
     assert device.end() == (0, "")
     journal = site / "journal"
@@ -147,28 +148,86 @@ def test_one_device_runs_with_a_file_and_writes_no_journal_over_another(
     file = str(site / "site.toml")
     assert run(["device", file, "--bind", "tcp://127.0.0.1:0"]) == 2
     assert "found a device that runs with the same file" in capsys.readouterr().err
+    other = site / "other.toml"
+    other.write_text((site / "site.toml").read_text())
     full = ["--journal", str(site)]
-    assert run(["device", file, "--bind", "tcp://127.0.0.1:0", *full]) == 2
-    assert "found files there, allowed: a new or an empty folder" in capsys.readouterr().err
+    assert run(["device", str(other), "--bind", "tcp://127.0.0.1:0", *full]) == 2
+    said = capsys.readouterr()
+    assert said.out == ""
+    assert "found files there, allowed: a new or an empty folder, or one with a j" in said.err
     assert device.requests
 
 
-def test_a_device_follows_its_file_and_says_what_it_cannot_follow(
+def test_a_device_says_how_it_follows_its_file_and_what_it_cannot_follow(
     site: Path, device: Running, capsys: pytest.CaptureFixture[str]
 ) -> None:
     file = site / "site.toml"
     before = file.read_text()
-    file.write_text(f'{before}[[destination]]\nname = "new"\naddress = "tcp://127.0.0.1:1"\n')
-    until(lambda: "new" in seen(site, capsys))
-    file.write_text(before.replace("priority = 1", "priority = 3"))
-    assert device.process.stderr is not None
-    line = device.process.stderr.readline()
-    assert line.startswith("fairlead: all stays as it was: ")
-    assert "an endpoint keeps the priority it was added with" in line
+    out, errors = device.process.stdout, device.process.stderr
+    assert out is not None
+    assert errors is not None
+    assert out.readline() == "journal: journal\n"
+    new = '[[destination]]\nname = "new"\naddress = "tcp://127.0.0.1:1"\n'
+    file.write_text(f"{before}capacity = 2\n{new}")
+    assert out.readline() == "site.toml: added new, far: capacity 2\n"
     assert "new" in seen(site, capsys)
+    stays = "fairlead: all stays as it was: site.toml"
+    file.write_text(before.replace("priority = 1", "priority = 3"))
+    assert errors.readline() == (
+        f"{stays}: destination 'own': attribute priority: an endpoint keeps the priority it was "
+        "added with; one with another priority needs another name\n"
+    )
+    file.write_text(before + '[[destination]]\nname = "bare"\n')
+    assert errors.readline().startswith(f"{stays}: destination 'bare': address: found none, allow")
+    assert "new" in seen(site, capsys)
+    file.unlink()
+    assert errors.readline() == f"{stays}: No such file or directory\n"
     file.write_text(before)
-    until(lambda: "new" not in seen(site, capsys))
+    assert out.readline() == "site.toml: removed new, far: capacity 0\n"
+    assert "new" not in seen(site, capsys)
     assert device.end() == (0, "")
+
+
+def test_a_device_that_was_killed_starts_again_with_the_same_command(
+    site: Path, device: Running
+) -> None:
+    (cluster,) = load_clusters(site / "site.toml")
+    own = cluster.to_dict()["destination"][0]["address"]
+    killed = device
+    for name in (".", "2"):
+        with Req() as req, Rep() as rep:
+            req.connect(killed.requests)
+            rep.bind(own)
+            with serving(rep, ""):
+                assert req.request(b"", timeout=SECONDS) == b""
+            rows = site / "journal" / name / "messages.jsonl"
+            until(lambda rows=rows: rows.read_bytes().endswith(b"\n"))
+        killed.process.kill()
+        killed.process.communicate()
+        killed = Running(site, *device.options)
+    assert killed.end() == (0, "")
+    for name in (".", "2", "3"):
+        folder = site / "journal" / name
+        rows, changes = (
+            [json.loads(line) for line in (folder / name).read_text().splitlines()]
+            for name in ("messages.jsonl", "changes.jsonl")
+        )
+        (recorded,) = load_clusters(folder / "cluster.toml")
+        again = oracle.route(recorded.to_dict(), rows, changes)
+        assert [each.destination for each in again] == ["own"] * (name != "3")
+
+
+def test_a_device_that_cannot_bind_says_only_why(
+    site: Path, device: Running, capsys: pytest.CaptureFixture[str]
+) -> None:
+    other = site / "other.toml"
+    other.write_text((site / "site.toml").read_text())
+    both = ["--bind", "tcp://127.0.0.1:0", "--bind", device.requests]
+    assert run(["device", str(other), *both, "--journal", str(site / "none")]) == 2
+    said = capsys.readouterr()
+    assert said.out == ""
+    assert "Address already in use" in said.err
+    assert not (site / "none").exists()
 
 
 def test_a_device_binds_with_a_certificate_and_trusts_its_workers_authority(site: Path) -> None:
@@ -254,6 +313,10 @@ def test_a_device_is_found_by_the_name_of_its_file_from_the_same_folder_only(
     ("command", "said"),
     [
         (["endpoints", "site.toml", "--once"], "found no device that this user"),
+        (["endpoints", "."], ".: found a folder, allowed: a cluster file"),
+        (["device", ".", "--bind", "tcp://*:0"], ".: found a folder, allowed: a cluster file"),
+        (["device", "all.toml", "--bind", "tcp://*:0"], "all.toml: policy: found 'broadcast'"),
+        (["device", "at.toml", "--bind", "tcp://*:0"], "at.toml: destination 'A': address: found"),
         (["device", "site.toml"], "--bind"),
         (["device", "site.toml", "--bind", "here"], "address: found 'here'"),
         ([*PLAIN, "--max-ttl", "16"], "--max-ttl: found 16"),
@@ -276,5 +339,9 @@ def test_what_cannot_be_is_refused_in_a_line(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.chdir(site)
+    Path("all.toml").write_text('policy = "broadcast"\n[[destination]]\nname = "A"\n')
+    Path("at.toml").write_text(
+        'policy = "nanomsg"\n[[destination]]\nname = "A"\naddress = "here"\n'
+    )
     assert run(command) == 2
     assert said in capsys.readouterr().err

@@ -523,8 +523,13 @@ def device(
 def endpoints(
     cluster: ClusterArgument,
     interval: Annotated[
-        float, typer.Option(metavar="SECONDS", min=0.1, help="Between two looks.")
-    ] = 1,
+        float | None,
+        typer.Option(
+            metavar="SECONDS",
+            min=0.1,
+            help="Between two looks; 1 on a terminal. Without it, a pipe or a file gets one look.",
+        ),
+    ] = None,
     once: Annotated[bool, typer.Option("--once", help="One look.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="JSON lines instead of a table.")] = False,
 ) -> None:

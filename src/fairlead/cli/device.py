@@ -21,12 +21,14 @@ from fairlead.errors import UserError
 from fairlead.sockets.addresses import TLS, Address
 from fairlead.sockets.device import Device
 from fairlead.sockets.folder import JournalFolder
-from fairlead.sockets.sender import cluster_of
+from fairlead.sockets.sender import cluster_of, differences
 from fairlead.sockets.status import Status, address_for, asked
 from fairlead.sockets.tls import authority, identity
 
 PERIOD: Final = 0.5
 """Seconds between two looks at the journal."""
+BETWEEN_LOOKS: Final = 1.0
+"""Seconds, on a terminal unless another time is asked for."""
 NUMBERS: Final = (
     "waiting",
     "received",
@@ -78,29 +80,30 @@ def run_device(
     files: Files,
 ) -> None:
     """Forward requests until a signal comes."""
+    _refuse_folder(file)
     context = files.identity([*bind, *workers])
     trusted = authority(files.authority) if files.authority else None
-    folder = JournalFolder(journal) if journal else None
-    watched = _Watched(file, name)  # before it is read: what is changed after that is followed
+    watched = _Watched(file, name)
     options: dict[str, Any] = {
         "max_ttl": max_ttl,
         "attempts": attempts,
-        "journal": folder is not None,
+        "journal": journal is not None,
         "tls": trusted,
     }
-    with Device.from_cluster(file, cluster=name, **options) as device:
+    with Device(watched.cluster, **options) as device:
         with Status(device, address_for(file)):
-            to = console()
-            for what, side, urls in (
-                ("requests", device.front, bind),
-                ("workers", device.back, workers),
-            ):
-                for url in urls:
-                    tls = context if Address.of(url).kind == TLS else None
-                    to.out(f"{what}: {side.bind(url, tls=tls)}")
-            for each in device.back.endpoints():
-                to.out(f"worker {each.name}: {each.address}")
-            to.file.flush()
+            lines = [
+                f"{what}: {side.bind(url, tls=context if Address.of(url).kind == TLS else None)}"
+                for what, side, urls in (
+                    ("requests", device.front, bind),
+                    ("workers", device.back, workers),
+                )
+                for url in urls
+            ]
+            folder = JournalFolder(journal) if journal else None  # last: a start that fails has none
+            if folder is not None:
+                lines.append(f"journal: {folder.place}")
+            print("\n".join(lines), flush=True)
             ended = threading.Event()
             for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
                 signal.signal(number, lambda *_: ended.set())
@@ -111,30 +114,56 @@ def run_device(
         _write(folder, device)
 
 
+def _refuse_folder(file: Path) -> None:
+    if file.is_dir():
+        raise UserError(f"{file}: found a folder, allowed: a cluster file")
+
+
 class _Watched:
     """A cluster file whose changes a device follows."""
 
     def __init__(self, file: Path, name: str) -> None:
+        """Raises UserError for a file that cannot be read or used."""
         self._file = file
         self._name = name
-        self._text = self._read()
+        self._gone = True
+        self._text = self._read()  # before it is used: what is changed after that is followed
+        self.cluster = cluster_of(file, name)
 
     def _read(self) -> bytes:
+        """What the file says; nothing where it cannot be read, which is said once."""
         try:
-            return self._file.read_bytes()
-        except OSError:
-            return b""  # it is being written, or was taken away: all stays as it is
+            text = self._file.read_bytes()
+        except OSError as error:
+            if not self._gone:
+                _all_stays(f"{self._file}: {error.strerror}")
+            self._gone = True
+            return b""
+        self._gone = False
+        return text
 
     def look(self, device: Device) -> None:
-        """Take over a change, or say why not."""
+        """Take over a change and say what it was, or why not."""
         text = self._read()
-        if not text or text == self._text:
+        if not text or text == self._text:  # an empty one is being written
             return
         self._text = text
         try:
-            device.follow(cluster_of(self._file, self._name))
+            cluster = cluster_of(self._file, self._name)
         except UserError as error:
-            print(f"fairlead: all stays as it was: {error}", file=sys.stderr, flush=True)
+            _all_stays(str(error))
+            return
+        try:
+            device.follow(cluster)
+        except UserError as error:
+            _all_stays(f"{self._file}: {error}")
+            return
+        print(f"{self._file}: {', '.join(differences(self.cluster, cluster))}", flush=True)
+        self.cluster = cluster
+
+
+def _all_stays(why: str) -> None:
+    print(f"fairlead: all stays as it was: {why}", file=sys.stderr, flush=True)
 
 
 def _write(folder: JournalFolder | None, device: Device) -> None:
@@ -143,9 +172,15 @@ def _write(folder: JournalFolder | None, device: Device) -> None:
         folder.write(device.back.cluster, journal)
 
 
-def show_endpoints(file: Path, interval: float, *, once: bool, as_json: bool) -> None:
-    """Show how it stands with a device until somebody says stop."""
+def show_endpoints(file: Path, interval: float | None, *, once: bool, as_json: bool) -> None:
+    """Show how it stands with a device, on a terminal until somebody says stop.
+
+    `interval`: seconds between two looks; None: one on a terminal, else there is one look only.
+    """
+    _refuse_folder(file)
     to = console()
+    once = once or (interval is None and not to.is_terminal)
+    interval = interval or BETWEEN_LOOKS
     if once or as_json or not to.is_terminal:
         _print(to, asked(file), as_json=as_json)
         while not once:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from contextlib import suppress
+from itertools import count
 from pathlib import Path
 from typing import Any, Final
 
@@ -15,31 +17,56 @@ DESTINATION: Final = "destination"
 
 
 class JournalFolder:
-    """Takes a journal as it comes."""
+    """Takes a journal as it comes.
+
+    What was written stays readable when the process is killed: whole lines go out in one call, and
+    the file of the cluster is replaced whole, before a row names somebody who is new.
+    """
 
     def __init__(self, folder: Path) -> None:
-        """Make the folder. Raises OutputError if there is something in it."""
+        """Take the folder, or where it holds a journal already, a new one in it: `2`, `3`, ….
+
+        Raises OutputError if there is something else in it.
+        """
         try:
-            folder.mkdir(parents=True, exist_ok=True)
-            full = any(folder.iterdir())
+            self.place: Final = _own(folder)
         except OSError as error:
             raise OutputError(f"{folder}: {error.strerror}") from None
-        if full:
-            raise OutputError(f"{folder}: found files there, allowed: a new or an empty folder")
-        self._folder = folder
         self._written: Cluster | None = None
 
     def write(self, cluster: Cluster | None, journal: Recorded) -> None:
         """Add what has happened; `cluster`: as it is now. Raises OutputError."""
         try:
-            for name, rows in ((MESSAGES, journal.messages), (CHANGES, journal.changes)):
-                with (self._folder / name).open("a") as file:
-                    file.writelines(f"{json.dumps(row, default=str)}\n" for row in rows)
             if cluster is not None and cluster is not self._written:
-                (self._folder / CLUSTER).write_text(toml(cluster.to_dict()))
+                new = self.place / f".{CLUSTER}"
+                new.write_text(toml(cluster.to_dict()))
+                new.replace(self.place / CLUSTER)
                 self._written = cluster
+            for name, rows in ((CHANGES, journal.changes), (MESSAGES, journal.messages)):
+                lines = "".join(f"{json.dumps(row, default=str)}\n" for row in rows)
+                with (self.place / name).open("ab") as file:
+                    file.write(lines.encode())
         except OSError as error:
-            raise OutputError(f"{self._folder}: {error.strerror}") from None
+            raise OutputError(f"{self.place}: {error.strerror}") from None
+
+
+def _own(folder: Path) -> Path:
+    """A folder that is only ours from now on, as its table of messages is there."""
+    folder.mkdir(parents=True, exist_ok=True)
+    if not any(folder.iterdir()):
+        (folder / MESSAGES).touch()
+        return folder
+    if not (folder / MESSAGES).exists():
+        raise OutputError(
+            f"{folder}: found files there, allowed: a new or an empty folder, or one with a journal"
+        )
+    for number in count(2):
+        own = folder / str(number)
+        with suppress(FileExistsError):
+            own.mkdir()
+            (own / MESSAGES).touch()
+            break
+    return own
 
 
 def toml(plain: dict[str, Any]) -> str:

@@ -12,7 +12,7 @@ from fairlead.balance.change import PRESENT, STATE, Change
 from fairlead.balance.cluster import Cluster
 from fairlead.balance.decision import Decision
 from fairlead.balance.message import Message
-from fairlead.balance.objects import listed, spelled
+from fairlead.balance.objects import listed, shown, spelled
 from fairlead.balance.policies import POLICIES
 from fairlead.balance.policies.destinations import KIND
 from fairlead.balance.policy import Policy
@@ -113,7 +113,12 @@ class Sender(Socket):
             self._check_open()
             self._ring.let_in()
             changes = [
-                Change(name, key, value or self._capacity() if key == CAPACITY else value)
+                Change(
+                    name,
+                    key,
+                    value or self._capacity() if key == CAPACITY else value,
+                    where=f"{KIND} {name!r}",
+                )
                 for name in tables.keys() & self._tables_read.keys()
                 for key, value in tables[name].items()
                 if key not in NOT_CHANGED and value != self._tables_read[name].get(key)
@@ -264,6 +269,29 @@ def told(cluster: Cluster) -> tuple[dict[str, Any], dict[str, dict[str, Any]]]:
         if table.get(PRESENT, True) and table.get(STATE, UP) == UP:
             tables[table[NAME]] = {**table, ADDRESS: _address(table)}
     return plain, tables
+
+
+def differences(before: Cluster, after: Cluster) -> list[str]:
+    """What `follow` takes over of a change, in words: who is new, who is gone, what is another."""
+    old, new = told(before)[1], told(after)[1]
+    found = [
+        f"{what} {', '.join(names)}"
+        for what, names in (
+            ("added", [name for name in new if name not in old]),
+            ("removed", [name for name in old if name not in new]),
+        )
+        if names
+    ]
+    for name, table in new.items():
+        looked_at = {*table} - {*NOT_CHANGED} | {ADDRESS}
+        said = [
+            f"{key} {shown(table[key])}"
+            for key in sorted(looked_at)
+            if name in old and table[key] != old[name][key]
+        ]
+        if said:
+            found.append(f"{name}: {', '.join(said)}")
+    return found or ["found no change of a destination"]
 
 
 def _can_be_asked(policy: Policy) -> bool:

@@ -84,7 +84,10 @@ class NanomsgState(DestinationState[NanomsgTables]):
 
     def refusal(self, attribute: str) -> str | None:
         if attribute == "priority":
-            return "an endpoint keeps the priority it was added with"
+            return (
+                "an endpoint keeps the priority it was added with; one with another priority needs "
+                "another name"
+            )
         return super().refusal(attribute)
 
 
