@@ -8,11 +8,11 @@ import pytest
 
 from fairlead import Balancer, Cluster
 from fairlead.errors import ConfigError, SocketTimeoutError
-from fairlead.sockets import Device, Pull, Push, Req
+from fairlead.sockets import Device, Pull, Push, Rep, Req
 from golden_cases import POLICIES, cases
 
 from .test_push_pull import SECONDS, sent
-from .waiting import until_up
+from .waiting import until, until_up
 
 TO_ALL = {
     "policy": {"eliminate": ["down"], "choose": "everyone"},
@@ -100,3 +100,21 @@ def test_under_msmq_a_peer_that_is_full_waits_and_goes_on() -> None:
                 assert len(pull.recv(timeout=SECONDS)) == 1 << 23
             push.send(b"more", timeout=SECONDS)
             assert pull.recv(timeout=SECONDS) == b"more"
+
+
+@pytest.mark.parametrize("socket", [Push, Req])
+def test_the_states_say_why_a_peer_that_is_connected_gets_nothing(socket: type[Push | Req]) -> None:
+    with Pull() as pull, Rep() as rep:
+        url = (pull if socket is Push else rep).bind("tcp://127.0.0.1:0")
+        said = {"off": {"enabled": False}, "going": {"draining": True}, "none": {"weight": 0}}
+        destination = [{"weight": 1, **each, "name": n, "address": url} for n, each in said.items()]
+        with socket(Cluster.of("weighted", destination=destination)) as sender:
+            wanted = {"off": "disabled", "going": "draining", "none": "weight-zero"}
+            until(lambda: {each.name: each.state for each in sender.endpoints()} == wanted)
+            send = sender.send if isinstance(sender, Push) else sender.request
+            with pytest.raises(SocketTimeoutError) as late:
+                send(b"", timeout=0.01)
+    line = str(late.value)
+    assert (
+        "off disabled (enabled is false), going draining (draining is true), none weight-" in line
+    )

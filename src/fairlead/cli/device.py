@@ -100,13 +100,14 @@ def run_device(
                 )
                 for url in urls
             ]
-            folder = JournalFolder(journal) if journal else None  # last: a start that fails has none
+            # after all that can fail: a start that was in vain leaves no folder
+            folder = JournalFolder(journal) if journal else None
             if folder is not None:
                 lines.append(f"journal: {folder.place}")
-            print("\n".join(lines), flush=True)
             ended = threading.Event()
             for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
                 signal.signal(number, lambda *_: ended.set())
+            print("\n".join(lines), flush=True)
             while not ended.wait(PERIOD):
                 watched.look(device)
                 _write(folder, device)

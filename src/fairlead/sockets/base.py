@@ -68,14 +68,15 @@ class EndpointState(NamedTuple):
     address: str
     """Of the endpoint."""
     state: str
-    """`up`, `busy`, `down`; `suspended`: it was silent; `nobody`: bound, and no peer is there.
+    """`up`, `busy`, `down`; `suspended`: it was silent; `nobody`: bound, and no peer is there;
+    `disabled`, `draining` or `weight-zero`: connected, and gets nothing new, as its table says.
 
     A bound endpoint is `down`, beside its peers, while it can accept no more of them.
     """
     waiting: int
     """Messages that the transport has not taken."""
     trouble: str
-    """Why there is no connection."""
+    """Why there is no connection, or nothing is sent by it."""
 
     def in_words(self) -> str:
         """In an error line."""

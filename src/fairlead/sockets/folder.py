@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-from contextlib import suppress
-from itertools import count
 from pathlib import Path
 from typing import Any, Final
 
@@ -60,12 +58,12 @@ def _own(folder: Path) -> Path:
         raise OutputError(
             f"{folder}: found files there, allowed: a new or an empty folder, or one with a journal"
         )
-    for number in count(2):
-        own = folder / str(number)
-        with suppress(FileExistsError):
-            own.mkdir()
-            (own / MESSAGES).touch()
-            break
+    number = 2
+    while (folder / str(number)).exists():
+        number += 1
+    own = folder / str(number)
+    own.mkdir()
+    (own / MESSAGES).touch()
     return own
 
 

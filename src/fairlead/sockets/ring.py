@@ -17,7 +17,7 @@ from fairlead.balance.decision import Decision
 from fairlead.balance.membership import with_destination
 from fairlead.balance.message import ROUTED, Message, text
 from fairlead.balance.objects import Ref, converted
-from fairlead.balance.policies.destinations import KIND
+from fairlead.balance.policies.destinations import DISABLED, DRAINING, KIND, WEIGHT_ZERO
 from fairlead.balance.runtime import ClusterRuntime
 from fairlead.balance.state import AnyState
 from fairlead.errors import ChangeError, ConfigError
@@ -29,6 +29,8 @@ Lane = tuple[str, ...]
 Hurdle = str | Lane
 """What a message waits for: the peer that its group is bound to, or anybody for what it says."""
 CAPACITY, READERS, SPEED = "capacity", "readers", "speed"
+SAID: Final = (DISABLED.name, DRAINING.name, WEIGHT_ZERO.name)
+"""Steps that drop a peer for what its table says, whatever the message and the other peers are."""
 AT_ONCE: Final = 1000
 """Messages that a peer works on at once in a replay. A service time is as long as the peer had the
 message, so none waits for another there."""
@@ -111,6 +113,19 @@ class Ring:
     def knows(self, name: str) -> bool:
         """Whether this peer was let in already, if it was added."""
         return self._runtime is not None and name in self._runtime.cluster.named
+
+    def left_out(self, name: str) -> tuple[str, str]:
+        """The step of the policy by which a peer gets nothing new, and why; two "" for none.
+
+        Of what is said of it, whether or not it is connected.
+        """
+        if self._runtime is None or not self.knows(name):
+            return "", ""
+        peer = self._runtime.cluster.objects[Ref(KIND, name)]
+        for step in self._runtime.cluster.eliminations():
+            if step.name in SAID and not step.keep(None, [peer]):
+                return step.name, step.because(None, peer, [])
+        return "", ""
 
     def let_in(self) -> None:
         """Let in all who were added. It costs the more the more peers there are: do it seldom."""

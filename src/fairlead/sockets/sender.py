@@ -191,8 +191,10 @@ class Sender(Socket):
 
     def _one(self, peer: Peer) -> EndpointState:
         found = super()._one(peer)
-        known = self._ring.knows(peer.name)
-        return found if known else found._replace(state=DOWN, trouble="not let in yet")
+        if not self._ring.knows(peer.name):
+            return found._replace(state=DOWN, trouble="not let in yet")
+        step, why = self._ring.left_out(peer.name)
+        return found._replace(state=step, trouble=why) if step else found
 
     def _drain(self) -> None:
         """Somebody may be ready: send what waits."""
