@@ -15,7 +15,7 @@ from typing import Any, ClassVar, Final, NamedTuple, Self, TypeVar
 from fairlead.balance.objects import listed, spelled
 from fairlead.balance.times import MICROS
 from fairlead.errors import SocketError, SocketTimeoutError
-from fairlead.sockets import files
+from fairlead.sockets import files, options
 from fairlead.sockets.addresses import TLS, Address
 from fairlead.sockets.endpoints import Dialer, Endpoint, Listener
 from fairlead.sockets.loop import Loop
@@ -107,9 +107,9 @@ class Socket(ABC):
         message that are sent and taken; `reconnect`: seconds between two tries to connect, at
         first and at most. Raises SocketError, also where the process may open no more files.
         """
-        given: object = buffer
-        if not isinstance(given, int) or buffer < 1:
-            raise SocketError(f"buffer: found {spelled(buffer)}, allowed: 1 message or more")
+        options.check_messages(buffer)
+        options.check_size(max_size)
+        options.check_backoff(reconnect)
         self.lock = self._new_lock()
         self._buffer = buffer
         self._max_size = max_size
@@ -395,7 +395,11 @@ class Socket(ABC):
     # -------- closing
 
     def close(self, linger: float = LINGER) -> None:
-        """Close all endpoints; what waits for the transport has `linger` seconds to go out."""
+        """Close all endpoints; what waits for the transport has `linger` seconds to go out.
+
+        Raises SocketError.
+        """
+        options.check_linger(linger)
         with self.lock:
             if self._closed:
                 return

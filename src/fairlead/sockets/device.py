@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import ssl
 import threading
 from pathlib import Path
 from types import TracebackType
@@ -10,13 +11,13 @@ from typing import Any, Final, Self
 
 from fairlead.balance.cluster import Cluster
 from fairlead.errors import UserError
-from fairlead.sockets.base import LINGER, Peer
+from fairlead.sockets.base import BACKOFF, BUFFER, LINGER, Peer
 from fairlead.sockets.pipe import Pipe
 from fairlead.sockets.rep import Rep, Request
-from fairlead.sockets.requester import Pending, Requester
+from fairlead.sockets.requester import ATTEMPTS, RESEND, RETRY, Pending, Requester
 from fairlead.sockets.ring import NOTHING
 from fairlead.sockets.sender import cluster_of
-from fairlead.sockets.wire import MAX_TTL, WORD, hop
+from fairlead.sockets.wire import MAX_SIZE, MAX_TTL, WORD, hop
 
 HOPS: Final = 1 << 31
 UNDERWAY: Final = 8
@@ -153,15 +154,38 @@ class Device:
     is silent for `resend` seconds is suspended, as by a `Req`.
     """
 
-    def __init__(self, *args: Any, max_ttl: int = MAX_TTL, **options: Any) -> None:  # noqa: ANN401 - as `Requester`
-        """`max_ttl`: how many may have received a request; the rest is for the workers' side.
+    def __init__(
+        self,
+        cluster: Cluster | None = None,
+        *,
+        max_ttl: int = MAX_TTL,
+        resend: float = RESEND,
+        retry: float = RETRY,
+        attempts: int = ATTEMPTS,
+        buffer: int = BUFFER,
+        max_size: int = MAX_SIZE,
+        reconnect: tuple[float, float] = BACKOFF,
+        journal: bool = False,
+        tls: ssl.SSLContext | None = None,
+    ) -> None:
+        """`max_ttl`: how many may have received a request; `buffer`, `max_size`: on both sides.
 
-        Raises SocketError.
+        The rest is for the workers' side, as for a `Req`. Raises SocketError.
         """
-        same = {key: value for key, value in options.items() if key in ("buffer", "max_size")}
-        self.front: Final = _Front(max_ttl=max_ttl, **same)
+        self.front: Final = _Front(max_ttl=max_ttl, buffer=buffer, max_size=max_size)
         try:
-            self.back: Final = _Back(self.front, *args, **options)
+            self.back: Final = _Back(
+                self.front,
+                cluster,
+                resend=resend,
+                retry=retry,
+                attempts=attempts,
+                buffer=buffer,
+                max_size=max_size,
+                reconnect=reconnect,
+                journal=journal,
+                tls=tls,
+            )
         except Exception:
             self.front.close()
             raise

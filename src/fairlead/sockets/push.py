@@ -8,6 +8,7 @@ from fairlead.balance.decision import Decision
 from fairlead.balance.message import Message
 from fairlead.errors import SocketError, UserError
 from fairlead.sockets.base import Peer, now
+from fairlead.sockets.options import check_timeout
 from fairlead.sockets.pipe import TOGETHER, Pipe
 from fairlead.sockets.ring import CAPACITY, NOTHING, Lane
 from fairlead.sockets.sender import SENT, Sender
@@ -41,12 +42,10 @@ class Push(Sender):
 
     protocol = Protocol.PUSH
 
-    def __init__(self, *args: Any, **options: Any) -> None:  # noqa: ANN401 - as `Sender`
-        """As a `Sender`."""
-        self._latest = 0
-        """When the latest was sent, in microseconds."""
-        self._together = 0
-        super().__init__(*args, **options)
+    _latest = 0
+    """When the latest was sent, in microseconds."""
+    _together = 0
+    """Messages that may be written at once."""
 
     def send(
         self, body: bytes, *, timeout: float | None = None, message: Message = NOTHING
@@ -56,6 +55,7 @@ class Push(Sender):
         `timeout`: seconds, None is for ever; `message`: what the policy reads of it, such as
         `group`. Raises SocketTimeoutError, which names the endpoints and their states; SocketError.
         """
+        check_timeout(timeout)
         waiting = self._begin(body, message, coroutine=False)
         if waiting is not None:
             self._wait(waiting, timeout, NOBODY)
@@ -68,6 +68,7 @@ class Push(Sender):
         message: Message = NOTHING,
     ) -> None:
         """The same in a coroutine."""
+        check_timeout(timeout)
         waiting = self._begin(body, message, coroutine=True)
         if waiting is not None:
             await self._await(waiting, timeout, NOBODY)

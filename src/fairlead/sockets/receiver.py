@@ -8,10 +8,12 @@ from typing import Any, Generic, TypeVar
 
 from fairlead.balance.objects import listed, shown
 from fairlead.errors import SocketError
-from fairlead.sockets.base import NAME, PRIORITY, Peer, Socket
+from fairlead.sockets.base import BACKOFF, BUFFER, NAME, PRIORITY, Peer, Socket
+from fairlead.sockets.options import check_timeout
 from fairlead.sockets.pipe import Pipe
 from fairlead.sockets.sources import Source, Sources
 from fairlead.sockets.waiter import Waiter
+from fairlead.sockets.wire import MAX_SIZE
 
 T = TypeVar("T")
 
@@ -23,7 +25,13 @@ NOTHING_CAME = "recv: nothing came"
 class Receiver(Socket, Generic[T]):
     """Receives items, each of which comes from one pipe."""
 
-    def __init__(self, **options: Any) -> None:  # noqa: ANN401 - as `Socket`
+    def __init__(
+        self,
+        *,
+        buffer: int = BUFFER,
+        max_size: int = MAX_SIZE,
+        reconnect: tuple[float, float] = BACKOFF,
+    ) -> None:
         """As a `Socket`."""
         self._sources: Sources[T] = Sources()
         self._of: dict[Pipe, Source[T]] = {}
@@ -32,13 +40,14 @@ class Receiver(Socket, Generic[T]):
         self._stopped: set[Pipe] = set()
         """Pipes that are not read because enough of theirs is here."""
         self._waiting: deque[Waiter[tuple[Source[T], T]]] = deque()
-        super().__init__(**options)
+        super().__init__(buffer=buffer, max_size=max_size, reconnect=reconnect)
 
     def recv(self, *, timeout: float | None = None) -> T:
         """The next message, waiting until there is one.
 
         `timeout`: seconds, None is for ever. Raises SocketTimeoutError, SocketError.
         """
+        check_timeout(timeout)
         found = self._begin(coroutine=False)
         if isinstance(found, Waiter):
             return self._wait(found, timeout, NOTHING_CAME)[1]
@@ -46,6 +55,7 @@ class Receiver(Socket, Generic[T]):
 
     async def arecv(self, *, timeout: float | None = None) -> T:  # noqa: ASYNC109 - as `recv`
         """The same in a coroutine."""
+        check_timeout(timeout)
         found = self._begin(coroutine=True)
         if isinstance(found, Waiter):
             return (await self._await(found, timeout, NOTHING_CAME))[1]

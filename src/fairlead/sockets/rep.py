@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from typing import Any, Final
+from typing import Final
 
-from fairlead.balance.objects import spelled
 from fairlead.errors import SocketError, WireError
-from fairlead.sockets.base import IGNORED, Peer
+from fairlead.sockets.base import BACKOFF, BUFFER, IGNORED, Peer
+from fairlead.sockets.options import check_ttl
 from fairlead.sockets.pipe import Pipe
 from fairlead.sockets.receiver import Receiver
-from fairlead.sockets.wire import HIGHEST_TTL, MAX_TTL, Protocol, split
+from fairlead.sockets.wire import MAX_SIZE, MAX_TTL, Protocol, split
 
 REPLIED, LOST, TOO_FAR = "replied", "lost", "too_far"
 
@@ -48,15 +48,23 @@ class Rep(Receiver[Request]):
 
     protocol = Protocol.REP
 
-    def __init__(self, *, max_ttl: int = MAX_TTL, **options: Any) -> None:  # noqa: ANN401 - as `Socket`
+    def __init__(
+        self,
+        *,
+        max_ttl: int = MAX_TTL,
+        buffer: int = BUFFER,
+        max_size: int = MAX_SIZE,
+        reconnect: tuple[float, float] = BACKOFF,
+    ) -> None:
         """A request that more than `max_ttl` have received, this one included, is dropped.
 
         The rest as a `Socket`. Raises SocketError.
         """
-        self._max_ttl = checked_ttl(max_ttl)
+        check_ttl(max_ttl)
+        self._max_ttl = max_ttl
         self._clogged: set[Pipe] = set()
         """Those who do not read their replies: nothing more is read from them."""
-        super().__init__(**options)
+        super().__init__(buffer=buffer, max_size=max_size, reconnect=reconnect)
 
     def serve(self, handler: Callable[[bytes], bytes]) -> None:
         """Answer with what a function makes of each request, until the socket is closed.
@@ -119,10 +127,3 @@ class Rep(Receiver[Request]):
             return None
         stack, body = parts
         return Request(body, stack, pipe, self)
-
-
-def checked_ttl(found: Any) -> int:  # noqa: ANN401 - what a user gives
-    """How many may receive a request. Raises SocketError."""
-    if not isinstance(found, int) or not 1 <= found <= HIGHEST_TTL:
-        raise SocketError(f"max_ttl: found {spelled(found)}, allowed: 1 to {HIGHEST_TTL}")
-    return found

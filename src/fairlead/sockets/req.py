@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import itertools
 import random
+from collections.abc import Iterator
+from functools import cached_property
 from typing import Any, Final
 
 from fairlead.balance.message import Message
 from fairlead.errors import UserError
+from fairlead.sockets.options import check_timeout
 from fairlead.sockets.requester import Pending, Requester
 from fairlead.sockets.ring import NOTHING
 from fairlead.sockets.waiter import Waiter
-from fairlead.sockets.wire import ID, request_id
+from fairlead.sockets.wire import request_id
 
 NO_REPLY: Final = "request: no reply"
 
@@ -53,11 +57,6 @@ class Req(Requester):
     have without a reply; then it is busy.
     """
 
-    def __init__(self, *args: Any, **options: Any) -> None:  # noqa: ANN401 - as `Requester`
-        """As a `Requester`: `resend` and `retry` in seconds, `attempts`; the rest as a `Sender`."""
-        self._number = random.getrandbits(31)
-        super().__init__(*args, **options)
-
     def request(
         self, body: bytes, *, timeout: float | None = None, message: Message = NOTHING
     ) -> bytes:
@@ -66,6 +65,7 @@ class Req(Requester):
         `timeout`: seconds, None is for ever; `message`: what the policy reads of it, such as
         `group`. Raises SocketTimeoutError, which names the endpoints and their states; SocketError.
         """
+        check_timeout(timeout)
         return self._wait(self._begin(body, message, coroutine=False), timeout, NO_REPLY)
 
     async def arequest(
@@ -76,6 +76,7 @@ class Req(Requester):
         message: Message = NOTHING,
     ) -> bytes:
         """The same in a coroutine; where it is cancelled, nobody waits for the reply."""
+        check_timeout(timeout)
         return await self._await(self._begin(body, message, coroutine=True), timeout, NO_REPLY)
 
     def _begin(self, body: bytes, message: Message, *, coroutine: bool) -> Waiter[bytes]:
@@ -88,11 +89,14 @@ class Req(Requester):
 
     def _key(self) -> bytes:
         """The next id that no request without a reply has."""
-        while True:
-            self._number = (self._number + 1) % ID
-            key = request_id(self._number)
-            if key not in self._pending:
-                return key
+        while (key := request_id(next(self._numbers))) in self._pending:
+            pass
+        return key
+
+    @cached_property
+    def _numbers(self) -> Iterator[int]:
+        """From anywhere, so that a peer does not take them for those of an earlier socket."""
+        return itertools.count(random.getrandbits(31))
 
     def _abandon(self, waiter: Waiter[Any]) -> None:
         if isinstance(waiter, _Reply) and not waiter.done:

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
+import ssl
 import time
 from abc import ABC, abstractmethod
 from itertools import takewhile
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
+from fairlead.balance.cluster import Cluster
 from fairlead.balance.decision import Decision
 from fairlead.balance.message import Message
-from fairlead.balance.objects import spelled
 from fairlead.errors import SocketError, UserError, WireError
-from fairlead.sockets.base import BUSY, IGNORED, EndpointState, Peer, now
+from fairlead.sockets import options
+from fairlead.sockets.base import BACKOFF, BUFFER, BUSY, IGNORED, EndpointState, Peer, now
 from fairlead.sockets.pipe import Pipe
 from fairlead.sockets.ring import CAPACITY, Lane
 from fairlead.sockets.sender import SENT, Sender
-from fairlead.sockets.wire import HIGHEST_TTL, Protocol, split
+from fairlead.sockets.wire import HIGHEST_TTL, MAX_SIZE, Protocol, split
 
 RESEND: Final = 60.0
 """Seconds without a reply after which a request is sent again, as nanomsg has them."""
@@ -83,24 +85,24 @@ class Requester(Sender):
 
     def __init__(
         self,
-        *args: Any,  # noqa: ANN401 - as `Sender`
+        cluster: Cluster | None = None,
+        *,
         resend: float = RESEND,
         retry: float = RETRY,
         attempts: int = ATTEMPTS,
-        **options: Any,  # noqa: ANN401
+        buffer: int = BUFFER,
+        max_size: int = MAX_SIZE,
+        reconnect: tuple[float, float] = BACKOFF,
+        journal: bool = False,
+        tls: ssl.SSLContext | None = None,
     ) -> None:
         """`resend`, `retry`: seconds; the rest as a `Sender`. Raises SocketError.
 
         `attempts`: how often a request is sent to peers that go before they reply; 0: no limit.
         """
-        for name, found in {"resend": resend, "retry": retry}.items():
-            if not found > 0:
-                raise SocketError(f"{name}: found {spelled(found)}, allowed: more than 0 seconds")
-        given: object = attempts
-        if not isinstance(given, int) or isinstance(given, bool) or attempts < 0:
-            raise SocketError(
-                f"attempts: found {spelled(attempts)}, allowed: 1 or more, 0 for no limit"
-            )
+        options.check_period("resend", resend)
+        options.check_period("retry", retry)
+        options.check_attempts(attempts)
         self._resend = resend
         self._retry = retry
         self._allowed = attempts
@@ -113,7 +115,14 @@ class Requester(Sender):
         self._suspended: set[Pipe] = set()
         self._on_trial: dict[Pipe, Attempt | None] = {}
         """They were suspended, and may show that they work again: with one request."""
-        super().__init__(*args, **options)
+        super().__init__(
+            cluster,
+            buffer=buffer,
+            max_size=max_size,
+            reconnect=reconnect,
+            journal=journal,
+            tls=tls,
+        )
 
     def ask(self, found: Pending) -> None:
         """Send a request, or let it wait. The lock is held.

@@ -19,6 +19,7 @@ from fairlead.balance.policy import Policy
 from fairlead.balance.times import MICROS
 from fairlead.config.clusters import load_clusters
 from fairlead.errors import ConfigError, SocketError
+from fairlead.sockets import options
 from fairlead.sockets.addresses import ALLOWED, TLS, Address
 from fairlead.sockets.base import (
     BACKOFF,
@@ -59,9 +60,13 @@ class Sender(Socket):
         """`cluster`: whose policy chooses (nanomsg's unless given); its destinations are connected.
 
         `journal`: keep what is decided and what changes, for `recorded`; `tls`: for those of its
-        destinations that are `tls+tcp`, as in `connect`.
+        destinations that are `tls+tcp`, as in `connect`; the rest as a `Socket`. Raises
+        SocketError, and ConfigError for a policy without destinations.
         """
-        self._file, tables = told(cluster) if cluster else ({"policy": "nanomsg"}, {})
+        options.check_flag("journal", journal)
+        if cluster is not None:
+            options.check_cluster(cluster)
+        self._file, tables = told(cluster) if cluster is not None else ({"policy": "nanomsg"}, {})
         super().__init__(buffer=buffer, max_size=max_size, reconnect=reconnect)
         self._tls = tls
         self._draining = False
@@ -72,7 +77,7 @@ class Sender(Socket):
         settings = {NAME: self.protocol.name.lower(), **self._file}
         self._ring = Ring(
             settings,
-            state=cluster.start() if cluster else None,
+            state=cluster.start() if cluster is not None else None,
             capacity=self._capacity(),
             journal=journal,
         )
@@ -102,6 +107,7 @@ class Sender(Socket):
         What cannot be changed, such as the policy, or under nanomsg a priority, is refused, and
         then nothing is changed. Raises ConfigError, ChangeError, SocketError.
         """
+        options.check_cluster(cluster)
         settings, tables = told(cluster)
         for key, value in settings.items():
             if value != self._file.get(key):

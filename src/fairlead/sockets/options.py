@@ -1,0 +1,92 @@
+"""What a user gives a socket, checked at once: each error names what was found and is allowed."""
+
+from __future__ import annotations
+
+import threading
+from typing import Final
+
+from fairlead.balance.cluster import Cluster
+from fairlead.balance.objects import spelled
+from fairlead.errors import SocketError
+from fairlead.sockets.wire import HIGHEST_TTL, LONGEST
+
+MOST: Final = int(threading.TIMEOUT_MAX)
+"""Seconds that a thread can wait, if it does not wait for ever."""
+
+
+def refused(name: str, found: object, allowed: str) -> SocketError:
+    """The line about a value."""
+    return SocketError(f"{name}: found {spelled(found)}, allowed: {allowed}")
+
+
+def _whole(found: object, least: int, most: int = LONGEST) -> bool:
+    return isinstance(found, int) and not isinstance(found, bool) and least <= found <= most
+
+
+def _seconds(found: object, *, zero: bool = False) -> bool:
+    if isinstance(found, bool) or not isinstance(found, int | float):
+        return False
+    return 0 < found <= MOST or (zero and found == 0)
+
+
+def check_messages(found: object) -> None:
+    """A `buffer`. Raises SocketError, as all of these do."""
+    if not _whole(found, 1):
+        raise refused("buffer", found, "1 message or more")
+
+
+def check_size(found: object) -> None:
+    """A `max_size`."""
+    if not _whole(found, 1):
+        raise refused("max_size", found, f"1 to {LONGEST} bytes")
+
+
+def check_attempts(found: object) -> None:
+    """How often a request is sent."""
+    if not _whole(found, 0):
+        raise refused("attempts", found, "1 or more, 0 for no limit")
+
+
+def check_ttl(found: object) -> None:
+    """How many may receive a request."""
+    if not _whole(found, 1, HIGHEST_TTL):
+        raise refused("max_ttl", found, f"1 to {HIGHEST_TTL}")
+
+
+def check_backoff(found: object) -> None:
+    """A `reconnect`."""
+    if isinstance(found, tuple | list) and len(found) == 2 and all(map(_seconds, found)):
+        first, most = found
+        if first <= most:
+            return
+    raise refused("reconnect", found, "a pair of seconds (first, most) with 0 < first <= most")
+
+
+def check_period(name: str, found: object) -> None:
+    """Seconds that are never 0."""
+    if not _seconds(found):
+        raise refused(name, found, f"more than 0 seconds, at most {MOST}")
+
+
+def check_linger(found: object) -> None:
+    """Seconds that may be 0."""
+    if not _seconds(found, zero=True):
+        raise refused("linger", found, f"0 to {MOST} seconds")
+
+
+def check_timeout(found: object) -> None:
+    """Seconds that somebody waits, or None for ever."""
+    if found is not None and not _seconds(found, zero=True):
+        raise refused("timeout", found, f"0 to {MOST} seconds, or None for ever")
+
+
+def check_flag(name: str, found: object) -> None:
+    """Yes or no."""
+    if not isinstance(found, bool):
+        raise refused(name, found, "True or False")
+
+
+def check_cluster(found: object) -> None:
+    """Whose policy chooses."""
+    if not isinstance(found, Cluster):
+        raise refused("cluster", found, "a Cluster (Cluster.of, load_clusters)")
