@@ -16,7 +16,7 @@ PERIODS = (True, "1", None, float("nan"), float("inf"), 0, -1, 10**400)
 WAITS = (True, "1", float("nan"), float("inf"), -1, 1e300)
 
 
-def refused(name: str, found: object, allowed: str, call: Any, *args: Any, **said: Any) -> None:
+def refused(name: str, found: object, allowed: str, call: Any, /, *args: Any, **said: Any) -> None:
     with pytest.raises(SocketError) as error:
         call(*args, **said)
     line = str(error.value)
@@ -95,3 +95,11 @@ def test_how_long_a_socket_lingers_is_checked(found: Any) -> None:
 def test_a_file_is_no_cluster() -> None:
     with Push() as push:
         refused("cluster", "file.toml", "a Cluster (Cluster.of", push.follow, "file.toml")
+
+
+@pytest.mark.parametrize("found", ["a\nb", "\x1b[31m", "\x85", 5, None])
+def test_a_name_that_can_change_a_line_is_refused(found: Any) -> None:
+    with Push() as push:
+        for call in (push.connect, push.bind):
+            refused("name", found, "text without control", call, "tcp://127.0.0.1:1", name=found)
+        assert push.endpoints() == []

@@ -1,6 +1,7 @@
 """PUSH and PULL between our sockets and those of nng, both ways."""
 
 import asyncio
+import re
 import socket
 import subprocess
 import sys
@@ -400,7 +401,12 @@ def test_a_coroutine_that_waits_too_long_is_told_who_is_not_there() -> None:
         ("localhost:80", "allowed: tcp://HOST:PORT, tls+tcp://HOST:PORT or ipc://PATH"),
         ("udp://a:1", "address: found 'udp://a:1', allowed: tcp://HOST:PORT, tls+"),
         ("tcp://a", "address: found 'tcp://a', allowed: tcp://HOST:PORT"),
-        ("tcp://a:99999", "allowed: tcp://HOST:PORT"),
+        ("tcp://a:99999", "found the port '99999' in 'tcp://a:99999', allowed: 1 to 65535"),
+        ("tcp://a:" + "9" * 5000, "found the port '9999"),
+        ("tcp://a:-1", "found the port '-1'"),
+        ("tcp://::1:80", "allowed: an IPv6 address in brackets"),
+        ("tcp://eth0;a:80", "found the host 'eth0;a'"),
+        ("tcp://a b:80", "found the host 'a b'"),
         ("ipc://" + "x" * 200, "a path of 200 bytes"),
         (7, "address: found 7"),
     ],
@@ -411,6 +417,24 @@ def test_an_address_that_is_none_is_refused(url: Any, said: str) -> None:
             with pytest.raises(SocketError) as error:
                 verb(url)
             assert said in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("url", "said"),
+    [
+        ("tcp://*:5000", "found no host in 'tcp://*:5000'"),
+        ("tls+tcp://:5000", "found no host in 'tls+tcp://:5000'"),
+        ("tcp://a:0", "found the port '0' in 'tcp://a:0', allowed: 1 to 65535"),
+    ],
+)
+def test_where_nobody_can_be_nobody_connects(url: str, said: str) -> None:
+    table = {"name": "A", "address": url}
+    with Push() as push:
+        with pytest.raises(SocketError, match=re.escape(said)):
+            push.connect(url)
+        with pytest.raises(SocketError, match=re.escape(said)):
+            Push(Cluster.of("nanomsg", destination=[table]))
+        assert push.endpoints() == []
 
 
 def test_an_attribute_is_checked_by_the_policy_and_nothing_is_connected() -> None:

@@ -96,15 +96,24 @@ def test_tls_where_it_means_nothing_and_none_where_it_is_needed_are_refused(
             push.bind("tls+tcp://localhost:0")
         with pytest.raises(SocketError, match="tls: found one for tcp://localhost:1"):
             push.connect("tcp://localhost:1", tls=identity.client)
+        for call, found in (
+            (push.bind, identity.client),
+            (push.connect, identity.server),
+            (push.connect, "cert.pem"),
+        ):
+            with pytest.raises(SocketError, match=r"tls: found .*, allowed: an ssl\.SSLContext of"):
+                call("tls+tcp://localhost:1", tls=found)
+        with pytest.raises(SocketError, match="tls: found 'PROTOCOL_TLS_SERVER', allowed"):
+            Push(tls=identity.server)
         assert push.endpoints() == []
 
 
 def test_files_make_contexts_and_a_cluster_is_connected_with_one(identity: Identity) -> None:
     with Pull() as pull:
-        there = tls.identity(identity.certificate, identity.key)
+        there = tls.identity(str(identity.certificate), str(identity.key))
         table = {"name": "A", "address": pull.bind("tls+tcp://localhost:0", tls=there)}
         cluster = Cluster.of("nanomsg", name="pool", destination=[table])
-        with Push(cluster, tls=tls.authority(identity.certificate)) as push:
+        with Push(cluster, tls=tls.authority(str(identity.certificate))) as push:
             push.send(b"work", timeout=SECONDS)
             assert pull.recv(timeout=SECONDS) == b"work"
 
@@ -138,6 +147,8 @@ def test_files_that_make_no_context_are_refused_in_a_line(
         assert secret not in str(found.value)
     with pytest.raises(SocketError, match=r"none\.pem: found no certificate"):
         tls.authority(none)
+    with pytest.raises(SocketError, match="tls: found 5, allowed: the path of a file in PEM"):
+        tls.authority(5)  # type: ignore[arg-type]
     with pytest.raises(SocketError, match=r"missing\.pem: No such file"):
         tls.authority(missing)
 

@@ -9,8 +9,35 @@ from fairlead.errors import SocketError
 
 TCP, TLS, IPC = "tcp", "tls+tcp", "ipc"
 ALLOWED: Final = "allowed: tcp://HOST:PORT, tls+tcp://HOST:PORT or ipc://PATH"
+HIGHEST_PORT: Final = 65535
+DIGITS: Final = 5
+NEVER: Final = ";/@"
+"""Never in a host; nanomsg writes `tcp://INTERFACE;HOST:PORT`, which is not known here."""
 LONGEST_PATH: Final = 107
 """Bytes that the name of a Unix socket can have."""
+
+
+def _no_port(url: str, port: str) -> SocketError:
+    return SocketError(
+        f"address: found the port {spelled(port)} in {spelled(url)}, "
+        f"allowed: 1 to {HIGHEST_PORT}, and 0 for bind"
+    )
+
+
+def _host(url: str, found: str) -> str:
+    """What stands before the port; "" for every address. Raises SocketError."""
+    host = found[1:-1] if found.startswith("[") and found.endswith("]") else found
+    if any(each.isspace() or each in NEVER for each in host):
+        raise SocketError(
+            f"address: found the host {spelled(host)} in {spelled(url)}, allowed: a name or an IP "
+            f"address, without blanks and {' '.join(NEVER)}"
+        )
+    if ":" in host and host == found:
+        raise SocketError(
+            f"address: found the host {spelled(host)} in {spelled(url)}, "
+            "allowed: an IPv6 address in brackets ([::1])"
+        )
+    return "" if host == "*" else host
 
 
 class Address(NamedTuple):
@@ -41,10 +68,23 @@ class Address(NamedTuple):
         if kind not in (TCP, TLS):
             raise SocketError(f"address: found {spelled(url)}, {ALLOWED}")
         host, colon, port = place.rpartition(":")
-        if not colon or not port.isdecimal() or int(port) > 65535:
+        if not colon:
             raise SocketError(f"address: found {spelled(url)}, allowed: {kind}://HOST:PORT")
-        host = host[1:-1] if host.startswith("[") and host.endswith("]") else host
-        return cls(url, kind, "" if host == "*" else host, int(port), "")
+        if not (port.isdecimal() and len(port) <= DIGITS and int(port) <= HIGHEST_PORT):
+            raise _no_port(url, port)
+        return cls(url, kind, _host(url, host), int(port), "")
+
+    def to_connect(self) -> Address:
+        """Itself, if one can connect to it. Raises SocketError."""
+        if self.kind != IPC:
+            if not self.host:
+                raise SocketError(
+                    f"address: found no host in {spelled(self.url)}, allowed: the peer's "
+                    f"({self.kind}://HOST:PORT)"
+                )
+            if not self.port:
+                raise _no_port(self.url, "0")
+        return self
 
     def bound_to(self, port: int) -> Address:
         """The same with the port that the system gave to a port 0."""

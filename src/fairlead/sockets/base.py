@@ -144,14 +144,15 @@ class Socket(ABC):
         whom this machine trusts unless given; `attributes`: such as `priority`. Raises SocketError
         for an address or a name that cannot be, ConfigError for an attribute.
         """
-        address = Address.of(url)
+        options.check_name(name)
+        address = Address.of(url).to_connect()
+        _check_tls(address, tls, binds=False)
         if address.kind == TLS and tls is None:
             files.check(f"connect: {url}")
             tls = ssl.create_default_context()
         name = name or address.url
         with self.lock:
             self._check(name)
-            tls = _only_for_tls(address, tls)
             known = self._peers.get(name)
             if known is None:
                 self._add([{**attributes, NAME: name, "address": address.url}])
@@ -184,13 +185,15 @@ class Socket(ABC):
         such as its `priority`, holds for each peer. Raises SocketError for an address that cannot
         be had, ConfigError for an attribute.
         """
+        options.check_name(name)
+        address = Address.of(url)
+        _check_tls(address, tls, binds=True)
         with self.lock:
             self._check(name)
-            address = Address.of(url)
             if address.kind == TLS and tls is None:
                 raise SocketError(f"bind: {url}: found no tls, allowed: one with a certificate")
             listener = Listener(name, address, self._loop, self._connected)
-            listener.tls = _only_for_tls(address, tls)
+            listener.tls = tls
             name = listener.name
             try:
                 self._check(name)
@@ -446,7 +449,9 @@ class Socket(ABC):
         self.close()
 
 
-def _only_for_tls(address: Address, tls: ssl.SSLContext | None) -> ssl.SSLContext | None:
-    if tls is not None and address.kind != TLS:
+def _check_tls(address: Address, tls: ssl.SSLContext | None, *, binds: bool) -> None:
+    if tls is None:
+        return
+    options.check_context(tls, binds=binds)
+    if address.kind != TLS:
         raise SocketError(f"tls: found one for {address.url}, allowed: for tls+tcp://HOST:PORT")
-    return tls

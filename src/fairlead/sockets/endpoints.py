@@ -250,8 +250,7 @@ class Listener(Endpoint):
 
 def _places(address: Address, flags: int = 0) -> list[tuple[socket.AddressFamily, Any]]:
     """Where an address is. Raises gaierror, with AI_NUMERICHOST if one has to ask for it."""
-    host = address.host or "127.0.0.1"
-    found = socket.getaddrinfo(host, address.port, type=socket.SOCK_STREAM, flags=flags)
+    found = socket.getaddrinfo(address.host, address.port, type=socket.SOCK_STREAM, flags=flags)
     return [(family, place) for family, _, _, _, place in found]
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import ssl
 import threading
+import unicodedata
 from typing import Final
 
 from fairlead.balance.cluster import Cluster
@@ -90,3 +92,19 @@ def check_cluster(found: object) -> None:
     """Whose policy chooses."""
     if not isinstance(found, Cluster):
         raise refused("cluster", found, "a Cluster (Cluster.of, load_clusters)")
+
+
+def check_context(found: object, *, binds: bool) -> None:
+    """A `tls` of the right side."""
+    side = ssl.PROTOCOL_TLS_SERVER if binds else ssl.PROTOCOL_TLS_CLIENT
+    if isinstance(found, ssl.SSLContext) and found.protocol in (side, ssl.PROTOCOL_TLS):
+        return
+    maker = "identity" if binds else "authority"
+    what = found.protocol.name if isinstance(found, ssl.SSLContext) else found
+    raise refused("tls", what, f"an ssl.SSLContext of {side.name} (fairlead.sockets.tls.{maker})")
+
+
+def check_name(found: object) -> None:
+    """What an endpoint is called."""
+    if not isinstance(found, str) or any(unicodedata.category(each) == "Cc" for each in found):
+        raise refused("name", found, "text without control characters")

@@ -66,6 +66,8 @@ class Sender(Socket):
         options.check_flag("journal", journal)
         if cluster is not None:
             options.check_cluster(cluster)
+        if tls is not None:
+            options.check_context(tls, binds=False)
         self._file, tables = told(cluster) if cluster is not None else ({"policy": "nanomsg"}, {})
         super().__init__(buffer=buffer, max_size=max_size, reconnect=reconnect)
         self._tls = tls
@@ -310,7 +312,7 @@ def _address(table: dict[str, Any]) -> str:
     """Where a destination is; its name can be its address."""
     name, said = table[NAME], table.get(ADDRESS)
     try:
-        return Address.of(said or name).url
+        return Address.of(said or name).to_connect().url
     except SocketError as error:
         reason = error if said else f"{ADDRESS}: found none, {ALLOWED}"
         raise SocketError(f"{KIND} {name!r}: {reason}") from None

@@ -6,14 +6,15 @@ import ssl
 from pathlib import Path
 
 from fairlead.errors import SocketError
+from fairlead.sockets.options import refused
 
 
-def identity(certificate: Path, key: Path | None = None) -> ssl.SSLContext:
+def identity(certificate: str | Path, key: str | Path | None = None) -> ssl.SSLContext:
     """For endpoints that bind: the certificate of this machine, with those above it, in PEM.
 
     `key`: its private key without a password, if it is not in the same file. Raises SocketError.
     """
-    for each in (certificate, *([key] if key else [])):
+    for each in (certificate, *([] if key is None else [key])):
         _check(each)
     found = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     try:
@@ -31,7 +32,7 @@ def identity(certificate: Path, key: Path | None = None) -> ssl.SSLContext:
     return found
 
 
-def authority(certificates: Path) -> ssl.SSLContext:
+def authority(certificates: str | Path) -> ssl.SSLContext:
     """For endpoints that connect: trusts those whose certificate these have signed, nobody else.
 
     A file with one or more of them in PEM. Raises SocketError.
@@ -45,8 +46,10 @@ def authority(certificates: Path) -> ssl.SSLContext:
         ) from None
 
 
-def _check(file: Path) -> None:
+def _check(file: object) -> None:
+    if not isinstance(file, str | Path):
+        raise refused("tls", file, "the path of a file in PEM")
     try:
-        file.read_bytes()
+        Path(file).read_bytes()
     except OSError as error:
         raise SocketError(f"{file}: {error.strerror}, allowed: a file in PEM") from None
