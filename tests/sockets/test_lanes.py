@@ -233,7 +233,7 @@ def test_messages_for_others_go_past_one_whose_only_peer_is_full(plain: dict[str
         until_up(push, "A", "B")
 
         def sends(region: str, number: int) -> threading.Thread:
-            message = {"region": region, "group": region}
+            message = {"region" if plain is BY_REGION else "group": region}
             arguments = (b"%d " % number + body,)
             options = {"timeout": SECONDS, "message": message}
             found = threading.Thread(target=push.send, args=arguments, kwargs=options)

@@ -2,11 +2,13 @@
 
 import asyncio
 import inspect
+import re
 from typing import Any
 
 import pytest
 
-from fairlead.errors import SocketError
+from fairlead import Balancer, Cluster
+from fairlead.errors import MessageError, SocketError
 from fairlead.sockets import Device, Pull, Push, Rep, Req
 from fairlead.sockets.base import Socket
 
@@ -103,3 +105,19 @@ def test_a_name_that_can_change_a_line_is_refused(found: Any) -> None:
         for call in (push.connect, push.bind):
             refused("name", found, "text without control", call, "tcp://127.0.0.1:1", name=found)
         assert push.endpoints() == []
+
+
+@pytest.mark.parametrize("found", [5, None, "group", ["group"], {"grup": "kim"}, {"group": 1.5}])
+def test_what_no_message_says_is_refused_as_by_the_balancer_also_where_it_waits(found: Any) -> None:
+    table = {"name": "A", "address": "tcp://127.0.0.1:1"}
+    cluster = Cluster.of("rendezvous", options={"key": "group"}, destination=[table])
+    with pytest.raises(MessageError) as error:
+        Balancer(cluster).choose(found)
+    said = re.escape(str(error.value))
+    with Push(cluster) as push, Req(cluster) as req:
+        for call in (push.send, req.request):
+            with pytest.raises(MessageError, match=f"^{said}$"):
+                call(b"", message=found, timeout=0)
+        for wait in (push.asend, req.arequest):
+            with pytest.raises(MessageError, match=f"^{said}$"):
+                asyncio.run(wait(b"", message=found, timeout=0))

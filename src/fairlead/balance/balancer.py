@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from threading import Lock
 from typing import Any, Final
 
@@ -19,9 +19,11 @@ from fairlead.balance.message import (
     SET_PRIORITY,
     Message,
     check,
+    not_by_name,
     text,
+    unknown,
 )
-from fairlead.balance.objects import hint, listed, spelled
+from fairlead.balance.objects import listed, spelled
 from fairlead.balance.policy import AttributeValues
 from fairlead.balance.runtime import ClusterRuntime
 from fairlead.balance.snapshot import opened, sealed
@@ -103,12 +105,9 @@ class Balancer:
                 quiet = message.keys() <= self._silent
                 known = quiet or message.keys() <= self._known
             except (AttributeError, TypeError):
-                raise MessageError(
-                    f"message: found {spelled(message)}, allowed: attributes by name, such as "
-                    "{'group': 'kim'}"
-                ) from None
+                raise not_by_name(message) from None
             if not known:
-                raise _unknown(message, self._known)
+                raise unknown(message, self._known)
         if quiet:
             try:
                 return self._take()
@@ -295,15 +294,6 @@ class Balancer:
 
 def _among(name: object, names: Sequence[str]) -> bool:
     return isinstance(name, str) and name in names
-
-
-def _unknown(message: Message, known: Collection[str]) -> MessageError:
-    """The line about the first attribute that is none."""
-    name = next(name for name in message if name not in known)
-    return MessageError(
-        f"message: attribute: found {spelled(name)}, "
-        f"allowed: {listed(sorted(known), 30)}{hint(str(name), known)}"
-    )
 
 
 def _time(message: Message) -> float | None:

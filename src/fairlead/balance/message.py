@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from numbers import Integral
 from typing import Final
 
-from fairlead.balance.objects import spelled
+from fairlead.balance.objects import hint, listed, spelled
 from fairlead.errors import MessageError
 
 Message = Mapping[str, object]
@@ -119,6 +119,22 @@ def text(message: Message, name: str) -> str:
     if words is not None and found and found not in words:
         raise MessageError(f"message {name}: found {found!r}, allowed: {', '.join(words)}, empty")
     return found
+
+
+def not_by_name(found: object) -> MessageError:
+    """The line about a message that is no mapping."""
+    return MessageError(
+        f"message: found {spelled(found)}, allowed: attributes by name, such as {{'group': 'kim'}}"
+    )
+
+
+def unknown(message: Message, known: Collection[str]) -> MessageError:
+    """The line about the first attribute that is none."""
+    name = next(name for name in message if name not in known)
+    return MessageError(
+        f"message: attribute: found {spelled(name)}, "
+        f"allowed: {listed(sorted(known), 30)}{hint(str(name), known)}"
+    )
 
 
 def check(message: Message, read: Collection[str]) -> None:

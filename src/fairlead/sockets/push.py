@@ -53,7 +53,8 @@ class Push(Sender):
         """Send a message, waiting until somebody is ready.
 
         `timeout`: seconds, None is for ever; `message`: what the policy reads of it, such as
-        `group`. Raises SocketTimeoutError, which names the endpoints and their states; SocketError.
+        `group`. Raises SocketTimeoutError, which names the endpoints and their states; SocketError;
+        MessageError for what a message cannot say.
         """
         check_timeout(timeout)
         waiting = self._begin(body, message, coroutine=False)
@@ -78,6 +79,8 @@ class Push(Sender):
         body = self.checked(body)
         with self.lock:
             self._check_open()
+            if message is not NOTHING:
+                self._ring.check(message)
             others = self._waiting.count
             if not others and self._sent(body, message):
                 return None

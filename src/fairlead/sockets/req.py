@@ -63,7 +63,8 @@ class Req(Requester):
         """Send a request; returns the reply.
 
         `timeout`: seconds, None is for ever; `message`: what the policy reads of it, such as
-        `group`. Raises SocketTimeoutError, which names the endpoints and their states; SocketError.
+        `group`. Raises SocketTimeoutError, which names the endpoints and their states; SocketError;
+        MessageError for what a message cannot say.
         """
         check_timeout(timeout)
         return self._wait(self._begin(body, message, coroutine=False), timeout, NO_REPLY)
@@ -83,6 +84,8 @@ class Req(Requester):
         body = self.checked(body)
         with self.lock:
             self._check_open()
+            if message is not NOTHING:
+                self._ring.check(message)
             found = _Asked(self._key(), body, message, coroutine=coroutine)
             self.ask(found)
             return found.waiter

@@ -15,7 +15,7 @@ from fairlead.balance.changes import resolve
 from fairlead.balance.cluster import Cluster
 from fairlead.balance.decision import Decision
 from fairlead.balance.membership import with_destination
-from fairlead.balance.message import ROUTED, Message, text
+from fairlead.balance.message import ATTRIBUTES, ROUTED, Message, not_by_name, text, unknown
 from fairlead.balance.objects import Ref, converted
 from fairlead.balance.policies.destinations import DISABLED, DRAINING, KIND, WEIGHT_ZERO
 from fairlead.balance.runtime import ClusterRuntime
@@ -71,6 +71,8 @@ class Ring:
         self._state: AnyState | None = None
         self._read: tuple[str, ...] = ()
         """What the policy reads of a message."""
+        self._known = ATTRIBUTES
+        """What a message can say of itself."""
         if state is not None:
             self._reads(state)
         self._busy: set[str] = set()
@@ -147,13 +149,23 @@ class Ring:
     def _reads(self, state: AnyState) -> None:
         self._state = state
         self._read = tuple(state.relevant_attributes())
+        self._known = ATTRIBUTES.union(self._read)
 
-    def lane(self, message: Message) -> Lane:
-        """Where a message waits. Raises MessageError for what it cannot say."""
-        if self._state is None or not self._read:
-            return ()
+    def check(self, message: Message) -> None:
+        """Whether a message says what it can say. Raises MessageError, as `Balancer.choose`."""
+        try:
+            known = message.keys() <= self._known
+        except (AttributeError, TypeError):
+            raise not_by_name(message) from None
+        if not known:
+            raise unknown(message, self._known)
         for name in self._read:
             text(message, name)
+
+    def lane(self, message: Message) -> Lane:
+        """Where a message waits, which was checked."""
+        if self._state is None or not self._read:
+            return ()
         return (*self._state.values_of(message), *(self._group(message) or ()))
 
     def hurdle(self, message: Message) -> Hurdle:
