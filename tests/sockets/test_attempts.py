@@ -11,7 +11,7 @@ import pytest
 from fairlead import Change, Cluster, route
 from fairlead.errors import SocketError, SocketTimeoutError
 from fairlead.replay import replay
-from fairlead.sockets import Device, Rep, Req
+from fairlead.sockets import Device, Pull, Push, Rep, Req
 from fairlead.sockets.requester import Requester
 
 from .test_device import closed, replayed
@@ -48,7 +48,9 @@ def lost(requester: Requester) -> dict[str, int]:
 def test_a_request_that_kills_its_workers_fails_and_some_are_left() -> None:
     with processes(3) as workers, Req(attempts=2) as req:
         connect(req, workers)
-        said = "no reply in 2 attempts, as each peer went before it replied, the last one w1"
+        said = (
+            "no reply in 2 attempts, as each peer went before it replied; the last was w1: [a-zC]"
+        )
         with pytest.raises(SocketError, match=said):
             req.request(b"poison", timeout=SECONDS)
         assert lost(req) == {"w1": 1}
@@ -67,6 +69,26 @@ def test_a_device_drops_a_request_that_kills_its_worker() -> None:
         until_up(device.back, "w1")
         assert req.request(b"work", timeout=SECONDS) == b"w1 work"
         assert not device.back._pending
+
+
+@pytest.mark.parametrize(("kind", "sends"), [(Push, Pull), (Req, Rep)])
+def test_why_a_message_was_refused_can_be_seen_where_its_peer_is_gone(
+    kind: Any, sends: Any
+) -> None:
+    size = 100 - (4 if kind is Req else 0)
+    found = "found a message of 100 bytes, allowed: at most 10 (max_size)"
+    with sends(max_size=10) as receiver:
+        url = receiver.bind("tcp://127.0.0.1:0")
+        with kind() as sender:
+            sender.connect(url, name="w")
+            if kind is Req:
+                said = "in 10 attempts, as each peer went before it replied; the last was w: [cC]"
+                with pytest.raises(SocketError, match=said):
+                    sender.request(b"x" * size, timeout=SECONDS)
+            else:
+                sender.send(b"x" * size, timeout=SECONDS)
+                until(lambda: receiver._endpoints[url].trouble == found)
+        until(lambda: receiver.endpoints() == [(url, url, "nobody", 0, found)])
 
 
 def test_a_worker_that_is_disconnected_here_does_not_count() -> None:

@@ -504,7 +504,7 @@ def test_a_message_that_is_too_long_ends_its_connection_only() -> None:
     with Pull(max_size=10) as pull, Push() as push:
         url = pull.bind("tcp://127.0.0.1:0")
         with raw(url) as peer:
-            peer.sendall(greeting(Protocol.PUSH) + header(71) + b"x" * 71)
+            peer.sendall(greeting(Protocol.PUSH) + header(11) + b"x" * 11)
             while peer.recv(100):
                 pass
         push.connect(url)

@@ -21,7 +21,7 @@ from fairlead.sockets.endpoints import Dialer, Endpoint, Listener
 from fairlead.sockets.loop import Loop
 from fairlead.sockets.pipe import Pipe
 from fairlead.sockets.waiter import Waiter
-from fairlead.sockets.wire import HIGHEST_TTL, MAX_SIZE, WORD, Protocol
+from fairlead.sockets.wire import MAX_SIZE, Protocol
 
 T = TypeVar("T")
 
@@ -31,8 +31,6 @@ BACKOFF: Final = (0.01, 0.05)
 """Seconds between two tries to connect, at first and at most; more where many peers are down."""
 LINGER: Final = 1.0
 """Seconds in which what waits still goes out when a socket is closed."""
-STACK: Final = HIGHEST_TTL * WORD.size
-"""Bytes that may stand before a message's own."""
 SHOWN: Final = 10
 """Endpoints that an error names."""
 NAME, PRIORITY = "name", "priority"
@@ -76,7 +74,7 @@ class EndpointState(NamedTuple):
     waiting: int
     """Messages that the transport has not taken."""
     trouble: str
-    """Why there is no connection, or nothing is sent by it."""
+    """Why there is no connection, or nothing is sent by it; of a bound endpoint, why one was ended."""
 
     def in_words(self) -> str:
         """In an error line."""
@@ -256,7 +254,7 @@ class Socket(ABC):
                 return
             try:
                 end = source.wrapped(end)
-                pipe = Pipe(end, self.protocol, self, source, max_size=self._max_size + STACK)
+                pipe = Pipe(end, self.protocol, self, source, max_size=self._max_size)
             except OSError as error:  # the peer has gone already
                 end.close()
                 source.closed(files.reason(error), greeted=False)
@@ -272,7 +270,7 @@ class Socket(ABC):
             peer = self._free[source.name].pop()
         else:
             peer = self._peers[source.name]
-        source.trouble = ""
+            source.trouble = ""
         pipe.peer, peer.pipe, peer.full, peer.busy = peer, pipe, False, False
         self._joined(peer)
 

@@ -12,7 +12,7 @@ from typing import Protocol as Interface
 from fairlead.errors import WireError
 from fairlead.sockets.endpoints import Endpoint
 from fairlead.sockets.loop import READ, WRITE, Timer
-from fairlead.sockets.wire import Decoder, Protocol, greeting, header
+from fairlead.sockets.wire import STACK, Decoder, Protocol, greeting, header
 
 PIECE: Final = 65_536
 """Bytes that are read at once."""
@@ -60,6 +60,8 @@ class Pipe:
         """The endpoint that it belongs to."""
         self.peer: Any = None
         """For whoever owns it."""
+        self.trouble = ""
+        """Why the connection is over."""
         loop = source.loop
         ipc = end.family == socket.AF_UNIX
         if not ipc:
@@ -72,7 +74,8 @@ class Pipe:
         self._ipc = ipc
         self._owner = owner
         self._loop = loop
-        self._decoder = Decoder(own, ipc=ipc, max_size=max_size)
+        stack = STACK if own in (Protocol.REQ, Protocol.REP) else 0
+        self._decoder = Decoder(own, ipc=ipc, max_size=max_size, stack=stack)
         self._out: deque[tuple[bytes | memoryview, object]] = deque()
         self._due = False
         """Whether the loop comes round to what is held."""
@@ -162,6 +165,7 @@ class Pipe:
         if self._ended:
             return
         self._ended = True
+        self.trouble = reason
         self.open = False
         self._deadline.cancel()
         self._loop.call(self._shut)
@@ -265,6 +269,7 @@ class Pipe:
                 self._decoder.end()
             messages = self._decoder.feed(piece)
         except WireError as error:
+            self.source.trouble = str(error)  # to be seen also where the peer had greeted
             self._fail(str(error))
             return
         if not piece:

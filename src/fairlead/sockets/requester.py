@@ -198,7 +198,7 @@ class Requester(Sender):
         found.fail(
             SocketError(
                 f"request: found no reply in {found.lost} attempts, as each peer went before it "
-                f"replied, the last one {peer.name}; allowed: {self._allowed} (attempts)"
+                f"replied; the last was {peer.name}: {attempt.pipe.trouble}"
             )
         )
 

@@ -48,6 +48,8 @@ ID: Final = 0x8000_0000
 MAX_TTL: Final = 8
 """Devices and servers that a request may reach, unless a socket allows others."""
 HIGHEST_TTL: Final = 15
+STACK: Final = HIGHEST_TTL * WORD.size
+"""Bytes that may stand before the body of a request or a reply."""
 
 
 def greeting(protocol: Protocol) -> bytes:
@@ -67,14 +69,20 @@ class Decoder:
     refuses everything with the same error.
     """
 
-    def __init__(self, own: Protocol, *, ipc: bool = False, max_size: int = MAX_SIZE) -> None:
-        """`own`: this side's protocol; `max_size`: bytes of a message that are taken."""
+    def __init__(
+        self, own: Protocol, *, ipc: bool = False, max_size: int = MAX_SIZE, stack: int = 0
+    ) -> None:
+        """`own`: this side's protocol; `max_size`: bytes of a message that are taken.
+
+        `stack`: bytes that may stand before them.
+        """
         self.greeted = False
         """Whether the peer has named its protocol."""
         self._own = own
         self._ipc = ipc
         self._header = LENGTH_ON_IPC.size if ipc else LENGTH.size
         self._max_size = max_size
+        self._stack = stack
         self._kept = bytearray()
         self._needed = GREETING.size
         self._error: WireError | None = None
@@ -150,7 +158,7 @@ class Decoder:
                 raise WireError(f"found {kind} before a length, allowed: {MESSAGE}")
         else:
             (size,) = LENGTH.unpack_from(piece, place)
-        if size > self._max_size or size > LONGEST:
+        if size > self._max_size + self._stack or size > LONGEST:
             most = min(self._max_size, LONGEST)
             raise WireError(f"found a message of {size} bytes, allowed: at most {most} (max_size)")
         return int(size)
