@@ -3,6 +3,7 @@
 import asyncio
 import inspect
 import re
+import threading
 from typing import Any
 
 import pytest
@@ -121,3 +122,47 @@ def test_what_no_message_says_is_refused_as_by_the_balancer_also_where_it_waits(
         for wait in (push.asend, req.arequest):
             with pytest.raises(MessageError, match=f"^{said}$"):
                 asyncio.run(wait(b"", message=found, timeout=0))
+
+
+async def waits(_: bytes) -> Any:
+    return "text"
+
+
+class Waits:
+    async def __call__(self, _: bytes) -> Any:
+        return "text"
+
+
+@pytest.mark.parametrize("found", [5, None, b"", waits, Waits()])
+def test_what_is_no_function_serves_nobody(found: Any) -> None:
+    with Rep() as rep:
+        refused("handler", found, "a function of bytes that returns bytes", rep.serve, found)
+
+
+@pytest.mark.parametrize("found", [5, None, lambda body: body])
+def test_what_is_no_coroutine_function_serves_nobody(found: Any) -> None:
+    allowed = "a coroutine function of bytes that returns bytes"
+    with Rep() as rep:
+        refused("handler", found, allowed, lambda: asyncio.run(rep.aserve(found)))
+
+
+@pytest.mark.parametrize(
+    "serve",
+    [
+        lambda rep: rep.serve(lambda body: "text"),
+        lambda rep: asyncio.run(rep.aserve(waits)),
+        lambda rep: asyncio.run(rep.aserve(Waits())),
+    ],
+)
+def test_a_handler_that_makes_no_bytes_is_told_so(serve: Any) -> None:
+    def ask() -> None:
+        with pytest.raises(SocketError, match="closed"):
+            req.request(b"")
+
+    with Rep() as rep, Req() as req:
+        req.connect(rep.bind("tcp://127.0.0.1:0"))
+        asking = threading.Thread(target=ask)
+        asking.start()
+        refused("handler: reply", "text", "bytes", serve, rep)
+        req.close()
+        asking.join()

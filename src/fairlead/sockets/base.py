@@ -74,7 +74,7 @@ class EndpointState(NamedTuple):
     waiting: int
     """Messages that the transport has not taken."""
     trouble: str
-    """Why there is no connection, or nothing is sent by it; of a bound endpoint, why one was ended."""
+    """Why there is no connection, or nothing is sent by it; where peers come, why one was ended."""
 
     def in_words(self) -> str:
         """In an error line."""

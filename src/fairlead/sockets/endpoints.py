@@ -44,7 +44,7 @@ class Endpoint(ABC):
         self.address = address
         self.tls: ssl.SSLContext | None = None
         self.trouble = ""
-        """Why there is no connection, if there is none."""
+        """Why there is no connection, or, where peers come to, why the latest one was refused."""
         self.loop = loop
         self._connected = connected
         self._closed = False

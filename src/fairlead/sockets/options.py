@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import inspect
 import ssl
 import threading
 import unicodedata
-from typing import Final
+from typing import Final, TypeVar
 
 from fairlead.balance.cluster import Cluster
 from fairlead.balance.objects import spelled
 from fairlead.errors import SocketError
 from fairlead.sockets.wire import HIGHEST_TTL, LONGEST
+
+T = TypeVar("T")
 
 MOST: Final = int(threading.TIMEOUT_MAX)
 """Seconds that a thread can wait, if it does not wait for ever."""
@@ -108,3 +111,19 @@ def check_name(found: object) -> None:
     """What an endpoint is called."""
     if not isinstance(found, str) or any(unicodedata.category(each) == "Cc" for each in found):
         raise refused("name", found, "text without control characters")
+
+
+def check_handler(found: object, *, coroutine: bool) -> None:
+    """What makes a reply of a request."""
+    waits = any(map(inspect.iscoroutinefunction, (found, getattr(found, "__call__", None))))  # noqa: B004
+    if not callable(found) or waits != coroutine:
+        allowed = "a coroutine function" if coroutine else "a function"
+        other = "serve takes a function" if coroutine else "aserve takes a coroutine function"
+        raise refused("handler", found, f"{allowed} of bytes that returns bytes ({other})")
+
+
+def checked_reply(found: T) -> T:
+    """What a handler has made."""
+    if not isinstance(found, bytes | bytearray | memoryview):
+        raise refused("handler: reply", found, "bytes")
+    return found

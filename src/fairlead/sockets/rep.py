@@ -7,7 +7,7 @@ from typing import Final
 
 from fairlead.errors import SocketError, WireError
 from fairlead.sockets.base import BACKOFF, BUFFER, IGNORED, Peer
-from fairlead.sockets.options import check_ttl
+from fairlead.sockets.options import check_handler, check_ttl, checked_reply
 from fairlead.sockets.pipe import Pipe
 from fairlead.sockets.receiver import Receiver
 from fairlead.sockets.wire import MAX_SIZE, MAX_TTL, Protocol, split
@@ -70,8 +70,10 @@ class Rep(Receiver[Request]):
         """Answer with what a function makes of each request, until the socket is closed.
 
         Several threads can serve. What the function raises ends this, and its request is not
-        answered: the requester sends it again.
+        answered: the requester sends it again. Raises SocketError for what is no such function, and
+        for a reply that is no bytes.
         """
+        check_handler(handler, coroutine=False)
         while True:
             try:
                 request = self.recv()
@@ -79,10 +81,11 @@ class Rep(Receiver[Request]):
                 if self._closed:
                     return
                 raise
-            request.reply(handler(request.body))
+            request.reply(checked_reply(handler(request.body)))
 
     async def aserve(self, handler: Callable[[bytes], Awaitable[bytes]]) -> None:
-        """The same in a coroutine; several can serve side by side."""
+        """The same in a coroutine, with a coroutine function; several can serve side by side."""
+        check_handler(handler, coroutine=True)
         while True:
             try:
                 request = await self.arecv()
@@ -90,7 +93,7 @@ class Rep(Receiver[Request]):
                 if self._closed:
                     return
                 raise
-            request.reply(await handler(request.body))
+            request.reply(checked_reply(await handler(request.body)))
 
     def answer(self, pipe: Pipe, frame: bytes) -> None:
         """Send a reply with its stack. The lock is held."""
