@@ -17,6 +17,8 @@ T = TypeVar("T")
 
 MOST: Final = int(threading.TIMEOUT_MAX)
 """Seconds that a thread can wait, if it does not wait for ever."""
+NUMBERS: Final = (int, float)
+"""Made once: each send and each receive asks for it."""
 
 
 def refused(name: str, found: object, allowed: str) -> SocketError:
@@ -29,7 +31,7 @@ def _whole(found: object, least: int, most: int = LONGEST) -> bool:
 
 
 def _seconds(found: object, *, zero: bool = False) -> bool:
-    if isinstance(found, bool) or not isinstance(found, int | float):
+    if not isinstance(found, NUMBERS) or found is True or found is False:
         return False
     return 0 < found <= MOST or (zero and found == 0)
 
