@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-import asyncio
 import socket
 import ssl
 import threading
 import time
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from dataclasses import dataclass, field
-from types import TracebackType
-from typing import Any, ClassVar, Final, NamedTuple, Self, TypeVar
+from typing import Any, ClassVar, Final, NamedTuple, TypeVar
 
 from fairlead.balance.objects import listed, spelled
 from fairlead.balance.times import MICROS
 from fairlead.errors import SocketError, SocketTimeoutError
 from fairlead.sockets import files, options
 from fairlead.sockets.addresses import TLS, Address
+from fairlead.sockets.closing import Closing
 from fairlead.sockets.endpoints import Dialer, Endpoint, Listener
 from fairlead.sockets.loop import Loop
 from fairlead.sockets.pipe import Pipe
@@ -87,7 +86,7 @@ def now() -> int:
     return time.time_ns() // (1_000_000_000 // MICROS)
 
 
-class Socket(ABC):
+class Socket(Closing):
     """A socket of one protocol. Thread-safe; to be closed, or used in a `with` block."""
 
     protocol: ClassVar[Protocol]
@@ -428,23 +427,6 @@ class Socket(ABC):
     @abstractmethod
     def _abort(self, error: SocketError) -> None:
         """Nobody who waits will get anything."""
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(self, *raised: object) -> None:
-        await asyncio.to_thread(self.close)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
 
 
 def _check_tls(address: Address, tls: ssl.SSLContext | None, *, binds: bool) -> None:

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import asyncio
 import ssl
 import threading
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Final, Self
 
 from fairlead.balance.cluster import Cluster
 from fairlead.errors import UserError
 from fairlead.sockets.base import BACKOFF, BUFFER, LINGER, Peer
+from fairlead.sockets.closing import Closing
 from fairlead.sockets.pipe import Pipe
 from fairlead.sockets.rep import Rep, Request
 from fairlead.sockets.requester import ATTEMPTS, RESEND, RETRY, Pending, Requester
@@ -144,7 +143,7 @@ class _Back(Requester):
         """Nobody waits in a device."""
 
 
-class Device:
+class Device(Closing):
     """Takes requests at its front and gives each to a worker at its back, by the policy there.
 
     Brokers of two sites may point at each other at a worse priority: a request that `max_ttl` have
@@ -206,20 +205,3 @@ class Device:
         """Close both sides."""
         self.back.close(linger)
         self.front.close(linger)
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(self, *raised: object) -> None:
-        await asyncio.to_thread(self.close)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()

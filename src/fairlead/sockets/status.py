@@ -10,11 +10,11 @@ import tempfile
 import threading
 from collections import Counter
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Final, Self
+from typing import Any, Final
 
 from fairlead.errors import SocketError, SocketTimeoutError
 from fairlead.sockets.base import PEER, Socket
+from fairlead.sockets.closing import Closing
 from fairlead.sockets.device import Device
 from fairlead.sockets.rep import Rep
 from fairlead.sockets.req import Req
@@ -46,7 +46,7 @@ def address_for(file: Path) -> str:
     return f"ipc://{folder / digest}"
 
 
-class Status:
+class Status(Closing):
     """Answers whoever asks, as long as it is open."""
 
     def __init__(self, device: Device, address: str) -> None:
@@ -69,15 +69,8 @@ class Status:
     def _answer(self, _: bytes) -> bytes:
         return json.dumps(look(self._device)).encode()
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def close(self) -> None:
+        """Answer nobody any more."""
         self._rep.close()
         self._thread.join()
 
