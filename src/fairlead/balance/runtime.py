@@ -268,9 +268,12 @@ class ClusterRuntime:
                 self.failed[ref] = self.cluster.version
 
     def with_state(self, cluster: AnyState) -> ClusterRuntime:
-        """The same with other destinations; what was decided so far stays counted."""
+        """The same with more destinations; what was decided stays counted, and groups bound."""
         found = ClusterRuntime(self.name, cluster)
         found.sequences, found.failed = self.sequences, self.failed
+        places = {name: i for i, name in enumerate(cluster.members)}
+        before = self.cluster.members
+        found.bindings = {key: places[before[i]] for key, i in self.bindings.items()}
         return found
 
     def dump(self) -> dict[str, Any]:

@@ -135,11 +135,7 @@ class Ring:
             changed = with_destination(self._cluster, self._runtime.cluster, *self._added)
             self._added = []
             self._cluster = changed.cluster
-            bound = self._runtime.bindings
-            before = self._runtime.cluster.members
             self._go_on(self._runtime.with_state(changed.state))
-            places = {name: i for i, name in enumerate(changed.state.members)}
-            self._runtime.bindings = {key: places[before[i]] for key, i in bound.items()}
 
     def _go_on(self, runtime: ClusterRuntime) -> None:
         self._runtime = runtime
