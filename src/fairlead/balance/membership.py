@@ -34,11 +34,13 @@ def with_destination(cluster: Cluster, state: AnyState, *tables: Mapping[str, An
     names = {each.get(NAME) for each in plain[KIND]}
     for table in tables:
         name = table.get(NAME)
-        if isinstance(name, str) and name in names:
-            raise ChangeError(
-                f"destination: found {shown(name)} twice in cluster {cluster.name!r}, allowed: once"
-            )
-        names.add(name if isinstance(name, str) else None)
+        if isinstance(name, str):  # the cluster itself refuses any other
+            if name in names:
+                raise ChangeError(
+                    f"destination: found {shown(name)} twice in cluster {cluster.name!r}, "
+                    "allowed: once"
+                )
+            names.add(name)
         plain[KIND].append({**table, "present": False})
     return _carried(Cluster.from_dict(plain, default_name=cluster.name), state)
 
