@@ -262,12 +262,12 @@ def test_top_leaves_when_it_is_told(tmp_path: Path) -> None:
 
 
 def test_upkeep_says_what_it_did(shell: Shell) -> None:
-    assert shell.ok("store", "init").endswith("schema version 1 (was there)\n")
-    assert shell.ok("store", "upgrade").endswith("schema version 1 (was there)\n")
+    assert shell.ok("store", "init").endswith("schema version 2 (was there)\n")
+    assert shell.ok("store", "upgrade").endswith("schema version 2 (was there)\n")
     sent_in_order(shell, "a")
     shell.store.take("q")
     assert shell.ok("store", "recover").endswith(": taken back: 1 group\n")
-    assert shell.ok("store", "prune", "--keep", "0").endswith(": forgotten: 2 rows\n")
+    assert shell.ok("store", "prune", "--keep", "0").endswith(": forgotten: 3 rows\n")
     assert shell.ok("store", "retention").endswith(": events are kept 30 days\n")
     assert shell.ok("store", "retention", "90").endswith(": events are kept 90 days\n")
     assert shell.ok("store", "retention", "0").endswith(": events are kept for ever\n")
@@ -288,7 +288,7 @@ def test_a_store_is_made_by_init_and_by_the_first_message(
         assert not (tmp_path / "fairlead.db").exists()
     capfd.readouterr()
     assert run(["store", "init", "--store", "sqlite:///b.db"]) == 0
-    assert capfd.readouterr().out == f"{tmp_path / 'b.db'}: schema version 1 (was made)\n"
+    assert capfd.readouterr().out == f"{tmp_path / 'b.db'}: schema version 2 (was made)\n"
     assert run(["send", "q", "x"]) == 0
     assert (tmp_path / "fairlead.db").exists()
 

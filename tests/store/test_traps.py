@@ -503,9 +503,10 @@ def test_a_serialization_failure_is_the_drivers_own_error(
     mine = connected(pg)
     mine.isolation_level = psycopg.IsolationLevel.REPEATABLE_READ
     mine.execute("SELECT 1 FROM fairlead.groups").fetchall()
-    work = taken(store)
+    with taken(store) as work:
+        assert [message.body for message in work] == [1]
     with pytest.raises(psycopg.errors.SerializationFailure), store.join(mine) as tx:
-        tx.accept(work)
+        tx.send("q", 2, group="g")
 
 
 def test_a_deferred_transaction_that_has_read_is_told_to_begin_at_once(

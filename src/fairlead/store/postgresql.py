@@ -35,15 +35,18 @@ KEEPALIVE: Final[dict[str, Any]] = {
 }
 """A machine that is lost is noticed within a minute."""
 COLUMN: Final = re.compile(r"%\((\w+)(?:\.begin)?\)s::\w+\[\]")
-REFUSED: Final[dict[str | None, type[MessageError]]] = {
+REFUSED: Final[dict[str | None, type[MessageError | StoreError]]] = {
     "FL001": MessageError,
     "FL002": QueueFullError,
     "FL003": StaleWorkError,
     "FL004": SharedQueueError,
     "FL005": MessageError,
     "FL006": NoDestinationError,
+    "FL007": StoreError,
 }
 """What the functions of the schema raise."""
+READ_COMMITTED: Final = "SET SESSION CHARACTERISTICS AS TRANSACTION ISOLATION LEVEL READ COMMITTED"
+"""For single statements, too, whatever the default of the database or of the user is."""
 DISK_FULL: Final = "53100"
 FULL: Final = "the disk of the server is full; nothing of this was written: "
 
@@ -220,6 +223,7 @@ def open_postgresql(url: str) -> PostgreSQL:
     place = without_password(url)
     try:
         connection = psycopg.connect(url, autocommit=True, application_name="fairlead", **KEEPALIVE)
+        connection.execute(READ_COMMITTED)
     except psycopg.Error as error:
         raise StoreError(f"{place}: {_in_words(error, url)}") from None
     found = PostgreSQL(connection, place)

@@ -6,7 +6,7 @@ from typing import Final
 
 from fairlead.errors import StoreError
 from fairlead.store.database import Database
-from fairlead.store.statements import functions, migrations
+from fairlead.store.statements import functions, migrations, roles
 
 LOCK_TIMEOUT: Final = 5.0
 """Seconds. Whoever waits for a lock on a table holds up all who come later."""
@@ -38,6 +38,16 @@ def check(database: Database, place: str) -> None:
             f"{place}: found version {found} of the schema, allowed: {known}; "
             "`fairlead store upgrade` leads there"
         )
+
+
+def make_roles(database: Database, place: str) -> None:
+    """Make the roles of the schema, or give them the rights of this version. Raises StoreError."""
+    if not database.locks:
+        raise StoreError(
+            f"{place}: found a store on SQLite, where whoever may write the file may do "
+            "everything, allowed: a store on PostgreSQL, which has roles"
+        )
+    database.script(roles(database.dialect))
 
 
 def upgrade(database: Database, place: str, timeout: float = LOCK_TIMEOUT) -> tuple[int, int]:

@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import Final, NamedTuple
 
 from fairlead.balance.objects import common_multiple, hint, listed
-from fairlead.errors import MessageError
+from fairlead.errors import MessageError, StoreError
 from fairlead.order.agenda import FIFO
 from fairlead.order.key import NO_ENTRY, Entry, key, standing
 from fairlead.store.database import Database
@@ -21,6 +21,10 @@ READY, HELD, PARKED = 1, 2, 3
 """The states of a group."""
 NOT_FAIR, BECOMES_FAIR, FAIR = 0, 1, 2
 DEAD_LETTERS, OFF = "dead-letters", "off"
+AHEAD: Final = 3600 * 1_000_000
+"""Microseconds: where the latest event is further ahead of the clock, a clock was wrong then."""
+SNAPSHOTS: Final = ("repeatable read", "serializable")
+"""Isolation levels in which a transaction sees only what was there when it began."""
 BEFORE_ALL: Final = -(2**63)
 """A number before that of any message."""
 
@@ -55,13 +59,16 @@ class Columns(NamedTuple):
     """The time of the database's server; 0 where it has none of its own."""
     awaited: bool
     """Whether somebody is to be notified of what arrives."""
+    isolation: str
+    """The level of the transaction; "" where there is one only."""
 
 
 class Queue:
     """A queue as it is set at this moment, and the two times of this moment, in microseconds.
 
     `now`: what the clock says; leases and delays count from it. `moment`: the same, but never
-    before an earlier event; the order counts with it, so a clock that goes back changes none.
+    before an earlier event; the order counts with it, so a clock that goes back changes none. Only
+    where the latest event is more than an hour ahead, time does go back: a clock was wrong then.
     """
 
     def __init__(self, columns: Columns, now: int) -> None:
@@ -72,7 +79,19 @@ class Queue:
         self.step = columns.step
         self.fair = columns.fair
         self.now = now
-        self.moment = max(now, columns.latest or now)
+        latest = columns.latest or now
+        self.moment = max(now, latest) if latest <= now + AHEAD else now
+
+    def check_isolation(self) -> None:
+        """Raises StoreError where work can be neither taken nor settled without losing messages.
+
+        Settling looks again for what others have sent meanwhile.
+        """
+        if self.columns.isolation in SNAPSHOTS:
+            raise StoreError(
+                f"transaction: found the isolation level {self.columns.isolation}, allowed: read "
+                "committed, to take and to settle; nothing of this was done"
+            )
 
     @property
     def ordered(self) -> bool:

@@ -116,7 +116,8 @@ def stale(token: int) -> StaleWorkError:
 
 
 def settle(database: Database, queue: Queue, ends: Sequence[End], actor: str) -> None:
-    """Settle work on groups of one queue. Raises StaleWorkError."""
+    """Settle work on groups of one queue. Raises StaleWorkError, StoreError."""
+    queue.check_isolation()
     log = Log(database, queue.name, queue.moment, actor)
     slow = queue.fair or queue.columns.completing
     lone = [] if slow else [each for each in ends if _is_simple(each)]

@@ -36,5 +36,11 @@ def functions(dialect: str) -> str:
     return "\n".join(_text(name) for name in names if name.startswith(f"{dialect}_functions"))
 
 
+@cache
+def roles(dialect: str) -> str:
+    """Makes the roles that users may be members of, and says what each may do."""
+    return _text(f"{dialect}_roles.sql")
+
+
 def _text(name: str) -> str:
     return (files("fairlead.store") / "sql" / name).read_text("utf-8")

@@ -585,9 +585,21 @@ class Store(StoreClusters, StoreConversations, StoreDialogs):
                 return done
 
     def recover(self) -> int:
-        """Take back all work, as nobody holds any: after a backup was restored; how much."""
+        """After a backup was restored: take back all work, as nobody holds any; how much.
+
+        A new epoch of the journal begins: whoever reads on from a cursor of before gets all that
+        happens from now on. Nobody may send or take meanwhile.
+        """
         with self._writing() as database:
             return admin.recover(database, self._clock(), self._setting.actor)
+
+    def make_roles(self) -> None:
+        """Make the roles fairlead_sender, _worker, _operator and _viewer on a PostgreSQL server.
+
+        Where they are there, they get the rights of this version, and no others. Raises StoreError.
+        """
+        with self._writing() as database:
+            schema.make_roles(database, self.place)
 
     def stopping(self) -> None:
         """This process was told to stop: what it still holds has not failed."""

@@ -82,8 +82,9 @@ class Held(Struct):
 def take(database: Database, queue: Queue, claim: Claim) -> list[Held]:
     """The best groups, at most `claim.most`, best first; locked until they are settled.
 
-    With tenants, `queue` was read with its row locked.
+    With tenants, `queue` was read with its row locked. Raises StoreError.
     """
+    queue.check_isolation()
     if not queue.columns.enabled:
         return []
     log = Log(database, queue.name, queue.moment, claim.actor)

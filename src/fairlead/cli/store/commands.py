@@ -501,8 +501,23 @@ def retention(
 
 
 @upkeep_command()
+def roles(store: Url = None) -> None:
+    """Make the roles of a store on PostgreSQL: who sends, works, operates, or only looks.
+
+    Roles that are there get the rights of this version, and no others: so do it after an upgrade.
+    """
+    from fairlead.cli.store import upkeep as done
+
+    with opened(store) as found:
+        done.roles(found)
+
+
+@upkeep_command()
 def recover(store: Url = None) -> None:
-    """Take back all work, after a backup was restored; no worker may run meanwhile."""
+    """After a backup was restored: take back all work; no program may use the store meanwhile.
+
+    A new epoch of the journal begins, so that who reads on from a cursor of before misses nothing.
+    """
     from fairlead.cli.store import upkeep as done
 
     with opened(store) as found:

@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-import re
 import sys
 from collections.abc import Iterator
-from typing import Final
 
 from fairlead.balance.times import moment
 from fairlead.cli.store.printing import print_json
 from fairlead.errors import UserError
-from fairlead.store.events import Event
+from fairlead.store.events import CURSOR, Event
 from fairlead.store.recorded import changes as changes_in
 from fairlead.store.recorded import decisions as decisions_in
 from fairlead.store.recorded import recorded
 from fairlead.store.store import Store
 from fairlead.text import plural
-
-CURSOR: Final = re.compile(r"\d+-\d+")
 
 
 def journal(

@@ -29,6 +29,15 @@ def retention(store: Store, days: float | None) -> None:
     print(f"{store.place}: events are kept " + ("for ever" if found is None else f"{found:g} days"))
 
 
+def roles(store: Store) -> None:
+    """Make the roles, and say what to do with them."""
+    store.make_roles()
+    print(
+        f"{store.place}: made fairlead_sender, fairlead_worker, fairlead_operator and "
+        "fairlead_viewer; give them to users: GRANT fairlead_worker TO packer;"
+    )
+
+
 def recover(store: Store) -> None:
     """Take back all work."""
     found = store.recover()

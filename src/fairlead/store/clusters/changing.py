@@ -237,7 +237,9 @@ def _due(
     row = row._replace(reset_due=reset_due)
     if not number:
         return row, found
-    return _go_on(database, row, found, found.version.cluster, runtime, number, until)
+    return _go_on(
+        database, row, found, found.version.cluster, runtime, number, until, of_itself=True
+    )
 
 
 def _go_on(
@@ -248,9 +250,13 @@ def _go_on(
     runtime: ClusterRuntime,
     number: int,
     now: int,
+    *,
+    of_itself: bool = False,
 ) -> tuple[Row, Running]:
     names = {name: id_ for id_, name in found.version.names().items()}
-    return _begin(database, row, cluster, runtime, found.sent, names, number, now)
+    return _begin(
+        *(database, row, cluster, runtime, found.sent, names, number, now), of_itself=of_itself
+    )
 
 
 def _begin(
@@ -262,8 +268,10 @@ def _begin(
     known: Mapping[str, int],
     number: int,
     now: int,
+    *,
+    of_itself: bool = False,
 ) -> tuple[Row, Running]:
-    """A new version begins."""
+    """A new version begins. `of_itself`: whoever chooses next begins it, and may do no more."""
     state = runtime.cluster
     ids = _ids(database, row, state.members, known)
     version = version_of(cluster, runtime, ids)
@@ -276,7 +284,7 @@ def _begin(
             f"choices of {state.policy.name} with these options cannot be made ahead"
         )
     found = Running(version, runtime, sent)
-    for member, id_ in enumerate(ids):
+    for member, id_ in () if of_itself else enumerate(ids):
         database.run(
             "add_destination",
             cluster=row.id,

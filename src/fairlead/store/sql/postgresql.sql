@@ -12,7 +12,8 @@ SELECT id, name, discipline, default_priority, step, weights, fair, tag_clock, l
        max_waiting, max_failures, completing, enabled, poison, by_library, remembered,
        (SELECT time FROM fairlead.journal ORDER BY id DESC LIMIT 1),
        (extract(epoch FROM clock_timestamp()) * 1000000)::bigint,
-       EXISTS (SELECT 1 FROM fairlead.sleepers s WHERE s.queue = q.id)
+       EXISTS (SELECT 1 FROM fairlead.sleepers s WHERE s.queue = q.id),
+       current_setting('transaction_isolation')
 FROM fairlead.queues q WHERE name = %(name)s;
 
 -- queue_locked: the same, by a reader that charges tenants: one at a time
@@ -20,7 +21,8 @@ SELECT id, name, discipline, default_priority, step, weights, fair, tag_clock, l
        max_waiting, max_failures, completing, enabled, poison, by_library, remembered,
        (SELECT time FROM fairlead.journal ORDER BY id DESC LIMIT 1),
        (extract(epoch FROM clock_timestamp()) * 1000000)::bigint,
-       EXISTS (SELECT 1 FROM fairlead.sleepers s WHERE s.queue = q.id)
+       EXISTS (SELECT 1 FROM fairlead.sleepers s WHERE s.queue = q.id),
+       current_setting('transaction_isolation')
 FROM fairlead.queues q WHERE name = %(name)s
 FOR NO KEY UPDATE;
 
@@ -74,14 +76,28 @@ ORDER BY i.place;
 SELECT id, transaction::text::bigint, time, kind, queue, group_name, key, tenant, priority, cost, type,
   attempt, token, actor, lease, detail, cluster, version, stream, destination, address, outcome, sequence, said
 FROM fairlead.journal
-WHERE (transaction, id) > (%(transaction)s::text::xid8, %(after)s)
-  AND transaction < pg_snapshot_xmin(pg_current_snapshot())
-ORDER BY transaction, id LIMIT %(most)s;
+WHERE (transaction, id) > (%(transaction)s::text::xid8, %(after)s) AND id >= %(first)s AND id < %(until)s
+  AND transaction < CASE WHEN %(over)s::boolean THEN '18446744073709551615'::xid8
+    ELSE pg_snapshot_xmin(pg_current_snapshot()) END
+ORDER BY journal.transaction, journal.id LIMIT %(most)s;
 
 -- latest: the latest event that can be read now
 SELECT transaction::text::bigint, id FROM fairlead.journal
-WHERE transaction < pg_snapshot_xmin(pg_current_snapshot())
-ORDER BY transaction DESC, id DESC LIMIT 1;
+WHERE id >= %(first)s AND id < %(until)s AND transaction < CASE WHEN %(over)s::boolean THEN '18446744073709551615'::xid8
+  ELSE pg_snapshot_xmin(pg_current_snapshot()) END
+ORDER BY journal.transaction DESC, journal.id DESC LIMIT 1;
+
+-- epochs: the events with which the epochs of the journal begin, but for the first one
+SELECT first FROM fairlead.epochs ORDER BY first;
+
+-- add_epoch: a new epoch begins with an event
+INSERT INTO fairlead.epochs (first, began) VALUES (%(first)s, %(began)s);
+
+-- reached: whether a transaction has begun on this server, and whether all of the running epoch have
+SELECT %(transaction)s::text::xid8 < pg_snapshot_xmax(pg_current_snapshot()),
+       NOT EXISTS (SELECT 1 FROM (SELECT j.transaction, j.id FROM fairlead.journal j
+           ORDER BY j.transaction DESC, j.id DESC LIMIT 1) last
+         WHERE last.id >= %(first)s AND last.transaction >= pg_snapshot_xmax(pg_current_snapshot()));
 
 -- outcome: how the work with a token was settled; what is released may be accepted in part, and what
 -- is accepted rejected
@@ -622,7 +638,7 @@ SELECT coalesce(max(last_value) + 1, 0) FROM pg_sequences
 WHERE schemaname = 'fairlead' AND sequencename = 'tickets_' || %(cluster)s;
 
 -- draw_ticket: the next ticket of a cluster
-SELECT nextval(('fairlead.tickets_' || %(cluster)s)::regclass);
+SELECT nextval(('fairlead.tickets_' || %(cluster)s)::regclass) FROM fairlead._check_isolation();
 
 -- add_version: a cluster after a change
 INSERT INTO fairlead.versions (cluster, version, stamp, at, definition)

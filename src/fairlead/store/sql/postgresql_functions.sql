@@ -4,43 +4,64 @@
 --
 -- Names that begin with an underscore are the store's own. Times are microseconds since 1970.
 -- SQLSTATE FL001: what was asked is not allowed; FL002: the queue is full; FL003: the work is
--- somebody else's by now.
-
--- The time: of the setting fairlead.clock in tests, else the server's clock. It never jumps to the
--- start of the transaction, as now() would.
-CREATE OR REPLACE FUNCTION fairlead._now() RETURNS bigint
-LANGUAGE sql STABLE SET search_path = pg_catalog AS $$
-  SELECT coalesce(nullif(current_setting('fairlead.clock', true), '')::bigint,
-                  (extract(epoch FROM clock_timestamp()) * 1000000)::bigint)
-$$;
+-- somebody else's by now; FL007: the transaction's isolation level is not for this.
 
 CREATE OR REPLACE FUNCTION fairlead._refuse(line text, state text DEFAULT 'FL001') RETURNS void
-LANGUAGE plpgsql SET search_path = pg_catalog AS $$
+LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
   RAISE EXCEPTION USING ERRCODE = state, MESSAGE = line;
 END $$;
 
+-- The time: of the server's clock; or of the setting fairlead.clock, which is for tests, and for the
+-- schema's owner. It never jumps to the start of the transaction, as now() would.
+CREATE OR REPLACE FUNCTION fairlead._now() RETURNS bigint
+LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  said text := nullif(current_setting('fairlead.clock', true), '');
+BEGIN
+  IF said IS NULL THEN
+    RETURN (extract(epoch FROM clock_timestamp()) * 1000000)::bigint;
+  ELSIF NOT pg_has_role(session_user,
+      (SELECT n.nspowner FROM pg_namespace n WHERE n.nspname = 'fairlead'), 'USAGE') THEN
+    PERFORM fairlead._refuse(format('fairlead.clock: found a clock of the session''s own for user %L, '
+      'allowed: the server''s; only the owner of the schema may set one, for tests', session_user));
+  END IF;
+  RETURN said::bigint;
+END $$;
+
+-- Settling looks twice at what others do meanwhile, and a transaction that sees only what was there
+-- when it began would overlook a message, for ever.
+CREATE OR REPLACE FUNCTION fairlead._check_isolation() RETURNS void
+LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+  IF current_setting('transaction_isolation') NOT IN ('read committed', 'read uncommitted') THEN
+    PERFORM fairlead._refuse(format('transaction: found the isolation level %s, allowed: read '
+      'committed, to take, to settle and to draw tickets; nothing of this was done',
+      current_setting('transaction_isolation')), 'FL007');
+  END IF;
+END $$;
+
 -- A group's place: the lowest (k1, k2) is next. `raised`: its entry's number, 0: it was not raised.
+-- (Functions with such a body are parsed once, here, so that no search path matters to them; and they
+-- become parts of the statements of others, which with a search path of their own they would not.)
 CREATE OR REPLACE FUNCTION fairlead._k1(
   discipline text, step bigint, priority bigint, entered bigint, raised bigint, head bigint,
   arrived bigint) RETURNS bigint
-LANGUAGE sql IMMUTABLE AS $$
-  SELECT CASE WHEN discipline = 'fifo' OR raised = 0
-         THEN CASE WHEN step > 0 THEN arrived + step ELSE 1 END
-         WHEN step > 0 THEN CASE WHEN head = 0 THEN entered ELSE arrived END - priority * step
-         ELSE -priority END
-$$;
+LANGUAGE sql IMMUTABLE
+RETURN CASE WHEN discipline = 'fifo' OR raised = 0
+       THEN CASE WHEN step > 0 THEN arrived + step ELSE 1 END
+       WHEN step > 0 THEN CASE WHEN head = 0 THEN entered ELSE arrived END - priority * step
+       ELSE -priority END;
 
 CREATE OR REPLACE FUNCTION fairlead._k2(
   discipline text, step bigint, raised bigint, head bigint) RETURNS bigint
-LANGUAGE sql IMMUTABLE AS $$
-  SELECT CASE WHEN discipline <> 'fifo' AND raised <> 0 AND (step = 0 OR head = 0) THEN raised
-         ELSE head END
-$$;
+LANGUAGE sql IMMUTABLE
+RETURN CASE WHEN discipline <> 'fifo' AND raised <> 0 AND (step = 0 OR head = 0) THEN raised
+       ELSE head END;
 
 -- A queue as it is set; it is created with the defaults if it is not there.
 CREATE OR REPLACE FUNCTION fairlead._queue(p_name text, p_create boolean)
-RETURNS fairlead.queues LANGUAGE plpgsql SET search_path = pg_catalog AS $$
+RETURNS fairlead.queues LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   q fairlead.queues;
 BEGIN
@@ -59,17 +80,25 @@ BEGIN
   RETURN q;
 END $$;
 
--- Time never goes back in the order of work.
+-- Time never goes back in the order of work; unless the latest event is more than an hour ahead of
+-- the clock: then a clock was wrong when it was written.
 CREATE OR REPLACE FUNCTION fairlead._moment(p_now bigint) RETURNS bigint
-LANGUAGE sql STABLE SET search_path = pg_catalog AS $$
-  SELECT greatest(p_now, (SELECT time FROM fairlead.journal ORDER BY id DESC LIMIT 1))
+LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
+  SELECT coalesce((SELECT greatest(p_now, l.time)
+    FROM (SELECT j.time FROM fairlead.journal j ORDER BY j.id DESC LIMIT 1) l
+    WHERE l.time <= p_now + 3600000000), p_now)
 $$;
+
+-- The epoch of an event: how many backups had been restored before it was written.
+CREATE OR REPLACE FUNCTION fairlead._epoch(p_number bigint) RETURNS bigint
+LANGUAGE sql STABLE
+RETURN (SELECT count(*) FROM fairlead.epochs e WHERE e.first <= p_number);
 
 -- A message joins its group; what a reader has to know is told in notices.
 CREATE OR REPLACE FUNCTION fairlead._arrive(
   q fairlead.queues, p_number bigint, p_moment bigint, p_group text, p_priority bigint, p_key text,
   p_type text, p_tenant text, p_cost bigint, p_expires bigint, p_format bigint, p_body bytea)
-RETURNS void LANGUAGE plpgsql SET search_path = pg_catalog AS $$
+RETURNS void LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   g record;
   raised bigint := CASE WHEN p_priority IS NULL OR q.discipline = 'fifo' THEN 0 ELSE p_number END;
@@ -127,7 +156,7 @@ END $$;
 CREATE OR REPLACE FUNCTION fairlead._send(
   p_queue text, p_format bigint, p_body bytea, p_group text, p_priority bigint, p_id text,
   p_type text, p_tenant text, p_cost bigint, p_due bigint, p_expires bigint, p_actor text)
-RETURNS text LANGUAGE plpgsql SET search_path = pg_catalog AS $$
+RETURNS text LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   q fairlead.queues := fairlead._queue(p_queue, true);
   now bigint := fairlead._now();
@@ -208,7 +237,7 @@ CREATE OR REPLACE FUNCTION fairlead.send(
   queue text, body text, "group" text DEFAULT NULL, priority integer DEFAULT NULL,
   id text DEFAULT NULL, type text DEFAULT NULL, tenant text DEFAULT NULL, cost bigint DEFAULT 1,
   delay interval DEFAULT '0', expires interval DEFAULT NULL) RETURNS text
-LANGUAGE sql SET search_path = pg_catalog AS $$
+LANGUAGE sql SET search_path = pg_catalog, pg_temp AS $$
   SELECT fairlead._send(queue, 1, convert_to(body, 'UTF8'), "group", priority, id, type, tenant,
     cost, fairlead._now() + (extract(epoch FROM delay) * 1000000)::bigint,
     fairlead._now() + (extract(epoch FROM expires) * 1000000)::bigint, session_user)
@@ -218,7 +247,7 @@ CREATE OR REPLACE FUNCTION fairlead.send(
   queue text, body jsonb, "group" text DEFAULT NULL, priority integer DEFAULT NULL,
   id text DEFAULT NULL, type text DEFAULT NULL, tenant text DEFAULT NULL, cost bigint DEFAULT 1,
   delay interval DEFAULT '0', expires interval DEFAULT NULL) RETURNS text
-LANGUAGE sql SET search_path = pg_catalog AS $$
+LANGUAGE sql SET search_path = pg_catalog, pg_temp AS $$
   SELECT fairlead._send(queue, 2, convert_to(body::text, 'UTF8'), "group", priority, id, type,
     tenant, cost, fairlead._now() + (extract(epoch FROM delay) * 1000000)::bigint,
     fairlead._now() + (extract(epoch FROM expires) * 1000000)::bigint, session_user)
@@ -228,7 +257,7 @@ CREATE OR REPLACE FUNCTION fairlead.send(
   queue text, body bytea, "group" text DEFAULT NULL, priority integer DEFAULT NULL,
   id text DEFAULT NULL, type text DEFAULT NULL, tenant text DEFAULT NULL, cost bigint DEFAULT 1,
   delay interval DEFAULT '0', expires interval DEFAULT NULL) RETURNS text
-LANGUAGE sql SET search_path = pg_catalog AS $$
+LANGUAGE sql SET search_path = pg_catalog, pg_temp AS $$
   SELECT fairlead._send(queue, 0, body, "group", priority, id, type, tenant, cost,
     fairlead._now() + (extract(epoch FROM delay) * 1000000)::bigint,
     fairlead._now() + (extract(epoch FROM expires) * 1000000)::bigint, session_user)
@@ -237,7 +266,7 @@ $$;
 -- Raise a group; whether it was raised. It waits for no reader.
 CREATE OR REPLACE FUNCTION fairlead.prioritise(
   queue text, "group" text, priority integer DEFAULT NULL) RETURNS boolean
-LANGUAGE plpgsql SET search_path = pg_catalog AS $$
+LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   q fairlead.queues := fairlead._queue(queue, false);
   g record;
@@ -265,7 +294,7 @@ END $$;
 -- Put back or end a group that is held, or was picked; the caller has locked its row.
 CREATE OR REPLACE FUNCTION fairlead._put_back(
   q fairlead.queues, p_id bigint, p_released boolean, p_failed boolean, p_not_before bigint)
-RETURNS void LANGUAGE plpgsql SET search_path = pg_catalog AS $$
+RETURNS void LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   g fairlead.groups;
   n record;
@@ -315,7 +344,7 @@ END $$;
 
 -- Messages are about to be done: the clusters that wait for them are told.
 CREATE OR REPLACE FUNCTION fairlead._complete(p_numbers bigint[]) RETURNS void
-LANGUAGE plpgsql SET search_path = pg_catalog AS $$
+LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
   INSERT INTO fairlead.completions (cluster, destination, part, version)
     SELECT p.cluster, p.destination, p.part, p.version
@@ -329,7 +358,7 @@ END $$;
 CREATE OR REPLACE FUNCTION fairlead._bury(
   q fairlead.queues, g fairlead.groups, p_numbers bigint[], p_reason text, p_attempt bigint,
   p_token bigint, p_kind text, p_actor text) RETURNS void
-LANGUAGE plpgsql SET search_path = pg_catalog AS $$
+LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   now bigint := fairlead._now();
 BEGIN
@@ -355,7 +384,7 @@ END $$;
 CREATE OR REPLACE FUNCTION fairlead._end(
   q fairlead.queues, g fairlead.groups, p_outcome text, p_given bigint[], p_reason text,
   p_delay bigint, p_failed boolean, p_actor text) RETURNS void
-LANGUAGE plpgsql SET search_path = pg_catalog AS $$
+LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   moment bigint := fairlead._moment(fairlead._now());
   done bigint[] := coalesce(p_given, '{}');
@@ -406,7 +435,7 @@ END $$;
 
 -- Bring a queue without tenants up to date, before a take.
 CREATE OR REPLACE FUNCTION fairlead._chores(q fairlead.queues, p_actor text) RETURNS void
-LANGUAGE plpgsql SET search_path = pg_catalog AS $$
+LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   now bigint := fairlead._now();
   moment bigint := fairlead._moment(now);
@@ -491,7 +520,7 @@ RETURNS TABLE (
   o_token bigint, o_taken bigint, o_deadline bigint, o_k1 bigint, o_k2 bigint, o_number bigint,
   o_key text, o_arrived bigint, o_expires bigint, o_cost bigint, o_type text, o_format bigint,
   o_body bytea)
-LANGUAGE plpgsql SET search_path = pg_catalog AS $$
+LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   q fairlead.queues;
   g fairlead.groups;
@@ -500,6 +529,7 @@ DECLARE
   gone bigint[];
   total bigint;
 BEGIN
+  PERFORM fairlead._check_isolation();
   IF p_lease < 1000 THEN
     PERFORM fairlead._refuse('lease: found less than a millisecond, allowed: 0.001 seconds or more');
   END IF;
@@ -572,7 +602,7 @@ CREATE OR REPLACE FUNCTION fairlead.take(
   most integer DEFAULT 1000)
 RETURNS TABLE (token bigint, in_group text, priority bigint, attempt bigint, number bigint, id text,
   type text, body_text text, body bytea)
-LANGUAGE sql SET search_path = pg_catalog AS $$
+LANGUAGE sql SET search_path = pg_catalog, pg_temp AS $$
   SELECT o_token, o_group, nullif(o_priority, -1), o_releases + 1, o_number, o_key, o_type,
     CASE WHEN o_format > 0 THEN convert_from(o_body, 'UTF8') END, o_body
   FROM fairlead._take(queue, "group", (extract(epoch FROM lease) * 1000000)::bigint, NULL, most,
@@ -583,7 +613,7 @@ $$;
 CREATE OR REPLACE FUNCTION fairlead.more(
   token bigint, given bigint[], most integer DEFAULT 1000)
 RETURNS TABLE (number bigint, id text, type text, body_text text, body bytea)
-LANGUAGE sql SET search_path = pg_catalog AS $$
+LANGUAGE sql SET search_path = pg_catalog, pg_temp AS $$
   SELECT m.id, m.key, m.type, CASE WHEN m.format > 0 THEN convert_from(m.body, 'UTF8') END, m.body
   FROM fairlead.groups g JOIN fairlead.messages m ON m.group_id = g.id
   WHERE g.token = more.token AND g.state = 2 AND m.id <> ALL (given)
@@ -594,11 +624,12 @@ $$;
 CREATE OR REPLACE FUNCTION fairlead._settle(
   p_token bigint, p_outcome text, p_given bigint[], p_reason text, p_delay bigint,
   p_failed boolean, p_actor text, p_id bigint DEFAULT NULL) RETURNS void
-LANGUAGE plpgsql SET search_path = pg_catalog AS $$
+LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   q fairlead.queues;
   g fairlead.groups;
 BEGIN
+  PERFORM fairlead._check_isolation();
   IF p_outcome NOT IN ('accepted', 'rejected', 'released') OR p_outcome IS NULL THEN
     PERFORM fairlead._refuse(format(
       'outcome: found %L, allowed: accepted, rejected or released', p_outcome));
@@ -634,11 +665,26 @@ END $$;
 CREATE OR REPLACE FUNCTION fairlead.settle(
   token bigint, outcome text DEFAULT 'accepted', given bigint[] DEFAULT '{}',
   reason text DEFAULT '', delay interval DEFAULT '0') RETURNS void
-LANGUAGE sql SET search_path = pg_catalog AS $$
+LANGUAGE sql SET search_path = pg_catalog, pg_temp AS $$
   SELECT fairlead._settle(token, outcome, given, reason,
     (extract(epoch FROM delay) * 1000000)::bigint, outcome = 'released' AND reason <> '',
     session_user)
 $$;
+
+-- Whoever reads the journal is told what is missing, however it was deleted. An epoch's events are
+-- before those of the next one, whatever their transactions.
+CREATE OR REPLACE FUNCTION fairlead._pruned() RETURNS trigger
+LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  last record;
+BEGIN
+  SELECT g.transaction, g.id INTO last FROM gone g
+    ORDER BY fairlead._epoch(g.id) DESC, g.transaction DESC, g.id DESC LIMIT 1;
+  UPDATE fairlead.schema SET pruned_transaction = last.transaction, pruned_id = last.id
+    WHERE (fairlead._epoch(pruned_id), pruned_transaction, pruned_id)
+      < (fairlead._epoch(last.id), last.transaction, last.id);
+  RETURN NULL;
+END $$;
 
 -- Forget the first events, if they are older than events are kept, but for the latest event. Whoever
 -- may call it does so with the rights of the schema's owner: so a reader can forget what is old, and
@@ -703,7 +749,7 @@ $$;
 -- Whether work is held. A transaction that is just settling it is waited for, but not for long: its
 -- reader may ask because it has lost the connection while it committed.
 CREATE OR REPLACE FUNCTION fairlead._is_held(p_token bigint) RETURNS boolean
-LANGUAGE plpgsql SET search_path = pg_catalog SET lock_timeout = '5s' AS $$
+LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp SET lock_timeout = '5s' AS $$
 BEGIN
   PERFORM 1 FROM fairlead.groups WHERE token = p_token AND state = 2 FOR SHARE;
   RETURN FOUND;

@@ -10,7 +10,7 @@
 
 -- Why plain SQL can do nothing with a cluster: there is none, or its rule is Python's.
 CREATE OR REPLACE FUNCTION fairlead._refuse_cluster(p_cluster text) RETURNS void
-LANGUAGE plpgsql SET search_path = pg_catalog AS $$
+LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   policy jsonb;
   names text[];
@@ -32,17 +32,17 @@ BEGIN
 END $$;
 
 -- Whether a destination can be chosen. What its policy does not look at, it does not have. (This and
--- _members are parts of the statements of others; with a search_path of their own they would not be.)
+-- _members become parts of the statements of others, as _k1 does.)
 CREATE OR REPLACE FUNCTION fairlead._passes(p_each jsonb) RETURNS boolean
-LANGUAGE sql IMMUTABLE AS $$
-  SELECT p_each -> 'present' = 'true' AND coalesce(p_each -> 'enabled' = 'true', true)
-    AND coalesce(p_each ->> 'state' = 'up', true) AND coalesce(p_each -> 'draining' = 'false', true)
-    AND coalesce(p_each -> 'weight' > '0', true)
-$$;
+LANGUAGE sql IMMUTABLE
+RETURN p_each -> 'present' = 'true' AND coalesce(p_each -> 'enabled' = 'true', true)
+  AND coalesce(p_each ->> 'state' = 'up', true) AND coalesce(p_each -> 'draining' = 'false', true)
+  AND coalesce(p_each -> 'weight' > '0', true);
 
 CREATE OR REPLACE FUNCTION fairlead._members(p_rule text, p_definition jsonb)
 RETURNS TABLE (place bigint, id bigint, name text, passes boolean)
-LANGUAGE sql IMMUTABLE AS $$
+LANGUAGE sql IMMUTABLE
+BEGIN ATOMIC
   SELECT m.place, i.id::bigint, m.name, m.passes
   FROM (SELECT row_number() OVER (
           ORDER BY CASE WHEN p_rule <> 'circular' THEN o.each #>> '{1,name}' END COLLATE "C", o.at)
@@ -50,8 +50,8 @@ LANGUAGE sql IMMUTABLE AS $$
         FROM jsonb_array_elements(p_definition #> '{shared,objects}') WITH ORDINALITY AS o (each, at)
     ) m
     JOIN jsonb_array_elements_text(p_definition -> 'ids') WITH ORDINALITY AS i (id, place)
-    USING (place)
-$$;
+    USING (place);
+END;
 
 -- The next choices, made ahead; 0 where nobody can be chosen.
 --
@@ -61,7 +61,7 @@ $$;
 -- counts)/(sum of weights) are 256 at least, whichever members are summed: the least of these bounds
 -- leaves few values to be sorted.
 CREATE OR REPLACE FUNCTION fairlead._ahead(p_rule text, p_definition jsonb, p_state jsonb)
-RETURNS bigint[] LANGUAGE plpgsql IMMUTABLE SET search_path = pg_catalog AS $$
+RETURNS bigint[] LANGUAGE plpgsql IMMUTABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   r jsonb := p_state #> '{rules,0,1}';
   unit numeric := 1e39;
@@ -100,7 +100,7 @@ END $$;
 -- The state after these choices, which were made ahead.
 CREATE OR REPLACE FUNCTION fairlead._forward(
   p_rule text, p_definition jsonb, p_state jsonb, p_choices bigint[]) RETURNS jsonb
-LANGUAGE plpgsql IMMUTABLE SET search_path = pg_catalog AS $$
+LANGUAGE plpgsql IMMUTABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   r jsonb := p_state #> '{rules,0,1}';
   made bigint := cardinality(p_choices);
@@ -138,7 +138,7 @@ END $$;
 -- What destinations were sent since the last reset: as the state says, and by these choices since.
 CREATE OR REPLACE FUNCTION fairlead._sent(p_state jsonb, p_choices bigint[])
 RETURNS TABLE (id bigint, sent numeric)
-LANGUAGE sql IMMUTABLE SET search_path = pg_catalog AS $$
+LANGUAGE sql IMMUTABLE SET search_path = pg_catalog, pg_temp AS $$
   SELECT x.id, sum(x.n) FROM (
     SELECT (e.each ->> 0)::bigint AS id, (e.each ->> 1)::numeric AS n
       FROM jsonb_array_elements(p_state -> 'sent') AS e (each)
@@ -151,7 +151,7 @@ $$;
 CREATE OR REPLACE FUNCTION fairlead._go_on(
   p_id bigint, p_rule text, p_first bigint, p_version bigint, p_turn bigint, p_exact boolean,
   p_now bigint)
-RETURNS bigint LANGUAGE plpgsql SET search_path = pg_catalog AS $$
+RETURNS bigint LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   definition jsonb;
   now_state jsonb;
@@ -189,7 +189,7 @@ END $$;
 CREATE OR REPLACE FUNCTION fairlead._begin(
   p_id bigint, p_definition jsonb, p_state jsonb, p_turn bigint, p_at bigint, p_time bigint,
   p_actor text, p_target text, p_detail jsonb) RETURNS jsonb
-LANGUAGE plpgsql SET search_path = pg_catalog AS $$
+LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   c fairlead.clusters;
   event bigint;
@@ -202,13 +202,16 @@ BEGIN
       version, destination)
     VALUES (p_time, 'changed', '', '', '', '', p_actor, p_detail::text, c.name, now_version, p_target)
     RETURNING id INTO event;
-  INSERT INTO fairlead.destinations AS d (cluster, id, name, address, queue)
-    SELECT p_id, x.id, x.name, nullif(o.each #>> '{1,address}', ''), nullif(o.each #>> '{1,queue}', '')
-    FROM fairlead._members(c.rule, p_definition) x
-      JOIN jsonb_array_elements(p_definition #> '{shared,objects}') AS o (each)
-      ON o.each #>> '{1,name}' = x.name
-    ON CONFLICT (cluster, id) DO UPDATE SET address = excluded.address, queue = excluded.queue
-      WHERE (d.address, d.queue) IS DISTINCT FROM (excluded.address, excluded.queue);
+  IF p_target IS NOT NULL THEN  -- else it is due of itself: whoever chooses next may do no more
+    INSERT INTO fairlead.destinations AS d (cluster, id, name, address, queue)
+      SELECT p_id, x.id, x.name, nullif(o.each #>> '{1,address}', ''),
+        nullif(o.each #>> '{1,queue}', '')
+      FROM fairlead._members(c.rule, p_definition) x
+        JOIN jsonb_array_elements(p_definition #> '{shared,objects}') AS o (each)
+        ON o.each #>> '{1,name}' = x.name
+      ON CONFLICT (cluster, id) DO UPDATE SET address = excluded.address, queue = excluded.queue
+        WHERE (d.address, d.queue) IS DISTINCT FROM (excluded.address, excluded.queue);
+  END IF;
   INSERT INTO fairlead.versions (cluster, version, stamp, at, definition)
     VALUES (p_id, now_version, mark, p_at, p_definition::text);
   INSERT INTO fairlead.stretches (cluster, first, version, at, number, state, choices)
@@ -221,7 +224,7 @@ END $$;
 
 -- The state after a reset: nobody counts as served.
 CREATE OR REPLACE FUNCTION fairlead._reset(p_rule text, p_definition jsonb, p_state jsonb)
-RETURNS jsonb LANGUAGE plpgsql IMMUTABLE SET search_path = pg_catalog AS $$
+RETURNS jsonb LANGUAGE plpgsql IMMUTABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   r jsonb := p_state #> '{rules,0,1}';
 BEGIN
@@ -244,7 +247,7 @@ END $$;
 CREATE OR REPLACE FUNCTION fairlead._held(
   p_cluster text, p_until bigint, p_actor text, p_over bigint,
   OUT o_id bigint, OUT o_rule text, OUT o_turn bigint, OUT o_definition jsonb, OUT o_state jsonb)
-LANGUAGE plpgsql SET search_path = pg_catalog AS $$
+LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   c fairlead.clusters;
   made bigint[];
@@ -287,7 +290,7 @@ CREATE OR REPLACE FUNCTION fairlead._choose(
   p_cluster text, p_group text, p_key text, p_type text, p_said text, p_actor text, p_now bigint)
 RETURNS TABLE (o_destination text, o_address text, o_turn bigint, o_outcome text, o_version bigint,
   o_number bigint, o_id bigint)
-LANGUAGE plpgsql SET search_path = pg_catalog AS $$
+LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   c record;
   s record;
@@ -322,6 +325,7 @@ BEGIN
         FROM fairlead.stretches x
         WHERE x.cluster = c.id AND x.first = c.first AND x.version = c.version;
     ELSE
+      PERFORM fairlead._check_isolation();
       o_turn := nextval(format('fairlead.tickets_%s', c.id)::regclass);
       SELECT x.first, x.version, x.choices[o_turn - x.first + 1] AS id INTO s
         FROM fairlead.stretches x WHERE x.cluster = c.id AND x.first <= o_turn
@@ -351,7 +355,7 @@ END $$;
 
 -- What a message said, for the journal.
 CREATE OR REPLACE FUNCTION fairlead._said(p_group text, p_type text) RETURNS text
-LANGUAGE sql IMMUTABLE SET search_path = pg_catalog AS $$
+LANGUAGE sql IMMUTABLE SET search_path = pg_catalog, pg_temp AS $$
   SELECT nullif(jsonb_strip_nulls(jsonb_build_object(
     'group', nullif(p_group, ''), 'type', nullif(p_type, ''))), '{}')::text
 $$;
@@ -361,7 +365,7 @@ $$;
 CREATE OR REPLACE FUNCTION fairlead.next_destination(
   cluster text, "group" text DEFAULT NULL, type text DEFAULT NULL,
   OUT destination text, OUT address text, OUT sequence bigint, OUT outcome text)
-LANGUAGE plpgsql SET search_path = pg_catalog AS $$
+LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
   SELECT c.o_destination, c.o_address, c.o_turn, c.o_outcome
     INTO destination, address, sequence, outcome
@@ -380,7 +384,7 @@ CREATE OR REPLACE FUNCTION fairlead._publish(
   p_actor text, p_refuse boolean)
 RETURNS TABLE (o_destination text, o_address text, o_turn bigint, o_outcome text, o_version bigint,
   o_number bigint, o_id bigint, o_key text)
-LANGUAGE plpgsql SET search_path = pg_catalog AS $$
+LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   own bigint;
   now bigint := fairlead._now();
@@ -440,7 +444,7 @@ CREATE OR REPLACE FUNCTION fairlead.publish(
   id text DEFAULT NULL, type text DEFAULT NULL, tenant text DEFAULT NULL, cost bigint DEFAULT 1,
   delay interval DEFAULT '0', expires interval DEFAULT NULL,
   OUT destination text, OUT address text, OUT sequence bigint, OUT message text)
-LANGUAGE sql SET search_path = pg_catalog AS $$
+LANGUAGE sql SET search_path = pg_catalog, pg_temp AS $$
   SELECT o_destination, o_address, o_turn, o_key
   FROM fairlead._publish(cluster, 1, convert_to(body, 'UTF8'), "group", priority, id, type, tenant,
     cost, fairlead._now() + (extract(epoch FROM delay) * 1000000)::bigint,
@@ -453,7 +457,7 @@ CREATE OR REPLACE FUNCTION fairlead.publish(
   id text DEFAULT NULL, type text DEFAULT NULL, tenant text DEFAULT NULL, cost bigint DEFAULT 1,
   delay interval DEFAULT '0', expires interval DEFAULT NULL,
   OUT destination text, OUT address text, OUT sequence bigint, OUT message text)
-LANGUAGE sql SET search_path = pg_catalog AS $$
+LANGUAGE sql SET search_path = pg_catalog, pg_temp AS $$
   SELECT o_destination, o_address, o_turn, o_key
   FROM fairlead._publish(cluster, 2, convert_to(body::text, 'UTF8'), "group", priority, id, type, tenant,
     cost, fairlead._now() + (extract(epoch FROM delay) * 1000000)::bigint,
@@ -466,7 +470,7 @@ CREATE OR REPLACE FUNCTION fairlead.publish(
   id text DEFAULT NULL, type text DEFAULT NULL, tenant text DEFAULT NULL, cost bigint DEFAULT 1,
   delay interval DEFAULT '0', expires interval DEFAULT NULL,
   OUT destination text, OUT address text, OUT sequence bigint, OUT message text)
-LANGUAGE sql SET search_path = pg_catalog AS $$
+LANGUAGE sql SET search_path = pg_catalog, pg_temp AS $$
   SELECT o_destination, o_address, o_turn, o_key
   FROM fairlead._publish(cluster, 0, body, "group", priority, id, type, tenant,
     cost, fairlead._now() + (extract(epoch FROM delay) * 1000000)::bigint,
@@ -478,7 +482,7 @@ $$;
 
 -- A value for an attribute of a destination, in JSON; refused if it is not allowed.
 CREATE OR REPLACE FUNCTION fairlead._value(p_attribute text, p_value text) RETURNS jsonb
-LANGUAGE plpgsql IMMUTABLE SET search_path = pg_catalog AS $$
+LANGUAGE plpgsql IMMUTABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   allowed text;
 BEGIN
@@ -508,7 +512,7 @@ END $$;
 CREATE OR REPLACE FUNCTION fairlead._changed(
   p_rule text, INOUT x_definition jsonb, INOUT x_state jsonb, p_target text, p_attribute text,
   p_value jsonb)
-LANGUAGE plpgsql IMMUTABLE SET search_path = pg_catalog AS $$
+LANGUAGE plpgsql IMMUTABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   r jsonb := x_state #> '{rules,0,1}';
   before jsonb;
@@ -557,7 +561,7 @@ END $$;
 
 -- Refuses what is no destination of a cluster.
 CREATE OR REPLACE FUNCTION fairlead._check_target(p_definition jsonb, p_target text) RETURNS void
-LANGUAGE plpgsql SET search_path = pg_catalog AS $$
+LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   names text[] := ARRAY (SELECT o.each #>> '{1,name}'
     FROM jsonb_array_elements(p_definition #> '{shared,objects}') WITH ORDINALITY AS o (each, at)
@@ -572,7 +576,7 @@ END $$;
 
 CREATE OR REPLACE FUNCTION fairlead._change(
   p_cluster text, p_target text, p_attribute text, p_value text) RETURNS void
-LANGUAGE plpgsql SET search_path = pg_catalog AS $$
+LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   now bigint := fairlead._now();
   h record;
@@ -615,7 +619,7 @@ END $$;
 
 -- Add a destination: a [[destination]] of the cluster's file, as JSON.
 CREATE OR REPLACE FUNCTION fairlead._add(p_cluster text, p_table jsonb) RETURNS void
-LANGUAGE plpgsql SET search_path = pg_catalog AS $$
+LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   now bigint := fairlead._now();
   h record;
@@ -675,7 +679,7 @@ BEGIN
 END $$;
 
 CREATE OR REPLACE FUNCTION fairlead._remove(p_cluster text, p_target text) RETURNS void
-LANGUAGE plpgsql SET search_path = pg_catalog AS $$
+LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   now bigint := fairlead._now();
   h record;
@@ -709,13 +713,13 @@ END $$;
 -- Change an attribute of a destination, from the next choice on, for everybody.
 CREATE OR REPLACE FUNCTION fairlead.change(
   cluster text, target text, attribute text, value text DEFAULT NULL) RETURNS void
-LANGUAGE sql SET search_path = pg_catalog AS $$
+LANGUAGE sql SET search_path = pg_catalog, pg_temp AS $$
   SELECT fairlead._change(cluster, target, attribute, value)
 $$;
 
 -- Count everybody as not served.
 CREATE OR REPLACE FUNCTION fairlead.reset(cluster text) RETURNS void
-LANGUAGE sql SET search_path = pg_catalog AS $$
+LANGUAGE sql SET search_path = pg_catalog, pg_temp AS $$
   SELECT fairlead._change(cluster, cluster, 'reset', NULL)
 $$;
 
@@ -749,7 +753,7 @@ CROSS JOIN LATERAL (SELECT e.each #>> '{1,name}' AS name, e.each -> 1 AS each
   WHERE e.each #>> '{0,0}' = 'destination') o;
 
 CREATE OR REPLACE FUNCTION fairlead._machine() RETURNS trigger
-LANGUAGE plpgsql SET search_path = pg_catalog AS $$
+LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   was jsonb;
   becomes jsonb;
@@ -787,3 +791,8 @@ END $$;
 
 CREATE OR REPLACE TRIGGER machines INSTEAD OF INSERT OR UPDATE OR DELETE ON fairlead.machines
 FOR EACH ROW EXECUTE FUNCTION fairlead._machine();
+
+-- What an operator does. (What else there is, does with a role's rights to tables what these allow.)
+REVOKE ALL ON FUNCTION fairlead.change(text, text, text, text), fairlead.reset(text),
+  fairlead._change(text, text, text, text), fairlead._add(text, jsonb), fairlead._remove(text, text)
+  FROM PUBLIC;

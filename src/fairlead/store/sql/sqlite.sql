@@ -11,14 +11,14 @@ SELECT store, (SELECT file FROM pragma_database_list WHERE name = 'main') FROM f
 SELECT id, name, discipline, default_priority, step, weights, fair, tag_clock, lined, works,
        max_waiting, max_failures, completing, enabled, poison, by_library, remembered,
        (SELECT time FROM fairlead_journal
-        WHERE id = (SELECT max(id) FROM fairlead_journal)), 0, 0
+        WHERE id = (SELECT max(id) FROM fairlead_journal)), 0, 0, ''
 FROM fairlead_queues WHERE name = :name;
 
 -- queue_locked: the same, by a reader that charges tenants: one at a time
 SELECT id, name, discipline, default_priority, step, weights, fair, tag_clock, lined, works,
        max_waiting, max_failures, completing, enabled, poison, by_library, remembered,
        (SELECT time FROM fairlead_journal
-        WHERE id = (SELECT max(id) FROM fairlead_journal)), 0, 0
+        WHERE id = (SELECT max(id) FROM fairlead_journal)), 0, 0, ''
 FROM fairlead_queues WHERE name = :name;
 
 -- queue_names: all queues
@@ -72,10 +72,19 @@ FROM json_each(:ids) CROSS JOIN fairlead_groups g ON g.id = json_each.value
 -- journal: events after a place in the journal
 SELECT id, 0, time, kind, queue, group_name, key, tenant, priority, cost, type, attempt, token,
   actor, lease, detail, cluster, version, stream, destination, address, outcome, sequence, said
-FROM fairlead_journal WHERE id > :after ORDER BY id LIMIT :most;
+FROM fairlead_journal WHERE id > :after AND id >= :first AND id < :until ORDER BY id LIMIT :most;
 
 -- latest: the latest event that can be read now
-SELECT 0, id FROM fairlead_journal ORDER BY id DESC LIMIT 1;
+SELECT 0, id FROM fairlead_journal WHERE id >= :first AND id < :until ORDER BY id DESC LIMIT 1;
+
+-- epochs: the events with which the epochs of the journal begin, but for the first one
+SELECT first FROM fairlead_epochs ORDER BY first;
+
+-- add_epoch: a new epoch begins with an event
+INSERT INTO fairlead_epochs (first, began) VALUES (:first, :began);
+
+-- reached: whether an event with this number was written
+SELECT :number <= max(coalesce((SELECT max(id) FROM fairlead_journal), 0), (SELECT pruned FROM fairlead_schema)), 1;
 
 -- outcome: how the work with a token was settled; what is released may be accepted in part, and what
 -- is accepted rejected

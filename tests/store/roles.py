@@ -1,0 +1,39 @@
+"""A store of which users with the roles of the documentation have their rights."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Final
+
+import psycopg
+
+from fairlead import Cluster, Store
+from tests.stores import made_url
+
+SNIPPETS = Path(__file__).parents[2] / "docs" / "snippets"
+UrlOf = Callable[[str], str]
+ROLES: Final = ("sender", "worker", "operator")
+"""Each may do what those before it may."""
+
+
+def store_with_roles() -> UrlOf:
+    """Role, owner or nobody -> the URL of one store for a user with that role."""
+    url = made_url("postgresql")
+    with Store.open(url) as owner:
+        owner.make_roles()
+        owner.send("orders", "early")
+        owner.declare(SNIPPETS / "dialogs.toml")
+        owner.load_clusters(SNIPPETS / "bangkok.toml")
+        pending = [{"name": "DEV1"}, {"name": "DEV2"}]
+        owner.keep_clusters([Cluster.of("fewest-pending", name="pending", destination=pending)])
+        ticket = {"policy": "msmq", "store": {"allocation": "ticket"}}
+        machines = [{"name": "T1", "weight": 1}, {"name": "T2", "weight": 2}]
+        owner.keep_clusters(
+            [Cluster.from_dict({**ticket, "destination": machines}, default_name="tickets")]
+        )
+        owner.make_roles()  # the tickets of a cluster have rights of their own
+    with psycopg.connect(url, autocommit=True) as connection:
+        known = {name for (name,) in connection.execute("SELECT rolname FROM pg_roles").fetchall()}
+        for role in {*ROLES, "viewer", "nobody"} - {name.removesuffix("_user") for name in known}:
+            member = "" if role == "nobody" else f" IN ROLE fairlead_{role}"
+            connection.execute(f"CREATE ROLE {role}_user LOGIN{member}".encode())
+    return lambda role: url if role == "owner" else url.replace("//postgres:", f"//{role}_user:")

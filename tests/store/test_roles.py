@@ -1,0 +1,193 @@
+"""What each role is for on PostgreSQL, as a day of its user goes."""
+
+import psycopg
+import pytest
+from psycopg.errors import InsufficientPrivilege
+
+from fairlead import Store
+from fairlead.errors import StoreError
+from tests.store.roles import SNIPPETS, UrlOf, store_with_roles
+
+
+@pytest.fixture(scope="module")
+def url_of() -> UrlOf:
+    return store_with_roles()
+
+
+def test_a_sender_can_send_and_raise_and_nothing_else(url_of: UrlOf) -> None:
+    url = url_of("sender")
+    with Store.open(url) as store:
+        store.send("orders", "o", group="kim", id="o-1")
+        store.send("orders", "o", group="kim", id="o-1")
+        store.send("orders", "o", delay=60)
+        store.send("a new queue", "o")
+        store.send_many("for tenants", [{"body": "o", "tenant": "gold"}] * 2)
+        with psycopg.connect(url) as connection, store.join(connection) as tx:
+            tx.send("orders", "o", group="kim")
+        for cluster in ("Bangkok", "pending"):
+            assert [store.next_destination(cluster).outcome for _ in range(300)] == ["routed"] * 300
+            decision = store.publish(cluster, "o", id="published")
+            assert store.publish(cluster, "o", id="published").sequence == decision.sequence
+        with psycopg.connect(url) as connection:
+            row = connection.execute(
+                "SELECT sequence FROM fairlead.publish('Bangkok', 'o'::text, id => 'published')"
+            ).fetchone()
+            assert row == (300,)
+        assert store.prioritise("orders", "kim", 200)
+        dialog = store.begin_dialog("Client", "Shop", lifetime=60)
+        dialog.send("Order", {"item": "lamp"})
+        dialog.send("Order", {"item": "chair"})
+        assert dialog.prioritise(200)
+        assert store.conversation(dialog.id).state == "conversing"
+        for refused in (
+            dialog.end,
+            lambda: store.take("orders"),
+            lambda: store.dead("orders"),
+            lambda: list(store.journal()),
+            lambda: store.set_limits("orders"),
+        ):
+            with pytest.raises(StoreError, match="permission denied"):
+                refused()
+
+
+def test_a_worker_can_take_and_settle_and_sets_no_queue(url_of: UrlOf) -> None:
+    with Store.open(url_of("worker")) as store:
+        store.send("for tenants", "o", tenant="small")
+        store.send("work", "o", group="kim")
+        store.send("work", "o")
+        to = store.publish("pending", "o").destination
+        done = store.take(to or "")
+        assert done is not None
+        done.accept()
+        for queue in ("for tenants", "work"):
+            work = store.take(queue)
+            assert work is not None
+            work.extend(60)
+            work.release(error="why")
+            work = store.take(queue)
+            assert work is not None
+            with work.transaction() as tx:
+                tx.send("more", [message.body for message in work])
+                tx.accept()
+        work = store.take("work")
+        assert work is not None
+        assert next(work).body == "o"
+        work.reject("why")
+        assert [dead.reason for dead in store.dead("work")] == ["why"]
+        assert store.take("work", wait=0.01) is None
+        store.accept(store.take_many("more", 10))
+        assert store.queues()
+        assert store.waiting("work").waiting == 0
+        assert list(store.journal())
+        store.stopping()
+        for refused in (
+            lambda: store.requeue("work"),
+            lambda: store.set_order("work", "fifo"),
+            lambda: store.prune(0),
+        ):
+            with pytest.raises(StoreError, match="permission denied"):
+                refused()
+
+
+def test_a_worker_has_all_that_a_dialog_needs(url_of: UrlOf) -> None:
+    with Store.open(url_of("worker")) as store:
+        one = store.begin_dialog("Client", "Shop", lifetime=60)
+        one.send("Order", {"item": "lamp"})
+        other = store.begin_dialog("Client", "Shop", related=one)
+        other.bind(one)
+        other.timer(0.001)
+        other.timer(None)
+        other.send("Order", "no json")
+        work = store.take("shop", group=f"{one.dialog}/t")
+        assert work is not None
+        with work.transaction() as tx:
+            here = tx.conversation(next(work).conversation or "")
+            here.send("Confirmation", "lamp")
+            here.end(error=(17, "no lamp is left"))
+            tx.accept()
+        answers = one.take()
+        assert answers is not None
+        assert [message.type for message in answers] == ["Error", "Confirmation"]
+        answers.accept()
+        one.end()
+        other.end()
+        assert (one.state, other.state) == ("ended", "ended")
+        assert store.take("client") is None
+        assert store.service("Shop").queue == "shop"
+        with pytest.raises(StoreError, match="permission denied"):
+            store.declare(SNIPPETS / "dialogs.toml")
+
+
+def test_a_viewer_looks_and_changes_nothing(url_of: UrlOf) -> None:
+    with Store.open(url_of("worker")) as store:
+        store.send("seen", "o", group="kim")
+        store.send("seen", "o", delay=60)
+    with Store.open(url_of("viewer")) as store:
+        assert "seen" in [found.queue for found in store.queues()]
+        assert [each.why for each in store.later("seen")] == ["delayed"]
+        assert store.dead("seen") == []
+        assert store.latest() is not None
+        assert list(store.journal())
+        for refused in (
+            lambda: store.send("seen", "o"),
+            lambda: store.take("seen"),
+            lambda: store.prioritise("seen", "kim"),
+            lambda: store.discard("seen"),
+        ):
+            with pytest.raises(StoreError, match="permission denied"):
+                refused()
+
+
+def test_a_worker_forgets_what_is_old_and_nothing_else(url_of: UrlOf) -> None:
+    with psycopg.connect(url_of("owner")) as owner:
+        owner.execute("UPDATE fairlead.journal SET time = time - 31 * 86400 * 1000000::bigint")
+    with Store.open(url_of("sender")) as store:
+        store.send("work", "o")
+    clock = "SELECT set_config('fairlead.clock', '9000000000000000', false)"  # in 2255
+    forget = "SELECT fairlead._forget_events(9000000000000000, 1000)"
+    with Store.open(url_of("worker")) as store:
+        before = len(list(store.journal()))
+        work = store.take("work")
+        assert work is not None
+        assert next(work).body == "o"
+        work.accept()
+        assert [event.kind for event in store.journal()] == ["sent", "taken", "accepted"]
+        assert before > 2
+        with psycopg.connect(url_of("worker")) as connection:
+            connection.execute(clock)
+            assert connection.execute(forget).fetchall() == []
+            with pytest.raises(InsufficientPrivilege):
+                connection.execute("DELETE FROM fairlead.journal")
+        with pytest.raises(StoreError, match="permission denied"):
+            store.set_retention(1)
+
+
+def test_an_operator_can_do_all_but_change_the_schema(url_of: UrlOf) -> None:
+    url = url_of("operator")
+    with Store.open(url) as store:
+        store.set_order("office", weights={"gold": 2})
+        store.set_limits("office", max_waiting=5)
+        store.send("office", "o", tenant="gold")
+        work = store.take("office")
+        assert work is not None
+        next(work)
+        work.reject("why")
+        assert store.requeue("office") == 1
+        work = store.take("office")
+        assert work is not None
+        next(work)
+        work.reject("why")
+        assert store.discard("office") == 1
+        store.send("office", "o", tenant="gold")
+        assert store.take("office") is not None
+        assert store.recover() == 1
+        store.change("Bangkok", "DEV1", "weight", 5)
+        with psycopg.connect(url) as connection:
+            connection.execute(
+                "UPDATE fairlead.machines SET weight = 100 WHERE cluster = 'Bangkok'"
+            )
+            connection.execute("SELECT fairlead.reset('Bangkok')")
+        assert store.prune(0) > 0
+        store.set_retention(90)
+    with psycopg.connect(url) as connection, pytest.raises(InsufficientPrivilege):
+        connection.execute("CREATE TABLE fairlead.more (id int)")

@@ -1,0 +1,322 @@
+"""What each role may do on PostgreSQL, from Python and in SQL, and what it may not."""
+
+from collections.abc import Callable, Iterator
+from inspect import isfunction
+from itertools import count
+from typing import Any, Final
+
+import psycopg
+import pytest
+from psycopg.errors import InsufficientPrivilege
+
+from fairlead import Cluster, Store
+from fairlead.errors import StoreError
+from fairlead.store.statements import roles
+from tests.store.roles import ROLES, SNIPPETS, UrlOf, store_with_roles
+
+NOBODY: Final = "owner"
+_numbers = count(1)
+
+
+@pytest.fixture(scope="module")
+def url_of() -> UrlOf:
+    return store_with_roles()
+
+
+def test_the_roles_of_the_documentation_are_those_that_the_store_makes() -> None:
+    assert (SNIPPETS / "roles.sql").read_text(encoding="utf-8") == roles("postgresql")
+
+
+def some() -> str:
+    """A name that nothing else has."""
+    return f"n-{next(_numbers)}"
+
+
+def held(store: Store) -> Any:
+    """Work in the hands of a store."""
+    queue = some()
+    store.send(queue, "o", group="kim")
+    work = store.take(queue)
+    assert work is not None
+    return work
+
+
+def spoken(store: Store) -> Any:
+    """A conversation in which something was said."""
+    found = store.begin_dialog("Client", "Shop")
+    found.send("Order", {"item": "lamp"})
+    return found
+
+
+def dead_letter(owner: Store) -> str:
+    work = held(owner)
+    next(work)
+    work.reject("why")
+    return str(work.queue)
+
+
+def decided(owner: Store) -> int:
+    return owner.next_destination("Bangkok").number
+
+
+def transacted(store: Store) -> None:
+    with store.transaction() as tx:
+        tx.send("orders", "o")
+
+
+def joined(store: Store, url: str) -> None:
+    with psycopg.connect(url) as connection, store.join(connection) as tx:
+        tx.send("orders", "o", group="kim")
+
+
+Verb = Callable[[Store, Store, str], object]
+VERBS: Final[dict[str, tuple[str, Verb]]] = {
+    # verb: from which role on; a call with the role's store, the owner's, and the role's URL
+    "send": ("sender", lambda s, o, u: s.send("orders", "o", id=some(), group=some())),
+    "send_many": ("sender", lambda s, o, u: s.send_many("orders", [{"body": 1}, {"body": 2}])),
+    "prioritise": ("sender", lambda s, o, u: s.prioritise("orders", "kim", 7)),
+    "begin_dialog": ("sender", lambda s, o, u: s.begin_dialog("Client", "Shop", lifetime=60)),
+    "conversation": ("sender", lambda s, o, u: s.conversation(spoken(o).id).state),
+    "speaking": ("sender", lambda s, o, u: spoken(s)),
+    "next_destination": ("sender", lambda s, o, u: [s.next_destination(c) for c in CLUSTERS]),
+    "publish": ("sender", lambda s, o, u: [s.publish(c, "o", id=some()) for c in CLUSTERS]),
+    "completed": ("sender", lambda s, o, u: s.completed(s.next_destination("pending"))),
+    "transaction": ("sender", lambda s, o, u: transacted(s)),
+    "join": ("sender", lambda s, o, u: joined(s, u)),
+    "clusters": ("sender", lambda s, o, u: s.clusters()),
+    "pool": ("sender", lambda s, o, u: s.pool("Bangkok")),
+    "check_queue": ("sender", lambda s, o, u: s.check_queue("orders")),
+    "decision": ("sender", lambda s, o, u: s.decision(decided(o))),
+    "decision_about": (
+        "sender",
+        lambda s, o, u: s.decision_about("Bangkok", str(o.publish("Bangkok", 1, id="a") and "a")),
+    ),
+    "service": ("sender", lambda s, o, u: s.service("Shop")),
+    "ends": ("sender", lambda s, o, u: s.ends(spoken(o).dialog)),
+    "bound_to": ("sender", lambda s, o, u: s.bound_to(spoken(s))),
+    "retention": ("sender", lambda s, o, u: s.retention()),
+    "take": ("worker", lambda s, o, u: held(s).accept()),
+    "take_many": ("worker", lambda s, o, u: s.accept(s.take_many(held(s).queue, 2))),
+    "accept": ("worker", lambda s, o, u: s.accept([held(s)])),
+    "settle": ("worker", lambda s, o, u: held(s).release()),
+    "extend": ("worker", lambda s, o, u: s.extend(held(s), 60)),
+    "more": ("worker", lambda s, o, u: s.more(held(s).held, [])),
+    "holds": ("sender", lambda s, o, u: s.holds(held(o).held)),
+    "has_ended": ("sender", lambda s, o, u: s.has_ended(spoken(s))),
+    "receive": ("worker", lambda s, o, u: s.receive(o.ends(spoken(o).dialog)[1], 0, 60)),
+    "outcome": ("worker", lambda s, o, u: s.outcome(settled(o))),
+    "waiting": ("worker", lambda s, o, u: s.waiting(held(o).queue)),
+    "peek": ("worker", lambda s, o, u: s.peek(held(o).queue)),
+    "promotion": ("worker", lambda s, o, u: s.promotion(held(o).queue, "kim")),
+    "ready": ("worker", lambda s, o, u: s.ready("orders")),
+    "stopping": ("worker", lambda s, o, u: (held(s), s.stopping())),
+    "switch": ("worker", lambda s, o, u: s.switch(held(o).queue, on=False)),
+    "set_order": ("operator", lambda s, o, u: s.set_order(held(o).queue, "fifo")),
+    "set_limits": ("operator", lambda s, o, u: s.set_limits(held(o).queue, max_waiting=5)),
+    "set_retention": ("operator", lambda s, o, u: s.set_retention(90)),
+    "declare": ("operator", lambda s, o, u: s.declare(SNIPPETS / "dialogs.toml")),
+    "requeue": ("operator", lambda s, o, u: s.requeue(dead_letter(o))),
+    "discard": ("operator", lambda s, o, u: s.discard(dead_letter(o))),
+    "change": ("operator", lambda s, o, u: s.change("Bangkok", "DEV1", "weight", 5)),
+    "apply": ("operator", lambda s, o, u: s.change("pending", "DEV1", "readers", 2)),
+    "reset": ("operator", lambda s, o, u: s.reset("Bangkok")),
+    "add_destination": (
+        "operator",
+        lambda s, o, u: s.add_destination("Bangkok", {"name": some(), "weight": 1}),
+    ),
+    "remove_destination": (
+        "operator",
+        lambda s, o, u: s.remove_destination("Bangkok", added(o)),
+    ),
+    "load_clusters": ("operator", lambda s, o, u: s.load_clusters(SNIPPETS / "hangars.toml")),
+    "keep_clusters": (
+        "operator",
+        lambda s, o, u: s.keep_clusters([Cluster.of("msmq", name=some(), destination=ONE)]),
+    ),
+    "prune": ("operator", lambda s, o, u: s.prune(3600)),
+    "recover": ("operator", lambda s, o, u: s.recover()),
+    "make_roles": ("owner", lambda s, o, u: s.make_roles()),
+}
+LOOKS: Final[dict[str, Verb]] = {
+    # what workers and viewers look at
+    "queues": lambda s, o, u: s.queues(),
+    "later": lambda s, o, u: s.later("orders"),
+    "dead": lambda s, o, u: s.dead(dead_letter(o)),
+    "working": lambda s, o, u: s.working(held(o).queue),
+    "off": lambda s, o, u: s.off(switched_off(o)),
+    "journal": lambda s, o, u: list(s.journal()),
+    "latest": lambda s, o, u: s.latest(),
+    "explain_order": lambda s, o, u: s.explain_order(*in_order(o)),
+    "conversations": lambda s, o, u: s.conversations(),
+    "dialog": lambda s, o, u: s.dialog(spoken(o).dialog),
+    "dialog_waits": lambda s, o, u: s.dialog_waits(spoken(o).dialog),
+    "services": lambda s, o, u: s.services(),
+    "state_of": lambda s, o, u: s.state_of(spoken(o).endpoint),
+}
+OF_NO_ROLE: Final = {"open", "close", "is_of"}
+IF_NOTHING_IS_DUE: Final = ("ready", "waiting", "peek", "promotion")
+"""What is due is done first, and for that a viewer has no right."""
+SEEN: Final = {
+    # verbs that a viewer has, too
+    *("check_queue", "retention", "conversation", "ends", "bound_to", "holds", "has_ended"),
+    *("service", *IF_NOTHING_IS_DUE),
+}
+CLUSTERS: Final = ("Bangkok", "pending", "tickets")
+ONE: Final = [{"name": "only", "weight": 1}]
+
+
+def settled(owner: Store) -> int:
+    work = held(owner)
+    work.accept()
+    return int(work.token)
+
+
+def added(owner: Store) -> str:
+    name = some()
+    owner.add_destination("Bangkok", {"name": name, "weight": 1})
+    return name
+
+
+def switched_off(owner: Store) -> str:
+    queue = str(held(owner).queue)
+    owner.switch(queue, on=False)
+    return queue
+
+
+def in_order(owner: Store) -> tuple[str, str, str]:
+    queue = some()
+    for group in "ab":
+        owner.send(queue, group, group=group)
+    while work := owner.take(queue):
+        work.accept() if list(work) else None
+    return queue, "a", "b"
+
+
+@pytest.fixture(scope="module")
+def stores(url_of: UrlOf) -> Iterator[dict[str, Store]]:
+    found = {role: Store.open(url_of(role)) for role in (*ROLES, "viewer", "owner")}
+    yield found
+    for store in found.values():
+        store.close()
+
+
+def events(store: Store) -> int:
+    return sum(1 for _ in store.journal())
+
+
+def test_each_verb_of_a_store_is_some_roles() -> None:
+    verbs = {name for name, each in vars_of(Store) if isfunction(each) or name == "open"}
+    assert verbs == {*VERBS, *LOOKS, *OF_NO_ROLE}
+
+
+def vars_of(cls: type) -> Iterator[tuple[str, Any]]:
+    for name in dir(cls):
+        if not name.startswith("_"):
+            yield name, getattr(cls, name)
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_a_verb_is_for_a_role_and_those_above_it(
+    verb: str, stores: dict[str, Store], url_of: UrlOf
+) -> None:
+    least, call = VERBS[verb]
+    order = [*ROLES, NOBODY]
+    for role in (*ROLES, "viewer"):
+        store, owner = stores[role], stores["owner"]
+        if role != "viewer" and order.index(role) >= order.index(least):
+            call(store, owner, url_of(role))
+        elif role != "viewer" or verb not in SEEN:
+            with pytest.raises((StoreError, InsufficientPrivilege), match="permission denied"):
+                call(store, owner, url_of(role))
+
+
+@pytest.mark.parametrize(
+    "verb", SEEN & VERBS.keys() - {"bound_to", "has_ended", *IF_NOTHING_IS_DUE}
+)
+def test_a_viewer_has_what_changes_nothing(
+    verb: str, stores: dict[str, Store], url_of: UrlOf
+) -> None:
+    VERBS[verb][1](stores["viewer"], stores["owner"], url_of("viewer"))
+
+
+@pytest.mark.parametrize("verb", LOOKS)
+def test_workers_and_viewers_look(verb: str, stores: dict[str, Store], url_of: UrlOf) -> None:
+    call = LOOKS[verb]
+    for role in ("worker", "operator", "viewer"):
+        call(stores[role], stores["owner"], url_of(role))
+
+
+TAKEN: Final = "SELECT t.token FROM fairlead.take('orders') t LIMIT 1"
+SQL: Final[dict[str, tuple[str, str]]] = {
+    # function of the schema: from which role on; a call
+    "send": ("sender", "SELECT fairlead.send('orders', 'o'::text, 'kim', 7)"),
+    "prioritise": ("sender", "SELECT fairlead.prioritise('orders', 'kim', 9)"),
+    "next_destination": ("sender", "SELECT fairlead.next_destination('tickets')"),
+    "publish": ("sender", "SELECT fairlead.publish('Bangkok', 'o'::text)"),
+    "take": ("worker", "SELECT * FROM fairlead.take('orders')"),
+    "more": (
+        "worker",
+        "SELECT * FROM fairlead.take('orders') t, fairlead.more(t.token, '{}')",
+    ),
+    "settle": (
+        "worker",
+        f"SELECT fairlead.settle(({TAKEN}))",
+    ),
+    "change": ("operator", "SELECT fairlead.change('Bangkok', 'DEV2', 'weight', '7')"),
+    "reset": ("operator", "SELECT fairlead.reset('Bangkok')"),
+    "machines": (
+        "operator",
+        "UPDATE fairlead.machines SET enabled = NOT enabled WHERE cluster = 'Bangkok'",
+    ),
+}
+
+
+def test_each_function_and_view_for_plain_sql_is_some_roles(url_of: UrlOf) -> None:
+    asked = (
+        "SELECT proname FROM pg_proc WHERE pronamespace = 'fairlead'::regnamespace "
+        "UNION SELECT relname FROM pg_class WHERE relnamespace = 'fairlead'::regnamespace "
+        "AND relkind = 'v'"
+    )
+    with psycopg.connect(url_of("owner")) as connection:
+        found = {name for (name,) in connection.execute(asked).fetchall()}
+    assert {name for name in found if not name.startswith("_")} == SQL.keys()
+
+
+@pytest.mark.parametrize("name", SQL)
+def test_a_function_is_for_a_role_and_those_above_it(
+    name: str, url_of: UrlOf, stores: dict[str, Store]
+) -> None:
+    least, call = SQL[name]
+    order = [*ROLES, NOBODY]
+    for role in (*ROLES, "viewer", "nobody"):
+        for number in range(2):  # so that there is something to take
+            stores["owner"].send("orders", "o", group=f"{role}-{number}")
+        with psycopg.connect(url_of(role)) as connection:
+            if role in ROLES and order.index(role) >= order.index(least):
+                connection.execute(call.encode())
+            else:
+                with pytest.raises(InsufficientPrivilege):
+                    connection.execute(call.encode())
+
+
+WRITES: Final = (
+    # what a sender could do with the rows themselves: to say when an event was written, to speak
+    # for an end that has ended, to move a destination
+    "INSERT INTO fairlead.journal (id, transaction) VALUES (-5, '1')",
+    "UPDATE fairlead.endpoints SET state = 1",
+    "UPDATE fairlead.endpoints SET handle = 'mine'",
+    "UPDATE fairlead.destinations SET address = 'elsewhere'",
+    "UPDATE fairlead.queues SET max_waiting = NULL",
+    "UPDATE fairlead.schema SET journal_keep = 0",
+    "DELETE FROM fairlead.journal",
+    "SELECT body FROM fairlead.messages",
+    "SELECT setval('fairlead.numbers', 1)",
+    "SELECT fairlead._change('Bangkok', 'DEV1', 'weight', '5')",
+    "INSERT INTO fairlead.epochs VALUES (1, 1)",
+)
+
+
+@pytest.mark.parametrize("statement", WRITES)
+def test_a_sender_has_no_right_to(statement: str, url_of: UrlOf) -> None:
+    with psycopg.connect(url_of("sender")) as connection, pytest.raises(InsufficientPrivilege):
+        connection.execute(statement.encode())
