@@ -15,7 +15,7 @@ from fairlead.order.key import NO_ENTRY, NOTHING, Entry
 from fairlead.store.bodies import decoded
 from fairlead.store.database import Database, Row
 from fairlead.store.dialogs.endpoints import ENDED, by_ids
-from fairlead.store.events import begin_epoch
+from fairlead.store.epochs import begin_epoch
 from fairlead.store.letters import Letter, whole
 from fairlead.store.log import Log
 from fairlead.store.sending import arrive
@@ -368,12 +368,7 @@ def prune(database: Database, keep: int, now: int | None) -> int:
 
 def recover(database: Database, now: int | None, actor: str) -> int:
     """Take back all work; nobody holds any. A new epoch of the journal begins."""
-    moment = time_of(database, now)
-    log = Log(database, "", moment, actor)
-    (number,) = log.draw()
-    log.add("recovered", id=number)
-    log.flush()
-    begin_epoch(database, number, moment)
+    begin_epoch(database, time_of(database, now), actor)
     count = 0
     for (name,) in database.run("queue_names"):
         queue = known_queue(database, name, now, locked=True)

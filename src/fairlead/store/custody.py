@@ -68,6 +68,35 @@ class Custody:
             with self._connections.writing() as database:
                 self._take_back(database, queue, dead, stopping)
 
+    def gone(self) -> list[str]:
+        """The processes that say that they take work, and are gone."""
+        return [name for _, name in self._gone()]
+
+    def take_back_all(self) -> None:
+        """Take back the work of processes that are gone, of all queues."""
+        dead = {id_ for id_, _ in self._gone()}
+        if dead:
+            with self._connections.writing() as database:
+                for (queue,) in database.run("queue_names"):
+                    self._take_back(database, queue, dead, set())
+
+    def forget_others(self) -> None:
+        """No other process takes work any more: all work was taken back."""
+        with self._connections.writing() as database:
+            rows = database.run("every_holder")
+            others = [id_ for id_, _, _ in rows if id_ != self._id]
+            database.run("drop_holders", ids=others)
+            if database.locks:
+                database.run("wake_up", ids=others)
+
+    def _gone(self) -> list[tuple[int, str]]:
+        if isinstance(self._liveness, Session):
+            self._liveness.check()
+        with self._connections.one() as database:
+            rows = database.run("every_holder")
+            dead = self._liveness.dead(database, [(id_, host) for id_, host, _ in rows])
+        return [(id_, name) for id_, _, name in rows if id_ in dead]
+
     def _take_back(
         self, database: Database, queue: str, dead: set[int], stopping: set[int]
     ) -> None:

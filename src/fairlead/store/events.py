@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from bisect import bisect_right
 from collections.abc import Iterator
 from typing import Any, Final, NamedTuple
 
@@ -11,10 +10,9 @@ from fairlead.balance.objects import spelled
 from fairlead.errors import MessageError, PrunedError, StoreError
 from fairlead.rows import EVENT_COLUMNS
 from fairlead.store.database import Database
+from fairlead.store.epochs import MAX_NUMBER, Epochs, reached
 
 PAGE: Final = 1000
-MIN_NUMBER: Final = -(2**63)
-MAX_NUMBER: Final = 2**63 - 1
 MAX_TRANSACTION: Final = 2**64 - 1
 
 
@@ -74,28 +72,6 @@ CURSOR: Final = re.compile(r"(?:(\d{1,9})\.)?(\d{1,20})-(\d{1,19})")
 START: Final = Place(0, 0, 0)
 
 
-class Epochs:
-    """The epochs of a journal: a restored backup begins one, in which numbers are used again."""
-
-    def __init__(self, database: Database) -> None:
-        """As they are now."""
-        self._firsts = [int(first) for (first,) in database.run("epochs")]
-
-    @property
-    def current(self) -> int:
-        """The running one; the first is 0."""
-        return len(self._firsts)
-
-    def of(self, number: int) -> int:
-        """The one in which an event was written."""
-        return bisect_right(self._firsts, number)
-
-    def bounds(self, epoch: int) -> dict[str, object]:
-        """Its events, from a number on and before another one; whether no more are written."""
-        ends = [MIN_NUMBER, *self._firsts, MAX_NUMBER]
-        return {"first": ends[epoch], "until": ends[epoch + 1], "over": epoch < self.current}
-
-
 def events(database: Database, since: str | None) -> Iterator[Event]:
     """All events after a cursor that can be read now, in an order that later ones keep to.
 
@@ -140,22 +116,12 @@ def latest(database: Database) -> str | None:
     return None
 
 
-def begin_epoch(database: Database, number: int, now: int) -> None:
-    """The events from this number on are those of a new epoch."""
-    database.run("add_epoch", first=number, began=now)
-
-
 def _check_restored(database: Database, epochs: Epochs, place: Place) -> None:
     """What a reader has seen, or what is written, may be ahead of all that is written from now on.
 
     So it is in a backup that was restored: what is new would never be read.
     """
-    ((has_been, is_ours),) = database.run(
-        "reached",
-        transaction=place.transaction,
-        number=place.number,
-        first=epochs.bounds(epochs.current)["first"],
-    )
+    has_been, is_ours = reached(database, epochs, place.transaction, place.number)
     if not is_ours:
         raise StoreError(
             "journal: found events of transactions that this server has not begun yet, as in a "

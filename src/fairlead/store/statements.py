@@ -1,4 +1,4 @@
-"""The SQL of a dialect: statements with names, in a file that a database administrator can read."""
+"""The SQL of a dialect: statements with names, in files that a database administrator can read."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ HEAD = re.compile(r"^-- (\w+): .+$", re.MULTILINE)
 @cache
 def statements(dialect: str) -> Mapping[str, str]:
     """Name → statement. `dialect`: sqlite | postgresql."""
-    parts = HEAD.split(_text(f"{dialect}.sql"))[1:]
+    parts = HEAD.split("\n".join(_text(f"{dialect}{part}.sql") for part in ("", "_check")))[1:]
     return {
         name: text.strip().removesuffix(";")
         for name, text in zip(parts[::2], parts[1::2], strict=True)

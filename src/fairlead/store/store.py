@@ -15,7 +15,7 @@ from fairlead.config.services import load_declared
 from fairlead.errors import MessageError, SharedQueueError, StoreError
 from fairlead.order.outlook import Outlook
 from fairlead.store import administration as admin
-from fairlead.store import schema
+from fairlead.store import checking, schema
 from fairlead.store.administration import Dead, Limiting, Metrics, Ordering, SwitchedOff
 from fairlead.store.at_once import (
     is_for_one,
@@ -23,6 +23,7 @@ from fairlead.store.at_once import (
     settle_at_once,
     take_at_once,
 )
+from fairlead.store.checking import Finding
 from fairlead.store.chores import anything_to_do, do_chores
 from fairlead.store.clusters.kept import Memory
 from fairlead.store.clusters.verbs import Setting, StoreClusters
@@ -591,7 +592,35 @@ class Store(StoreClusters, StoreConversations, StoreDialogs):
         happens from now on. Nobody may send or take meanwhile.
         """
         with self._writing() as database:
-            return admin.recover(database, self._clock(), self._setting.actor)
+            found = admin.recover(database, self._clock(), self._setting.actor)
+        self._custody.forget_others()
+        return found
+
+    def check(self, *, repair: bool = False) -> list[Finding]:
+        """What should not be in the store: what nobody would get, or what would last for ever.
+
+        It reads all there is. `repair`: put right what was found. Raises StoreError.
+        """
+        gone = self._custody.gone()
+        with self._connection() as database:
+            found = checking.find(database, time_of(database, self._clock()))
+        if gone:
+            found.append(Finding("processes that take work, and are gone", "", len(gone), gone[0]))
+        if repair and found:
+            self._repair()
+        return found
+
+    def _repair(self) -> None:
+        self._custody.take_back_all()
+        actor, more = self._setting.actor, True
+        while more:
+            with self._writing() as database:
+                more = checking.mend_lost_messages(database, self._clock(), actor)
+        with self._writing() as database:
+            checking.mend(database, time_of(database, self._clock()), actor)
+            queues = [name for (name,) in database.run("queue_names")]
+        for queue in queues:
+            self._place_anew(queue)
 
     def make_roles(self) -> None:
         """Make the roles fairlead_sender, _worker, _operator and _viewer on a PostgreSQL server.

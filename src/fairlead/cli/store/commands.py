@@ -501,6 +501,24 @@ def retention(
 
 
 @upkeep_command()
+def check(
+    repair: Annotated[bool, typer.Option("--repair", help="Put right what was found.")] = False,
+    as_json: AsJson = False,
+    store: Url = None,
+) -> None:
+    """Look for what should not be there: messages that nobody would get, times in the future, ….
+
+    Status 0: nothing was found; 1: something was, and `--repair` has put it right. It reads all
+    there is.
+    """
+    from fairlead.cli.store import upkeep as done
+
+    with opened(store) as found:
+        status = done.check(found, repair=repair, as_json=as_json)
+    raise typer.Exit(status)
+
+
+@upkeep_command()
 def roles(store: Url = None) -> None:
     """Make the roles of a store on PostgreSQL: who sends, works, operates, or only looks.
 

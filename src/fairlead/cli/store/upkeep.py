@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fairlead.cli.store.printing import print_json, print_rows
 from fairlead.store.schema import LOCK_TIMEOUT
 from fairlead.store.store import Store
 from fairlead.text import plural
@@ -27,6 +28,18 @@ def retention(store: Store, days: float | None) -> None:
         store.set_retention(days)
     found = store.retention()
     print(f"{store.place}: events are kept " + ("for ever" if found is None else f"{found:g} days"))
+
+
+def check(store: Store, *, repair: bool, as_json: bool) -> int:
+    """Print what should not be there; the exit status."""
+    found = store.check(repair=repair)
+    if as_json:
+        print_json({**each._asdict(), "mended": repair} for each in found)
+    else:
+        print_rows([each._asdict() for each in found], right=("found",))
+        end = "nothing found" if not found else "mended" if repair else "`--repair` mends it"
+        print(f"{store.place}: {end}")
+    return 1 if found else 0
 
 
 def roles(store: Store) -> None:
