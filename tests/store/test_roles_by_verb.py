@@ -231,7 +231,7 @@ def test_a_verb_is_for_a_role_and_those_above_it(
 
 
 @pytest.mark.parametrize(
-    "verb", SEEN & VERBS.keys() - {"bound_to", "has_ended", *IF_NOTHING_IS_DUE}
+    "verb", sorted(SEEN & VERBS.keys() - {"bound_to", "has_ended", *IF_NOTHING_IS_DUE})
 )
 def test_a_viewer_has_what_changes_nothing(
     verb: str, stores: dict[str, Store], url_of: UrlOf
