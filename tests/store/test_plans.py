@@ -19,7 +19,6 @@ HOT: dict[str, dict[str, Any]] = {
     "wake_groups": {"queue": 1, "now": 1, "most": 10},
     "due_messages": {"queue": 1, "now": 1, "most": 10},
     "lapsed": {"queue": 1, "now": 1, "most": 10},
-    "next_due": {"queue": 1},
     "pick": {
         "queue": 1,
         "most": 10,
@@ -63,7 +62,7 @@ HOT: dict[str, dict[str, Any]] = {
     "next_tenant": {"queue": 1, "besides": ["x"]},
     "tenants": {"queue": 1, "names": ["t"]},
     "ready_of_tenant": {"queue": 1, "tenant": "t"},
-    "any_ready": {"queue": 1},
+    "look": {"name": "q"},
     "message_ids": {"queue": 1, "keys": ["k1"]},
     "journal": {
         "transaction": 0,

@@ -134,6 +134,7 @@ VERBS: Final[dict[str, tuple[str, Verb]]] = {
         lambda s, o, u: s.keep_clusters([Cluster.of("msmq", name=some(), destination=ONE)]),
     ),
     "prune": ("operator", lambda s, o, u: s.prune(3600)),
+    "check": ("worker", lambda s, o, u: s.check()),
     "recover": ("operator", lambda s, o, u: s.recover()),
     "make_roles": ("owner", lambda s, o, u: s.make_roles()),
 }

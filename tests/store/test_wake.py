@@ -4,10 +4,16 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from queue import SimpleQueue
+from typing import Any, Self
 
+import psycopg
 import pytest
 
+from fairlead.store.postgresql import PostgreSQL
+from fairlead.store.sqlite import SQLite
 from fairlead.store.store import Store
 from tests.stores import made_url
 
@@ -103,3 +109,120 @@ def test_nothing_comes_and_the_reader_leaves(store: Store) -> None:
     store.send("q", 1)
     assert store.take("q") is not None
     assert store.take("q", wait=0.2) is None
+
+
+class Statements:
+    """Counts what is asked of databases."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.count = 0
+        for name in ("run", "many", "execute", "begin", "commit"):
+            for port in (PostgreSQL, SQLite):
+                monkeypatch.setattr(port, name, self._counted(getattr(port, name)))
+
+    def _counted(self, call: Callable[..., Any]) -> Callable[..., Any]:
+        def counted(*arguments: Any, **more: Any) -> Any:
+            self.count += 1
+            return call(*arguments, **more)
+
+        return counted
+
+
+class Crowd:
+    """Readers of one queue that wait together, and note what they were given."""
+
+    def __init__(self, stores: list[Store], threads: int) -> None:
+        self.given: SimpleQueue[object] = SimpleQueue()
+        self._stop = threading.Event()
+        self._threads = [
+            threading.Thread(target=self._read, args=[store])
+            for store in stores
+            for _ in range(threads)
+        ]
+
+    def __enter__(self) -> Self:
+        for thread in self._threads:
+            thread.start()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._stop.set()
+        for thread in self._threads:
+            thread.join()
+
+    def _read(self, store: Store) -> None:
+        while not self._stop.is_set():
+            work = store.take("q", wait=0.5)
+            if work is not None:
+                bodies = [message.body for message in work]
+                work.accept()
+                for body in bodies:
+                    self.given.put(body)
+
+
+@pytest.mark.parametrize(("stores", "threads"), [(8, 1), (1, 8)])
+def test_one_of_eight_readers_is_woken_for_a_message_of_a_hot_group(
+    url: str, stores: int, threads: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    most = 40 if url.startswith("postgresql") else 100
+    with ExitStack() as stack:
+        readers = [stack.enter_context(Store.open(url)) for _ in range(stores)]
+        sender = stack.enter_context(Store.open(url))
+        sender.send("q", "first", group="hot")
+        crowd = stack.enter_context(Crowd(readers, threads))
+        assert crowd.given.get(timeout=WAIT) == "first"
+        time.sleep(1)  # so that all wait by now
+        counted = Statements(monkeypatch)
+        for number in range(100):
+            sender.send("q", number, group="hot")
+            assert crowd.given.get(timeout=WAIT) == number
+        assert counted.count / 100 < most
+
+
+@pytest.mark.parametrize(("stores", "threads"), [(4, 1), (1, 4)])
+def test_all_readers_share_what_came_at_once(url: str, stores: int, threads: int) -> None:
+    with ExitStack() as stack:
+        readers = [stack.enter_context(Store.open(url)) for _ in range(stores)]
+        crowd = stack.enter_context(Crowd(readers, threads))
+        time.sleep(0.3)
+        readers[0].send_many("q", [{"body": n, "group": f"g{n}"} for n in range(200)])
+        assert {crowd.given.get(timeout=WAIT) for _ in range(200)} == set(range(200))
+
+
+def test_readers_of_several_queues_of_one_store_are_each_woken(store: Store) -> None:
+    for queue in "abc":
+        store.send(queue, "first")
+    got: SimpleQueue[object] = SimpleQueue()
+
+    def read(queue: str) -> None:
+        for _ in range(6):
+            work = store.take(queue, wait=WAIT)
+            assert work is not None
+            got.put([message.body for message in work])
+            work.accept()
+
+    threads = [threading.Thread(target=read, args=[queue]) for queue in "abc"]
+    for thread in threads:
+        thread.start()
+    for _ in range(3):
+        assert got.get(timeout=WAIT) == ["first"]
+    for number in range(5):
+        for queue in "cab":
+            store.send(queue, f"{queue}{number}")
+            assert got.get(timeout=WAIT) == [f"{queue}{number}"]
+    for thread in threads:
+        thread.join(WAIT)
+
+
+@pytest.mark.parametrize("url", ["postgresql"], indirect=True)
+def test_a_process_that_was_woken_and_is_gone_keeps_the_others_for_a_moment_only(
+    url: str, store: Store
+) -> None:
+    store.send("q", "first")
+    assert store.take("q", wait=1) is not None
+    with psycopg.connect(url) as owner:  # processes that were killed while they waited
+        owner.execute("INSERT INTO fairlead.sleepers SELECT 1, n FROM generate_series(900, 950) n")
+    with Crowd([store], 2) as crowd:
+        for number in range(20):
+            store.send("q", number)
+            assert crowd.given.get(timeout=WAIT) == number

@@ -10,17 +10,21 @@ from __future__ import annotations
 
 import fcntl
 import os
+import select
 import socket
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from threading import Lock
+from threading import Condition, Lock
 from typing import Final, Protocol
 from weakref import WeakSet
 
 from fairlead.errors import StoreError
 from fairlead.store.database import Database
 from fairlead.store.postgresql import PostgreSQL, open_postgresql
+
+CHANNEL: Final = "fairlead_"
+"""Of a queue, with its id: on it a server notifies those who wait."""
 
 
 class Liveness(Protocol):
@@ -121,6 +125,10 @@ class Session:
         self._queues: set[int] = set()
         self.lock = Lock()
         """Of the thread that listens."""
+        self._poke: tuple[int, int] | None = None
+        """By which it is interrupted: a pipe."""
+        self._counting = Condition()
+        self._interrupters = 0
 
     def live(self, id_: int) -> None:
         self._ids.add(id_)
@@ -151,26 +159,75 @@ class Session:
         ((since,),) = database.run("server_since")
         return bool(since > taken)
 
+    def hears(self, queue: int) -> bool:
+        """Whether it hears of what arrives for a queue."""
+        return queue in self._queues
+
+    @contextmanager
+    def interrupting(self, timeout: float) -> Iterator[bool]:
+        """Interrupt who hears; whether nobody does now. `timeout`: seconds."""
+        with self._counting:
+            self._interrupters += 1
+        if self._poke is not None:
+            os.write(self._poke[1], b"!")
+        ours = self.lock.acquire(timeout=timeout)
+        try:
+            yield ours
+        finally:
+            if ours:
+                self.lock.release()
+            with self._counting:
+                self._interrupters -= 1
+                self._counting.notify_all()
+
     def listen(self, queue: int) -> None:
         """Hear of what arrives for a queue, from now on. Needs `lock`."""
-        if queue not in self._queues:
+        if self._database is not None and queue not in self._queues:
             self._hear_of(queue)
             for id_ in self._ids:
-                self._database.run("sleep", queue=queue, holder=id_)  # type: ignore[union-attr]
+                self._database.run("sleep", queue=queue, holder=id_)
             self._queues.add(queue)
 
-    def hear(self, timeout: float) -> bool:
-        """Wait until something arrives, at most so many seconds. Needs `lock`."""
+    def hear(self, timeout: float) -> list[tuple[int, bool]]:
+        """Wait until something arrives, or for so many seconds, or until somebody interrupts.
+
+        Returns the queues for which something has, and whether this process is meant to take it.
+        """
         from psycopg import Error
 
-        database = self._database
-        if database is None:
-            return False
-        try:
-            found = database.connection.notifies(timeout=timeout, stop_after=1)
-            return any(True for _ in found)
-        except Error as error:
-            raise StoreError(f"{database.place}: {error}") from None
+        with self._counting:
+            self._counting.wait_for(lambda: not self._interrupters, timeout)
+        with self.lock:
+            database = self._database
+            if database is None:
+                return []
+            try:
+                found = self._heard(database)
+                if not found:
+                    self._sleep(database, timeout)
+                    found = self._heard(database)
+            except Error as error:
+                raise StoreError(f"{database.place}: {error}") from None
+        return found
+
+    def _sleep(self, database: PostgreSQL, timeout: float) -> None:
+        """Until the server says something, or somebody interrupts."""
+        look = select.poll()
+        look.register(database.connection.pgconn.socket, select.POLLIN)
+        poke = self._poke[0] if self._poke else -1
+        look.register(poke, select.POLLIN)
+        for file, _ in look.poll(timeout * 1000):
+            if file == poke:
+                os.read(file, 1024)
+
+    def _heard(self, database: PostgreSQL) -> list[tuple[int, bool]]:
+        return [
+            (
+                int(each.channel.removeprefix(CHANNEL)),
+                not each.payload or int(each.payload) in self._ids,
+            )
+            for each in database.connection.notifies(timeout=0)
+        ]
 
     def close(self) -> None:
         if self._database is not None:
@@ -179,9 +236,13 @@ class Session:
                     self._database.run("wake_up", ids=sorted(self._ids))
             self._database.close()
             self._database = None
+        for file in self._poke or ():
+            os.close(file)
+        self._poke = None
 
     def _connect(self) -> None:
         self._database = open_postgresql(self._url)
+        self._poke = self._poke or os.pipe()
         for id_ in self._ids:
             self._database.run("lock_alive", id=id_)
         for queue in self._queues:
@@ -189,7 +250,7 @@ class Session:
 
     def _hear_of(self, queue: int) -> None:
         if self._database is not None:
-            self._database.script(f"LISTEN fairlead_{queue:d}")
+            self._database.script(f"LISTEN {CHANNEL}{queue:d}")
 
 
 def describe_self() -> dict[str, object]:

@@ -123,11 +123,12 @@ def settle(database: Database, queue: Queue, ends: Sequence[End], actor: str) ->
     lone = [] if slow else [each for each in ends if _is_simple(each)]
     if lone:
         _accept_lone(database, lone, log)
+    left = False
     if len(lone) < len(ends):
         ends = [each for each in ends if slow or not _is_simple(each)]
-        _settle(database, queue, ends, log)
+        left = _settle(database, queue, ends, log)
     log.flush()
-    if queue.columns.awaited:
+    if left and queue.columns.awaited:
         database.run("notify", queue=queue.id)
 
 
@@ -152,11 +153,12 @@ def _first_stale(database: Database, ends: Sequence[End]) -> End:
     return next(each for each in ends if each.id not in ours)
 
 
-def _settle(database: Database, queue: Queue, ends: Sequence[End], log: Log) -> None:
+def _settle(database: Database, queue: Queue, ends: Sequence[End], log: Log) -> bool:
+    """Settle them one by one; whether something is left of any group."""
     fenced = fence(database, {each.id: each.token for each in ends})
     raises = _raises(database, list(fenced))
     done: list[int] = []
-    left = []
+    left: list[Left] = []
     for said in ends:
         end, row = said, fenced[said.id]
         entry = raises.get(end.id, NO_ENTRY)
@@ -205,7 +207,7 @@ def _settle(database: Database, queue: Queue, ends: Sequence[End], log: Log) -> 
     if done:
         _drop(database, queue, done)
     costs = _costs(database, queue, [each.id for each in ends])
-    placed = put_back(database, queue, left)
+    kept = put_back(database, queue, left)
     if queue.fair:
         (number,) = log.draw()
         given_back = {each.id for each in left if each.releases} - {
@@ -222,11 +224,12 @@ def _settle(database: Database, queue: Queue, ends: Sequence[End], log: Log) -> 
                     fenced[end.id].tenant,
                     cost=costs.get(end.id, 0),
                     turn=fenced[end.id].was_turn,
-                    placed=int(end.id in placed),
+                    placed=int(kept.get(end.id) == READY),
                 )
                 for end in ends
             ],
         )
+    return bool(kept)
 
 
 def _counted(database: Database, queue: Queue, end: End, row: Fenced, log: Log) -> tuple[int, bool]:
@@ -246,10 +249,10 @@ def _counted(database: Database, queue: Queue, end: End, row: Fenced, log: Log) 
     return 0, False
 
 
-def put_back(database: Database, queue: Queue, left: Sequence[Left]) -> set[int]:
+def put_back(database: Database, queue: Queue, left: Sequence[Left]) -> dict[int, int]:
     """Give groups that were held their places; those of which nothing is left end.
 
-    Returns those that can be taken at once.
+    Returns those that go on, with their states.
     """
     rows, empty = _rows(database, queue, left)
     if empty:
@@ -263,7 +266,7 @@ def put_back(database: Database, queue: Queue, left: Sequence[Left]) -> set[int]
             database.run("end_groups", ids=sorted(free))
     if rows:
         database.many("put_back", rows)
-    return {row[-1] for row in rows if row[0] == READY}
+    return {row[-1]: row[0] for row in rows}
 
 
 def end_or_keep(database: Database, queue: Queue, ids: Sequence[int]) -> None:

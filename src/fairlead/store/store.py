@@ -276,14 +276,18 @@ class Store(StoreClusters, StoreConversations, StoreDialogs):
         return found[0] if found else None
 
     def _wait_for(self, wanted: str, claim: Claim, until: float) -> list[StoreWork]:
+        waited = False
         while True:
             self._custody.take_back_from_dead(wanted)
             self._retention.look()
             held = self._take(wanted, claim)
             left = until - time.monotonic()
+            if held and waited:
+                self._waker.took(wanted)
             if held or left <= 0:
                 return [StoreWork(self, wanted, each) for each in held]
             self._waker.wait(wanted, left)
+            waited = True
 
     def ready(self, queue: str, wait: float = 0) -> bool:
         """Whether a group can be taken, as far as that is seen without taking one.

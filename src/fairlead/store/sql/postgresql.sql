@@ -231,12 +231,6 @@ RETURNING id, tenant, head, name;
 DELETE FROM fairlead.delayed WHERE id = ANY (ARRAY (SELECT id FROM fairlead.delayed WHERE queue = %(queue)s AND due <= %(now)s ORDER BY due, id LIMIT %(most)s FOR UPDATE SKIP LOCKED))
 RETURNING id, due, group_name, tenant, priority, key, expires, cost, type, conversation, format, body;
 
--- next_due: when something becomes ready by itself
-SELECT min(at) FROM (
-  SELECT min(not_before) AS at FROM fairlead.groups WHERE queue = %(queue)s AND state = 3
-  UNION ALL SELECT min(due) FROM fairlead.delayed WHERE queue = %(queue)s
-  UNION ALL SELECT min(deadline) FROM fairlead.groups WHERE queue = %(queue)s AND state = 2);
-
 -- lapsed: groups whose lease is over
 SELECT id, token FROM fairlead.groups WHERE queue = %(queue)s AND state = 2 AND deadline <= %(now)s
 ORDER BY deadline LIMIT %(most)s FOR NO KEY UPDATE SKIP LOCKED;
@@ -542,8 +536,16 @@ INSERT INTO fairlead.sleepers (queue, holder) VALUES (%(queue)s, %(holder)s) ON 
 -- wake_up: the store waits for nothing any more
 DELETE FROM fairlead.sleepers WHERE holder = ANY (%(ids)s::bigint[]);
 
--- notify: wake those who wait for work of a queue, at the commit
-SELECT pg_notify('fairlead_' || %(queue)s, '');
+-- notify: wake one of those who wait for work of a queue, at the commit
+SELECT fairlead._wake(%(queue)s);
+
+-- look: whether a group of a queue can be taken, and when one becomes so by itself
+SELECT q.id, q.enabled, (extract(epoch FROM clock_timestamp()) * 1000000)::bigint,
+       EXISTS (SELECT 1 FROM fairlead.groups g WHERE g.queue = q.id AND g.state = 1),
+       least((SELECT min(g.not_before) FROM fairlead.groups g WHERE g.queue = q.id AND g.state = 3),
+         (SELECT min(d.due) FROM fairlead.delayed d WHERE d.queue = q.id)),
+       (SELECT min(g.deadline) FROM fairlead.groups g WHERE g.queue = q.id AND g.state = 2)
+FROM fairlead.queues q WHERE q.name = %(name)s;
 
 -- time: what the server's clock says
 SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint;
@@ -575,10 +577,6 @@ SELECT pg_advisory_xact_lock(1181641068, 0);
 
 -- clear_line: no tenant was charged anything
 UPDATE fairlead.queues SET tag_clock = '', lined = 0, works = 0 WHERE id = %(queue)s;
-
--- any_ready: whether a group can be taken
-SELECT 1 FROM fairlead.groups WHERE queue = %(queue)s AND state = 1
-ORDER BY k1, k2 LIMIT 1;
 
 -- send_one: send a message, in one statement
 SELECT fairlead._send(%(queue)s, %(format)s, %(body)s, %(group)s, %(priority)s, %(key)s, %(type)s,

@@ -94,6 +94,21 @@ CREATE OR REPLACE FUNCTION fairlead._epoch(p_number bigint) RETURNS bigint
 LANGUAGE sql STABLE
 RETURN (SELECT count(*) FROM fairlead.epochs e WHERE e.first <= p_number);
 
+-- Wake one of the processes that wait for work of a queue, at the commit; rather one that holds none.
+-- All hear of it; those that are not meant look a moment later whether work is still there.
+CREATE OR REPLACE FUNCTION fairlead._wake(p_queue bigint) RETURNS void
+LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  meant integer;
+BEGIN
+  SELECT s.holder INTO meant FROM fairlead.sleepers s WHERE s.queue = p_queue
+    ORDER BY EXISTS (SELECT 1 FROM fairlead.groups g
+      WHERE g.queue = p_queue AND g.state = 2 AND g.holder = s.holder), random() LIMIT 1;
+  IF FOUND THEN
+    PERFORM pg_notify('fairlead_' || p_queue, meant::text);
+  END IF;
+END $$;
+
 -- A message joins its group; what a reader has to know is told in notices.
 CREATE OR REPLACE FUNCTION fairlead._arrive(
   q fairlead.queues, p_number bigint, p_moment bigint, p_group text, p_priority bigint, p_key text,
@@ -226,9 +241,7 @@ BEGIN
     VALUES (v_number, moment, 'sent', p_queue, coalesce(p_group, ''), v_key, coalesce(p_tenant, ''),
       CASE WHEN q.discipline = 'fifo' THEN NULL ELSE p_priority END, p_cost, p_type, p_actor,
       CASE WHEN p_due > now THEN 'due ' || p_due END);
-  IF EXISTS (SELECT 1 FROM fairlead.sleepers s WHERE s.queue = q.id) THEN
-    PERFORM pg_notify('fairlead_' || q.id, '');
-  END IF;
+  PERFORM fairlead._wake(q.id);
   RETURN v_key;
 END $$;
 
@@ -655,8 +668,8 @@ BEGIN
       'SQL: one without tenants', q.name), 'FL004');
   END IF;
   PERFORM fairlead._end(q, g, p_outcome, p_given, p_reason, p_delay, p_failed, p_actor);
-  IF EXISTS (SELECT 1 FROM fairlead.sleepers s WHERE s.queue = q.id) THEN
-    PERFORM pg_notify('fairlead_' || q.id, '');
+  IF EXISTS (SELECT 1 FROM fairlead.groups x WHERE x.id = g.id) THEN  -- something is left of it
+    PERFORM fairlead._wake(q.id);
   END IF;
 END $$;
 

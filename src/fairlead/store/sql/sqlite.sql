@@ -228,11 +228,13 @@ DELETE FROM fairlead_delayed WHERE id IN (
   SELECT id FROM fairlead_delayed WHERE queue = :queue AND due <= :now ORDER BY due, id LIMIT :most)
 RETURNING id, due, group_name, tenant, priority, key, expires, cost, type, conversation, format, body;
 
--- next_due: when something becomes ready by itself
-SELECT min(at) FROM (
-  SELECT min(not_before) AS at FROM fairlead_groups WHERE queue = :queue AND state = 3
-  UNION ALL SELECT min(due) FROM fairlead_delayed WHERE queue = :queue
-  UNION ALL SELECT min(deadline) FROM fairlead_groups WHERE queue = :queue AND state = 2);
+-- look: whether a group of a queue can be taken, and when one becomes so by itself
+SELECT q.id, q.enabled, 0, EXISTS (SELECT 1 FROM fairlead_groups g WHERE g.queue = q.id AND g.state = 1),
+       (SELECT min(at) FROM (
+         SELECT min(g.not_before) AS at FROM fairlead_groups g WHERE g.queue = q.id AND g.state = 3
+         UNION ALL SELECT min(d.due) FROM fairlead_delayed d WHERE d.queue = q.id)),
+       (SELECT min(g.deadline) FROM fairlead_groups g WHERE g.queue = q.id AND g.state = 2)
+FROM fairlead_queues q WHERE q.name = :name;
 
 -- lapsed: groups whose lease is over
 SELECT id, token FROM fairlead_groups WHERE queue = :queue AND state = 2 AND deadline <= :now
@@ -506,10 +508,6 @@ DELETE FROM fairlead_notices WHERE queue = :queue AND kind <> 'raised';
 
 -- clear_line: no tenant was charged anything
 UPDATE fairlead_queues SET tag_clock = '', lined = 0, works = 0 WHERE id = :queue;
-
--- any_ready: whether a group can be taken
-SELECT 1 FROM fairlead_groups WHERE queue = :queue AND state = 1
-ORDER BY k1, k2 LIMIT 1;
 
 -- still_held: whether a group is held with a token
 SELECT 1 FROM fairlead_groups WHERE id = :id AND token = :token AND state = 2;
