@@ -12,6 +12,7 @@ from msgspec.structs import asdict
 
 from fairlead.store.database import Database, Row
 from fairlead.store.letters import Letter
+from fairlead.store.postgresql import refusal
 from fairlead.store.settling import ACCEPTED, End
 from fairlead.store.taking import PAGE, Claim, Held, Stored, message
 
@@ -41,17 +42,37 @@ def take_at_once(database: Database, queue: str, claim: Claim, now: int | None) 
 def settle_at_once(database: Database, end: End, actor: str, now: int | None) -> None:
     """Settle work on one group. Raises StaleWorkError, SharedQueueError."""
     set_clock(database, now)
-    database.run(
-        "settle_one",
-        id=end.id,
-        token=end.token,
-        outcome=end.kind,
-        given=[each.number for each in end.given],
-        reason=end.reason,
-        delay=end.delay,
-        failed=end.failed,
-        actor=actor,
-    )
+    database.run("settle_one", **_ending(end, actor))
+
+
+def send_within(database: Database, queue: str, each: Letter, actor: str, now: int | None) -> str:
+    """Send one message in a transaction that goes on after a refusal, as `send_at_once` does."""
+    set_clock(database, now)
+    ((key, state, line),) = database.run("try_send_one", queue=queue, actor=actor, **asdict(each))
+    if state is not None:
+        raise refusal(state, line)
+    return str(key)
+
+
+def settle_within(database: Database, end: End, actor: str, now: int | None) -> None:
+    """Settle work in a transaction that goes on after a refusal, as `settle_at_once` does."""
+    set_clock(database, now)
+    ((state, line),) = database.run("try_settle_one", **_ending(end, actor))
+    if state is not None:
+        raise refusal(state, line)
+
+
+def _ending(end: End, actor: str) -> dict[str, object]:
+    return {
+        "id": end.id,
+        "token": end.token,
+        "outcome": end.kind,
+        "given": [each.number for each in end.given],
+        "reason": end.reason,
+        "delay": end.delay,
+        "failed": end.failed,
+        "actor": actor,
+    }
 
 
 def is_for_one(end: End) -> bool:

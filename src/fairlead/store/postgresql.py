@@ -206,6 +206,11 @@ class PostgreSQL:
             raise StoreError(f"{self.place}: {full}{_in_words(error)}") from error
 
 
+def refusal(state: str, line: str) -> MessageError | StoreError:
+    """What a function of the schema has refused, as it would have raised it."""
+    return REFUSED[state](line)
+
+
 @cache
 def columns(name: str) -> list[str]:
     """The names of the arrays that a statement unnests, in their order."""

@@ -142,11 +142,18 @@ def _begin(
     missing = [name for name in names if name not in found]
     while begun or missing:
         rows = [_beginning(queue, *first[name]) for name in missing]
-        database.many("add_group", [*begun, *rows], **shared)
-        begun = []
-        found |= _found(database, queue, missing)
+        every, begun = [*begun, *rows], []
+        if database.many("add_group", every, **shared) == len(every):
+            found |= {name: _new(*first[name]) for name in missing}
+            break
+        found |= _found(database, queue, missing)  # others have begun some of them
         missing = [name for name in missing if name not in found]  # they ended meanwhile
     return found
+
+
+def _new(number: int, each: Letter) -> Found:
+    """The group that begins with a message."""
+    return Found(number, each.tenant, READY, number)
 
 
 def _notices(
@@ -156,7 +163,7 @@ def _notices(
     if not found and not queue.fair:
         return notices
     for number, each in numbered:
-        group = found[each.group] if each.group else Found(number, each.tenant, READY, number)
+        group = found[each.group] if each.group else _new(number, each)
         id_, tenant = group.id, group.tenant
         if tenant != each.tenant:
             raise MessageError(

@@ -57,7 +57,7 @@ from fairlead.store.retention import Retention, kept, set_kept
 from fairlead.store.settings import BECOMES_FAIR, Queue, known_queue, read_queue, time_of
 from fairlead.store.settling import End, settle, stale
 from fairlead.store.sqlite import open_sqlite
-from fairlead.store.taking import Claim, Held, more_messages, take
+from fairlead.store.taking import Claim, Held, more_of_held, take
 from fairlead.store.tenants import Line
 from fairlead.store.transaction import Transaction
 from fairlead.store.waiting import Later, Promotion, later, outlook, peek, promotion
@@ -643,9 +643,7 @@ class Store(StoreClusters, StoreConversations, StoreDialogs):
     def more(self, held: Held, given: list[int]) -> list[Message]:
         """Messages of a group that were not given yet."""
         with self._connection() as database:
-            if not database.run("still_held", id=held.id, token=held.token):
-                raise stale(held.token)
-            return more_messages(database, held, given, time_of(database, self._clock()))
+            return more_of_held(database, held, given, self._clock())
 
     def holds(self, held: Held) -> bool:
         """Whether a group is still the reader's."""

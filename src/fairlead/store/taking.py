@@ -16,8 +16,8 @@ from fairlead.store.dialogs.endpoints import Endpoint
 from fairlead.store.dialogs.reading import conversation_of, drop, ends_of, is_over
 from fairlead.store.letters import Message
 from fairlead.store.log import Log
-from fairlead.store.settings import BEFORE_ALL, Queue
-from fairlead.store.settling import end_or_keep, expire
+from fairlead.store.settings import BEFORE_ALL, Queue, time_of
+from fairlead.store.settling import end_or_keep, expire, stale
 from fairlead.store.tenants import Line
 
 PAGE: Final = 100
@@ -135,6 +135,36 @@ def more_messages(database: Database, held: Held, given: list[int], now: int) ->
         return _late_messages(database, held, given, now)
     found = _messages_after(database, held, max(given, default=BEFORE_ALL), now)
     return found if found and not held.conversations else _late_messages(database, held, given, now)
+
+
+def more_of_held(
+    database: Database, held: Held, given: list[int], clock: int | None
+) -> list[Message]:
+    """The same, if the group is still the reader's. Raises StaleWorkError.
+
+    `clock`: microseconds, of a clock of the user's own; None: the database's.
+    """
+    if held.only is not None or held.conversations:
+        if not database.run("still_held", id=held.id, token=held.token):
+            raise stale(held.token)
+        return more_messages(database, held, given, time_of(database, clock))
+    rows = database.run(
+        "more_of_held",
+        id=held.id,
+        token=held.token,
+        after=max(given, default=BEFORE_ALL),
+        given=given,
+        now=clock if database.locks else time_of(database, clock),
+        most=PAGE,
+    )
+    if not rows:
+        raise stale(held.token)
+    found = [Stored(*row) for row in rows if row[1] is not None]
+    ends = ends_of(database, found)
+    messages = [_given(held, row, ends) for row in found if not is_over(row, ends)]
+    if held.conversations:  # what has gone wrong is read first, so all that was not given is read
+        return _late_messages(database, held, given, time_of(database, clock))
+    return messages
 
 
 def _messages_after(database: Database, held: Held, after: int, now: int) -> list[Message]:

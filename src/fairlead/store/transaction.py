@@ -15,6 +15,7 @@ from fairlead.errors import (
     StaleWorkError,
     StoreError,
 )
+from fairlead.store.at_once import is_for_one, send_within, settle_within
 from fairlead.store.clusters.verbs import ClusterVerbs, Setting
 from fairlead.store.database import Database
 from fairlead.store.dialogs.conversation import Conversation
@@ -36,7 +37,7 @@ from fairlead.store.notices import RAISED, Notice, leave
 from fairlead.store.sending import send
 from fairlead.store.settings import Queue, known_queue, made_queue, read_queue, time_of
 from fairlead.store.settling import ACCEPTED, REJECTED, RELEASE, End, fence, settle
-from fairlead.store.taking import Claim, Held, more_messages, take
+from fairlead.store.taking import Claim, Held, more_of_held, take
 
 if TYPE_CHECKING:
     from fairlead.store.work import StoreWork
@@ -78,6 +79,10 @@ class Transaction(ClusterVerbs, ConversationVerbs):
 
     def send(self, queue: str, body: object, **more: Unpack[Sending]) -> str:
         """Send a message, as `Store.send` does."""
+        if self._database.locks and not {"delay", "expires"} & more.keys():
+            self._check()
+            each, to = letter(body, 0, **more), queue_name(queue)
+            return send_within(self._database, to, each, self._setting.actor, self._setting.clock())
         (found,) = self._send(queue, lambda now: [letter(body, now, **more)])
         return found
 
@@ -184,13 +189,20 @@ class Transaction(ClusterVerbs, ConversationVerbs):
         for work, end in self._ends.values():
             by_queue.setdefault(work.queue, []).append(end)
         for queue, ends in by_queue.items():
-            found = known_queue(self._database, queue, self._setting.clock())
             try:
-                settle(self._database, found, ends, self._setting.actor)
+                self._settle(queue, ends)
             except StaleWorkError as error:
                 self._doom(error)
                 raise
         self.leave()
+
+    def _settle(self, queue: str, ends: list[End]) -> None:
+        clock, actor = self._setting.clock(), self._setting.actor
+        if self._database.locks and len(ends) == 1 and is_for_one(ends[0]):
+            with suppress(SharedQueueError):  # else it takes more than one statement
+                return settle_within(self._database, ends[0], actor, clock)
+        settle(self._database, known_queue(self._database, queue, clock), ends, actor)
+        return None
 
     def settled(self) -> list[StoreWork]:
         """The work that is settled when this is committed."""
@@ -317,7 +329,7 @@ class InTransaction:
 
     def more(self, held: Held, given: list[int]) -> list[Message]:
         """Messages of the group that were not given yet."""
-        return more_messages(self._database, held, given, time_of(self._database, self._clock()))
+        return more_of_held(self._database, held, given, self._clock())
 
     def holds(self, held: Held) -> bool:
         """Not when the transaction has ended, however it did."""

@@ -287,6 +287,27 @@ SELECT group_id, id, key, arrived, expires, cost, type, conversation, format, bo
 FROM fairlead.messages
 WHERE group_id = %(id)s AND id > %(after)s ORDER BY id LIMIT %(most)s;
 
+-- more_of_held: what was not given yet of a group that is held: what follows, else what came late. A row
+-- without a message says that it is held; no row, that it is not
+WITH clock AS MATERIALIZED (
+  SELECT coalesce(%(now)s::bigint, (extract(epoch FROM clock_timestamp()) * 1000000)::bigint) AS now
+), later AS MATERIALIZED (
+  SELECT m.group_id, m.id, m.key, m.arrived, m.expires, m.cost, m.type, m.conversation, m.format, m.body
+  FROM fairlead.messages m, clock
+  WHERE m.group_id = %(id)s AND m.id > %(after)s AND coalesce(m.expires > clock.now, true)
+  ORDER BY m.id LIMIT %(most)s
+)
+SELECT more.* FROM fairlead.groups g LEFT JOIN (
+  SELECT * FROM later
+  UNION ALL (
+    SELECT m.group_id, m.id, m.key, m.arrived, m.expires, m.cost, m.type, m.conversation, m.format, m.body
+    FROM fairlead.messages m, clock
+    WHERE m.group_id = %(id)s AND m.id <> ALL (%(given)s::bigint[]) AND coalesce(m.expires > clock.now, true)
+      AND NOT EXISTS (SELECT 1 FROM later)
+    ORDER BY m.id LIMIT %(most)s)) more ON true
+WHERE g.id = %(id)s AND g.token = %(token)s AND g.state = 2
+ORDER BY more.id;
+
 -- late_of: the messages of a group that were not given, wherever they stand
 SELECT group_id, id, key, arrived, expires, cost, type, conversation, format, body
 FROM fairlead.messages
@@ -582,11 +603,19 @@ UPDATE fairlead.queues SET tag_clock = '', lined = 0, works = 0 WHERE id = %(que
 SELECT fairlead._send(%(queue)s, %(format)s, %(body)s, %(group)s, %(priority)s, %(key)s, %(type)s,
   %(tenant)s, %(cost)s, %(due)s, %(expires)s, %(actor)s);
 
+-- try_send_one: the same; what was refused is told, and leaves the transaction as it was
+SELECT * FROM fairlead._try_send(%(queue)s, %(format)s, %(body)s, %(group)s, %(priority)s, %(key)s, %(type)s,
+  %(tenant)s, %(cost)s, %(due)s, %(expires)s, %(actor)s);
+
 -- take_one: take a group, in one statement
 SELECT * FROM fairlead._take(%(queue)s, %(group)s, %(lease)s, %(holder)s, %(most)s, %(actor)s);
 
 -- settle_one: settle a group, in one statement
 SELECT fairlead._settle(%(token)s, %(outcome)s, %(given)s::bigint[], %(reason)s, %(delay)s, %(failed)s,
+  %(actor)s, %(id)s);
+
+-- try_settle_one: the same; what was refused is told, and leaves the transaction as it was
+SELECT * FROM fairlead._try_settle(%(token)s, %(outcome)s, %(given)s::bigint[], %(reason)s, %(delay)s, %(failed)s,
   %(actor)s, %(id)s);
 
 -- set_clock: what a clock of the user's own says

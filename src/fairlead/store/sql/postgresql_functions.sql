@@ -245,6 +245,20 @@ BEGIN
   RETURN v_key;
 END $$;
 
+-- The same in a transaction that goes on after a refusal: what was refused, and why.
+CREATE OR REPLACE FUNCTION fairlead._try_send(
+  p_queue text, p_format bigint, p_body bytea, p_group text, p_priority bigint, p_id text,
+  p_type text, p_tenant text, p_cost bigint, p_due bigint, p_expires bigint, p_actor text,
+  OUT o_key text, OUT o_state text, OUT o_line text)
+LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+  o_key := fairlead._send(p_queue, p_format, p_body, p_group, p_priority, p_id, p_type, p_tenant,
+    p_cost, p_due, p_expires, p_actor);
+EXCEPTION WHEN SQLSTATE 'FL001' OR SQLSTATE 'FL002' THEN
+  o_state := SQLSTATE;
+  o_line := SQLERRM;
+END $$;
+
 -- Send a message in the transaction that runs; its id. Text, JSON or bytes.
 CREATE OR REPLACE FUNCTION fairlead.send(
   queue text, body text, "group" text DEFAULT NULL, priority integer DEFAULT NULL,
@@ -671,6 +685,18 @@ BEGIN
   IF EXISTS (SELECT 1 FROM fairlead.groups x WHERE x.id = g.id) THEN  -- something is left of it
     PERFORM fairlead._wake(q.id);
   END IF;
+END $$;
+
+-- The same in a transaction that goes on after a refusal: what was refused, and why.
+CREATE OR REPLACE FUNCTION fairlead._try_settle(
+  p_token bigint, p_outcome text, p_given bigint[], p_reason text, p_delay bigint,
+  p_failed boolean, p_actor text, p_id bigint, OUT o_state text, OUT o_line text)
+LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+  PERFORM fairlead._settle(p_token, p_outcome, p_given, p_reason, p_delay, p_failed, p_actor, p_id);
+EXCEPTION WHEN SQLSTATE 'FL001' OR SQLSTATE 'FL003' OR SQLSTATE 'FL004' OR SQLSTATE 'FL007' THEN
+  o_state := SQLSTATE;
+  o_line := SQLERRM;
 END $$;
 
 -- Settle work in the transaction that runs. `given`: the numbers of the messages that are done
