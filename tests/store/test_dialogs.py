@@ -837,3 +837,30 @@ def test_a_dead_letter_of_a_dialog_that_has_ended_is_not_sent_again(store: Store
         store.requeue("shops", [key])
     assert [each.id for each in store.dead("shops")] == [key]
     assert store.discard("shops", [key]) == 1
+
+
+def test_the_end_of_a_lifetime_is_no_delayed_message(store: Store, clock: Clock) -> None:
+    near = store.begin_dialog("Client", "Shop", lifetime=60)
+    near.send("Order", {"item": "lamp"})
+    near.timer(30)
+    assert [(each.queue, each.delayed) for each in store.queues() if each.delayed] == [
+        (near.queue, 1)
+    ]
+    assert [each.id for each in store.later(near.queue)] == [f"{near.dialog}/i/timer"]
+    assert store.later("shops") == []
+    clock.now += 61
+    work = store.take("shops")
+    assert work is not None
+    assert [message.type for message in work] == ["Error", "Order"]
+
+
+def test_a_dialog_is_promoted_by_its_name(store: Store) -> None:
+    near = store.begin_dialog("Client", "Shop")
+    near.send("Order", {"item": "lamp"})
+    store.send("shops", "plain", group="plain", priority=3)
+    for name in (near.dialog, f"{near.dialog}/t"):
+        found = store.promotion("shops", name)
+        assert found is not None
+        assert (found.group, found.place, found.new_place) == (f"{near.dialog}/t", 2, 1)
+    assert store.promotion("shops", f"{near.dialog}/i") is None
+    assert store.promotion("shops", "d-999") is None

@@ -90,3 +90,13 @@ def test_a_look_at_a_queue_does_not_wait_for_a_writer_that_does_not_concern_it()
             assert [each.body for each in other.submit(store.peek, "q").result(20)] == ["x"]
             with pytest.raises(MessageError, match="that writes"):
                 store.waiting("q")
+
+
+@both
+def test_what_waits_is_told_with_dates(dialect: str) -> None:
+    with Store.open(made_url(dialect), clock=lambda: 1_795_414_305.1) as store:
+        for group in "ab":
+            store.send("q", group, group=group, priority=3)
+        lines = str(store.waiting("q")).splitlines()
+        assert lines[1] == "  1. a: 1 item, priority 3, since 2026-11-23 06:11:45.1 UTC"
+        assert " s" not in lines[3].partition(":")[2].replace(" same", "")

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 from fairlead.balance.times import in_seconds, micros, seconds
 from fairlead.order.key import UNRAISED, Entry, charged
 from fairlead.order.waiting import Group, Tenant
+from fairlead.text import dated, moment
 
 
 class Standing(NamedTuple):
@@ -32,9 +33,8 @@ class Standing(NamedTuple):
         items = "1 item" if self.items == 1 else f"{self.items} items"
         raised = "not raised" if self.priority is None else f"priority {self.priority}"
         owner = f", tenant {self.tenant}" if self.tenant else ""
-        return (
-            f"{self.name}: {items}, {raised}, since {in_seconds(micros(self.since) or 0)} s{owner}"
-        )
+        since = moment(micros(self.since) or 0)
+        return f"{self.name}: {items}, {raised}, since {since}{owner}"
 
     @property
     def name(self) -> str:
@@ -57,7 +57,7 @@ class Outlook(NamedTuple):
     def __str__(self) -> str:
         lines = [f"{self.waiting} waiting, {self.working} worked on"]
         lines += [f"  {place}. {standing}" for place, standing in enumerate(self.ranks, 1)]
-        return "\n".join([*lines, self.decided] if self.decided else lines)
+        return "\n".join([*lines, dated(self.decided)] if self.decided else lines)
 
 
 Turn = tuple[Group, Entry, Tenant, int]

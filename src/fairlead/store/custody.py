@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 import time
 from typing import Final
 
+from fairlead.balance.objects import hint
 from fairlead.store.clusters.verbs import Setting
 from fairlead.store.connections import Connections
 from fairlead.store.database import Database
@@ -14,6 +16,7 @@ from fairlead.store.log import Log
 from fairlead.store.settings import known_queue, read_queue
 from fairlead.store.settling import take_back
 
+LOGGER: Final = logging.getLogger("fairlead.store")
 LOOK: Final = 1.0
 """Seconds: so often a store looks whether the holders of work live."""
 
@@ -31,6 +34,8 @@ class Custody:
         self._lock = threading.Lock()
         self._id = 0
         self._looked: dict[str, float] = {}
+        self._missing: set[str] = set()
+        """Queues of which was said that they are not there."""
 
     def holder(self) -> int:
         """This process's number as a holder; from now on it says that it lives."""
@@ -60,13 +65,25 @@ class Custody:
         with self._connections.one() as database:
             found = read_queue(database, queue, self._setting.clock())
             if found is None:
+                self._say_missing(database, queue)
                 return
+            self._missing.discard(queue)
             rows = database.run("holders_of", queue=found.id)
             dead = self._liveness.dead(database, [(id_, host) for id_, host, _ in rows])
         if dead:
             stopping = {id_ for id_, _, told in rows if told}
             with self._connections.writing() as database:
                 self._take_back(database, queue, dead, stopping)
+
+    def _say_missing(self, database: Database, queue: str) -> None:
+        """A reader may come before the first sender; or the name is misspelt."""
+        if queue not in self._missing:
+            self._missing.add(queue)
+            names = [name for (name,) in database.run("queue_names")]
+            LOGGER.warning(
+                "queue %r is not there yet: a reader gets nothing until somebody sends to it%s",
+                *(queue, hint(queue, names)),
+            )
 
     def gone(self) -> list[str]:
         """The processes that say that they take work, and are gone."""

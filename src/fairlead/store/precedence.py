@@ -17,8 +17,14 @@ from fairlead.errors import MessageError, PrunedError
 from fairlead.order.key import NO_ENTRY, NOTHING, UNRAISED, Entry, key, reentered, standing
 from fairlead.order.outlook import compared
 from fairlead.store.database import Database
-from fairlead.store.dialogs.endpoints import INITIATOR, TARGET, both_ends, end_name
-from fairlead.store.dialogs.shown import DIALOG
+from fairlead.store.dialogs.endpoints import (
+    DIALOG,
+    INITIATOR,
+    TARGET,
+    end_name,
+    group_of_dialog,
+    sides_meant,
+)
 from fairlead.store.settings import Queue
 from fairlead.text import dated, moment, visible
 
@@ -262,18 +268,15 @@ def _group_of(database: Database, queue: Queue, name: str) -> str:
     """
     if not name:
         raise MessageError("explain: found an empty name, allowed: a group's, or a dialog's")
-    dialog, _, side = name.partition("/")
-    number = DIALOG.fullmatch(dialog)
-    if number is None or side not in {"", "i", "t"}:
+    number = DIALOG.fullmatch(name)
+    if number is None:
         return name
-    sides = {"i": [INITIATOR], "t": [TARGET]}.get(side, [TARGET, INITIATOR])
-    ends = {end.side: end for end in both_ends(database, int(number[1]))}
-    for each in sides:
-        if each in ends and ends[each].queue == queue.name:
-            return ends[each].group
+    group = group_of_dialog(database, queue.name, name)
+    if group is not None:
+        return group
     initiator = end_name(int(number[1]), INITIATOR)
     said = {INITIATOR: ("begun", initiator), TARGET: ("sent", f"{initiator}/0")}
-    for each in sides:
+    for each in sides_meant(number[2]):
         kind, key_ = said[each]
         rows = database.run("said_in", kind=kind, queue=queue.name, key=key_)
         if rows:

@@ -416,7 +416,8 @@ class Store(StoreClusters, StoreConversations, StoreDialogs):
     ) -> Promotion | None:
         """Whom raising a group would delay, at most so many of them; nothing is done.
 
-        None: `prioritise` would do nothing. Raises MessageError.
+        `group`: a group, or a dialog, such as `d-17`. None: there is no such group, or the order is
+        first come, first served. Raises MessageError.
         """
         check_priority(priority)
         whole("most", most, 0)

@@ -11,6 +11,7 @@ from fairlead.order.outlook import Outlook, Standing, look_ahead
 from fairlead.order.waiting import Group, Item, Tenant
 from fairlead.store.bodies import decoded
 from fairlead.store.database import Database, Row
+from fairlead.store.dialogs.endpoints import group_of_dialog
 from fairlead.store.letters import Message
 from fairlead.store.settings import BEFORE_ALL, FAIR, HELD, READY, Queue
 from fairlead.store.taking import Stored, message
@@ -26,7 +27,7 @@ class Promotion(NamedTuple):
     """What raising a group to a priority would do. Places count the tenant's own groups only."""
 
     group: str
-    """Its name."""
+    """Its name; of a dialog's, where the dialog was named."""
     priority: int
     """To which it would be raised."""
     working: bool
@@ -149,6 +150,9 @@ def promotion(
 ) -> Promotion | None:
     """What raising a group would do; None: nothing, as it does not live or is not ordered."""
     rows = database.run("group_place", queue=queue.id, name=group)
+    if not rows and (dialogs := group_of_dialog(database, queue.name, group)):
+        group = dialogs
+        rows = database.run("group_place", queue=queue.id, name=group)
     if not rows or not queue.ordered:
         return None
     ((_, state, head, arrived, owner, *old),) = rows

@@ -105,7 +105,7 @@ def promote(
     if not yes and sys.stdin.isatty() and not typer.confirm("Raise it?", err=True):
         print("nothing was done")
         return
-    if not store.prioritise(queue, group, priority):
+    if not store.prioritise(queue, found.group, priority):
         raise UserError(f"promote {queue} {group}: the group has ended meanwhile")
 
 

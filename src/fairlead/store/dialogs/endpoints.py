@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from typing import Final, NamedTuple
 
@@ -10,6 +11,8 @@ from fairlead.store.database import Database
 INITIATOR, TARGET = 0, 1
 SIDES: Final = ("initiator", "target")
 OPEN, FAILED, ENDED = 1, 2, 3
+DIALOG: Final = re.compile(r"d-([1-9]\d{0,17})(?:/([it]))?", re.ASCII)
+"""What a dialog is called, or one end of it."""
 
 
 class Endpoint(NamedTuple):
@@ -77,6 +80,26 @@ def far_end(database: Database, end: Endpoint) -> Endpoint | None:
 def both_ends(database: Database, dialog: int) -> list[Endpoint]:
     """The ends of a dialog that are there, the initiator's first."""
     return [Endpoint(*row) for row in database.run("ends_of", dialog=dialog)]
+
+
+def group_of_dialog(database: Database, queue: str, name: str) -> str | None:
+    """The group of a dialog, or of one end of it, in a queue; None: it has none there.
+
+    Where both ends are of this queue, that is the group of the target's.
+    """
+    found = DIALOG.fullmatch(name)
+    if found is None:
+        return None
+    ends = {end.side: end for end in both_ends(database, int(found[1]))}
+    for side in sides_meant(found[2]):
+        if side in ends and ends[side].queue == queue:
+            return ends[side].group
+    return None
+
+
+def sides_meant(side: str | None) -> list[int]:
+    """The sides that are meant by the end of a name: i, t, or None."""
+    return {"i": [INITIATOR], "t": [TARGET]}.get(side or "", [TARGET, INITIATOR])
 
 
 def is_past(end: Endpoint, now: int) -> bool:

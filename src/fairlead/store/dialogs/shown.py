@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
@@ -17,7 +16,7 @@ from fairlead.store.clusters.verbs import Setting
 from fairlead.store.database import Database
 from fairlead.store.dialogs.conversation import Conversation, Speaker
 from fairlead.store.dialogs.declared import Contract
-from fairlead.store.dialogs.endpoints import ENDED, SIDES, Endpoint, both_ends, state_of
+from fairlead.store.dialogs.endpoints import DIALOG, ENDED, SIDES, Endpoint, both_ends, state_of
 from fairlead.store.letters import whole
 from fairlead.store.settings import HELD, PARKED, Queue, known_queue, time_of
 from fairlead.store.waiting import groups_before
@@ -26,8 +25,6 @@ from fairlead.text import plural, to_the_second
 MAX_SHOWN: Final = 10_000
 LAST: Final = 2**63 - 1
 """Behind every dialog."""
-DIALOG: Final = re.compile(r"d-([1-9]\d{0,17})(?:/[it])?", re.ASCII)
-"""What a dialog is called."""
 
 
 class DialogEnd(NamedTuple):

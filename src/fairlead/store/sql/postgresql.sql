@@ -453,7 +453,7 @@ FROM fairlead.groups g WHERE g.queue = %(queue)s AND g.state = 3
   AND EXISTS (SELECT 1 FROM fairlead.messages m WHERE m.group_id = g.id)
 UNION ALL
 SELECT due, 'delayed', coalesce(group_name, ''), key, 1, tenant, coalesce(priority, -1)
-FROM fairlead.delayed WHERE queue = %(queue)s
+FROM fairlead.delayed WHERE queue = %(queue)s AND NOT (conversation IS NOT NULL AND type = 'Error')
 ORDER BY 1, 2, 3, 4 LIMIT %(most)s;
 
 -- sizes_of: how many messages groups have
@@ -499,7 +499,8 @@ SELECT (SELECT count(*) FROM fairlead.messages WHERE queue = %(queue)s),
        (SELECT count(*) FROM fairlead.groups WHERE queue = %(queue)s AND state = 1),
        (SELECT count(*) FROM fairlead.groups WHERE queue = %(queue)s AND state = 2),
        (SELECT count(*) FROM fairlead.groups WHERE queue = %(queue)s AND state = 3),
-       (SELECT count(*) FROM fairlead.delayed WHERE queue = %(queue)s),
+       (SELECT count(*) FROM fairlead.delayed WHERE queue = %(queue)s
+         AND NOT (conversation IS NOT NULL AND type = 'Error')),  -- the end of a lifetime
        (SELECT count(*) FROM fairlead.dead WHERE queue = %(queue)s),
        (SELECT min(arrived) FROM fairlead.groups WHERE queue = %(queue)s AND state = 1 AND head > 0),
        (SELECT coalesce(sum(failures), 0)::bigint FROM fairlead.groups WHERE queue = %(queue)s);

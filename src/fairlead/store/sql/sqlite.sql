@@ -435,7 +435,7 @@ FROM fairlead_groups g WHERE g.queue = :queue AND g.state = 3
   AND EXISTS (SELECT 1 FROM fairlead_messages m WHERE m.group_id = g.id)
 UNION ALL
 SELECT due, 'delayed', coalesce(group_name, ''), key, 1, tenant, coalesce(priority, -1)
-FROM fairlead_delayed WHERE queue = :queue
+FROM fairlead_delayed WHERE queue = :queue AND NOT (conversation IS NOT NULL AND type = 'Error')
 ORDER BY 1, 2, 3, 4 LIMIT :most;
 
 -- sizes_of: how many messages groups have
@@ -480,7 +480,8 @@ SELECT (SELECT count(*) FROM fairlead_messages WHERE queue = :queue),
        (SELECT count(*) FROM fairlead_groups WHERE queue = :queue AND state = 1),
        (SELECT count(*) FROM fairlead_groups WHERE queue = :queue AND state = 2),
        (SELECT count(*) FROM fairlead_groups WHERE queue = :queue AND state = 3),
-       (SELECT count(*) FROM fairlead_delayed WHERE queue = :queue),
+       (SELECT count(*) FROM fairlead_delayed WHERE queue = :queue
+         AND NOT (conversation IS NOT NULL AND type = 'Error')),  -- the end of a lifetime
        (SELECT count(*) FROM fairlead_dead WHERE queue = :queue),
        (SELECT min(arrived) FROM fairlead_groups WHERE queue = :queue AND state = 1 AND head > 0),
        (SELECT coalesce(sum(failures), 0) FROM fairlead_groups WHERE queue = :queue);
