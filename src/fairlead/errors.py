@@ -52,6 +52,10 @@ class StoreError(UserError):
     """A store cannot be opened, or its database refused what was asked of it."""
 
 
+class DiskFullError(StoreError):
+    """The disk of a store is full. What was to be written is not there; what is there stays."""
+
+
 class StaleWorkError(MessageError):
     """The work is not the reader's any more: its lease was over, or it was taken back.
 

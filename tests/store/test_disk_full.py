@@ -308,3 +308,54 @@ def test_a_joined_transaction_without_room_is_the_users_to_roll_back(room: Any) 
     room.make()
     store.send("q", "after")
     assert drained(store) == ["after"]
+
+
+# -------- a full disk is drained
+
+
+@pytest.fixture
+def full_disk() -> Iterator[Path]:
+    with disk(scratch() / "full", "32m") as folder:
+        yield folder
+
+
+def fill(folder: Path) -> None:
+    """Leave not a byte on the disk."""
+    with suppress(OSError), (folder / "filler").open("wb", buffering=0) as filler:
+        while True:
+            filler.write(bytes(4096))
+
+
+def test_a_full_disk_can_be_drained(full_disk: Path) -> None:
+    url = f"sqlite:///{full_disk}/work.db"
+    every = [random for _, random in zip(range(200), bodies(), strict=False)]
+    with Store.open(url) as store:
+        for number, body in enumerate(every):
+            store.send("q", body, group=f"g{number % 7}")
+        with store.take("q") or pytest.fail("nothing"):
+            pass  # from now on some room is kept
+    fill(full_disk)
+    with Store.open(url) as store:
+        assert refused(lambda: store.send_many("q", [{"body": b} for b in every]))
+        got = []
+        while (work := store.take("q")) is not None:
+            with work.transaction() as tx:
+                got += [message.body for message in work]
+                tx.accept()
+        assert sorted(got) == sorted(every)
+        assert refused(lambda: store.send("q", "not yet"))
+        (full_disk / "filler").unlink()
+        store.send("q", "now")
+        assert drained(store) == ["now"]
+        assert (full_disk / "work.db-reserve").stat().st_size == 8 << 20
+
+
+def test_a_process_that_comes_to_a_full_disk_can_drain_it(full_disk: Path) -> None:
+    url = f"sqlite:///{full_disk}/work.db"
+    with Store.open(url) as store:
+        for number in range(20):
+            store.send("q", number)
+        assert store.take("q") is not None
+    fill(full_disk)
+    with Store.open(url) as store:
+        assert len(drained(store)) == 20

@@ -22,6 +22,7 @@ from weakref import WeakSet
 from fairlead.errors import StoreError
 from fairlead.store.database import Database
 from fairlead.store.postgresql import PostgreSQL, open_postgresql
+from fairlead.store.reserve import Reserve
 
 CHANNEL: Final = "fairlead_"
 """Of a queue, with its id: on it a server notifies those who wait."""
@@ -49,6 +50,7 @@ class LockFiles:
     def __init__(self, path: Path) -> None:
         """`path`: the database's file."""
         self._path = path
+        self.reserve = Reserve(path)
         self._own: dict[int, int] = {}
         _files.add(self)
 
@@ -57,6 +59,7 @@ class LockFiles:
             file = os.open(self._file(id_), os.O_RDWR | os.O_CREAT, 0o600)
             fcntl.flock(file, fcntl.LOCK_EX)
             self._own[id_] = file
+            self.reserve.keep()
 
     def dead(self, database: Database, holders: Sequence[tuple[int, str]]) -> set[int]:
         here = socket.gethostname()

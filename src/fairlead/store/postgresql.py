@@ -14,6 +14,7 @@ from urllib.parse import urlsplit
 from weakref import WeakSet
 
 from fairlead.errors import (
+    DiskFullError,
     EnvironmentProblem,
     MessageError,
     NoDestinationError,
@@ -202,8 +203,9 @@ class PostgreSQL:
                 raise REFUSED[error.sqlstate](_in_words(error)) from None
             if not self.own:
                 raise
-            full = FULL if error.sqlstate == DISK_FULL else ""
-            raise StoreError(f"{self.place}: {full}{_in_words(error)}") from error
+            if error.sqlstate == DISK_FULL:
+                raise DiskFullError(f"{self.place}: {FULL}{_in_words(error)}") from error
+            raise StoreError(f"{self.place}: {_in_words(error)}") from error
 
 
 def refusal(state: str, line: str) -> MessageError | StoreError:

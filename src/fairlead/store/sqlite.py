@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 import sqlite3
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from functools import cache
 from operator import itemgetter
 from pathlib import Path
 from time import monotonic, sleep, time_ns
 from typing import Any, Final
 
-from fairlead.errors import StoreError
+from fairlead.errors import DiskFullError, StoreError
 from fairlead.store.database import Row
 from fairlead.store.statements import statements
 
@@ -20,6 +22,8 @@ HAS_SCHEMA: Final = "SELECT 1 FROM sqlite_master WHERE name = 'fairlead_schema'"
 PATIENCE: Final = 30.0
 """Seconds for which a writer waits for another one."""
 NAMED: Final = re.compile(r":(\w+)")
+ROOM: Final = 1 << 16
+"""Bytes: a disk with less is full."""
 FEW: Final = 10
 """So many statements are as fast as one that reads a list of ids."""
 OLDEST: Final = (3, 37, 0)
@@ -148,7 +152,7 @@ class SQLite:
     def _tell(self, error: sqlite3.Error) -> None:
         """Raise the error as the user is told it; on his own connection it is the driver's."""
         if self.own:
-            raise StoreError(f"{self.place}: {_in_words(error)}") from error
+            raise _told(error, self.place) from error
         if "locked" in str(error) and not isinstance(error, sqlite3.ProgrammingError):
             error.add_note("Fairlead writes in this transaction: begin it with BEGIN IMMEDIATE")
 
@@ -190,7 +194,7 @@ def open_sqlite(path: Path) -> SQLite:
         connection.execute("PRAGMA synchronous = FULL")
     except sqlite3.Error as error:
         connection.close()
-        raise StoreError(f"{path}: {_in_words(error)}") from error
+        raise _told(error, str(path)) from error
     return SQLite(connection, str(path))
 
 
@@ -216,6 +220,16 @@ def split(script: str) -> Iterator[str]:
         if sqlite3.complete_statement(statement):
             yield statement
             statement = ""
+
+
+def _told(error: sqlite3.Error, place: str) -> StoreError:
+    """The error as the user is told it. SQLite calls some of what a full disk does an I/O error."""
+    full = "full" in str(error)
+    if "disk I/O" in str(error):
+        with suppress(OSError):
+            full = shutil.disk_usage(Path(place).parent).free < ROOM
+    kind = DiskFullError if full else StoreError
+    return kind(f"{place}: {_in_words(error)}")
 
 
 def _in_words(error: sqlite3.Error) -> str:

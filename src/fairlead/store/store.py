@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Final, Self, Unpack
+from typing import Any, Final, Self, TypeVar, Unpack
 
 from fairlead.balance.objects import shown
 from fairlead.balance.times import Time, moment
@@ -70,6 +70,7 @@ MAX_TAKEN: Final = 10_000
 MIN_LEASE: Final = 0.001
 """Seconds; with none at all, work would be somebody else's before its reader has it."""
 MAX_NUMBER: Final = 2**63 - 1
+T = TypeVar("T")
 
 
 class Store(StoreClusters, StoreConversations, StoreDialogs):
@@ -106,7 +107,10 @@ class Store(StoreClusters, StoreConversations, StoreDialogs):
         self.place = place
         """The database, without user and password."""
         self._own_clock = clock
-        self._setting = Setting(self._clock, str(describe_self()["name"]), Memory(), Cache())
+        self._reserve = liveness.reserve if isinstance(liveness, LockFiles) else None
+        room = self._reserve.check if self._reserve else lambda: None
+        actor = str(describe_self()["name"])
+        self._setting = Setting(self._clock, actor, Memory(), Cache(), room)
         connections = self._connections = Connections(connect, place)
         self._connection, self._writing = connections.one, connections.writing
         self._alone, self._refuse_nested = connections.alone, connections.refuse_nested
@@ -160,10 +164,11 @@ class Store(StoreClusters, StoreConversations, StoreDialogs):
                     f"{path}: found no file, allowed: one that is there; `fairlead store init` "
                     "makes one"
                 )
-            liveness, place = LockFiles(path), str(path)
+            files = LockFiles(path)
+            liveness, place = files, str(path)
 
             def connect() -> Database:
-                return open_sqlite(path)
+                return files.reserve.needed_by(lambda: open_sqlite(path))
         else:
             liveness, place = Session(url), without_password(url)
 
@@ -251,7 +256,7 @@ class Store(StoreClusters, StoreConversations, StoreDialogs):
         wanted = queue_name(queue)
         until = time.monotonic() + duration("wait", wait) / 1_000_000
         claim = Claim(
-            self._custody.holder(),
+            self._even_if_full(self._custody.holder),
             duration("lease", lease, MIN_LEASE),
             name("group", group),
             most,
@@ -278,9 +283,7 @@ class Store(StoreClusters, StoreConversations, StoreDialogs):
     def _wait_for(self, wanted: str, claim: Claim, until: float) -> list[StoreWork]:
         waited = False
         while True:
-            self._custody.take_back_from_dead(wanted)
-            self._retention.look()
-            held = self._take(wanted, claim)
+            held = self._even_if_full(lambda: self._look_and_take(wanted, claim))
             left = until - time.monotonic()
             if held and waited:
                 self._waker.took(wanted)
@@ -288,6 +291,15 @@ class Store(StoreClusters, StoreConversations, StoreDialogs):
                 return [StoreWork(self, wanted, each) for each in held]
             self._waker.wait(wanted, left)
             waited = True
+
+    def _look_and_take(self, wanted: str, claim: Claim) -> list[Held]:
+        self._custody.take_back_from_dead(wanted)
+        self._retention.look()
+        return self._take(wanted, claim)
+
+    def _even_if_full(self, what: Callable[[], T]) -> T:
+        """Take work or settle it; on a full disk with the room that is kept for that."""
+        return what() if self._reserve is None else self._reserve.needed_by(what)
 
     def ready(self, queue: str, wait: float = 0) -> bool:
         """Whether a group can be taken, as far as that is seen without taking one.
@@ -666,8 +678,11 @@ class Store(StoreClusters, StoreConversations, StoreDialogs):
                 self._shared.add(work.queue)
             else:
                 return
+        self._even_if_full(lambda: self._settle(work.queue, end))
+
+    def _settle(self, queue: str, end: End) -> None:
         with self._writing() as database:
-            found = known_queue(database, work.queue, self._clock())
+            found = known_queue(database, queue, self._clock())
             settle(database, found, [end], self._setting.actor)
 
     def extend(self, work: StoreWork, lease: float) -> int:

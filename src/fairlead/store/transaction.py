@@ -244,6 +244,7 @@ class Transaction(ClusterVerbs, ConversationVerbs):
 
     def _send(self, queue: str, letters: Callable[[int], list[Letter]]) -> list[str]:
         self._check()
+        self._setting.check_room()
         wanted, clock = queue_name(queue), self._setting.clock()
         found = read_queue(self._database, wanted, clock)
         now = found.now if found else time_of(self._database, clock)

@@ -43,6 +43,8 @@ class Setting(NamedTuple):
     actor: str
     memory: Memory
     declared: Cache
+    check_room: Callable[[], object]
+    """Raises DiskFullError where only those who take may write."""
 
 
 class ClusterVerbs(ABC):
@@ -78,6 +80,7 @@ class ClusterVerbs(ABC):
     ) -> StoreDecision:
         """Choose a destination and send a message to its queue, as `Store.publish` does."""
         self._check()
+        self._setting.check_room()
         now = time_of(self._database, self._setting.clock())
         each = letter(body, now, **more)
         said = _said(each, message)
