@@ -140,11 +140,12 @@ def more_messages(database: Database, held: Held, given: list[int], now: int) ->
 def more_of_held(
     database: Database, held: Held, given: list[int], clock: int | None
 ) -> list[Message]:
-    """The same, if the group is still the reader's. Raises StaleWorkError.
+    """The same, if the group is still the reader's; on a server in one statement.
 
-    `clock`: microseconds, of a clock of the user's own; None: the database's.
+    `clock`: microseconds, of a clock of the user's own; None: the database's. Raises
+    StaleWorkError.
     """
-    if held.only is not None or held.conversations:
+    if held.only is not None or held.conversations or not database.locks:
         if not database.run("still_held", id=held.id, token=held.token):
             raise stale(held.token)
         return more_messages(database, held, given, time_of(database, clock))
@@ -154,7 +155,7 @@ def more_of_held(
         token=held.token,
         after=max(given, default=BEFORE_ALL),
         given=given,
-        now=clock if database.locks else time_of(database, clock),
+        now=clock,
         most=PAGE,
     )
     if not rows:

@@ -280,25 +280,6 @@ SELECT group_id, id, key, arrived, expires, cost, type, conversation, format, bo
 FROM fairlead_messages
 WHERE group_id = :id AND id > :after ORDER BY id LIMIT :most;
 
--- more_of_held: what was not given yet of a group that is held: what follows, else what came late. A row
--- without a message says that it is held; no row, that it is not
-WITH later AS MATERIALIZED (
-  SELECT m.group_id, m.id, m.key, m.arrived, m.expires, m.cost, m.type, m.conversation, m.format, m.body
-  FROM fairlead_messages m
-  WHERE m.group_id = :id AND m.id > :after AND coalesce(m.expires > :now, 1)
-  ORDER BY m.id LIMIT :most
-), late AS MATERIALIZED (
-  SELECT m.group_id, m.id, m.key, m.arrived, m.expires, m.cost, m.type, m.conversation, m.format, m.body
-  FROM fairlead_messages m
-  WHERE m.group_id = :id AND m.id NOT IN (SELECT value FROM json_each(:given))
-    AND coalesce(m.expires > :now, 1) AND NOT EXISTS (SELECT 1 FROM later)
-  ORDER BY m.id LIMIT :most
-)
-SELECT more.* FROM fairlead_groups g LEFT JOIN (
-  SELECT * FROM later UNION ALL SELECT * FROM late) more ON true
-WHERE g.id = :id AND g.token = :token AND g.state = 2
-ORDER BY more.id;
-
 -- late_of: the messages of a group that were not given, wherever they stand
 SELECT group_id, id, key, arrived, expires, cost, type, conversation, format, body
 FROM fairlead_messages
