@@ -213,7 +213,13 @@ def test_each_outcome_of_a_decision_has_a_colour_of_its_own() -> None:
 
 
 def phase(since: int, *, follows: bool = False) -> dict[str, Any]:
-    return {"since": since, "follows": follows, "messages": 3, "rows": 3, "shares": []}
+    return {
+        "since": since,
+        "follows": follows,
+        "messages": 3,
+        "rows": 3,
+        "shares": [share("A", 3, 3)],
+    }
 
 
 def changed() -> dict[str, Any]:

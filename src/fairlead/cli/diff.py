@@ -138,7 +138,8 @@ def _print(found: Diff, before: Path, after: Path) -> None:
         gained = f"{each.after - each.before:+,}"
         name = _name(each.destination, each.cluster)
         gains.add_row(name, f"{each.before:,}", f"{each.after:,}", gained)
-    print_table(to, gains)
+    if found.destinations:
+        print_table(to, gains)
     if found.moves:
         moves = table("from", "to", "messages", right=("messages",))
         for move in found.moves[:MAX_SHOWN]:

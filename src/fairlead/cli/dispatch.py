@@ -85,6 +85,7 @@ def run_dispatch(
             write_report(summary, delivery, stages)
         delivery.finish()
     print_summary(summary, out)
+    table.refuse_nothing(summary.read, summary.rejected, out)
 
 
 def write_report(summary: Summary, delivery: Delivery, stages: Stages) -> None:

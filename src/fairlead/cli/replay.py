@@ -91,6 +91,7 @@ def run_replay(
             write_page(found, delivery, stages)
         delivery.finish()
     print_comparison(console(), found, out)
+    table.refuse_nothing(found.read, found.rejected, out)
     return judged(found, gates)
 
 

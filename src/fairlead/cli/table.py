@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, Self
 
 from fairlead.cli.arguments import pairs
 from fairlead.cli.options import Read
-from fairlead.errors import UserError
+from fairlead.errors import MessageError, UserError
 from fairlead.rows import without_decisions
+from fairlead.text import plural
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -72,6 +74,17 @@ class Table(NamedTuple):
                 number_rows=self.number_rows,
             )
             check(without_decisions(found))
+
+    def refuse_nothing(self, read: int, rejected: int, out: str) -> None:
+        """Refuse a table of which no row is a message; its results say why. Raises MessageError.
+
+        `read`, `rejected`: how many rows.
+        """
+        if rejected and rejected == read:
+            raise MessageError(
+                f"{self.where}: found no message in {plural(read, 'row')}, allowed: at least one; "
+                f"the reasons are in {Path(out) / 'rejected'}"
+            )
 
     def read(self, spark: SparkSession) -> DataFrame:
         """The messages. Raises UserError."""

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Final
 
 from fairlead.results.summary import Phase, Share
 from fairlead.text import Names, percent, plural
 
 SMALLEST_POINTS = 0.0001
+NONE: Final = "No message has a destination."
 A_MESSAGE = 1 - 1e-6
 """Shares are floating-point numbers here: they are only looked at."""
 
@@ -58,7 +60,9 @@ def weighed(phases: Iterable[Phase]) -> bool:
 
 def text(phases: list[Phase], names: Names) -> str:
     """The largest deviation in words."""
-    some = [phase for phase in phases if phase.messages]
+    some = [phase for phase in phases if phase.routed]
+    if not some:
+        return NONE
     if not weighed(some):
         return (
             "Shares are not compared with weights here: weights decide nothing, or messages "

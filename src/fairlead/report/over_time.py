@@ -38,10 +38,11 @@ def counted(run: Summary) -> str:
 
 
 def destinations(run: Summary, names: Names) -> list[Figure]:
-    """Who got how much when."""
+    """Who got how much when; nothing where nobody got anything."""
     return [
-        _chart(run, each, _by_destination(each, names), title, parts=False)
+        _chart(run, each, layers, title, parts=False)
         for each, title in _seen(run)
+        if (layers := _by_destination(each, names))
     ]
 
 

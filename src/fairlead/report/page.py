@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fairlead.report import changes, over_time
+from fairlead.report import changes, deviation, over_time
 from fairlead.report.clusters import policies, streams
 from fairlead.report.headline import headline
 from fairlead.report.outcomes import outcomes
@@ -31,4 +31,5 @@ def whole(run: Summary) -> str:
         policies=policies(facts.policies),
         clusters=facts.policies.number,
         head=headline(run, names),
+        nothing=deviation.NONE if run.decided else "No message was decided.",
     )

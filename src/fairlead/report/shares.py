@@ -20,7 +20,10 @@ MAX_BARS: Final = 12
 
 @dataclass(frozen=True)
 class Shares:
-    """A chart for each of the phases with the most messages; a table of all where some are left."""
+    """A chart for each of the phases with the most messages that went somewhere.
+
+    `all`: a table of all phases, where some are not drawn.
+    """
 
     title: str
     legend: Sequence[Layer]
@@ -35,8 +38,9 @@ def shares(run: Summary, names: Names) -> Shares:
     """Of a dispatch."""
     called = zip(titles(run.phases), run.phases, strict=True)
     busy = [(title, phase) for title, phase in called if phase.messages]
-    most = sorted(busy, key=lambda each: -each[1].messages)[:MAX_PHASES]
-    chosen = [each for each in busy if each in most]
+    some = [each for each in busy if each[1].routed]
+    most = sorted(some, key=lambda each: -each[1].messages)[:MAX_PHASES]
+    chosen = [each for each in some if each in most]
     cards = [_card(title, phase, names) for title, phase in chosen]
     weighed = deviation.weighed(phase for _, phase in chosen)
     return Shares(
@@ -44,9 +48,15 @@ def shares(run: Summary, names: Names) -> Shares:
         [Layer(f"share of the {counted(run)}", BAR, ())],
         [("tick", "its share by weight")] if weighed else [],
         cards,
-        f"The {MAX_PHASES} times with the most messages are drawn; all {len(busy):,}",
+        f"The {_drawn(len(some))} are drawn; all {len(busy):,}",
         _table(busy, names) if len(busy) > len(chosen) else None,
     )
+
+
+def _drawn(some: int) -> str:
+    if some > MAX_PHASES:
+        return f"{MAX_PHASES} times with the most messages"
+    return "times in which a message has a destination"
 
 
 def _table(busy: Sequence[tuple[str, Phase]], names: Names) -> Table:

@@ -45,6 +45,11 @@ class Phase:
     """Rows of decisions: a message that goes to several destinations has one for each."""
     shares: list[Share]
 
+    @property
+    def routed(self) -> bool:
+        """Whether any message has a destination."""
+        return any(share.messages for share in self.shares)
+
     def busiest(self, most: int) -> list[Share]:
         """The shares with the most messages, the clusters one after another."""
         top = sorted(self.shares, key=lambda share: -share.messages)[:most]
