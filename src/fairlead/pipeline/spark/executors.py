@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import logging
 import platform
 import re
+import sys
 from collections.abc import Iterable
 from importlib.metadata import version
+from shutil import which
 from typing import Final, NamedTuple
 from weakref import WeakSet
 
@@ -28,6 +31,7 @@ HELP: Final = (
 )
 CANNOT_RUN: Final = re.compile(r'Cannot run program "[^"]*"[^\n]*')
 
+log = logging.getLogger("fairlead")
 _asked: Final[WeakSet[SparkSession]] = WeakSet()
 
 
@@ -46,14 +50,30 @@ class Executor(NamedTuple):
 def check_executors(spark: SparkSession, progress: Progress = quiet) -> None:
     """Refuse executors that could not do the work; each session's are asked once.
 
-    A local master's executor is this process's own Python, of which nothing is asked.
+    Nothing is asked where they run this process's own Python on this machine. A session on this
+    machine whose Python could not do the work gets this process's own, and the logger `fairlead`
+    says so.
 
     Raises:
         EnvironmentProblem: An executor runs another Python or another Fairlead, lacks a package, or
             runs no Python at all.
     """
-    if spark in _asked or _is_local(spark):
+    local = _is_local(spark)
+    if spark in _asked or (local and which(spark.sparkContext.pythonExec) == sys.executable):
         return
+    try:
+        _ask(spark, progress)
+    except EnvironmentProblem as problem:
+        if not local:
+            raise
+        spark.sparkContext.pythonExec = sys.executable
+        _ask(spark, progress)
+        lacks = str(problem).removesuffix(f"; {HELP}")
+        log.warning("%s; the session's workers run %s from here on", lacks, sys.executable)
+    _asked.add(spark)
+
+
+def _ask(spark: SparkSession, progress: Progress) -> None:
     answers = spark.range(0, TASKS, 1, TASKS).select(_answer().alias("answer"))
     try:
         with progress("ask executors"):
@@ -61,7 +81,6 @@ def check_executors(spark: SparkSession, progress: Progress = quiet) -> None:
     except (PySparkException, Py4JError) as error:
         raise EnvironmentProblem(f"executors run no Python: {_reason(error)}; {HELP}") from error
     refuse(sorted(found))
-    _asked.add(spark)
 
 
 def refuse(executors: Iterable[Executor]) -> None:
