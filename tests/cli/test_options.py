@@ -4,11 +4,15 @@ import os
 import re
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
+from typer.core import TyperArgument, TyperGroup
+from typer.main import get_command
 
-from fairlead.cli.app import run
+from fairlead.cli.app import app, run
 from fairlead.cli.gate import gate
 from fairlead.cli.options import Read, Written, one_of, place, whole
 from fairlead.cli.replay import rate_of
@@ -48,6 +52,53 @@ def test_an_option_is_refused_in_one_line_of_ours(
 ) -> None:
     assert run(line.split()) == 2
     assert capsys.readouterr().err == f"fairlead: {expected}\n"
+
+
+EMPTY = "found '', allowed: a text that is not empty, or no"
+DAYS = "allowed: a number of days from 0 to 10000000"
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        (["send", "q", "x", "--group", ""], f"--group: {EMPTY} --group"),
+        (["take", "q", "--group="], f"--group: {EMPTY} --group"),
+        (["work", "m:f", "--queue", "a", "--queue", ""], f"--queue: {EMPTY} --queue"),
+        (["queues", "--store", ""], f"--store: {EMPTY} --store"),
+        (["diff", "a", "b", "--master", ""], f"--master: {EMPTY} --master"),
+        (["store", "retention", "-5"], f"DAYS: found '-5', {DAYS}"),
+        (["store", "retention", "-.5"], f"DAYS: found '-.5', {DAYS}"),
+        (["store", "prune", "--keep", "-1"], f"--keep: found '-1', {DAYS}"),
+        (["promote", "q", "-5", "-6"], "Got unexpected extra argument(s) (-6)"),
+        (["send", "q", "-x"], "No such option: -x; an argument that begins with - stands after --"),
+        (["send", "q", "x", "--gruop", "g"], "No such option: --gruop (Possible options: --group)"),
+        (["queues", "-x"], "No such option: -x"),
+    ],
+)
+def test_nothing_and_what_begins_with_a_sign_are_not_taken_for_something_else(
+    capsys: pytest.CaptureFixture[str], given: list[str], expected: str
+) -> None:
+    assert run(given) == 2
+    assert capsys.readouterr().err == f"fairlead: {expected}\n"
+
+
+def test_every_argument_may_be_a_negative_number() -> None:
+    """What a command makes of it, it says itself; Typer would call it an option."""
+    seen = 0
+    for each in every_command(get_command(app)):
+        if any(isinstance(parameter, TyperArgument) for parameter in each.params):
+            context = each.make_context(each.name, [], resilient_parsing=True)
+            found, _, _ = each.make_parser(context).parse_args(args=["-5"])
+            assert {"-5", ("-5",)} & {*found.values()}, each.name
+            seen += 1
+    assert seen > 20
+
+
+def every_command(command: Any) -> Iterator[Any]:
+    if not isinstance(command, TyperGroup):
+        yield command
+    for each in getattr(command, "commands", {}).values():
+        yield from every_command(each)
 
 
 def test_what_is_allowed_is_read() -> None:

@@ -1,23 +1,74 @@
-"""Commands whose options stand once: of two values one would be ignored without a word."""
+"""How command lines are read: what would be ignored, or taken for something else, is refused."""
 
 from __future__ import annotations
 
+import re
 from collections import Counter
-from typing import Any
+from typing import Any, Final
 
-from typer.core import TyperCommand, TyperOption
+import typer
+from typer.core import TyperArgument, TyperCommand, TyperOption
 
 from fairlead.errors import UserError
 
+NEGATIVE: Final = re.compile(r"-\.?\d")
+UNKNOWN: Final = "No such option"
+TEXT: Final = "TEXT"
+"""The metavar of options whose value may be empty."""
+
 
 class Once(TyperCommand):
-    """A command that refuses a second value for an option that takes one."""
+    """A command whose options stand once: of two values one would be ignored without a word.
+
+    An option's value is not empty, and what begins as a negative number does is an argument.
+    """
+
+    def make_parser(self, ctx: Any) -> Any:  # noqa: ANN401 - Typer hides it
+        """Typer's, which takes every `-5` for an option."""
+        parser = super().make_parser(ctx)
+        options = parser._process_opts  # noqa: SLF001 - nothing public tells the two apart
+
+        def read(given: str, state: Any) -> None:  # noqa: ANN401 - Typer hides it
+            if NEGATIVE.match(given):
+                state.largs.append(given)
+            else:
+                options(given, state)
+
+        parser._process_opts = read  # type: ignore[assignment,method-assign]  # noqa: SLF001
+        return parser
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:  # noqa: ANN401 - Typer hides it
         """Read the command line. Raises UserError."""
-        _, _, given = self.make_parser(ctx).parse_args(args=[*args])
-        for each, times in Counter(given).items():
-            takes_one = isinstance(each, TyperOption) and not each.multiple and not each.is_flag
-            if takes_one and times > 1:
+        try:
+            _, _, given = self.make_parser(ctx).parse_args(args=[*args])
+        except typer.TyperException as error:
+            raise self._other_words(error) from None
+        options = Counter(each for each in given if _takes_one(each))
+        for each, times in options.items():
+            if times > 1:
                 raise UserError(f"{each.opts[0]}: found {times} times, allowed: once")
-        return super().parse_args(ctx, args)
+        rest = super().parse_args(ctx, args)
+        for each in given:
+            if isinstance(each, TyperOption) and _is_empty(each, ctx.params.get(each.name)):
+                raise UserError(
+                    f"{each.opts[0]}: found '', allowed: a text that is not empty, or no "
+                    f"{each.opts[0]}"
+                )
+        return rest
+
+    def _other_words(self, error: typer.TyperException) -> Exception:
+        """What is said of an option that is like none, where it could be an argument."""
+        text = error.format_message()
+        meant = "(" in text or not any(isinstance(each, TyperArgument) for each in self.params)
+        if UNKNOWN not in text or meant:
+            return error
+        return UserError(f"{text}; an argument that begins with - stands after --")
+
+
+def _takes_one(each: object) -> bool:
+    return isinstance(each, TyperOption) and not each.multiple and not each.is_flag
+
+
+def _is_empty(option: TyperOption, value: object) -> bool:
+    values = value if isinstance(value, list | tuple) else [value]
+    return option.metavar != TEXT and "" in values

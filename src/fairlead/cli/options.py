@@ -7,12 +7,14 @@ from collections.abc import Callable
 from contextlib import suppress
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, TypeVar
+from typing import Annotated, Final, TypeVar
 
 import typer
 
 from fairlead.balance.objects import hint, shown
 from fairlead.errors import UserError
+
+MOST_DAYS: Final = 10_000_000
 
 
 class Written(StrEnum):
@@ -59,6 +61,22 @@ def whole(option: str, low: int, high: int) -> Callable[[str], int]:
         if found is None or not low <= found <= high:
             given = shown(value if found is None else found)
             raise UserError(f"{option}: found {given}, allowed: an integer from {low} to {high}")
+        return found
+
+    return read
+
+
+def days(option: str) -> Callable[[str], float]:
+    """What reads a number of days; it raises UserError."""
+
+    def read(value: str) -> float:
+        found = -1.0
+        with suppress(ValueError):
+            found = float(value)
+        if not 0 <= found <= MOST_DAYS:
+            raise UserError(
+                f"{option}: found {shown(value)}, allowed: a number of days from 0 to {MOST_DAYS}"
+            )
         return found
 
     return read

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 import typer
 
 from fairlead.cli.once import Once
-from fairlead.cli.options import whole
+from fairlead.cli.options import days, whole
 
 if TYPE_CHECKING:
     from fairlead.store.store import Store
@@ -472,7 +472,10 @@ def upgrade(
 @upkeep_command()
 def prune(
     keep: Annotated[
-        float, typer.Option("--keep", metavar="DAYS", help="Events of so many days stay.")
+        float,
+        typer.Option(
+            "--keep", parser=days("--keep"), metavar="DAYS", help="Events of so many days stay."
+        ),
     ] = 30,
     store: Url = None,
 ) -> None:
@@ -485,8 +488,11 @@ def prune(
 
 @upkeep_command()
 def retention(
-    days: Annotated[
-        float | None, typer.Argument(metavar="[DAYS]", help="Keep events so long; 0: for ever.")
+    keep: Annotated[
+        float | None,
+        typer.Argument(
+            parser=days("DAYS"), metavar="[DAYS]", help="Keep events so long; 0: for ever."
+        ),
     ] = None,
     store: Url = None,
 ) -> None:
@@ -497,7 +503,7 @@ def retention(
     from fairlead.cli.store import upkeep as done
 
     with opened(store) as found:
-        done.retention(found, days)
+        done.retention(found, keep)
 
 
 @upkeep_command()
