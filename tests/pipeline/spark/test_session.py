@@ -2,6 +2,7 @@
 
 import json
 import os
+import socket
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -92,6 +93,39 @@ def test_a_setting_that_came_too_late_is_refused(spark: SparkSession) -> None:
 def test_another_master_than_the_running_one_is_refused(spark: SparkSession, master: str) -> None:
     with pytest.raises(UserError, match=r"a Spark session on local\[2\] is running"):
         spark_session(master)
+
+
+@pytest.mark.parametrize(
+    ("master", "told"),
+    [
+        (
+            "spark://127.0.0.1:{0}",
+            r"no Spark master answered at .* \(127.0.0.1:\d+: Connection ref",
+        ),
+        ("spark://127.0.0.1:{0},[::1]:{0}", r"\(127.0.0.1:\d+: .*; \[::1\]:\d+: .*\); check the"),
+        ("spark://127.0.0.1:port", "'port'"),
+        ("yarn", "found neither HADOOP_CONF_DIR nor YARN_CONF_DIR in the environment"),
+    ],
+)
+def test_a_master_that_is_not_there_is_refused_before_spark_starts(
+    monkeypatch: pytest.MonkeyPatch, master: str, told: str
+) -> None:
+    for name in ("HADOOP_CONF_DIR", "YARN_CONF_DIR"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr(session_module, "_running", lambda: None)
+    monkeypatch.setattr(session_module, "_started", lambda _: pytest.fail("Spark was started"))
+    with socket.socket() as free:  # bound, and nobody listens
+        free.bind(("127.0.0.1", 0))
+        with pytest.raises(EnvironmentProblem, match=told):
+            spark_session(master.format(free.getsockname()[1]))
+
+
+def test_what_java_says_is_told_with_its_cause() -> None:
+    said = "An error occurred while calling x.\n: a.B: It failed.\n\tat a.b\nCaused by: c.D: why\n"
+    assert session_module._first_line(Exception(said)) == "a.B: It failed (c.D: why)"
+    stopped = "An error occurred.\n: a.B: Cannot call methods on a stopped SparkContext.\n\tat a"
+    told = session_module._first_line(Exception(stopped))
+    assert told == "nobody there took the application"
 
 
 @pytest.mark.parametrize("master", ["", "localhost", "local[", "http://host:7077"])

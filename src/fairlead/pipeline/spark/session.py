@@ -11,6 +11,7 @@ import os
 import re
 import shlex
 import shutil
+import socket
 import sys
 import tempfile
 import warnings
@@ -18,6 +19,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TypeAlias
+from urllib.parse import urlsplit
 
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
@@ -31,6 +33,10 @@ Setting: TypeAlias = str | int | float | bool
 
 MASTER = re.compile(r"local(-cluster)?(\[.+\])?|(spark|k8s|sc)://.+|yarn")
 SECONDS_TO_CONNECT = 20
+PORT = 7077
+"""Of a Spark master."""
+STOPPED = "Cannot call methods on a stopped SparkContext"
+CAUSED = "Caused by: "
 GIB = 1 << 30
 
 QUERY: Mapping[str, Setting] = {
@@ -83,6 +89,7 @@ def spark_session(master: str | None = None, **config: Setting) -> SparkSession:
     if master.startswith("sc://"):
         _await_server(master)
         return _started({"spark.remote": master, **QUERY, **config})
+    _await_master(master)
     environment = {"JAVA_HOME": str(java_home()), "SPARK_SUBMIT_OPTS": _submit_options()}
     settings: dict[str, Setting] = {key: master, "spark.ui.showConsoleProgress": False, **QUERY}
     if master.startswith("local"):
@@ -156,10 +163,14 @@ def _text(setting: Setting) -> str:
 
 
 def _first_line(error: Exception) -> str:
-    """Return the line that names the fault: Py4J puts it after a line of its own."""
+    """Return the line that names the fault, with its cause: Py4J puts it after one of its own."""
+    if STOPPED in str(error):  # what PySpark meets where the cluster takes no application
+        return "nobody there took the application"
     lines = str(error).strip().splitlines() or [type(error).__name__]
     named = next((line for line in lines if line.startswith(": ")), lines[0])
-    return named.removeprefix(": ").rstrip(".")
+    caused = [line for line in lines if line.startswith(CAUSED)]
+    cause = f" ({caused[-1].removeprefix(CAUSED)})" if caused else ""
+    return named.removeprefix(": ").rstrip(".") + cause
 
 
 def _await_server(url: str) -> None:
@@ -180,6 +191,31 @@ def _await_server(url: str) -> None:
                 f"no Spark Connect server answered at {url} within {SECONDS_TO_CONNECT} seconds; "
                 "check the address and that the server runs"
             ) from error
+
+
+def _await_master(master: str) -> None:
+    """Make sure that somebody is there: Spark alone would try for a minute, and not say it."""
+    if master == "yarn" and not {"HADOOP_CONF_DIR", "YARN_CONF_DIR"} & {*os.environ}:
+        raise EnvironmentProblem(
+            "Spark master yarn: found neither HADOOP_CONF_DIR nor YARN_CONF_DIR in the "
+            "environment, allowed: one that names the folder of the cluster's configuration"
+        )
+    if not master.startswith("spark://"):
+        return
+    reasons = []
+    for address in master.removeprefix("spark://").split(","):
+        place = urlsplit(f"//{address}")
+        try:
+            port = place.port or PORT
+            socket.create_connection((place.hostname, port), SECONDS_TO_CONNECT).close()
+        except (OSError, ValueError) as error:
+            reasons.append(f"{address}: {getattr(error, 'strerror', None) or error}")
+        else:
+            return
+    raise EnvironmentProblem(
+        f"no Spark master answered at {master} ({'; '.join(reasons)}); check the address and that "
+        "the master runs"
+    )
 
 
 @contextmanager
