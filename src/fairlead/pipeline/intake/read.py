@@ -31,7 +31,7 @@ from fairlead.pipeline.intake.files import (
     kind_of,
 )
 from fairlead.pipeline.intake.read_options import OF_FILES
-from fairlead.pipeline.paths import for_spark, local
+from fairlead.pipeline.paths import for_spark, local, not_reached
 
 __all__ = ["read"]
 
@@ -129,7 +129,8 @@ def _loaded(spark: SparkSession, path: str, kind: Kind) -> DataFrame:
         table = reader().load(for_spark(path))
         names = table.columns
     except (PySparkException, Py4JJavaError) as error:
-        raise UserError(f"{path}: not a table of format {kind.format}: {_why(error)}") from None
+        found = not_reached(error) or f"not a table of format {kind.format}: {_why(error)}"
+        raise UserError(f"{path}: {found}") from None
     if not names:
         raise UserError(f"{path}: not a table: found no columns")
     if names == [MALFORMED]:
