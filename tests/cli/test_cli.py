@@ -147,6 +147,21 @@ def test_not_a_table(desk: Desk) -> None:
     assert "empty folder" in desk.not_dispatched(desk / "folder")
 
 
+@pytest.mark.parametrize("verb", ["dispatch", "replay"])
+def test_a_column_that_the_table_has_not_is_found_before_spark_starts(
+    desk: Desk, verb: str
+) -> None:
+    given = desk.write("m.csv", messages(2))
+    line = desk.refused(
+        verb, given, "-c", desk / "two.toml", "-o", desk / "o", "--column", "time=tiem"
+    )
+    assert line == (
+        f"fairlead: {given}: --column time=tiem: found no column 'tiem'; did you mean 'time'?; "
+        "the table has: id, time"
+    )
+    assert "start Spark" not in desk.err
+
+
 def test_out_must_be_a_place_of_ours(desk: Desk) -> None:
     given = desk.write("m.csv", messages(1))
     desk.write("foreign/notes.txt", "keep me")
@@ -396,6 +411,9 @@ def test_expressions_that_spark_refuses(on_spark: Desk) -> None:
         line = desk.not_dispatched(given, "--column", expression)
         assert f"--column {expression}: " in line
         assert "the table has: id, time" in line
+    line = desk.not_dispatched(given, "--column", "time=1 + tiem")
+    told = "--column time=1 + tiem: found no column 'tiem'; did you mean 'time'?; the table has: id"
+    assert told in line
     line = desk.not_dispatched(given, "--drop", "tme")
     assert "--drop: found 'tme', allowed: id, time; did you mean 'time'?" in line
     line = desk.not_dispatched(given, "--number-rows", "--column", "id=time")

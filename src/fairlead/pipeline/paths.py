@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 from urllib.parse import unquote, urlparse
@@ -11,20 +10,6 @@ from urllib.parse import unquote, urlparse
 URL: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:/")
 SPECIAL: Final = re.compile(r"[][{}*?\\:]")
 """What Spark and Hadoop read otherwise in a path."""
-NOT_REACHED: Final[Mapping[re.Pattern[str], str]] = {
-    re.compile(r"UnknownHostException: ([^\s:;]+)"): "there is no host {0!r}",
-    re.compile(r"(?:Connect|NoRouteToHost|SocketTimeout)Exception: (?!Call From)([^;\n]+)"): (
-        "nobody answers there: {0}"
-    ),
-    re.compile(r'(?:No FileSystem for scheme "?|Class org\.apache\.hadoop\.fs\.)(\w+)'): (
-        "this Spark cannot read from there: it lacks a package with the file system {0}"
-    ),
-    re.compile(r"UNSUPPORTED_FILE_SYSTEM\].*The file system (\S+)"): (
-        "Spark cannot read tables from there: {0} does not list files"
-    ),
-    re.compile(r"AccessControlException: ([^\n]+)"): "cannot be read: {0}",
-}
-"""What Hadoop says of places that it does not reach: in words."""
 OF_PATTERNS: Final = re.compile(r"([][{}*?\\])")
 
 
@@ -50,9 +35,3 @@ def for_spark(place: str) -> str:
     if found is None or not SPECIAL.search(str(found)) or not found.exists():
         return place
     return OF_PATTERNS.sub(r"\\\1", str(found.absolute()))
-
-
-def not_reached(error: Exception) -> str | None:
-    """That nobody has looked at the files, and why; None where somebody has."""
-    each = ((pattern.search(str(error)), words) for pattern, words in NOT_REACHED.items())
-    return next((words.format(found[1]) for found, words in each if found), None)

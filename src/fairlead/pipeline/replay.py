@@ -32,7 +32,8 @@ from fairlead.pipeline.columns import (
 from fairlead.pipeline.dispatch import left_out
 from fairlead.pipeline.intake import read
 from fairlead.pipeline.intake.journal import messages_of
-from fairlead.pipeline.intake.read import own_columns, renaming
+from fairlead.pipeline.intake.mapped import own_columns
+from fairlead.pipeline.intake.read import renaming
 from fairlead.pipeline.intake.scale import scale_rate
 from fairlead.pipeline.intake.tenants import one_tenant
 from fairlead.pipeline.intake.unique import unique

@@ -20,8 +20,8 @@ from fairlead.pipeline.intake.read import read
         (
             "http://nn.invalid/m.csv",
             (
-                "Spark cannot read tables from there: org.apache.hadoop.fs.http.HttpFileSystem does "
-                "not list files"
+                "Spark cannot read tables from there: org.apache.hadoop.fs.http.HttpFileSystem "
+                "does not list files"
             ),
         ),
     ],

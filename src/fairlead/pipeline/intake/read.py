@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -12,7 +11,7 @@ from pathlib import Path
 
 import pyarrow as pa
 from py4j.protocol import Py4JJavaError
-from pyspark.errors import AnalysisException, ParseException, PySparkException
+from pyspark.errors import PySparkException
 from pyspark.sql import Column, DataFrame, DataFrameReader, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import StringType, StructField, StructType
@@ -30,8 +29,10 @@ from fairlead.pipeline.intake.files import (
     has_plain_folders,
     kind_of,
 )
+from fairlead.pipeline.intake.mapped import IDENTITY, mapped, names_of, own_columns
 from fairlead.pipeline.intake.read_options import OF_FILES
-from fairlead.pipeline.paths import for_spark, local, not_reached
+from fairlead.pipeline.intake.refusals import not_reached, why
+from fairlead.pipeline.paths import for_spark, local
 
 __all__ = ["read"]
 
@@ -46,7 +47,6 @@ OPTIONS: Mapping[str, Mapping[str, str]] = {
 }
 ROW_DIGITS = 10
 """Row numbers are padded, so that ids of one file sort in the file's order."""
-IDENTITY = "id"
 LONGEST_SHOWN = 60
 NO_CHARACTER = "\ufffd"
 """What Spark makes of bytes that are no UTF-8."""
@@ -54,9 +54,6 @@ SEPARATORS = {";": ";", "\t": r"\t", "|": "|"}
 """What else may stand between cells, as Spark's option has it."""
 UNREADABLE = "FAILED_READ_FILE"
 """What Spark calls a file that it cannot read to its end."""
-JAVA = re.compile(r"^(?:[a-z][\w]*\.)+[\w$]+: ")
-"""The class of an error from Java."""
-TWICE = "COLUMN_ALREADY_EXISTS"
 CREATED = ("pandas.DataFrame", "pyarrow.Table", "list")
 """What Spark makes a DataFrame of."""
 
@@ -81,41 +78,13 @@ def read(
     """
     table = _loaded(spark, path, kind_of(path, input_format, options or {}))
     names = own_columns(table)
-    mapped = dict(columns or {})
-    names_of(names, path, columns=mapped, drop=drop, number_rows=number_rows)
+    made = dict(columns or {})
+    names_of(names, path, columns=made, drop=drop, number_rows=number_rows)
     numbered = _numbered(spark, table, path) if number_rows else None
     table = table if numbered is None else numbered
     # The table's own id is gone already where rows are numbered.
     dropped = [name for name in drop if not (number_rows and name == IDENTITY)]
-    return _mapped(table, path, mapped, dropped)
-
-
-def names_of(
-    names: Sequence[str],
-    path: str,
-    *,
-    columns: Mapping[str, str],
-    drop: Sequence[str],
-    number_rows: bool,
-) -> list[str]:
-    """What `read` makes of a table's names. Raises UserError for what it cannot do with them."""
-    if number_rows and IDENTITY in names and IDENTITY not in drop:
-        line = "makes the column id, found one in the table; leave it out, or"
-        raise UserError(
-            f"{path}: number_rows {line} drop id to lose the table's own",
-            f"{path}: --number-rows {line} --drop id to lose the table's own",
-        )
-    for name in drop:
-        if name not in names:
-            line = f"drop: found {name!r}, allowed: {named(names)}{hint(name, names)}"
-            raise UserError(f"{path}: {line}", f"{path}: --{line}")
-    return [*_kept(names, columns, drop), *([IDENTITY] if number_rows else []), *columns]
-
-
-def _kept(names: Sequence[str], columns: Mapping[str, str], drop: Sequence[str]) -> list[str]:
-    """The table's own columns that stay. Spark does not tell upper from lower case in names."""
-    made = {name.lower() for name in columns}
-    return [name for name in names if name.lower() not in made and name not in drop]
+    return mapped(table, path, made, dropped)
 
 
 def _loaded(spark: SparkSession, path: str, kind: Kind) -> DataFrame:
@@ -129,7 +98,7 @@ def _loaded(spark: SparkSession, path: str, kind: Kind) -> DataFrame:
         table = reader().load(for_spark(path))
         names = table.columns
     except (PySparkException, Py4JJavaError) as error:
-        found = not_reached(error) or f"not a table of format {kind.format}: {_why(error)}"
+        found = not_reached(error) or f"not a table of format {kind.format}: {why(error)}"
         raise UserError(f"{path}: {found}") from None
     if not names:
         raise UserError(f"{path}: not a table: found no columns")
@@ -243,25 +212,6 @@ def _json(table: DataFrame) -> DataFrame:
 def _found(name: str, found: Column, allowed: str) -> Column:
     shown = F.substring(found, 1, LONGEST_SHOWN)
     return F.concat(F.lit(f"{name}: found '"), shown, F.lit(f"', {allowed}"))
-
-
-def _mapped(
-    table: DataFrame, path: str, columns: Mapping[str, str], drop: Sequence[str]
-) -> DataFrame:
-    kept = [quoted(name) for name in _kept(table.columns, columns, drop)]
-    try:
-        mapped = [F.expr(expression).alias(name) for name, expression in columns.items()]
-        found = table.select(*kept, *mapped)
-        return found if own_columns(found) else table
-    except (AnalysisException, ParseException) as error:
-        spelled = ", ".join(f"{name}={expression}" for name, expression in columns.items())
-        line = f"{spelled}: {_why(error)}; the table has: {named(own_columns(table))}"
-        raise UserError(f"{path}: columns: {line}", f"{path}: --column {line}") from None
-
-
-def own_columns(table: DataFrame) -> list[str]:
-    """The columns that are the table's own."""
-    return [name for name in table.columns if name != MALFORMED]
 
 
 def columns_of(messages: object, where: str) -> list[str]:
@@ -379,18 +329,4 @@ def reading() -> Iterator[None]:
         if UNREADABLE not in text:
             raise
         file = text.partition("while reading file ")[2].split()[0].rstrip(".")
-        raise UserError(f"{local(file) or file}: cannot be read: {_why(error)}") from None
-
-
-def _why(error: Exception) -> str:
-    """Why Spark refuses, in one line: what is at the bottom of it, without names of Java's."""
-    if isinstance(error, PySparkException) and error.getCondition() == TWICE:
-        name = (error.getMessageParameters() or {}).get("columnName", "")
-        return f"column {name}: found twice, allowed: once (upper and lower case are alike)"
-    lines = [line for line in str(error).strip().splitlines() if not line.startswith("\tat ")]
-    causes = [line for line in lines if line.startswith("Caused by: ")]
-    # Of an error from Java the first line only says where Python called it.
-    first = lines[1] if isinstance(error, Py4JJavaError) and len(lines) > 1 else lines[0]
-    line = causes[-1].removeprefix("Caused by: ") if causes else first.removeprefix(": ")
-    line = JAVA.sub("", line)
-    return line.split("] ", 1)[-1].split(" SQLSTATE")[0].rstrip(". ")
+        raise UserError(f"{local(file) or file}: cannot be read: {why(error)}") from None
