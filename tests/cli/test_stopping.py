@@ -65,6 +65,26 @@ def test_while_spark_starts(folder: Path, given: signal.Signals) -> None:
     stopped(folder, "replay", starting, given)
 
 
+@pytest.mark.spark
+def test_java_says_nothing_of_work_that_is_taken_from_it(folder: Path) -> None:
+    program = (
+        "import signal, subprocess\n"
+        "from fairlead.cli import stopping\n"
+        "from fairlead.pipeline.spark.session import spark_session\n"
+        "spark = spark_session('local[1]')\n"
+        "log = spark._jvm.org.apache.logging.log4j.LogManager.getLogger('org.apache.spark.Any')\n"
+        "log.error('before')\n"
+        "subprocess.Popen.terminate = lambda _: log.error('after')\n"
+        "stopping.listen()\n"
+        "signal.raise_signal(signal.SIGINT)\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program], cwd=folder, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 130
+    assert done.stderr == "spark: before\n"
+
+
 @pytest.mark.slow
 @pytest.mark.spark
 @pytest.mark.parametrize("given", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])

@@ -15,7 +15,7 @@ import sys
 import threading
 import time
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from typing import Final
 
@@ -103,11 +103,9 @@ def _be_quiet() -> None:
 
 def _end_processes() -> None:
     started = _started()
-    if not started:
-        # A JVM that somebody else started, here or elsewhere, works for us until it is interrupted.
-        interrupting = threading.Thread(target=_interrupt_spark, daemon=True)
-        interrupting.start()
-        interrupting.join(SECONDS_TO_END)
+    # A JVM that somebody else started, here or elsewhere, works for us until it is interrupted.
+    # Ours would complain of the work that is taken from it.
+    _for_a_while(_hush_java if started else _interrupt_spark)
     for each in started:
         each.terminate()
     deadline = time.monotonic() + SECONDS_TO_END
@@ -120,10 +118,28 @@ def _end_processes() -> None:
                 each.wait(SECONDS_TO_END)
 
 
+def _for_a_while(what: Callable[[], None]) -> None:
+    """Do what Java may never answer: in a thread, which is left behind then."""
+    doing = threading.Thread(target=what, daemon=True)
+    doing.start()
+    doing.join(SECONDS_TO_END)
+
+
 def _started() -> list[subprocess.Popen[bytes]]:
     """The processes that this one has started; while Spark starts, PySpark alone knows its JVM."""
     every = [each for each in gc.get_objects() if type(each) is subprocess.Popen]
     return [each for each in every if each.pid and each.poll() is None]
+
+
+def _hush_java() -> None:
+    """Let our JVM log nothing more."""
+    if "pyspark" in sys.modules:
+        from pyspark import SparkContext
+
+        java = SparkContext._jvm  # noqa: SLF001 - there may be no session yet
+        if java is not None:
+            log4j = java.org.apache.logging.log4j
+            log4j.core.config.Configurator.setAllLevels("", log4j.Level.OFF)
 
 
 def _interrupt_spark() -> None:
