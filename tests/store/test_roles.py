@@ -46,8 +46,9 @@ def test_a_sender_can_send_and_raise_and_nothing_else(url_of: UrlOf) -> None:
             lambda: list(store.journal()),
             lambda: store.set_limits("orders"),
         ):
-            with pytest.raises(StoreError, match="permission denied"):
+            with pytest.raises(StoreError, match="permission denied") as told:
                 refused()
+            assert "to user 'sender_user'; the owner of the schema grants" in str(told.value)
 
 
 def test_a_worker_can_take_and_settle_and_sets_no_queue(url_of: UrlOf) -> None:

@@ -49,6 +49,7 @@ REFUSED: Final[dict[str | None, type[MessageError | StoreError]]] = {
 READ_COMMITTED: Final = "SET SESSION CHARACTERISTICS AS TRANSACTION ISOLATION LEVEL READ COMMITTED"
 """For single statements, too, whatever the default of the database or of the user is."""
 DISK_FULL: Final = "53100"
+DENIED: Final = "42501"
 FULL: Final = "the disk of the server is full; nothing of this was written: "
 
 _sessions: Final[WeakSet[PostgreSQL]] = WeakSet()
@@ -205,7 +206,14 @@ class PostgreSQL:
                 raise
             if error.sqlstate == DISK_FULL:
                 raise DiskFullError(f"{self.place}: {FULL}{_in_words(error)}") from error
-            raise StoreError(f"{self.place}: {_in_words(error)}") from error
+            who = self._who_grants() if error.sqlstate == DENIED else ""
+            raise StoreError(f"{self.place}: {_in_words(error)}{who}") from error
+
+    def _who_grants(self) -> str:
+        return (
+            f" to user {self.connection.info.user!r}; the owner of the schema grants what sending, "
+            "working, operating and looking need: `fairlead store roles`"
+        )
 
 
 def refusal(state: str, line: str) -> MessageError | StoreError:
