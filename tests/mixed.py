@@ -4,7 +4,8 @@ A `Mixed` is a file of clusters, a table of messages and a list of changes. Each
 `strategies.random_scenario`, under a name of its own, and all of them are in one table. A message
 also carries attributes that its own policy does not read but another one in the file does, or says
 nothing where others do; some messages are control messages, some name a cluster that does not
-exist, or none. In some files the messages are ordered by `position`, so that times jump.
+exist, or none; some that nobody waits for have no service time.
+In some files the messages are ordered by `position`, so that times jump.
 
 What must come out is put together from `tests.oracle`, cluster by cluster; what no policy decides
 (control messages, unknown clusters) is decided here.
@@ -74,6 +75,7 @@ def mixed(random: Random, clusters: int, rows: int) -> Mixed:
         for name, own in found.own_changes.items()
         for each in own
     )
+    waiting = {each["name"] for each in found.clusters if _waits(each, found.own_changes)}
     random.shuffle(found.messages)
     for k, message in enumerate(found.messages):
         message["id"] = f"{random.choice(['a', 'B', 'é', ''])}{k}"
@@ -81,9 +83,19 @@ def mixed(random: Random, clusters: int, rows: int) -> Mixed:
             message["cluster"] = random.choice(["", "nowhere", found.clusters[0]["name"] + " "])
         if random.random() < 1 / 40:
             message["type"] = "SetPriority"
+        served = message["cluster"] in waiting and message.get("type") != "SetPriority"
+        if not served and random.random() < 1 / 6:
+            message["service_time"] = None
         if by_position:
             message["position"] = random.randint(0, len(found.messages) // 2)
     return found
+
+
+def _waits(plain: Row, changes: dict[str, list[Row]]) -> bool:
+    """Whether completions may decide in a cluster, now or after a change."""
+    limited = any("capacity" in each for each in plain.get("destination", ()))
+    later = any(each["attribute"] == "capacity" for each in changes[plain["name"]])
+    return limited or later or "fewest-pending" in str(plain["policy"])
 
 
 def _several(random: Random, messages: list[Row], changes: list[Row], n: int) -> Iterator[Row]:

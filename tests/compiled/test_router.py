@@ -13,6 +13,7 @@ from tests.strategies import Scenario, scenarios
 
 from fairlead.compiled.classes import bindings, classified, keys
 from fairlead.compiled.columns import order_of, services_of, times_of
+from fairlead.compiled.needed import served
 from fairlead.compiled.order import taken
 from fairlead.compiled.plan import Plan
 from fairlead.compiled.router import Router
@@ -28,7 +29,7 @@ def routed(scenario: Scenario, cuts: Sequence[int] = ()) -> tuple[list[int], lis
     if order is not None:
         rows, times = taken(rows, order), times[order]
     plan, codes = classified(rows, given)
-    services = services_of(rows, needed=any(plan.timed.values()))
+    services = services_of(rows, served(plan))
     bound, numbers = bindings(rows, plan, codes), keys(rows, plan, codes)
     router, decided, sequences = Router(plan), [], []
     for start, stop in pairwise([0, *sorted(cuts), len(codes)]):

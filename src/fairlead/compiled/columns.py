@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from fairlead.balance.message import CONTRADICTIONS, SPELLED_ALIKE, WORDS
+from fairlead.balance.message import CONTRADICTIONS, SET_PRIORITY, SPELLED_ALIKE, WORDS
 from fairlead.balance.objects import kind_of, shown
 from fairlead.balance.times import (
     FINE,
@@ -28,6 +28,7 @@ from fairlead.balance.times import (
 )
 from fairlead.balance.times import micros as micros_of
 from fairlead.compiled.kernels import Int64s
+from fairlead.compiled.needed import LONGEST_SERVICE, SECONDS, Served
 from fairlead.compiled.order import in_order
 from fairlead.compiled.plan import Plan
 from fairlead.compiled.unique import all_different
@@ -52,7 +53,6 @@ FROM: Final = {
     "dict": "pyarrow.table",
 }
 """What makes a table of what people have."""
-LONGEST_SERVICE = 4_000_000_000
 MAX_WHOLE = 2**63 - 1
 WHOLE: Final = re.compile(r"[ \t\r\n]*[+-]?[0-9]+[ \t\r\n]*")
 """Spark takes neither "1.0" nor "1e1" for an integer."""
@@ -62,7 +62,7 @@ ARROW: Final = {"milliseconds": "ms", "microseconds": "us", "nanoseconds": "ns"}
 """What Arrow calls these units."""
 ALLOWED: Final = {
     "time": TIMES,
-    "service_time": f"a number of seconds from 0 to {LONGEST_SERVICE}",
+    "service_time": SECONDS,
 }
 
 
@@ -339,23 +339,45 @@ def coded(messages: pa.Table, name: str) -> tuple[Int64s, list[str]]:
     return np.asarray(column.indices).astype(np.int64), column.dictionary.to_pylist()
 
 
-def services_of(messages: pa.Table, *, needed: bool) -> Int64s | None:
-    """The service times in whole microseconds; None where there are none, or nobody needs them.
+def services_of(messages: pa.Table, served: Served) -> Int64s | None:
+    """The service times in whole microseconds, 0 where a row needs none and gives none.
 
-    Raises MessageError.
+    None where there are none, or nobody needs them. Raises MessageError where one is missing; what
+    is given must be sensible wherever it stands.
     """
     if "service_time" not in messages.column_names:
         return None
-    if not needed:
-        # Not given is allowed where nobody asks; what is given must still be sensible.
-        messages = messages.filter(pc.not_equal(text(messages, "service_time"), ""))
-    found = micros(messages, "service_time")
+    nothing = _nothing(messages, "service_time")
+    some = pc.any(nothing).as_py()
+    if some and pc.any(pc.and_(nothing, _are(messages, served))).as_py():
+        raise MessageError(f"messages: service_time: found nothing in a row, allowed: {SECONDS}")
+    found = micros(messages.filter(pc.invert(nothing)) if some else messages, "service_time")
     if len(found) and not 0 <= found.min() <= found.max() <= LONGEST_SERVICE * MICROS:
         raise MessageError(
             f"messages: service_time: found {found.min() / MICROS} to {found.max() / MICROS}, "
             f"allowed: 0 to {LONGEST_SERVICE} seconds"
         )
-    return found if needed else None
+    if served.nobody or not some:
+        return None if served.nobody else found
+    every = np.zeros(len(messages), np.int64)
+    every[~np.asarray(nothing)] = found
+    return every
+
+
+def _nothing(messages: pa.Table, name: str) -> pa.ChunkedArray:
+    """Where a row says nothing in a column."""
+    column = messages.column(name)
+    # To make texts of numbers takes long.
+    return pc.equal(text(messages, name), "") if _is_text(column.type) else pc.is_null(column)
+
+
+def _are(messages: pa.Table, served: Served) -> pa.ChunkedArray:
+    """Which messages these are."""
+    work = pc.not_equal(text(messages, "type"), SET_PRIORITY)
+    if served.clusters is None:
+        return work
+    names = pa.array(sorted(served.clusters), pa.string())
+    return pc.and_(work, pc.is_in(text(messages, "cluster"), names))
 
 
 def spelled(words: Sequence[str | None], codes: pa.Array) -> pa.Array:

@@ -2,14 +2,41 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from typing import Final
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from typing import Final, NamedTuple
 
 from fairlead.balance.objects import listed, on_one_line
 from fairlead.compiled.plan import Plan
 from fairlead.errors import MessageError
 
 LONGEST_NAME: Final = 60
+LONGEST_SERVICE: Final = 4_000_000_000
+SECONDS: Final = f"a number of seconds from 0 to {LONGEST_SERVICE}"
+
+
+class Served(NamedTuple):
+    """Whose messages need a service time, in every engine that reads tables.
+
+    A message of the type SET_PRIORITY is no work, and needs none.
+    """
+
+    clusters: Collection[str] | None
+    """Their names, "" for messages that name none; None: all messages, whatever they name."""
+
+    @property
+    def nobody(self) -> bool:
+        """Whether no message needs one."""
+        return self.clusters is not None and not self.clusters
+
+
+ALL_WORK: Final = Served(None)
+"""In a replay every message is worked on."""
+
+
+def served(plan: Plan) -> Served:
+    """Where messages are only decided: those of clusters where completions decide who is busy."""
+    timed = [name for name, timed in plan.timed.items() if timed]
+    return Served({*timed, ""} if timed and len(plan.clusters) == 1 else {*timed})
 
 
 def named(columns: Iterable[str]) -> str:

@@ -23,7 +23,7 @@ from fairlead.compiled.columns import (
 from fairlead.compiled.journal import messages_of, rows_of
 from fairlead.compiled.kernels import Int32s, Int64s
 from fairlead.compiled.labels import Codes
-from fairlead.compiled.needed import check_columns
+from fairlead.compiled.needed import check_columns, served
 from fairlead.compiled.order import taken
 from fairlead.compiled.plan import Plan
 from fairlead.compiled.router import Router
@@ -67,7 +67,7 @@ def route(
     dated = times if given.times or any(given.timed.values()) else None
     plan, codes = classified(messages, given)
     router = Router(plan)
-    services = services_of(messages, needed=any(plan.timed.values()))
+    services = services_of(messages, served(plan))
     bound = bindings(messages, plan, codes)
     decided = router.feed(codes, dated, services, bound, keys(messages, plan, codes))
     sequence = router.sequence(codes)

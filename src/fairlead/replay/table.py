@@ -29,7 +29,7 @@ from fairlead.compiled.columns import (
 )
 from fairlead.compiled.journal import messages_of, rows_of
 from fairlead.compiled.kernels import Int32s, Int64s
-from fairlead.compiled.needed import check_columns
+from fairlead.compiled.needed import ALL_WORK, check_columns
 from fairlead.compiled.order import taken
 from fairlead.compiled.plan import ClassifiedPlan, Plan
 from fairlead.errors import MessageError
@@ -179,7 +179,7 @@ def grouped(messages: pa.Table) -> tuple[int, Int64s | None]:
 
 def services(messages: pa.Table) -> Int64s:
     """How long each message takes, in microseconds. Raises MessageError."""
-    found = services_of(messages, needed=True)
+    found = services_of(messages, ALL_WORK)
     if found is None:
         raise MessageError(
             f"messages: no column 'service_time', found: {', '.join(messages.column_names)}; "

@@ -12,7 +12,7 @@ from pyspark.sql.types import NumericType, StringType, TimestampType
 from fairlead.balance.times import MICROS
 from fairlead.errors import MessageError
 from fairlead.pipeline.columns import PREFIX, quoted
-from fairlead.pipeline.intake.validate import SECONDS, micros, text
+from fairlead.pipeline.intake.validate import DECIMAL, micros, text
 
 GAPS: Final = 10
 """A copy comes later than the original by up to so many mean gaps between conversations."""
@@ -140,7 +140,7 @@ def _later(messages: DataFrame, shift: Column) -> Column:
         return seconds
     if not isinstance(kind, StringType):
         return _moment(time)
-    plain = F.expr(f"try_cast(time as {SECONDS})").isNotNull()
+    plain = F.expr(f"try_cast(time as {DECIMAL})").isNotNull()
     later = F.when(plain, seconds.cast("string")).otherwise(_moment(time).cast("string"))
     return F.when(F.col(NUMBER) > 0, later).otherwise(quoted(TIME))
 

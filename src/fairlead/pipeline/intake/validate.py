@@ -5,7 +5,7 @@ Adds the order key, the id as text, times in whole microseconds, and the reason 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
@@ -44,7 +44,7 @@ from fairlead.balance.times import (
     UNITS,
     counts,
 )
-from fairlead.compiled.columns import LONGEST_SERVICE
+from fairlead.compiled.needed import ALL_WORK, LONGEST_SERVICE, SECONDS, Served, served
 from fairlead.compiled.plan import Plan
 from fairlead.errors import MessageError
 from fairlead.pipeline.columns import ID, KEY, MALFORMED, REASON, SERVICE, TIME, quoted
@@ -58,14 +58,13 @@ WAYS = (
 )
 """How Spark makes timestamps of numbers in each of UNITS."""
 MADE_BY = " by "
-SECONDS = "decimal(28,9)"
+DECIMAL = "decimal(28,9)"
 
 
 def validate(messages: DataFrame, *plans: Plan, worked: bool = False) -> DataFrame:
     """The same rows with KEY, ID, TIME, SERVICE and REASON (null for a good row).
 
-    A message for a cluster where completions decide who is busy needs a service time; if it is to
-    be `worked` on (replay), every message does.
+    `worked`: whether they are to be worked on (replay).
     """
     kinds = {field.name: field.dataType for field in messages.schema.fields}
     _check_types(kinds)
@@ -87,7 +86,7 @@ def validate(messages: DataFrame, *plans: Plan, worked: bool = False) -> DataFra
     service: Column = F.lit(None).cast("long")
     if "service_time" in kinds:
         service = _micros("service_time", kinds["service_time"])
-        reasons += _service(messages, plans, worked=worked)
+        reasons += _service(messages, [ALL_WORK] if worked else [*map(served, plans)])
     if worked:
         reasons += _order(messages)
     heeded = set().union(*(plan.relevant_attributes for plan in plans))
@@ -169,29 +168,32 @@ def refuse_other_units(rows: DataFrame, where: str) -> None:
         raise MessageError(line, f"{line}: --column 'time={line.rpartition(MADE_BY)[2]}'")
 
 
-def _service(messages: DataFrame, plans: Sequence[Plan], *, worked: bool) -> list[Column]:
+def _service(messages: DataFrame, whose: Collection[Served]) -> list[Column]:
     """How long a message takes must be a number, where anybody asks."""
-    seconds = F.expr(f"try_cast(service_time as {SECONDS})")
+    seconds = F.expr(f"try_cast(service_time as {DECIMAL})")
     bad = seconds.isNull() | (seconds < 0) | (seconds > LONGEST_SERVICE)
     if isinstance(messages.schema["service_time"].dataType, NumericType):
         # A decimal takes long.
         bad = ~F.col("service_time").between(0, LONGEST_SERVICE) & bad
     nothing = ~said(messages, "service_time")
     bad = ~nothing & bad
-    allowed = f"a number of seconds from 0 to {LONGEST_SERVICE}"
-    if worked:
-        missing = F.lit(f"service_time: found nothing, allowed: {allowed}")
-        work = text(messages, "type") != SET_PRIORITY
-        return [_when(nothing & work, missing), _when(bad, _found("service_time", allowed))]
-    reasons = []
-    limited = [name for plan in plans for name, timed in plan.timed.items() if timed]
-    if limited:
-        meant = ["", *limited] if len(plans[0].clusters) == 1 else limited
-        missing = F.lit("service_time: found nothing, allowed: a number; completions decide here")
-        served = text(messages, "cluster").isin(meant)
-        reasons.append(_when(nothing & served, missing))
-        reasons.append(_when(bad & served, _found("service_time", allowed)))
-    return [*reasons, _when(bad, _found("service_time", f"{allowed}, or empty"))]
+    needy = [each for each in whose if not each.nobody]
+    asked = [_are(messages, each) for each in needy]
+    why = SECONDS if ALL_WORK in needy else "a number; completions decide here"
+    missing = F.lit(f"service_time: found nothing, allowed: {why}")
+    return [
+        *(_when(nothing & each, missing) for each in asked),
+        *(_when(bad & each, _found("service_time", SECONDS)) for each in asked),
+        _when(bad, _found("service_time", f"{SECONDS}, or empty")),
+    ]
+
+
+def _are(messages: DataFrame, served: Served) -> Column:
+    """Which messages these are."""
+    work = text(messages, "type") != SET_PRIORITY
+    if served.clusters is None:
+        return work
+    return work & text(messages, "cluster").isin(sorted(served.clusters))
 
 
 def _order(messages: DataFrame) -> list[Column]:
@@ -294,7 +296,7 @@ def micros(messages: DataFrame) -> Column:
 
 def _micros(name: str, kind: DataType) -> Column:
     """A column's seconds as whole microseconds; null where 64 bits would not hold them."""
-    seconds = F.expr(f"try_cast({name} as {SECONDS})")
+    seconds = F.expr(f"try_cast({name} as {DECIMAL})")
     found = F.when(F.abs(seconds) <= LATEST, F.round(seconds * MICROS).cast("long"))
     if not isinstance(kind, DoubleType):
         return found
