@@ -15,7 +15,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from fairlead import Balancer, Change, Cluster, Decision, JournalRow, route
+from fairlead import Balancer, Change, Cluster, Decision, EventRow, JournalRow, route
 from fairlead.replay import replay
 
 Row = dict[str, Any]
@@ -108,7 +108,7 @@ def decisions(
     clusters: Sequence[Cluster],
     messages: Sequence[Row],
     changes: Sequence[Change],
-    journal: Callable[[JournalRow], object] | None = None,
+    journal: Callable[[JournalRow | EventRow], object] | None = None,
     balancer: Any = None,
 ) -> Iterator[Decided]:
     """The decisions of a live balancer on messages in order, which complete by their clock.
@@ -133,8 +133,15 @@ def decisions(
 
 
 def journal(plain: dict[str, Any], messages: list[Row], changes: list[Row]) -> list[JournalRow]:
-    """The journal of a live balancer, which is fed like `live`."""
-    rows: list[JournalRow] = []
+    """The decisions in the journal of a live balancer, which is fed like `live`."""
+    return [row for row in whole_journal(plain, messages, changes) if isinstance(row, JournalRow)]
+
+
+def whole_journal(
+    plain: dict[str, Any], messages: list[Row], changes: list[Row]
+) -> list[JournalRow | EventRow]:
+    """The same with what happened between the decisions."""
+    rows: list[JournalRow | EventRow] = []
     clusters, happened = [cluster_of(plain)], changes_of(changes)
     deque(decisions([plain], clusters, in_order(messages), happened, rows.append), maxlen=0)
     return rows

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from fairlead.balance.decision import Decision
     from fairlead.balance.elimination import Drop, Step, drop_where, keep_highest
     from fairlead.balance.explanation import Explanation
-    from fairlead.balance.journal import JournalRow
+    from fairlead.balance.journal import EventRow, JournalRow
     from fairlead.balance.own import OwnChoice, OwnElimination
     from fairlead.compiled.table import route
     from fairlead.config.clusters import load_clusters
@@ -59,6 +59,7 @@ _PLACES = {
     "EndWaits": "fairlead.store.dialogs.shown",
     "Event": "fairlead.store.events",
     "Explanation": "fairlead.balance.explanation",
+    "EventRow": "fairlead.balance.journal",
     "JournalRow": "fairlead.balance.journal",
     "Later": "fairlead.store.waiting",
     "ListedService": "fairlead.store.dialogs.shown",
@@ -105,6 +106,7 @@ __all__ = [
     "Drop",
     "EndWaits",
     "Event",
+    "EventRow",
     "Explanation",
     "JournalRow",
     "Later",

@@ -137,6 +137,12 @@ EVENT: Final = tuple(column.name for column in EVENT_COLUMNS)
 """What every row of a store's journal has."""
 OWN: Final = ("position", "time", "id", "cluster")
 """Those of a journal's columns that are the message's own; all others were decided."""
+CHANGED: Final = "changed"
+COMPLETED: Final = "completed"
+HAPPENED: Final = (CHANGED, COMPLETED)
+"""Outcomes of a live journal's rows that are no decisions: what happened between these."""
+CHANGE: Final = ("target", "attribute", "value")
+"""What rows of changes have beside the columns of every journal, as files of changes do."""
 
 
 def without_decisions(names: Sequence[str]) -> list[str]:
@@ -149,4 +155,6 @@ def without_decisions(names: Sequence[str]) -> list[str]:
     decided = {*JOURNAL} - {*OWN}
     if set(ATTEMPT) <= set(names):
         decided |= {*ATTEMPT}
+    if {*CHANGE} <= set(names):
+        decided |= {*CHANGE}
     return [name for name in names if name not in decided]

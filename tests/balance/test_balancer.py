@@ -479,8 +479,8 @@ def test_changes_of_one_time_are_one_step() -> None:
 # --- the journal -----------------------------------------------------------------------------
 
 
-def test_the_journal_has_a_row_for_each_decision() -> None:
-    rows: list[JournalRow] = []
+def test_the_journal_has_a_row_for_each_decision_and_change() -> None:
+    rows: list[JournalRow | EventRow] = []
     balancer = Balancer(CLUSTERS["ibm-mq"], journal=rows.append)
     balancer.choose({"id": "m1", "time": 17, "queue": "ORDERS"})
     balancer.apply(Change("TO.A", "weight", 99))
@@ -502,16 +502,17 @@ def test_the_journal_has_a_row_for_each_decision() -> None:
         "attempt": 1,
     }
     assert rows[0].runner_up == "TO.B"
-    assert [row.position for row in rows] == [0, 1, 2, 3]
-    assert [row.version for row in rows[:3]] == [0, 1, 1]
-    assert [row.sequence for row in rows] == [0, 1, 0, None]
-    assert [row.outcome for row in rows] == ["routed", "routed", "unknown-queue", "control"]
-    assert [row.time for row in rows] == [17, None, None, None]
+    assert [row.position for row in rows] == [0, 1, 1, 2, 3]
+    assert [row.version for row in rows[:4]] == [0, 1, 1, 1]
+    assert [row.sequence for row in rows] == [0, None, 1, 0, None]
+    outcomes = ["routed", "changed", "routed", "unknown-queue", "control"]
+    assert [row.outcome for row in rows] == outcomes
+    assert [row.time for row in rows] == [17, 0, None, None, None]
     assert rows[0].step
 
 
 def test_a_journal_row_keeps_what_the_message_said_then() -> None:
-    rows: list[JournalRow] = []
+    rows: list[JournalRow | EventRow] = []
     balancer = Balancer(CLUSTERS["msmq"], journal=rows.append)
     message: dict[str, object] = {}
     for name in ("m1", "m2"):
@@ -523,7 +524,7 @@ def test_a_journal_row_keeps_what_the_message_said_then() -> None:
 
 @pytest.mark.parametrize("system", POLICIES)
 def test_a_journal_row_explains_itself_whenever_it_is_asked(system: str) -> None:
-    rows: list[JournalRow] = []
+    rows: list[JournalRow | EventRow] = []
     balancer = Balancer(CLUSTERS[system], journal=rows.append)
     told = []
     for _ in range(30):
@@ -536,7 +537,7 @@ def test_a_journal_row_explains_itself_whenever_it_is_asked(system: str) -> None
 
 
 def test_the_journal_has_a_row_for_each_destination_of_a_message() -> None:
-    rows: list[JournalRow] = []
+    rows: list[JournalRow | EventRow] = []
     balancer = Balancer(CLUSTERS["smartsockets"], journal=rows.append)
     news = balancer.choose({"delivery": "all"})
     balancer.choose({"delivery": "all"})
@@ -545,7 +546,7 @@ def test_the_journal_has_a_row_for_each_destination_of_a_message() -> None:
 
 
 def test_streams_of_unknown_clusters_are_told_apart_by_their_names() -> None:
-    rows: list[JournalRow] = []
+    rows: list[JournalRow | EventRow] = []
     balancer = Balancer(CLUSTERS["ibm-mq"], journal=rows.append)
     for queue in ("A", "B", "A"):
         balancer.choose({"cluster": "else", "queue": queue})
@@ -557,7 +558,7 @@ def test_streams_of_unknown_clusters_are_told_apart_by_their_names() -> None:
 
 
 def test_what_the_journal_cannot_tell_is_refused_and_nothing_is_counted() -> None:
-    rows: list[JournalRow] = []
+    rows: list[JournalRow | EventRow] = []
     balancer = Balancer(CLUSTERS["msmq"], journal=rows.append)
     before = balancer.snapshot()
     with pytest.raises(MessageError, match=r"message id: found 1.5"):
@@ -566,7 +567,7 @@ def test_what_the_journal_cannot_tell_is_refused_and_nothing_is_counted() -> Non
 
 
 def test_journal_positions_go_on_after_a_snapshot() -> None:
-    rows: list[JournalRow] = []
+    rows: list[JournalRow | EventRow] = []
     balancer = Balancer(CLUSTERS["msmq"], journal=rows.append)
     balancer.choose()
     other = Balancer(CLUSTERS["msmq"], journal=rows.append)
@@ -593,7 +594,7 @@ BAD = [
 def test_a_bad_attribute_is_refused_and_nothing_is_counted(
     system: str, bad: dict[str, object]
 ) -> None:
-    rows: list[JournalRow] = []
+    rows: list[JournalRow | EventRow] = []
     balancer = Balancer(CLUSTERS[system], journal=rows.append)
     balancer.choose(MESSAGES.get(system, {}))
     before = balancer.snapshot()

@@ -7,11 +7,11 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from threading import Lock
 from typing import Any, Final
 
-from fairlead.balance.change import Change
+from fairlead.balance.change import Change, ResolvedChange
 from fairlead.balance.changes import resolve
 from fairlead.balance.cluster import Cluster, clusters_in
 from fairlead.balance.decision import Context, Decision
-from fairlead.balance.journal import JournalRow, check_read
+from fairlead.balance.journal import EventRow, JournalRow, check_read
 from fairlead.balance.message import (
     ATTRIBUTES,
     CONTROL,
@@ -49,15 +49,15 @@ class Balancer:
     ['DEV2', 'DEV1', 'DEV2']
 
     `clusters`: one cluster, or several with different names; a message then names its cluster in
-    its attribute `cluster`. `journal` is called with each row of each decision, in their order.
-    Raises ConfigError where two clusters have one name.
+    its attribute `cluster`. `journal` is called with each row of each decision, and with a row of
+    each change and completion, in their order. Raises ConfigError where two clusters have one name.
     """
 
     def __init__(
         self,
         clusters: Cluster | Iterable[Cluster],
         *,
-        journal: Callable[[JournalRow], object] | None = None,
+        journal: Callable[[JournalRow | EventRow], object] | None = None,
     ) -> None:
         """Start all clusters at their beginning."""
         self._runtimes: dict[str, ClusterRuntime] = {}
@@ -195,7 +195,10 @@ class Balancer:
             raise MessageError(f"completed: by: found {spelled(by)}, allowed: {listed(names)}")
         with self._lock:
             self._withdraw()
-            self._runtimes[decision.cluster].completed(decision, by or decision.destination)
+            by = by or decision.destination
+            self._runtimes[decision.cluster].completed(decision, by)
+            if self._journal is not None:
+                self._journal(EventRow.of_completion(self._position, decision, by))
 
     def apply(self, changes: Change | Iterable[Change]) -> None:
         """Make changes to the clusters, all or (if one is refused) none.
@@ -210,8 +213,7 @@ class Balancer:
             for time, name, resolved in resolve(states, changes):
                 self._make_due(time - 1)
                 self._now = max(self._now, time)
-                self._runtimes[name].apply(resolved, self._now)
-                self._look_ahead()
+                self._step(name, resolved)
             self._make_due(self._now)
 
     def at(self, time: Time) -> None:
@@ -238,8 +240,17 @@ class Balancer:
             self._now = self._next
             for runtime in self._runtimes.values():
                 if runtime.cluster.follow_ups.next == self._now:
-                    runtime.apply([], self._now)
-            self._look_ahead()
+                    self._step(runtime.name, [])
+
+    def _step(self, name: str, changes: Sequence[ResolvedChange]) -> None:
+        """Make a step of a cluster, now."""
+        runtime = self._runtimes[name]
+        runtime.apply(changes, self._now)
+        self._look_ahead()
+        if self._journal is not None:
+            version = runtime.cluster.version
+            for row in EventRow.of_step(self._position, name, version, changes, self._now):
+                self._journal(row)
 
     def _look_ahead(self) -> None:
         due = [runtime.cluster.follow_ups.next for runtime in self._runtimes.values()]

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
 import msgspec
 
+from fairlead.balance.change import ALL_CLUSTERS, ResolvedChange
 from fairlead.balance.decision import Decision
 from fairlead.balance.message import Message
+from fairlead.balance.times import seconds
 from fairlead.errors import ConfigError, MessageError
-from fairlead.rows import JOURNAL, OWN
+from fairlead.rows import CHANGE, CHANGED, COMPLETED, JOURNAL, OWN
 
 SAME: Final = ("id", "cluster")
 """Columns of a journal that say what the message says, wherever it says anything."""
@@ -105,6 +107,99 @@ class JournalRow(msgspec.Struct, frozen=True, gc=False):
         """
         said = {name: value for name, value in self.message.items() if name not in JOURNAL}
         return {**said, **{name: getattr(self, name) for name in JOURNAL}}
+
+
+class EventRow(msgspec.Struct, frozen=True, gc=False):
+    """What happened between two decisions: a change, what followed of itself, or a completion."""
+
+    position: int
+    """The place of the next message: how many there were before."""
+    time: float | None
+    """When a step of changes was made, in seconds; a completion has none."""
+    cluster: str
+    version: int
+    """How many steps of changes the cluster had seen, this one among them."""
+    outcome: str
+    """`changed` or `completed`."""
+    stream: str = ""
+    destination: str | None = None
+    """Who has completed a message: the one of this `stream` and `sequence`."""
+    sequence: int | None = None
+    target: str | None = None
+    """What was changed; None where a step followed of itself from earlier ones."""
+    attribute: str | None = None
+    value: str | None = None
+    """What the attribute has become, as text: a file of rows has one type for each column."""
+
+    @property
+    def id(self) -> str:
+        """Always "": it is no message."""
+        return ""
+
+    @property
+    def address(self) -> None:
+        """Always None."""
+
+    @property
+    def attempt(self) -> None:
+        """Always None."""
+
+    @property
+    def step(self) -> str:
+        """Always "": nothing was decided."""
+        return ""
+
+    @property
+    def runner_up(self) -> None:
+        """Always None."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """The row as it is written: the columns of every journal, and those of a change."""
+        return {name: getattr(self, name) for name in (*JOURNAL, *CHANGE)}
+
+    @classmethod
+    def of_step(
+        cls, position: int, cluster: str, version: int, changes: Sequence[ResolvedChange], time: int
+    ) -> list[EventRow]:
+        """The rows of a step of changes, which was made at this time (microseconds)."""
+        every = changes or [ResolvedChange(None, "", None)]
+        return [
+            cls(
+                position,
+                seconds(time),
+                cluster,
+                version,
+                CHANGED,
+                target=(str(each.ref) if each.ref else ALL_CLUSTERS) if changes else None,
+                attribute=each.attribute if changes else None,
+                value=_text(each.value),
+            )
+            for each in every
+        ]
+
+    @classmethod
+    def of_completion(cls, position: int, decision: Decision, destination: str) -> EventRow:
+        """The row of a message that a destination has finished."""
+        version = decision.frame.version if decision.frame else 0
+        return cls(
+            position,
+            None,
+            decision.cluster,
+            version,
+            COMPLETED,
+            decision.stream,
+            destination,
+            decision.sequence,
+        )
+
+
+def _text(value: object) -> str | None:
+    """A value of a change, as files of changes say it."""
+    if value is None or isinstance(value, str):
+        return value
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return ";".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
 
 
 def check_names(columns: Iterable[str], read: Iterable[str]) -> None:

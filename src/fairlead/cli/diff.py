@@ -91,6 +91,7 @@ def run_diff(
 
 def _decisions(spark: SparkSession, folder: Path, manifest: Mapping[str, Any] | None) -> DataFrame:
     """What was decided in a run, or (without a manifest) in a journal: a row for each message."""
+    from fairlead.pipeline.intake.journal import decisions_of
     from fairlead.pipeline.intake.read import read
     from fairlead.pipeline.measure.attempts import last_attempts
     from fairlead.pipeline.output.run_folder import clusters_of
@@ -102,7 +103,7 @@ def _decisions(spark: SparkSession, folder: Path, manifest: Mapping[str, Any] | 
             raise UserError(
                 f"{folder}: found {listed(journal.columns)}, allowed: {listed(JOURNAL)}"
             )
-        return joined(last_attempts(journal.where("position IS NOT NULL")))
+        return joined(last_attempts(decisions_of(journal).where("position IS NOT NULL")))
     options = {"multiLine": "true"} if manifest["file_format"] == "csv" else {}
     place = str(folder / "decisions")
     found = read(spark, place, input_format=manifest["file_format"], options=options)

@@ -10,7 +10,7 @@ from fairlead.compiled.columns import spelled, text
 from fairlead.compiled.kernels import Int32s, Int64s
 from fairlead.compiled.plan import NO_STREAM, ClassifiedPlan, Plan
 from fairlead.compiled.unique import all_different
-from fairlead.rows import ATTEMPT, JOURNAL, without_decisions
+from fairlead.rows import ATTEMPT, HAPPENED, JOURNAL, without_decisions
 
 CLUSTER = "cluster"
 
@@ -22,9 +22,15 @@ def messages_of(table: pa.Table, plan: Plan) -> pa.Table:
     names = own_names(table, plan)
     if names == table.column_names:
         return table
+    table = table.filter(decided(table))
     if not all_different(text(table, "id")):
         table = _once(table)
     return table.select(names)
+
+
+def decided(table: pa.Table) -> pa.ChunkedArray:
+    """Which rows of a journal are decisions, and not what happened between them."""
+    return pc.invert(pc.is_in(text(table, "outcome"), pa.array(HAPPENED)))
 
 
 def own_names(table: pa.Table, plan: Plan) -> list[str]:

@@ -11,11 +11,12 @@ from pathlib import Path
 from sys import get_int_max_str_digits
 from typing import Any, Final
 
-from fairlead.balance.change import Change
+from fairlead.balance.change import RESET, Change
 from fairlead.balance.objects import hint, listed, shown
 from fairlead.config.paths import path_of
 from fairlead.config.text import text_of
 from fairlead.errors import ChangeError
+from fairlead.rows import CHANGED, JOURNAL
 
 COLUMNS: Final = ("time", "target", "attribute", "value")
 NEEDED: Final = ("time", "target", "attribute")
@@ -46,7 +47,30 @@ def load_changes(path: str | Path) -> list[Change]:
 
 def changes_of(rows: Iterable[tuple[int, Mapping[str, Any]]], path: str) -> list[Change]:
     """Changes from (row number, row) pairs."""
-    return [_change(row, f"{path}:{number}") for number, row in rows]
+    return [_change(row, f"{path}:{number}") for number, row in _of_journal(list(rows))]
+
+
+def _of_journal(rows: list[tuple[int, Mapping[str, Any]]]) -> list[tuple[int, Mapping[str, Any]]]:
+    """The rows that are changes: of a live journal those that were made, else all.
+
+    What followed of itself from others follows of itself again.
+    """
+    if not rows or not _is_journal(rows[0][1]):
+        return rows
+    several = len({row["cluster"] for _, row in rows if row["cluster"]}) > 1
+    found: list[tuple[int, Mapping[str, Any]]] = []
+    for number, row in rows:
+        if row["outcome"] == CHANGED and row["target"]:
+            change = {name: row[name] for name in COLUMNS}
+            if several:
+                reset, owner = row["attribute"] == RESET, row["cluster"]
+                change["target"] = owner if reset else f"{row['target']}@{owner}"
+            found.append((number, change))
+    return found
+
+
+def _is_journal(names: Iterable[str]) -> bool:
+    return {*JOURNAL} <= {*names}
 
 
 def _csv(text: str, path: str) -> list[tuple[int, Mapping[str, Any]]]:
@@ -109,13 +133,13 @@ def check_names(names: Iterable[str], where: str) -> None:
             raise ChangeError(
                 f"{where}: column {name!r}: found {found.count(name)} times, allowed: once"
             )
-        if name not in COLUMNS:
+        if name not in COLUMNS and not _is_journal(found):
             raise ChangeError(
                 f"{where}: column: found {name!r}, allowed: {', '.join(COLUMNS)}"
                 f"{hint(str(name), COLUMNS)}"
             )
     for name in NEEDED:
-        if name not in found:
+        if name not in found and not _is_journal(found):
             raise ChangeError(f"{where}: no column {name!r}, found: {listed(found)}")
 
 

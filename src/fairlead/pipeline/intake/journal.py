@@ -12,11 +12,16 @@ from fairlead.compiled.plan import Plan
 from fairlead.pipeline.columns import PREFIX, quoted
 from fairlead.pipeline.intake.read import columns_of
 from fairlead.pipeline.intake.validate import text
-from fairlead.rows import without_decisions
+from fairlead.rows import HAPPENED, without_decisions
 
 CLUSTER: Final = "cluster"
 ODD: Final = PREFIX + "odd"
 """Numbers the rows that are none of a journal, such as lines that cannot be read."""
+
+
+def decisions_of(journal: DataFrame) -> DataFrame:
+    """The rows of a journal that are decisions, and not what happened between them."""
+    return journal.where(~text(journal, "outcome").isin(*HAPPENED))
 
 
 def messages_of(table: DataFrame, plans: Sequence[Plan], where: str) -> DataFrame:
@@ -29,6 +34,7 @@ def messages_of(table: DataFrame, plans: Sequence[Plan], where: str) -> DataFram
     names = without_decisions(columns)
     if names == columns:
         return table
+    table = decisions_of(table)
     odd = F.when(F.col("position").isNull(), F.monotonically_increasing_id())
     # A row for each destination and attempt; all have the same columns of the message.
     once = table.withColumn(ODD, odd).dropDuplicates(["position", "time", "id", ODD])

@@ -21,6 +21,7 @@ import pyarrow.csv
 import pyarrow.json
 import pyarrow.parquet as pq
 
+from fairlead.balance.again import Again
 from fairlead.balance.change import Change
 from fairlead.balance.changes import changes_in
 from fairlead.balance.cluster import Cluster, clusters_in
@@ -34,7 +35,7 @@ from fairlead.compiled.classes import bindings, classified
 from fairlead.compiled.classes import keys as keys_of
 from fairlead.compiled.columns import order_of
 from fairlead.compiled.columns import text as text_of
-from fairlead.compiled.journal import own_names
+from fairlead.compiled.journal import decided, own_names
 from fairlead.compiled.kernels import Int32s
 from fairlead.compiled.order import taken
 from fairlead.compiled.plan import ClassifiedPlan, MessageClass, Plan
@@ -46,6 +47,10 @@ from fairlead.pipeline.intake.files import files_in, kind_of, readable
 from fairlead.pipeline.output.run_folder import clusters_of, read_manifest, scenarios_in
 from fairlead.pipeline.routing.blocks import Blocks, Place
 from fairlead.rows import ATTEMPT, DECISION, JOURNAL
+
+SERVICE = "service_time"
+SEQUENCE = "sequence"
+GIVEN = ("destination", "outcome", SEQUENCE)
 
 __all__ = ["Why", "why", "why_in_journal"]
 
@@ -113,6 +118,9 @@ def why_in_journal(
         raise UserError(f"message_id: found {spelled(message_id)}, allowed: a text")
     plan = Plan(clusters_in(clusters), changes_in(changes))
     table = _journal(place)
+    happened = not pc.all(decided(table)).as_py()
+    if happened or (any(plan.timed.values()) and SERVICE not in table.column_names):
+        return _why_live(place, table, plan, message_id)
     ids = text_of(table, "id")
     row = pc.index(ids, message_id).as_py()
     if row < 0:
@@ -124,6 +132,39 @@ def why_in_journal(
     return _why(
         plan.classified(()), _first_copies(rows) if plan.fans_out else rows, table.slice(row)
     )
+
+
+def _why_live(place: Path, table: pa.Table, plan: Plan, message_id: str) -> Why:
+    """The same of a journal that has its changes and completions: it is gone through as they came.
+
+    So is one without service times, where completions would have to be reckoned from these.
+    """
+    if plan.changes:
+        raise UserError(
+            f"{place}: found a live journal, which has the changes that were made itself, "
+            "allowed: without --changes"
+        )
+    said = own_names(table.filter(decided(table)), plan)
+    every = table.set_column(
+        table.column_names.index(SEQUENCE), SEQUENCE, table[SEQUENCE].cast(pa.int64())
+    )
+    for rows, decision in Again(plan.clusters).decisions(every.to_pylist(), said):
+        copies = [copy.destination for copy in decision.copies]
+        names: list[str] | list[None] = copies or [None]
+        now = {(name, decision.outcome, decision.sequence) for name in names}
+        if {tuple(row[name] for name in GIVEN) for row in rows} != now:
+            raise _other_decision(place, rows[0]["position"])
+        if rows[0]["id"] == message_id:
+            return Why(
+                copies,
+                decision.outcome,
+                decision.cluster,
+                decision.frame.version if decision.frame else 0,
+                decision.stream,
+                decision.sequence,
+                decision.explain(),
+            )
+    raise UserError(f"{place}: found no decision on {message_id!r}; no message has this id")
 
 
 def _journal(place: Path) -> pa.Table:
@@ -150,10 +191,13 @@ def _check_same(place: Path, recorded: pa.Table, found: pa.Table) -> None:
     if same.all() and len(recorded) == len(found):
         return
     first = int(np.argmin(same)) if not same.all() else len(same) - 1
-    raise UserError(
-        f"{place}: position {recorded['position'][first]}: found a decision that these clusters "
-        "and changes do not lead to, allowed: those of then, and a journal from its first decision "
-        "on"
+    raise _other_decision(place, recorded["position"][first].as_py())
+
+
+def _other_decision(place: Path, position: object) -> UserError:
+    return UserError(
+        f"{place}: position {position}: found a decision that these clusters and changes do not "
+        "lead to, allowed: those of then, and a journal from its first decision on"
     )
 
 

@@ -1,0 +1,89 @@
+"""A live journal, decided again: the same messages, changes and completions, in their order."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from itertools import groupby
+from typing import Any
+
+from fairlead.balance.balancer import Balancer
+from fairlead.balance.change import Change, ResolvedChange
+from fairlead.balance.changes import resolve_one
+from fairlead.balance.decision import Decision
+from fairlead.balance.times import moment
+from fairlead.errors import ChangeError, MessageError
+from fairlead.rows import CHANGED, COMPLETED
+
+Row = Mapping[str, Any]
+Place = tuple[str, str, object]
+"""Cluster, stream and sequence, which only one message has."""
+
+
+class Again(Balancer):
+    """A balancer that goes through a journal."""
+
+    def decisions(
+        self, rows: Iterable[Row], said: Collection[str]
+    ) -> Iterator[tuple[list[Row], Decision]]:
+        """For each message its rows, one for each destination, and what is decided about it now.
+
+        `rows`: of a live journal, in their order, from the first on; `said`: the columns that are
+        the messages' own. Raises UserError where these clusters cannot have been those.
+        """
+        heard = self._known & {*said}
+        made: dict[Place, Decision] = {}
+        for (outcome, _, cluster, _), together in groupby(rows, _together):
+            own = list(together)
+            if outcome == CHANGED:
+                self._make(self._called(cluster), own)
+            elif outcome == COMPLETED:
+                for row in own:
+                    self.completed(_of(made, row), row["destination"])
+            else:
+                decision = self.choose({name: own[0][name] for name in heard})
+                if decision.destination is not None:
+                    made[_place(own[0])] = decision
+                yield own, decision
+
+    def _called(self, cluster: str) -> str:
+        """What a cluster of the journal is called here: where there is one, as that one."""
+        return self._only.name if self._only is not None else cluster
+
+    def _make(self, cluster: str, rows: Iterable[Row]) -> None:
+        """Make the step of changes that these rows tell of."""
+        if cluster not in self._runtimes:
+            raise ChangeError(f"journal: cluster: found {cluster!r}, allowed: one that is given")
+        with self._lock:
+            self._withdraw()
+            state = self._runtimes[cluster].cluster
+            changes: list[ResolvedChange] = []
+            for row in rows:
+                self._now = moment(row["time"], "journal: time", ChangeError)
+                if row["target"]:
+                    change = Change(row["target"], row["attribute"], row["value"])
+                    changes.append(resolve_one(state, change))
+            self._step(cluster, changes)
+
+
+def _together(row: Row) -> tuple[Any, ...]:
+    """What rows of one message, or of one step of changes, have in common."""
+    outcome = row["outcome"]
+    if outcome in (CHANGED, COMPLETED):
+        return outcome, row["position"], row["cluster"], row["version"]
+    return "", row["position"], "", 0
+
+
+def _place(row: Row) -> Place:
+    return row["cluster"], row["stream"], row["sequence"]
+
+
+def _of(made: Mapping[Place, Decision], row: Row) -> Decision:
+    """The decision that a completion is about. Raises MessageError."""
+    found = made.get(_place(row))
+    if found is None:
+        raise MessageError(
+            f"journal: position {row['position']}: found a completion of sequence "
+            f"{row['sequence']} of {row['stream']!r}, allowed: one of a message that was routed "
+            "before"
+        )
+    return found
