@@ -1,7 +1,9 @@
 """The journal of a live balancer is whole: what it tells of can be decided again, and explained."""
 
 import json
+from collections import deque
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import pyarrow as pa
@@ -13,8 +15,10 @@ from fairlead import Balancer, Change, Cluster, EventRow, JournalRow, load_chang
 from fairlead.balance.again import Again
 from fairlead.errors import UserError
 from fairlead.pipeline.questions.explain import Why, why_in_journal
+from fairlead.rows import JOURNAL, OWN
 from tests import engines
 from tests.golden_cases import POLICIES
+from tests.mixed import in_order, mixed
 from tests.strategies import scenarios
 
 SLOW = [HealthCheck.too_slow, HealthCheck.data_too_large]
@@ -137,3 +141,33 @@ def test_the_changes_of_a_journal_are_a_file_of_changes(tmp_path: Path) -> None:
         ("destination:b", "state", "down", 3_000_000),
         ("destination:b", "state", "up", 4_000_000),
     ]
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_a_journal_of_several_clusters_is_decided_again(seed: int, tmp_path: Path) -> None:
+    """By its events one after another, and as a table with its changes."""
+    case = mixed(Random(300 + seed), 5, 80)  # noqa: S311
+    clusters = [Cluster.from_dict(each, default_name=each["name"]) for each in case.clusters]
+    rows: Rows = []
+    messages, changes = in_order(case.messages), engines.changes_of(case.changes)
+    deque(engines.decisions(case.clusters, clusters, messages, changes, rows.append), maxlen=0)
+    names = dict.fromkeys(name for row in rows for name in row.to_dict())
+    plain = [{name: row.to_dict().get(name) for name in names} for row in rows]
+    wanted = [
+        (row.id, row.destination, row.outcome, row.sequence)
+        for row in rows
+        if isinstance(row, JournalRow)
+    ]
+    decided = [
+        (own[0]["id"], name, decision.outcome, decision.sequence)
+        for own, decision in Again(clusters).decisions(plain, names.keys() - {*JOURNAL} | {*OWN})
+        for name in [copy.destination for copy in decision.copies] or [None]
+    ]
+    assert decided == wanted
+    happened = load_changes(written(tmp_path / "live.jsonl", rows))
+    texts = [{**row, "time": row["time"] or 0} for row in plain]
+    found = route(engines.table(texts), clusters, happened)
+    assert [
+        (row["id"], row["destination"], row["outcome"], row["sequence"])
+        for row in found.to_pylist()
+    ] == wanted

@@ -18,7 +18,7 @@ from tests.strategies import random_scenario, scenarios
 
 from fairlead import Balancer, Change, Cluster, Decision
 from fairlead.balance.balancer import NOTHING
-from fairlead.balance.journal import JournalRow
+from fairlead.balance.journal import EventRow, JournalRow
 from fairlead.errors import ChangeError, ConfigError, MessageError
 from fairlead.rows import JOURNAL
 

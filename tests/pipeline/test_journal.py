@@ -13,7 +13,7 @@ from tests.cli.test_cli import Desk, msmq
 from tests.test_engines_agree import drawn
 from tests.test_journal import POOL, in_seconds, live_table
 
-from fairlead import Balancer, dispatch, load_clusters, rejected, route
+from fairlead import Balancer, Change, dispatch, load_clusters, rejected, route
 from fairlead.compiled.plan import Plan
 from fairlead.errors import MessageError
 from fairlead.pipeline.dispatch import prepare
@@ -107,14 +107,20 @@ def test_a_live_journal_is_dispatched_and_compared(
             journal=lambda row: print(json.dumps(row.to_dict()), file=out),
         )
         for k in range(9):
-            balancer.choose({"id": f"m{k}", "time": k, "group": f"g{k % 2}"})
+            if k == 4:
+                balancer.apply(Change("A", "weight", 3, k))
+            decision = balancer.choose({"id": f"m{k}", "time": k, "group": f"g{k % 2}"})
+            balancer.completed(decision)
         balancer.choose({"id": "raise", "time": 9, "type": "SetPriority", "group": "g1"})
+    happened = Path(desk.write("happened.jsonl", journal.read_bytes()))
+    with journal.open("a") as out:
         print('{"id": "broken off', file=out)
-    for name in ("two", "swapped"):
-        file = f"{name}.toml"
-        assert desk.dispatch(str(journal), "--no-report", cluster=file, to=name) == 0, desk.err
+    for name, more in (("two", ["--changes", str(happened)]), ("swapped", [])):
+        given = [str(journal), "--no-report", *more]
+        assert desk.dispatch(*given, cluster=f"{name}.toml", to=name) == 0, desk.err
         assert "in 11 = decided 10 + rejected 1" in desk.out
     assert desk.run("diff", str(journal), desk / "two", "--fail-if", "moved > 0") == 0
     assert "in both: 10; only in" in desk.out
     assert desk.run("diff", desk / "swapped", str(journal), "--fail-if", "moved > 0") == 3
     assert "swapped/A" not in desk.out
+    assert not {"target", "attribute", "value"} & {*desk.rows(to="two")[0]}
