@@ -1,153 +1,369 @@
-"""Every statement that runs for each message finds its rows by an index, however many wait."""
+"""Every statement finds its rows by an index, however much there is of everything.
 
+Each runs on a store in which all that can grow has grown, and what it has read is counted: by
+PostgreSQL for each table and index, what its functions have read, too; on SQLite, the instructions
+that it ran.
+"""
+
+import json
 import re
+import sqlite3
 from collections.abc import Iterator
-from typing import Any
+from contextlib import closing
+from importlib.resources import files
+from typing import Any, Final
 
+import psycopg
 import pytest
 
-from fairlead.store.statements import statements
+from fairlead.store.sqlite import as_json
+from fairlead.store.statements import HEAD, statements
 from fairlead.store.store import Store
+from tests.store.large import LATER, fill
 from tests.stores import made_url
 
-HOT: dict[str, dict[str, Any]] = {
-    "queue": {"name": "q"},
-    "groups_by_name": {"queue": 1, "names": ["g1"]},
-    "chores": {"queue": 1, "now": 1},
-    "notices": {"queue": 1, "most": 10},
-    "raises_of": {"ids": [1]},
-    "wake_groups": {"queue": 1, "now": 1, "most": 10},
-    "due_messages": {"queue": 1, "now": 1, "most": 10},
-    "lapsed": {"queue": 1, "now": 1, "most": 10},
-    "pick": {
-        "queue": 1,
-        "most": 10,
-        "token": 1,
-        "holder": 1,
-        "taken": 1,
-        "deadline": 1,
-        "turn": 0,
-    },
-    "pick_named": {
-        "queue": 1,
-        "name": "g1",
-        "token": 1,
-        "holder": 1,
-        "taken": 1,
-        "deadline": 1,
-        "turn": 0,
-    },
-    "pick_of_tenant": {
-        "queue": 1,
-        "tenant": "t",
-        "token": 1,
-        "holder": 1,
-        "taken": 1,
-        "deadline": 1,
-        "turn": 0,
-    },
-    "lone_messages": {"ids": [1, 2]},
-    "more_of": {"id": 1, "after": 0, "most": 10},
-    "heads_of": {"ids": [1, 2]},
-    "costs_of": {"ids": [1, 2]},
-    "fence": {"ids": [1, 2]},
-    "still_held": {"id": 1, "token": 1},
-    "extend": {"id": 1, "token": 1, "deadline": 1},
-    "drop_messages": {"ids": [1, 2]},
-    "drop_lone": {"id": [1, 2]},
-    "end_groups": {"ids": [1, 2]},
-    "end_lone": {"id": [1, 2], "token": [1, 2]},
-    "add_journal_taken": {"ids": [1, 2], "first": 1, "time": 1, "queue": "q", "actor": "a"},
-    "add_journal_accepted": {"ids": [1, 2], "first": 1, "time": 1, "queue": "q", "actor": "a"},
-    "next_tenant": {"queue": 1, "besides": ["x"]},
-    "tenants": {"queue": 1, "names": ["t"]},
-    "ready_of_tenant": {"queue": 1, "tenant": "t"},
-    "look": {"name": "q"},
-    "message_ids": {"queue": 1, "keys": ["k1"]},
-    "journal": {
-        "transaction": 0,
-        "after": 1,
-        "first": 0,
-        "until": 10**9,
-        "over": False,
-        "most": 10,
-    },
-    "outcome": {"token": 1},
-    "revision": {},
-    "endpoint": {"handle": "h1"},
-    "endpoints": {"ids": [1, 2]},
-    "end_of": {"dialog": 1, "side": 1},
-    "say": {"id": 1},
-    "lock_open": {"id": 1},
-    "fail_endpoint": {"id": 1},
-    "end_endpoint": {"id": 1},
-    "drop_endpoints": {"dialog": 1},
-    "drop_ended": {"dialogs": [1, 2]},
-    "dialogs": {"before": 1000, "most": 10},
-    "drop_delayed": {"conversation": 1, "types": ["Error"], "after": 0},
-    "drop_unread": {"conversation": 1, "given": [1]},
-    "of_conversation": {"conversation": 1, "given": [1], "most": 10},
-    "any_of_conversation": {"conversation": 1},
+SIZE: Final = 20_000
+LARGE: Final = 1_000_000
+MOST_ROWS: Final = 1_000
+"""So many rows of tables and entries of indexes may be read for one statement."""
+MOST_BLOCKS: Final = 300
+"""So many blocks of 8 kB."""
+MOST_STEPS: Final = 30_000
+"""So many instructions of SQLite's."""
+OF_EACH: Final = 25
+"""What may read all, may read so many rows for each row of a table: all of it, and not again for
+each."""
+STEPS_OF_EACH: Final = 200
+"""The same, in instructions of SQLite's."""
+NOW: Final = LATER - 10**15
+
+CHECKS: Final = HEAD.findall(
+    (files("fairlead.store") / "sql" / "postgresql_check.sql").read_text("utf-8")
+)
+COUNTED = "an operator asks, and all there is of a queue is counted or searched"
+SET = "an operator sets something anew, and all it concerns is written"
+ALL_OF_ONE = "it reads what one cluster has, or one queue's tenants are"
+IN_HANDS = "it reads what is in readers' hands: as much as there are readers"
+ENDED = "once a minute, and it reads which ends of dialogs wait for the other one to end"
+READS_ALL: Final = {
+    **dict.fromkeys(("metrics", "ready_count", "count_between", "later"), COUNTED),
+    **dict.fromkeys(("events_of_groups", "said_in", "decision_in_place"), COUNTED),
+    **dict.fromkeys(("open_of_services", "costs_of", "sizes_of"), COUNTED),
+    **dict.fromkeys(("mark_fair", "mark_late", "ready_tenants", "charges", "forgive"), SET),
+    **dict.fromkeys(("all_tenants", "drop_tenants", "unbind", "completions"), ALL_OF_ONE),
+    **dict.fromkeys(("holders_of", "every_holder"), IN_HANDS),
+    "forget_ended": ENDED,
+    **dict.fromkeys(CHECKS, "an operator checks the store, or mends it"),
 }
-SMALL = {"CONSTANT", "queues", "schema", "sleepers", "k", "d", "h", "json_each"}
-"""Tables that have few rows, and lists that are given."""
+"""Statements that may read more than a few rows, and why."""
+
+COMMON: Final[dict[str, Any]] = {
+    "a1": 0,
+    "a2": 0,
+    "b1": 2,
+    "b2": 20,
+    "k1": 1,
+    "k2": 1,
+    "queue": 1,
+    "queue_name": "q",
+    "names": ["g1", "g2"],
+    "name": "g1",
+    "groups": ["g1", "g2"],
+    "cluster": 1,
+    "destination": 1,
+    "version": 1,
+    "part": "",
+    "stream": "pool",
+    "sequence": 4,
+    "after": 0,
+    "until": 10**9,
+    "before": 10,
+    "since": 1,
+    "first": 0,
+    "last": 0,
+    "over": False,
+    "at": 1,
+    "now": NOW,
+    "time": NOW,
+    "limit": LATER,
+    "died": 1,
+    "began": 1,
+    "arrived": 1,
+    "ids": [1, 2],
+    "given": [3],
+    "id": 10**12,
+    "group_id": 1,
+    "number": 4,
+    "token": 4,
+    "holder": 1,
+    "holders": [1, 2],
+    "taken": 1,
+    "turn": 0,
+    "deadline": NOW + 1,
+    "lease": 10**6,
+    "key": "m-1",
+    "keys": ["m-1", "m-2"],
+    "digests": ["x", "x"],
+    "tenant": "",
+    "besides": ["x"],
+    "conversation": 1,
+    "types": ["DialogTimer"],
+    "dialog": 2,
+    "dialogs": [2, 4],
+    "side": 1,
+    "handle": "h1",
+    "service": "s1",
+    "far_service": "s0",
+    "contract": "c",
+    "bound": 1,
+    "kind": "sent",
+    "reason": "broken",
+    "attempt": 1,
+    "priority": 1,
+    "cost": 1,
+    "type": "t",
+    "detail": None,
+    "said": None,
+    "actor": "a",
+    "address": None,
+    "outcome": "routed",
+    "group": "g1",
+    "expires": None,
+    "format": 1,
+    "body": b"b",
+    "due": None,
+    "delay": 0,
+    "failed": False,
+    "failures": 0,
+    "releases": 0,
+    "not_before": None,
+    "head": 1,
+    "entered": 1,
+    "discipline": "priority",
+    "default_priority": 1,
+    "step": 0,
+    "weights": "{}",
+    "fair": 0,
+    "max_waiting": None,
+    "max_failures": None,
+    "poison": "dead-letters",
+    "by_library": 0,
+    "remembered": 10**12,
+    "enabled": 0,
+    "tag_clock": "",
+    "lined": 0,
+    "works": 0,
+    "tag": "0",
+    "placed": 0,
+    "count": 2,
+    "keep": None,
+    "most": 10,
+    "transaction": 5,
+    "host": "far",
+    "pid": 1,
+    "allocation": "exact",
+    "rule": "least-served",
+    "reset_every": 0,
+    "reset_due": None,
+    "stamp": "s",
+    "revision": 1,
+    "state": 1,
+    "definition": "{}",
+    "choices": None,
+    "loaded": "{}",
+    "lifetime": None,
+    "milliseconds": "1000",
+}
+"""The values of parameters, by their names."""
+NAMED_QUEUE: Final = {"queue": "q"}
+NAMED_CLUSTER: Final = {"cluster": "pool"}
+POOL: Final = {"name": "pool"}
+NEW: Final = {"ids": [10**12], "name": "new"}
+OWN: Final[dict[str, dict[str, Any]]] = {
+    **{name: {"name": "q"} for name in ("queue", "queue_locked")},
+    **dict.fromkeys(("add_journal", "add_journal_taken", "add_journal_accepted"), NAMED_QUEUE),
+    **dict.fromkeys(
+        ("add_journal_sent", "said_in", "switched_off", "events_of_groups"), NAMED_QUEUE
+    ),
+    **dict.fromkeys(("cluster", "lock_cluster", "count_choice"), POOL),
+    "lock_free_cluster": POOL,
+    **dict.fromkeys(("decisions_about", "decision_in_place"), NAMED_CLUSTER),
+    "events_of_cluster": {**NAMED_CLUSTER, "after": 1, "until": 10},
+    "add_event": {**NAMED_QUEUE, **NAMED_CLUSTER},
+    "add_endpoint": {**NAMED_QUEUE, "handle": "new", "dialog": 10**12},
+    "add_destination": {**NAMED_QUEUE, "id": 9},
+    **dict.fromkeys(("add_group", "add_queue", "add_cluster", "add_lone"), NEW),
+    "bury": {"ids": [10**12]},
+    "choose_one": NAMED_CLUSTER,
+    "publish_one": {**NAMED_CLUSTER, "key": "new"},
+    "send_one": {**NAMED_QUEUE, "key": "new"},
+    "take_one": {**NAMED_QUEUE, "group": None},
+    "add_delayed": {"due": LATER},
+    "add_journal_accepted": {**NAMED_QUEUE, "first": 10**12},
+    "lock_alive": {"id": 1},
+    "draw_ticket": {"cluster": 2},
+    "set_clock": {"now": str(NOW)},
+    "settle_one": {"id": None, "outcome": "accepted"},
+    "unbind_from": {"destination": "a"},
+    "dialogs_of": {"before": 10**12},
+    "dialogs": {"before": 10**12},
+}
+"""Those of some statements."""
 
 
-@pytest.fixture(scope="module", params=["sqlite", "postgresql"])
-def store(request: pytest.FixtureRequest) -> Iterator[Store]:
-    """A store with enough in it that a table scan would not be the best plan."""
-    with Store.open(made_url(request.param)) as store:
-        store.set_order("q", weights={"t": 2})
-        messages = [
-            {"body": "b", "group": f"g{k % 2000}", "id": f"k{k}", "tenant": "t"}
-            for k in range(6000)
-        ]
-        store.send_many("q", messages)
-        store.send_many("q", [{"body": "b", "tenant": "t", "delay": 1000}] * 2000)
-        for k in range(3000):
-            if k < 1000:
-                store.prioritise("q", f"g{k}")
-        store.take_many("q", 1)
-        common: dict[str, Any] = {"service": "s", "far_service": "f", "contract": "c", "queue": "q"}
-        with store._writing() as database:
-            for k in range(1, 2001):
-                numbers = {"id": k, "handle": f"h{k}", "dialog": k - k % 2, "side": k % 2}
-                more = {"group": f"g{k}", "began": 1, "lifetime": None}
-                database.run("add_endpoint", **numbers, **more, **common)
-                if k > 500:
-                    database.run("end_endpoint", id=k)
-        with store._connection() as database:
-            database.execute("ANALYZE")
-        yield store
+CALLS: Final = {
+    "send": "SELECT fairlead.send('q', 'body')",
+    "send to a group": "SELECT fairlead.send('q', 'body', 'g7', 5, 'an id')",
+    "send to a held group": "SELECT fairlead.send('q', 'body', 'h7', 5)",
+    "send later": "SELECT fairlead.send('q', 'body', delay => '1 day')",
+    "send for a tenant": "SELECT fairlead.send('f', 'body', 't7', tenant => 't7')",
+    "prioritise": "SELECT fairlead.prioritise('q', 'g7', 5)",
+    "prioritise a held group": "SELECT fairlead.prioritise('q', 'h1', 5)",
+    "take": "SELECT fairlead.take('q')",
+    "take a group": "SELECT fairlead.take('q', 'g7')",
+    "take a group, in other words": "SELECT fairlead.take('q', 'g7'::name)",
+    "send, in other words": "SELECT fairlead.send('q', 'body', 'g7'::name, 5, 'an id'::name)",
+    "prioritise, in other words": "SELECT fairlead.prioritise('q', 'g7'::name, 5)",
+    "more": "SELECT fairlead.more(7, '{1,2}')",
+    "settle": "SELECT fairlead.settle(7)",
+    "next_destination": "SELECT fairlead.next_destination('pool')",
+    "publish": "SELECT fairlead.publish('pool', 'body', id => 'one')",
+    "change": "SELECT fairlead.change('pool', 'a', 'enabled', 'false')",
+    "reset": "SELECT fairlead.reset('pool')",
+    "machines": "SELECT * FROM fairlead.machines WHERE cluster = 'pool'",
+}
+"""What plain SQL calls."""
+Filled = tuple[Any, str, int]
+DIALECTS = ("sqlite", "postgresql")
 
 
-@pytest.mark.parametrize("name", HOT)
-def test_a_hot_statement_uses_an_index(store: Store, name: str) -> None:
-    with store._connection() as database:
-        lines = explained(database, name, HOT[name])
-        database.rollback()
-    scans = [line for line in lines if scanned(line) not in {"", *SMALL}]
-    assert not scans, lines
+@pytest.fixture(
+    scope="module",
+    params=[
+        *((dialect, SIZE) for dialect in DIALECTS),
+        *(pytest.param((dialect, LARGE), marks=pytest.mark.slow) for dialect in DIALECTS),
+    ],
+    ids=lambda param: f"{param[0]}-{param[1]}",
+)
+def filled(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Filled]:
+    """A connection to a store in which all has grown, its dialect, and how much of each it has."""
+    dialect, size = request.param
+    url = made_url(dialect)
+    with Store.open(url) as store:
+        fill(store, tmp_path_factory.mktemp("plans"), size)
+    if dialect == "sqlite":
+        file = url.removeprefix("sqlite:///")
+        with closing(sqlite3.connect(file, isolation_level=None)) as connection:
+            yield connection, dialect, size
+    else:
+        with psycopg.connect(url, autocommit=True) as server:
+            yield server, dialect, size
 
 
-def explained(database: Any, name: str, values: dict[str, Any]) -> list[str]:
-    text = statements(database.dialect)[name]
-    if database.dialect == "sqlite":
-        bound = {key: str(value) for key, value in values.items()}
-        rows = database.connection.execute(f"EXPLAIN QUERY PLAN {text}", bound).fetchall()
-        return [row[3] for row in rows]
-    from fairlead.store.postgresql import _bound
-
-    connection = database.connection
-    connection.execute("SET enable_seqscan = off")  # a scan that is left is one without an index
-    rows = connection.execute(f"EXPLAIN {text}".encode(), _bound(values)).fetchall()
-    connection.execute("RESET enable_seqscan")
-    return [row[0] for row in rows]
+@pytest.mark.parametrize("name", sorted({*statements("sqlite"), *statements("postgresql")}))
+def test_a_statement_reads_few_rows(filled: Filled, name: str) -> None:
+    connection, dialect, size = filled
+    if name not in statements(dialect):
+        pytest.skip(f"{dialect} has no such statement")
+    count = counted_by_sqlite if dialect == "sqlite" else counted_by_postgresql
+    values = {**COMMON, **OWN.get(name, {})}
+    found = count(connection, statements(dialect)[name], values, size * (name in READS_ALL))
+    assert not found, "\n".join(found)
 
 
-def scanned(line: str) -> str:
-    """The table that a line of a plan reads from end to end; "" where it does not."""
-    found = re.search(r"SCAN (?:fairlead_)?(\w+)(.*)", line) or re.search(
-        r"Seq Scan on (\w+)()", line
+@pytest.mark.parametrize("call", CALLS)
+def test_a_function_of_plain_sql_reads_few_rows(filled: Filled, call: str) -> None:
+    connection, dialect, _ = filled
+    if dialect == "sqlite":
+        pytest.skip("sqlite has no functions")
+    found = counted_by_postgresql(connection, CALLS[call], {}, 0)
+    assert not found, "\n".join(found)
+
+
+def test_only_statements_that_there_are_may_read_all() -> None:
+    assert set(READS_ALL) <= {*statements("sqlite"), *statements("postgresql")}
+
+
+def counted_by_sqlite(connection: Any, text: str, values: dict[str, Any], every: int) -> list[str]:
+    """What a statement does too much of, and how; `every`: so many rows of each it may read."""
+    bound = {
+        name: as_json(values[name]) if isinstance(values[name], list) else values[name]
+        for name in re.findall(r"(?<!:):(\w+)", text)
+    }
+    steps = 0
+
+    def step() -> int:
+        nonlocal steps
+        steps += 100
+        return 0
+
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        connection.set_progress_handler(step, 100)
+        connection.execute(text, bound).fetchall()
+        connection.set_progress_handler(None, 0)
+        plan = connection.execute(f"EXPLAIN QUERY PLAN {text}", bound).fetchall()
+    finally:
+        connection.set_progress_handler(None, 0)
+        connection.execute("ROLLBACK")
+    return (
+        [f"{steps} instructions", *(row[3] for row in plan)]
+        if steps > MOST_STEPS + every * STEPS_OF_EACH
+        else []
     )
-    return found[1] if found and "USING" not in found[2] else ""
+
+
+READ = """
+SELECT c.relname, pg_stat_get_xact_tuples_returned(c.oid),
+       CASE c.relkind WHEN 'r' THEN pg_stat_get_xact_numscans(c.oid) ELSE 0 END
+FROM pg_class c WHERE c.relnamespace = 'fairlead'::regnamespace AND c.relkind IN ('r', 'i')
+"""
+KINDS = {int: "bigint", bool: "boolean", bytes: "bytea"}
+
+
+def counted_by_postgresql(
+    connection: psycopg.Connection[Any], text: str, values: dict[str, Any], every: int
+) -> list[str]:
+    """The same, with the values known to the planner and without."""
+    arrays = set(re.findall(r"%\((\w+)(?:\.\w+)?\)s::\w+\[\]", text))
+    given: list[Any] = []
+
+    def numbered(found: re.Match[str]) -> str:
+        part = found[1].partition(".")[2]
+        value = 1 if part else values[found[1]]
+        listed = (
+            found[1].partition(".")[0] in arrays and "[]" in text[found.end() : found.end() + 12]
+        )
+        given.append([value] if listed and not isinstance(value, list) else value)
+        return f"${len(given)}"
+
+    prepared = re.sub(r"%\(([\w.]+)\)s", numbered, text)
+    kinds = ", ".join(KINDS.get(type(value), "unknown") for value in given)
+    found = []
+    with closing(psycopg.ClientCursor(connection)) as cursor:
+        for mode, times in (("force_custom_plan", 1), ("auto", 6)):
+            cursor.execute("BEGIN")
+            try:
+                cursor.execute(f"SET LOCAL plan_cache_mode = {mode}".encode())
+                cursor.execute(f"PREPARE p {f'({kinds})' * bool(given)} AS {prepared}".encode())
+                run = f"EXECUTE p {'(' + ', '.join(['%s'] * len(given)) + ')' if given else ''}"
+                for _ in range(times):  # after five times there may be a plan without the values
+                    cursor.execute("SAVEPOINT once")
+                    cursor.execute(run.encode(), given)
+                    cursor.execute("ROLLBACK TO SAVEPOINT once")
+                before = {name: row for name, *row in cursor.execute(READ).fetchall()}
+                cursor.execute(f"EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) {run}".encode(), given)
+                (((plan, *_),),) = cursor.fetchall()
+                after = {name: row for name, *row in cursor.execute(READ).fetchall()}
+            finally:
+                cursor.execute("ROLLBACK")
+                cursor.execute("DEALLOCATE ALL")  # it is there even after a rollback
+            read = {name: rows - before[name][0] for name, (rows, _) in after.items()}
+            blocks = plan["Plan"]["Shared Hit Blocks"] + plan["Plan"]["Shared Read Blocks"]
+            many = blocks > MOST_BLOCKS and not every
+            if many or sum(read.values()) > MOST_ROWS + every * OF_EACH:
+                most = {name: rows for name, rows in read.items() if rows}
+                found += [f"{mode}: {blocks} blocks, rows {most}", json.dumps(plan["Plan"])]
+    return found

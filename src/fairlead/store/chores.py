@@ -11,10 +11,10 @@ from fairlead.order.key import NO_ENTRY, NOTHING, Entry
 from fairlead.store.database import Database, Row
 from fairlead.store.letters import Letter
 from fairlead.store.log import Log
-from fairlead.store.notices import CHARGED, JOINED, RAISED, RELEASED, SETTLED
+from fairlead.store.notices import CHARGED, JOINED, RELEASED, SETTLED
 from fairlead.store.sending import arrive
 from fairlead.store.settings import BECOMES_FAIR, Queue
-from fairlead.store.settling import end_or_keep, take_back
+from fairlead.store.settling import end_or_keep, raises_of, take_back
 from fairlead.store.tenants import Line
 
 MOST: Final = 1000
@@ -22,20 +22,15 @@ MOST: Final = 1000
 
 
 class Told(NamedTuple):
-    """A notice, as it is read."""
+    """A notice of tenants, as it is read."""
 
     id: int
-    group_id: int
     kind: str
     number: int
     tenant: str
-    priority: int | None
-    at: int | None
     cost: int | None
     turn: int | None
     placed: int
-    group: int | None
-    """The group's id; None: it has ended."""
 
 
 def anything_to_do(database: Database, queue: Queue) -> bool:
@@ -45,7 +40,9 @@ def anything_to_do(database: Database, queue: Queue) -> bool:
 
 def do_chores(database: Database, queue: Queue, line: Line | None, log: Log) -> None:
     """Bring a queue up to date. `line`: its tenants; None where it has none."""
-    ((notices, parked, delayed, lapsed),) = database.run("chores", queue=queue.id, now=queue.now)
+    ((raised, told, parked, delayed, lapsed),) = database.run(
+        "chores", queue=queue.id, now=queue.now
+    )
     if line is not None and queue.fair == BECOMES_FAIR:
         line.begin()
     if lapsed:
@@ -53,7 +50,9 @@ def do_chores(database: Database, queue: Queue, line: Line | None, log: Log) -> 
         take_back(database, queue, rows, log, "its lease was over")
     if delayed:
         _let_arrive(database, queue, log)
-    if notices or delayed or lapsed:
+    if raised or delayed or lapsed:
+        _act_on_raises(database, queue)
+    if told or delayed or lapsed:
         _act_on_notices(database, queue, line)
     if parked:
         rows = database.run("wake_groups", queue=queue.id, now=queue.now, most=MOST)
@@ -110,20 +109,28 @@ def _let_arrive(database: Database, queue: Queue, log: Log) -> None:
     arrive(database, queue, letters)
 
 
+def _act_on_raises(database: Database, queue: Queue) -> None:
+    """Give groups that nobody holds the places that their raises, or what has arrived, lead to."""
+    rows = database.run("raised_groups", queue=queue.id, most=MOST)
+    ended = [id_ for id_, lives in rows if not lives]
+    if ended:
+        database.run("drop_raises_of", ids=ended)
+    raised = [id_ for id_, lives in rows if lives]
+    if not raised:
+        return
+    mine = sorted(id_ for (id_,) in database.run("lock_ready", ids=raised))
+    empty = _place(database, queue, mine, raises_of(database, mine)) if mine else []
+    if empty and not queue.fair:  # an end of a dialog has ended
+        end_or_keep(database, queue, empty)
+
+
 def _act_on_notices(database: Database, queue: Queue, line: Line | None) -> None:
     every = [Told(*row) for row in database.run("notices", queue=queue.id, most=MOST)]
-    raised = sorted({each.group_id for each in every if each.kind == RAISED and each.group})
-    mine = {id_ for (id_,) in database.run("lock_ready", ids=raised)} if raised else set()
-    _place_anew(database, queue, [each for each in every if each.group_id in mine])
-    done = []
     for each in every:
-        if each.kind == RAISED and each.group is not None and each.group_id not in mine:
-            continue  # it is held, or about to be: its reader acts on this
-        done.append(each.id)
         if line is not None:
             _tell(line, each)
-    if done:
-        database.run("drop_notices", ids=done)
+    if every:
+        database.run("drop_notices", ids=[each.id for each in every])
 
 
 def _tell(line: Line, each: Told) -> None:
@@ -137,19 +144,6 @@ def _tell(line: Line, each: Told) -> None:
         line.release(
             each.tenant, each.number, each.cost or 0, each.turn or 0, placed=bool(each.placed)
         )
-
-
-def _place_anew(database: Database, queue: Queue, notices: Sequence[Told]) -> None:
-    """Give groups the places that their raises, or what has arrived, lead to."""
-    raises = {
-        each.group_id: Entry(each.priority, each.at or 0, each.number)
-        for each in notices
-        if each.kind == RAISED and each.priority is not None
-    }
-    ids = sorted({each.group_id for each in notices if each.kind == RAISED})
-    empty = _place(database, queue, ids, raises)
-    if empty and not queue.fair:  # an end of a dialog has ended
-        end_or_keep(database, queue, empty)
 
 
 def _place(

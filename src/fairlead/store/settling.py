@@ -156,7 +156,7 @@ def _first_stale(database: Database, ends: Sequence[End]) -> End:
 def _settle(database: Database, queue: Queue, ends: Sequence[End], log: Log) -> bool:
     """Settle them one by one; whether something is left of any group."""
     fenced = fence(database, {each.id: each.token for each in ends})
-    raises = _raises(database, list(fenced))
+    raises = raises_of(database, list(fenced))
     done: list[int] = []
     left: list[Left] = []
     for said in ends:
@@ -271,7 +271,7 @@ def put_back(database: Database, queue: Queue, left: Sequence[Left]) -> dict[int
 
 def end_or_keep(database: Database, queue: Queue, ids: Sequence[int]) -> None:
     """Groups that were picked and have nothing to give: their turn is over."""
-    entries = _raises(database, ids)
+    entries = raises_of(database, ids)
     put_back(database, queue, [Left(id_, entries.get(id_, NO_ENTRY)) for id_ in ids])
 
 
@@ -339,8 +339,8 @@ def _row(queue: Queue, left: Left, not_before: int | None, head: int = 0, arrive
     )
 
 
-def _raises(database: Database, ids: Sequence[int]) -> dict[int, Entry]:
-    """To what groups were raised while they were held; the notices are used up."""
+def raises_of(database: Database, ids: Sequence[int]) -> dict[int, Entry]:
+    """To what groups were raised meanwhile, that are locked; the notices are used up."""
     found: dict[int, Entry] = {}
     told = []
     for id_, group_id, number, priority, at in database.run("raises_of", ids=list(ids)):

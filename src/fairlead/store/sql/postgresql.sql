@@ -194,22 +194,36 @@ FROM unnest(%(kind)s::text[], %(number)s::bigint[], %(group_id)s::bigint[], %(te
   %(placed)s::bigint[])
   AS r (kind, number, group_id, tenant, priority, at, cost, turn, placed);
 
--- chores: what there is to do before a take
-SELECT EXISTS (SELECT 1 FROM fairlead.notices WHERE queue = %(queue)s),
-       EXISTS (SELECT 1 FROM fairlead.groups WHERE queue = %(queue)s AND state = 3 AND not_before <= %(now)s),
-       EXISTS (SELECT 1 FROM fairlead.delayed WHERE queue = %(queue)s AND due <= %(now)s),
-       EXISTS (SELECT 1 FROM fairlead.groups WHERE queue = %(queue)s AND state = 2 AND deadline <= %(now)s);
+-- chores: what there is to do before a take. (A plan without the values would look for the first row
+-- that fits, wherever it stands: so the first one is asked for, in the order of an index.)
+SELECT EXISTS (SELECT 1 FROM fairlead.notices WHERE queue = %(queue)s AND kind = 'raised'),
+       EXISTS (SELECT 1 FROM fairlead.notices WHERE queue = %(queue)s AND kind <> 'raised'),
+       coalesce((SELECT min(not_before) FROM fairlead.groups WHERE queue = %(queue)s AND state = 3) <= %(now)s, false),
+       coalesce((SELECT min(due) FROM fairlead.delayed WHERE queue = %(queue)s) <= %(now)s, false),
+       coalesce((SELECT min(deadline) FROM fairlead.groups WHERE queue = %(queue)s AND state = 2) <= %(now)s, false);
 
--- notices: what is to be told of groups that nobody holds, and of tenants
-SELECT n.id, n.group_id, n.kind, n.number, n.tenant, n.priority, n.at, n.cost, n.turn, n.placed,
-       g.id
-FROM fairlead.notices n LEFT JOIN fairlead.groups g ON g.id = n.group_id
-WHERE n.queue = %(queue)s AND (n.kind <> 'raised' OR g.id IS NULL OR g.state <> 2)
-ORDER BY n.id LIMIT %(most)s FOR UPDATE OF n SKIP LOCKED;
+-- notices: what is to be told of tenants
+SELECT id, kind, number, tenant, cost, turn, placed FROM fairlead.notices
+WHERE queue = %(queue)s AND kind <> 'raised' ORDER BY id LIMIT %(most)s FOR UPDATE SKIP LOCKED;
 
--- raises_of: the raises of groups, by who settles them
+-- raised_groups: the groups that were raised, but for those that are held; and whether they live. How
+-- often each was raised is of no matter: the index leads from one group to the next.
+WITH RECURSIVE told (id) AS (
+  SELECT min(group_id) FROM fairlead.notices WHERE queue = %(queue)s AND kind = 'raised'
+  UNION ALL
+  SELECT (SELECT min(n.group_id) FROM fairlead.notices n
+    WHERE n.queue = %(queue)s AND n.kind = 'raised' AND n.group_id > told.id)
+  FROM told WHERE told.id IS NOT NULL)
+SELECT told.id, g.id IS NOT NULL FROM told LEFT JOIN fairlead.groups g ON g.id = told.id
+WHERE told.id IS NOT NULL AND (g.id IS NULL OR g.state <> 2) LIMIT %(most)s;
+
+-- raises_of: the raises of groups, by who has them locked
 SELECT id, group_id, number, priority, at FROM fairlead.notices
 WHERE group_id = ANY (%(ids)s::bigint[]) AND kind = 'raised' ORDER BY id FOR UPDATE;
+
+-- drop_raises_of: groups that have ended cannot be raised
+DELETE FROM fairlead.notices WHERE id = ANY (ARRAY (SELECT id FROM fairlead.notices
+  WHERE group_id = ANY (%(ids)s::bigint[]) AND kind = 'raised' FOR UPDATE SKIP LOCKED));
 
 -- drop_notices: they are told
 DELETE FROM fairlead.notices WHERE id = ANY (%(ids)s::bigint[]);
@@ -767,20 +781,18 @@ SELECT loaded FROM fairlead.files WHERE cluster = %(cluster)s;
 INSERT INTO fairlead.files (cluster, loaded) VALUES (%(cluster)s, %(loaded)s)
 ON CONFLICT (cluster) DO UPDATE SET loaded = excluded.loaded;
 
--- prune_stretches: forget the stretches that were over before a time
+-- prune_stretches: forget the first stretches of each cluster that were over before a time
 DELETE FROM fairlead.stretches WHERE (cluster, first, version) IN (
-    SELECT s.cluster, s.first, s.version FROM fairlead.stretches s WHERE s.at < %(before)s AND EXISTS (
-      SELECT 1 FROM fairlead.stretches later WHERE later.cluster = s.cluster AND later.at < %(before)s
-        AND (later.first, later.version) > (s.first, s.version))
-    LIMIT %(most)s)
+    SELECT s.cluster, s.first, s.version FROM fairlead._over(%(before)s, %(most)s) s)
 RETURNING first;
 
 -- forget_stretches: the same, of those that are older than events are kept, and their versions
 SELECT fairlead._forget_stretches(%(now)s, %(most)s);
 
 -- forget_versions: forget the versions of which no stretch is left
-DELETE FROM fairlead.versions v WHERE v.version < (
-    SELECT min(s.version) FROM fairlead.stretches s WHERE s.cluster = v.cluster)
+DELETE FROM fairlead.versions v USING fairlead.clusters c
+WHERE v.cluster = c.id AND v.version < (SELECT s.version FROM fairlead.stretches s
+  WHERE s.cluster = c.id ORDER BY s.first, s.version LIMIT 1)
 RETURNING v.version;
 
 -- choose_one: choose in a cluster, in one statement; no row where the function cannot

@@ -7,4 +7,10 @@ CREATE TABLE fairlead.epochs (
   began BIGINT NOT NULL
 );
 
+-- Raises are found by their groups, however often one was raised; all else is told in its order.
+DROP INDEX fairlead.notices_queue;
+CREATE INDEX notices_raised ON fairlead.notices (queue, group_id) WHERE kind = 'raised';
+CREATE INDEX notices_told ON fairlead.notices (queue, id) WHERE kind <> 'raised';
+CREATE INDEX dead_key ON fairlead.dead (queue, key);
+
 UPDATE fairlead.schema SET version = 2;

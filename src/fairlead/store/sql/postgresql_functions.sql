@@ -29,6 +29,12 @@ BEGIN
   RETURN said::bigint;
 END $$;
 
+-- Who calls. As it stands, session_user is compared in another way than texts are, and so would be all
+-- else that is given to a function beside it: then no index finds a name.
+CREATE OR REPLACE FUNCTION fairlead._actor() RETURNS text
+LANGUAGE sql STABLE
+RETURN session_user;
+
 -- Settling looks twice at what others do meanwhile, and a transaction that sees only what was there
 -- when it began would overlook a message, for ever.
 CREATE OR REPLACE FUNCTION fairlead._check_isolation() RETURNS void
@@ -126,7 +132,7 @@ BEGIN
   LOOP
     IF p_group IS NOT NULL THEN
       SELECT id, tenant, state, head INTO g FROM fairlead.groups
-        WHERE queue = q.id AND name = p_group FOR KEY SHARE;
+        WHERE queue = q.id AND name = p_group COLLATE "default" FOR KEY SHARE;
       IF FOUND THEN
         home := g.id;
         IF g.tenant <> p_tenant THEN
@@ -209,7 +215,7 @@ BEGIN
       ON CONFLICT (queue, key) DO UPDATE SET at = excluded.at, digest = excluded.digest
         WHERE i.at < now - q.remembered;
     IF NOT FOUND THEN
-      SELECT digest INTO known FROM fairlead.message_ids i WHERE i.queue = q.id AND i.key = p_id;
+      SELECT digest INTO known FROM fairlead.message_ids i WHERE i.queue = q.id AND i.key = p_id COLLATE "default";
       IF known <> content THEN
         PERFORM fairlead._refuse(format('id: found %L, which another message had before, allowed: '
           'an id of its own for each message', p_id));
@@ -267,7 +273,7 @@ CREATE OR REPLACE FUNCTION fairlead.send(
 LANGUAGE sql SET search_path = pg_catalog, pg_temp AS $$
   SELECT fairlead._send(queue, 1, convert_to(body, 'UTF8'), "group", priority, id, type, tenant,
     cost, fairlead._now() + (extract(epoch FROM delay) * 1000000)::bigint,
-    fairlead._now() + (extract(epoch FROM expires) * 1000000)::bigint, session_user)
+    fairlead._now() + (extract(epoch FROM expires) * 1000000)::bigint, fairlead._actor())
 $$;
 
 CREATE OR REPLACE FUNCTION fairlead.send(
@@ -277,7 +283,7 @@ CREATE OR REPLACE FUNCTION fairlead.send(
 LANGUAGE sql SET search_path = pg_catalog, pg_temp AS $$
   SELECT fairlead._send(queue, 2, convert_to(body::text, 'UTF8'), "group", priority, id, type,
     tenant, cost, fairlead._now() + (extract(epoch FROM delay) * 1000000)::bigint,
-    fairlead._now() + (extract(epoch FROM expires) * 1000000)::bigint, session_user)
+    fairlead._now() + (extract(epoch FROM expires) * 1000000)::bigint, fairlead._actor())
 $$;
 
 CREATE OR REPLACE FUNCTION fairlead.send(
@@ -287,7 +293,7 @@ CREATE OR REPLACE FUNCTION fairlead.send(
 LANGUAGE sql SET search_path = pg_catalog, pg_temp AS $$
   SELECT fairlead._send(queue, 0, body, "group", priority, id, type, tenant, cost,
     fairlead._now() + (extract(epoch FROM delay) * 1000000)::bigint,
-    fairlead._now() + (extract(epoch FROM expires) * 1000000)::bigint, session_user)
+    fairlead._now() + (extract(epoch FROM expires) * 1000000)::bigint, fairlead._actor())
 $$;
 
 -- Raise a group; whether it was raised. It waits for no reader.
@@ -306,7 +312,7 @@ BEGIN
       'priority: found %s, allowed: an integer from 0 to 255, or NULL', priority));
   END IF;
   SELECT x.id, x.tenant INTO g FROM fairlead.groups x
-    WHERE x.queue = q.id AND x.name = "group";
+    WHERE x.queue = q.id AND x.name = "group" COLLATE "default";
   IF NOT FOUND OR q.discipline = 'fifo' THEN
     RETURN false;
   END IF;
@@ -314,7 +320,7 @@ BEGIN
   INSERT INTO fairlead.notices (queue, group_id, kind, number, tenant, priority, at)
     VALUES (q.id, g.id, 'raised', v_number, g.tenant, raised, moment);
   INSERT INTO fairlead.journal (id, time, kind, queue, group_name, key, tenant, priority, actor)
-    VALUES (v_number, moment, 'raised', q.name, "group", '', g.tenant, raised, session_user);
+    VALUES (v_number, moment, 'raised', q.name, "group", '', g.tenant, raised, fairlead._actor());
   RETURN true;
 END $$;
 
@@ -467,6 +473,9 @@ DECLARE
   now bigint := fairlead._now();
   moment bigint := fairlead._moment(now);
   v_number bigint;
+  v_priority bigint;
+  v_entered bigint;
+  told bigint := -9223372036854775808;
   g fairlead.groups;
   n record;
   d fairlead.delayed;
@@ -499,27 +508,42 @@ BEGIN
       VALUES (v_number, moment, 'arrived', q.name, coalesce(d.group_name, ''), d.key, d.tenant,
         d.priority, d.cost, d.type, p_actor);
   END LOOP;
-  FOR n IN SELECT x.id, x.group_id, x.number, x.priority, x.at,
-        y.priority AS was, y.entered, y.number AS raised
-      FROM fairlead.notices x JOIN fairlead.groups y ON y.id = x.group_id
-      WHERE x.queue = q.id AND x.kind = 'raised' AND y.state <> 2 ORDER BY x.id LIMIT 1000
-      FOR UPDATE OF x SKIP LOCKED FOR NO KEY UPDATE OF y SKIP LOCKED LOOP
-    UPDATE fairlead.groups z SET
-      priority = CASE WHEN n.priority IS NULL THEN z.priority ELSE n.priority END,
-      entered = CASE WHEN n.priority IS NULL THEN z.entered ELSE n.at END,
-      number = CASE WHEN n.priority IS NULL THEN z.number ELSE n.number END
-      WHERE z.id = n.group_id;
+  IF EXISTS (SELECT 1 FROM fairlead.notices WHERE queue = q.id AND kind <> 'raised') THEN
+    DELETE FROM fairlead.notices WHERE id = ANY (ARRAY (  -- of tenants, which it has no more
+      SELECT x.id FROM fairlead.notices x WHERE x.queue = q.id AND x.kind <> 'raised'
+      ORDER BY x.id LIMIT 1000 FOR UPDATE SKIP LOCKED));
+  END IF;
+  LOOP  -- from one group that was raised to the next, however often each was
+    SELECT min(x.group_id) INTO told FROM fairlead.notices x
+      WHERE x.queue = q.id AND x.kind = 'raised' AND x.group_id > told;
+    EXIT WHEN told IS NULL;
+    SELECT * INTO g FROM fairlead.groups y WHERE y.id = told;
+    CONTINUE WHEN g.state = 2;  -- its reader acts on this
+    IF g.id IS NOT NULL THEN
+      PERFORM 1 FROM fairlead.groups y WHERE y.id = told AND y.state <> 2
+        FOR NO KEY UPDATE SKIP LOCKED;
+      CONTINUE WHEN NOT FOUND;
+    END IF;
+    v_priority := NULL; v_entered := NULL; v_number := NULL;
+    FOR n IN DELETE FROM fairlead.notices x WHERE x.id = ANY (ARRAY (
+          SELECT z.id FROM fairlead.notices z WHERE z.group_id = told AND z.kind = 'raised'
+          FOR UPDATE SKIP LOCKED)) RETURNING x.number, x.priority, x.at LOOP
+      IF n.priority IS NOT NULL AND (v_number IS NULL OR n.number > v_number) THEN
+        v_priority := n.priority; v_entered := n.at; v_number := n.number;
+      END IF;
+    END LOOP;
+    CONTINUE WHEN g.id IS NULL;  -- it has ended
+    UPDATE fairlead.groups z SET priority = coalesce(v_priority, z.priority),
+      entered = coalesce(v_entered, z.entered), number = coalesce(v_number, z.number)
+      WHERE z.id = told;
     UPDATE fairlead.groups z SET head = coalesce(f.id, 0), arrived = coalesce(f.arrived, 0),
       k1 = fairlead._k1(q.discipline, q.step, z.priority, z.entered, z.number, coalesce(f.id, 0),
         coalesce(f.arrived, 0)),
       k2 = fairlead._k2(q.discipline, q.step, z.number, coalesce(f.id, 0))
       FROM (SELECT 1) AS one LEFT JOIN LATERAL (SELECT m.id, m.arrived FROM fairlead.messages m
-        WHERE m.group_id = n.group_id ORDER BY m.id LIMIT 1) f ON true
-      WHERE z.id = n.group_id;
-    DELETE FROM fairlead.notices WHERE id = n.id;
+        WHERE m.group_id = told ORDER BY m.id LIMIT 1) f ON true
+      WHERE z.id = told;
   END LOOP;
-  DELETE FROM fairlead.notices x WHERE x.queue = q.id AND NOT EXISTS (
-    SELECT 1 FROM fairlead.groups y WHERE y.id = x.group_id);
   FOR g IN WITH woken AS (UPDATE fairlead.groups SET state = 1, not_before = NULL
         WHERE id = ANY (ARRAY (
           SELECT id FROM fairlead.groups WHERE queue = q.id AND state = 3 AND not_before <= now
@@ -571,12 +595,12 @@ BEGIN
       'SQL: one without tenants; take from it with the library', p_queue), 'FL004');
   END IF;
   moment := fairlead._moment(now);
-  IF EXISTS (SELECT 1 FROM fairlead.notices WHERE queue = q.id)
-      OR EXISTS (SELECT 1 FROM fairlead.groups WHERE queue = q.id AND state = 3
-        AND not_before <= now)
-      OR EXISTS (SELECT 1 FROM fairlead.delayed WHERE queue = q.id AND due <= now)
-      OR EXISTS (SELECT 1 FROM fairlead.groups WHERE queue = q.id AND state = 2
-        AND deadline <= now) THEN
+  -- the first in the order of an index: a plan without values would look anywhere for one that fits
+  IF EXISTS (SELECT 1 FROM fairlead.notices WHERE queue = q.id AND kind = 'raised')
+      OR EXISTS (SELECT 1 FROM fairlead.notices WHERE queue = q.id AND kind <> 'raised')
+      OR (SELECT min(not_before) FROM fairlead.groups WHERE queue = q.id AND state = 3) <= now
+      OR (SELECT min(due) FROM fairlead.delayed WHERE queue = q.id) <= now
+      OR (SELECT min(deadline) FROM fairlead.groups WHERE queue = q.id AND state = 2) <= now THEN
     PERFORM fairlead._chores(q, p_actor);
   END IF;
   LOOP
@@ -593,8 +617,8 @@ BEGIN
           was_number = number, was_turn = 0, priority = -1, entered = 0, number = 0,
           token = nextval('fairlead.numbers'), holder = p_holder, taken = moment,
           deadline = now + p_lease
-        WHERE id = (SELECT id FROM fairlead.groups WHERE queue = q.id AND name = p_group
-          AND state = 1 FOR NO KEY UPDATE SKIP LOCKED)
+        WHERE id = (SELECT id FROM fairlead.groups WHERE queue = q.id
+          AND name = p_group COLLATE "default" AND state = 1 FOR NO KEY UPDATE SKIP LOCKED)
         RETURNING * INTO g;
     END IF;
     IF g.id IS NULL THEN
@@ -633,7 +657,7 @@ LANGUAGE sql SET search_path = pg_catalog, pg_temp AS $$
   SELECT o_token, o_group, nullif(o_priority, -1), o_releases + 1, o_number, o_key, o_type,
     CASE WHEN o_format > 0 THEN convert_from(o_body, 'UTF8') END, o_body
   FROM fairlead._take(queue, "group", (extract(epoch FROM lease) * 1000000)::bigint, NULL, most,
-    session_user)
+    fairlead._actor())
 $$;
 
 -- What has arrived meanwhile for the group that is held with a token: all that was not given yet.
@@ -707,7 +731,7 @@ CREATE OR REPLACE FUNCTION fairlead.settle(
 LANGUAGE sql SET search_path = pg_catalog, pg_temp AS $$
   SELECT fairlead._settle(token, outcome, given, reason,
     (extract(epoch FROM delay) * 1000000)::bigint, outcome = 'released' AND reason <> '',
-    session_user)
+    fairlead._actor())
 $$;
 
 -- Whoever reads the journal is told what is missing, however it was deleted. An epoch's events are
@@ -757,6 +781,20 @@ LANGUAGE sql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
   RETURNING x.key
 $$;
 
+-- The first stretches of each cluster, at most so many, if the next one began before a time, too.
+CREATE OR REPLACE FUNCTION fairlead._over(p_before bigint, p_most bigint)
+RETURNS SETOF fairlead.stretches
+LANGUAGE sql STABLE
+BEGIN ATOMIC
+  SELECT s.* FROM fairlead.clusters c CROSS JOIN LATERAL (
+      SELECT w.* FROM fairlead.stretches w WHERE w.cluster = c.id
+      ORDER BY w.first, w.version LIMIT p_most) s
+    WHERE s.at < p_before AND p_before > (SELECT l.at FROM fairlead.stretches l
+      WHERE l.cluster = s.cluster AND (l.first, l.version) > (s.first, s.version)
+      ORDER BY l.first, l.version LIMIT 1)
+    LIMIT p_most;
+END;
+
 -- Forget what clusters were, as far back as no event is kept; in the same way.
 CREATE OR REPLACE FUNCTION fairlead._forget_stretches(p_now bigint, p_most bigint)
 RETURNS SETOF bigint
@@ -767,13 +805,11 @@ BEGIN
   SELECT least(p_now, (extract(epoch FROM clock_timestamp()) * 1000000)::bigint) - journal_keep
     INTO before FROM fairlead.schema;
   RETURN QUERY DELETE FROM fairlead.stretches x WHERE (x.cluster, x.first, x.version) IN (
-    SELECT s.cluster, s.first, s.version FROM fairlead.stretches s WHERE s.at < before AND EXISTS (
-      SELECT 1 FROM fairlead.stretches later WHERE later.cluster = s.cluster AND later.at < before
-        AND (later.first, later.version) > (s.first, s.version))
-    LIMIT p_most)
+      SELECT s.cluster, s.first, s.version FROM fairlead._over(before, p_most) s)
     RETURNING x.first;
-  DELETE FROM fairlead.versions v WHERE v.version < (
-    SELECT min(s.version) FROM fairlead.stretches s WHERE s.cluster = v.cluster);
+  DELETE FROM fairlead.versions v USING fairlead.clusters c
+    WHERE v.cluster = c.id AND v.version < (SELECT s.version FROM fairlead.stretches s
+      WHERE s.cluster = c.id ORDER BY s.first, s.version LIMIT 1);
 END $$;
 
 -- Forget dialogs of which both ends have ended, each at the same moment; in the same way.

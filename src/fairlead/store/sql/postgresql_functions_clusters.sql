@@ -370,7 +370,7 @@ BEGIN
   SELECT c.o_destination, c.o_address, c.o_turn, c.o_outcome
     INTO destination, address, sequence, outcome
     FROM fairlead._choose($1, $2, '', $3,
-      CASE WHEN $2 <> '' OR $3 <> '' THEN fairlead._said($2, $3) END, session_user, NULL) c;
+      CASE WHEN $2 <> '' OR $3 <> '' THEN fairlead._said($2, $3) END, fairlead._actor(), NULL) c;
   IF NOT FOUND THEN
     PERFORM fairlead._refuse_cluster($1);
   END IF;
@@ -405,7 +405,7 @@ BEGIN
       ON CONFLICT (queue, key) DO UPDATE SET at = excluded.at, digest = excluded.digest
         WHERE i.at < now - 604800000000;
     IF NOT FOUND THEN
-      SELECT digest INTO known FROM fairlead.message_ids i WHERE i.queue = -own AND i.key = p_id;
+      SELECT digest INTO known FROM fairlead.message_ids i WHERE i.queue = -own AND i.key = p_id COLLATE "default";
       IF known <> content THEN
         PERFORM fairlead._refuse(format('id: found %L, which another message had before, allowed: '
           'an id of its own for each message', p_id));
@@ -413,7 +413,8 @@ BEGIN
       RETURN QUERY SELECT j.destination, j.address, j.sequence, j.outcome, j.version, j.id,
           NULL::bigint, p_id
         FROM fairlead.journal j
-        WHERE j.cluster = p_cluster AND j.kind = 'decided' AND j.key <> '' AND j.key = p_id
+        WHERE j.cluster = p_cluster COLLATE "default" AND j.kind = 'decided' AND j.key <> ''
+          AND j.key = p_id COLLATE "default"
         ORDER BY j.id DESC LIMIT 1;
       IF NOT FOUND THEN
         PERFORM fairlead._refuse(format('id: found %L, which was published before; the journal does '
@@ -449,7 +450,7 @@ LANGUAGE sql SET search_path = pg_catalog, pg_temp AS $$
   FROM fairlead._publish(cluster, 1, convert_to(body, 'UTF8'), "group", priority, id, type, tenant,
     cost, fairlead._now() + (extract(epoch FROM delay) * 1000000)::bigint,
     fairlead._now() + (extract(epoch FROM expires) * 1000000)::bigint,
-    fairlead._said("group", type), session_user, true)
+    fairlead._said("group", type), fairlead._actor(), true)
 $$;
 
 CREATE OR REPLACE FUNCTION fairlead.publish(
@@ -462,7 +463,7 @@ LANGUAGE sql SET search_path = pg_catalog, pg_temp AS $$
   FROM fairlead._publish(cluster, 2, convert_to(body::text, 'UTF8'), "group", priority, id, type, tenant,
     cost, fairlead._now() + (extract(epoch FROM delay) * 1000000)::bigint,
     fairlead._now() + (extract(epoch FROM expires) * 1000000)::bigint,
-    fairlead._said("group", type), session_user, true)
+    fairlead._said("group", type), fairlead._actor(), true)
 $$;
 
 CREATE OR REPLACE FUNCTION fairlead.publish(
@@ -475,7 +476,7 @@ LANGUAGE sql SET search_path = pg_catalog, pg_temp AS $$
   FROM fairlead._publish(cluster, 0, body, "group", priority, id, type, tenant,
     cost, fairlead._now() + (extract(epoch FROM delay) * 1000000)::bigint,
     fairlead._now() + (extract(epoch FROM expires) * 1000000)::bigint,
-    fairlead._said("group", type), session_user, true)
+    fairlead._said("group", type), fairlead._actor(), true)
 $$;
 
 -- -------- changes
@@ -584,7 +585,7 @@ DECLARE
   keys text[];
   in_sql text[] := '{present,enabled,draining,weight,state,address,queue}';
 BEGIN
-  SELECT * INTO h FROM fairlead._held(p_cluster, now - 1, session_user, 0);
+  SELECT * INTO h FROM fairlead._held(p_cluster, now - 1, fairlead._actor(), 0);
   IF p_attribute = 'reset' THEN
     IF h.o_rule <> 'least-served' THEN
       PERFORM fairlead._refuse(format('change: reset: the policy of cluster %L counts nothing that '
@@ -613,7 +614,7 @@ BEGIN
     SELECT x_definition, x_state INTO h.o_definition, h.o_state
       FROM fairlead._changed(h.o_rule, h.o_definition, h.o_state, p_target, p_attribute, value);
   END IF;
-  PERFORM fairlead._begin(h.o_id, h.o_definition, h.o_state, h.o_turn, now, now, session_user,
+  PERFORM fairlead._begin(h.o_id, h.o_definition, h.o_state, h.o_turn, now, now, fairlead._actor(),
     p_target, jsonb_build_object('attribute', p_attribute, 'value', value));
 END $$;
 
@@ -630,7 +631,7 @@ DECLARE
   each jsonb;
   place text;
 BEGIN
-  SELECT * INTO h FROM fairlead._held(p_cluster, now - 1, session_user, 0);
+  SELECT * INTO h FROM fairlead._held(p_cluster, now - 1, fairlead._actor(), 0);
   template := h.o_definition #> '{shared,objects,0,1}';
   SELECT k INTO wrong FROM jsonb_object_keys(p_table) AS k WHERE NOT template ? k
     ORDER BY k LIMIT 1;
@@ -674,7 +675,7 @@ BEGIN
   SELECT x_definition, x_state INTO h.o_definition, h.o_state
     FROM fairlead._changed(h.o_rule, h.o_definition, h.o_state, found_name, 'present',
       fairlead._value('present', coalesce(p_table ->> 'present', 'true')));
-  PERFORM fairlead._begin(h.o_id, h.o_definition, h.o_state, h.o_turn, now, now, session_user,
+  PERFORM fairlead._begin(h.o_id, h.o_definition, h.o_state, h.o_turn, now, now, fairlead._actor(),
     found_name, jsonb_build_object('attribute', 'added', 'value', p_table));
 END $$;
 
@@ -687,7 +688,7 @@ DECLARE
   at text;
   place text;
 BEGIN
-  SELECT * INTO h FROM fairlead._held(p_cluster, now - 1, session_user, 0);
+  SELECT * INTO h FROM fairlead._held(p_cluster, now - 1, fairlead._actor(), 0);
   PERFORM fairlead._check_target(h.o_definition, p_target);
   IF jsonb_array_length(h.o_definition #> '{shared,objects}') = 1 THEN
     PERFORM fairlead._refuse('destination: found none, allowed: at least one [[destination]]');
@@ -706,7 +707,7 @@ BEGIN
     FROM unnest('{count,weight,tie,ring,ready,held,capacity,connected,speed}'::text[]) AS k
     WHERE r ? k;
   h.o_state := jsonb_set(h.o_state, '{rules,0,1}', r);
-  PERFORM fairlead._begin(h.o_id, h.o_definition, h.o_state, h.o_turn, now, now, session_user,
+  PERFORM fairlead._begin(h.o_id, h.o_definition, h.o_state, h.o_turn, now, now, fairlead._actor(),
     p_target, '{"attribute": "removed", "value": null}');
 END $$;
 

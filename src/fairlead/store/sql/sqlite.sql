@@ -125,25 +125,38 @@ DELETE FROM fairlead_message_ids WHERE (queue, key) IN (
   WHERE i.at < :now - coalesce(q.remembered, :remembered))
 RETURNING key;
 
--- prune_stretches: forget the stretches that were over before a time
+-- prune_stretches: forget the first stretches of each cluster that were over before a time
 DELETE FROM fairlead_stretches WHERE (cluster, first, version) IN (
-    SELECT s.cluster, s.first, s.version FROM fairlead_stretches s WHERE s.at < :before AND EXISTS (
-      SELECT 1 FROM fairlead_stretches later WHERE later.cluster = s.cluster AND later.at < :before
-        AND (later.first, later.version) > (s.first, s.version))
+    SELECT s.cluster, s.first, s.version
+    FROM fairlead_clusters c JOIN fairlead_stretches s ON s.cluster = c.id AND s.first <= coalesce(
+      (SELECT w.first FROM fairlead_stretches w WHERE w.cluster = c.id
+       ORDER BY w.first, w.version LIMIT 1 OFFSET :most), 9223372036854775807)
+    WHERE s.at < :before AND :before > (
+      SELECT l.at FROM fairlead_stretches l
+      WHERE l.cluster = s.cluster AND (l.first, l.version) > (s.first, s.version)
+      ORDER BY l.first, l.version LIMIT 1)
     LIMIT :most)
 RETURNING first;
 
 -- forget_stretches: the same, of those that are older than events are kept
 DELETE FROM fairlead_stretches WHERE (cluster, first, version) IN (
-    SELECT s.cluster, s.first, s.version FROM fairlead_stretches s WHERE s.at < :now - (SELECT journal_keep FROM fairlead_schema) AND EXISTS (
-      SELECT 1 FROM fairlead_stretches later WHERE later.cluster = s.cluster AND later.at < :now - (SELECT journal_keep FROM fairlead_schema)
-        AND (later.first, later.version) > (s.first, s.version))
+    SELECT s.cluster, s.first, s.version
+    FROM fairlead_clusters c JOIN fairlead_stretches s ON s.cluster = c.id AND s.first <= coalesce(
+      (SELECT w.first FROM fairlead_stretches w WHERE w.cluster = c.id
+       ORDER BY w.first, w.version LIMIT 1 OFFSET :most), 9223372036854775807)
+    WHERE s.at < :now - (SELECT journal_keep FROM fairlead_schema)
+      AND :now - (SELECT journal_keep FROM fairlead_schema) > (
+      SELECT l.at FROM fairlead_stretches l
+      WHERE l.cluster = s.cluster AND (l.first, l.version) > (s.first, s.version)
+      ORDER BY l.first, l.version LIMIT 1)
     LIMIT :most)
 RETURNING first;
 
 -- forget_versions: forget the versions of which no stretch is left
-DELETE FROM fairlead_versions WHERE version < (
-    SELECT min(s.version) FROM fairlead_stretches s WHERE s.cluster = fairlead_versions.cluster)
+DELETE FROM fairlead_versions WHERE (cluster, version) IN (
+  SELECT v.cluster, v.version FROM fairlead_clusters c CROSS JOIN fairlead_versions v ON v.cluster = c.id
+    AND v.version < (SELECT s.version FROM fairlead_stretches s WHERE s.cluster = c.id
+      ORDER BY s.first, s.version LIMIT 1))
 RETURNING version;
 
 -- groups_by_name: the groups that live, kept from ending while this transaction runs
@@ -193,21 +206,36 @@ INSERT INTO fairlead_notices (kind, number, group_id, tenant, priority, at, cost
 VALUES (:kind, :number, :group_id, :tenant, :priority, :at, :cost, :turn, :placed, :queue);
 
 -- chores: what there is to do before a take
-SELECT EXISTS (SELECT 1 FROM fairlead_notices WHERE queue = :queue),
+SELECT EXISTS (SELECT 1 FROM fairlead_notices WHERE queue = :queue AND kind = 'raised'),
+       EXISTS (SELECT 1 FROM fairlead_notices WHERE queue = :queue AND kind <> 'raised'),
        EXISTS (SELECT 1 FROM fairlead_groups WHERE queue = :queue AND state = 3 AND not_before <= :now),
        EXISTS (SELECT 1 FROM fairlead_delayed WHERE queue = :queue AND due <= :now),
        EXISTS (SELECT 1 FROM fairlead_groups WHERE queue = :queue AND state = 2 AND deadline <= :now);
 
--- notices: what is to be told of groups that nobody holds, and of tenants
-SELECT n.id, n.group_id, n.kind, n.number, n.tenant, n.priority, n.at, n.cost, n.turn, n.placed,
-       g.id
-FROM fairlead_notices n LEFT JOIN fairlead_groups g ON g.id = n.group_id
-WHERE n.queue = :queue AND (n.kind <> 'raised' OR g.id IS NULL OR g.state <> 2)
-ORDER BY n.id LIMIT :most;
+-- notices: what is to be told of tenants
+SELECT id, kind, number, tenant, cost, turn, placed FROM fairlead_notices
+WHERE queue = :queue AND kind <> 'raised' ORDER BY id LIMIT :most;
 
--- raises_of: the raises of groups, by who settles them
-SELECT id, group_id, number, priority, at FROM fairlead_notices
-WHERE group_id IN (SELECT value FROM json_each(:ids)) AND kind = 'raised' ORDER BY id;
+-- raised_groups: the groups that were raised, but for those that are held; and whether they live. How
+-- often each was raised is of no matter: the index leads from one group to the next.
+WITH RECURSIVE told (id) AS (
+  SELECT min(group_id) FROM fairlead_notices WHERE queue = :queue AND kind = 'raised'
+  UNION ALL
+  SELECT (SELECT min(n.group_id) FROM fairlead_notices n
+    WHERE n.queue = :queue AND n.kind = 'raised' AND n.group_id > told.id)
+  FROM told WHERE told.id IS NOT NULL)
+SELECT told.id, g.id IS NOT NULL FROM told LEFT JOIN fairlead_groups g ON g.id = told.id
+WHERE told.id IS NOT NULL AND (g.id IS NULL OR g.state <> 2) LIMIT :most;
+
+-- raises_of: the raises of groups, by who has them locked
+SELECT n.id, n.group_id, n.number, n.priority, n.at
+FROM json_each(:ids) CROSS JOIN fairlead_notices n ON n.group_id = json_each.value
+WHERE n.kind = 'raised' ORDER BY n.id;
+
+-- drop_raises_of: groups that have ended cannot be raised
+DELETE FROM fairlead_notices WHERE id IN (
+  SELECT n.id FROM json_each(:ids) CROSS JOIN fairlead_notices n ON n.group_id = json_each.value
+  WHERE n.kind = 'raised');
 
 -- drop_notices: they are told
 DELETE FROM fairlead_notices WHERE id IN (SELECT value FROM json_each(:ids));
@@ -595,8 +623,11 @@ FROM fairlead_messages m JOIN fairlead_published p ON p.queue = m.queue AND p.ke
 WHERE m.id IN (SELECT value FROM json_each(:ids)) ORDER BY m.id;
 
 -- drop_published: their cluster waits for them no more
-DELETE FROM fairlead_published WHERE (queue, key) IN (
-  SELECT queue, key FROM fairlead_messages WHERE id IN (SELECT value FROM json_each(:ids)));
+DELETE FROM fairlead_published WHERE queue IN (
+    SELECT queue FROM fairlead_messages WHERE id IN (SELECT value FROM json_each(:ids)))
+  AND key IN (SELECT key FROM fairlead_messages WHERE id IN (SELECT value FROM json_each(:ids)))
+  AND (queue, key) IN (
+    SELECT queue, key FROM fairlead_messages WHERE id IN (SELECT value FROM json_each(:ids)));
 
 -- add_completion: a message that a cluster chose for is done
 INSERT INTO fairlead_completions (cluster, destination, part, version)

@@ -7,4 +7,10 @@ CREATE TABLE fairlead_epochs (
   began INTEGER NOT NULL
 ) STRICT;
 
+-- Raises are found by their groups, however often one was raised; all else is told in its order.
+DROP INDEX fairlead_notices_queue;
+CREATE INDEX fairlead_notices_raised ON fairlead_notices (queue, group_id) WHERE kind = 'raised';
+CREATE INDEX fairlead_notices_told ON fairlead_notices (queue, id) WHERE kind <> 'raised';
+CREATE INDEX fairlead_dead_key ON fairlead_dead (queue, key);
+
 UPDATE fairlead_schema SET version = 2;

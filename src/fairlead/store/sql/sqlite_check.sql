@@ -93,17 +93,17 @@ UPDATE fairlead_stretches SET at = :now WHERE at > :limit;
 
 -- find_lost_published: what a cluster waits for, and is not there any more
 SELECT 'cluster ' || c.name, count(*), min(p.key) FROM fairlead_published p JOIN fairlead_clusters c ON c.id = p.cluster
-WHERE NOT EXISTS (SELECT 1 FROM fairlead_messages m WHERE m.queue = p.queue AND m.key = p.key)
-  AND NOT EXISTS (SELECT 1 FROM fairlead_delayed d WHERE d.queue = p.queue AND d.key = p.key)
+WHERE (p.queue, p.key) NOT IN (SELECT queue, key FROM fairlead_messages)
+  AND (p.queue, p.key) NOT IN (SELECT queue, key FROM fairlead_delayed)
 GROUP BY c.name ORDER BY c.name;
 
 -- complete_lost_published: it is done
 INSERT INTO fairlead_completions (cluster, destination, part, version)
 SELECT p.cluster, p.destination, p.part, p.version FROM fairlead_published p
-WHERE NOT EXISTS (SELECT 1 FROM fairlead_messages m WHERE m.queue = p.queue AND m.key = p.key)
-  AND NOT EXISTS (SELECT 1 FROM fairlead_delayed d WHERE d.queue = p.queue AND d.key = p.key);
+WHERE (p.queue, p.key) NOT IN (SELECT queue, key FROM fairlead_messages)
+  AND (p.queue, p.key) NOT IN (SELECT queue, key FROM fairlead_delayed);
 
 -- mend_lost_published: nobody waits for it
 DELETE FROM fairlead_published AS p
-WHERE NOT EXISTS (SELECT 1 FROM fairlead_messages m WHERE m.queue = p.queue AND m.key = p.key)
-  AND NOT EXISTS (SELECT 1 FROM fairlead_delayed d WHERE d.queue = p.queue AND d.key = p.key);
+WHERE (p.queue, p.key) NOT IN (SELECT queue, key FROM fairlead_messages)
+  AND (p.queue, p.key) NOT IN (SELECT queue, key FROM fairlead_delayed);
