@@ -12,8 +12,6 @@ from fairlead import Store
 from fairlead.errors import MessageError, PrunedError
 from fairlead.store.dialogs.conversation import Conversation
 from fairlead.store.work import StoreWork
-from tests.store.test_plans import explained, scanned
-from tests.stores import made_url
 
 SHOP = """
 [[message_type]]
@@ -225,44 +223,6 @@ def test_a_page_is_read_in_as_many_statements_as_one_row(store: Store) -> None:
         assert len(store.conversations()) == 20
     assert many == one
     assert len(one) <= 5
-
-
-@pytest.fixture(scope="module", params=["sqlite", "postgresql"])
-def full(
-    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Store]:
-    path = tmp_path_factory.mktemp("shop") / "shop.toml"
-    path.write_text(SHOP)
-    with Store.open(made_url(request.param)) as store:
-        store.declare(path)
-        with store.transaction() as tx:
-            for _ in range(300):
-                tx.begin_dialog("Client", "Shop").send("Order", "")
-        with store._connection() as database:
-            database.execute("ANALYZE")
-        yield store
-
-
-@pytest.mark.parametrize(
-    ("name", "values"),
-    [
-        ("dialogs", {"before": 100, "most": 3}),
-        ("dialogs_of", {"service": "Shop", "before": 100, "most": 3}),
-        ("ends_of", {"dialog": 3}),
-        ("unread", {"ids": [3, 4]}),
-        ("unread_types", {"conversation": 3, "most": 3}),
-        ("timers", {"ids": [3, 4]}),
-        ("groups_of_ends", {"ids": [3, 4]}),
-        ("event", {"number": 3}),
-        ("switched_off", {"queue": "shop"}),
-    ],
-)
-def test_a_statement_of_a_page_uses_an_index(full: Store, name: str, values: Any) -> None:
-    with full._connection() as database:
-        lines = explained(database, name, values)
-        database.rollback()
-    few = {"", "CONSTANT", "queues", "q", "holders", "h", "json_each"}
-    assert not [line for line in lines if scanned(line) not in few], lines
 
 
 # -------- why it waits
