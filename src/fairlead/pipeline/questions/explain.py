@@ -308,7 +308,8 @@ def _why(
     if run is None:
         explanation = not_asked(each.cluster, asked["outcome"])
         return Why([], asked["outcome"], each.cluster, 0, stream, sequence, explanation)
-    run.reach(None if times is None else int(times[last]))
+    # In the order of position times may go back; what has happened has happened.
+    run.reach(None if times is None else max(int(times[last]), router.latest))
     binding: Binding | None = None
     by = run.cluster.binding(each.values, asked) if keys is not None and run.cluster.binds else None
     if keys is not None and by is not None:
