@@ -1,6 +1,7 @@
 """A queue that holds as many messages as it may: by each way to send."""
 
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from typing import Any
 
 import psycopg
@@ -8,6 +9,7 @@ import pytest
 
 from fairlead import Store
 from fairlead.errors import MessageError, QueueFullError
+from tests.store.sql import by_hand
 from tests.stores import made_url
 
 Send = Callable[..., Any]
@@ -110,3 +112,75 @@ def test_of_many_messages_those_that_are_known_do_not_count(dialect: str) -> Non
         next(work)
         work.accept()
         assert store.send_many("q", every) == ["a", "b", "c"]
+
+
+@pytest.mark.parametrize("dialect", ["sqlite", "postgresql"])
+def test_what_a_queue_holds_is_counted_whatever_happens_to_it(dialect: str) -> None:
+    with Store.open(made_url(dialect)) as store:
+        store.send_many("q", [{"body": k, "group": "g"} for k in range(3)])
+        store.send("q", 1, delay=1000)
+        store.set_limits("q", max_waiting=5)
+        assert room(store) == 1, "those that were there before count"
+        store.send("q", 1, expires=1000)
+        assert room(store) == 0
+        work = store.take("q", group="g")
+        assert work is not None
+        next(work)
+        work.accept()
+        assert room(store) == 1, "one is done"
+        work = store.take("q", group="g")
+        assert work is not None
+        work.reject("no")
+        assert len(store.dead("q")) == 0
+        assert room(store) == 1, "nothing was read"
+        work = store.take("q", group="g")
+        assert work is not None
+        assert [message.body for message in work] == [1, 2]
+        work.reject("no")
+        assert room(store) == 3, "dead letters do not count"
+        store.requeue("q")
+        assert room(store) == 1
+        store.set_limits("q", max_waiting=None)
+        store.send_many("q", [{"body": k} for k in range(300)])
+        store.set_limits("q", max_waiting=400)
+        assert room(store) == 96
+        with pytest.raises(QueueFullError):
+            store.send_many("q", [{"body": k} for k in range(97)])
+        assert room(store) == 96, "what was rolled back does not count"
+
+
+def room(store: Store) -> int:
+    """So many messages can be sent, as is tried."""
+    sent = 0
+    try:
+        with store.transaction() as tx:
+            while True:
+                try:
+                    tx.send("q", 1)
+                except QueueFullError:
+                    raise UndoneError from None
+                sent += 1
+    except UndoneError:
+        return sent
+
+
+class UndoneError(Exception):
+    """The transaction is rolled back."""
+
+
+def test_senders_at_one_moment_do_not_wait_for_each_other_and_all_is_counted() -> None:
+    url = made_url("postgresql")
+    with Store.open(url) as store, ExitStack() as stack:
+        store.set_limits("q", max_waiting=1000)
+        connections = [stack.enter_context(psycopg.connect(url)) for _ in range(3)]
+        for connection in connections:
+            connection.execute("SET lock_timeout = '1s'")
+        for _ in range(120):  # so many that they are summed up, by several at one time
+            for connection in connections:
+                connection.execute("SELECT fairlead.send('q', 'body')")
+        for connection in connections:
+            connection.commit()
+        assert room(store) == 640
+        rows = by_hand(url, "SELECT sum(change), count(*) FROM fairlead.room")
+        assert rows[0][0] == 360
+        assert rows[0][1] < 360, "they were summed up"

@@ -34,6 +34,8 @@ from fairlead.store.settling import take_back
 from fairlead.store.taking import Held
 from fairlead.text import to_the_second
 
+LOCK_TIMEOUT: Final = 5_000
+"""Milliseconds for which setting `max_waiting` waits for senders whose transactions are open."""
 STEP: Final = 5000
 """So many rows are changed in one transaction."""
 
@@ -162,6 +164,10 @@ def set_queue(database: Database, name: str, now: int | None, named: Mapping[str
     order = read(new, Order)
     weights = json.dumps(dict(order.weights), sort_keys=True)
     fair = columns.fair
+    counts = (limits["max_waiting"] is None) != (columns.max_waiting is None)
+    if counts and database.locks:  # before anything is written: senders hold what they write
+        database.run("lock_timeout", milliseconds=str(LOCK_TIMEOUT))
+        database.run("lock_queues")
     if weights != columns.weights:
         database.run("drop_tenants", queue=queue.id)
         database.run("clear_line", queue=queue.id)
@@ -178,6 +184,8 @@ def set_queue(database: Database, name: str, now: int | None, named: Mapping[str
         by_library=int(limits["poison"] == OFF),
         **limits,
     )
+    if counts:
+        database.run("count_held", queue=queue.id)
 
 
 def _settings(queue: Queue) -> dict[str, Any]:

@@ -182,9 +182,18 @@ ON CONFLICT (queue, key) DO UPDATE SET at = excluded.at, digest = excluded.diges
   WHERE fairlead.message_ids.at < %(before)s
 RETURNING key;
 
--- crowded: whether a queue holds so many messages, those that arrive later too
-SELECT 1 FROM (SELECT 1 FROM fairlead.messages WHERE queue = %(queue)s
-  UNION ALL SELECT 1 FROM fairlead.delayed WHERE queue = %(queue)s) held LIMIT 1 OFFSET %(most)s;
+-- crowded: whether a limited queue holds more than so many messages, those that arrive later too
+SELECT 1 WHERE fairlead._held_by_queue(%(queue)s) > %(most)s;
+
+-- lock_queues: nobody adds messages or takes them away: who does looks at queues, if only to count
+LOCK TABLE fairlead.queues IN ACCESS EXCLUSIVE MODE;
+
+-- count_held: how many messages a queue holds, which was not limited, or is not any more
+WITH gone AS (DELETE FROM fairlead.room WHERE queue = %(queue)s)
+INSERT INTO fairlead.room (queue, change)
+SELECT q.id, (SELECT count(*) FROM fairlead.messages m WHERE m.queue = q.id)
+  + (SELECT count(*) FROM fairlead.delayed d WHERE d.queue = q.id)
+FROM fairlead.queues q WHERE q.id = %(queue)s AND q.max_waiting IS NOT NULL;
 
 -- add_notice: what the next reader has to know
 INSERT INTO fairlead.notices (queue, group_id, kind, number, tenant, priority, at, cost, turn, placed)

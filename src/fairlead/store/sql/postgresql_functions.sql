@@ -126,6 +126,37 @@ DECLARE
   is_fair bigint := CASE WHEN q.fair > 0 OR p_tenant <> '' THEN 1 ELSE 0 END;
   home bigint := p_number;
 BEGIN
+-- What a statement adds to a limited queue or takes from it is counted, whoever does it.
+CREATE OR REPLACE FUNCTION fairlead._count() RETURNS trigger
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+  INSERT INTO fairlead.room (queue, change)
+    SELECT s.queue, CASE TG_OP WHEN 'INSERT' THEN count(*) ELSE -count(*) END
+    FROM changed s JOIN fairlead.queues q ON q.id = s.queue AND q.max_waiting IS NOT NULL
+    GROUP BY s.queue;
+  RETURN NULL;
+END $$;
+
+-- How many messages a limited queue holds. Of many rows one is made: of those that nobody else has
+-- locked, so that nobody waits; others see the many until this commits, and their sum is the same.
+CREATE OR REPLACE FUNCTION fairlead._held_by_queue(p_queue bigint) RETURNS bigint
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  total bigint;
+  parts bigint;
+BEGIN
+  SELECT coalesce(sum(r.change), 0), count(*) INTO total, parts FROM fairlead.room r
+    WHERE r.queue = p_queue;
+  IF parts > 100 AND current_setting('transaction_isolation') = 'read committed' THEN
+    WITH gone AS (
+      DELETE FROM fairlead.room WHERE id = ANY (ARRAY (
+        SELECT r.id FROM fairlead.room r WHERE r.queue = p_queue FOR UPDATE SKIP LOCKED))
+      RETURNING change)
+    INSERT INTO fairlead.room (queue, change) SELECT p_queue, sum(change) FROM gone HAVING count(*) > 0;
+  END IF;
+  RETURN total;
+END $$;
+
   IF q.fair = 0 AND p_tenant <> '' THEN
     UPDATE fairlead.queues SET fair = 1 WHERE id = q.id AND fair = 0;
   END IF;
@@ -223,10 +254,7 @@ BEGIN
       RETURN p_id;
     END IF;
   END IF;
-  IF q.max_waiting IS NOT NULL AND EXISTS (SELECT 1 FROM (
-      SELECT 1 FROM fairlead.messages m WHERE m.queue = q.id
-      UNION ALL SELECT 1 FROM fairlead.delayed d WHERE d.queue = q.id) held
-      OFFSET q.max_waiting - 1) THEN
+  IF q.max_waiting IS NOT NULL AND fairlead._held_by_queue(q.id) >= q.max_waiting THEN
     PERFORM fairlead._refuse(format('queue %L: found more than %s messages, with the one to be '
       'sent; allowed: as many as max_waiting says; send again later', p_queue, q.max_waiting),
       'FL002');

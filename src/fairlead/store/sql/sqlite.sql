@@ -197,9 +197,13 @@ ON CONFLICT (queue, key) DO UPDATE SET at = excluded.at, digest = excluded.diges
   WHERE fairlead_message_ids.at < :before
 RETURNING key;
 
--- crowded: whether a queue holds so many messages, those that arrive later too
-SELECT 1 FROM (SELECT 1 FROM fairlead_messages WHERE queue = :queue
-  UNION ALL SELECT 1 FROM fairlead_delayed WHERE queue = :queue) LIMIT 1 OFFSET :most;
+-- crowded: whether a limited queue holds more than so many messages, those that arrive later too
+SELECT 1 FROM fairlead_queues WHERE id = :queue AND held > :most;
+
+-- count_held: how many messages a queue holds, which was not limited, or is not any more
+UPDATE fairlead_queues SET held = (SELECT count(*) FROM fairlead_messages WHERE queue = :queue)
+  + (SELECT count(*) FROM fairlead_delayed WHERE queue = :queue)
+WHERE id = :queue;
 
 -- add_notice: what the next reader has to know
 INSERT INTO fairlead_notices (kind, number, group_id, tenant, priority, at, cost, turn, placed, queue)
