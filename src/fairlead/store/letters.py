@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 MAX_REASON: Final = 10_000
 """Characters of a reason that are kept."""
 MAX_SECONDS: Final = 10**12
+MAX_NUMBER: Final = 2**63 - 1
 """Of a delay, a lease or an expiry: what is added to the time of day stays within 64 bits."""
 
 
@@ -180,11 +181,11 @@ def check_priority(found: object) -> None:
         )
 
 
-def whole(what: str, found: object, least: int, most: int | None = None) -> None:
-    """Raises MessageError for what is no integer of this range."""
+def whole(what: str, found: object, least: int, most: int = MAX_NUMBER) -> None:
+    """Raises MessageError for what is no integer of this range, or more than a database holds."""
     known = isinstance(found, int) and not isinstance(found, bool)
-    if not (known and least <= found and (most is None or found <= most)):  # type: ignore[operator]
-        to = "" if most is None else f" to {most}"
+    if not (known and least <= found <= most):  # type: ignore[operator]
+        to = "" if most == MAX_NUMBER else f" to {most}"
         raise MessageError(f"{what}: found {spelled(found)}, allowed: an integer from {least}{to}")
 
 

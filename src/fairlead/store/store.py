@@ -69,7 +69,6 @@ POSTGRESQL: Final = ("postgresql://", "postgres://")
 MAX_TAKEN: Final = 10_000
 MIN_LEASE: Final = 0.001
 """Seconds; with none at all, work would be somebody else's before its reader has it."""
-MAX_NUMBER: Final = 2**63 - 1
 T = TypeVar("T")
 
 
@@ -534,7 +533,9 @@ class Store(StoreClusters, StoreConversations, StoreDialogs):
             return admin.metrics(database, self._clock())
 
     def dead(self, queue: str, most: int = 100, after: int = 0) -> list[Dead]:
-        """The dead letters of a queue, the oldest first."""
+        """The dead letters of a queue, at most so many, the oldest first. Raises MessageError."""
+        whole("most", most, 1)
+        whole("after", after, 0)
         with self._connection() as database:
             found = known_queue(database, queue_name(queue), self._clock())
             return admin.dead(database, found, most, after)
@@ -581,7 +582,7 @@ class Store(StoreClusters, StoreConversations, StoreDialogs):
         For a reader that lost its connection while it committed. On PostgreSQL a transaction that
         is just settling it is waited for, up to 5 seconds; after that the work is held.
         """
-        whole("token", token, 0, MAX_NUMBER)
+        whole("token", token, 0)
         with self._connection() as database:
             if database.run("held_token", token=token):
                 return "held"

@@ -47,6 +47,17 @@ BEGIN
   END IF;
 END $$;
 
+-- A length of time in microseconds; NULL: none is given. `p_least` NULL: the caller looks at that.
+CREATE OR REPLACE FUNCTION fairlead._micros(p_what text, p_value interval, p_least interval DEFAULT '0')
+RETURNS bigint LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+  IF NOT isfinite(p_value) OR p_value < p_least OR extract(epoch FROM p_value) > 1000000000000 THEN
+    PERFORM fairlead._refuse(format('%s: found %s, allowed: an interval of 0 to 1000000000000 seconds',
+      p_what, p_value));
+  END IF;
+  RETURN (extract(epoch FROM p_value) * 1000000)::bigint;
+END $$;
+
 -- A group's place: the lowest (k1, k2) is next. `raised`: its entry's number, 0: it was not raised.
 -- (Functions with such a body are parsed once, here, so that no search path matters to them; and they
 -- become parts of the statements of others, which with a search path of their own they would not.)
@@ -115,17 +126,6 @@ BEGIN
   END IF;
 END $$;
 
--- A message joins its group; what a reader has to know is told in notices.
-CREATE OR REPLACE FUNCTION fairlead._arrive(
-  q fairlead.queues, p_number bigint, p_moment bigint, p_group text, p_priority bigint, p_key text,
-  p_type text, p_tenant text, p_cost bigint, p_expires bigint, p_format bigint, p_body bytea)
-RETURNS void LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
-DECLARE
-  g record;
-  raised bigint := CASE WHEN p_priority IS NULL OR q.discipline = 'fifo' THEN 0 ELSE p_number END;
-  is_fair bigint := CASE WHEN q.fair > 0 OR p_tenant <> '' THEN 1 ELSE 0 END;
-  home bigint := p_number;
-BEGIN
 -- What a statement adds to a limited queue or takes from it is counted, whoever does it.
 CREATE OR REPLACE FUNCTION fairlead._count() RETURNS trigger
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
@@ -157,6 +157,17 @@ BEGIN
   RETURN total;
 END $$;
 
+-- A message joins its group; what a reader has to know is told in notices.
+CREATE OR REPLACE FUNCTION fairlead._arrive(
+  q fairlead.queues, p_number bigint, p_moment bigint, p_group text, p_priority bigint, p_key text,
+  p_type text, p_tenant text, p_cost bigint, p_expires bigint, p_format bigint, p_body bytea)
+RETURNS void LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  g record;
+  raised bigint := CASE WHEN p_priority IS NULL OR q.discipline = 'fifo' THEN 0 ELSE p_number END;
+  is_fair bigint := CASE WHEN q.fair > 0 OR p_tenant <> '' THEN 1 ELSE 0 END;
+  home bigint := p_number;
+BEGIN
   IF q.fair = 0 AND p_tenant <> '' THEN
     UPDATE fairlead.queues SET fair = 1 WHERE id = q.id AND fair = 0;
   END IF;
@@ -235,9 +246,9 @@ BEGIN
   FOR weight IN SELECT value::numeric FROM jsonb_each_text(q.weights::jsonb) LOOP
     unit := lcm(unit, weight);
   END LOOP;
-  IF p_cost < 1 OR p_cost > div(4611686018427387904, unit) THEN
+  IF p_cost IS NULL OR p_cost < 1 OR p_cost > div(4611686018427387904, unit) THEN
     PERFORM fairlead._refuse(format('cost: found %s, allowed: an integer from 1 to %s '
-      'with these weights of tenants', p_cost, div(4611686018427387904, unit)));
+      'with these weights of tenants', coalesce(p_cost::text, 'NULL'), div(4611686018427387904, unit)));
   END IF;
   IF p_id <> '' THEN
     content := encode(sha256(set_byte('\x00', 0, p_format::integer) || p_body), 'hex');
@@ -300,8 +311,8 @@ CREATE OR REPLACE FUNCTION fairlead.send(
   delay interval DEFAULT '0', expires interval DEFAULT NULL) RETURNS text
 LANGUAGE sql SET search_path = pg_catalog, pg_temp AS $$
   SELECT fairlead._send(queue, 1, convert_to(body, 'UTF8'), "group", priority, id, type, tenant,
-    cost, fairlead._now() + (extract(epoch FROM delay) * 1000000)::bigint,
-    fairlead._now() + (extract(epoch FROM expires) * 1000000)::bigint, fairlead._actor())
+    cost, fairlead._now() + fairlead._micros('delay', delay),
+    fairlead._now() + fairlead._micros('expires', expires), fairlead._actor())
 $$;
 
 CREATE OR REPLACE FUNCTION fairlead.send(
@@ -310,8 +321,8 @@ CREATE OR REPLACE FUNCTION fairlead.send(
   delay interval DEFAULT '0', expires interval DEFAULT NULL) RETURNS text
 LANGUAGE sql SET search_path = pg_catalog, pg_temp AS $$
   SELECT fairlead._send(queue, 2, convert_to(body::text, 'UTF8'), "group", priority, id, type,
-    tenant, cost, fairlead._now() + (extract(epoch FROM delay) * 1000000)::bigint,
-    fairlead._now() + (extract(epoch FROM expires) * 1000000)::bigint, fairlead._actor())
+    tenant, cost, fairlead._now() + fairlead._micros('delay', delay),
+    fairlead._now() + fairlead._micros('expires', expires), fairlead._actor())
 $$;
 
 CREATE OR REPLACE FUNCTION fairlead.send(
@@ -320,8 +331,8 @@ CREATE OR REPLACE FUNCTION fairlead.send(
   delay interval DEFAULT '0', expires interval DEFAULT NULL) RETURNS text
 LANGUAGE sql SET search_path = pg_catalog, pg_temp AS $$
   SELECT fairlead._send(queue, 0, body, "group", priority, id, type, tenant, cost,
-    fairlead._now() + (extract(epoch FROM delay) * 1000000)::bigint,
-    fairlead._now() + (extract(epoch FROM expires) * 1000000)::bigint, fairlead._actor())
+    fairlead._now() + fairlead._micros('delay', delay),
+    fairlead._now() + fairlead._micros('expires', expires), fairlead._actor())
 $$;
 
 -- Raise a group; whether it was raised. It waits for no reader.
@@ -609,8 +620,14 @@ DECLARE
   total bigint;
 BEGIN
   PERFORM fairlead._check_isolation();
-  IF p_lease < 1000 THEN
-    PERFORM fairlead._refuse('lease: found less than a millisecond, allowed: 0.001 seconds or more');
+  IF p_lease IS NULL OR p_lease < 1000 THEN
+    PERFORM fairlead._refuse(format('lease: found %s, allowed: 0.001 seconds or more',
+      CASE WHEN p_lease IS NULL THEN 'NULL' ELSE 'less than a millisecond' END));
+  ELSIF p_most IS NULL OR p_most < 1 THEN
+    PERFORM fairlead._refuse(format('most: found %s, allowed: an integer from 1 on',
+      coalesce(p_most::text, 'NULL')));
+  ELSIF coalesce(p_queue, '') = '' THEN
+    PERFORM fairlead._refuse('queue: found no name, allowed: a name');
   END IF;
   SELECT * INTO q FROM fairlead.queues WHERE name = p_queue;
   IF NOT FOUND OR q.enabled = 0 THEN
@@ -684,7 +701,7 @@ RETURNS TABLE (token bigint, in_group text, priority bigint, attempt bigint, num
 LANGUAGE sql SET search_path = pg_catalog, pg_temp AS $$
   SELECT o_token, o_group, nullif(o_priority, -1), o_releases + 1, o_number, o_key, o_type,
     CASE WHEN o_format > 0 THEN convert_from(o_body, 'UTF8') END, o_body
-  FROM fairlead._take(queue, "group", (extract(epoch FROM lease) * 1000000)::bigint, NULL, most,
+  FROM fairlead._take(queue, "group", fairlead._micros('lease', CASE WHEN lease < '0' THEN '-1 s' ELSE lease END, NULL), NULL, most,
     fairlead._actor())
 $$;
 
@@ -692,13 +709,25 @@ $$;
 CREATE OR REPLACE FUNCTION fairlead.more(
   token bigint, given bigint[], most integer DEFAULT 1000)
 RETURNS TABLE (number bigint, id text, type text, body_text text, body bytea)
-LANGUAGE sql SET search_path = pg_catalog, pg_temp AS $$
-  SELECT m.id, m.key, m.type, CASE WHEN m.format > 0 THEN convert_from(m.body, 'UTF8') END, m.body
-  FROM fairlead.groups g JOIN fairlead.messages m ON m.group_id = g.id
-  WHERE g.token = more.token AND g.state = 2 AND m.id <> ALL (given)
-    AND coalesce(m.expires > fairlead._now(), true)
-  ORDER BY m.id LIMIT most
-$$;
+LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
+#variable_conflict use_column
+BEGIN
+  IF more.token IS NULL THEN
+    PERFORM fairlead._refuse('token: found NULL, allowed: the token of work');
+  ELSIF given IS NULL OR array_position(given, NULL) IS NOT NULL THEN
+    PERFORM fairlead._refuse('given: found NULL, allowed: the numbers of the messages that were '
+      'given');
+  ELSIF most IS NULL OR most < 1 THEN
+    PERFORM fairlead._refuse(format('most: found %s, allowed: an integer from 1 on',
+      coalesce(most::text, 'NULL')));
+  END IF;
+  RETURN QUERY SELECT m.id, m.key, m.type,
+      CASE WHEN m.format > 0 THEN convert_from(m.body, 'UTF8') END, m.body
+    FROM fairlead.groups g JOIN fairlead.messages m ON m.group_id = g.id
+    WHERE g.token = more.token AND g.state = 2 AND m.id <> ALL (given)
+      AND coalesce(m.expires > fairlead._now(), true)
+    ORDER BY m.id LIMIT most;
+END $$;
 
 CREATE OR REPLACE FUNCTION fairlead._settle(
   p_token bigint, p_outcome text, p_given bigint[], p_reason text, p_delay bigint,
@@ -709,7 +738,11 @@ DECLARE
   g fairlead.groups;
 BEGIN
   PERFORM fairlead._check_isolation();
-  IF p_outcome NOT IN ('accepted', 'rejected', 'released') OR p_outcome IS NULL THEN
+  IF p_token IS NULL THEN
+    PERFORM fairlead._refuse('token: found NULL, allowed: the token of work');
+  ELSIF p_given IS NULL THEN
+    PERFORM fairlead._refuse('given: found NULL, allowed: the numbers of messages');
+  ELSIF p_outcome NOT IN ('accepted', 'rejected', 'released') OR p_outcome IS NULL THEN
     PERFORM fairlead._refuse(format(
       'outcome: found %L, allowed: accepted, rejected or released', p_outcome));
   END IF;
@@ -758,7 +791,7 @@ CREATE OR REPLACE FUNCTION fairlead.settle(
   reason text DEFAULT '', delay interval DEFAULT '0') RETURNS void
 LANGUAGE sql SET search_path = pg_catalog, pg_temp AS $$
   SELECT fairlead._settle(token, outcome, given, reason,
-    (extract(epoch FROM delay) * 1000000)::bigint, outcome = 'released' AND reason <> '',
+    coalesce(fairlead._micros('delay', delay), 0), outcome = 'released' AND coalesce(reason, '') <> '',
     fairlead._actor())
 $$;
 

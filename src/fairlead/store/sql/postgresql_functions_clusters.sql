@@ -393,7 +393,9 @@ DECLARE
   to_queue text;
 BEGIN
   SELECT c.id INTO own FROM fairlead.clusters c WHERE c.name = p_cluster AND c.rule <> '';
-  IF own IS NULL THEN
+  IF p_body IS NULL THEN
+    PERFORM fairlead._refuse('body: found NULL, allowed: bytes, a text, or JSON');
+  ELSIF own IS NULL THEN
     IF p_refuse THEN
       PERFORM fairlead._refuse_cluster(p_cluster);
     END IF;
@@ -448,8 +450,8 @@ CREATE OR REPLACE FUNCTION fairlead.publish(
 LANGUAGE sql SET search_path = pg_catalog, pg_temp AS $$
   SELECT o_destination, o_address, o_turn, o_key
   FROM fairlead._publish(cluster, 1, convert_to(body, 'UTF8'), "group", priority, id, type, tenant,
-    cost, fairlead._now() + (extract(epoch FROM delay) * 1000000)::bigint,
-    fairlead._now() + (extract(epoch FROM expires) * 1000000)::bigint,
+    cost, fairlead._now() + fairlead._micros('delay', delay),
+    fairlead._now() + fairlead._micros('expires', expires),
     fairlead._said("group", type), fairlead._actor(), true)
 $$;
 
@@ -461,8 +463,8 @@ CREATE OR REPLACE FUNCTION fairlead.publish(
 LANGUAGE sql SET search_path = pg_catalog, pg_temp AS $$
   SELECT o_destination, o_address, o_turn, o_key
   FROM fairlead._publish(cluster, 2, convert_to(body::text, 'UTF8'), "group", priority, id, type, tenant,
-    cost, fairlead._now() + (extract(epoch FROM delay) * 1000000)::bigint,
-    fairlead._now() + (extract(epoch FROM expires) * 1000000)::bigint,
+    cost, fairlead._now() + fairlead._micros('delay', delay),
+    fairlead._now() + fairlead._micros('expires', expires),
     fairlead._said("group", type), fairlead._actor(), true)
 $$;
 
@@ -474,8 +476,8 @@ CREATE OR REPLACE FUNCTION fairlead.publish(
 LANGUAGE sql SET search_path = pg_catalog, pg_temp AS $$
   SELECT o_destination, o_address, o_turn, o_key
   FROM fairlead._publish(cluster, 0, body, "group", priority, id, type, tenant,
-    cost, fairlead._now() + (extract(epoch FROM delay) * 1000000)::bigint,
-    fairlead._now() + (extract(epoch FROM expires) * 1000000)::bigint,
+    cost, fairlead._now() + fairlead._micros('delay', delay),
+    fairlead._now() + fairlead._micros('expires', expires),
     fairlead._said("group", type), fairlead._actor(), true)
 $$;
 
