@@ -150,7 +150,14 @@ class SQLite:
             raise
 
     def _tell(self, error: sqlite3.Error) -> None:
-        """Raise the error as the user is told it; on his own connection it is the driver's."""
+        """Raise the error as the user is told it; on his own connection it is the driver's.
+
+        Where there was no room, SQLite undoes the transaction, or only the statement if that has
+        triggers. A verb is several statements, and none of them may last without the others.
+        """
+        if "full" in str(error) or "disk I/O" in str(error):
+            with suppress(sqlite3.Error):
+                self.rollback()
         if self.own:
             raise _told(error, self.place) from error
         if "locked" in str(error) and not isinstance(error, sqlite3.ProgrammingError):
