@@ -56,6 +56,13 @@ class DiskFullError(StoreError):
     """The disk of a store is full. What was to be written is not there; what is there stays."""
 
 
+class TransientStoreError(StoreError):
+    """The database gave up a transaction for another one's sake (a deadlock); do it again.
+
+    Nothing of it was done. The store's own verbs have tried several times before they raise it.
+    """
+
+
 class StaleWorkError(MessageError):
     """The work is not the reader's any more: its lease was over, or it was taken back.
 

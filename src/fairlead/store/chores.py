@@ -58,6 +58,8 @@ def do_chores(database: Database, queue: Queue, line: Line | None, log: Log) -> 
         rows = database.run("wake_groups", queue=queue.id, now=queue.now, most=MOST)
         _place(database, queue, sorted(row[0] for row in rows if row[2] == NOTHING), {})
         _log_woken(sorted(rows), line, log)
+        if database.locks and len(rows) < MOST:  # what is left, somebody is sending to
+            database.run("postpone", queue=queue.id, now=queue.now, most=MOST)
 
 
 def _log_woken(rows: Sequence[Row], line: Line | None, log: Log) -> None:

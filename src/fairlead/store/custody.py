@@ -5,13 +5,15 @@ from __future__ import annotations
 import logging
 import threading
 import time
+from contextlib import suppress
 from typing import Final
 
 from fairlead.balance.objects import hint
+from fairlead.errors import StoreError
 from fairlead.store.clusters.verbs import Setting
 from fairlead.store.connections import Connections
 from fairlead.store.database import Database
-from fairlead.store.holders import LockFiles, Session, describe_self
+from fairlead.store.holders import LockFiles, Session, describe_self, is_running
 from fairlead.store.log import Log
 from fairlead.store.settings import known_queue, read_queue
 from fairlead.store.settling import take_back
@@ -47,7 +49,23 @@ class Custody:
                         ((found,),) = database.run("add_holder", **row)
                         self._liveness.live(found)
                     self._id = found
+                    self._sweep()
         return self._id
+
+    def leave(self) -> None:
+        """This process takes no more work; nobody need know of it, unless it holds some still."""
+        if self._id:
+            with suppress(StoreError), self._connections.writing() as database:
+                database.run("drop_holders", ids=[self._id])
+
+    def _sweep(self) -> None:
+        """Forget processes of this machine that are gone, and held nothing."""
+        with self._connections.one() as database:
+            rows = [row for row in database.run("every_holder") if not is_running(row[1], row[3])]
+            dead = self._liveness.dead(database, [(id_, host) for id_, host, *_ in rows])
+        if dead:
+            with self._connections.writing() as database:
+                database.run("drop_holders", ids=sorted(dead))
 
     def stopping(self) -> None:
         """This process was told to stop: what it still holds has not failed."""
@@ -101,7 +119,7 @@ class Custody:
         """No other process takes work any more: all work was taken back."""
         with self._connections.writing() as database:
             rows = database.run("every_holder")
-            others = [id_ for id_, _, _ in rows if id_ != self._id]
+            others = [id_ for id_, *_ in rows if id_ != self._id]
             database.run("drop_holders", ids=others)
             if database.locks:
                 database.run("wake_up", ids=others)
@@ -111,8 +129,8 @@ class Custody:
             self._liveness.check()
         with self._connections.one() as database:
             rows = database.run("every_holder")
-            dead = self._liveness.dead(database, [(id_, host) for id_, host, _ in rows])
-        return [(id_, name) for id_, _, name in rows if id_ in dead]
+            dead = self._liveness.dead(database, [(id_, host) for id_, host, *_ in rows])
+        return [(id_, name) for id_, _, name, _ in rows if id_ in dead]
 
     def _take_back(
         self, database: Database, queue: str, dead: set[int], stopping: set[int]

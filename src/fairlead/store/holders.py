@@ -57,7 +57,15 @@ class LockFiles:
     def live(self, id_: int) -> None:
         if id_ not in self._own:
             file = os.open(self._file(id_), os.O_RDWR | os.O_CREAT, 0o600)
-            fcntl.flock(file, fcntl.LOCK_EX)
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except OSError:
+                os.close(file)
+                raise StoreError(
+                    f"{self._path}: found that another process holds the lock of holder {id_}: the "
+                    "file was deleted or replaced while this store was open; allowed: to open it "
+                    "anew"
+                ) from None
             self._own[id_] = file
             self.reserve.keep()
 
@@ -254,6 +262,19 @@ class Session:
     def _hear_of(self, queue: int) -> None:
         if self._database is not None:
             self._database.script(f"LISTEN {CHANNEL}{queue:d}")
+
+
+def is_running(host: str, pid: int) -> bool:
+    """Whether a process may be running; of another host, it may."""
+    if host != socket.gethostname():
+        return True
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except OSError:
+        return True
+    return True
 
 
 def describe_self() -> dict[str, object]:

@@ -22,6 +22,7 @@ from fairlead.errors import (
     SharedQueueError,
     StaleWorkError,
     StoreError,
+    TransientStoreError,
 )
 from fairlead.store.database import Row
 from fairlead.store.statements import statements
@@ -50,6 +51,8 @@ READ_COMMITTED: Final = "SET SESSION CHARACTERISTICS AS TRANSACTION ISOLATION LE
 """For single statements, too, whatever the default of the database or of the user is."""
 DISK_FULL: Final = "53100"
 DENIED: Final = "42501"
+TRANSIENT: Final = ("40001", "40P01")
+"""A serialization failure, a deadlock: another transaction goes on, this one can be repeated."""
 FULL: Final = "the disk of the server is full; nothing of this was written: "
 
 _sessions: Final[WeakSet[PostgreSQL]] = WeakSet()
@@ -206,8 +209,9 @@ class PostgreSQL:
                 raise
             if error.sqlstate == DISK_FULL:
                 raise DiskFullError(f"{self.place}: {FULL}{_in_words(error)}") from error
+            kind = TransientStoreError if error.sqlstate in TRANSIENT else StoreError
             who = self._who_grants() if error.sqlstate == DENIED else ""
-            raise StoreError(f"{self.place}: {_in_words(error)}{who}") from error
+            raise kind(f"{self.place}: {_in_words(error)}{who}") from error
 
     def _who_grants(self) -> str:
         return (

@@ -17,6 +17,7 @@ from fairlead.order.outlook import Outlook
 from fairlead.store import administration as admin
 from fairlead.store import checking, schema
 from fairlead.store.administration import Dead, Limiting, Metrics, Ordering, SwitchedOff
+from fairlead.store.again import again
 from fairlead.store.at_once import (
     is_for_one,
     send_at_once,
@@ -190,6 +191,7 @@ class Store(StoreClusters, StoreConversations, StoreDialogs):
 
     def close(self) -> None:
         """Close all connections. Work that is not settled is taken back by whoever takes next."""
+        self._custody.leave()
         if self._connections.close():
             self._liveness.close()
 
@@ -206,6 +208,7 @@ class Store(StoreClusters, StoreConversations, StoreDialogs):
 
     # -------- messages
 
+    @again
     def send(self, queue: str, body: object, **more: Unpack[Sending]) -> str:
         """Send a message, durably; its id.
 
@@ -227,6 +230,10 @@ class Store(StoreClusters, StoreConversations, StoreDialogs):
 
     def send_many(self, queue: str, messages: Iterable[Mapping[str, Any]]) -> list[str]:
         """Send messages in one transaction; their ids. Each has `body` and what `send` takes."""
+        return self._send_many(queue, list(messages))
+
+    @again
+    def _send_many(self, queue: str, messages: list[Mapping[str, Any]]) -> list[str]:
         with self._writing() as database:
             return self._verbs(database).send_many(queue, messages)
 
@@ -369,6 +376,7 @@ class Store(StoreClusters, StoreConversations, StoreDialogs):
 
     # -------- what an operator does
 
+    @again
     def prioritise(self, queue: str, group: str, priority: int | None = None) -> bool:
         """Raise a group to a priority (0 to 255; None: the queue's default), behind its equals.
 
@@ -472,6 +480,7 @@ class Store(StoreClusters, StoreConversations, StoreDialogs):
         admin.check_limits(more)
         self._set(queue_name(queue), more)
 
+    @again
     def switch(self, queue: str, *, on: bool, reason: str = "") -> bool:
         """Switch a queue on or off; returns whether it was the other way before.
 
@@ -515,6 +524,7 @@ class Store(StoreClusters, StoreConversations, StoreDialogs):
             self._place_anew(each.name)
         return found.names
 
+    @again
     def _set(self, queue: str, named: Mapping[str, object]) -> None:
         with self._writing() as database:
             admin.set_queue(database, queue, self._clock(), named)
@@ -603,6 +613,7 @@ class Store(StoreClusters, StoreConversations, StoreDialogs):
             if not found:
                 return done
 
+    @again
     def recover(self) -> int:
         """After a backup was restored: take back all work, as nobody holds any; how much.
 
@@ -669,6 +680,7 @@ class Store(StoreClusters, StoreConversations, StoreDialogs):
         with self._connection() as database:
             return has_ended(database, conversation.endpoint)
 
+    @again
     def settle(self, work: StoreWork, end: End) -> None:
         """Settle work in a transaction of its own."""
         if self._at_once and work.queue not in self._shared and is_for_one(end):
@@ -686,6 +698,7 @@ class Store(StoreClusters, StoreConversations, StoreDialogs):
             found = known_queue(database, queue, self._clock())
             settle(database, found, [end], self._setting.actor)
 
+    @again
     def extend(self, work: StoreWork, lease: float) -> int:
         """A longer lease; its new end."""
         length = duration("lease", lease, MIN_LEASE)
@@ -698,6 +711,7 @@ class Store(StoreClusters, StoreConversations, StoreDialogs):
 
     # -------- inside
 
+    @again
     def _take(self, queue: str, claim: Claim) -> list[Held]:
         if self._at_once and claim.most == 1 and queue not in self._shared:
             try:

@@ -250,6 +250,12 @@ UPDATE fairlead.groups SET state = 1, not_before = NULL WHERE id = ANY (ARRAY (S
   ORDER BY not_before LIMIT %(most)s FOR UPDATE SKIP LOCKED))
 RETURNING id, tenant, head, name;
 
+-- postpone: groups to which somebody is still sending are looked at again, the later the longer it takes
+UPDATE fairlead.groups SET not_before = %(now)s + least(greatest((%(now)s - coalesce(taken, 0)) / 4, 50000), 1000000)
+WHERE id = ANY (ARRAY (SELECT id FROM fairlead.groups WHERE queue = %(queue)s AND state = 3 AND not_before <= %(now)s
+  ORDER BY not_before LIMIT %(most)s FOR NO KEY UPDATE SKIP LOCKED)) AND head = 0
+RETURNING id;
+
 -- due_messages: take out messages that arrive now
 DELETE FROM fairlead.delayed WHERE id = ANY (ARRAY (SELECT id FROM fairlead.delayed WHERE queue = %(queue)s AND due <= %(now)s ORDER BY due, id LIMIT %(most)s FOR UPDATE SKIP LOCKED))
 RETURNING id, due, group_name, tenant, priority, key, expires, cost, type, conversation, format, body;

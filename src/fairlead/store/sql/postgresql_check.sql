@@ -39,7 +39,7 @@ WHERE g.state = 2 AND (g.deadline IS NULL
     OR g.holder > 0 AND NOT EXISTS (SELECT 1 FROM fairlead.holders h WHERE h.id = g.holder));
 
 -- every_holder: all processes that say that they take work
-SELECT id, host, name FROM fairlead.holders;
+SELECT id, host, name, pid FROM fairlead.holders;
 
 -- find_future_events: events that are later than now: a clock was wrong when they were written
 SELECT 'journal', count(*), min(id)::text FROM fairlead.journal WHERE time > %(limit)s;

@@ -600,6 +600,12 @@ BEGIN
         VALUES (moment, 'woken', q.name, coalesce(g.name, ''), '', g.tenant, p_actor);
     END IF;
   END LOOP;
+  -- what is left, somebody is still sending to: it is looked at again, the later the longer it takes
+  UPDATE fairlead.groups
+    SET not_before = now + least(greatest((now - coalesce(taken, 0)) / 4, 50000), 1000000)
+    WHERE id = ANY (ARRAY (
+      SELECT id FROM fairlead.groups WHERE queue = q.id AND state = 3 AND not_before <= now
+      ORDER BY not_before LIMIT 1000 FOR NO KEY UPDATE SKIP LOCKED)) AND head = 0;
 END $$;
 
 -- Take the best group that nobody holds, or the one that is named, and its first messages.
