@@ -92,7 +92,8 @@ EVENT_COLUMNS: Final = (
         "letter was deleted); of a queue `switched-off`, `switched-on`; of a dialog `begun`, "
         "`ended`, `timed` (a timer was set, or a lifetime), `refused` (what was said is not "
         "allowed; the sender gets an Error), `dropped` (it came to an end that has ended); of a "
-        "cluster `loaded`, `changed`, `decided`, `completed`",
+        "cluster `loaded`, `changed`, `decided`, `completed`; of the store `recovered` (a backup "
+        "was restored)",
     ),
     Column("queue", TEXT, "the queue's name; empty where the event is a cluster's"),
     Column("group", TEXT, "the group's name; empty if the message has none"),
