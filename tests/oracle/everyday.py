@@ -59,14 +59,14 @@ class Choosing:
         self.number = 0
         self.working: list[tuple[int, int, Row]] = []
 
-    def alone(self, row: Row, *, staying: bool = False) -> bool:
+    def alone(self, row: Row, staying: Row | None = None) -> bool:
         """Whether a destination is there, switched on, up and of some weight, as far as asked.
 
-        `staying`: asked for a group that is bound to it, to which draining means nothing.
+        `staying`: the one to which a group is bound, for which its own draining means nothing.
         """
         return bool(
             row["present"]
-            and (staying or "draining" not in self.steps or not row["draining"])
+            and (row is staying or "draining" not in self.steps or not row["draining"])
             and ("disabled" not in self.steps or row["enabled"])
             and ("down" not in self.steps or row["state"] == "up")
             and ("weight-zero" not in self.steps or row["weight"] > 0)
@@ -74,10 +74,10 @@ class Choosing:
 
     def holding(self) -> list[str]:
         """Where groups may stay."""
-        return [row["name"] for row in [*self.left(), *self.left(staying=True)]]
+        return [row["name"] for row in self.rows if row in self.left(staying=row)]
 
-    def left(self, *, staying: bool = False) -> list[Row]:
-        found = [row for row in self.rows if self.alone(row, staying=staying)]
+    def left(self, staying: Row | None = None) -> list[Row]:
+        found = [row for row in self.rows if self.alone(row, staying)]
         if "worse-priority" in self.steps and found:
             best = min(row["priority"] for row in found)
             found = [row for row in found if row["priority"] == best]

@@ -25,8 +25,19 @@ DEFAULTS["pace"] = WHOLE
 DEFAULTS["draining"] = False
 
 
-def shares(rows: list[Row], options: Row) -> tuple[dict[str, Fraction], list[str]]:
-    """Destination -> its part of all messages, only those that get any; and who drains there."""
+def holding(rows: list[Row], options: Row) -> list[str]:
+    """Who drains, and would get messages if it alone did not."""
+    return [
+        row["name"]
+        for row in rows
+        if row["draining"]
+        and row["name"]
+        in shares([{**r, "draining": r["draining"] and r is not row} for r in rows], options)
+    ]
+
+
+def shares(rows: list[Row], options: Row) -> dict[str, Fraction]:
+    """Destination -> its part of all messages, only those that get any."""
     serving = [r for r in rows if r["present"] and r["enabled"] and r["weight"] > 0]
     levels = sorted({row["priority"] for row in serving})
     members = {level: [r for r in serving if r["priority"] == level] for level in levels}
@@ -41,20 +52,16 @@ def shares(rows: list[Row], options: Row) -> tuple[dict[str, Fraction], list[str
         percent, panics = {level: 100 * (level in first) for level in levels}, set[int]()
     else:
         percent, panics = gradual(levels, size, healthy, options)
-    found, draining = {}, []
+    found = {}
     for level in levels:
         used = members[level] if level in panics else up[level]
         used = [row for row in used if not row["draining"]]
-        for row in members[level]:
-            usable = level in panics or row["state"] == "up"
-            if row["draining"] and usable and percent[level]:
-                draining.append(row["name"])
         part = {r["name"]: r["weight"] * (1 if level in panics else r["pace"]) for r in used}
         for row in used:
             if percent[level]:
                 name = row["name"]
                 found[name] = Fraction(percent[level] * part[name]) / sum(part.values())
-    return found, draining
+    return found
 
 
 def gradual(
@@ -85,7 +92,7 @@ def route(cluster: Row, messages: list[Row], changes: list[Row]) -> list[Decisio
     """Decide every message of one cluster."""
     options = cluster.get("options", {})
     rows: list[Row] = [{**DEFAULTS, **row} for row in cluster["destination"]]
-    now_get, draining = shares(rows, options)
+    now_get = shares(rows, options)
     groups = Groups(cluster)
     sent = dict.fromkeys(now_get, 0)
     comebacks = Comebacks(options)
@@ -102,7 +109,7 @@ def route(cluster: Row, messages: list[Row], changes: list[Row]) -> list[Decisio
                 starts_anew |= apply(due.pop(0), rows, comebacks)
             for row in comebacks.begin(rows, chosen_among, at):
                 row["pace"] = comebacks.paces[0]
-            get, draining = shares(rows, options)
+            get = shares(rows, options)
             total, before = sum(get.values()), sum(now_get.values())
             part = {name: share / total for name, share in get.items()}
             part_before = {name: share / before for name, share in now_get.items()}
@@ -111,7 +118,8 @@ def route(cluster: Row, messages: list[Row], changes: list[Row]) -> list[Decisio
                 sent = dict.fromkeys(now_get, 0)
         stream, is_here = meant_cluster(cluster, message)
         sequence = sequences.next(stream)
-        followed = groups.follow(message, [*now_get, *draining]) if is_here else None
+        may_stay = [*now_get, *holding(rows, options)]
+        followed = groups.follow(message, may_stay) if is_here else None
         if followed is not None:
             decisions.append(Decision(message["id"], followed, ROUTED, sequence))
             continue

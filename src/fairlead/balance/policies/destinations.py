@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any, Final, Literal, TypeVar
 
 import msgspec
@@ -169,14 +169,21 @@ class DestinationState(ClusterState[T, Any, Any]):
     def holding(self, values: AttributeValues) -> frozenset[int]:
         """Who is eligible, and who would be if it were not draining."""
         if self._holding is None or self._holding[0] != self.version:
-            key = self.key(values)
-            left, _ = self.candidates(key)
-            for step in self.eliminations():
-                if step.name != DRAINING.name:
-                    left = step.keep(key, left)
-            staying = {self.member(each) for each in left}
+            every, _ = self.candidates(self.key(values))
+            draining = [each for each in every if getattr(each, "draining", False)]
+            staying = {self.member(each) for each in draining if self.would_pass(each, every)}
             self._holding = (self.version, frozenset(staying.union(self.verdict(values).members)))
         return self._holding[1]
+
+    def would_pass(self, each: Any, every: Sequence[Any]) -> bool:  # noqa: ANN401
+        """Whether a destination that drains would be left if it alone did not."""
+        kept = msgspec.structs.replace(each, draining=False)
+        if not self.passes(kept):
+            return False
+        left: Sequence[Any] = [kept if other is each else other for other in every]
+        for step in self.eliminations():
+            left = step.keep(None, left)
+        return any(other is kept for other in left)
 
     def refusal(self, attribute: str) -> str | None:
         if self.rebinds and attribute == "capacity":

@@ -12,6 +12,7 @@ from decimal import Decimal
 from math import gcd, lcm
 from typing import Annotated, Any, Final, Literal, NamedTuple
 
+import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
 from fairlead.balance.elimination import Elimination, drop_where
@@ -194,6 +195,19 @@ class PriorityFailoverState(ReturningState[FailoverTables]):
     def passes(self, each: Any) -> bool:  # noqa: ANN401 - one of ours
         """Whether a destination is in service, and up."""
         return _healthy(each) and all(step.keep(None, [each]) for step in IN_SERVICE)
+
+    def would_pass(self, each: Any, every: Sequence[Any]) -> bool:  # noqa: ANN401
+        """A level of which one more does not drain may get more."""
+        kept = msgspec.structs.replace(each, draining=False)
+        others = [kept if other is each else other for other in every]
+        serving = [c for c in others if all(step.keep(None, [c]) for step in IN_SERVICE)]
+        level = self._shared(serving).get(kept.priority)
+        return (
+            level is not None
+            and bool(level.share)
+            and any(c is kept for c in serving)
+            and (kept.state == "up" or level.panic)
+        )
 
     def peers(self, i: int) -> list[int]:
         return [j for j in super().peers(i) if self.listed[j].priority == self.listed[i].priority]
