@@ -11,7 +11,15 @@ from collections.abc import Collection, Iterator, Mapping, MutableMapping, Seque
 from typing import Any, Final, NamedTuple
 
 from fairlead.balance.decision import Decision
-from fairlead.balance.message import ATTRIBUTES, NO_DESTINATION, ROUTED, check
+from fairlead.balance.message import (
+    ATTRIBUTES,
+    CONTROL,
+    NO_DESTINATION,
+    ROUTED,
+    SET_PRIORITY,
+    check,
+    text,
+)
 from fairlead.balance.objects import hint, listed, spelled
 from fairlead.balance.policy import AttributeValues
 from fairlead.balance.runtime import ClusterRuntime
@@ -58,8 +66,8 @@ class StoreDecision(NamedTuple):
     """None unless `outcome` is `routed`."""
     address: str | None
     """The destination's, if the cluster's file gives one."""
-    sequence: int
-    """The message's place in its stream, from 0."""
+    sequence: int | None
+    """The message's place in its stream, from 0; None for a SetPriority, which is no work."""
     outcome: str
     """As that of `Balancer.choose`."""
     cluster: str
@@ -67,7 +75,7 @@ class StoreDecision(NamedTuple):
     version: int
     """How many changes the cluster had seen."""
     number: int
-    """Of its event in the journal: `Store.explain` takes it."""
+    """Of its event in the journal: `Store.decision` takes it."""
     copies: tuple[tuple[str, str | None], ...]
     """All destinations of the message with their addresses, by name; none if it is not routed."""
     to: tuple[tuple[int, str], ...] = ()
@@ -99,6 +107,8 @@ class Choices:
 
     def decide(self, asked: Asked) -> tuple[Version, StoreDecision]:
         """Choose, count and journal; also the version that decided. Raises MessageError."""
+        if text(asked.message, "type") == SET_PRIORITY:
+            return self._control(asked)
         row = self._row(asked)
         self._memory.remember_rule(row)
         now = moment(self._database, row, asked.now)
@@ -115,6 +125,15 @@ class Choices:
             binding = decision.binding
             decided, bound = _decided(found, decision), binding is not None and binding.follows
         return version, self._journal(asked, version, now, decided, bound=bound)
+
+    def _control(self, asked: Asked) -> tuple[Version, StoreDecision]:
+        """A message that is no work: no destination is chosen for it, and nothing is counted."""
+        row = read_row(self._database, asked.cluster, "cluster")
+        version = self._memory.version(self._database, row)
+        check_names(asked.message, version)
+        none = StoreDecision(None, None, None, CONTROL, row.name, version.number, 0, ())
+        now = moment(self._database, row, asked.now)
+        return version, self._journal(asked, version, now, none, bound=False)
 
     def _row(self, asked: Asked) -> Row:
         """The cluster's row, its choice counted if it is counted there."""
@@ -261,7 +280,7 @@ def _decided(found: Running, decision: Decision) -> StoreDecision:
     return StoreDecision(
         decision.destination,
         decision.address,
-        decision.sequence or 0,
+        decision.sequence,
         decision.outcome,
         decision.cluster,
         found.version.number,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from msgspec.structs import asdict, replace
 
+from fairlead.balance.message import CONTROL
 from fairlead.errors import MessageError, NoDestinationError
 from fairlead.store.at_once import set_clock
 from fairlead.store.bodies import digest
@@ -26,8 +27,8 @@ from fairlead.store.settings import REMEMBERED, made_queue, time_of
 def publish(database: Database, choices: Choices, asked: Asked, letter: Letter) -> StoreDecision:
     """Choose a destination and send the message to its queue; to all where it goes to several.
 
-    A message whose id is known is not published again: its first decision is returned. Raises
-    MessageError, NoDestinationError.
+    A SetPriority goes nowhere. A message whose id is known is not published again: its first
+    decision is returned. Raises MessageError, NoDestinationError.
     """
     if letter.key is not None and not _remember(database, asked, letter):
         known = recalled(database, asked.cluster, letter.key)
@@ -38,6 +39,8 @@ def publish(database: Database, choices: Choices, asked: Asked, letter: Letter) 
             )
         return known
     version, decision = choices.decide(asked)
+    if decision.outcome == CONTROL:
+        return decision
     if not decision.copies:
         raise NoDestinationError(
             f"cluster {asked.cluster!r}: found no destination ({decision.outcome}), allowed: to "
@@ -86,7 +89,8 @@ def publish_at_once(
     if not rows:
         return None
     *decided, key = rows[0]
-    return decision_of(asked.cluster, decided)._replace(messages=(key,))
+    messages = () if key is None else (key,)
+    return decision_of(asked.cluster, decided)._replace(messages=messages)
 
 
 def _remember(database: Database, asked: Asked, letter: Letter) -> bool:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 from typing import Any, NamedTuple
 
-from fairlead.balance.decision import Decision
+from fairlead.balance.decision import Context, Decision
+from fairlead.balance.message import CONTROL
 from fairlead.balance.objects import spelled
 from fairlead.balance.policy import AttributeValues
 from fairlead.errors import MessageError, StoreError
@@ -35,7 +36,7 @@ class Recorded(NamedTuple):
     address: str | None
     outcome: str
     stream: str
-    sequence: int
+    sequence: int | None
     detail: str | None
     said: str | None
 
@@ -54,8 +55,12 @@ def recalled(database: Database, cluster: str, key: str) -> StoreDecision | None
     first = rows[0]
     own = [each for each in rows if each.sequence == first.sequence and each.destination]
     copies = sorted((each.destination or "", each.address) for each in own)
+    chosen = first.destination, first.address
+    if len(copies) > 1:  # which of them was chosen is not written, but follows from the rest
+        again = decision_at(database, first.number)
+        chosen = again.destination, again.address
     return StoreDecision(
-        *(first.destination, first.address, first.sequence, first.outcome, cluster, first.version),
+        *(*chosen, first.sequence, first.outcome, cluster, first.version),
         *(first.number, tuple(copies), (), tuple(key for _ in copies)),
     )
 
@@ -91,6 +96,8 @@ def decision_at(database: Database, number: int) -> Decision:
             f"number: found {number}, allowed: that of a decision which the journal still has"
         )
     recorded = Recorded(*found[0])
+    if recorded.sequence is None:
+        return Decision(None, None, None, Context(CONTROL, recorded.cluster))
     row = read_row(database, recorded.cluster, "cluster")
     version = read_version(database, row, recorded.version)
     if version.made_ahead:
@@ -121,7 +128,7 @@ def _one_by_one(database: Database, row: Row, version: Version, until: Recorded)
     ):
         if kind == COMPLETED:
             _complete(found, int(detail), made_in, said)
-        elif kind == DECIDED and made != (stream, sequence):
+        elif kind == DECIDED and outcome != CONTROL and made != (stream, sequence):
             made = stream, sequence
             if made == (until.stream, until.sequence):
                 break  # an earlier copy of the same message

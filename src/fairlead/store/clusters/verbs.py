@@ -208,9 +208,10 @@ class StoreClusters(ABC):
 
         The queue is the destination's `queue` in the cluster's file, else the one of its name.
         `message`: routing attributes, besides `group` and `type`; `more`: as `send` takes them. A
-        message for several destinations is sent to each. A message whose `id` was published before
-        is not published again: its first decision is returned. When the work is settled, the
-        cluster knows (where its policy asks for that). Raises MessageError, NoDestinationError.
+        message for several destinations is sent to each; a SetPriority, which is no work, to none:
+        its outcome is `control`. A message whose `id` was published before is not published again:
+        its first decision is returned. When the work is settled, the cluster knows (where its
+        policy asks for that). Raises MessageError, NoDestinationError.
         """
         self._retention.look()
         at_any_time = more.keys().isdisjoint({"delay", "expires"})

@@ -297,6 +297,20 @@ DECLARE
   now bigint := coalesce(p_now, fairlead._now());
   exact boolean;
 BEGIN
+  IF p_type = 'SetPriority' THEN  -- it is no work: nothing is chosen or counted
+    SELECT x.version INTO o_version FROM fairlead.clusters x WHERE x.name = p_cluster AND x.rule <> '';
+    IF NOT FOUND THEN
+      RETURN;
+    END IF;
+    o_outcome := 'control';
+    INSERT INTO fairlead.journal (time, kind, queue, group_name, key, tenant, type, actor, cluster,
+        version, stream, outcome, said)
+      VALUES (now, 'decided', '', coalesce(p_group, ''), coalesce(p_key, ''), '', p_type, p_actor,
+        p_cluster, o_version, p_cluster, o_outcome, p_said)
+      RETURNING id INTO o_number;
+    RETURN NEXT;
+    RETURN;
+  END IF;
   LOOP
     UPDATE fairlead.clusters SET taken = taken + 1
       WHERE name = p_cluster AND allocation = 'exact' AND rule <> ''
@@ -429,6 +443,9 @@ BEGIN
     FROM fairlead._choose(p_cluster, p_group, p_id, p_type, p_said, p_actor, NULL);
   IF NOT FOUND THEN  -- it was loaded anew meanwhile
     PERFORM fairlead._refuse_cluster(p_cluster);
+  ELSIF o_outcome = 'control' THEN
+    RETURN NEXT;
+    RETURN;
   ELSIF o_destination IS NULL THEN
     PERFORM fairlead._refuse(format('cluster %L: found no destination (%s), allowed: to publish '
       'again when there is one; nothing was sent or counted', p_cluster, o_outcome), 'FL006');
