@@ -268,13 +268,15 @@ BEGIN
     FROM fairlead.stretches s JOIN fairlead.versions v ON v.cluster = s.cluster
       AND v.version = s.version
     WHERE s.cluster = c.id AND s.first = c.first AND s.version = c.version;
-  left_over := o_turn - c.first;
+  -- the ticket that was drawn here chooses nobody: whoever would have been chosen with it is next
+  left_over := o_turn - c.first - (c.allocation = 'ticket')::integer;
   WHILE left_over > 0 LOOP
     made := made[:left_over];
     o_state := fairlead._forward(c.rule, o_definition, o_state, made);
     left_over := left_over - cardinality(made);
     made := fairlead._ahead(c.rule, o_definition, o_state);
   END LOOP;
+  o_state := jsonb_set(o_state, '{sequences,0,1}', to_jsonb(o_turn));
   IF c.due <= p_until THEN
     reset := c.reset_due + (p_until - c.reset_due) / c.reset_every * c.reset_every;
     UPDATE fairlead.clusters SET reset_due = reset + c.reset_every WHERE id = c.id;
