@@ -9,6 +9,7 @@ from fairlead.balance.history import Binding, DecisionPoint
 from fairlead.balance.message import CONTROL, ON_GROUP
 from fairlead.balance.objects import on_one_line
 from fairlead.balance.policy import AttributeValues
+from fairlead.balance.what_if import WhatIf
 from fairlead.balance.wording import EVERYONE, TO_EVERYONE, wording
 
 
@@ -26,7 +27,7 @@ class Explanation(NamedTuple):
     runner_up: str | None
     """Who would have been next, if anybody."""
     otherwise: str
-    """What would have made the runner-up win."""
+    """What would have led to another choice; "" where that cannot be said exactly."""
     notes: tuple[str, ...] = ()
     """What else there is to know: its key, what becomes of its group, why it is lost."""
     also: tuple[str, ...] = ()
@@ -134,7 +135,8 @@ def _chosen(
         found = Explanation(steps, ranks, decided, step, None, "", notes)
     else:
         found = Explanation(
-            steps, ranks, words.decided(), rule.name, words.second, words.otherwise(), notes
+            *(steps, ranks, words.decided(), rule.name, words.second),
+            *(words.otherwise(WhatIf(moment, values)), notes),
         )
     undeliverable = cluster.describe.undeliverable_reason(order[0]) if order else ""
     return found._replace(notes=(*notes, undeliverable)) if undeliverable else found

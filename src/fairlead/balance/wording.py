@@ -6,7 +6,7 @@ A rule orders its candidates and names what decided; all sentences about that ar
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any, Final, Generic, TypeVar
@@ -24,9 +24,14 @@ from fairlead.balance.rules.ready_ring import ReadyRing
 from fairlead.balance.rules.rendezvous import Rendezvous
 from fairlead.balance.rules.rule import Rule
 from fairlead.balance.rules.subscriber_lists import SubscriberLists
+from fairlead.balance.what_if import WhatIf
 
 EVERYONE: Final = "everyone gets it"
 TO_EVERYONE: Final = "everyone who is left gets it"
+MOST: Final = (99, 2**63 - 1)
+"""The largest weights that files can give; a policy refuses those that are too large for it."""
+WHOLE_COUNT: Final = 1000
+"""Of a rule that counts in thousandths: one message."""
 
 R = TypeVar("R", bound=Rule)
 
@@ -57,18 +62,37 @@ class Wording(ABC, Generic[R]):
         """What decided where one candidate was left."""
         return "the only one left"
 
-    def otherwise(self) -> str:
-        """What would have made the second win."""
-        return f"{self.second} would have been chosen if {self._without()}"
+    def otherwise(self, what_if: WhatIf) -> str:
+        """What would have led to another choice; "" where that cannot be said exactly."""
+        member = what_if.without(self.found.order[0])
+        if member < 0:
+            return ""
+        return f"{self.names[member]} would have been chosen if {self._without(member)}"
 
-    def _without(self) -> str:
+    def _without(self, member: int) -> str:
+        """`member`: whom that leads to."""
+        del member
         return f"{self.first} had been gone"
 
-    def _with_weight(self) -> str:
-        enough = self.found.otherwise.enough
+    def _with_weight(self, what_if: WhatIf) -> str:
+        enough, second = self.found.otherwise.enough, self.found.order[1]
         if enough is None:
+            if any(what_if.weighing(second, most) == second for most in MOST):
+                return ""
             return f"no weight would have brought {self.second} before {self.first}"
+        leads = what_if.weighing(second, enough) == second
+        if not leads or what_if.weighing(second, enough - 1) == second:
+            return ""
         return f"{self.second} would have been chosen with a weight of {enough} or more"
+
+    def _enough(self, chosen: Callable[[int], int]) -> int | None:
+        """The least number with which the second is chosen; `chosen`: who is, with a number."""
+        second, enough = self.found.order[1], self.found.otherwise.enough
+        if enough is None or chosen(enough) != second:
+            return None
+        while enough > 0 and chosen(enough - 1) == second:
+            enough -= 1
+        return enough
 
 
 class LeastServedWording(Wording[LeastServed]):
@@ -104,14 +128,23 @@ class LeastServedWording(Wording[LeastServed]):
             return f"{equal}; {a} has the larger {self.weight_is}: {more}"
         return f"{equal} in every respect; {a} comes first by name"
 
-    def otherwise(self) -> str:
-        what, enough = self.found.otherwise
-        if what == least_served.SERVED:
-            return (
-                f"{self.second} would have been chosen if {self.first} had been served "
-                f"{enough} times"
-            )
-        return self._with_weight()
+    def otherwise(self, what_if: WhatIf) -> str:
+        if self.found.otherwise.what == least_served.SERVED:
+            first = self.found.order[0]
+
+            def chosen(times: int) -> int:
+                return what_if.rule_with(lambda rule: self._serve(rule, first, times))
+
+            enough = self._enough(chosen)
+            times = "1 time" if enough == 1 else f"{enough} times"
+            if enough is not None:
+                return (
+                    f"{self.second} would have been chosen if {self.first} had been served {times}"
+                )
+        return self._with_weight(what_if) or super().otherwise(what_if)
+
+    def _serve(self, rule: Any, member: int, times: int) -> None:  # noqa: ANN401 - such a rule
+        rule.state.count[member] = times * self.rule.state.setting[least_served.UNIT]
 
     def _served(self, member: int) -> str:
         s = self.rule.state
@@ -128,6 +161,9 @@ class PacedWording(LeastServedWording):
     """The same in thousandths, and weights that count in part."""
 
     rule: Paced
+
+    def _serve(self, rule: Any, member: int, times: int) -> None:  # noqa: ANN401 - such a rule
+        rule.state.count[member] = times * WHOLE_COUNT
 
     def _served(self, member: int) -> str:
         return _thousandths(self.rule.state.count[member])
@@ -147,8 +183,8 @@ class ByShareWording(LeastServedWording):
 
     weight_is = "share"
 
-    def otherwise(self) -> str:
-        return Wording.otherwise(self)
+    def otherwise(self, what_if: WhatIf) -> str:
+        return Wording.otherwise(self, what_if)
 
 
 class ReadyRingWording(Wording[ReadyRing]):
@@ -174,9 +210,10 @@ class ReadyRingWording(Wording[ReadyRing]):
     def _several(self) -> bool:
         return len(set(self.rule.state.ring)) > 1
 
-    def _without(self) -> str:
-        gone = "busy or gone" if any(self.rule.state.capacity) else "gone"
-        return f"{self.first} had been {gone}"
+    def _without(self, member: int) -> str:
+        first, second = self.found.order[:2]
+        both = self.rule.state.capacity[first] and member == second
+        return f"{self.first} had been {'busy or gone' if both else 'gone'}"
 
 
 class FewestPendingWording(Wording[FewestPending]):
@@ -193,8 +230,16 @@ class FewestPendingWording(Wording[FewestPending]):
         start = self.names[s.cursor[0]]
         return f"equal at {s.pending[i]}; from {start} on, {a} comes first"
 
-    def _without(self) -> str:
-        return f"{self.first} had held {self.found.otherwise.enough} more"
+    def otherwise(self, what_if: WhatIf) -> str:
+        first = self.found.order[0]
+
+        def hold(rule: Any, more: int) -> None:  # noqa: ANN401 - such a rule
+            rule.state.pending[first] += more
+
+        enough = self._enough(lambda more: what_if.rule_with(lambda rule: hold(rule, more)))
+        if enough is None:
+            return super().otherwise(what_if)
+        return f"{self.second} would have been chosen if {self.first} had held {enough} more"
 
 
 class FirstByNameWording(Wording[FirstByName]):
@@ -234,9 +279,9 @@ class RendezvousWording(Wording[Rendezvous]):
             return f"{self.first} has the lowest score for {key}"
         return f"equal for {key}; {self.first} comes first by name"
 
-    def otherwise(self) -> str:
-        gone = self.found.otherwise.enough is None
-        return super().otherwise() if gone else self._with_weight()
+    def otherwise(self, what_if: WhatIf) -> str:
+        weight = "" if self.found.otherwise.enough is None else self._with_weight(what_if)
+        return weight or super().otherwise(what_if)
 
 
 class SubscriberListsWording(Wording[SubscriberLists]):
@@ -263,10 +308,6 @@ class SubscriberListsWording(Wording[SubscriberLists]):
             lists.FEWEST: "{} has the fewest pending",
             lists.CURSOR: "equally many pending; from the cursor on, {} comes first",
         }[self.found.decided].format(self.first)
-
-    def _without(self) -> str:
-        held = self.found.decided in (lists.FEWEST, lists.CURSOR)
-        return f"{self.first} had been gone{', or held more' if held else ''}"
 
 
 class OwnRuleWording(Wording[OwnRule]):

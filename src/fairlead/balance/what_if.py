@@ -1,0 +1,57 @@
+"""What would have been chosen, had something been otherwise: the cluster is asked again."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+from fairlead.balance.change import Change
+from fairlead.balance.changes import resolve_one
+from fairlead.balance.history import DecisionPoint
+from fairlead.balance.policy import AttributeValues
+from fairlead.balance.rules.rule import Rule
+from fairlead.errors import ChangeError, ConfigError
+
+NOBODY: Final = -1
+REFUSED: Final = -2
+"""The cluster's file could not say so."""
+
+
+class WhatIf:
+    """A cluster just before one choice; each question is asked of a copy."""
+
+    def __init__(self, moment: DecisionPoint, values: AttributeValues) -> None:
+        """`values`: what the policy reads of the message."""
+        self._moment = moment
+        self._values = values
+
+    def without(self, member: int) -> int:
+        """Who would have been chosen if a member had left just before."""
+        return self._changed(member, "present", value=False)
+
+    def weighing(self, member: int, weight: int) -> int:
+        """Who would have been chosen if a member had got another weight just before."""
+        return self._changed(member, "weight", value=weight)
+
+    def rule_with(self, edit: Callable[[Rule], None]) -> int:
+        """Who would have been chosen if the rule had counted otherwise."""
+        rule = self._moment.rule().copy()
+        edit(rule)
+        verdict, _ = self._moment.eliminate(self._values)
+        return rule.choose(verdict.members)
+
+    def _changed(self, member: int, attribute: str, value: object) -> int:
+        cluster = self._moment.frame.cluster.frozen()
+        cluster.rule = self._moment.rule().copy()
+        try:
+            change = resolve_one(cluster, Change(str(cluster.object_of(member)), attribute, value))
+            cluster.apply([change], cluster.now)
+        except (ChangeError, ConfigError):
+            return REFUSED
+        verdict = cluster.verdict(self._values)
+        if verdict.preselected >= 0:
+            return verdict.preselected
+        if not verdict.members:
+            return NOBODY
+        rule = cluster.rule.for_key(self._moment.key) if cluster.rule.keyed else cluster.rule
+        return rule.choose(verdict.members)
