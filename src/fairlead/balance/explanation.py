@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from fairlead.balance.elimination import Drop, Step, Verdict
-from fairlead.balance.history import Binding, DecisionPoint
+from fairlead.balance.history import UNKNOWN, Binding, DecisionPoint
 from fairlead.balance.message import CONTROL, ON_GROUP
 from fairlead.balance.objects import on_one_line
 from fairlead.balance.policy import AttributeValues
@@ -91,6 +91,8 @@ def _binding_note(moment: DecisionPoint, binding: Binding) -> str:
     word = _word(binding)
     if binding.before >= 0:
         return f"{word} was at {moment.members[binding.before]}, which has dropped out since then"
+    if binding.before == UNKNOWN:
+        return f"{word} had nobody to follow: those that come later follow it"
     return f"it is the first of {word}: those that come later follow it"
 
 

@@ -22,6 +22,7 @@ from fairlead.balance.state import AnyState
 LOOK_AHEAD: Final = 256
 LONGEST_PERIOD: Final = 4_096
 LOG: Final = 1_024
+UNKNOWN: Final = -2
 
 
 class ClusterVersion:
@@ -49,7 +50,7 @@ class Binding(NamedTuple):
     follows: bool
     """Whether it goes where an earlier one went; else it is chosen for, and later ones follow."""
     before: int = -1
-    """The member to which earlier ones went, where that one has dropped out."""
+    """The member to which earlier ones went, where that one has dropped out; UNKNOWN: maybe one."""
 
 
 class DecisionPoint(msgspec.Struct, frozen=True, gc=False):

@@ -5,7 +5,10 @@ from __future__ import annotations
 import json
 from typing import Any, NamedTuple
 
+import msgspec
+
 from fairlead.balance.decision import Context, Decision
+from fairlead.balance.history import UNKNOWN
 from fairlead.balance.message import CONTROL
 from fairlead.balance.objects import spelled
 from fairlead.balance.policy import AttributeValues
@@ -150,7 +153,16 @@ def _again(found: Running, recorded: Recorded) -> Decision:
         key = cluster.binding(values, message)
         if key is not None:
             runtime.bindings[key] = cluster.member_called(recorded.destination, values)
-    return runtime.choose(message)
+    return _as_known(runtime.choose(message))
+
+
+def _as_known(decision: Decision) -> Decision:
+    """What is kept of a choice does not say whether its group was elsewhere before."""
+    binding = decision.binding
+    if binding is None or binding.follows or binding.before >= 0:
+        return decision
+    context = msgspec.structs.replace(decision.context, binding=binding._replace(before=UNKNOWN))
+    return msgspec.structs.replace(decision, context=context)
 
 
 def _complete(found: Running, id_: int, version: int, said: str) -> None:
