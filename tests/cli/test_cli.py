@@ -356,15 +356,15 @@ def test_explain_refuses_what_would_have_no_effect(desk: Desk) -> None:
 
 
 def test_explain_needs_the_clusters_of_a_journal(desk: Desk) -> None:
-    rows: list[str] = []
-    balancer = Balancer(
-        load_clusters(desk / "two.toml"),
-        journal=lambda row: rows.append(json.dumps(row.to_dict())),
-    )
+    rows: list[Any] = []
+    balancer = Balancer(load_clusters(desk / "two.toml"), journal=rows.append)
     balancer.apply(Change("B", "weight", 1, time=1))
     for k in range(3):
         balancer.choose({"id": f"m{k}", "time": 1 + k})
-    journal = desk.write("live/journal.jsonl", "\n".join(rows))
+    whole = [json.dumps(row.to_dict()) for row in rows]
+    decided = [line for row, line in zip(rows, whole, strict=True) if row.outcome != "changed"]
+    assert len(decided) == len(whole) - 1
+    journal = desk.write("live/journal.jsonl", "\n".join(decided))
     changes = desk.write("c.csv", "time,target,attribute,value\n1,B,weight,1\n")
     cluster = desk / "two.toml"
     needs = "found a journal, which needs --id ID and --cluster FILE"
@@ -377,6 +377,9 @@ def test_explain_needs_the_clusters_of_a_journal(desk: Desk) -> None:
     assert "--changes goes with a journal" in desk.refused(
         "explain", *asked[-2:], "--changes", changes
     )
+    with_changes = desk.write("whole.jsonl", "\n".join(whole))
+    assert desk.run("explain", with_changes, "--id", "m1", "-c", cluster) == 0
+    assert desk.out.startswith("m1 -> B\ncluster two, version 1, stream two, sequence 1\n")
     line = desk.refused("explain", journal, "--id", "m9", "-c", cluster)
     assert "found no decision on 'm9'; no message has this id" in line
 
