@@ -96,6 +96,7 @@ def check(store: Store, cluster: Cluster) -> None:
     assert sent == dict(Counter(ledger.values()))
     assert {each.queue: each.messages for each in store.queues()} == sent
     assert turn > 10
+    assert store.check() == []
 
 
 @pytest.mark.parametrize("dialect", ["sqlite", "postgresql"])

@@ -195,6 +195,9 @@ def kill_again_and_again(folder: Path, dialect: str, kills: int, seed: int) -> N
             for each in clients.open.values():
                 each.end()
             until(lambda: nothing_is_left(store, dialect))
+        with Store.open(url) as other:  # who begins to take sweeps up after those that were killed
+            assert other.take("front") is None
+            assert other.check() == []
 
 
 def nothing_is_left(store: Store, dialect: str) -> bool:

@@ -141,6 +141,7 @@ def check_what_was_done(url: str, chain: int) -> None:
         assert all(store.outcome(token) == "accepted" for token in tokens)
         (metrics,) = store.queues()
         assert metrics[1:7] == (0, 0, 0, 0, 0, 0)
+        assert store.check() == []
 
 
 def kill_readers(url: str, kills: int, seed: int, chain: int) -> None:
