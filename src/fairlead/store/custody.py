@@ -65,7 +65,7 @@ class Custody:
             dead = self._liveness.dead(database, [(id_, host) for id_, host, *_ in rows])
         if dead:
             with self._connections.writing() as database:
-                database.run("drop_holders", ids=sorted(dead))
+                _forget(database, sorted(dead))
 
     def stopping(self) -> None:
         """This process was told to stop: what it still holds has not failed."""
@@ -120,9 +120,7 @@ class Custody:
         with self._connections.writing() as database:
             rows = database.run("every_holder")
             others = [id_ for id_, *_ in rows if id_ != self._id]
-            database.run("drop_holders", ids=others)
-            if database.locks:
-                database.run("wake_up", ids=others)
+            _forget(database, others)
 
     def _gone(self) -> list[tuple[int, str]]:
         if isinstance(self._liveness, Session):
@@ -152,5 +150,12 @@ class Custody:
                 "its reader is dead",
                 blameless=frozenset(blameless),
             )
-        database.run("drop_holders", ids=sorted(dead))
+        _forget(database, sorted(dead))
         log.flush()
+
+
+def _forget(database: Database, holders: list[int]) -> None:
+    """These processes are gone: they hold nothing, and nobody notifies them."""
+    database.run("drop_holders", ids=holders)
+    if database.locks:
+        database.run("wake_up", ids=holders)
