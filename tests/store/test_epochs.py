@@ -183,3 +183,21 @@ def test_the_command_goes_on_from_a_cursor_of_a_later_epoch(
     assert run(["journal", "--since", cursor, "--store", url]) == 0
     (line,) = capfd.readouterr().out.splitlines()
     assert '"two"' in line
+
+
+def test_data_that_was_restored_without_its_sequence_is_numbered_on(pg: str, opened: Open) -> None:
+    store = opened(pg)
+    for n in range(20):
+        store.send("q", n, group=f"g{n}")
+    by_hand(pg, "SELECT setval('fairlead.numbers', 3)")
+    with pytest.raises(MessageError, match=r"which a group has, .*`fairlead store recover`"):
+        store.send("q", 20, group="g20")
+    with pytest.raises(StoreError, match="`fairlead store recover`"):
+        store.send_many("q", [{"body": 20, "group": "g20"}])
+    store.recover()
+    store.send("q", 20, group="g20")
+    got = []
+    while work := store.take("q"):
+        got += [message.body for message in work]
+        work.accept()
+    assert got == list(range(21))

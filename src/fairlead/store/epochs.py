@@ -41,6 +41,8 @@ class Epochs:
 
 def begin_epoch(database: Database, now: int, actor: str) -> None:
     """A new epoch begins, with an event that says so. `now`: microseconds."""
+    if database.locks:
+        database.run("skip_numbers")
     log = Log(database, "", now, actor)
     (number,) = log.draw()
     log.add("recovered", id=number)

@@ -8,11 +8,12 @@ locks it against that, and against nothing else.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from itertools import count
+from typing import Final, NamedTuple
 
 from fairlead.balance.objects import MAX_CHARGE
 from fairlead.config.services import ERROR
-from fairlead.errors import MessageError, QueueFullError
+from fairlead.errors import MessageError, QueueFullError, StoreError
 from fairlead.order.key import NO_ENTRY, NOTHING, Entry
 from fairlead.store.bodies import digest
 from fairlead.store.database import Database, Row
@@ -20,6 +21,9 @@ from fairlead.store.letters import Letter
 from fairlead.store.log import Log
 from fairlead.store.notices import CHARGED, JOINED, RAISED, Notice, leave
 from fairlead.store.settings import BECOMES_FAIR, HELD, NO_WEIGHTS, NOT_FAIR, READY, Queue
+
+MANY: Final = 100
+"""So often a group can end, and begin anew, between two looks of one sender."""
 
 
 class Found(NamedTuple):
@@ -140,7 +144,14 @@ def _begin(
     names = sorted(first)
     found = _found(database, queue, names)
     missing = [name for name in names if name not in found]
-    while begun or missing:
+    for turn in count():
+        if not begun and not missing:
+            break
+        if turn > MANY:
+            raise StoreError(
+                "number: found one that a group has, as where a backup was restored without its "
+                "sequences, allowed: a new one; `fairlead store recover` leads there"
+            )
         rows = [_beginning(queue, *first[name]) for name in missing]
         every, begun = [*begun, *rows], []
         if database.many("add_group", every, **shared) == len(every):

@@ -93,6 +93,12 @@ SELECT first FROM fairlead.epochs ORDER BY first;
 -- add_epoch: a new epoch begins with an event
 INSERT INTO fairlead.epochs (first, began) VALUES (%(first)s, %(began)s);
 
+-- skip_numbers: number on behind all that there is, where data was restored without its sequence
+SELECT setval('fairlead.numbers', used.id) FROM (SELECT greatest(
+    (SELECT max(id) FROM fairlead.journal), (SELECT max(id) FROM fairlead.groups),
+    (SELECT max(id) FROM fairlead.messages)) AS id) used
+WHERE used.id > (SELECT last_value FROM fairlead.numbers);
+
 -- reached: whether a transaction has begun on this server, and whether all of the running epoch have
 SELECT %(transaction)s::text::xid8 < pg_snapshot_xmax(pg_current_snapshot()),
        NOT EXISTS (SELECT 1 FROM (SELECT j.transaction, j.id FROM fairlead.journal j

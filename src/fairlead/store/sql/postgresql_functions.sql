@@ -193,6 +193,11 @@ BEGIN
         CASE WHEN raised = 0 THEN 0 ELSE p_moment END, raised, p_number, p_moment)
       ON CONFLICT DO NOTHING;
     EXIT WHEN FOUND;
+    IF EXISTS (SELECT 1 FROM fairlead.groups WHERE id = p_number) THEN
+      PERFORM fairlead._refuse(format('number: found %s, which a group has, as where a backup was '
+        'restored without its sequences, allowed: a new one; `fairlead store recover` leads there',
+        p_number));
+    END IF;
   END LOOP;
   INSERT INTO fairlead.messages (id, queue, group_id, key, arrived, expires, cost, type, format, body)
     VALUES (p_number, q.id, home, p_key, p_moment, p_expires, p_cost, p_type, p_format, p_body);
