@@ -1,5 +1,6 @@
 """Limits: of open files, which are named; of peers, a thousand of whom have their turns."""
 
+import errno
 import resource
 import socket
 import subprocess
@@ -12,6 +13,7 @@ from typing import Self
 import pytest
 
 from fairlead.sockets import Device, Pull, Push, Rep, Req
+from fairlead.sockets.files import reason
 from fairlead.sockets.wire import WORD, Decoder, Protocol, greeting, header, request_id
 
 from . import memory
@@ -46,6 +48,21 @@ def test_where_no_files_are_left_the_limit_is_named_and_it_goes_on_when_there_ar
         ],
         "",
     )
+
+
+@pytest.mark.parametrize(
+    "error",
+    [socket.gaierror(socket.EAI_AGAIN, "try again"), OSError(errno.EBUSY, "resource busy")],
+    ids=["gaierror", "EBUSY"],
+)
+def test_a_resolver_that_found_no_file_left_is_told_as_that(error: OSError) -> None:
+    before = resource.getrlimit(resource.RLIMIT_NOFILE)
+    assert "ulimit" not in reason(error)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (0, before[1]))
+    try:
+        assert reason(error) == "found 0 open files, allowed: at most 0 (ulimit -n)"
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, before)
 
 
 # -------- A thousand peers

@@ -14,7 +14,8 @@ def reason(error: OSError, otherwise: str = "") -> str:
 
     `otherwise`: what is allowed, where it was not for want of files.
     """
-    if isinstance(error, socket.gaierror):  # perhaps only as no file was left to ask with
+    # perhaps only as no file was left to ask for a name with; with some resolvers that is EBUSY
+    if isinstance(error, socket.gaierror) or error.errno == errno.EBUSY:
         error = _shortage() or error
     if error.errno == errno.EMFILE:
         most, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
