@@ -1,6 +1,7 @@
 """Messages that arrive later, and limits that a file sets."""
 
 from collections.abc import Iterator
+from fractions import Fraction
 from pathlib import Path
 
 import pytest
@@ -60,3 +61,34 @@ def test_no_failures_in_a_file_means_that_work_is_tried_for_ever(
         list(work)
         work.release(error="again")
     assert store.dead("q") == []
+
+
+@pytest.mark.parametrize("at_once", [True, False])
+@pytest.mark.parametrize("dialect", ["sqlite", "postgresql"])
+def test_what_is_due_is_due_from_its_microsecond_on(dialect: str, at_once: bool) -> None:
+    now = [Fraction(1_000_000_000)]
+    micro = Fraction(1, 1_000_000)
+    with Store.open(made_url(dialect), clock=lambda: now[0]) as store:
+        store._at_once &= at_once
+        store.send("q", "delayed", delay=5)
+        store.send("q", "released", group="g")
+        released = store.take("q")
+        assert released is not None
+        next(released)
+        released.release(delay=6)
+        store.send("lost", "lapsed", group="g")
+        assert store.take("lost", lease=7) is not None
+        for queue, body, seconds in (
+            ("q", "delayed", 5),
+            ("q", "released", 6),
+            ("lost", "lapsed", 7),
+        ):
+            now[0] = 1_000_000_000 + seconds - micro
+            assert store.take(queue) is None
+            assert not store.ready(queue)
+            now[0] += micro
+            assert store.ready(queue)
+            work = store.take(queue)
+            assert work is not None
+            assert [message.body for message in work] == [body]
+            work.accept()
