@@ -1,9 +1,11 @@
 """A router that goes on where another one stood decides as that one would have."""
 
 import json
+from collections import Counter
 from collections.abc import Sequence
 from itertools import pairwise
 
+import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -62,3 +64,34 @@ def test_it_goes_on_from_wherever_another_stood(system: str, data: st.DataObject
     cuts = data.draw(st.lists(st.integers(0, len(messages)), min_size=1, max_size=3))
     scenario = cluster, messages, changes
     assert routed(scenario, cuts) == routed(scenario)
+
+
+@pytest.mark.parametrize("first", [4, 6])
+def test_it_goes_past_messages_as_if_it_had_routed_them(first: int) -> None:
+    """Of one set of candidates some messages are chosen for, and some are not asked about."""
+    cluster = {
+        "policy": "ibm-mq",
+        "queue_manager": {"name": "HUB", "clusters": ["PLANT"], "use_queue": "any"},
+        "remote": [{"name": "A"}],
+        "channel": [{"name": "TO.A", "queue_manager": "A"}],
+        "queue": [
+            {"name": "ORDERS", "queue_manager": "HUB", "bind": "not-fixed"},
+            {"name": "ORDERS", "queue_manager": "A", "bind": "not-fixed", "put_enabled": False},
+        ],
+    }
+    change = {"time": 10, "target": "queue:ORDERS@A", "attribute": "put_enabled", "value": True}
+    messages = [
+        {"id": f"m{n:02}", "time": n, "queue": "ORDERS", "via_cluster_channel": n < first}
+        for n in range(20)
+    ]
+    given = Plan([engines.cluster_of(cluster)], engines.changes_of([change]))
+    rows = engines.table(messages)
+    plan, codes = classified(rows, given)
+    times = times_of(rows)
+    assert times is not None
+    early = times < 10_000_000
+    through, past = Router(plan), Router(plan)
+    decided = through.feed(codes, times)[~early]
+    assert past.advance(None, Counter(codes[early].tolist()))
+    assert past.feed(codes[~early], times[~early]).tolist() == decided.tolist()
+    assert len(np.unique(decided)) == 2

@@ -50,6 +50,28 @@ def test_the_document_in_one_run() -> None:
     assert sends(ring, 1) == "-"
 
 
+def test_a_group_waits_for_a_busy_peer_and_goes_elsewhere_when_that_is_gone() -> None:
+    ring = Ring({"policy": "round-robin", "options": {"affinity": "group"}})
+    ring.add({"name": "A"}, {"name": "B"})
+    for name in "AB":
+        ring.joined(0, name)
+    message = {"group": "g"}
+
+    def went() -> str:
+        found = ring.choose(0, message)
+        return found.destination or "" if found else "-"
+
+    assert went() == "A"
+    ring.busy(0, "A")
+    assert went() == "-"
+    assert ring.hurdle(message) == "A"
+    ring.failed(0, "A")
+    assert ring.hurdle(message) != "A"
+    assert went() == "B"
+    ring.joined(0, "A")
+    assert went() == "B"
+
+
 def test_a_busy_peer_stands_at_the_tail_when_it_is_ready() -> None:
     ring = ring_of(
         "nanomsg",

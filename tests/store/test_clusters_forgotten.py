@@ -37,3 +37,29 @@ def test_a_cluster_can_be_explained_as_far_back_as_the_journal_goes(
         assert store.decision(number).explain().deciding_step
     with pytest.raises(MessageError, match="found"):
         store.decision(numbers[0])
+
+
+def test_a_stretch_is_kept_as_long_as_a_decision_in_it(
+    url: str, opened: Callable[..., Store]
+) -> None:
+    now = [0.0]
+    store = opened(url, clock=lambda: now[0])
+
+    def choose_on(day: int) -> int:
+        """A choice by whoever looks for what is old, too."""
+        now[0] = day * DAY
+        store._retention._due = 0
+        return store.next_destination("pool").number
+
+    pair = [{"name": "A", "weight": 2}, {"name": "B", "weight": 1}]
+    store.keep_clusters([Cluster.of("msmq", name="pool", destination=pair)])
+    assert store.retention() == 30
+    last = choose_on(20)  # in the stretch of day 0
+    now[0] = 35 * DAY
+    store.change("pool", "B", "weight", 5)
+    for day in (40, 50):  # the stretch is older than what is kept, and goes on until day 35
+        choose_on(day)
+        assert store.decision(last).explain().deciding_step
+    choose_on(66)
+    with pytest.raises(MessageError, match="found"):
+        store.decision(last)
