@@ -155,3 +155,19 @@ def test_what_was_delivered_before_is_named(folder: Path) -> None:
     )
     assert done.returncode == 130
     assert done.stderr == f"fairlead: stopped; delivered before: {folder / 'out'}\n"
+
+
+def test_a_signal_waits_until_what_starts_can_be_ended() -> None:
+    lines = (
+        "import os, signal",
+        "from fairlead.cli import stopping",
+        "stopping.listen()",
+        "with stopping.at_the_end():",
+        "    os.kill(os.getpid(), signal.SIGTERM)",
+        "    print('started', flush=True)",
+        "print('never')",
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", "\n".join(lines)], capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stdout) == (128 + signal.SIGTERM, "started\n")

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import gc
 import logging
+import os
 import signal
 import subprocess
 import sys
@@ -85,7 +86,31 @@ def prevailing() -> Iterator[None]:
             raise Stopped.received
 
 
+@contextmanager
+def at_the_end() -> Iterator[None]:
+    """Let a signal wait: a process that is being started could not be ended yet."""
+    _waiting.begun = True
+    try:
+        yield
+    finally:
+        _waiting.begun = False
+        if _waiting.number is not None:
+            _stop(_waiting.number, None)
+
+
+class _Waiting:
+    begun = False
+    number: int | None = None
+    """The signal's that came meanwhile."""
+
+
+_waiting: Final = _Waiting()
+
+
 def _stop(number: int, _: object) -> None:
+    if _waiting.begun:
+        _waiting.number = number
+        return
     close()
     Stopped.received = Stopped(number)
     _be_quiet()
@@ -108,14 +133,29 @@ def _end_processes() -> None:
     _for_a_while(_hush_java if started else _interrupt_spark)
     for each in started:
         each.terminate()
-    deadline = time.monotonic() + SECONDS_TO_END
-    for each in started:
-        try:
-            each.wait(max(0.0, deadline - time.monotonic()))
-        except subprocess.TimeoutExpired:
+    if not _end(started):
+        for each in started:
             each.kill()
-            with suppress(subprocess.TimeoutExpired):
-                each.wait(SECONDS_TO_END)
+        _end(started)
+
+
+def _end(processes: list[subprocess.Popen[bytes]]) -> bool:
+    """Whether they all end in time."""
+    deadline = time.monotonic() + SECONDS_TO_END
+    while any(map(_runs, processes)):
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(0.01)
+    return True
+
+
+def _runs(process: subprocess.Popen[bytes]) -> bool:
+    """Whether it runs; `poll` cannot tell where what was interrupted is a `wait` for it."""
+    try:
+        found = os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+    except ChildProcessError:
+        return False
+    return found is None
 
 
 def _for_a_while(what: Callable[[], None]) -> None:
@@ -128,7 +168,7 @@ def _for_a_while(what: Callable[[], None]) -> None:
 def _started() -> list[subprocess.Popen[bytes]]:
     """The processes that this one has started; while Spark starts, PySpark alone knows its JVM."""
     every = [each for each in gc.get_objects() if type(each) is subprocess.Popen]
-    return [each for each in every if each.pid and each.poll() is None]
+    return [each for each in every if getattr(each, "pid", None) and _runs(each)]
 
 
 def _hush_java() -> None:

@@ -11,6 +11,7 @@ from contextlib import suppress
 from typing import Any, Final
 
 from fairlead.balance.objects import shown
+from fairlead.cli import stopping
 from fairlead.cli.store.printing import as_text, message_row, print_bodies, print_json
 from fairlead.errors import MessageError, UserError
 from fairlead.store.leases import kept
@@ -121,12 +122,13 @@ def _run(command: str, message: Message, work: StoreWork) -> int:
         "FAIRLEAD_ATTEMPT": str(work.attempt),
     }
     sys.stdout.flush()
-    return subprocess.run(  # noqa: S603 - the user's own command
-        ["/bin/sh", "-c", command],
-        input=as_text(message.body),
-        env=os.environ | environment,
-        check=False,
-    ).returncode
+    with stopping.at_the_end():
+        process = subprocess.Popen(  # noqa: S603 - the user's own command
+            ["/bin/sh", "-c", command], stdin=subprocess.PIPE, env=os.environ | environment
+        )
+    with process:
+        process.communicate(as_text(message.body))
+    return process.returncode
 
 
 def _read() -> str | bytes:
