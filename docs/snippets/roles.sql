@@ -56,6 +56,7 @@ GRANT SELECT ON fairlead.journal, fairlead.epochs TO fairlead_worker;
 GRANT fairlead_worker TO fairlead_operator;
 GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA fairlead TO fairlead_operator;
 GRANT EXECUTE ON ALL FUNCTIONS IN SCHEMA fairlead TO fairlead_operator;
+GRANT SELECT, UPDATE ON SEQUENCE fairlead.numbers TO fairlead_operator;  -- to recover
 
 -- looks: at what queues hold, at dead letters with their bodies, at dialogs, at the journal
 GRANT SELECT ON fairlead.schema, fairlead.queues, fairlead.groups, fairlead.messages,
