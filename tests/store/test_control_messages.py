@@ -139,8 +139,20 @@ def test_of_a_known_id_the_first_decision_is_told_whoever_was_chosen(store: Stor
     for n, each in enumerate(first):
         again = store.publish("pool", n, {"subject": "/x"}, type="t", id=f"m{n}", group="g")
         assert told(again) == told(each)
-        assert (again.address, again.number, again.messages) == (
-            each.address,
-            each.number,
-            each.messages,
-        )
+        assert again == each
+
+
+def test_a_known_id_tells_whom_a_completion_is_for(store: Store) -> None:
+    plain = {
+        "policy": "smartsockets",
+        "subscriber": [{"name": name, "subject": "/x", "load_balanced": True} for name in "ab"],
+        "message_type": [{"name": "t", "mode": "weighted"}],
+    }
+    store.keep_clusters([Cluster.from_dict(plain, default_name="pool")])
+    said = {"subject": "/x", "delivery": "all"}
+    sent = [store.publish("pool", n, said, type="t", id=f"m{n}") for n in range(2)]
+    assert [each.destination for each in sent] == ["a", "b"]
+    again = store.publish("pool", 1, said, type="t", id="m1")
+    assert again == sent[1]
+    store.completed(again)
+    assert store.publish("pool", 2, said, type="t", id="m2").destination == "b"

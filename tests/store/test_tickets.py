@@ -8,6 +8,7 @@ import psycopg
 import pytest
 
 from fairlead import Balancer, Change, Cluster, Store
+from fairlead.errors import ChangeError
 from tests.stores import made_url
 
 Open = Callable[..., Store]
@@ -38,6 +39,43 @@ def test_a_change_of_an_address_takes_no_turn_away(store: Store) -> None:
         store.change("pool", "a", "address", f"elsewhere-{turn}")
     assert got == list("abcabcabc")
     assert [each.sent for each in store.pool("pool").machines] == [3, 3, 3]
+
+
+class GoneWrongError(Exception):
+    pass
+
+
+def change_and_go_wrong(store: Store, url: str, weight: int, *, in_sql: bool) -> None:
+    if in_sql:
+        with psycopg.connect(url) as sql, sql.transaction():
+            sql.execute("SELECT fairlead.change('pool', 'a', 'weight', %s)", [str(weight)])
+            raise GoneWrongError
+    with store.transaction() as transaction:
+        transaction.change("pool", "a", "weight", weight)
+        raise GoneWrongError
+
+
+@pytest.mark.parametrize("in_sql", [False, True])
+@pytest.mark.parametrize("value", [-1, 7], ids=["refused", "rolled back"])
+def test_a_change_that_is_not_made_takes_no_turn_away(
+    in_sql: bool, value: int, store: Store, url: str
+) -> None:
+    got = []
+    for turn in range(1, 10):
+        got.append(store.next_destination("pool").destination)
+        with pytest.raises((ChangeError, GoneWrongError, psycopg.Error)):
+            change_and_go_wrong(store, url, value, in_sql=in_sql)
+        pool = store.pool("pool")
+        assert (pool.choices, pool.version) == (turn, 0)
+        assert sum(each.sent for each in pool.machines) == turn
+    assert got == list("abcabcabc")
+
+
+def test_changes_are_not_counted_as_choices(store: Store) -> None:
+    for turn in range(5):
+        store.change("pool", "a", "address", f"elsewhere-{turn}")
+        store.next_destination("pool")
+    assert store.pool("pool").choices == 5
 
 
 @pytest.mark.parametrize("seed", range(6))

@@ -24,6 +24,7 @@ from fairlead.store.clusters.kept import (
     Stretch,
     Version,
     at_turn,
+    counted,
     read_row,
     read_stretch,
     read_version,
@@ -86,7 +87,7 @@ def load(
                 f"({key} differs), allowed: an equal one, to change it as it runs, or to replace "
                 "it, which starts it anew"
             )
-        row, _ = _uncounted(database, row)
+        row = counted(database, row)
         database.run("unbind", cluster=row.id)
     runtime = ClusterRuntime(cluster.name, cluster.start())
     runtime.cluster.version = row.version + 1
@@ -175,46 +176,33 @@ def make_due(
     """Make what has become due. `uncounted`: the locked row, in which a choice too many counts."""
     if uncounted is not None and uncounted.allocation == EXACT:
         row = uncounted._replace(taken=uncounted.taken - 1)
-        made = row.taken
     else:
         row = read_row(database, name, "lock_cluster")
         if row.due is None or row.due > now:
             return
-        row, made = _uncounted(database, row)
+        row = counted(database, row)
     author = Author(actor, now)
-    _due(database, row, _now(database, row, made, author), now, author)
+    _due(database, row, _now(database, row, author), now, author)
 
 
 def _held(database: Database, name: str, author: Author) -> tuple[Row, Running, int]:
     """A cluster that nobody else chooses in or changes, up to date."""
     row = read_row(database, name, "lock_cluster")
     now = moment(database, row, author.now)
-    row, made = _uncounted(database, row)
-    found = _now(database, row, made, author)
+    row = counted(database, row)
+    found = _now(database, row, author)
     if row.due is not None and row.due < now:
         row, found = _due(database, row, found, now - 1, author)
     return row, found, now
 
 
-def _uncounted(database: Database, row: Row) -> tuple[Row, int]:
-    """The row with the turns that tickets have counted, and how many choices were made in them.
-
-    A ticket is drawn that nobody chooses with, so that later ones are of what follows. Whoever
-    would have been chosen with it is next.
-    """
-    if row.allocation != TICKET or row.version < 0:
-        return row, row.taken
-    ((turn,),) = database.run("draw_ticket", cluster=row.id)
-    return row._replace(taken=turn + 1 - row.first), turn - row.first
-
-
-def _now(database: Database, row: Row, made: int, author: Author) -> Running:
-    """A cluster as it is now, after so many choices of its stretch."""
+def _now(database: Database, row: Row, author: Author) -> Running:
+    """A cluster as it is now, after the choices of its stretch that the row counts."""
     version = read_version(database, row)
     if row.state is not None:
         found = running(version, json.loads(row.state))
     else:
-        found = at_turn(version, read_stretch(database, row, row.first), made)
+        found = at_turn(version, read_stretch(database, row, row.first), row.taken)
     complete(database, row, found, now=author.now, actor=author.actor)
     return found
 

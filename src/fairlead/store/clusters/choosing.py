@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterator, Mapping, MutableMapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, MutableMapping, Sequence
 from typing import Any, Final, NamedTuple
 
 from fairlead.balance.decision import Decision
@@ -197,7 +197,7 @@ class Choices:
         runtime = found.runtime
         runtime.bindings = KeptBindings(database, row.id, runtime)
         decision = runtime.choose(asked.message)
-        found.sent.update(id_ for id_, _ in _to(found, decision))
+        found.sent.update(id_ for id_, _ in _to_of(found, decision))
         new, state = revision(), json.dumps(found.state())
         database.run("set_state", cluster=row.id, revision=new, state=state)
         self._memory.keep(self._memory.states, row.id, (new, found))
@@ -286,15 +286,21 @@ def _decided(found: Running, decision: Decision) -> StoreDecision:
         found.version.number,
         0,
         tuple((each.destination, each.address) for each in decision.copies),
-        _to(found, decision),
+        _to_of(found, decision),
     )
 
 
-def _to(found: Running, decision: Decision) -> tuple[tuple[int, str], ...]:
-    cluster = found.runtime.cluster
-    part = json.dumps(cluster.partition(decision.values) if cluster.policy.partition_by else [])
-    members = [cluster.member_called(each.destination, decision.values) for each in decision.copies]
-    return tuple((found.version.ids[member], part) for member in members)
+def _to_of(found: Running, decision: Decision) -> tuple[tuple[int, str], ...]:
+    return to(found.version, decision.values, [each.destination for each in decision.copies])
+
+
+def to(
+    version: Version, values: AttributeValues, names: Iterable[str]
+) -> tuple[tuple[int, str], ...]:
+    """What a completion names of these destinations. `values`: of the message that went there."""
+    cluster = version.start.cluster
+    part = json.dumps(cluster.partition(values))
+    return tuple((version.ids[cluster.member_called(name, values)], part) for name in names)
 
 
 def _stream(version: Version, message: Mapping[str, object]) -> str:

@@ -231,6 +231,17 @@ def read_row(database: Database, name: str, how: str) -> Row:
     return Row(*found[0])
 
 
+def counted(database: Database, row: Row) -> Row:
+    """The row with the turns that tickets have counted; tickets drawn from now on come after.
+
+    No ticket is drawn, so a change takes nobody's turn away, even if it is refused or rolled back.
+    """
+    if row.allocation != TICKET or row.version < 0:
+        return row
+    ((drawn,),) = database.run("tickets", cluster=row.id)
+    return row._replace(taken=max(drawn - row.first, 0))
+
+
 def read_version(database: Database, row: Row, number: int | None = None) -> Version:
     """One version of a cluster; the newest where no number is given."""
     wanted = row.version if number is None else number

@@ -89,8 +89,10 @@ def publish_at_once(
     if not rows:
         return None
     *decided, key = rows[0]
-    messages = () if key is None else (key,)
-    return decision_of(asked.cluster, decided)._replace(messages=messages)
+    decision = decision_of(asked.cluster, decided)
+    if decision.copies and not decision.to:  # its id was known
+        return recalled(database, asked.cluster, key)
+    return decision._replace(messages=() if key is None else (key,))
 
 
 def _remember(database: Database, asked: Asked, letter: Letter) -> bool:

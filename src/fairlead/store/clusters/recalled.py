@@ -13,7 +13,7 @@ from fairlead.balance.message import CONTROL
 from fairlead.balance.objects import spelled
 from fairlead.balance.policy import AttributeValues
 from fairlead.errors import MessageError, StoreError
-from fairlead.store.clusters.choosing import BOUND, DECIDED, StoreDecision
+from fairlead.store.clusters.choosing import BOUND, DECIDED, StoreDecision, to
 from fairlead.store.clusters.completing import COMPLETED
 from fairlead.store.clusters.kept import (
     Row,
@@ -62,9 +62,13 @@ def recalled(database: Database, cluster: str, key: str) -> StoreDecision | None
     if len(copies) > 1:  # which of them was chosen is not written, but follows from the rest
         again = decision_at(database, first.number)
         chosen = again.destination, again.address
+    version = read_version(database, read_row(database, cluster, "cluster"), first.version)
+    state = version.start.cluster
+    values = state.values_of(first.message) if state.policy.reads else ()
     return StoreDecision(
-        *(*chosen, first.sequence, first.outcome, cluster, first.version),
-        *(first.number, tuple(copies), (), tuple(key for _ in copies)),
+        *(*chosen, first.sequence, first.outcome, cluster, first.version, first.number),
+        *(tuple(copies), to(version, values, [name for name, _ in copies])),
+        tuple(key for _ in copies),
     )
 
 

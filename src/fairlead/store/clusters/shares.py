@@ -11,7 +11,7 @@ import msgspec
 from fairlead.store.clusters.kept import (
     NOBODY,
     SENT,
-    TICKET,
+    counted,
     read_row,
     read_stretch,
     read_version,
@@ -52,19 +52,14 @@ class Pool(NamedTuple):
 
 def pool(database: Database, name: str) -> Pool:
     """A cluster as it is now. Raises MessageError."""
-    row = read_row(database, name, "cluster")
+    row = counted(database, read_row(database, name, "cluster"))
     version = read_version(database, row)
     state = version.start.cluster
-    made = row.turn
     if row.state is not None:
         sent = Counter(dict(json.loads(row.state)[SENT]))
     else:
         stretch = read_stretch(database, row, row.first)
-        taken = row.taken
-        if row.allocation == TICKET:
-            ((made,),) = database.run("tickets", cluster=row.id)
-            taken = made - stretch.first
-        made_since = (stretch.choices or [])[: max(taken, 0)]
+        made_since = (stretch.choices or [])[: row.taken]
         sent = Counter(dict(stretch.state[SENT])) + Counter(made_since)
         del sent[NOBODY]
     total = sum(sent.values())
@@ -84,4 +79,4 @@ def pool(database: Database, name: str) -> Pool:
                 {k: v for k, v in attributes.items() if k not in {"name", "address"}},
             )
         )
-    return Pool(name, state.policy.name, row.allocation, row.version, made, row.rule, machines)
+    return Pool(name, state.policy.name, row.allocation, row.version, row.turn, row.rule, machines)

@@ -697,8 +697,7 @@ SELECT id, name, allocation, rule, reset_every, reset_due, due, version, stamp, 
 FROM fairlead.clusters WHERE name = %(name)s FOR NO KEY UPDATE SKIP LOCKED;
 
 -- tickets: how many tickets of a cluster were drawn
-SELECT coalesce(max(last_value) + 1, 0) FROM pg_sequences
-WHERE schemaname = 'fairlead' AND sequencename = 'tickets_' || %(cluster)s;
+SELECT fairlead._tickets(%(cluster)s);
 
 -- draw_ticket: the next ticket of a cluster
 SELECT nextval(('fairlead.tickets_' || %(cluster)s)::regclass) FROM fairlead._check_isolation();

@@ -242,6 +242,13 @@ BEGIN
   RETURN jsonb_set(jsonb_set(p_state, '{rules,0,1}', r), '{sent}', '[]');
 END $$;
 
+-- How many tickets of a cluster were drawn.
+CREATE OR REPLACE FUNCTION fairlead._tickets(p_id bigint) RETURNS bigint
+LANGUAGE sql SET search_path = pg_catalog, pg_temp AS $$
+  SELECT coalesce(max(q.last_value) + 1, 0) FROM pg_catalog.pg_sequences q
+  WHERE q.schemaname = 'fairlead' AND q.sequencename = 'tickets_' || p_id
+$$;
+
 -- A cluster that nobody else chooses in or changes until the transaction ends, up to date: what was
 -- due until then is done. `p_over`: choices that are counted in its row and were not made.
 CREATE OR REPLACE FUNCTION fairlead._held(
@@ -262,14 +269,13 @@ BEGIN
   o_rule := c.rule;
   o_turn := c.first + c.taken - p_over;
   IF c.allocation = 'ticket' THEN  -- tickets that are drawn later are of what follows
-    o_turn := nextval(format('fairlead.tickets_%s', c.id)::regclass) + 1;
+    o_turn := greatest(fairlead._tickets(c.id), c.first);
   END IF;
   SELECT s.state::jsonb, s.choices, v.definition::jsonb INTO o_state, made, o_definition
     FROM fairlead.stretches s JOIN fairlead.versions v ON v.cluster = s.cluster
       AND v.version = s.version
     WHERE s.cluster = c.id AND s.first = c.first AND s.version = c.version;
-  -- the ticket that was drawn here chooses nobody: whoever would have been chosen with it is next
-  left_over := o_turn - c.first - (c.allocation = 'ticket')::integer;
+  left_over := o_turn - c.first;
   WHILE left_over > 0 LOOP
     made := made[:left_over];
     o_state := fairlead._forward(c.rule, o_definition, o_state, made);
@@ -762,9 +768,7 @@ JOIN fairlead.versions v ON v.cluster = c.id AND v.version = c.version
 LEFT JOIN fairlead.stretches s ON s.cluster = c.id AND s.first = c.first AND s.version = c.version
   AND c.state IS NULL
 CROSS JOIN LATERAL (SELECT v.definition::jsonb AS plain, coalesce(c.state, s.state)::jsonb AS state,
-  CASE WHEN c.allocation = 'ticket' THEN
-    (SELECT coalesce(max(q.last_value) + 1, 0) - c.first FROM pg_catalog.pg_sequences q
-      WHERE q.schemaname = 'fairlead' AND q.sequencename = 'tickets_' || c.id)
+  CASE WHEN c.allocation = 'ticket' THEN fairlead._tickets(c.id) - c.first
     ELSE c.taken END AS taken OFFSET 0) p
 CROSS JOIN LATERAL (SELECT sum(x.sent) AS total,
   jsonb_object_agg(d.name, x.sent) FILTER (WHERE p.plain -> 'ids' @> to_jsonb(x.id)) AS sent
