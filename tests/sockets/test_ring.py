@@ -50,6 +50,16 @@ def test_the_document_in_one_run() -> None:
     assert sends(ring, 1) == "-"
 
 
+def test_who_is_let_in_changes_no_turn_of_the_others() -> None:
+    ring = ring_of("weighted", {"name": "A"}, {"name": "B"})
+    for name in "AB":
+        ring.joined(0, name)
+    assert sends(ring, 3) == "ABA"
+    ring.add({"name": "C"})
+    ring.let_in()
+    assert sends(ring, 3) == "BAB"
+
+
 def test_a_group_waits_for_a_busy_peer_and_goes_elsewhere_when_that_is_gone() -> None:
     ring = Ring({"policy": "round-robin", "options": {"affinity": "group"}})
     ring.add({"name": "A"}, {"name": "B"})

@@ -46,7 +46,8 @@ class Partition:
             self._frame = ClusterVersion(self.cluster)
         return self._frame
 
-    def _settle(self) -> None:
+    def settle(self) -> None:
+        """Let the rule itself know of the choices that were made ahead and are used."""
         if self.precomputed is not None:
             self.cluster.rule = self.precomputed.rule_now()
         self.precomputed = self.logged = None
@@ -82,7 +83,7 @@ class Partition:
     def _logged(self) -> LoggedRun:
         """A stretch in which the rule is asked each time."""
         if self.logged is None or len(self.logged.log) >= LOG:
-            self._settle()
+            self.settle()
             self.logged = LoggedRun(self.cluster.rule)
         return self.logged
 
@@ -92,13 +93,13 @@ class Partition:
 
     def apply(self, changes: Sequence[ResolvedChange], time: int) -> None:
         """Make the changes of one step, and what is due by then."""
-        self._settle()
+        self.settle()
         self.cluster.apply(changes, time)
         self._begin()
 
     def dump(self) -> dict[str, Any]:
         """The state as plain data."""
-        self._settle()
+        self.settle()
         return self.cluster.dump()
 
     def load(self, plain: Mapping[str, Any]) -> None:
@@ -266,6 +267,12 @@ class ClusterRuntime:
         for ref in self.cluster.failed_now:
             if not self.cluster.failures.retains_after_failure(ref):
                 self.failed[ref] = self.cluster.version
+
+    def settled(self) -> AnyState:
+        """The cluster as it is now; its rule knows of all choices."""
+        for partition in self.partitions.values():
+            partition.settle()
+        return self.cluster
 
     def with_state(self, cluster: AnyState) -> ClusterRuntime:
         """The same with more destinations; what was decided stays counted, and groups bound."""

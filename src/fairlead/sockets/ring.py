@@ -132,7 +132,7 @@ class Ring:
     def let_in(self) -> None:
         """Let in all who were added. It costs the more the more peers there are: do it seldom."""
         if self._added and self._runtime is not None and self._cluster is not None:
-            changed = with_destination(self._cluster, self._runtime.cluster, *self._added)
+            changed = with_destination(self._cluster, self._runtime.settled(), *self._added)
             self._added = []
             self._cluster = changed.cluster
             self._go_on(self._runtime.with_state(changed.state))

@@ -141,7 +141,7 @@ def add(database: Database, name: str, table: Mapping[str, Any], author: Author)
     target = table.get("name")
     if not isinstance(target, str):
         raise ChangeError(f"destination: found {shown(target)}, allowed: a name")
-    grown = with_destination(found.version.cluster, found.runtime.cluster, table)
+    grown = with_destination(found.version.cluster, found.runtime.settled(), table)
     runtime = found.runtime.with_state(grown.state)
     joins = table.get(PRESENT, True)
     steps = resolve({name: grown.state}, [Change.at_micros(target, PRESENT, joins, now)])
@@ -160,7 +160,7 @@ def remove(database: Database, name: str, target: str, author: Author) -> None:
     without_destination(found.version.cluster, cluster, target)  # refused before anything is done
     steps = resolve({name: cluster}, [Change.at_micros(target, PRESENT, value=False, time=now)])
     found.runtime.apply(steps[0][2], now)
-    shrunk = without_destination(found.version.cluster, found.runtime.cluster, target)
+    shrunk = without_destination(found.version.cluster, found.runtime.settled(), target)
     runtime = found.runtime.with_state(shrunk.state)
     detail = json.dumps({"attribute": "removed", "value": None})
     number = _event(
