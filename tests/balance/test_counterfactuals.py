@@ -134,7 +134,8 @@ def test_what_would_have_led_to_another_choice_does(policy: str) -> None:
     said: Counter[str] = Counter()
     for seed in range(25):
         said += watch(policy, seed)
-    assert said.total() > 50
+    del said["nothing"]
+    assert (said.total() > 50) == (policy != "broadcast"), "who sends to all chooses nobody"
 
 
 @pytest.mark.slow
@@ -155,4 +156,6 @@ def test_one_time_is_one_time() -> None:
     balancer = Balancer(Cluster.of("msmq", destination=machines))
     balancer.choose()
     lines = [balancer.choose().explain().otherwise for _ in range(8)]
-    assert all("1 times" not in line for line in lines)
+    served = [line for line in lines if "had been served 1 " in line]
+    assert served
+    assert all(line.endswith("1 time") for line in served)

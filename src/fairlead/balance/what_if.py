@@ -53,5 +53,4 @@ class WhatIf:
             return verdict.preselected
         if not verdict.members:
             return NOBODY
-        rule = cluster.rule.for_key(self._moment.key) if cluster.rule.keyed else cluster.rule
-        return rule.choose(verdict.members)
+        return cluster.rule.choose(verdict.members)
