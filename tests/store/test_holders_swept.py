@@ -5,8 +5,11 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
+
 from fairlead import Store
-from tests.store.sql import by_hand
+from fairlead.store import custody
+from tests.store.sql import holders, until_gone
 
 DIES = """
 import os, sys
@@ -23,11 +26,6 @@ os.kill(os.getpid(), 9)
 def killed(url: str, what: str) -> None:
     """A process that takes, and is killed."""
     subprocess.run([sys.executable, "-c", DIES, url, what], check=False)
-
-
-def holders(url: str) -> int:
-    ((found,),) = by_hand(url, "SELECT count(*) FROM fairlead.holders")
-    return int(found)
 
 
 def lock_files(url: str) -> int:
@@ -64,11 +62,31 @@ def test_processes_that_were_killed_are_forgotten(url: str, opened: Callable[...
     assert store.take("q") is None
     for _ in range(2):
         killed(url, "nothing")
+        until_gone(store, 1)
     assert holders(url) == 3 - 1, "each forgets those before it"
     other = opened(url)
     assert other.take("q") is None
     assert holders(url) == 2
     assert lock_files(url) == (0 if url.startswith("postgresql") else 2)
+
+
+def test_who_takes_for_long_forgets_them_too(
+    url: str, opened: Callable[..., Store], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = opened(url)
+    store.send("q", "body")
+    work = store.take("q")
+    killed(url, "nothing")
+    until_gone(store, 1)
+    monkeypatch.setattr(custody, "LOOK", 0)
+    assert store.take("q") is None
+    assert holders(url) == 2, "it has looked not long ago"
+    monkeypatch.setattr(custody, "SWEEP", 0)
+    assert store.take("q") is None
+    assert holders(url) == 1
+    assert work is not None
+    work.accept()
+    assert store.check() == []
 
 
 def test_the_work_of_a_process_that_was_killed_is_not_forgotten_with_it(

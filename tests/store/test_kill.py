@@ -23,6 +23,7 @@ import pytest
 
 from fairlead import Store
 from fairlead.errors import StoreError
+from tests.store.sql import holders, until_gone
 from tests.stores import made_url, scratch
 
 GROUPS = 6
@@ -120,6 +121,7 @@ def ledger(store: Store) -> list[tuple[str, int, int]]:
 def check_what_was_done(url: str, chain: int) -> None:
     """After all readers were killed: whoever takes gets the work of the dead, and all is right."""
     with Store.open(url) as store:
+        until_gone(store, holders(url))
         dead = {work.token for work in store.working("q")}
         while dead & {work.token for work in store.working("q")}:
             work = store.take("q", wait=1)  # the work of the dead is waited for, and nothing else

@@ -14,6 +14,7 @@ import pytest
 
 from fairlead import Store
 from tests.cli.commands import Command, runs
+from tests.store.sql import holders, until_gone
 from tests.store.test_worker import needs_proc, until
 from tests.stores import made_url
 
@@ -78,6 +79,7 @@ def kill_supervisors(folder: Path, dialect: str, kills: int, seed: int) -> None:
             assert done[group] == list(range(1, len(done[group]) + 1))
             (left,) = store.peek("q", group)
             assert left.body == len(done[group]) + 1
+        until_gone(store, holders(url))
         held = store.take("q")  # who takes sweeps up after those that were killed
         assert held is not None
         held.release()

@@ -21,6 +21,8 @@ from fairlead.store.settling import take_back
 LOGGER: Final = logging.getLogger("fairlead.store")
 LOOK: Final = 1.0
 """Seconds: so often a store looks whether the holders of work live."""
+SWEEP: Final = 60.0
+"""Seconds: so often it looks whether those who hold nothing live."""
 
 
 class Custody:
@@ -36,6 +38,7 @@ class Custody:
         self._lock = threading.Lock()
         self._id = 0
         self._looked: dict[str, float] = {}
+        self._swept = 0.0
         self._missing: set[str] = set()
         """Queues of which was said that they are not there."""
 
@@ -60,6 +63,7 @@ class Custody:
 
     def _sweep(self) -> None:
         """Forget processes of this machine that are gone, and held nothing."""
+        self._swept = time.monotonic()
         with self._connections.one() as database:
             rows = [row for row in database.run("every_holder") if not is_running(row[1], row[3])]
             dead = self._liveness.dead(database, [(id_, host) for id_, host, *_ in rows])
@@ -92,6 +96,8 @@ class Custody:
             stopping = {id_ for id_, _, told in rows if told}
             with self._connections.writing() as database:
                 self._take_back(database, queue, dead, stopping)
+        if self._id and time.monotonic() - self._swept >= SWEEP:
+            self._sweep()
 
     def _say_missing(self, database: Database, queue: str) -> None:
         """A reader may come before the first sender; or the name is misspelt."""
