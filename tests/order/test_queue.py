@@ -354,6 +354,18 @@ def test_a_release_gives_the_tenant_its_charge_and_its_turn_back(queue: Queue) -
     assert drained(queue) == ["a1", "b1"]
 
 
+def test_a_tenant_gets_its_first_turn_back_whichever_of_its_work_is_released_last(
+    queue: Queue,
+) -> None:
+    for tenant, group in [("a", "a1"), ("b", "b1"), ("a", "a2")]:
+        queue.send(group, group, 0, tenant=tenant)
+    held = [taken(queue) for _ in range(3)]
+    assert [work.group for work in held] == ["a1", "b1", "a2"]
+    for work in held:
+        work.release()
+    assert drained(queue) == ["a1", "b1", "a2"]
+
+
 def test_where_nothing_waits_and_nobody_works_all_tenants_start_anew(queue: Queue) -> None:
     queue.send("", "a1", 0, tenant="a", cost=100)
     assert drained(queue) == ["a1"]
