@@ -10,6 +10,7 @@ import warnings
 from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
+from socket import gethostname
 from typing import Any
 
 import pytest
@@ -17,11 +18,14 @@ import pytest
 from fairlead.balance.times import Time, moment
 from fairlead.errors import MessageError
 from fairlead.order.outlook import Outlook
+from fairlead.store.holders import is_running
 from fairlead.store.store import Store
 from fairlead.store.work import StoreWork
 
 MEMORY = Path("/dev/shm")  # noqa: S108 - a folder of random name is made in it
 ROOM = 2**30
+PREFIX = "fairlead-tests-"
+"""Then the process follows."""
 _numbers = itertools.count(1)
 
 
@@ -39,7 +43,12 @@ def quick() -> Path:
 
 
 def _folder(inside: Path | None) -> Path:
-    folder = Path(tempfile.mkdtemp(prefix="fairlead-", dir=inside))
+    """Gone at the end of this process; those of processes that were killed are gone now."""
+    inside = inside or Path(tempfile.gettempdir())
+    for left in inside.glob(f"{PREFIX}*"):
+        if not is_running(gethostname(), int(left.name.split("-")[2])):
+            shutil.rmtree(left, ignore_errors=True)
+    folder = Path(tempfile.mkdtemp(prefix=f"{PREFIX}{os.getpid()}-", dir=inside))
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     return folder
 
