@@ -252,3 +252,25 @@ def test_a_ring_waits_for_its_fail_back() -> None:
     live = engines.live(plain, messages, changes)
     assert [name for name, _, _ in live] == list("ABBBAABB")
     assert engines.compiled(plain, messages, changes) == live
+
+
+def test_who_is_said_to_be_up_again_waits_no_longer() -> None:
+    balancer = Balancer(cluster({"failback_delay": 10}))
+    for state, time in [("down", 0), ("up", 100), ("up", 105)]:
+        balancer.apply(Change("B", "state", state, time))
+    balancer.at(109)
+    assert picks(balancer, 2) == "AA"
+    balancer.at(110)
+    assert "B" in picks(balancer, 2)
+
+
+def test_who_leaves_in_a_slow_start_has_its_whole_weight_where_it_is_alone() -> None:
+    def after(*events: tuple[str, str, int]) -> str:
+        balancer = Balancer(cluster({"slow_start": 10}))
+        for name, state, time in events:
+            balancer.apply(Change(name, "state", state, time))
+        return picks(balancer, 60)
+
+    began = ("B", "down", 0)
+    alone = ("A", "down", 103), ("B", "up", 104), ("A", "up", 105)
+    assert after(began, ("B", "up", 100), ("B", "down", 102), *alone) == after(began, *alone)
