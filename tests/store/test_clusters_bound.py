@@ -19,3 +19,21 @@ def test_a_group_that_was_elsewhere_is_not_called_new(store: Store) -> None:
     said = str(store.decision(moved.number).explain())
     assert "the first of group g" not in said
     assert said.endswith("group g had nobody to follow: those that come later follow it")
+
+
+def test_a_cluster_that_is_replaced_binds_its_groups_anew(store: Store) -> None:
+    def load(weight: int) -> None:
+        plain = {
+            "policy": "weighted",
+            "options": {"affinity": "group"},
+            "destination": [{"name": "a", "weight": weight}, {"name": "b"}],
+        }
+        store.keep_clusters([Cluster.from_dict(plain, default_name="pool")], replace=True)
+
+    def went(group: str) -> str | None:
+        return store.next_destination("pool", group=group).destination
+
+    load(1)
+    assert [went("g"), went("h"), went("h")] == ["a", "b", "b"]
+    load(2)
+    assert [went("h"), went("g"), went("h")] == ["a", "b", "a"]

@@ -129,6 +129,21 @@ def test_what_is_forgotten_is_told_across_epochs(url: str, opened: Open) -> None
     assert ids(store, new) == ["newest"]
 
 
+def test_whoever_was_before_a_backup_is_told_that_its_recovery_is_kept_no_more(
+    pg: str, opened: Open
+) -> None:
+    now = [1_000_000_000.0]
+    store = opened(pg, clock=lambda: now[0])
+    store.send("q", 1, id="before")
+    restored(pg, 1_000_000)
+    store.recover()
+    now[0] += 10
+    store.send("q", 2, id="after")
+    store.prune(5)
+    with pytest.raises(PrunedError):
+        ids(store, "2000000-3")
+
+
 def test_a_copy_of_a_file_that_goes_on_is_told_from_the_file(opened: Open, tmp_path: Path) -> None:
     url = f"sqlite:///{tmp_path}/work.db"
     store = opened(url)
