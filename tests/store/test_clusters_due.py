@@ -43,3 +43,15 @@ def test_nobody_is_bound_to_a_destination_that_was_removed_and_added_again(store
     store.remove_destination("pool", "a")
     store.add_destination("pool", {"name": "a"})
     assert store.next_destination("pool", group="g").destination == "b"
+
+
+def test_what_a_removed_destination_completes_is_nobody_elses(store: Store) -> None:
+    pool = Cluster.of("fewest-pending", name="pool", destination=[{"name": "a"}, {"name": "b"}])
+    store.keep_clusters([pool])
+    held = [store.next_destination("pool") for _ in range(2)]
+    assert [each.destination for each in held] == ["a", "b"]
+    store.remove_destination("pool", "b")
+    store.add_destination("pool", {"name": "c"})
+    assert store.next_destination("pool").destination == "c"
+    store.completed(held[1])
+    assert store.next_destination("pool").destination == "a", "c holds one, too"
