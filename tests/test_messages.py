@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
-from fairlead import Cluster, dispatch, route
+from fairlead import Balancer, Cluster, dispatch, route
 from fairlead.compiled.plan import Plan
 from fairlead.errors import MessageError
 from fairlead.pipeline import replay as on_spark
@@ -107,3 +107,13 @@ def test_on_spark(services: tuple[Any, ...], spark: SparkSession) -> None:
         assert sorted(map(tuple, found.select(columns).collect())) == sorted(
             tuple(row.values()) for row in decided.select(columns).to_pylist()
         )
+
+
+def test_what_no_policy_reads_is_no_reason_to_reject(spark: SparkSession) -> None:
+    said = {"pcf": "true", "queue": "q", "queue_manager": "m", "mode": "of another program"}
+    rows = pa.Table.from_pylist([{"id": "m", "time": 1, **said}])
+    assert Balancer(CLUSTERS[0]).choose(said).destination == "A"
+    assert route(rows, CLUSTERS[0])["destination"].to_pylist() == ["A"]
+    frame = spark.createDataFrame(rows)
+    assert rejected(frame, CLUSTERS[0]).isEmpty()
+    assert [row["destination"] for row in dispatch(frame, CLUSTERS[0]).collect()] == ["A"]
