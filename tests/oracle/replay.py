@@ -334,7 +334,7 @@ class Replay:
             self.state.partition(self.state.values_of(job.message["given"]))
         ]
         self.balancer._withdraw()  # else what was made ahead would count as chosen
-        partition._settle()
+        partition.settle()
         rule, member = partition.cluster.rule, self.member(job)
         state = rule.state
         if isinstance(rule, fewest_pending.FewestPending):
