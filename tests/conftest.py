@@ -21,11 +21,13 @@ settings.load_profile("ci" if os.environ.get("CI") else "default")
 # With one compiler it has 48 MB for compiled code, which hundreds of jobs overrun: it then throws
 # away and compiles again all the time.
 # And each time that its classes outgrow the room for them, it first looks through all it holds.
+# What a query leaves behind is cleared away the more often the less room there is for it.
 JVM = (
     "-XX:TieredStopAtLevel=1",
     "-XX:+UseSerialGC",
     "-XX:ReservedCodeCacheSize=400m",
     "-XX:MetaspaceSize=400m",
+    "-Xmn640m",
 )
 os.environ.setdefault("SPARK_SUBMIT_OPTS", " ".join(JVM))
 
@@ -70,8 +72,17 @@ def pytest_sessionfinish(session: pytest.Session) -> Generator[None, None, None]
 def spark() -> Iterator[SparkSession]:
     """The one Spark session of this test process."""
     # Tests ask much the same again and again; what was compiled for it is not to be forgotten.
-    more = {"spark.driver.memory": "2g", "spark.sql.codegen.cache.maxEntries": 5_000}
-    running = spark_session("local[2]", **more)
+    # A query of few rows takes a quarter longer where Spark plans it anew after each of its stages;
+    # commands that tests start as a user does have Spark's own settings.
+    running = spark_session(
+        "local[2]",
+        **{
+            "spark.driver.memory": "2g",
+            "spark.sql.codegen.cache.maxEntries": 5_000,
+            "spark.sql.adaptive.enabled": False,
+            "spark.sql.shuffle.partitions": 3,
+        },
+    )
     yield running
     running.stop()
 

@@ -8,7 +8,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 ODD = {
-    "spark.sql.adaptive.enabled": "false",
+    "spark.sql.adaptive.enabled": "true",
     "spark.sql.ansi.enabled": "true",
     "spark.sql.autoBroadcastJoinThreshold": "-1",
     "spark.sql.caseSensitive": "true",

@@ -1,8 +1,15 @@
-"""A page as a browser would read it, and the plain data of its charts."""
+"""A page as a browser would read it, and the plain data of its charts.
+
+The report makes its charts without a look at Vega-Lite's schema; whoever reads a page here holds
+them to it.
+"""
 
 import json
+from functools import cache
 from html.parser import HTMLParser
 from typing import Any
+
+import altair as alt
 
 VOID = {"meta"}
 
@@ -24,6 +31,8 @@ class Page(HTMLParser):
         self.feed(text)
         self.close()
         assert self.open == []
+        for spec in self.specs:
+            check(json.dumps(without_rows(spec)))
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         given = dict(attrs)
@@ -55,6 +64,21 @@ class Page(HTMLParser):
             self.title += data
         elif self._part is not None:
             self.parts[self._part] += data
+
+
+@cache
+def check(spec: str) -> None:
+    """Hold a chart to the schema of Vega-Lite."""
+    alt.LayerChart.validate(json.loads(spec))
+
+
+def without_rows(part: Any) -> Any:
+    """A part of a chart without the rows that it draws."""
+    if isinstance(part, list):
+        return [without_rows(each) for each in part]
+    if not isinstance(part, dict):
+        return part
+    return {name: [] if name == "values" else without_rows(each) for name, each in part.items()}
 
 
 def rows(spec: dict[str, Any]) -> list[dict[str, Any]]:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from functools import partial
+from collections.abc import Callable, Sequence
+from functools import cache, partial
 from pathlib import Path
 from typing import Annotated
 
@@ -63,7 +63,13 @@ ClusterFile = Annotated[
 def run(arguments: Sequence[str]) -> int:
     """Run one command line; returns its exit status (see docs/errors.md)."""
     given = list(arguments)
-    return guarded(lambda: app(given, standalone_mode=False, obj=given))
+    return guarded(lambda: _whole()(given, standalone_mode=False, obj=given))
+
+
+@cache
+def _whole() -> Callable[..., object]:
+    """All commands, put together once."""
+    return typer.main.get_command(app)
 
 
 def _version(asked: bool) -> None:

@@ -29,8 +29,10 @@ def render(summary: Mapping[str, Any]) -> str:
     """
     from fairlead.report.page import whole
     from fairlead.results.summary import Summary
+    from fairlead.web.charts import unchecked
 
-    return whole(Summary.from_dict(summary))
+    with unchecked():
+        return whole(Summary.from_dict(summary))
 
 
 def render_comparison(comparison: Mapping[str, Any]) -> str:
@@ -40,5 +42,7 @@ def render_comparison(comparison: Mapping[str, Any]) -> str:
     """
     from fairlead.report.replayed.page import whole
     from fairlead.results.comparison import Comparison
+    from fairlead.web.charts import unchecked
 
-    return whole(Comparison.from_dict(comparison))
+    with unchecked():
+        return whole(Comparison.from_dict(comparison))

@@ -6,7 +6,8 @@ chart is right on light, dark and paper. Legends stand in the page, where they c
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
@@ -33,6 +34,15 @@ HOURS: Final = {"hours": "%H:%M", "minutes": "%H:%M"}
 """How a time axis writes hours; Vega writes days and longer times."""
 
 Spec = dict[str, Any]
+
+
+@contextmanager
+def unchecked() -> Iterator[None]:
+    """Make charts without a look at Vega-Lite's schema for each part, to which tests hold them."""
+    from altair.utils.schemapi import debug_mode
+
+    with debug_mode(False):
+        yield
 
 
 @dataclass(frozen=True)
@@ -239,7 +249,7 @@ def finished(height: int, *layers: alt.Chart) -> Spec:
             titleFontWeight="normal",
             **small,
         )
-        .to_dict()
+        .to_dict(validate=False)
     )
     return spec
 

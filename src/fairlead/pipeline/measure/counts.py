@@ -9,7 +9,7 @@ from pyspark.sql import functions as F
 
 from fairlead.compiled.plan import ClassifiedPlan, Plan
 from fairlead.pipeline.columns import TIME
-from fairlead.pipeline.intake.validate import text, validate
+from fairlead.pipeline.intake.validate import micros, text
 from fairlead.pipeline.measure import bins, facts, tally
 from fairlead.pipeline.measure.levels import levels
 from fairlead.pipeline.measure.over_time import BIN, CLOSE, busiest, over_time
@@ -28,7 +28,7 @@ def messages(written: DataFrame, plan: Plan, counts: Iterable[Counted]) -> dict[
     """How many messages were decided, by version."""
     if not plan.fans_out:
         return tally.rows(counts)
-    return tally.messages(validate(written, plan), plan, version(plan.times, TIME))
+    return tally.messages(_timed(written), plan, version(plan.times, TIME))
 
 
 def count_for_report(
@@ -71,7 +71,12 @@ def _by_all(written: DataFrame, plan: Plan, *also: Column) -> DataFrame:
     named = text(written, "cluster")
     cluster = F.when(named == "", F.lit(only)).otherwise(named)
     at = version(plan.times, TIME)
-    return finest(validate(written, plan), cluster, _subject(written, cluster, plan), at, *also)
+    return finest(_timed(written), cluster, _subject(written, cluster, plan), at, *also)
+
+
+def _timed(written: DataFrame) -> DataFrame:
+    """Decisions with TIME."""
+    return written.withColumn(TIME, micros(written))
 
 
 def _subject(written: DataFrame, cluster: Column, plan: Plan) -> Column:

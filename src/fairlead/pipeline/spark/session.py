@@ -252,6 +252,8 @@ def _local_settings(master: str) -> dict[str, Setting]:
         "spark.sql.warehouse.dir": f"{scratch}/warehouse",
         "spark.sql.shuffle.partitions": max(8, 2 * _cores(master)),
         "spark.ui.enabled": False,
+        # Else PySpark looks for the caller's line, and for a notebook, at each step of a query.
+        "spark.python.sql.dataFrameDebugging.enabled": False,
     }
 
 
