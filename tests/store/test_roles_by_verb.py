@@ -9,7 +9,7 @@ import psycopg
 import pytest
 from psycopg.errors import InsufficientPrivilege
 
-from fairlead import Cluster, Store
+from fairlead import Change, Cluster, Store
 from fairlead.errors import StoreError
 from fairlead.store.statements import roles
 from tests.store.roles import ROLES, SNIPPETS, UrlOf, store_with_roles
@@ -118,7 +118,7 @@ VERBS: Final[dict[str, tuple[str, Verb]]] = {
     "requeue": ("operator", lambda s, o, u: s.requeue(dead_letter(o))),
     "discard": ("operator", lambda s, o, u: s.discard(dead_letter(o))),
     "change": ("operator", lambda s, o, u: s.change("Bangkok", "DEV1", "weight", 5)),
-    "apply": ("operator", lambda s, o, u: s.change("pending", "DEV1", "readers", 2)),
+    "apply": ("operator", lambda s, o, u: s.apply("pending", Change("DEV1", "readers", 2))),
     "reset": ("operator", lambda s, o, u: s.reset("Bangkok")),
     "add_destination": (
         "operator",

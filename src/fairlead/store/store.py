@@ -498,6 +498,7 @@ class Store(StoreClusters, StoreConversations, StoreDialogs):
         with self._connection() as database:
             return admin.off(database, known_queue(database, queue_name(queue), self._clock()))
 
+    @again
     def set_retention(self, journal_keep: float | None = 30) -> None:
         """Set for how many days events are kept: then readers forget them; 0 or None: for ever.
 
@@ -511,6 +512,7 @@ class Store(StoreClusters, StoreConversations, StoreDialogs):
         with self._connection() as database:
             return kept(database)
 
+    @again
     def declare(self, path: str | Path) -> list[str]:
         """Set queues, and declare services, as a file says: all of it or nothing; their names.
 
@@ -564,13 +566,19 @@ class Store(StoreClusters, StoreConversations, StoreDialogs):
         ids: Iterable[str] | None,
         step: Callable[[Database, Queue, Iterable[str] | None, str], int],
     ) -> int:
-        done = 0
-        while True:
+        chosen = ids if ids is None or isinstance(ids, str) else list(ids)
+
+        @again
+        def one() -> int:
             with self._writing() as database:
                 found = known_queue(database, queue_name(queue), self._clock())
-                count = step(database, found, ids, self._setting.actor)
+                return step(database, found, chosen, self._setting.actor)
+
+        done = 0
+        while True:
+            count = one()
             done += count
-            if ids is not None or count < admin.STEP:
+            if chosen is not None or count < admin.STEP:
                 return done
 
     def journal(self, since: str | None = None) -> Iterator[Event]:
@@ -605,13 +613,16 @@ class Store(StoreClusters, StoreConversations, StoreDialogs):
         At once, whatever `set_retention` says; how many.
         """
         before = duration("keep", keep)
-        done = 0
-        while True:
+
+        @again
+        def one() -> int:
             with self._writing() as database:
-                found = admin.prune(database, before, self._clock())
+                return admin.prune(database, before, self._clock())
+
+        done = 0
+        while found := one():
             done += found
-            if not found:
-                return done
+        return done
 
     @again
     def recover(self) -> int:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, Unpack
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar, Unpack
 
 from fairlead.balance.change import RESET, Change
 from fairlead.balance.changes import changes_in
@@ -15,6 +15,7 @@ from fairlead.balance.decision import Decision
 from fairlead.balance.objects import spelled
 from fairlead.config.clusters import load_clusters
 from fairlead.errors import MessageError
+from fairlead.store.again import again
 from fairlead.store.clusters import changing
 from fairlead.store.clusters.changing import Author, Counting
 from fairlead.store.clusters.choosing import Asked, Choices, StoreDecision, decide_at_once
@@ -33,6 +34,8 @@ if TYPE_CHECKING:
     from fairlead.store.transaction import Transaction
 
 NOTHING: Final[Mapping[str, object]] = {}
+
+_Found = TypeVar("_Found")
 
 
 class Setting(NamedTuple):
@@ -150,6 +153,11 @@ class StoreClusters(ABC):
     _alone: Callable[[], AbstractContextManager[Database]]
     _at_once: bool
 
+    @again
+    def _alone_in(self, verb: Callable[[Transaction], _Found]) -> _Found:
+        with self._writing() as database:
+            return verb(self._verbs(database))
+
     def load_clusters(self, path: str | Path, *, replace: bool = False) -> list[str]:
         """Begin with the clusters of a file, all of them or none; their names.
 
@@ -162,13 +170,17 @@ class StoreClusters(ABC):
     def keep_clusters(self, clusters: Iterable[Cluster], *, replace: bool = False) -> list[str]:
         """The same, of clusters that were not read from a file."""
         every = list(clusters)
+        self._keep(sorted(every, key=lambda each: each.name), replace=replace)
+        return [each.name for each in every]
+
+    @again
+    def _keep(self, clusters: Sequence[Cluster], *, replace: bool) -> None:
         with self._writing() as database:
             author = Author(self._setting.actor, self._setting.clock())
-            for each in sorted(every, key=lambda each: each.name):
+            for each in clusters:
                 keeping = each.tables.store
                 counting = Counting(keeping.allocation, int(keeping.reset_every * 1_000_000))
                 changing.load(database, each, counting, author, replace=replace)
-        return [each.name for each in every]
 
     def clusters(self) -> list[str]:
         """The names of all clusters."""
@@ -180,6 +192,7 @@ class StoreClusters(ABC):
         with self._connection() as database:
             return pool(database, checked_name(cluster))
 
+    @again
     def next_destination(self, cluster: str, /, **message: object) -> StoreDecision:
         """Choose where the next message goes, and count it, durably.
 
@@ -197,6 +210,7 @@ class StoreClusters(ABC):
         with self._writing() as database:
             return self._verbs(database).next_destination(cluster, **message)
 
+    @again
     def publish(
         self,
         cluster: str,
@@ -231,8 +245,7 @@ class StoreClusters(ABC):
 
         `by`: the destination, where the message went to several and one of them is done.
         """
-        with self._writing() as database:
-            self._verbs(database).completed(decision, by)
+        self._alone_in(lambda tx: tx.completed(decision, by))
 
     def change(self, cluster: str, target: str, attribute: str, value: object = None) -> None:
         """Change an attribute of a destination, from the next choice on, for everybody.
@@ -240,34 +253,30 @@ class StoreClusters(ABC):
         As a row of a file of changes: `change("pool", "DEV3", "enabled", False)`. Raises
         ChangeError, MessageError.
         """
-        with self._writing() as database:
-            self._verbs(database).change(cluster, target, attribute, value)
+        self._alone_in(lambda tx: tx.change(cluster, target, attribute, value))
 
     def apply(self, cluster: str, changes: Change | Iterable[Change]) -> None:
         """Make several changes as one step; their time is now. Raises ChangeError, MessageError."""
-        with self._writing() as database:
-            self._verbs(database).apply(cluster, changes)
+        every = changes_in(changes)
+        self._alone_in(lambda tx: tx.apply(cluster, every))
 
     def add_destination(self, cluster: str, destination: Mapping[str, Any]) -> None:
         """Add a destination that the cluster's file does not list: a `[[destination]]` as a table.
 
         Raises ChangeError, ConfigError, MessageError.
         """
-        with self._writing() as database:
-            self._verbs(database).add_destination(cluster, destination)
+        self._alone_in(lambda tx: tx.add_destination(cluster, destination))
 
     def remove_destination(self, cluster: str, destination: str) -> None:
         """Remove a destination for good; what was sent to it stays in its queue.
 
         Raises ChangeError, ConfigError, MessageError.
         """
-        with self._writing() as database:
-            self._verbs(database).remove_destination(cluster, destination)
+        self._alone_in(lambda tx: tx.remove_destination(cluster, destination))
 
     def reset(self, cluster: str) -> None:
         """Count everybody as not served. Raises ChangeError, MessageError."""
-        with self._writing() as database:
-            self._verbs(database).reset(cluster)
+        self._alone_in(lambda tx: tx.reset(cluster))
 
     def decision(self, number: int) -> Decision:
         """A decision of the past, which can `explain()` itself; `number`: of its event.

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from fairlead.balance.times import Time
 from fairlead.errors import MessageError
+from fairlead.store.again import again
 from fairlead.store.clusters.verbs import Setting
 from fairlead.store.database import Database
 from fairlead.store.dialogs.conversation import Conversation, Speaker
@@ -171,6 +172,7 @@ class StoreConversations(ABC, Speaker):
     def _verbs(self, database: Database) -> Transaction:
         """The verbs, for one of them: where it is refused, the whole transaction is undone."""
 
+    @again
     def begin_dialog(
         self,
         service: str,
