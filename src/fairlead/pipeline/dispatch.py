@@ -158,7 +158,7 @@ def rejected(
     messages = messages_of(messages, [plan], "messages")
     columns = checked(messages, "messages")
     rows = validate(messages, plan)
-    return rejected_rows(rows if trust_ids else unique(rows), columns)
+    return rejected_rows(rows if trust_ids else unique(rows)[0], columns)
 
 
 def prepare(
@@ -177,16 +177,17 @@ def prepare(
     by_position = "position" in columns and needed(plan)[1]
     check_executors(messages.sparkSession, progress)
     rows = accepted = validate(messages, plan)
+    most = None
     if not options.trust_ids:
         with progress("check ids"):
-            rows = unique(rows)
+            rows, most = unique(rows)
     good = rows.where(F.col(REASON).isNull())
     with progress("cut into blocks"):
         # Joins, of duplicates or for bindings, times by position, and finding the messages of a
         # journal take the files' pieces apart.
         apart = rows is not accepted or messages is not given or plan.binds or by_position
         stays = options.as_in_files and not apart
-        few = sample(good, in_files=stays)
+        few = sample(good, most, in_files=stays)
     with progress("survey"):
         in_place = survey_in_place(rows, plan, options.rows_a_block) if few.apart else None
         blocks = in_place.blocks if in_place else cut(few, rows_a_block=options.rows_a_block)

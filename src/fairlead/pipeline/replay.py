@@ -121,12 +121,12 @@ def prepare(
     check_executors(messages.sparkSession, progress)
     accepted = validate(messages, *every, worked=True)
     with progress("check ids"):
-        rows = unique(accepted)
+        rows, most = unique(accepted)
     with progress("check tenants"):
         rows = one_tenant(rows, every)
     good = rows.where(F.col(REASON).isNull())
     with progress("cut into blocks"):
-        places = sample(good, in_files=False)
+        places = sample(good, most, in_files=False)
         # A task writes a block of all scenarios: more blocks, while tasks have nothing to do.
         fewer = max(options.rows_a_block / len(every), places.rows / at_once(good.sparkSession))
         blocks = cut(places, rows_a_block=min(options.rows_a_block, fewer))

@@ -11,21 +11,19 @@ HASH = PREFIX + "hash"
 RANK = PREFIX + "rank"
 
 
-def unique(accepted: DataFrame) -> DataFrame:
+def unique(accepted: DataFrame) -> tuple[DataFrame, int]:
     """The same rows, with a REASON on every message whose id an earlier one has.
 
-    Only hashes are counted at first; ids themselves are compared where two hashes agree.
+    Only hashes are counted at first; ids themselves are compared where two hashes agree. Returns
+    also how many messages there were before.
     """
     good = accepted.where(F.col(REASON).isNull())
-    suspects = (
-        good.select(F.xxhash64(ID).alias(HASH))
-        .groupBy(HASH)
-        .agg(F.count(F.lit(1)).alias("n"))
-        .where("n > 1")
-        .select(HASH)
-    )
-    if suspects.isEmpty():
-        return accepted
+    hashes = good.select(F.xxhash64(ID).alias(HASH)).groupBy(HASH).agg(F.count(F.lit(1)).alias("n"))
+    # A sum is null where there is no row.
+    ((messages, most),) = hashes.agg(F.sum("n"), F.max("n")).collect()
+    if (most or 0) <= 1:
+        return accepted, messages or 0
+    suspects = hashes.where("n > 1").select(HASH)
     marked = accepted.join(
         suspects.withColumn(RANK, F.lit(True)), F.xxhash64(ID) == suspects[HASH], "left"
     ).drop(HASH)
@@ -39,4 +37,4 @@ def unique(accepted: DataFrame) -> DataFrame:
     ranked = several.withColumn(RANK, F.row_number().over(order))
     found = F.concat(F.lit("id: found '"), F.col(ID), F.lit("' again, allowed: once"))
     reason = F.when(F.col(RANK) > 1, found)
-    return clear.unionByName(ranked.withColumn(REASON, reason).drop(RANK))
+    return clear.unionByName(ranked.withColumn(REASON, reason).drop(RANK)), messages

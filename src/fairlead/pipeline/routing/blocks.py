@@ -86,17 +86,20 @@ class Sample:
         return len(ends) >= FEWEST_PIECES and all(a[1] <= b[0] for a, b in pairwise(ends))
 
 
-def sample(accepted: DataFrame, *, in_files: bool) -> Sample:
+def sample(accepted: DataFrame, most: int | None = None, *, in_files: bool) -> Sample:
     """The messages with the smallest hashes of their ids.
 
-    How small the largest of these hashes is also tells about how many messages there are.
-    `in_files`: look also at the pieces in which Spark reads Parquet files.
+    How small the largest of these hashes is also tells about how many messages there are. `most`:
+    how many there can be, where that is known. `in_files`: look also at the pieces in which Spark
+    reads Parquet files.
     """
     parquet = in_files and all(n.endswith(".parquet") for n in accepted.inputFiles() or [""])
     piece = F.struct(*PIECE) if parquet else F.lit(None)
     hashed = accepted.select(KEY, ID, F.xxhash64(ID).alias("hash"), piece.alias("piece"))
-    smallest = hashed.where(F.pmod("hash", F.lit(SPARSE)) == 0).orderBy("hash", ID).limit(SAMPLE)
-    found, each = smallest.collect(), SPARSE
+    found, each = [], SPARSE
+    if most is None or most >= ENOUGH * SPARSE:
+        candidates = hashed.where(F.pmod("hash", F.lit(SPARSE)) == 0)
+        found = candidates.orderBy("hash", ID).limit(SAMPLE).collect()
     if len(found) < ENOUGH:
         found, each = hashed.orderBy("hash", ID).limit(SAMPLE).collect(), 1
     rows = float(len(found) * each)
