@@ -223,6 +223,7 @@ def on_spark(
     frame = spark.createDataFrame(table(rows[::-1])).repartition(partitions)
     ready = prepare(frame, clusters, changes, Options(rows_a_block=rows_a_block))
     decided = ready.decisions().select("id", "destination", "outcome", "sequence").collect()
+    ready.release()
     found: dict[str, Decided] = {}
     for row in decided:
         copy = (row["destination"], row["outcome"], row["sequence"])

@@ -53,6 +53,7 @@ def on_spark(spark: SparkSession, case: Mixed, rows_a_block: int) -> dict[str, E
     assert sum(counted.values()) == len(case.messages)
     found = by_id(decided.select(DECIDED).collect())
     decided.unpersist()
+    ready.release()
     return found
 
 

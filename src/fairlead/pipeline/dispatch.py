@@ -9,8 +9,12 @@ import logging
 import time
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
+from weakref import finalize
 
+from py4j.protocol import Py4JError
+from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import BooleanType, IntegralType, NullType, StringType
@@ -76,6 +80,8 @@ class Prepared:
     survey: Survey
     states: States
     """The router's state at the start of each block."""
+    kept: Sequence[DataFrame] = ()
+    """What Spark keeps until `release`, so that it is made once."""
 
     def decisions(self) -> DataFrame:
         """The messages, in order, with destination, address, outcome and sequence."""
@@ -101,6 +107,11 @@ class Prepared:
         """The rows that are no messages, each with its `reason`."""
         return rejected_rows(self.rows, self.columns)
 
+    def release(self) -> None:
+        """Let Spark forget what it keeps; what is read afterwards makes it anew."""
+        for each in self.kept:
+            each.unpersist()
+
 
 def dispatch(
     messages: DataFrame,
@@ -121,15 +132,29 @@ def dispatch(
     added; a message that goes to several destinations is a row for each, by name. Rows that are no
     messages are left out, which a warning of the logger `fairlead` says; `rejected` returns those.
     Runs a few small jobs at once (to learn how many messages of each class there are); the routing
-    itself is lazy. Raises MessageError, ConfigError, ChangeError.
+    itself is lazy. Where groups can change their destination, Spark keeps how they are bound as
+    long as somebody has the DataFrame that is returned; without it this is found anew. Raises
+    MessageError, ConfigError, ChangeError.
     """
     ready = prepare(messages, clusters, changes, Options(trust_ids=trust_ids))
     if ready.survey.rejected:
         log.warning(left_out(ready.rows, "rejected(messages, clusters, ...) returns"))
     if not journal:
-        return ready.decisions()
+        return _released_with(ready.decisions(), ready)
     check_names(ready.columns, ready.plan.relevant_attributes)
-    return ready.journal()
+    return _released_with(ready.journal(), ready)
+
+
+def _released_with(found: DataFrame, ready: Prepared) -> DataFrame:
+    """The DataFrame; Spark keeps what it is made of no longer than somebody has it."""
+
+    def release() -> None:
+        with suppress(PySparkException, Py4JError, OSError):  # the session may be over
+            ready.release()
+
+    if ready.kept:
+        finalize(found, release).atexit = False
+    return found
 
 
 def left_out(rows: DataFrame, way: str) -> str:
@@ -198,10 +223,11 @@ def prepare(
         good = timed.where(F.col(REASON).isNull())
         classified = found.classified(placed(good, blocks, plan))
     ready = plan.classified(found.classes)
-    classified, states = begin(classified, ready, found, columns, progress)
+    begun = begin(classified, ready, found, columns, progress)
+    states = begun.states
     if by_position:
         states = [{**state, "latest": at} for state, at in zip(states, latest, strict=True)]
-    return Prepared(ready, columns, rows, classified, found, states)
+    return Prepared(ready, columns, rows, begun.rows, found, states, begun.kept)
 
 
 def unknown_clusters(counts: Iterable[Counted], plan: Plan) -> dict[str, int]:
@@ -243,6 +269,7 @@ def run(
         if not ready.survey.rejected:
             bad = bad.limit(0)
         delivery.write(bad, "rejected", file_format)
+        ready.release()
     with progress("measure"):
         written = run_folder.load(spark, delivery.path("decisions"), file_format, decisions.schema)
         reasons = run_folder.load(spark, delivery.path("rejected"), file_format, bad.schema)

@@ -112,6 +112,34 @@ def test_the_latest_time_so_far_tells_how_a_message_is_bound(spark: SparkSession
     assert found == in_memory(rows, [cluster], changes)
 
 
+def keeps(spark: SparkSession) -> bool:
+    """Whether Spark keeps what was persisted."""
+    return not spark._jsparkSession.sharedState().cacheManager().isEmpty()
+
+
+def test_spark_keeps_nothing_of_a_run(spark: SparkSession, tmp_path: Any) -> None:
+    spark.catalog.clearCache()
+    with Delivery(str(tmp_path / "out"), overwrite=False) as delivery:
+        run(spark, spark.createDataFrame(messages(GROUP)), [TURNS], [DOWN], delivery)
+    assert not keeps(spark)
+
+
+def test_spark_keeps_of_a_table_what_somebody_has(spark: SparkSession) -> None:
+    spark.catalog.clearCache()
+    table = spark.createDataFrame(messages(GROUP))
+    decided = dispatch(table, [TURNS], [DOWN])
+    assert keeps(spark)
+    went = decided.select("id", "destination")
+    before = sorted(went.collect())
+    del decided
+    assert not keeps(spark)
+    assert sorted(went.collect()) == before == [("f0", "x"), ("f1", "x"), ("f2", "y"), ("f3", "y")]
+    journal = dispatch(table, [TURNS], [DOWN], journal=True)
+    assert keeps(spark)
+    del journal
+    assert not keeps(spark)
+
+
 @pytest.mark.parametrize("policy", ["broadcast", "smartsockets"])
 def test_each_message_is_counted_once_beside_clusters_that_fan_out(
     spark: SparkSession, tmp_path: Any, policy: str

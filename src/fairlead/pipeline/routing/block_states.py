@@ -7,6 +7,7 @@ destination, in a pass that remembers where they went.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from pyspark.sql import DataFrame
 
@@ -23,25 +24,36 @@ from fairlead.pipeline.routing.route import States
 IN_ORDER = "route in order"
 
 
+class Begun(NamedTuple):
+    """A table of which each block can be routed by itself."""
+
+    rows: DataFrame
+    """With FREE and BOUND where messages can be bound."""
+    states: States
+    """The state at the start of each block."""
+    kept: tuple[DataFrame, ...] = ()
+    """What Spark keeps, because the rows are made of it; to be unpersisted when they are read."""
+
+
 def begin(
     rows: DataFrame, plan: ClassifiedPlan, found: Survey, columns: Sequence[str], progress: Progress
-) -> tuple[DataFrame, States]:
-    """The rows, with FREE and BOUND where messages can be bound; and the blocks' states.
+) -> Begun:
+    """Look at the messages in order, as far as their order decides where they go.
 
     `rows`: accepted rows with BLOCK, VERSION and CLASS; `columns`: what the table itself has.
     """
     if not affinity.can_bind(plan, columns):
-        return rows, _states(rows, plan, found, found.counts, progress)
+        return Begun(rows, _states(rows, plan, found, found.counts, progress))
     keyed = affinity.keyed(rows, plan)
     if affinity.ends(plan):
         with progress(IN_ORDER):
-            settled, in_order = rebound(keyed, plan, found.blocks)
-        return settled, _with_streams(plan, found, in_order)
+            settled, in_order, kept = rebound(keyed, plan, found.blocks)
+        return Begun(settled, _with_streams(plan, found, in_order), (kept,))
     free = keyed.where(FREE)
     counts = recount(free)
     states = _states(free, plan, found, counts, progress)
     of_blocks = sizes(counts, len(found.blocks))
-    return affinity.bound(keyed, plan, states, found.blocks, of_blocks), states
+    return Begun(affinity.bound(keyed, plan, states, found.blocks, of_blocks), states)
 
 
 def _states(

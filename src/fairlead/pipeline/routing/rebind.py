@@ -63,8 +63,10 @@ SPARK_SCHEMA: Final = (
 
 def rebound(
     rows: DataFrame, plan: ClassifiedPlan, blocks: Blocks
-) -> tuple[DataFrame, list[Mapping[str, object]]]:
+) -> tuple[DataFrame, list[Mapping[str, object]], DataFrame]:
     """The rows with FREE and BOUND, and the state at the start of each block (no streams).
+
+    Returns also what the rows are made of, which is persisted.
 
     `rows`: as `bind.keyed` gives them. What comes before the first of its epoch that finds
     somebody stays free: it found nobody, and no later binding says where it went.
@@ -91,7 +93,7 @@ def rebound(
     bound_before = F.coalesce(is_first & ~F.col("chosen"), F.lit(False))
     settled = joined.withColumn(FREE, F.col(FREE) & ~bound_before).drop("chosen")
     known = {row["block"]: json.loads(row["state"]) for row in states}
-    return settled, of_every_block(known, plan, blocks)
+    return settled, of_every_block(known, plan, blocks), found
 
 
 class Groups:
