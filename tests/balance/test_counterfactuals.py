@@ -138,6 +138,18 @@ def test_what_would_have_led_to_another_choice_does(policy: str) -> None:
     assert (said.total() > 50) == (policy != "broadcast"), "who sends to all chooses nobody"
 
 
+@pytest.mark.parametrize(
+    ("policy", "seed"),
+    [
+        pytest.param("smartsockets", 59, id="a message that is lost whoever is chosen"),
+        pytest.param("smartsockets", 519, id="a message that the next one loses"),
+        pytest.param("priority-failover", 580, id="a group that would not have left"),
+    ],
+)
+def test_what_was_said_and_did_not_hold_is_said_no_more(policy: str, seed: int) -> None:
+    assert watch(policy, seed).total()
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("policy", POLICIES)
 def test_what_would_have_led_to_another_choice_does_in_long_runs(policy: str) -> None:

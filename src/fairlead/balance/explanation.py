@@ -141,4 +141,6 @@ def _chosen(
             *(words.otherwise(WhatIf(moment, values)), notes),
         )
     undeliverable = cluster.describe.undeliverable_reason(order[0]) if order else ""
-    return found._replace(notes=(*notes, undeliverable)) if undeliverable else found
+    if undeliverable:
+        found = found._replace(otherwise="", notes=(*notes, undeliverable))
+    return found

@@ -7,9 +7,10 @@ from typing import Final
 
 from fairlead.balance.change import Change
 from fairlead.balance.changes import resolve_one
-from fairlead.balance.history import DecisionPoint
+from fairlead.balance.history import UNKNOWN, DecisionPoint
 from fairlead.balance.policy import AttributeValues
 from fairlead.balance.rules.rule import Rule
+from fairlead.balance.state import AnyState
 from fairlead.errors import ChangeError, ConfigError
 
 NOBODY: Final = -1
@@ -48,6 +49,20 @@ class WhatIf:
             cluster.apply([change], cluster.now)
         except (ChangeError, ConfigError):
             return REFUSED
+        chosen = self._chosen_of(cluster)
+        if chosen >= 0 and cluster.describe.undeliverable_reason(chosen):
+            return NOBODY
+        return chosen
+
+    def _chosen_of(self, cluster: AnyState) -> int:
+        """Whom a cluster chooses, or to whom what it belongs to comes back."""
+        binding = self._moment.binding
+        if binding is not None and cluster.rebinds:
+            if binding.before >= 0 and cluster.keeps(binding.before, self._values):
+                return binding.before
+            was = self._moment.frame.cluster.holding(self._values)
+            if binding.before == UNKNOWN and not cluster.holding(self._values) <= was:
+                return NOBODY  # it may be at one that would not have dropped out
         verdict = cluster.verdict(self._values)
         if verdict.preselected >= 0:
             return verdict.preselected

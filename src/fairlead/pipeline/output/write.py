@@ -121,6 +121,8 @@ class Delivery:
         """Say where it was, if something cannot be written. Raises OutputError."""
         try:
             yield
+        except ConnectionError:
+            raise  # Spark's Java process is gone, which no file says
         except OSError as error:
             raise OutputError(f"{self.final}: cannot write there: {error.strerror}") from error
         except (Py4JJavaError, PySparkException) as error:
