@@ -226,7 +226,7 @@ def test_a_reply_that_comes_after_the_resend_interval_still_comes(address: str) 
         asking = threading.Thread(target=lambda: found.append(req.request(b"q", timeout=SECONDS)))
         asking.start()
         request = slow.recv(timeout=SECONDS)
-        until(lambda: not device.back._pending)
+        until(lambda: device.back.waiting)  # for another worker, as this one hangs
         request.reply(b"late")
         asking.join()
         assert found == [b"late"]

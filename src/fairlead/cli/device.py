@@ -36,6 +36,8 @@ NUMBERS: Final = (
     "replied",
     "resent",
     "failed_over",
+    "suspended",
+    "tried",
     "lost",
     "too_far",
     "ignored",

@@ -65,7 +65,7 @@ class EndpointState(NamedTuple):
     address: str
     """Of the endpoint."""
     state: str
-    """`up`, `busy`, `down`; `suspended`: it was silent; `nobody`: bound, and no peer is there;
+    """`up`, `busy`, `down`; `suspended`: it hangs; `nobody`: bound, and no peer is there;
     `disabled`, `draining` or `weight-zero`: connected, and gets nothing new, as its table says.
 
     A bound endpoint is `down`, beside its peers, while it can accept no more of them.

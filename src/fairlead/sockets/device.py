@@ -102,7 +102,9 @@ class _Front(Rep):
         self._ahead.discard(pipe)
         super()._left(peer, pipe)
         for key in self._asked.pop(pipe):
-            self.back.forget(key)
+            found = self.back.forget(key)
+            if found is not None:
+                self.back.impatient(found, "who asked has gone")
         del self._pipe_of_number[self._numbers.pop(pipe)]
         self.forward()
 
@@ -149,8 +151,8 @@ class Device(Closing):
     Brokers of two sites may point at each other at a worse priority: a request that `max_ttl` have
     received is dropped. What a worker had that goes is sent to another at once; what was lost so
     `attempts` times is dropped, and counted as `lost` by the last worker.
-    Whoever waits long for a reply sends the request again himself, as every REQ does; a worker that
-    is silent for `resend` seconds is suspended, as by a `Req`.
+    Whoever waits long for a reply sends the request again himself, as every REQ does. A worker that
+    hangs is suspended, as by a `Req`, and what it had is sent to another at once, too.
     """
 
     def __init__(

@@ -52,9 +52,11 @@ class Req(Requester):
     One whose peers go `attempts` times before they reply fails with a SocketError: it may be what
     ends them.
 
-    A peer from which nothing came in that time is suspended: it gets one request every `retry`
-    seconds until it says something. A `capacity` of an endpoint is how many requests a peer may
-    have without a reply; then it is busy.
+    A peer that hangs is suspended: nothing came from it in that time, or for longer than it usually
+    takes while somebody stopped waiting. What it has is asked elsewhere. It is tried again after
+    `retry` seconds, and then less and less often, with what another has replied to or with what
+    waits, until it says something. A `capacity` of an endpoint is how many requests a peer may have
+    without a reply; then it is busy.
     """
 
     def request(
@@ -103,4 +105,6 @@ class Req(Requester):
 
     def _abandon(self, waiter: Waiter[Any]) -> None:
         if isinstance(waiter, _Reply) and not waiter.done:
-            self.forget(waiter.key)
+            found = self.forget(waiter.key)
+            if found is not None:
+                self.impatient(found, "waits no more")

@@ -17,16 +17,20 @@ from fairlead.sockets.base import BACKOFF, BUFFER, BUSY, IGNORED, EndpointState,
 from fairlead.sockets.pipe import Pipe
 from fairlead.sockets.ring import CAPACITY, Lane
 from fairlead.sockets.sender import SENT, Sender
+from fairlead.sockets.suspects import Suspect, Watch
 from fairlead.sockets.wire import HIGHEST_TTL, MAX_SIZE, Protocol, split
 
 RESEND: Final = 60.0
 """Seconds without a reply after which a request is sent again, as nanomsg has them."""
 RETRY: Final = 1.0
-"""Seconds after which a peer that was silent is tried again, unless a socket says otherwise."""
+"""Seconds after which a peer that hangs is tried again, unless a socket says otherwise."""
 ATTEMPTS: Final = 10
 """How often a request is sent to peers that go, unless a socket says otherwise."""
 RESENT, FAILED_OVER, REPLIED, LOST = "resent", "failed_over", "replied", "lost"
 SUSPENDED: Final = "suspended"
+TRIED: Final = "tried"
+ONCE: Final = 1
+"""As `attempts`: no request is sent a second time because of its peer."""
 
 
 class Pending(ABC):
@@ -44,7 +48,7 @@ class Pending(ABC):
         self.message = message
         self.since = time.monotonic()
         self.attempt: Attempt | None = None
-        """The latest."""
+        """The latest; None while it waits."""
         self.again = ""
         """Why it is sent again."""
         self.pipes: set[Pipe] = set()
@@ -73,11 +77,11 @@ class Attempt(NamedTuple):
     pipe: Pipe
     decision: Decision
     sent: float
-    """On the monotonic clock."""
+    """When the peer first had it, on the monotonic clock, however often it was sent there."""
 
 
 class Requester(Sender):
-    """Sends requests by a ring, again to others where their peer goes or is silent."""
+    """Sends requests by a ring, again to others where their peer goes or hangs."""
 
     protocol = Protocol.REQ
     resends = True
@@ -109,12 +113,10 @@ class Requester(Sender):
         self._pending: dict[bytes, Pending] = {}
         self._attempts: dict[Pipe, dict[bytes, Attempt]] = {}
         """The oldest first."""
-        self._heard: dict[Pipe, float] = {}
-        """When something came from there."""
+        self._watches: dict[Pipe, Watch] = {}
+        self._due: set[Pipe] = set()
+        """Suspects that it is time to try."""
         self._timed = False
-        self._suspended: set[Pipe] = set()
-        self._on_trial: dict[Pipe, Attempt | None] = {}
-        """They were suspended, and may show that they work again: with one request."""
         super().__init__(
             cluster,
             buffer=buffer,
@@ -127,16 +129,32 @@ class Requester(Sender):
     def ask(self, found: Pending) -> None:
         """Send a request, or let it wait. The lock is held.
 
-        One with the same key, which somebody sends again, takes the place of the earlier one.
+        One with the same key, which somebody sends again, takes the place of the earlier one. Where
+        a peer has that, and has not had it for longer than it usually takes, it is not sent there
+        once more.
         """
         earlier = self.forget(found.key)
         if earlier is not None:
             found.first, found.chosen, found.lost = earlier.first, earlier.chosen, earlier.lost
+            self.impatient(earlier, "asked again")
+            if self._underway(earlier):
+                found.attempt, found.pipes = earlier.attempt, earlier.pipes
+                self._pending[found.key] = found
+                return
         found.lane = self._ring.lane(found.message)
         self._pending[found.key] = found
         if self._waiting.holds(found.lane) or not self._taken(found):
             self._waiting.put(found)
+            self._admit_due()
             self._set_alarm()
+
+    def _underway(self, found: Pending) -> bool:
+        """Whether its peer may still be expected to reply."""
+        attempt = found.attempt
+        watch = self._watches.get(attempt.pipe) if attempt is not None else None
+        if attempt is None or watch is None or watch.suspect is not None:
+            return False
+        return not watch.hangs(attempt.sent, time.monotonic())
 
     # -------- sending, and sending again
 
@@ -149,21 +167,35 @@ class Requester(Sender):
             pipe.send(found.frame)
             if not pipe.open:  # the connection turned out to be over: choose again
                 continue
-            earlier = self._attempts[pipe].pop(found.key, None)
+            earlier = self._attempts[pipe].get(found.key)
             if earlier is not None:  # whoever asked sent it again, and it went there again
                 self._ring.completed(now(), earlier.decision)
-            attempt = Attempt(found.key, pipe, decision, time.monotonic())
+            sent = earlier.sent if earlier is not None else time.monotonic()
+            attempt = Attempt(found.key, pipe, decision, sent)
+            # where there was one, in its place: the oldest stays the first
             found.attempt = self._attempts[pipe][found.key] = attempt
             found.pipes = {*(each for each in found.pipes if each.open), pipe}
-            if pipe in self._on_trial:
-                self._on_trial[pipe] = attempt
             self._set_timer(attempt.sent)
             pipe.peer.count(SENT)
             if found.again:
                 pipe.peer.count(found.again)
+            waits_on = self._tried(pipe, found)
             self._reconsider(pipe.peer)
-            return True
+            if not waits_on:
+                return True
         return False
+
+    def _tried(self, pipe: Pipe, found: Pending) -> bool:
+        """Whether this was for a suspect, which gets nobody's only try: so another gets it, too."""
+        suspect = self._watches[pipe].suspect
+        if suspect is None:
+            return False
+        suspect.admitted = False
+        pipe.peer.count(TRIED)
+        if self._allowed == ONCE:
+            return False
+        found.attempt = None
+        return True
 
     def _taken(self, waiting: Pending) -> bool:
         try:
@@ -178,7 +210,7 @@ class Requester(Sender):
         found = self._pending.get(attempt.key)
         if found is not None and found.attempt is attempt:
             found.again = why
-            self._waiting.drop(found)
+            found.attempt = None
             self._waiting.put(found, again=True)
 
     def _lose(self, attempt: Attempt) -> None:
@@ -216,21 +248,29 @@ class Requester(Sender):
             if self._closed:
                 return
             latest = time.monotonic() - self._resend
-            for attempts in [*self._attempts.values()]:
+            for pipe, attempts in [*self._attempts.items()]:
                 for attempt in [*takewhile(lambda each: each.sent <= latest, attempts.values())]:
-                    self._give_up(attempt)
+                    if self._watches[pipe].suspect is None:
+                        self._give_up(attempt)
             self._drain()
-            oldest = [next(iter(each.values())).sent for each in self._attempts.values() if each]
+            oldest = [
+                next(iter(attempts.values())).sent
+                for pipe, attempts in self._attempts.items()
+                if attempts and self._watches[pipe].suspect is None
+            ]
             if oldest:
                 self._set_timer(min(oldest))
 
     def _give_up(self, attempt: Attempt) -> None:
+        """It has had no reply for too long: its peer is silent, or has lost it."""
         pipe = attempt.pipe
+        if self._watches[pipe].heard < attempt.sent:
+            if self.resends:
+                self._send_again(attempt, RESENT)
+            self._suspend(pipe, f"no reply within {self._resend:g} s")
+            return
         del self._attempts[pipe][attempt.key]
-        if self._heard[pipe] < attempt.sent:
-            self._suspend(attempt)
-        else:
-            self._ring.completed(now(), attempt.decision)
+        self._ring.completed(now(), attempt.decision)
         found = self._pending.get(attempt.key)
         if self.resends:
             self._send_again(attempt, RESENT)
@@ -238,44 +278,107 @@ class Requester(Sender):
             self.forget(attempt.key)
         self._reconsider(pipe.peer)
 
-    # -------- silent peers
+    # -------- peers that hang
 
-    def _suspend(self, attempt: Attempt) -> None:
-        """Take out a peer that is silent; what it held counts no more."""
-        pipe = attempt.pipe
-        if pipe in self._suspended or self._on_trial.get(pipe, attempt) is not attempt:
-            return  # that is of before
-        self._on_trial.pop(pipe, None)
-        self._suspended.add(pipe)
+    def impatient(self, found: Pending, what: str) -> None:
+        """Whoever asked waits no more, or asks again: that may be because the peer hangs.
+
+        The lock is held. `what`: he did.
+        """
+        pipe = found.attempt.pipe if found.attempt is not None else None
+        watch = self._watches.get(pipe) if pipe is not None else None
+        if pipe is None or watch is None or watch.suspect is not None:
+            return
+        attempts = self._attempts[pipe].values()
+        asked = next((each.sent for each in attempts if each.sent > watch.heard), None)
+        time_now = time.monotonic()
+        if asked is not None and watch.hangs(asked, time_now):
+            self._suspend(pipe, f"no reply in {time_now - asked:.3g} s, and somebody {what}")
+            self._drain()
+
+    def _suspend(self, pipe: Pipe, why: str) -> None:
+        """Take out a peer that hangs; what it has is asked elsewhere, where that is allowed."""
+        suspect = self._watches[pipe].suspect = Suspect(time.monotonic(), why)
         self._ring.failed(now(), pipe.peer.name)
         pipe.peer.busy = True
-        self._loop.later(self._retry, lambda: self._try(pipe))
+        pipe.peer.count(SUSPENDED)
+        for attempt in [*self._attempts[pipe].values()]:
+            found = self._pending.get(attempt.key)
+            if found is None or found.attempt is not attempt:
+                continue
+            if not self._allowed or found.lost + 1 < self._allowed:
+                found.lost += 1
+                self._send_again(attempt, FAILED_OVER)
+        self._try_later(pipe, suspect)
 
-    def _try(self, pipe: Pipe) -> None:
+    def _try_later(self, pipe: Pipe, suspect: Suspect) -> None:
+        self._loop.later(suspect.pause(self._retry), lambda: self._try(pipe, suspect))
+        suspect.trials += 1
+
+    def _try(self, pipe: Pipe, suspect: Suspect) -> None:
+        """It is time to try a suspect, unless it has spoken or gone."""
         with self.lock:
-            if pipe in self._suspended and pipe.open:
-                self._on_trial[pipe] = None
-                self._return(pipe)
+            watch = self._watches.get(pipe)
+            if watch is None or watch.suspect is not suspect:
+                return
+            if pipe.waiting:  # what it got before has not even left
+                self._try_later(pipe, suspect)
+                return
+            self._due.add(pipe)
+            if self._waiting.count or self._allowed == ONCE:
+                self._admit_due()
 
-    def _return(self, pipe: Pipe) -> None:
-        self._suspended.discard(pipe)
+    def _admit_due(self) -> None:
+        """Let the policy choose those that are due, each for one request."""
+        for pipe in [*self._due]:
+            watch = self._watches.get(pipe)
+            suspect = watch.suspect if watch is not None else None
+            self._due.discard(pipe)
+            if suspect is not None:
+                suspect.admitted = True
+                self._ring.joined(now(), pipe.peer.name)
+                pipe.peer.busy = False
+                self._try_later(pipe, suspect)
+                self._drain()
+
+    def _try_with(self, found: Pending, by: Pipe) -> None:
+        """Try those that are due with a copy of what another has just replied to."""
+        for pipe in [*self._due] if self._due and self._allowed != ONCE else ():
+            watch = self._watches.get(pipe)
+            self._due.discard(pipe)
+            if pipe is not by and watch is not None and watch.suspect is not None:
+                watch.copies.add(found.key)
+                self._try_later(pipe, watch.suspect)
+                pipe.peer.count(SENT)
+                pipe.peer.count(TRIED)
+                pipe.send(found.frame)
+
+    def _return(self, pipe: Pipe, watch: Watch) -> None:
+        """A suspect has spoken: what it has and nobody else got is not asked elsewhere."""
+        watch.suspect = None
+        self._due.discard(pipe)
+        for key, attempt in self._attempts[pipe].items():
+            again = self._attempts[pipe][key] = attempt._replace(sent=watch.heard)
+            found = self._pending.get(key)
+            if found is not None and found.attempt in (None, attempt):
+                self._waiting.drop(found)
+                found.attempt = again
+            self._set_timer(watch.heard)
         self._ring.joined(now(), pipe.peer.name)
         pipe.peer.busy = False
-        self._reconsider(pipe.peer)
-        self._drain()
 
     def _rests(self, peer: Peer) -> bool:
-        pipe = peer.pipe
-        tried = pipe is not None and self._on_trial.get(pipe) is not None
-        return peer.full or tried or pipe in self._suspended
+        watch = self._watches.get(peer.pipe) if peer.pipe is not None else None
+        suspect = watch.suspect if watch is not None else None
+        return peer.full or (suspect is not None and not suspect.admitted)
 
     # -------- what comes
 
     def received(self, pipe: Pipe, messages: list[bytes]) -> None:
-        self._heard[pipe] = time.monotonic()
-        self._on_trial.pop(pipe, None)
-        if pipe in self._suspended:
-            self._return(pipe)
+        watch = self._watches[pipe]
+        watch.heard = time.monotonic()
+        if watch.suspect is not None:
+            self._return(pipe, watch)
         for each in messages:
             self._reply(pipe, each)
         self._reconsider(pipe.peer)
@@ -291,14 +394,20 @@ class Requester(Sender):
             return
         key, body = parts
         attempt = self._attempts[pipe].pop(key, None)
+        watch = self._watches[pipe]
         if attempt is not None:
+            watch.replied(watch.heard - attempt.sent)
             self._ring.completed(now(), attempt.decision)
         found = self._answered(pipe, key)
         pipe.peer.count(IGNORED if found is None else REPLIED)
-        if found is None:
-            self._unknown(key, body)
-        else:
+        if found is not None:
+            watch.copies.discard(key)
             found.settle(body)
+            self._try_with(found, pipe)
+        elif key in watch.copies:
+            watch.copies.discard(key)
+        else:
+            self._unknown(key, body)
 
     def _answered(self, pipe: Pipe, key: bytes) -> Pending | None:
         """The request that this is the reply to, which is settled with it.
@@ -324,16 +433,15 @@ class Requester(Sender):
     def _joined(self, peer: Peer) -> None:
         if peer.pipe is not None:
             self._attempts[peer.pipe] = {}
-            self._heard[peer.pipe] = 0.0
+            self._watches[peer.pipe] = Watch()
         super()._joined(peer)
 
     def _left(self, peer: Peer, pipe: Pipe) -> None:
         super()._left(peer, pipe)
         for attempt in self._attempts.pop(pipe).values():
             self._lose(attempt)
-        del self._heard[pipe]
-        self._suspended.discard(pipe)
-        self._on_trial.pop(pipe, None)
+        del self._watches[pipe]
+        self._due.discard(pipe)
         self._drain()
 
     def written(self, pipe: Pipe, tokens: list[object]) -> None:
@@ -347,8 +455,9 @@ class Requester(Sender):
         found = super()._one(peer)
         if peer.pipe is None:
             return found
-        if peer.pipe in self._suspended:
-            return found._replace(state=SUSPENDED)
+        suspect = self._watches[peer.pipe].suspect
+        if suspect is not None:
+            return found._replace(state=SUSPENDED, trouble=suspect.why)
         held = len(self._attempts[peer.pipe])
         capacity = self._tables[peer.source.name].get(CAPACITY, 0)
         return found._replace(state=BUSY) if capacity and held >= capacity else found
