@@ -116,7 +116,7 @@ def test_the_nearest_preset_is_named() -> None:
     own = compose("own", ("down", "weight-zero", "worse-priority"), "least-served")
     differences = "also worse-priority, without disabled, without draining"
     assert nearest(own) == f"nearest preset: weighted ({differences})"
-    ring = compose("own", ("down",), "ready-ring")
+    ring = compose("own", ("down", "draining"), "ready-ring")
     assert nearest(ring) == "nearest preset: nanomsg, the same"
     for preset in PRESETS:
         assert nearest(preset) == f"nearest preset: {preset.name}, the same"

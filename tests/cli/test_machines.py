@@ -101,7 +101,6 @@ def test_without_a_subcommand_it_lists(pool: Shell) -> None:
         (("add", "pool", "DEV3", "weight"), "KEY=VALUE: found 'weight', allowed: NAME=VALUE"),
         (("set", "pool", "DEV1"), "machines set: found no KEY=VALUE"),
         (("set", "pool", "DEV1", "colour=red"), "attribute: found 'colour'"),
-        (("drain", "pool", "DEV1"), "attribute: found 'draining'"),
         (("remove", "pool", "DEV7"), "destination: found 'DEV7'"),
         (("next", "pool", "colour=red"), "attribute: found 'colour'"),
         (("load", "nowhere.toml"), "nowhere.toml"),

@@ -294,7 +294,6 @@ def compose(
 
 UP: Final = (DISABLED.name, DOWN.name)
 STARTING: Final = (*UP, DRAINING.name)
-WEIGHED: Final = (*UP, WEIGHT_ZERO.name)
 PRESETS: Final = (
     compose(
         "round-robin",
@@ -340,7 +339,7 @@ PRESETS: Final = (
     ),
     compose(
         "rendezvous",
-        WEIGHED,
+        (*STARTING, WEIGHT_ZERO.name),
         "rendezvous",
         about="the same key, the same destination; when one goes, only its keys move",
         choose_when="what belongs together should meet again: caches, sessions, shards",
@@ -354,7 +353,7 @@ def nearest(policy: ComposedPolicy) -> str:
     known = {
         each.name: ({step.name for step in each.eliminations}, each.choice.name) for each in PRESETS
     }
-    known["nanomsg"] = ({ABSENT.name, DOWN.name}, ByReadyRing.name)
+    known["nanomsg"] = ({ABSENT.name, DOWN.name, DRAINING.name}, ByReadyRing.name)
     own, choice = {step.name for step in policy.eliminations}, policy.choice.name
     name = min(known, key=lambda each: (known[each][1] != choice, len(known[each][0] ^ own)))
     steps, chosen_by = known[name]

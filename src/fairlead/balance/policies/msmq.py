@@ -15,6 +15,7 @@ from fairlead.balance.objects import Ref, Table, Weight
 from fairlead.balance.policies.destinations import (
     ABSENT,
     DISABLED,
+    DRAINING,
     KIND,
     WEIGHT_ZERO,
     Affinity,
@@ -38,6 +39,7 @@ class Machine(Destination, frozen=True, kw_only=True):
 
     weight: Weight
     enabled: bool = True
+    draining: bool = False
     # Nobody is ever busy under this policy, so a limit would be ignored.
     capacity: Annotated[int, Meta(ge=0, le=0)] = 0
 
@@ -107,7 +109,7 @@ MSMQ: Final = Policy(
     choose_when_not="machines fail without being disabled, or are busy for unequal times",
     tables=MsmqTables,
     kinds={KIND: Machine},
-    eliminations=(ABSENT, DISABLED, WEIGHT_ZERO),
+    eliminations=(ABSENT, DISABLED, DRAINING, WEIGHT_ZERO),
     state=MsmqState,
     description=MsmqDescription,
 )

@@ -18,6 +18,7 @@ from fairlead.balance.objects import Capacity, Ref, Table
 from fairlead.balance.policies.destinations import (
     ABSENT,
     DOWN,
+    DRAINING,
     KIND,
     Affinity,
     Destination,
@@ -36,6 +37,7 @@ class Peer(Destination, frozen=True, kw_only=True):
     priority: Annotated[int, Meta(ge=1, le=16)] = 8
     state: Literal["up", "down"] = "up"
     capacity: Capacity = 0
+    draining: bool = False
 
 
 class NanomsgOptions(Table, frozen=True, kw_only=True):
@@ -121,7 +123,7 @@ NANOMSG: Final = Policy(
     choose_when_not="peers of one priority should get unequal shares",
     tables=NanomsgTables,
     kinds={KIND: Peer},
-    eliminations=(ABSENT, DOWN),
+    eliminations=(ABSENT, DOWN, DRAINING),
     counts=False,
     waits=True,
     state=NanomsgState,
