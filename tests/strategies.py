@@ -233,7 +233,7 @@ def destination_count(random: Random) -> int:
 
 
 def msmq(random: Random) -> Scenario:
-    play = in_play(random, ["enabled", "present", "state", "weight"], 1 / 4, 3 / 4)
+    play = in_play(random, ["draining", "enabled", "present", "state", "weight"], 1 / 4, 3 / 4)
     few_weights = one_of(*[a_weight(random) for _ in range(random.randint(1, 3))])
     cluster: Row = {"policy": "msmq"}
     options = [{"newcomer": "catch-up"}, {"newcomer": "level"}, {"newcomer": "level"}, {}]
@@ -243,6 +243,8 @@ def msmq(random: Random) -> Scenario:
         machine: Row = {"name": name, "weight": few_weights(random)}
         for attribute in sorted(play & {"enabled", "present"}):
             maybe(random, machine, attribute, often)
+        if "draining" in play:
+            maybe(random, machine, "draining", rarely)
         if rarely(random):
             machine["address"] = "DIRECT=OS:" + name
             machine["readers"] = random.randint(1, 4)
@@ -255,6 +257,7 @@ def msmq(random: Random) -> Scenario:
     messages = some_messages(random, cluster, kinds)
 
     values: Values = {
+        "draining": yes_or_no,
         "enabled": yes_or_no,
         "present": yes_or_no,
         "state": one_of("failed", "up"),
@@ -280,10 +283,13 @@ def a_tiny_service_time(random: Random) -> float:
 
 def nanomsg(random: Random) -> Scenario:
     play = in_play(
-        random, ["capacity", "capacity", "present", "priority", "speed", "state"], 1 / 4, 3 / 4
+        random,
+        ["capacity", "capacity", "draining", "present", "priority", "speed", "state"],
+        *(1 / 4, 3 / 4),
     )
     values: Values = {
         "capacity": one_of(1, 1, 2, 3, 0),
+        "draining": rarely,
         "present": often,
         "priority": one_of(8, 8, 8, 8, 7, 7, 9, 1, 16),
         "speed": a_speed,
@@ -308,7 +314,7 @@ def nanomsg(random: Random) -> Scenario:
         kinds = [{"group": random.choice(["", "g1", "g2", "é"])} for _ in range(4)]
     messages = some_messages(random, cluster, kinds, tiny_seconds if tiny else seconds)
 
-    values["present"] = yes_or_no
+    values["present"] = values["draining"] = yes_or_no
     values["state"] = one_of("up", "up", "up", "down", "failed", "failed")
     values = {attribute: values[attribute] for attribute in play - {"priority"}}
     targets = [(peer["name"], values) for peer in cluster["destination"]]

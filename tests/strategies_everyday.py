@@ -33,7 +33,7 @@ READ_BY = {
     "fewest-pending": STARTING | {"speed"},
     "hot-standby": STARTING,
     "broadcast": UP,
-    "rendezvous": UP | {"weight"},
+    "rendezvous": STARTING | {"weight"},
     "priority-failover": STARTING | {"weight", "priority"},
 }
 WEIGHING = ("weighted", "least-served", "priority-failover")

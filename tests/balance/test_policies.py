@@ -99,7 +99,7 @@ def test_msmq_is_a_composition() -> None:
         for change in changes:
             if change["attribute"] == "state":  # it says nothing there, and is no attribute here
                 change.update(attribute="readers", value=1)
-        policy = {"eliminate": ["disabled", "weight-zero"], "choose": "least-served"}
+        policy = {"eliminate": ["disabled", "draining", "weight-zero"], "choose": "least-served"}
         options = {"newcomer": "catch-up", **plain.get("options", {})}
         same = {**plain, "policy": policy, "options": options}
         assert engines.live(same, messages, changes) == engines.live(plain, messages, changes)
@@ -108,7 +108,7 @@ def test_msmq_is_a_composition() -> None:
 def test_nanomsg_is_a_composition() -> None:
     for seed in range(SEEDS):
         plain, messages, changes = random_scenario("nanomsg", Random(seed))  # noqa: S311
-        same = {**plain, "policy": {"eliminate": ["down"], "choose": "ready-ring"}}
+        same = {**plain, "policy": {"eliminate": ["down", "draining"], "choose": "ready-ring"}}
         assert engines.live(same, messages, changes) == engines.live(plain, messages, changes)
 
 

@@ -30,7 +30,7 @@ PRESETS: dict[str, tuple[list[str], str]] = {
     "fewest-pending": (["disabled", "down", "draining"], "fewest-pending"),
     "hot-standby": (["disabled", "down", "draining"], "first-by-name"),
     "broadcast": (["disabled", "down"], "everyone"),
-    "rendezvous": (["disabled", "down", "weight-zero"], "rendezvous"),
+    "rendezvous": (["disabled", "down", "draining", "weight-zero"], "rendezvous"),
 }
 DEFAULTS: Row = {"enabled": True, "present": True, "state": "up", "weight": 1, "speed": 1}
 DEFAULTS["draining"] = False

@@ -32,6 +32,7 @@ def route(cluster: Row, messages: list[Row], changes: list[Row]) -> list[Decisio
             "weight": row["weight"],
             "enabled": row.get("enabled", True),
             "present": row.get("present", True),
+            "draining": row.get("draining", False),
             "sent": 0,
         }
         for row in cluster["destination"]
@@ -45,7 +46,7 @@ def route(cluster: Row, messages: list[Row], changes: list[Row]) -> list[Decisio
             apply(due.pop(0), machines, level)
         stream, is_here = meant_cluster(cluster, message)
         sequence = sequences.next(stream)
-        holding = [machine["name"] for machine in machines if eligible(machine)]
+        holding = [machine["name"] for machine in machines if may_hold(machine)]
         followed = groups.follow(message, holding) if is_here else None
         if followed is not None:
             decisions.append(Decision(message["id"], followed, ROUTED, sequence))
@@ -60,8 +61,12 @@ def route(cluster: Row, messages: list[Row], changes: list[Row]) -> list[Decisio
     return decisions
 
 
-def eligible(machine: Row) -> bool:
+def may_hold(machine: Row) -> bool:
     return bool(machine["present"] and machine["enabled"] and machine["weight"] > 0)
+
+
+def eligible(machine: Row) -> bool:
+    return may_hold(machine) and not machine["draining"]
 
 
 def choose(machines: list[Row]) -> Row | None:

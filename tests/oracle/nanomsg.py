@@ -39,6 +39,7 @@ class Sender:
                 "priority": row.get("priority", 8),
                 "present": row.get("present", True),
                 "state": row.get("state", "up"),
+                "draining": row.get("draining", False),
                 "capacity": row.get("capacity", 0),
                 "speed": exact(row.get("speed", 1)),
                 "outstanding": 0,
@@ -50,7 +51,7 @@ class Sender:
         """Put the peer where it belongs: at the tail of its ring if it has just become ready,
         out of it if it is no longer; a ready peer that was ready keeps its place."""
         ring = self.rings[peer["priority"]]
-        connected = peer["present"] and peer["state"] == "up"
+        connected = peer["present"] and peer["state"] == "up" and not peer["draining"]
         busy = peer["capacity"] > 0 and peer["outstanding"] >= peer["capacity"]
         ready = connected and not busy
         if ready and peer not in ring:
@@ -93,7 +94,7 @@ class Sender:
         if attribute == "priority":
             raise ValueError("the priority is fixed for life")
         value = change["value"]
-        if attribute == "present":
+        if attribute in ("present", "draining"):
             value = truth(value)
         elif attribute == "capacity":
             value = int(value)

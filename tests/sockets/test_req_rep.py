@@ -271,7 +271,7 @@ def test_a_worker_that_answers_twice_answers_once(address: str) -> None:
         with pytest.raises(SocketError, match="reply: found a second one"):
             request.reply(b"twice")
         with rep.lock:
-            rep.answer(next(iter(rep._of)), request.stack + b"twice")
+            rep.answer(next(iter(rep._of)), request.stack, b"twice")
         until(lambda: counted(req, "ignored") == {"A": 1})
 
 

@@ -16,7 +16,7 @@ STEPS = st.lists(
 def test_sources_take_their_turns_as_peers_of_a_ring_that_are_ready_while_they_have_something(
     priorities: list[int], steps: list[tuple[str, int]]
 ) -> None:
-    sources: Sources[int] = Sources()
+    sources: Sources[int] = Sources(lambda _: 1)
     each = [Source[int](priority) for priority in priorities]
     ring = ready_ring.ReadyRing(priorities, [0] * N, [1000] * N)
     waiting: list[list[int]] = [[] for _ in range(N)]

@@ -45,13 +45,17 @@ def with_destination(cluster: Cluster, state: AnyState, *tables: Mapping[str, An
     return _carried(Cluster.from_dict(plain, default_name=cluster.name), state)
 
 
-def without_destination(cluster: Cluster, state: AnyState, name: str) -> Changed:
-    """The cluster without a destination, which has left. Raises ChangeError, ConfigError."""
+def without_destination(cluster: Cluster, state: AnyState, *gone: str) -> Changed:
+    """The cluster without a destination that has left, or without several.
+
+    Raises ChangeError, and ConfigError if none is left.
+    """
     plain = _file(cluster, state)
     names = [each[NAME] for each in plain[KIND]]
-    if name not in names:
-        raise ChangeError(f"destination: found {shown(name)}, allowed: {listed(names)}")
-    del plain[KIND][names.index(name)]
+    for name in gone:
+        if name not in names:
+            raise ChangeError(f"destination: found {shown(name)}, allowed: {listed(names)}")
+    plain[KIND] = [each for each in plain[KIND] if each[NAME] not in gone]
     return _carried(Cluster.from_dict(plain, default_name=cluster.name), state)
 
 

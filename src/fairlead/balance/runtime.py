@@ -275,12 +275,14 @@ class ClusterRuntime:
         return self.cluster
 
     def with_state(self, cluster: AnyState) -> ClusterRuntime:
-        """The same with more destinations; what was decided stays counted, and groups bound."""
+        """The same with other destinations; what was decided stays counted, and groups bound."""
         found = ClusterRuntime(self.name, cluster)
         found.sequences, found.failed = self.sequences, self.failed
         places = {name: i for i, name in enumerate(cluster.members)}
         before = self.cluster.members
-        found.bindings = {key: places[before[i]] for key, i in self.bindings.items()}
+        found.bindings = {
+            key: places[before[i]] for key, i in self.bindings.items() if before[i] in places
+        }
         return found
 
     def dump(self) -> dict[str, Any]:

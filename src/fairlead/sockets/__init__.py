@@ -10,9 +10,10 @@ b'work'
 
 from fairlead.sockets.base import EndpointState
 from fairlead.sockets.device import Device
+from fairlead.sockets.events import SocketEvent
 from fairlead.sockets.pull import Pull
 from fairlead.sockets.push import Push
 from fairlead.sockets.rep import Rep, Request
 from fairlead.sockets.req import Req
 
-__all__ = ["Device", "EndpointState", "Pull", "Push", "Rep", "Req", "Request"]
+__all__ = ["Device", "EndpointState", "Pull", "Push", "Rep", "Req", "Request", "SocketEvent"]

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import socket
 import ssl
 import threading
 import time
+import weakref
 from abc import abstractmethod
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Final, NamedTuple, TypeVar
@@ -17,15 +19,21 @@ from fairlead.sockets import files, options
 from fairlead.sockets.addresses import TLS, Address
 from fairlead.sockets.closing import Closing
 from fairlead.sockets.endpoints import Dialer, Endpoint, Listener
+from fairlead.sockets.events import JOINED, LEFT, SocketEvent, Told, announce
+from fairlead.sockets.forked import Forked
 from fairlead.sockets.loop import Loop
 from fairlead.sockets.pipe import Pipe
 from fairlead.sockets.waiter import Waiter
-from fairlead.sockets.wire import MAX_SIZE, Protocol
+from fairlead.sockets.wire import MAX_SIZE, Protocol, TooLongError
 
 T = TypeVar("T")
 
 BUFFER: Final = 128
 """Messages for one peer, or from one, that are held here unless a socket says otherwise."""
+MEMORY: Final = 1 << 26
+"""Bytes of messages that a socket holds in all, unless it says otherwise."""
+SHARE: Final = 4
+"""A peer may take a part of that: one in so many."""
 BACKOFF: Final = (0.01, 0.05)
 """Seconds between two tries to connect, at first and at most; more where many peers are down."""
 LINGER: Final = 1.0
@@ -48,8 +56,14 @@ class Peer:
     pipe: Pipe | None = None
     full: bool = False
     """Whether enough for it waits for the transport."""
+    heavy: bool = False
+    """Whether so many bytes for it wait."""
     busy: bool = False
     """Whether the policy was told that it takes nothing for now."""
+    draining: bool = False
+    """Whether it gets nothing new, and may still have something."""
+    level: int | None = None
+    """Its priority, if it is one of those that can be chosen as far as is known."""
     counters: dict[str, int] = field(default_factory=dict)
 
     def count(self, what: str, times: int = 1) -> None:
@@ -74,6 +88,8 @@ class EndpointState(NamedTuple):
     """Messages that the transport has not taken."""
     trouble: str
     """Why there is no connection, or nothing is sent by it; where peers come, why one was ended."""
+    held: int = 0
+    """Requests that it has, and has not replied to."""
 
     def in_words(self) -> str:
         """In an error line."""
@@ -96,20 +112,28 @@ class Socket(Closing):
         *,
         buffer: int = BUFFER,
         max_size: int = MAX_SIZE,
+        memory: int = MEMORY,
         reconnect: tuple[float, float] = BACKOFF,
+        on_event: Told | None = None,
     ) -> None:
         """A socket without endpoints.
 
         `buffer`: messages that are held here for one peer, or from one; `max_size`: bytes of a
-        message that are sent and taken; `reconnect`: seconds between two tries to connect, at
-        first and at most. Raises SocketError, also where the process may open no more files.
+        message that are sent and taken; `memory`: bytes of messages that are held here in all, of
+        which one peer may take a quarter; `reconnect`: seconds between two tries to connect, at
+        first and at most; `on_event`: called with a `SocketEvent` for each, in another thread.
+        Raises SocketError, also where the process may open no more files.
         """
         options.check_messages(buffer)
         options.check_size(max_size)
+        options.check_memory(memory)
         options.check_backoff(reconnect)
-        self.lock = self._new_lock()
+        options.check_told(on_event)
+        self.lock: Any = self._new_lock()
         self._buffer = buffer
         self._max_size = max_size
+        self._memory = memory
+        self._on_event = on_event
         self._reconnect = reconnect
         self._endpoints: dict[str, Endpoint] = {}
         self._tables: dict[str, dict[str, Any]] = {}
@@ -121,8 +145,9 @@ class Socket(Closing):
         self._closed = False
         self._flushed: Waiter[None] | None = None
         self._loop = Loop.enter()
+        _ALL.add(self)
 
-    def _new_lock(self) -> threading.Lock:
+    def _new_lock(self) -> Any:  # noqa: ANN401 - or, after a fork, one that nobody gets
         return threading.Lock()
 
     # -------- endpoints
@@ -209,16 +234,25 @@ class Socket(Closing):
         """Close an endpoint for good, with its connections. Raises SocketError."""
         with self.lock:
             if name not in self._endpoints:
-                raise SocketError(
-                    f"endpoint: found {spelled(name)}, allowed: {listed([*self._endpoints])}"
+                allowed = (
+                    listed([*self._endpoints]) if self._endpoints else "none, as there is none"
                 )
+                raise SocketError(f"endpoint: found {spelled(name)}, allowed: {allowed}")
             self._disconnect(name)
 
     def _disconnect(self, name: str) -> None:
         endpoint = self._endpoints.pop(name)
         endpoint.close()
         for pipe in [each for each in self._pipes if each.source is endpoint]:
-            pipe.close()
+            pipe.close("disconnected here")
+        self._forget(name, [each.name for each in self._peers.values() if each.source is endpoint])
+
+    def _forget(self, name: str, peers: list[str]) -> None:
+        """An endpoint is closed for good, and nothing is kept of its peers."""
+        self._tables.pop(name, None)
+        self._free.pop(name, None)
+        for each in peers:
+            del self._peers[each]
 
     def _check(self, name: str) -> None:
         self._check_open()
@@ -270,7 +304,9 @@ class Socket(Closing):
         else:
             peer = self._peers[source.name]
             source.trouble = ""
-        pipe.peer, peer.pipe, peer.full, peer.busy = peer, pipe, False, False
+        pipe.peer, peer.pipe = peer, pipe
+        peer.full = peer.heavy = peer.busy = False
+        self.tell(JOINED, peer)
         self._joined(peer)
 
     def closed(self, pipe: Pipe, reason: str) -> None:
@@ -280,14 +316,27 @@ class Socket(Closing):
         pipe.source.closed(reason, greeted=peer is not None)
         if peer is not None:
             peer.pipe = None
+            if not self._closed:
+                self.tell(LEFT, peer, reason)
             self._left(peer, pipe)
-            if isinstance(pipe.source, Listener):
+            if pipe.source.name in self._free:
                 self._free[pipe.source.name].append(peer)
         self._flush()
+
+    def tell(self, kind: str, peer: Peer, why: str = "", number: int = 0) -> None:
+        """Log an event and tell whoever wants to know, soon and with no lock held."""
+        source = peer.source
+        event = SocketEvent(
+            *(time.time(), self.protocol.name, kind, peer.name, source.address.url, why, number)
+        )
+        self._loop.call(announce, event, self._on_event)
 
     def received(self, pipe: Pipe, messages: list[bytes]) -> None:
         """Messages have come. What the protocol does not expect is ignored."""
         pipe.peer.count(IGNORED, len(messages))
+
+    def too_long(self, pipe: Pipe, error: TooLongError) -> None:
+        """A message has come that is longer than `max_size`; that ends the connection."""
 
     def written(self, pipe: Pipe, tokens: list[object]) -> None:
         """The transport has taken messages that had to wait."""
@@ -400,6 +449,9 @@ class Socket(Closing):
         Raises SocketError.
         """
         options.check_linger(linger)
+        if isinstance(self.lock, Forked):
+            self._let_go()
+            return
         with self.lock:
             if self._closed:
                 return
@@ -418,6 +470,14 @@ class Socket(Closing):
         shut.wait(None)
         Loop.leave(self._loop)
 
+    def _let_go(self) -> None:
+        """Close the files that a forked process has, and none of the connections."""
+        self._closed = True
+        for endpoint in self._endpoints.values():
+            endpoint.let_go()
+        for pipe in self._pipes:
+            pipe.let_go()
+
     def _flush(self) -> None:
         flushed = self._flushed
         if flushed is None or flushed.done or any(pipe.waiting for pipe in self._pipes):
@@ -427,6 +487,18 @@ class Socket(Closing):
     @abstractmethod
     def _abort(self, error: SocketError) -> None:
         """Nobody who waits will get anything."""
+
+
+_ALL: Final[weakref.WeakSet[Socket]] = weakref.WeakSet()
+
+
+def _forked() -> None:
+    """In a process that was forked: its sockets, and their connections, are those of the other."""
+    for each in _ALL:
+        each.lock = Forked()
+
+
+os.register_at_fork(after_in_child=_forked)
 
 
 def _check_tls(address: Address, tls: ssl.SSLContext | None, *, binds: bool) -> None:

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import ssl
-import threading
+from collections import Counter
 from pathlib import Path
 from typing import Any, Final, Self
 
 from fairlead.balance.cluster import Cluster
 from fairlead.errors import UserError
-from fairlead.sockets.base import BACKOFF, BUFFER, LINGER, Peer
+from fairlead.sockets.base import BACKOFF, BUFFER, LINGER, MEMORY, SHARE, Peer
 from fairlead.sockets.closing import Closing
+from fairlead.sockets.events import Told
 from fairlead.sockets.pipe import Pipe
 from fairlead.sockets.rep import Rep, Request
 from fairlead.sockets.requester import ATTEMPTS, RESEND, RETRY, Pending, Requester
@@ -35,7 +36,7 @@ class _Forwarded(Pending):
         self.front = front
 
     def settle(self, body: bytes) -> None:
-        self.front.answer(self.request.pipe, self.request.stack + body)
+        self.front.answer(self.request.pipe, self.request.stack, body)
 
     def fail(self, error: UserError) -> None:
         """Whoever asked finds out himself: he sends it again, or the connection is over."""
@@ -50,7 +51,12 @@ class _Front(Rep):
         self._latest = 0
         self._numbers: dict[Pipe, int] = {}
         self._pipe_of_number: dict[int, Pipe] = {}
-        self._asked: dict[Pipe, set[bytes]] = {}
+        self._asked: dict[Pipe, dict[bytes, int]] = {}
+        """Keys of the requests of each requester that have no reply, with their bytes."""
+        self._bytes: Counter[Pipe] = Counter()
+        """Of all of these."""
+        self._all = 0
+        """Of all requesters."""
         self._ahead: set[Pipe] = set()
         """Those of whose requests so many have no reply that nothing more is read from them."""
         super().__init__(**options)
@@ -65,25 +71,41 @@ class _Front(Rep):
             _, request = found
             forwarded = _Forwarded(self._numbers[request.pipe], request, self)
             self.back.ask(forwarded)
-            asked = self._asked[request.pipe]
-            asked.add(forwarded.key)
-            if len(asked) >= UNDERWAY * self._buffer:
+            self._count(request.pipe, forwarded.key, len(forwarded.key) + len(request.body))
+            if self._is_ahead(request.pipe, 1):
                 self._ahead.add(request.pipe)
                 request.pipe.read(on=False)
 
+    def _count(self, pipe: Pipe, key: bytes, size: int) -> None:
+        """A request has no reply yet; `size`: 0 where nobody waits for one any more."""
+        asked = self._asked[pipe]
+        more = size - asked.pop(key, 0)
+        if size:
+            asked[key] = size
+        self._bytes[pipe] += more
+        self._all += more
+
+    def _is_ahead(self, pipe: Pipe, divided: int) -> bool:
+        """Whether so many requests of a requester, or bytes of all, have no reply."""
+        many = len(self._asked[pipe]) > UNDERWAY * self._buffer // divided
+        most = self._memory // divided
+        return many or self._bytes[pipe] >= most // SHARE or self._all >= most
+
     def settled(self, pipe: Pipe, key: bytes) -> None:
         """There is nothing more to do for a request."""
-        asked = self._asked.get(pipe, set())
-        asked.discard(key)
-        if pipe in self._ahead and len(asked) <= UNDERWAY * self._buffer // 2:
-            self._ahead.discard(pipe)
-            pipe.read(on=self._reads(pipe))
+        if pipe in self._asked:
+            self._count(pipe, key, 0)
+        small = self._all < self._memory // 2
+        for each in [*self._ahead] if small else [pipe]:
+            if each in self._ahead and not self._is_ahead(each, 2):
+                self._ahead.discard(each)
+                each.read(on=self._reads(each))
 
     def returned(self, key: bytes, body: bytes) -> None:
         """A reply for which nobody waits here; the requester knows whether he does."""
         pipe = self._pipe_of_number.get(int.from_bytes(key[: WORD.size]))
         if pipe is not None:
-            self.answer(pipe, key[WORD.size :] + body)
+            self.answer(pipe, key[WORD.size :], body)
 
     def _reads(self, pipe: Pipe) -> bool:
         return super()._reads(pipe) and pipe not in self._ahead
@@ -95,12 +117,13 @@ class _Front(Rep):
             self._latest = (self._latest + 1) % HOPS
             self._numbers[pipe] = self._latest
             self._pipe_of_number[self._latest] = pipe
-            self._asked[pipe] = set()
+            self._asked[pipe] = {}
 
     def _left(self, peer: Peer, pipe: Pipe) -> None:
         self._sources.drop(self._of[pipe])
         self._ahead.discard(pipe)
         super()._left(peer, pipe)
+        self._all -= self._bytes.pop(pipe, 0)
         for key in self._asked.pop(pipe):
             found = self.back.forget(key)
             if found is not None:
@@ -119,7 +142,7 @@ class _Back(Requester):
         front.back = self
         super().__init__(*args, **options)
 
-    def _new_lock(self) -> threading.Lock:
+    def _new_lock(self) -> Any:  # noqa: ANN401 - as a `Socket`
         """What comes at one side goes out at the other: both have one lock."""
         return self.front.lock
 
@@ -165,7 +188,9 @@ class Device(Closing):
         attempts: int = ATTEMPTS,
         buffer: int = BUFFER,
         max_size: int = MAX_SIZE,
+        memory: int = MEMORY,
         reconnect: tuple[float, float] = BACKOFF,
+        on_event: Told | None = None,
         journal: bool = False,
         tls: ssl.SSLContext | None = None,
     ) -> None:
@@ -173,7 +198,9 @@ class Device(Closing):
 
         The rest is for the workers' side, as for a `Req`. Raises SocketError.
         """
-        self.front: Final = _Front(max_ttl=max_ttl, buffer=buffer, max_size=max_size)
+        self.front: Final = _Front(
+            max_ttl=max_ttl, buffer=buffer, max_size=max_size, memory=memory, on_event=on_event
+        )
         try:
             self.back: Final = _Back(
                 self.front,
@@ -183,7 +210,9 @@ class Device(Closing):
                 attempts=attempts,
                 buffer=buffer,
                 max_size=max_size,
+                memory=memory,
                 reconnect=reconnect,
+                on_event=on_event,
                 journal=journal,
                 tls=tls,
             )

@@ -71,6 +71,10 @@ class Endpoint(ABC):
         self.loop.call(self._shut)
 
     @abstractmethod
+    def let_go(self) -> None:
+        """Close the files, and leave all else to the process that they are of."""
+
+    @abstractmethod
     def _shut(self) -> None:
         """Close what waits for connections."""
 
@@ -186,6 +190,9 @@ class Dialer(Endpoint):
         self._drop()
         self._later()
 
+    def let_go(self) -> None:
+        self._drop()
+
     def _drop(self) -> None:
         if self._end is not None:
             self._end.close()
@@ -239,6 +246,9 @@ class Listener(Endpoint):
                 self.loop.later(AGAIN, self._listen)
                 return
             self._connected(self, end)
+
+    def let_go(self) -> None:
+        self._end.close()
 
     def _shut(self) -> None:
         self.loop.forget(self._end)

@@ -91,11 +91,6 @@ class Loop:
 
     def call(self, callback: Callback, *args: object) -> None:
         """Call something soon, in the loop's thread."""
-        if self.process != os.getpid():
-            raise SocketError(
-                "found a socket that was made before this process was forked, allowed: one that "
-                "is made in the process that uses it"
-            )
         self._calls.append((callback, args))
         if not self._awake and threading.get_ident() != self._thread.ident:
             self._awake = True

@@ -48,6 +48,18 @@ def check_size(found: object) -> None:
         raise refused("max_size", found, f"1 to {LONGEST} bytes")
 
 
+def check_memory(found: object) -> None:
+    """A `memory`."""
+    if not _whole(found, 1):
+        raise refused("memory", found, "1 byte or more")
+
+
+def check_told(found: object) -> None:
+    """An `on_event`."""
+    if found is not None and (not callable(found) or inspect.iscoroutinefunction(found)):
+        raise refused("on_event", found, "a function of a SocketEvent, or None")
+
+
 def check_attempts(found: object) -> None:
     """How often a request is sent."""
     if not _whole(found, 0):

@@ -12,16 +12,20 @@ from typing import Protocol as Interface
 from fairlead.errors import WireError
 from fairlead.sockets.endpoints import Endpoint
 from fairlead.sockets.loop import READ, WRITE, Timer
-from fairlead.sockets.wire import STACK, Decoder, Protocol, greeting, header
+from fairlead.sockets.wire import STACK, Decoder, Protocol, TooLongError, greeting, header
 
 PIECE: Final = 65_536
 """Bytes that are read at once."""
 TOGETHER: Final = 64
-"""Messages that are written at once."""
+"""Messages that are written at once, at most."""
+PIECES: Final = 128
+"""Pieces that are given to the transport at once: a long message is two, its header and itself."""
 MOMENT: Final = 0.001
 """Seconds after which what is held is written."""
 SMALL: Final = 4096
 """Bytes below which it is cheaper to copy a message behind its header than to write both."""
+ENOUGH: Final = 65_536
+"""Bytes that are held at most, to be written with more."""
 NOT_NOW: Final = (BlockingIOError, InterruptedError, ssl.SSLWantReadError, ssl.SSLWantWriteError)
 GREETING_TIMEOUT: Final = 10.0
 """Seconds within which a peer has to say what it speaks."""
@@ -37,6 +41,9 @@ class Owner(Interface):
 
     def received(self, pipe: Pipe, messages: list[bytes]) -> None:
         """Messages have come."""
+
+    def too_long(self, pipe: Pipe, error: TooLongError) -> None:
+        """A message has come that is too long; the connection is over next."""
 
     def written(self, pipe: Pipe, tokens: list[object]) -> None:
         """The transport has taken messages for which `send` said False."""
@@ -77,75 +84,99 @@ class Pipe:
         stack = STACK if own in (Protocol.REQ, Protocol.REP) else 0
         self._decoder = Decoder(own, ipc=ipc, max_size=max_size, stack=stack)
         self._out: deque[tuple[bytes | memoryview, object]] = deque()
+        """Pieces, the last one of each message with its token, the others with this pipe."""
+        self.waiting = 0
+        """Messages that the transport has not taken whole."""
+        self.held = 0
+        """Bytes of all that it has not taken."""
         self._due = False
         """Whether the loop comes round to what is held."""
         self._reading = True
         self._ended = False
-        self._out.append((greeting(own), self))
+        self._put(greeting(own), self)
         self._watch()
         self._deadline: Timer = loop.later(GREETING_TIMEOUT, self._late)
 
     @property
-    def waiting(self) -> int:
-        """Messages that the transport has not taken."""
-        return len(self._out)
+    def unsent(self) -> list[object]:
+        """The tokens of messages that the transport has not taken whole: no peer ever has them."""
+        return [token for _, token in self._out if token is not self]
 
-    def send(self, message: bytes, token: object = None, *, hold: int = 0) -> bool:
+    def send(
+        self, message: bytes, token: object = None, *, hold: int = 0, before: bytes = b""
+    ) -> bool:
         """Send a message; whether the transport has taken it whole.
 
         If not, `written` is called with the token, now or later; if the connection turns out to be
         over, `closed` is called before this returns, and nobody calls `written`.
 
         `hold`: it may wait a moment for others, so many in all, to be written with them in one
-        call. The loop writes what is held as soon as it comes round.
+        call. The loop writes what is held as soon as it comes round. `before`: what stands before
+        the message, such as a request's id.
         """
-        begin = header(len(message), ipc=self._ipc)
-        if self.refused:
-            self._out.append((begin + message, token))
+        begin = header(len(before) + len(message), ipc=self._ipc) + before
+        if self.refused or self._out or (hold > 1 and self._tls is None):
+            self._append(begin, message, token)
+            if not self.refused:
+                self._hold(token, hold)
             return False
-        if self._out or (hold > 1 and self._tls is None):
-            self._hold((begin + message, token), hold if len(message) < SMALL else 0)
+        if self._tls is not None:  # it takes the same piece again: so it is given one
+            self._append(begin, message, token)
+            self._flush(token)
             return False
         try:
-            if len(message) < SMALL or self._tls is not None:
-                frame = begin + message
-                sent = self._end.send(frame)
+            if len(message) < SMALL:
+                sent = self._end.send(begin + message)
             else:
-                frame = b""
-                sent = self._end.sendmsg([begin, message])
-        except NOT_NOW as error:
-            frame, sent = b"", 0
-            self._reads_first = isinstance(error, ssl.SSLWantReadError)
+                sent = self._end.sendmsg((begin, message))
+        except NOT_NOW:
+            sent = 0
         except OSError as error:
             self._over(error.strerror or str(error))
             return False
         if sent == len(begin) + len(message):
             return True
-        self._out.append((memoryview(frame or begin + message)[sent:], token))
+        self._append(begin, message, token, sent)
         self.refused = True
         self._loop.call(self._watch)
         return False
 
-    def _hold(self, entry: tuple[bytes, object], most: int) -> None:
-        self._out.append(entry)
-        if len(self._out) >= most:
-            self._flush(entry)
+    def _append(self, begin: bytes, message: bytes, token: object, sent: int = 0) -> None:
+        """Let a message wait, of which the transport has taken so many bytes."""
+        self.waiting += 1
+        if len(message) < SMALL:
+            self._put((begin + message)[sent:], token)
+            return
+        if sent < len(begin):
+            self._put(begin[sent:], self)
+        past = max(0, sent - len(begin))
+        self._put(memoryview(message)[past:] if past else message, token)
+
+    def _put(self, piece: bytes | memoryview, token: object) -> None:
+        self._out.append((piece, token))
+        self.held += len(piece)
+
+    def _hold(self, token: object, most: int) -> None:
+        """Write what is held, or see to it that it soon is."""
+        if self.waiting >= most or self.held >= ENOUGH:
+            self._flush(token)
         elif not self._due:
             self._due = True
             self._loop.later(MOMENT, self._ring)
 
     def flush(self) -> None:
         """Write what is held."""
-        self._flush(None)
+        self._flush(self)
 
     def _flush(self, latest: object) -> None:
-        """`latest`: what comes back to whoever sends it, if the connection is over."""
+        """`latest`: the token of what comes back to whoever sends it, if the connection is over."""
         if self.refused or self._ended:
             return
         reason = self._write()
         if reason:
-            if self._out and self._out[-1] is latest:
+            if self._out and latest is not self and self._out[-1][1] is latest:
                 self._out.pop()
+                self.waiting -= 1
             self._over(reason)
         elif self._out:
             self._loop.call(self._watch)
@@ -160,6 +191,10 @@ class Pipe:
         """Close the connection; what the transport takes now, or has taken, still goes out."""
         self.flush()
         self._over(reason)
+
+    def let_go(self) -> None:
+        """Close the file, not the connection, which is another process's."""
+        self._end.close()
 
     def _over(self, reason: str) -> None:
         if self._ended:
@@ -210,17 +245,17 @@ class Pipe:
     def _write(self) -> str:
         """Write what the transport takes; why the connection is over, if it is."""
         while self._out and not self._ended:
-            frames = [frame for frame, _ in islice(self._out, TOGETHER)]
+            pieces = [piece for piece, _ in islice(self._out, PIECES)]
             try:
-                sent = self._send_some(frames)
+                sent = self._send_some(pieces)
             except NOT_NOW as error:
                 self._reads_first = isinstance(error, ssl.SSLWantReadError)
                 self.refused = True
                 break
             except OSError as error:
                 return error.strerror or str(error)
-            self.refused = sent < sum(map(len, frames))
-            tokens = self._taken(sent, len(frames))
+            self.refused = sent < sum(map(len, pieces))
+            tokens = self._taken(sent, len(pieces))
             if tokens:
                 self._owner.written(self, tokens)
             if self.refused:
@@ -230,23 +265,25 @@ class Pipe:
     def _taken(self, sent: int, most: int) -> list[object]:
         """Go on after so many bytes; the tokens of the messages that are whole in them."""
         found = []
+        self.held -= sent
         for _ in range(most):
-            frame, token = self._out[0]
-            if sent < len(frame):
+            piece, token = self._out[0]
+            if sent < len(piece):
                 if sent:
-                    self._out[0] = memoryview(frame)[sent:], token
+                    self._out[0] = memoryview(piece)[sent:], token
                 break
-            sent -= len(frame)
+            sent -= len(piece)
             self._out.popleft()
             if token is not self:
+                self.waiting -= 1
                 found.append(token)
         return found
 
-    def _send_some(self, frames: list[bytes | memoryview]) -> int:
+    def _send_some(self, pieces: list[bytes | memoryview]) -> int:
         """Give the transport what it takes of these; TLS takes one piece, the same one again."""
         if self._tls is None:
-            return self._end.sendmsg(frames)
-        return self._tls.send(frames[0])
+            return self._end.sendmsg(pieces)
+        return self._tls.send(pieces[0])
 
     def _read(self) -> None:
         try:
@@ -270,7 +307,10 @@ class Pipe:
             messages = self._decoder.feed(piece)
         except WireError as error:
             self.source.trouble = str(error)  # to be seen also where the peer had greeted
-            self._fail(str(error))
+            with self._owner.lock:
+                if isinstance(error, TooLongError) and greeted and not self._ended:
+                    self._owner.too_long(self, error)
+                self._over(str(error))
             return
         if not piece:
             self._fail("closed by the peer")

@@ -15,5 +15,9 @@ class Pull(Receiver[bytes]):
 
     protocol = Protocol.PULL
 
+    @staticmethod
+    def _size(item: bytes) -> int:
+        return len(item)
+
     def _item(self, pipe: Pipe, message: bytes) -> bytes | None:
         return message

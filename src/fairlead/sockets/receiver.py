@@ -8,7 +8,17 @@ from typing import Any, Generic, TypeVar
 
 from fairlead.balance.objects import listed, shown
 from fairlead.errors import SocketError
-from fairlead.sockets.base import BACKOFF, BUFFER, NAME, PRIORITY, Peer, Socket
+from fairlead.sockets.base import (
+    BACKOFF,
+    BUFFER,
+    MEMORY,
+    NAME,
+    PRIORITY,
+    SHARE,
+    Peer,
+    Socket,
+)
+from fairlead.sockets.events import Told
 from fairlead.sockets.options import check_timeout
 from fairlead.sockets.pipe import Pipe
 from fairlead.sockets.sources import Source, Sources
@@ -30,17 +40,23 @@ class Receiver(Socket, Generic[T]):
         *,
         buffer: int = BUFFER,
         max_size: int = MAX_SIZE,
+        memory: int = MEMORY,
         reconnect: tuple[float, float] = BACKOFF,
+        on_event: Told | None = None,
     ) -> None:
         """As a `Socket`."""
-        self._sources: Sources[T] = Sources()
+        self._sources: Sources[T] = Sources(self._size)
         self._of: dict[Pipe, Source[T]] = {}
         self._pipe_of: dict[Source[T], Pipe] = {}
         self._priorities: dict[str, int] = {}
         self._stopped: set[Pipe] = set()
-        """Pipes that are not read because enough of theirs is here."""
+        """Pipes that are not read because enough of theirs, or of all, is here."""
+        self._tight = False
+        """Whether that is so of all."""
         self._waiting: deque[Waiter[tuple[Source[T], T]]] = deque()
-        super().__init__(buffer=buffer, max_size=max_size, reconnect=reconnect)
+        super().__init__(
+            buffer=buffer, max_size=max_size, memory=memory, reconnect=reconnect, on_event=on_event
+        )
 
     def recv(self, *, timeout: float | None = None) -> T:
         """The next message, waiting until there is one.
@@ -74,11 +90,27 @@ class Receiver(Socket, Generic[T]):
     def _take(self) -> tuple[Source[T], T] | None:
         found = self._sources.take()
         if found is not None and self._stopped:
-            pipe = self._pipe_of.get(found[0])
-            if pipe in self._stopped and len(found[0].items) <= self._buffer // 2:
-                self._stopped.discard(pipe)
-                pipe.read(on=self._reads(pipe))
+            if self._tight and self._sources.held <= self._memory // 2:
+                self._tight = False
+                for each in [*self._stopped]:
+                    self._read_again(each)
+            elif (pipe := self._pipe_of.get(found[0])) is not None:
+                self._read_again(pipe)
         return found
+
+    def _read_again(self, pipe: Pipe) -> None:
+        """Read again from where nothing more was read, if little of that is here."""
+        source = self._of[pipe]
+        few = len(source.items) <= self._buffer // 2
+        small = source.held <= self._memory // SHARE // 2 and not self._tight
+        if pipe in self._stopped and few and small:
+            self._stopped.discard(pipe)
+            pipe.read(on=self._reads(pipe))
+
+    @staticmethod
+    @abstractmethod
+    def _size(item: T) -> int:
+        """Bytes of what is received."""
 
     @abstractmethod
     def _item(self, pipe: Pipe, message: bytes) -> T | None:
@@ -89,11 +121,17 @@ class Receiver(Socket, Generic[T]):
         pipe.peer.count(RECEIVED, len(items))
         source = self._of[pipe]
         self._sources.put(source, items)
-        while self._waiting and (found := self._sources.take()) is not None:
-            self._waiting.popleft().settle(found)
-        if len(source.items) >= self._buffer and pipe not in self._stopped:
+        self._give()
+        self._tight = self._tight or self._sources.held >= self._memory
+        large = source.held >= self._memory // SHARE or self._tight
+        if source.items and (large or len(source.items) >= self._buffer):
             self._stopped.add(pipe)
             pipe.read(on=False)
+
+    def _give(self) -> None:
+        """Give what is here to those who wait for it."""
+        while self._waiting and (found := self._take()) is not None:
+            self._waiting.popleft().settle(found)
 
     def _reads(self, pipe: Pipe) -> bool:
         """Whether more is to come from a pipe."""
@@ -127,8 +165,14 @@ class Receiver(Socket, Generic[T]):
     def _abandon(self, waiter: Waiter[Any]) -> None:
         if waiter.done and not waiter.failed:  # it came too late for whoever waited
             self._sources.put_back(*waiter.result())
+            self._give()
         else:
             self._waiting = deque(each for each in self._waiting if each is not waiter)
+
+    def _forget(self, name: str, peers: list[str]) -> None:
+        super()._forget(name, peers)
+        for each in peers:
+            del self._priorities[each]
 
     def _abort(self, error: SocketError) -> None:
         while self._waiting:

@@ -6,7 +6,8 @@ from collections.abc import Awaitable, Callable
 from typing import Final
 
 from fairlead.errors import SocketError, WireError
-from fairlead.sockets.base import BACKOFF, BUFFER, IGNORED, Peer
+from fairlead.sockets.base import BACKOFF, BUFFER, IGNORED, MEMORY, SHARE, Peer
+from fairlead.sockets.events import GAVE_UP, Told
 from fairlead.sockets.options import check_handler, check_ttl, checked_reply
 from fairlead.sockets.pipe import Pipe
 from fairlead.sockets.receiver import Receiver
@@ -40,7 +41,7 @@ class Request:
             if self._answered:
                 raise SocketError("reply: found a second one, allowed: one for each request")
             self._answered = True
-            self._rep.answer(self.pipe, self.stack + body)
+            self._rep.answer(self.pipe, self.stack, body)
 
 
 class Rep(Receiver[Request]):
@@ -54,7 +55,9 @@ class Rep(Receiver[Request]):
         max_ttl: int = MAX_TTL,
         buffer: int = BUFFER,
         max_size: int = MAX_SIZE,
+        memory: int = MEMORY,
         reconnect: tuple[float, float] = BACKOFF,
+        on_event: Told | None = None,
     ) -> None:
         """A request that more than `max_ttl` have received, this one included, is dropped.
 
@@ -64,7 +67,9 @@ class Rep(Receiver[Request]):
         self._max_ttl = max_ttl
         self._clogged: set[Pipe] = set()
         """Those who do not read their replies: nothing more is read from them."""
-        super().__init__(buffer=buffer, max_size=max_size, reconnect=reconnect)
+        super().__init__(
+            buffer=buffer, max_size=max_size, memory=memory, reconnect=reconnect, on_event=on_event
+        )
 
     def serve(self, handler: Callable[[bytes], bytes]) -> None:
         """Answer with what a function makes of each request, until the socket is closed.
@@ -95,19 +100,21 @@ class Rep(Receiver[Request]):
                 raise
             request.reply(checked_reply(await handler(request.body)))
 
-    def answer(self, pipe: Pipe, frame: bytes) -> None:
+    def answer(self, pipe: Pipe, stack: bytes, body: bytes) -> None:
         """Send a reply with its stack. The lock is held."""
         if not pipe.open:
             pipe.peer.count(LOST)
             return
         pipe.peer.count(REPLIED)
-        pipe.send(frame)
-        if pipe in self._of and pipe.waiting >= self._buffer and pipe not in self._clogged:
+        pipe.send(body, before=stack)
+        much = pipe.waiting >= self._buffer or pipe.held >= self._memory // SHARE
+        if pipe in self._of and much and pipe not in self._clogged:
             self._clogged.add(pipe)
             pipe.read(on=False)
 
     def written(self, pipe: Pipe, tokens: list[object]) -> None:
-        if pipe in self._clogged and pipe.waiting <= self._buffer // 2:
+        little = pipe.waiting <= self._buffer // 2 and pipe.held <= self._memory // SHARE // 2
+        if pipe in self._clogged and little:
             self._clogged.discard(pipe)
             pipe.read(on=self._reads(pipe))
         super().written(pipe, tokens)
@@ -119,6 +126,10 @@ class Rep(Receiver[Request]):
         self._clogged.discard(pipe)
         super()._left(peer, pipe)
 
+    @staticmethod
+    def _size(item: Request) -> int:
+        return len(item.body)
+
     def _item(self, pipe: Pipe, message: bytes) -> Request | None:
         try:
             parts = split(message, self._max_ttl)
@@ -127,6 +138,7 @@ class Rep(Receiver[Request]):
             return None
         if parts is None:
             pipe.peer.count(TOO_FAR)
+            self.tell(GAVE_UP, pipe.peer, f"more than {self._max_ttl} have received it", 1)
             return None
         stack, body = parts
         return Request(body, stack, pipe, self)

@@ -13,12 +13,22 @@ from fairlead.balance.decision import Decision
 from fairlead.balance.message import Message
 from fairlead.errors import SocketError, UserError, WireError
 from fairlead.sockets import options
-from fairlead.sockets.base import BACKOFF, BUFFER, BUSY, IGNORED, EndpointState, Peer, now
+from fairlead.sockets.base import (
+    BACKOFF,
+    BUFFER,
+    BUSY,
+    IGNORED,
+    MEMORY,
+    EndpointState,
+    Peer,
+    now,
+)
+from fairlead.sockets.events import GAVE_UP, HANGS, RETURNED, Told
 from fairlead.sockets.pipe import Pipe
 from fairlead.sockets.ring import CAPACITY, Lane
 from fairlead.sockets.sender import SENT, Sender
 from fairlead.sockets.suspects import Suspect, Watch
-from fairlead.sockets.wire import HIGHEST_TTL, MAX_SIZE, Protocol, split
+from fairlead.sockets.wire import HIGHEST_TTL, MAX_SIZE, Protocol, TooLongError, split
 
 RESEND: Final = 60.0
 """Seconds without a reply after which a request is sent again, as nanomsg has them."""
@@ -37,14 +47,14 @@ class Pending(ABC):
     """A request without a reply."""
 
     __slots__ = (
-        *("again", "attempt", "chosen", "first", "frame", "key", "lane", "lost"),
+        *("again", "attempt", "body", "chosen", "first", "key", "lane", "lost"),
         *("message", "pipes", "since"),
     )
 
     def __init__(self, key: bytes, body: bytes, message: Message) -> None:
         """`key`: its stack of words, by which its replies are known."""
         self.key = key
-        self.frame = key + body
+        self.body = body
         self.message = message
         self.since = time.monotonic()
         self.attempt: Attempt | None = None
@@ -96,7 +106,9 @@ class Requester(Sender):
         attempts: int = ATTEMPTS,
         buffer: int = BUFFER,
         max_size: int = MAX_SIZE,
+        memory: int = MEMORY,
         reconnect: tuple[float, float] = BACKOFF,
+        on_event: Told | None = None,
         journal: bool = False,
         tls: ssl.SSLContext | None = None,
     ) -> None:
@@ -121,7 +133,9 @@ class Requester(Sender):
             cluster,
             buffer=buffer,
             max_size=max_size,
+            memory=memory,
             reconnect=reconnect,
+            on_event=on_event,
             journal=journal,
             tls=tls,
         )
@@ -164,7 +178,7 @@ class Requester(Sender):
             pipe, decision = chosen
             found.chosen += 1
             found.first = found.first or str(decision.sequence)
-            pipe.send(found.frame)
+            pipe.send(found.body, before=found.key)
             if not pipe.open:  # the connection turned out to be over: choose again
                 continue
             earlier = self._attempts[pipe].get(found.key)
@@ -226,13 +240,18 @@ class Requester(Sender):
             return
         peer = attempt.pipe.peer
         peer.count(LOST)
-        self.forget(found.key)
-        found.fail(
-            SocketError(
-                f"request: found no reply in {found.lost} attempts, as each peer went before it "
-                f"replied; the last was {peer.name}: {attempt.pipe.trouble}"
-            )
+        self._fail(
+            found,
+            peer,
+            f"found no reply in {found.lost} attempts, as each peer went before it replied; the "
+            f"last was {peer.name}: {attempt.pipe.trouble}",
         )
+
+    def _fail(self, found: Pending, peer: Peer, why: str) -> None:
+        """There will be no reply."""
+        self.forget(found.key)
+        self.tell(GAVE_UP, peer, why, 1)
+        found.fail(SocketError(f"request: {why}"))
 
     def _set_timer(self, oldest: float) -> None:
         """See to it that somebody looks when this has had no reply for too long."""
@@ -302,6 +321,7 @@ class Requester(Sender):
         self._ring.failed(now(), pipe.peer.name)
         pipe.peer.busy = True
         pipe.peer.count(SUSPENDED)
+        asked_elsewhere = self._waiting.count
         for attempt in [*self._attempts[pipe].values()]:
             found = self._pending.get(attempt.key)
             if found is None or found.attempt is not attempt:
@@ -309,6 +329,8 @@ class Requester(Sender):
             if not self._allowed or found.lost + 1 < self._allowed:
                 found.lost += 1
                 self._send_again(attempt, FAILED_OVER)
+        self.tell(HANGS, pipe.peer, why, self._waiting.count - asked_elsewhere)
+        self._weigh(pipe.peer, f"it hangs: {why}")
         self._try_later(pipe, suspect)
 
     def _try_later(self, pipe: Pipe, suspect: Suspect) -> None:
@@ -351,10 +373,11 @@ class Requester(Sender):
                 self._try_later(pipe, watch.suspect)
                 pipe.peer.count(SENT)
                 pipe.peer.count(TRIED)
-                pipe.send(found.frame)
+                pipe.send(found.body, before=found.key)
 
-    def _return(self, pipe: Pipe, watch: Watch) -> None:
+    def _return(self, pipe: Pipe, watch: Watch, suspect: Suspect) -> None:
         """A suspect has spoken: what it has and nobody else got is not asked elsewhere."""
+        silent = watch.heard - suspect.since
         watch.suspect = None
         self._due.discard(pipe)
         for key, attempt in self._attempts[pipe].items():
@@ -366,11 +389,20 @@ class Requester(Sender):
             self._set_timer(watch.heard)
         self._ring.joined(now(), pipe.peer.name)
         pipe.peer.busy = False
+        self.tell(RETURNED, pipe.peer, f"it has spoken after {silent:.3g} s")
+        self._weigh(pipe.peer, "it has returned")
+
+    def _can_get(self, peer: Peer) -> bool:
+        watch = self._watches.get(peer.pipe) if peer.pipe is not None else None
+        return watch is not None and watch.suspect is None
+
+    def _has_some(self, peer: Peer) -> bool:
+        return bool(peer.pipe is not None and self._attempts.get(peer.pipe))
 
     def _rests(self, peer: Peer) -> bool:
         watch = self._watches.get(peer.pipe) if peer.pipe is not None else None
         suspect = watch.suspect if watch is not None else None
-        return peer.full or (suspect is not None and not suspect.admitted)
+        return super()._rests(peer) or (suspect is not None and not suspect.admitted)
 
     # -------- what comes
 
@@ -378,7 +410,7 @@ class Requester(Sender):
         watch = self._watches[pipe]
         watch.heard = time.monotonic()
         if watch.suspect is not None:
-            self._return(pipe, watch)
+            self._return(pipe, watch, watch.suspect)
         for each in messages:
             self._reply(pipe, each)
         self._reconsider(pipe.peer)
@@ -408,6 +440,19 @@ class Requester(Sender):
             watch.copies.discard(key)
         else:
             self._unknown(key, body)
+
+    def too_long(self, pipe: Pipe, error: TooLongError) -> None:
+        """A reply that would be too long from whoever makes it: its request is not asked again."""
+        try:
+            parts = split(error.head, HIGHEST_TTL)
+        except WireError:
+            return
+        found = self._answered(pipe, parts[0]) if parts is not None else None
+        if parts is not None and found is not None:
+            self._attempts[pipe].pop(parts[0], None)
+            size = error.size - len(parts[0])
+            why = f"found a reply of {size} bytes from {pipe.peer.name}, allowed: at most "
+            self._fail(found, pipe.peer, f"{why}{self._max_size} (max_size)")
 
     def _answered(self, pipe: Pipe, key: bytes) -> Pending | None:
         """The request that this is the reply to, which is settled with it.
@@ -455,10 +500,11 @@ class Requester(Sender):
         found = super()._one(peer)
         if peer.pipe is None:
             return found
+        held = len(self._attempts[peer.pipe])
+        found = found._replace(held=held)
         suspect = self._watches[peer.pipe].suspect
         if suspect is not None:
             return found._replace(state=SUSPENDED, trouble=suspect.why)
-        held = len(self._attempts[peer.pipe])
         capacity = self._tables[peer.source.name].get(CAPACITY, 0)
         return found._replace(state=BUSY) if capacity and held >= capacity else found
 

@@ -14,7 +14,7 @@ from fairlead.balance.change import FAILED, PRESENT, STATE, UP, Change, Resolved
 from fairlead.balance.changes import resolve
 from fairlead.balance.cluster import Cluster
 from fairlead.balance.decision import Decision
-from fairlead.balance.membership import with_destination
+from fairlead.balance.membership import with_destination, without_destination
 from fairlead.balance.message import ATTRIBUTES, ROUTED, Message, not_by_name, text, unknown
 from fairlead.balance.objects import Ref, converted
 from fairlead.balance.policies.destinations import DISABLED, DRAINING, KIND, WEIGHT_ZERO
@@ -24,11 +24,13 @@ from fairlead.errors import ChangeError, ConfigError
 from fairlead.sockets.journal import Journal, Recorded
 
 NOTHING: Final[Message] = {}
+NAME: Final = "name"
 Lane = tuple[str, ...]
 """What a policy reads of a message. Messages of one lane are sent in order."""
 Hurdle = str | Lane
 """What a message waits for: the peer that its group is bound to, or anybody for what it says."""
 CAPACITY, READERS, SPEED = "capacity", "readers", "speed"
+PRIORITY: Final = "priority"
 SAID: Final = (DISABLED.name, DRAINING.name, WEIGHT_ZERO.name)
 """Steps that drop a peer for what its table says, whatever the message and the other peers are."""
 AT_ONCE: Final = 1000
@@ -66,6 +68,14 @@ class Ring:
         self._capacity = capacity
         self._added: list[dict[str, Any]] = []
         """Who was added, and is not in the cluster yet."""
+        self._gone: set[str] = set()
+        """Who was forgotten, and is still in the cluster."""
+        self._recalled: dict[str, Mapping[str, Any]] = {}
+        """Everybody who was ever added, as was said, where a replay has to know."""
+        self._ever: dict[str, dict[str, Any]] = {}
+        """The same as a cluster has them."""
+        self._described: Cluster | None = None
+        """They, as a cluster; None where there are more by now."""
         self._cluster: Cluster | None = None
         self._runtime: ClusterRuntime | None = None
         self._state: AnyState | None = None
@@ -83,10 +93,15 @@ class Ring:
     def cluster(self) -> Cluster | None:
         """As its file would describe it, with every peer there ever was, none of them connected.
 
-        None as long as there was none.
+        Without a journal, only those that were not forgotten. None as long as there was none.
         """
         self.let_in()
-        return self._cluster
+        if self._journal is None or self._cluster is None:
+            return self._cluster
+        if self._described is None:
+            plain = {**self._settings, KIND: [*self._ever.values()]}
+            self._described = Cluster.from_dict(plain, default_name=DEFAULT)
+        return self._described
 
     @property
     def weighs_held(self) -> bool:
@@ -111,10 +126,38 @@ class Ring:
             self._go_on(ClusterRuntime(cluster.name, cluster.start()))
         else:
             self._added += plain[KIND]
+        if self._journal is not None:
+            self._described = None
+            self._recalled.update({table[NAME]: table for table in tables})
+            self._ever.update({table[NAME]: table for table in plain[KIND]})
+
+    def recalled(self, name: str) -> Mapping[str, Any] | None:
+        """What was said of a peer that may be gone, and that a journal has; None for no such."""
+        return self._recalled.get(name)
+
+    def forget(self, *names: str) -> None:
+        """These peers were disconnected for good.
+
+        Where a replay counts what each was given in all, they stay.
+        """
+        if self._cluster is not None and (self._journal is None or not self._cluster.policy.counts):
+            self._added = [table for table in self._added if table[NAME] not in names]
+            self._gone.update({*names} & self._cluster_names())
+
+    def _cluster_names(self) -> set[str]:
+        return {*self._runtime.cluster.named} if self._runtime is not None else set()
 
     def knows(self, name: str) -> bool:
         """Whether this peer was let in already, if it was added."""
-        return self._runtime is not None and name in self._runtime.cluster.named
+        runtime = self._runtime
+        return runtime is not None and name in runtime.cluster.named and name not in self._gone
+
+    def level(self, name: str) -> int | None:
+        """The priority of a peer, as far as what is said of it lets it be chosen."""
+        if self._runtime is None or not self.knows(name) or self.left_out(name)[0]:
+            return None
+        found: int = getattr(self._runtime.cluster.objects[Ref(KIND, name)], PRIORITY, 0)
+        return found
 
     def left_out(self, name: str) -> tuple[str, str]:
         """The step of the policy by which a peer gets nothing new, and why; two "" for none.
@@ -131,11 +174,21 @@ class Ring:
 
     def let_in(self) -> None:
         """Let in all who were added. It costs the more the more peers there are: do it seldom."""
-        if self._added and self._runtime is not None and self._cluster is not None:
-            changed = with_destination(self._cluster, self._runtime.settled(), *self._added)
-            self._added = []
+        if not self._added or self._runtime is None or self._cluster is None:
+            return
+        staying = {*self._runtime.cluster.named} - self._gone
+        if staying or not self._gone:
+            state = self._runtime.settled()
+            changed = without_destination(self._cluster, state, *self._gone)
+            changed = with_destination(changed.cluster, changed.state, *self._added)
             self._cluster = changed.cluster
             self._go_on(self._runtime.with_state(changed.state))
+        else:
+            plain = {**self._settings, KIND: self._added}
+            self._cluster = Cluster.from_dict(plain, default_name=DEFAULT)
+            self._go_on(self._runtime.with_state(self._cluster.start()))
+        self._added = []
+        self._gone.clear()
 
     def _go_on(self, runtime: ClusterRuntime) -> None:
         self._runtime = runtime

@@ -5,6 +5,8 @@ from __future__ import annotations
 import ssl
 import time
 from abc import abstractmethod
+from collections import Counter
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final, Self
 
@@ -25,13 +27,16 @@ from fairlead.sockets.base import (
     BACKOFF,
     BUFFER,
     DOWN,
+    MEMORY,
     NAME,
+    SHARE,
     UP,
     EndpointState,
     Peer,
     Socket,
     now,
 )
+from fairlead.sockets.events import DRAINED, DRAINING, FAILBACK, FAILOVER, RESUMED, Told
 from fairlead.sockets.journal import Recorded
 from fairlead.sockets.lanes import Lanes
 from fairlead.sockets.pipe import Pipe
@@ -40,6 +45,8 @@ from fairlead.sockets.wire import MAX_SIZE
 
 SENT: Final = "sent"
 ADDRESS: Final = "address"
+SEEN: Final = (PRESENT, STATE, "speed", "readers")
+"""What is seen of a peer, and so not said when it is connected."""
 NOT_CHANGED: Final = (NAME, ADDRESS, PRESENT, STATE, "speed", "readers", "queue")
 """Of a destination: what it is here, and what a socket does not look at."""
 
@@ -53,7 +60,9 @@ class Sender(Socket):
         *,
         buffer: int = BUFFER,
         max_size: int = MAX_SIZE,
+        memory: int = MEMORY,
         reconnect: tuple[float, float] = BACKOFF,
+        on_event: Told | None = None,
         journal: bool = False,
         tls: ssl.SSLContext | None = None,
     ) -> None:
@@ -69,7 +78,9 @@ class Sender(Socket):
         if tls is not None:
             options.check_context(tls, binds=False)
         self._file, tables = told(cluster) if cluster is not None else ({"policy": "nanomsg"}, {})
-        super().__init__(buffer=buffer, max_size=max_size, reconnect=reconnect)
+        super().__init__(
+            buffer=buffer, max_size=max_size, memory=memory, reconnect=reconnect, on_event=on_event
+        )
         self._tls = tls
         self._draining = False
         self._new: list[Peer] = []
@@ -85,6 +96,12 @@ class Sender(Socket):
         )
         self._waiting: Lanes[Any] = Lanes(self._ring)
         """Those for which nobody was ready yet."""
+        self._levels: Counter[int] = Counter()
+        """How many peers of each priority can be chosen, as far as is known."""
+        self._best: int | None = None
+        """The best of them."""
+        self._failed_over = False
+        """Whether that is worse than it was."""
         self._alarm = 0
         """When something changes of itself, by which somebody may be ready; 0: never."""
         self._tables_read: dict[str, dict[str, Any]] = {}
@@ -137,8 +154,78 @@ class Sender(Socket):
                 self._ring.change(now(), *changes)
             for name in self._tables_read.keys() & tables.keys():
                 self._tables[name] = _attributes(tables[name])
+            for change in changes:
+                if change.attribute == DRAINING:
+                    self._told_to_drain(self._peers[change.target], on=bool(change.value))
+                self._weigh(self._peers[change.target], "the file has changed")
             self._drain()
         self._follow(tables)
+
+    def drain(self, name: str) -> None:
+        """Give a peer nothing new; what it has it finishes, and then an event says `drained`.
+
+        `name`: of a destination, or of a bound endpoint, for all who connect there. Raises
+        SocketError, and ChangeError for a policy that knows no `draining`.
+        """
+        self._set_draining(name, on=True)
+
+    def resume(self, name: str) -> None:
+        """Give a peer work again that was to drain."""
+        self._set_draining(name, on=False)
+
+    def _set_draining(self, name: str, *, on: bool) -> None:
+        with self.lock:
+            self._check_open()
+            found = [each for each in self._peers.values() if name in (each.name, each.source.name)]
+            if not found:
+                allowed = listed([*self._peers]) if self._peers else "none, as there is none"
+                raise SocketError(f"endpoint: found {spelled(name)}, allowed: {allowed}")
+            self._ring.let_in()
+            changes = [
+                Change(peer.name, DRAINING, on, where=f"endpoint {peer.name!r}") for peer in found
+            ]
+            self._ring.change(now(), *changes)
+            if name in self._tables:
+                self._tables[name] = {**self._tables[name], DRAINING: on}
+            for peer in found:
+                self._told_to_drain(peer, on=on)
+                self._weigh(peer, "it is draining" if on else "it has resumed")
+            self._drain()
+
+    def _told_to_drain(self, peer: Peer, *, on: bool) -> None:
+        if peer.pipe is not None:
+            self.tell(DRAINING if on else RESUMED, peer)
+        peer.draining = on
+        self._reconsider(peer)
+
+    def _weigh(self, peer: Peer, why: str) -> None:
+        """Tell of it, if other priorities serve now that something is different with this peer."""
+        level = self._ring.level(peer.name) if self._can_get(peer) else None
+        if level == peer.level:
+            return
+        if peer.level is not None:
+            self._levels[peer.level] -= 1
+            if not self._levels[peer.level]:
+                del self._levels[peer.level]
+        if level is not None:
+            self._levels[level] += 1
+        peer.level = level
+        best = min(self._levels, default=None)
+        before, self._best = self._best, best
+        if before == best or self._closed or (before is None and not self._failed_over):
+            return
+        self._failed_over = best is None or (before is not None and best > before)
+        words = ["nobody" if each is None else f"priority {each}" for each in (before, best)]
+        kind = FAILOVER if self._failed_over else FAILBACK
+        self.tell(kind, peer, f"from {words[0]} to {words[1]}: {why}")
+
+    def _can_get(self, peer: Peer) -> bool:
+        """Whether a peer is there, and does not hang."""
+        return peer.pipe is not None
+
+    def _has_some(self, peer: Peer) -> bool:
+        """Whether a peer has something to finish."""
+        return peer.pipe is not None and peer.pipe.waiting > 0
 
     def _follow(self, tables: dict[str, dict[str, Any]]) -> None:
         """Connect to who is new or elsewhere, and to nobody who is gone."""
@@ -171,11 +258,28 @@ class Sender(Socket):
             return self._ring.cluster
 
     def _add(self, tables: list[dict[str, Any]]) -> None:
-        self._ring.add(*tables)
+        new = []
+        for table in tables:
+            name, said = table[NAME], _attributes(table)
+            before = self._ring.recalled(name)
+            if before is not None and _attributes(before) != said:
+                raise SocketError(
+                    f"endpoint {name!r}: found {said}, allowed: as it was before it was "
+                    f"disconnected, {_attributes(before)}, as a journal has both; or another name"
+                )
+            if not self._ring.knows(name):
+                new.append(table)
+        if new:
+            self._ring.add(*new)
+
+    def _forget(self, name: str, peers: list[str]) -> None:
+        super()._forget(name, peers)
+        self._ring.forget(*peers)
 
     def _joined(self, peer: Peer) -> None:
         if self._ring.knows(peer.name):
             self._ring.joined(now(), peer.name)
+            self._weigh(peer, "it has joined")
             self._drain()
         else:  # as many as come while the last ones are let in are let in together
             self._new.append(peer)
@@ -188,14 +292,16 @@ class Sender(Socket):
             self._ring.let_in()
             new, self._new = self._new, []
             for peer in new:
-                if peer.pipe is not None:
+                if peer.pipe is not None and self._ring.knows(peer.name):
                     self._ring.joined(now(), peer.name)
+                    self._weigh(peer, "it has joined")
             self._drain()
         self._cost = time.monotonic() - begin
 
     def _left(self, peer: Peer, pipe: Pipe) -> None:
         if self._ring.knows(peer.name):
             self._ring.failed(now(), peer.name)
+        self._weigh(peer, f"it has left: {pipe.trouble}")
 
     def _one(self, peer: Peer) -> EndpointState:
         found = super()._one(peer)
@@ -252,6 +358,15 @@ class Sender(Socket):
             peer.full = True
         elif waiting <= self._buffer // 2:
             peer.full = False
+        held = peer.pipe.held if peer.pipe else 0
+        if held >= self._memory // SHARE:
+            peer.heavy = True
+        elif held <= self._memory // SHARE // 2:
+            peer.heavy = False
+        if peer.draining and not self._has_some(peer):
+            peer.draining = False
+            if peer.pipe is not None:
+                self.tell(DRAINED, peer)
         rests = self._rests(peer)
         if rests != peer.busy:
             peer.busy = rests
@@ -259,7 +374,7 @@ class Sender(Socket):
 
     def _rests(self, peer: Peer) -> bool:
         """Whether nothing more is sent to a peer for now."""
-        return peer.full
+        return peer.full or peer.heavy
 
 
 def told(cluster: Cluster) -> tuple[dict[str, Any], dict[str, dict[str, Any]]]:
@@ -318,7 +433,7 @@ def _address(table: dict[str, Any]) -> str:
         raise SocketError(f"{KIND} {name!r}: {reason}") from None
 
 
-def _attributes(table: dict[str, Any]) -> dict[str, Any]:
+def _attributes(table: Mapping[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in table.items() if key not in (NAME, ADDRESS)}
 
 

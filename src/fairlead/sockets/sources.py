@@ -7,6 +7,7 @@ head of the best ring gives one item and goes to the tail, as long as it has mor
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Callable
 from typing import Generic, TypeVar
 
 T = TypeVar("T")
@@ -15,19 +16,24 @@ T = TypeVar("T")
 class Source(Generic[T]):
     """Where messages come from, and those that nobody has taken yet."""
 
-    __slots__ = ("items", "priority")
+    __slots__ = ("held", "items", "priority")
 
     def __init__(self, priority: int) -> None:
         """`priority`: 1 (best) to 16."""
         self.priority = priority
         self.items: deque[T] = deque()
+        self.held = 0
+        """Bytes of them."""
 
 
 class Sources(Generic[T]):
     """The rings; a source stands in one exactly as long as it has something."""
 
-    def __init__(self) -> None:
-        """Nobody has anything."""
+    def __init__(self, size: Callable[[T], int]) -> None:
+        """Nobody has anything. `size`: bytes of an item."""
+        self.held = 0
+        """Bytes of all items."""
+        self._size = size
         self._rings: dict[int, deque[Source[T]]] = {}
         """By priority; none is empty."""
 
@@ -36,6 +42,11 @@ class Sources(Generic[T]):
         if items and not source.items:
             self._rings.setdefault(source.priority, deque()).append(source)
         source.items.extend(items)
+        self._count(source, sum(map(self._size, items)))
+
+    def _count(self, source: Source[T], more: int) -> None:
+        source.held += more
+        self.held += more
 
     def take(self) -> tuple[Source[T], T] | None:
         """The next item, and whose it is; None if nobody has any."""
@@ -45,6 +56,7 @@ class Sources(Generic[T]):
         ring = self._rings[best]
         source = ring.popleft()
         item = source.items.popleft()
+        self._count(source, -self._size(item))
         if source.items:
             ring.append(source)
         elif not ring:
@@ -55,6 +67,7 @@ class Sources(Generic[T]):
         """Nobody is to take what a source has."""
         if source.items:
             source.items.clear()
+            self._count(source, -source.held)
             ring = self._rings[source.priority]
             ring.remove(source)
             if not ring:
@@ -64,5 +77,6 @@ class Sources(Generic[T]):
         """An item was not taken after all: it is the first of its source."""
         if source.items:
             source.items.appendleft(item)
+            self._count(source, self._size(item))
         else:
             self.put(source, [item])

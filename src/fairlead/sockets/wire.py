@@ -62,6 +62,16 @@ def header(size: int, *, ipc: bool = False) -> bytes:
     return LENGTH_ON_IPC.pack(MESSAGE, size) if ipc else LENGTH.pack(size)
 
 
+class TooLongError(WireError):
+    """A message that is longer than what is taken."""
+
+    def __init__(self, size: int, most: int, head: bytes) -> None:
+        """`head`: what is known of the message, with all words that may stand before its body."""
+        super().__init__(f"found a message of {size} bytes, allowed: at most {most} (max_size)")
+        self.size = size
+        self.head = head
+
+
 class Decoder:
     """The bytes of a peer, in any pieces, as messages.
 
@@ -140,6 +150,12 @@ class Decoder:
         while end - place >= before:
             size = self._size(piece, place)
             start = place + before
+            if size > self._max_size + self._stack or size > LONGEST:
+                head = piece[start : start + self._stack]
+                if len(head) < self._stack and size <= LONGEST:
+                    self._needed = before + self._stack
+                    break
+                raise TooLongError(size, min(self._max_size, LONGEST), head)
             if end - start < size:
                 self._needed = before + size
                 break
@@ -158,9 +174,6 @@ class Decoder:
                 raise WireError(f"found {kind} before a length, allowed: {MESSAGE}")
         else:
             (size,) = LENGTH.unpack_from(piece, place)
-        if size > self._max_size + self._stack or size > LONGEST:
-            most = min(self._max_size, LONGEST)
-            raise WireError(f"found a message of {size} bytes, allowed: at most {most} (max_size)")
         return int(size)
 
 

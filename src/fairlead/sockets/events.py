@@ -1,0 +1,57 @@
+"""What happened at a socket, as an operator asks for it the next morning: a line for each."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Callable
+from typing import Final, NamedTuple
+
+LOG: Final = logging.getLogger("fairlead.sockets.events")
+LOG.addHandler(logging.NullHandler())  # unless a program sets up logging, nothing is printed
+
+JOINED, LEFT = "joined", "left"
+HANGS, RETURNED = "hangs", "returned"
+DRAINING, DRAINED, RESUMED = "draining", "drained", "resumed"
+FAILOVER, FAILBACK = "failover", "failback"
+GAVE_UP = "gave-up"
+BAD: Final = (LEFT, HANGS, FAILOVER, GAVE_UP)
+"""Those that are logged as warnings."""
+
+
+class SocketEvent(NamedTuple):
+    """Something that happened."""
+
+    time: float
+    """Seconds since 1970."""
+    socket: str
+    """The protocol of this side: `PUSH`, `PULL`, `REQ`, `REP`. A device has a REP and a REQ."""
+    kind: str
+    """`joined`, `left`: a peer is connected, or no more; `hangs`, `returned`: a peer is suspended,
+    or has spoken again; `draining`, `drained`, `resumed`: it gets nothing new, has nothing any
+    more, gets work again; `failover`, `failback`: messages go to a worse priority from now on, or
+    to a better one; `gave-up`: a message or request that nobody gets, or nobody answers."""
+    peer: str
+    address: str
+    why: str
+    number: int
+    """Of messages that are sent elsewhere, or given up."""
+
+    def in_words(self) -> str:
+        """A line of `key=value`, without the time."""
+        found = f"socket={self.socket} event={self.kind} peer={json.dumps(self.peer)}"
+        if self.address != self.peer:
+            found += f" address={self.address}"
+        if self.number:
+            found += f" number={self.number}"
+        return found + (f" why={json.dumps(self.why)}" if self.why else "")
+
+
+Told = Callable[[SocketEvent], object]
+
+
+def announce(event: SocketEvent, told: Told | None) -> None:
+    """Log an event, and tell whoever wants to know. No lock is held."""
+    LOG.log(logging.WARNING if event.kind in BAD else logging.INFO, event.in_words())
+    if told is not None:
+        told(event)
