@@ -5,8 +5,7 @@ import threading
 from collections.abc import Callable
 from typing import Self
 
-from fairlead.errors import WireError
-from fairlead.sockets.wire import Decoder, Protocol, greeting, header, split
+from fairlead.sockets.wire import HIGHEST_TTL, Decoder, Protocol, greeting, header, split
 
 Answer = Callable[["RawWorker", bytes, bytes], None]
 """Called with the worker, a request's stack and its body."""
@@ -35,10 +34,9 @@ class RawWorker:
         decoder = Decoder(Protocol.REP)
         while piece := self._received():
             for message in decoder.feed(piece):
-                parts = split(message, 15)
-                if parts is None:
-                    raise WireError("found no id, allowed: one")
-                self._answer(self, *parts)
+                parts = split(message, HIGHEST_TTL)
+                if parts is not None:  # else it has gone too far, and is dropped
+                    self._answer(self, *parts)
 
     def _received(self) -> bytes:
         assert self._end is not None

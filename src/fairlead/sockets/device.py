@@ -2,26 +2,38 @@
 
 from __future__ import annotations
 
+import os
 import ssl
+import time
 from collections import Counter
 from pathlib import Path
 from typing import Any, Final, Self
 
 from fairlead.balance.cluster import Cluster
 from fairlead.errors import UserError
+from fairlead.sockets import options
 from fairlead.sockets.base import BACKOFF, BUFFER, LINGER, MEMORY, SHARE, Peer
 from fairlead.sockets.closing import Closing
 from fairlead.sockets.events import Told
+from fairlead.sockets.neighbours import LONGEST, UNLIMITED, Neighbour, Word, heard, sum_of
 from fairlead.sockets.pipe import Pipe
 from fairlead.sockets.rep import Rep, Request
 from fairlead.sockets.requester import ATTEMPTS, RESEND, RETRY, Pending, Requester
-from fairlead.sockets.ring import NOTHING
+from fairlead.sockets.ring import CAPACITY, NOTHING
 from fairlead.sockets.sender import cluster_of
 from fairlead.sockets.wire import MAX_SIZE, MAX_TTL, WORD, hop
 
 HOPS: Final = 1 << 31
 UNDERWAY: Final = 8
 """Times `buffer`: requests of one requester that workers have; more are not read from it."""
+
+
+HEARTBEAT: Final = 2.0
+"""Seconds between two words to a device behind this one, unless a device says otherwise."""
+MISSED: Final = 3
+"""After so many of them without one from there, it hangs."""
+SOON: Final = 0.001
+"""Seconds after which others are told of room here."""
 
 
 class _Forwarded(Pending):
@@ -47,7 +59,7 @@ class _Front(Rep):
 
     back: _Back
 
-    def __init__(self, **options: Any) -> None:  # noqa: ANN401 - as `Rep`
+    def __init__(self, **more: Any) -> None:  # noqa: ANN401 - as `Rep`
         self._latest = 0
         self._numbers: dict[Pipe, int] = {}
         self._pipe_of_number: dict[int, Pipe] = {}
@@ -59,11 +71,55 @@ class _Front(Rep):
         """Of all requesters."""
         self._ahead: set[Pipe] = set()
         """Those of whose requests so many have no reply that nothing more is read from them."""
-        super().__init__(**options)
+        self._received: Counter[Pipe] = Counter()
+        """Requests that came from each."""
+        self._devices: dict[Pipe, str] = {}
+        """Requesters that are devices, and which ones."""
+        self._told: dict[Pipe, Word] = {}
+        """What they were told the latest time."""
+        self._telling = False
+        super().__init__(**more)
 
     def received(self, pipe: Pipe, messages: list[bytes]) -> None:
+        self._received[pipe] += len(messages)
         super().received(pipe, messages)
         self.forward()
+        self.tell_soon()
+
+    def aside(self, pipe: Pipe, frame: bytes) -> None:
+        """A device is there; it is told at once, whatever it knows already."""
+        word = heard(frame)
+        self._received[pipe] -= 1
+        if word is not None:
+            self._devices[pipe] = word.device
+            self._told.pop(pipe, None)
+            self._tell(pipe)
+
+    def tell_soon(self) -> None:
+        """Tell devices that ask here how much can be begun with now, if that is another number."""
+        if self._devices and not self._telling:
+            self._telling = True
+            self._loop.later(SOON, self._tell_all)
+
+    def _tell_all(self) -> None:
+        with self.lock:
+            self._telling = False
+            for pipe in [*self._devices]:
+                self._tell(pipe)
+
+    def _tell(self, pipe: Pipe) -> None:
+        works, room = self.back.room(self._devices[pipe])
+        total = UNLIMITED
+        if room != UNLIMITED:
+            total = self._received[pipe] + max(0, room - self._sources.count)
+        word = Word(self.back.device, works, total)
+        if word != self._told.get(pipe) and pipe.open and self._max_size >= LONGEST:
+            self._told[pipe] = word
+            pipe.send(word.frame())
+
+    def device_of(self, pipe: Pipe) -> str:
+        """Which device asks by this connection; "" for none."""
+        return self._devices.get(pipe, "")
 
     def forward(self) -> None:
         """Give on what has come, until one has to wait for a worker. The lock is held."""
@@ -123,6 +179,9 @@ class _Front(Rep):
         self._sources.drop(self._of[pipe])
         self._ahead.discard(pipe)
         super()._left(peer, pipe)
+        self._devices.pop(pipe, None)
+        self._told.pop(pipe, None)
+        self._received.pop(pipe, None)
         self._all -= self._bytes.pop(pipe, 0)
         for key in self._asked.pop(pipe):
             found = self.back.forget(key)
@@ -137,10 +196,132 @@ class _Back(Requester):
 
     resends = False  # the requester does
 
-    def __init__(self, front: _Front, *args: Any, **options: Any) -> None:  # noqa: ANN401 - as `Requester`
+    def __init__(
+        self,
+        front: _Front,
+        *args: Any,  # noqa: ANN401 - as `Requester`
+        heartbeat: float | None,
+        **more: Any,  # noqa: ANN401
+    ) -> None:
         self.front = front
         front.back = self
-        super().__init__(*args, **options)
+        self.device = os.urandom(8).hex()
+        """Which one this is."""
+        self._neighbours: dict[Pipe, Neighbour] = {}
+        self._sent: Counter[Pipe] = Counter()
+        """Requests that each was sent."""
+        self._heartbeat = heartbeat
+        self._beating = False
+        super().__init__(*args, **more)
+
+    # -------- other devices
+
+    def aside(self, pipe: Pipe, frame: bytes) -> None:
+        """A device behind this one says how much it can take."""
+        word = heard(frame)
+        if word is None:
+            return
+        neighbour = self._neighbours.get(pipe)
+        if neighbour is None:
+            self._neighbours[pipe] = Neighbour(word, time.monotonic())
+            self._beat_later()
+        else:
+            neighbour.word, neighbour.at = word, time.monotonic()
+        self._reconsider_devices()
+
+    def room(self, asking: str) -> tuple[bool, int]:
+        """Whether there are workers for a device, and how many requests they can begin with.
+
+        Those that are connected here; where none is, those behind other devices than that one.
+        """
+        own = [self._room_of(pipe) for pipe in self._attempts if self._is_worker(pipe)]
+        if own:
+            free = sum_of(own)
+            return True, free if free == UNLIMITED else max(0, free - self.waiting)
+        others = [
+            each.room(self._sent[pipe])
+            for pipe, each in self._neighbours.items()
+            if each.word.works and each.word.device != asking
+        ]
+        return bool(others), sum_of(others)
+
+    def _is_worker(self, pipe: Pipe) -> bool:
+        return pipe not in self._neighbours and self._watches[pipe].suspect is None
+
+    def _room_of(self, pipe: Pipe) -> int:
+        peer = pipe.peer
+        if self._ring.level(peer.name) is None or peer.full or peer.heavy:
+            return 0
+        capacity = self._tables[peer.source.name].get(CAPACITY, 0)
+        return max(0, capacity - len(self._attempts[pipe])) if capacity else UNLIMITED
+
+    def _without(self, found: Pending) -> str:
+        """A request does not go back to the device that it came from, unless nobody works here."""
+        came_from = isinstance(found, _Forwarded) and self.front.device_of(found.request.pipe)
+        if not came_from:
+            return ""
+        for pipe, each in self._neighbours.items():
+            if each.word.device == came_from:
+                name: str = pipe.peer.name
+                return name if self.room(came_from)[0] else ""
+        return ""
+
+    def _rests(self, peer: Peer) -> bool:
+        return super()._rests(peer) or (peer.pipe is not None and self._is_full(peer.pipe))
+
+    def _is_full(self, pipe: Pipe) -> bool:
+        """Whether a device would only let a request wait, while there are workers elsewhere."""
+        neighbour = self._neighbours.get(pipe)
+        if neighbour is None:
+            return False
+        if not neighbour.word.works:
+            return self.room(neighbour.word.device)[0]
+        return neighbour.room(self._sent[pipe]) == 0
+
+    def _reconsider_devices(self) -> None:
+        for pipe in [*self._neighbours]:
+            self._reconsider(pipe.peer)
+
+    def _beat_later(self) -> None:
+        if self._heartbeat is not None and not self._beating:
+            self._beating = True
+            self._loop.later(self._heartbeat, self._beat)
+
+    def _beat(self) -> None:
+        """Say a word to each device, and suspect those of which none came."""
+        with self.lock:
+            self._beating = False
+            if self._closed or self._heartbeat is None:
+                return
+            latest = time.monotonic() - MISSED * self._heartbeat
+            for pipe, each in [*self._neighbours.items()]:
+                if each.at < latest and self._watches[pipe].suspect is None:
+                    self._suspend(pipe, f"no word in {MISSED * self._heartbeat:g} s")
+                if not pipe.waiting:
+                    pipe.send(Word(self.device).frame())
+            self._drain()
+            if self._neighbours:
+                self._beat_later()
+
+    def _was_sent(self, pipe: Pipe) -> None:
+        self._sent[pipe] += 1
+        super()._was_sent(pipe)
+
+    def _joined(self, peer: Peer) -> None:
+        super()._joined(peer)
+        if peer.pipe is not None and peer.pipe.open and self._max_size >= LONGEST:
+            peer.pipe.send(Word(self.device).frame())
+
+    def _left(self, peer: Peer, pipe: Pipe) -> None:
+        self._neighbours.pop(pipe, None)
+        self._sent.pop(pipe, None)
+        super()._left(peer, pipe)
+
+    def _weigh(self, peer: Peer, why: str) -> None:
+        super()._weigh(peer, why)
+        self._reconsider_devices()
+
+    # -------- requests
 
     def _new_lock(self) -> Any:  # noqa: ANN401 - as a `Socket`
         """What comes at one side goes out at the other: both have one lock."""
@@ -160,6 +341,7 @@ class _Back(Requester):
     def _send_waiting(self) -> None:
         super()._send_waiting()
         self.front.forward()
+        self.front.tell_soon()
 
     def _unknown(self, key: bytes, body: bytes) -> None:
         self.front.returned(key, body)
@@ -186,6 +368,7 @@ class Device(Closing):
         resend: float = RESEND,
         retry: float = RETRY,
         attempts: int = ATTEMPTS,
+        heartbeat: float | None = HEARTBEAT,
         buffer: int = BUFFER,
         max_size: int = MAX_SIZE,
         memory: int = MEMORY,
@@ -196,8 +379,12 @@ class Device(Closing):
     ) -> None:
         """`max_ttl`: how many may have received a request; `buffer`, `max_size`: on both sides.
 
+        `heartbeat`: seconds between two words to another device behind this one, which hangs when
+        it has said nothing three times; None: that is seen by requests only.
+
         The rest is for the workers' side, as for a `Req`. Raises SocketError.
         """
+        options.check_heartbeat(heartbeat)
         self.front: Final = _Front(
             max_ttl=max_ttl, buffer=buffer, max_size=max_size, memory=memory, on_event=on_event
         )
@@ -208,6 +395,7 @@ class Device(Closing):
                 resend=resend,
                 retry=retry,
                 attempts=attempts,
+                heartbeat=heartbeat,
                 buffer=buffer,
                 max_size=max_size,
                 memory=memory,
@@ -221,12 +409,12 @@ class Device(Closing):
             raise
 
     @classmethod
-    def from_cluster(cls, path: str | Path, *, cluster: str = "", **options: Any) -> Self:  # noqa: ANN401
+    def from_cluster(cls, path: str | Path, *, cluster: str = "", **more: Any) -> Self:  # noqa: ANN401
         """With the policy and the workers of a file. Raises ConfigError, SocketError.
 
-        `cluster`: its name, if there are several; `options`: as those of this class.
+        `cluster`: its name, if there are several; `more`: the options of this class.
         """
-        return cls(cluster_of(path, cluster), **options)
+        return cls(cluster_of(path, cluster), **more)
 
     def follow(self, cluster: Cluster) -> None:
         """Take over what a changed file says of the workers; see `Req.follow`."""

@@ -87,6 +87,12 @@ def check_period(name: str, found: object) -> None:
         raise refused(name, found, f"more than 0 seconds, at most {MOST}")
 
 
+def check_heartbeat(found: object) -> None:
+    """Seconds between two, or None."""
+    if found is not None and not _seconds(found):
+        raise refused("heartbeat", found, f"more than 0 seconds, at most {MOST}, or None")
+
+
 def check_linger(found: object) -> None:
     """Seconds that may be 0."""
     if not _seconds(found, zero=True):

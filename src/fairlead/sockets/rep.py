@@ -8,6 +8,7 @@ from typing import Final
 from fairlead.errors import SocketError, WireError
 from fairlead.sockets.base import BACKOFF, BUFFER, IGNORED, MEMORY, SHARE, Peer
 from fairlead.sockets.events import GAVE_UP, Told
+from fairlead.sockets.neighbours import MARK
 from fairlead.sockets.options import check_handler, check_ttl, checked_reply
 from fairlead.sockets.pipe import Pipe
 from fairlead.sockets.receiver import Receiver
@@ -130,7 +131,13 @@ class Rep(Receiver[Request]):
     def _size(item: Request) -> int:
         return len(item.body)
 
+    def aside(self, pipe: Pipe, frame: bytes) -> None:
+        """A device has said something that is no request. Workers need not know."""
+
     def _item(self, pipe: Pipe, message: bytes) -> Request | None:
+        if message.startswith(MARK):
+            self.aside(pipe, message)
+            return None
         try:
             parts = split(message, self._max_ttl)
         except WireError:

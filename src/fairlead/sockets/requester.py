@@ -24,6 +24,7 @@ from fairlead.sockets.base import (
     now,
 )
 from fairlead.sockets.events import GAVE_UP, HANGS, RETURNED, Told
+from fairlead.sockets.neighbours import MARK
 from fairlead.sockets.pipe import Pipe
 from fairlead.sockets.ring import CAPACITY, Lane
 from fairlead.sockets.sender import SENT, Sender
@@ -174,7 +175,8 @@ class Requester(Sender):
 
     def _handed(self, found: Pending) -> bool:
         """Whether somebody was ready, and has it."""
-        while chosen := self._choose(found.message, found.first, found.chosen + 1):
+        without = self._without(found)
+        while chosen := self._choose(found.message, found.first, found.chosen + 1, without):
             pipe, decision = chosen
             found.chosen += 1
             found.first = found.first or str(decision.sequence)
@@ -190,7 +192,7 @@ class Requester(Sender):
             found.attempt = self._attempts[pipe][found.key] = attempt
             found.pipes = {*(each for each in found.pipes if each.open), pipe}
             self._set_timer(attempt.sent)
-            pipe.peer.count(SENT)
+            self._was_sent(pipe)
             if found.again:
                 pipe.peer.count(found.again)
             waits_on = self._tried(pipe, found)
@@ -198,6 +200,10 @@ class Requester(Sender):
             if not waits_on:
                 return True
         return False
+
+    def _was_sent(self, pipe: Pipe) -> None:
+        """A peer was given a request."""
+        pipe.peer.count(SENT)
 
     def _tried(self, pipe: Pipe, found: Pending) -> bool:
         """Whether this was for a suspect, which gets nobody's only try: so another gets it, too."""
@@ -371,7 +377,7 @@ class Requester(Sender):
             if pipe is not by and watch is not None and watch.suspect is not None:
                 watch.copies.add(found.key)
                 self._try_later(pipe, watch.suspect)
-                pipe.peer.count(SENT)
+                self._was_sent(pipe)
                 pipe.peer.count(TRIED)
                 pipe.send(found.body, before=found.key)
 
@@ -416,7 +422,17 @@ class Requester(Sender):
         self._reconsider(pipe.peer)
         self._drain()
 
+    def aside(self, pipe: Pipe, frame: bytes) -> None:
+        """A device has said something that is no reply."""
+
+    def _without(self, found: Pending) -> str:
+        """The peer that a request must not be sent to, if there is one."""
+        return ""
+
     def _reply(self, pipe: Pipe, message: bytes) -> None:
+        if message.startswith(MARK):
+            self.aside(pipe, message)
+            return
         try:
             parts = split(message, HIGHEST_TTL)
         except WireError:

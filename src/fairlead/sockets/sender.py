@@ -342,10 +342,20 @@ class Sender(Socket):
             self._drain()
 
     def _choose(
-        self, message: Message, first: str = "", attempt: int = 1
+        self, message: Message, first: str = "", attempt: int = 1, without: str = ""
     ) -> tuple[Pipe, Decision] | None:
-        """Who gets a message, counted; None where it has to wait. See `Ring.choose`."""
-        decision = self._ring.choose(now(), message, first, attempt)
+        """Who gets a message, counted; None where it has to wait. See `Ring.choose`.
+
+        `without`: a peer that must not get it.
+        """
+        if without and not self._peers[without].busy:
+            moment = self._ring.moment  # nothing is another than before for what waits
+            self._ring.busy(now(), without)
+            decision = self._ring.choose(now(), message, first, attempt)
+            self._ring.ready(now(), without)
+            self._ring.moment = moment
+        else:
+            decision = self._ring.choose(now(), message, first, attempt)
         if decision is None:
             return None
         pipe = self._peers[decision.destination or ""].pipe

@@ -33,6 +33,8 @@ class Sources(Generic[T]):
         """Nobody has anything. `size`: bytes of an item."""
         self.held = 0
         """Bytes of all items."""
+        self.count = 0
+        """How many there are."""
         self._size = size
         self._rings: dict[int, deque[Source[T]]] = {}
         """By priority; none is empty."""
@@ -42,9 +44,10 @@ class Sources(Generic[T]):
         if items and not source.items:
             self._rings.setdefault(source.priority, deque()).append(source)
         source.items.extend(items)
-        self._count(source, sum(map(self._size, items)))
+        self._count(source, sum(map(self._size, items)), len(items))
 
-    def _count(self, source: Source[T], more: int) -> None:
+    def _count(self, source: Source[T], more: int, number: int) -> None:
+        self.count += number
         source.held += more
         self.held += more
 
@@ -56,7 +59,7 @@ class Sources(Generic[T]):
         ring = self._rings[best]
         source = ring.popleft()
         item = source.items.popleft()
-        self._count(source, -self._size(item))
+        self._count(source, -self._size(item), -1)
         if source.items:
             ring.append(source)
         elif not ring:
@@ -66,8 +69,8 @@ class Sources(Generic[T]):
     def drop(self, source: Source[T]) -> None:
         """Nobody is to take what a source has."""
         if source.items:
+            self._count(source, -source.held, -len(source.items))
             source.items.clear()
-            self._count(source, -source.held)
             ring = self._rings[source.priority]
             ring.remove(source)
             if not ring:
@@ -77,6 +80,6 @@ class Sources(Generic[T]):
         """An item was not taken after all: it is the first of its source."""
         if source.items:
             source.items.appendleft(item)
-            self._count(source, self._size(item))
+            self._count(source, self._size(item), 1)
         else:
             self.put(source, [item])
