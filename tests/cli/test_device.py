@@ -39,13 +39,21 @@ class Running:
             stderr=subprocess.PIPE,
             text=True,
         )
+        self.log: list[str] = []
         assert self.process.stdout is not None
         self.requests = self.process.stdout.readline().removeprefix("requests: ").rstrip()
 
     def end(self) -> tuple[int, str]:
         self.process.send_signal(signal.SIGTERM)
         _, said = self.process.communicate(timeout=SECONDS)
-        return self.process.returncode, said
+        self.log += [line for line in said.splitlines() if " socket=" in line]
+        others = [line for line in said.splitlines() if " socket=" not in line]
+        return self.process.returncode, "\n".join(others)
+
+    def events(self, peer: str) -> list[str]:
+        """What was logged of a peer, when it has ended."""
+        words = [line.split() for line in self.log if f'peer="{peer}"' in line]
+        return [word.removeprefix("event=") for line in words for word in line if "event=" in word]
 
 
 @pytest.fixture
@@ -99,6 +107,11 @@ def test_a_device_forwards_is_looked_at_and_leaves_a_journal(
     assert run(["endpoints", str(site / "site.toml")]) == 0  # one look, as nobody sees another
     assert capsys.readouterr().out.startswith("side ")
     assert device.end() == (0, "")
+    assert device.events("own") == ["joined", "left", "failover"]
+    assert device.events("far") == ["joined", "left", "failover"]
+    assert 'why="from priority 1 to priority 2: it has left: closed by the peer"' in "".join(
+        device.log
+    )
     journal = site / "journal"
     rows, changes = (
         [json.loads(line) for line in (journal / name).read_text().splitlines()]

@@ -468,6 +468,45 @@ def device(
             help="A request that so many workers had when they went is dropped; 0: never.",
         ),
     ] = 10,
+    resend: Annotated[
+        float,
+        typer.Option(
+            metavar="SECONDS", help="Without anything from a worker: so long, and it hangs."
+        ),
+    ] = 60,
+    retry: Annotated[
+        float,
+        typer.Option(metavar="SECONDS", help="Until one that hangs is tried for the first time."),
+    ] = 1,
+    heartbeat: Annotated[
+        float,
+        typer.Option(metavar="SECONDS", help="Between two words to other devices; 0: none."),
+    ] = 2,
+    buffer: Annotated[
+        int,
+        typer.Option(
+            parser=whole("--buffer", 1, 1_000_000),
+            metavar="NUMBER",
+            help="Messages for one peer, or from one, that are held here.",
+        ),
+    ] = 128,
+    max_size: Annotated[
+        int,
+        typer.Option(
+            "--max-size",
+            parser=whole("--max-size", 1, 1 << 40),
+            metavar="BYTES",
+            help="Of a message that is taken.",
+        ),
+    ] = 1 << 20,
+    memory: Annotated[
+        int,
+        typer.Option(
+            parser=whole("--memory", 1, 1 << 40),
+            metavar="BYTES",
+            help="Of messages that are held at each side; one peer may take a quarter.",
+        ),
+    ] = 1 << 26,
     certificate: Annotated[
         Path | None,
         typer.Option(
@@ -495,6 +534,24 @@ def device(
             help="For destinations with tls+tcp: trust what these certificates have signed.",
         ),
     ] = None,
+    clients: Annotated[
+        Path | None,
+        typer.Option(
+            "--clients",
+            metavar="FILE",
+            parser=place,
+            help="For --bind and --workers with tls+tcp: only who shows a certificate that these "
+            "have signed may connect.",
+        ),
+    ] = None,
+    metrics: Annotated[
+        str | None,
+        typer.Option(
+            "--metrics",
+            metavar="PORT",
+            help="Counters for Prometheus, on loopback; HOST:PORT for another address.",
+        ),
+    ] = None,
     journal: Annotated[
         Path | None,
         typer.Option(
@@ -518,10 +575,19 @@ def device(
         bind,
         workers or [],
         name=name,
-        max_ttl=max_ttl,
-        attempts=attempts,
         journal=journal,
-        files=Files(certificate, key, authority),
+        metrics=metrics,
+        files=Files(certificate, key, authority, clients),
+        options={
+            "max_ttl": max_ttl,
+            "attempts": attempts,
+            "resend": resend,
+            "retry": retry,
+            "heartbeat": heartbeat or None,
+            "buffer": buffer,
+            "max_size": max_size,
+            "memory": memory,
+        },
     )
 
 
@@ -538,11 +604,16 @@ def endpoints(
     ] = None,
     once: Annotated[bool, typer.Option("--once", help="One look.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="JSON lines instead of a table.")] = False,
+    drain: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="Give this peer nothing new; it finishes what it has."),
+    ] = None,
+    resume: Annotated[str | None, typer.Option(metavar="NAME", help="Give it work again.")] = None,
 ) -> None:
     """Show who is up, busy or down at a device that runs here, and how often each was chosen."""
     from fairlead.cli.device import show_endpoints
 
-    show_endpoints(cluster, interval, once=once, as_json=as_json)
+    show_endpoints(cluster, interval, once=once, as_json=as_json, drain=drain, resume=resume)
 
 
 app.add_typer(store_commands)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import logging
 import signal
 import ssl
 import sys
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -17,20 +19,24 @@ from rich.live import Live
 from rich.table import Table
 
 from fairlead.cli.show import console, filled, print_table
-from fairlead.errors import UserError
+from fairlead.errors import OutputError, UserError
 from fairlead.sockets.addresses import TLS, Address
 from fairlead.sockets.device import Device
 from fairlead.sockets.folder import JournalFolder
+from fairlead.sockets.metrics import Metrics
 from fairlead.sockets.sender import cluster_of, differences
-from fairlead.sockets.status import Status, address_for, asked
-from fairlead.sockets.tls import authority, identity
+from fairlead.sockets.status import DRAIN, RESUME, Status, address_for, asked
+from fairlead.sockets.tls import authority, identity, show
 
 PERIOD: Final = 0.5
 """Seconds between two looks at the journal."""
 BETWEEN_LOOKS: Final = 1.0
 """Seconds, on a terminal unless another time is asked for."""
+FORMAT: Final = "%(asctime)s.%(msecs)03dZ %(levelname)s %(message)s"
+DAY: Final = "%Y-%m-%dT%H:%M:%S"
 NUMBERS: Final = (
     "waiting",
+    "held",
     "received",
     "sent",
     "replied",
@@ -50,6 +56,7 @@ class Files(NamedTuple):
     certificate: Path | None
     key: Path | None
     authority: Path | None
+    clients: Path | None = None
 
     def identity(self, urls: Sequence[str]) -> ssl.SSLContext | None:
         """The context of addresses to bind, if one of them needs it. Raises UserError."""
@@ -59,15 +66,22 @@ class Files(NamedTuple):
                 f"--certificate: found none for {secure[0]}, allowed: the file of one in PEM"
             )
         if self.certificate is None:
-            if self.key is not None:
-                raise UserError("--key: found no --certificate, allowed: both, or neither")
+            for name, found in (("--key", self.key), ("--clients", self.clients)):
+                if found is not None:
+                    raise UserError(f"{name}: found no --certificate, allowed: both, or neither")
             return None
-        if not secure:
+        if not secure and self.authority is None:
             raise UserError(
                 "--certificate: found no address that has one, allowed: with tls+tcp://HOST:PORT "
-                "as --bind or --workers"
+                "as --bind or --workers, or --authority for whom it is shown to"
             )
-        return identity(self.certificate, self.key)
+        return identity(self.certificate, self.key, self.clients)
+
+    def trusted(self) -> ssl.SSLContext | None:
+        """The context of destinations, if one was said. Raises UserError."""
+        if self.authority is None:
+            return None
+        return authority(self.authority, self.certificate, self.key)
 
 
 def run_device(
@@ -76,45 +90,115 @@ def run_device(
     workers: Sequence[str],
     *,
     name: str,
-    max_ttl: int,
-    attempts: int,
     journal: Path | None,
+    metrics: str | None,
     files: Files,
+    options: dict[str, Any],
 ) -> None:
-    """Forward requests until a signal comes."""
+    """Forward requests until a signal comes. `options`: of a `Device`."""
     _refuse_folder(file)
     context = files.identity([*bind, *workers])
-    trusted = authority(files.authority) if files.authority else None
     watched = _Watched(file, name)
-    options: dict[str, Any] = {
-        "max_ttl": max_ttl,
-        "attempts": attempts,
-        "journal": journal is not None,
-        "tls": trusted,
-    }
-    with Device(watched.cluster, **options) as device:
-        with Status(device, address_for(file)):
-            lines = [
-                f"{what}: {side.bind(url, tls=context if Address.of(url).kind == TLS else None)}"
-                for what, side, urls in (
-                    ("requests", device.front, bind),
-                    ("workers", device.back, workers),
-                )
-                for url in urls
-            ]
-            # after all that can fail: a start that was in vain leaves no folder
-            folder = JournalFolder(journal) if journal else None
-            if folder is not None:
-                lines.append(f"journal: {folder.place}")
-            ended = threading.Event()
-            for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-                signal.signal(number, lambda *_: ended.set())
-            print("\n".join(lines), flush=True)
-            while not ended.wait(PERIOD):
-                watched.look(device)
-                _write(folder, device)
+    with ExitStack() as stack:
+        stack.enter_context(_logged())
+        device = stack.enter_context(
+            Device(watched.cluster, journal=journal is not None, tls=files.trusted(), **options)
+        )
+        stack.enter_context(Status(device, address_for(file)))
+        lines = [
+            f"{what}: {side.bind(url, tls=context if Address.of(url).kind == TLS else None)}"
+            for what, side, urls in (
+                ("requests", device.front, bind),
+                ("workers", device.back, workers),
+            )
+            for url in urls
+        ]
+        if metrics is not None:
+            lines.append(f"metrics: {stack.enter_context(Metrics(device, metrics)).url}")
+        # after all that can fail: a start that was in vain leaves no folder
+        kept = _Journal(JournalFolder(journal)) if journal else None
+        if kept is not None:
+            lines.append(f"journal: {kept.folder.place}")
+        ended, renewed = threading.Event(), threading.Event()
+        for number in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(number, lambda *_: ended.set())
+        signal.signal(signal.SIGHUP, lambda *_: renewed.set())
+        print("\n".join(lines), flush=True)
+        while not ended.wait(PERIOD):
+            if renewed.is_set():
+                renewed.clear()
+                _renew(device, files, context)
+            watched.look(device)
+            if kept is not None:
+                kept.write(device)
         device.close()
-        _write(folder, device)
+        if kept is not None:
+            kept.end(device)
+
+
+@contextmanager
+def _logged() -> Iterator[None]:
+    """A line on the standard error for each event, with the time in UTC."""
+    handler = logging.StreamHandler(sys.stderr)
+    formatter = logging.Formatter(FORMAT, DAY)
+    formatter.converter = time.gmtime
+    handler.setFormatter(formatter)
+    log = logging.getLogger("fairlead.sockets")
+    log.addHandler(handler)
+    log.setLevel(logging.INFO)
+    try:
+        yield
+    finally:
+        log.removeHandler(handler)
+
+
+def _renew(device: Device, files: Files, context: ssl.SSLContext | None) -> None:
+    """Read the certificates again, for new connections; where that fails, all stays."""
+    try:
+        trusted = files.trusted()
+        if context is not None and files.certificate is not None:
+            show(context, files.certificate, files.key)
+        if trusted is not None:
+            device.back.renew(trusted)
+    except UserError as error:
+        _all_stays(str(error))
+        return
+    if context is not None or trusted is not None:
+        print("the certificates were read again", flush=True)
+
+
+class _Journal:
+    """A journal that a device writes as it goes on, whether or not that can be written."""
+
+    def __init__(self, folder: JournalFolder) -> None:
+        """It can be written so far."""
+        self.folder: Final = folder
+        self._fails = False
+
+    def write(self, device: Device) -> None:
+        """Write what has happened; say once that it cannot be, and once that it can be again."""
+        try:
+            self._write(device)
+        except OutputError as error:
+            if not self._fails:
+                _say(f"journal: {error}; all else goes on, and it is tried again")
+            self._fails = True
+            return
+        if self._fails:
+            missing = f", {self.folder.missing} rows are missing" if self.folder.missing else ""
+            _say(f"journal: {self.folder.place}: it is written again{missing}")
+            self._fails = False
+
+    def end(self, device: Device) -> None:
+        """Write the last. Raises OutputError where rows are lost."""
+        try:
+            self._write(device)
+        except OutputError as error:
+            lost = self.folder.waiting + self.folder.missing
+            raise OutputError(f"{error}; {lost} rows of the journal are lost") from None
+
+    def _write(self, device: Device) -> None:
+        self.folder.write(device.back.cluster, device.back.recorded())
 
 
 def _refuse_folder(file: Path) -> None:
@@ -166,22 +250,37 @@ class _Watched:
 
 
 def _all_stays(why: str) -> None:
-    print(f"fairlead: all stays as it was: {why}", file=sys.stderr, flush=True)
+    _say(f"all stays as it was: {why}")
 
 
-def _write(folder: JournalFolder | None, device: Device) -> None:
-    if folder is not None:
-        journal = device.back.recorded()
-        folder.write(device.back.cluster, journal)
+def _say(what: str) -> None:
+    print(f"fairlead: {what}", file=sys.stderr, flush=True)
 
 
-def show_endpoints(file: Path, interval: float | None, *, once: bool, as_json: bool) -> None:
+def show_endpoints(
+    file: Path,
+    interval: float | None,
+    *,
+    once: bool,
+    as_json: bool,
+    drain: str | None = None,
+    resume: str | None = None,
+) -> None:
     """Show how it stands with a device, on a terminal until somebody says stop.
 
-    `interval`: seconds between two looks; None: one on a terminal, else there is one look only.
+    `interval`: seconds between two looks; None: one on a terminal, else there is one look only;
+    `drain`, `resume`: a peer that is to get nothing new, or work again; then there is one look.
     """
     _refuse_folder(file)
     to = console()
+    command = {key: name for key, name in ((DRAIN, drain), (RESUME, resume)) if name is not None}
+    if command:
+        if interval is not None or len(command) > 1:
+            raise UserError(
+                "endpoints: found --drain with --resume or --interval, allowed: one of them"
+            )
+        _print(to, asked(file, command), as_json=as_json)
+        return
     once = once or (interval is None and not to.is_terminal)
     interval = interval or BETWEEN_LOOKS
     if once or as_json or not to.is_terminal:

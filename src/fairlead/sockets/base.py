@@ -134,6 +134,8 @@ class Socket(Closing):
         self._max_size = max_size
         self._memory = memory
         self._on_event = on_event
+        self.quiet = False
+        """Whether nothing is told of it: it is no socket of a user's."""
         self._reconnect = reconnect
         self._endpoints: dict[str, Endpoint] = {}
         self._tables: dict[str, dict[str, Any]] = {}
@@ -325,6 +327,8 @@ class Socket(Closing):
 
     def tell(self, kind: str, peer: Peer, why: str = "", number: int = 0) -> None:
         """Log an event and tell whoever wants to know, soon and with no lock held."""
+        if self.quiet:
+            return
         source = peer.source
         event = SocketEvent(
             *(time.time(), self.protocol.name, kind, peer.name, source.address.url, why, number)

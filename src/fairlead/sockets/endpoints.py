@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import queue
 import random
 import socket
 import ssl
@@ -26,6 +27,8 @@ CONNECT_TIMEOUT: Final = 10.0
 """Seconds after which a connection that does not come about is tried anew."""
 EACH: Final = 0.001
 """Seconds between two tries of all endpoints of a process that are down, at least."""
+RESOLVERS: Final = 8
+"""Threads that ask where names are."""
 AGAIN: Final = 0.1
 """Seconds until connections are accepted again, after there were no files left."""
 
@@ -133,13 +136,17 @@ class Dialer(Endpoint):
         try:
             found = _places(self.address, socket.AI_NUMERICHOST)
         except socket.gaierror:  # a name: asking for it takes its time
-            threading.Thread(target=self._ask, name="fairlead-names", daemon=True).start()
+            _ask_soon(self._ask)
             return
         self._start(*found[0])
 
     def _ask(self) -> None:
         try:
             found = _places(self.address)
+        except UnicodeError:
+            self.trouble = f"{self.address.host}: found no name of a host"
+            self.loop.call(self._later)
+            return
         except OSError as error:
             self.trouble = f"{self.address.host}: {reason(error)}"
             self.loop.call(self._later)
@@ -256,6 +263,25 @@ class Listener(Endpoint):
         if self.address.kind == IPC:
             with suppress(FileNotFoundError):
                 Path(self.address.path).unlink()
+
+
+_asking: Final[queue.SimpleQueue[Callable[[], None]]] = queue.SimpleQueue()
+"""Those who want to know where a name is."""
+_threads: Final[list[threading.Thread]] = []
+
+
+def _ask_soon(ask: Callable[[], None]) -> None:
+    """Ask where a name is, in one of a few threads: a resolver may take long, for many names."""
+    _asking.put(ask)
+    _threads[:] = [each for each in _threads if each.is_alive()]  # after a fork, none is
+    if len(_threads) < min(RESOLVERS, _asking.qsize() + len(_threads)):
+        _threads.append(threading.Thread(target=_ask_all, name="fairlead-names", daemon=True))
+        _threads[-1].start()
+
+
+def _ask_all() -> None:
+    while True:
+        _asking.get()()
 
 
 def _places(address: Address, flags: int = 0) -> list[tuple[socket.AddressFamily, Any]]:

@@ -15,8 +15,9 @@ HANGS, RETURNED = "hangs", "returned"
 DRAINING, DRAINED, RESUMED = "draining", "drained", "resumed"
 FAILOVER, FAILBACK = "failover", "failback"
 GAVE_UP = "gave-up"
-BAD: Final = (LEFT, HANGS, FAILOVER, GAVE_UP)
-"""Those that are logged as warnings."""
+BAD: Final = (HANGS, FAILOVER, GAVE_UP)
+"""Those that are logged as warnings; that whoever sends here has left is none."""
+SENDING: Final = ("PUSH", "REQ")
 
 
 class SocketEvent(NamedTuple):
@@ -52,6 +53,7 @@ Told = Callable[[SocketEvent], object]
 
 def announce(event: SocketEvent, told: Told | None) -> None:
     """Log an event, and tell whoever wants to know. No lock is held."""
-    LOG.log(logging.WARNING if event.kind in BAD else logging.INFO, event.in_words())
+    bad = event.kind in BAD or (event.kind == LEFT and event.socket in SENDING)
+    LOG.log(logging.WARNING if bad else logging.INFO, event.in_words())
     if told is not None:
         told(event)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
 
@@ -12,13 +14,16 @@ from fairlead.sockets.journal import Recorded
 
 MESSAGES, CHANGES, CLUSTER = "messages.jsonl", "changes.jsonl", "cluster.toml"
 DESTINATION: Final = "destination"
+KEPT: Final = 1 << 26
+"""Bytes of rows that are kept while they cannot be written; those after them are missing."""
 
 
 class JournalFolder:
     """Takes a journal as it comes.
 
     What was written stays readable when the process is killed: whole lines go out in one call, and
-    the file of the cluster is replaced whole, before a row names somebody who is new.
+    the file of the cluster is replaced whole, before a row names somebody who is new. What cannot
+    be written is kept, and goes out the next time that something can.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -31,21 +36,68 @@ class JournalFolder:
         except OSError as error:
             raise OutputError(f"{folder}: {error.strerror}") from None
         self._written: Cluster | None = None
+        self._kept: dict[str, list[bytes]] = {CHANGES: [], MESSAGES: []}
+        """Lines that are not written yet, of each table."""
+        self._bytes = 0
+        """Of all of them."""
+        self._sizes: dict[str, int] = {}
+        """Bytes of each table that are whole lines."""
+        self.missing = 0
+        """Rows that were given up, as too many were kept."""
+
+    @property
+    def waiting(self) -> int:
+        """Rows that are kept until they can be written."""
+        return sum(map(len, self._kept.values()))
 
     def write(self, cluster: Cluster | None, journal: Recorded) -> None:
-        """Add what has happened; `cluster`: as it is now. Raises OutputError."""
+        """Add what has happened; `cluster`: as it is now.
+
+        Raises OutputError where that cannot be written; then it is kept.
+        """
+        for name, rows in ((CHANGES, journal.changes), (MESSAGES, journal.messages)):
+            for row in rows:
+                self._keep(name, f"{json.dumps(row, default=str)}\n".encode())
         try:
+            if not self.place.is_dir():  # somebody has removed it
+                self.place.mkdir(parents=True)
+                self._written = None
             if cluster is not None and cluster is not self._written:
                 new = self.place / f".{CLUSTER}"
                 new.write_text(toml(cluster.to_dict()))
                 new.replace(self.place / CLUSTER)
                 self._written = cluster
-            for name, rows in ((CHANGES, journal.changes), (MESSAGES, journal.messages)):
-                lines = "".join(f"{json.dumps(row, default=str)}\n" for row in rows)
-                with (self.place / name).open("ab") as file:
-                    file.write(lines.encode())
+            for name in self._kept:
+                self._append(name)
         except OSError as error:
             raise OutputError(f"{self.place}: {error.strerror}") from None
+
+    def _keep(self, name: str, line: bytes) -> None:
+        if self._bytes + len(line) > KEPT:
+            self.missing += 1
+            return
+        self._kept[name].append(line)
+        self._bytes += len(line)
+
+    def _append(self, name: str) -> None:
+        """Write what is kept for a table, all of it or nothing."""
+        lines = b"".join(self._kept[name])
+        with (self.place / name).open("ab", buffering=0) as file:
+            there = os.fstat(file.fileno()).st_size
+            begin = min(there, self._sizes.get(name, there))
+            try:
+                if there > begin:
+                    file.truncate(begin)  # of a line that was not written whole
+                written = 0
+                while written < len(lines):
+                    written += file.write(lines[written:])
+            except OSError:
+                with suppress(OSError):
+                    file.truncate(begin)
+                raise
+        self._sizes[name] = begin + len(lines)
+        self._kept[name].clear()
+        self._bytes -= len(lines)
 
 
 def _own(folder: Path) -> Path:

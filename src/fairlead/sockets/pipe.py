@@ -27,6 +27,8 @@ SMALL: Final = 4096
 ENOUGH: Final = 65_536
 """Bytes that are held at most, to be written with more."""
 NOT_NOW: Final = (BlockingIOError, InterruptedError, ssl.SSLWantReadError, ssl.SSLWantWriteError)
+KEEP_IDLE, KEEP_BETWEEN, KEEP_TRIES = 10, 5, 3
+"""Seconds of silence until a host is asked whether it is there; between two such; how many."""
 GREETING_TIMEOUT: Final = 10.0
 """Seconds within which a peer has to say what it speaks."""
 
@@ -73,6 +75,7 @@ class Pipe:
         ipc = end.family == socket.AF_UNIX
         if not ipc:
             end.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            _keep_alive(end)
         end.setblocking(False)
         self._tls = end if isinstance(end, ssl.SSLSocket) else None
         self._reads_first = False
@@ -331,6 +334,15 @@ class Pipe:
     def _fail(self, reason: str) -> None:
         with self._owner.lock:
             self._over(reason)
+
+
+def _keep_alive(end: socket.socket) -> None:
+    """Let the system find out that a host has vanished from which nothing is awaited."""
+    end.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    for name, value in (("IDLE", KEEP_IDLE), ("INTVL", KEEP_BETWEEN), ("CNT", KEEP_TRIES)):
+        option = getattr(socket, f"TCP_KEEP{name}", None)  # not every system has them
+        if option is not None:
+            end.setsockopt(socket.IPPROTO_TCP, option, value)
 
 
 def _all_of(end: ssl.SSLSocket) -> bytes:

@@ -161,6 +161,18 @@ class Sender(Socket):
             self._drain()
         self._follow(tables)
 
+    def renew(self, tls: ssl.SSLContext) -> None:
+        """Trust others from the next connection on, where endpoints of the file are `tls+tcp`.
+
+        Raises SocketError.
+        """
+        options.check_context(tls, binds=False)
+        with self.lock:
+            self._tls = tls
+            for name in self._tables_read.keys() & self._endpoints.keys():
+                if self._endpoints[name].tls is not None:
+                    self._endpoints[name].tls = tls
+
     def drain(self, name: str) -> None:
         """Give a peer nothing new; what it has it finishes, and then an event says `drained`.
 

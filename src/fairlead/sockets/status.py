@@ -12,13 +12,14 @@ from collections import Counter
 from pathlib import Path
 from typing import Any, Final
 
-from fairlead.errors import SocketError, SocketTimeoutError
+from fairlead.errors import SocketError, SocketTimeoutError, UserError
 from fairlead.sockets.base import PEER, Socket
 from fairlead.sockets.closing import Closing
 from fairlead.sockets.device import Device
 from fairlead.sockets.rep import Rep
 from fairlead.sockets.req import Req
 
+DRAIN, RESUME, ERROR = "drain", "resume", "error"
 SECONDS: Final = 2.0
 """Within which a device that runs has answered."""
 GONE: Final = (errno.ENOENT, errno.ECONNREFUSED)
@@ -53,6 +54,7 @@ class Status(Closing):
         """`address`: see `address_for`. Raises SocketError, also if a device answers there."""
         self._device = device
         self._rep = Rep()
+        self._rep.quiet = True
         try:
             self._rep.bind(address)
         except SocketError as error:
@@ -66,8 +68,19 @@ class Status(Closing):
         self._thread = threading.Thread(target=self._rep.serve, args=(self._answer,), daemon=True)
         self._thread.start()
 
-    def _answer(self, _: bytes) -> bytes:
-        return json.dumps(look(self._device)).encode()
+    def _answer(self, asked: bytes) -> bytes:
+        try:
+            return json.dumps(self._done(asked)).encode()
+        except UserError as error:
+            return json.dumps({ERROR: str(error)}).encode()
+
+    def _done(self, asked: bytes) -> list[dict[str, Any]]:
+        """Do what a command says, if there is one, and look."""
+        command: dict[str, str] = json.loads(asked) if asked else {}
+        for name, does in ((DRAIN, self._device.back.drain), (RESUME, self._device.back.resume)):
+            if name in command:
+                does(command[name])
+        return look(self._device)
 
     def close(self) -> None:
         """Answer nobody any more."""
@@ -93,15 +106,22 @@ def _counters(side: Socket, name: str) -> Counter[str]:
     return found
 
 
-def asked(file: Path) -> list[dict[str, Any]]:
-    """How it stands with the device that runs with this file. Raises SocketError."""
+def asked(file: Path, command: dict[str, str] | None = None) -> list[dict[str, Any]]:
+    """How it stands with the device that runs with this file. Raises SocketError.
+
+    `command`: what it is to do before, `drain` or `resume`, with a peer's name.
+    """
+    body = json.dumps(command).encode() if command else b""
     with Req() as req:
         req.connect(address_for(file))
         try:
-            found: list[dict[str, Any]] = json.loads(req.request(b"", timeout=SECONDS))
+            found: Any = json.loads(req.request(body, timeout=SECONDS))
         except SocketTimeoutError:
             raise SocketError(_silent(file, req.endpoints()[0].trouble)) from None
-        return found
+        if isinstance(found, dict):
+            raise SocketError(f"{file}: {found[ERROR]}")
+        rows: list[dict[str, Any]] = found
+        return rows
 
 
 def _silent(file: Path, trouble: str) -> str:

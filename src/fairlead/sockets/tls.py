@@ -9,16 +9,34 @@ from fairlead.errors import SocketError
 from fairlead.sockets.options import refused
 
 
-def identity(certificate: str | Path, key: str | Path | None = None) -> ssl.SSLContext:
+def identity(
+    certificate: str | Path, key: str | Path | None = None, clients: str | Path | None = None
+) -> ssl.SSLContext:
     """For endpoints that bind: the certificate of this machine, with those above it, in PEM.
 
-    `key`: its private key without a password, if it is not in the same file. Raises SocketError.
+    `key`: its private key without a password, if it is not in the same file; `clients`: only who
+    shows a certificate that one of these has signed may connect. Raises SocketError.
     """
+    found = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    show(found, certificate, key)
+    if clients is not None:
+        _check(clients)
+        try:
+            found.load_verify_locations(clients)
+        except ssl.SSLError:
+            raise _no_authority(clients) from None
+        found.verify_mode = ssl.CERT_REQUIRED
+    return found
+
+
+def show(
+    context: ssl.SSLContext, certificate: str | Path, key: str | Path | None = None
+) -> ssl.SSLContext:
+    """Let a context show a certificate, from its next connection on. Raises SocketError."""
     for each in (certificate, *([] if key is None else [key])):
         _check(each)
-    found = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     try:
-        found.load_cert_chain(certificate, key, password="")  # else it asks at the terminal
+        context.load_cert_chain(certificate, key, password="")  # else it asks at the terminal
     except ssl.SSLError as error:
         if error.reason == "KEY_VALUES_MISMATCH":
             raise SocketError(
@@ -29,21 +47,29 @@ def identity(certificate: str | Path, key: str | Path | None = None) -> ssl.SSLC
         raise SocketError(
             f"{where}: found no certificate and key, allowed: both in PEM, without a password"
         ) from None
-    return found
+    return context
 
 
-def authority(certificates: str | Path) -> ssl.SSLContext:
+def authority(
+    certificates: str | Path,
+    certificate: str | Path | None = None,
+    key: str | Path | None = None,
+) -> ssl.SSLContext:
     """For endpoints that connect: trusts those whose certificate these have signed, nobody else.
 
-    A file with one or more of them in PEM. Raises SocketError.
+    `certificates`: a file with one or more of them in PEM; `certificate`, `key`: of this machine,
+    for a peer that asks who connects. Raises SocketError.
     """
     _check(certificates)
     try:
-        return ssl.create_default_context(cafile=certificates)
+        found = ssl.create_default_context(cafile=certificates)
     except ssl.SSLError:
-        raise SocketError(
-            f"{certificates}: found no certificate, allowed: one or more in PEM"
-        ) from None
+        raise _no_authority(certificates) from None
+    return found if certificate is None else show(found, certificate, key)
+
+
+def _no_authority(file: str | Path) -> SocketError:
+    return SocketError(f"{file}: found no certificate, allowed: one or more in PEM")
 
 
 def _check(file: object) -> None:
