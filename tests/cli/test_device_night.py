@@ -8,6 +8,7 @@ import threading
 import urllib.error
 import urllib.request
 from contextlib import suppress
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -16,6 +17,7 @@ import oracle
 from disks import disk
 from fairlead import Cluster, load_clusters
 from fairlead.cli.app import run
+from fairlead.cli.between import clock, moment
 from fairlead.errors import OutputError, SocketError, SocketTimeoutError
 from fairlead.sockets import Device, Rep, Req, folder
 from fairlead.sockets.folder import JournalFolder
@@ -267,3 +269,59 @@ def test_the_journal_of_a_drained_device_is_decided_alike_again(
     (recorded,) = load_clusters(site / "journal" / "cluster.toml")
     again = oracle.route(recorded.to_dict(), messages, changes)
     assert [each.destination for each in again] == ["own"] * 3 + ["far"] * 3 + ["own"] * 3
+
+
+# -------- The next morning
+
+
+def test_what_happened_between_two_times_is_told_without_an_id(
+    site: Path, device: Running, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (cluster,) = load_clusters(site / "site.toml")
+    urls = {each["name"]: each["address"] for each in cluster.to_dict()["destination"]}
+    with Req() as req, Rep() as far:
+        own = Rep()
+        for name, rep in {"own": own, "far": far}.items():
+            rep.bind(urls[name])
+            until(lambda name=name: seen(site, capsys)[name]["state"] == "up")
+        req.connect(device.requests)
+        with serving(far, "far "):
+            with serving(own, "own "):  # which closes it
+                for _ in range(3):
+                    assert req.request(b"q", timeout=SECONDS) == b"own q"
+            until(lambda: seen(site, capsys)["own"]["state"] == "down")
+            for _ in range(2):
+                assert req.request(b"q", timeout=SECONDS) == b"far q"
+    assert device.end() == (0, "")
+    journal = str(site / "journal")
+    lines = (site / "journal" / "messages.jsonl").read_text().splitlines()
+    times = [json.loads(line)["time"] for line in lines]
+    begin, end = (
+        datetime.fromtimestamp(at, UTC).isoformat() for at in (times[0] - 0.0005, times[-1] + 1)
+    )
+    assert run(["explain", journal, "--between", begin, end]) == 0
+    told = capsys.readouterr().out.splitlines()
+    assert told[0].endswith("Z, site: 5 requests")
+    assert ["own up since" in told[1], "far up since" in told[2]] == [True, True]
+    assert told[1].endswith(", priority 1")
+    rest = [line.split("Z ", 1)[1].strip() for line in told[3:]]
+    assert rest[0].startswith("requests: own 3; the slowest took 0.")
+    assert rest[1] == "own has gone, or hangs"
+    assert rest[2].startswith("requests: far 2; the slowest took 0.")
+    for wrong, said in {
+        ("2:xx", "3:00"): "--between: found '2:xx', allowed: HH:MM, HH:MM:SS or YYYY",
+        (end, begin): "allowed: the earlier time first",
+    }.items():
+        assert run(["explain", journal, "--between", *wrong]) == 2
+        assert said in capsys.readouterr().err
+    assert run(["explain", journal, "--id", "1", "--between", begin, end]) == 2
+    assert "explain --between goes with a device's journal" in capsys.readouterr().err
+    assert run(["explain", str(site / "none"), "--between", begin, end]) == 2
+    assert "none" in capsys.readouterr().err
+
+
+def test_a_time_without_a_day_is_the_last_one_before_the_journal_ends() -> None:
+    latest = datetime(2026, 11, 23, 1, 30, tzinfo=UTC).timestamp()
+    assert clock(moment("x", "01:00", latest)) == "2026-11-23T01:00:00.000Z"
+    assert clock(moment("x", "23:50:10", latest)) == "2026-11-22T23:50:10.000Z"
+    assert clock(moment("x", "2026-11-22T02:00+01:00", latest)) == "2026-11-22T01:00:00.000Z"

@@ -353,6 +353,13 @@ def explain(
     id: Annotated[  # noqa: A002 - the option is called so
         str | None, typer.Option("--id", help="A message of the folder OUT.")
     ] = None,
+    between: Annotated[
+        tuple[str, str] | None,
+        typer.Option(
+            metavar="TIME TIME",
+            help="What happened between two times (02:00 02:10, in UTC), in a device's journal.",
+        ),
+    ] = None,
     queue: Annotated[
         str | None,
         typer.Option(metavar="NAME", help="A queue of the store: with --first and --second."),
@@ -380,7 +387,20 @@ def explain(
     has: `fairlead explain pool --id pool/17 --store sqlite:///work.db`.
 
     Of two groups or dialogs: `fairlead explain --queue shop --first d-80 --second d-12`.
+    Of a device's night: `fairlead explain newyork --between 02:00 02:10`.
     """
+    if between is not None:
+        from fairlead.cli.between import explain_between
+        from fairlead.errors import UserError
+
+        others = (cluster, changes, message, id, queue, first, second, store)
+        if out is None or count != 1 or any(each is not None for each in others):
+            raise UserError(
+                "explain --between goes with a device's journal, and nothing else: "
+                "fairlead explain JOURNAL --between TIME TIME"
+            )
+        explain_between(out, *between)
+        return
     from fairlead.cli.explain import run_explain
 
     order = (queue, first, second)
