@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import errno
 import os
-import queue
 import random
 import socket
 import ssl
 import stat
 import threading
 from abc import ABC, abstractmethod
+from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
@@ -136,7 +136,7 @@ class Dialer(Endpoint):
         try:
             found = _places(self.address, socket.AI_NUMERICHOST)
         except socket.gaierror:  # a name: asking for it takes its time
-            _ask_soon(self._ask)
+            _names.ask(self._ask)
             return
         self._start(*found[0])
 
@@ -265,23 +265,43 @@ class Listener(Endpoint):
                 Path(self.address.path).unlink()
 
 
-_asking: Final[queue.SimpleQueue[Callable[[], None]]] = queue.SimpleQueue()
-"""Those who want to know where a name is."""
-_threads: Final[list[threading.Thread]] = []
+class _Resolvers:
+    """A few threads that ask where names are: a resolver may take long, and there may be many."""
+
+    def __init__(self) -> None:
+        """Nobody asks."""
+        self._lock = threading.Lock()
+        self._asking: deque[Callable[[], None]] = deque()
+        self._threads = 0
+
+    def ask(self, call: Callable[[], None]) -> None:
+        """Make a call soon, in one of the threads."""
+        with self._lock:
+            self._asking.append(call)
+            if self._threads < RESOLVERS:
+                self._threads += 1
+                threading.Thread(target=self._run, name="fairlead-names", daemon=True).start()
+
+    def _run(self) -> None:
+        while True:
+            with self._lock:
+                if not self._asking:
+                    self._threads -= 1
+                    return
+                call = self._asking.popleft()
+            call()
 
 
-def _ask_soon(ask: Callable[[], None]) -> None:
-    """Ask where a name is, in one of a few threads: a resolver may take long, for many names."""
-    _asking.put(ask)
-    _threads[:] = [each for each in _threads if each.is_alive()]  # after a fork, none is
-    if len(_threads) < min(RESOLVERS, _asking.qsize() + len(_threads)):
-        _threads.append(threading.Thread(target=_ask_all, name="fairlead-names", daemon=True))
-        _threads[-1].start()
+_names = _Resolvers()
 
 
-def _ask_all() -> None:
-    while True:
-        _asking.get()()
+def _forked() -> None:
+    """In a process that was forked: the threads are those of the other."""
+    global _names  # noqa: PLW0603
+    _names = _Resolvers()
+
+
+os.register_at_fork(after_in_child=_forked)
 
 
 def _places(address: Address, flags: int = 0) -> list[tuple[socket.AddressFamily, Any]]:

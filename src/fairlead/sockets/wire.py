@@ -62,6 +62,10 @@ def header(size: int, *, ipc: bool = False) -> bytes:
     return LENGTH_ON_IPC.pack(MESSAGE, size) if ipc else LENGTH.pack(size)
 
 
+LONG: Final = 1 << 16
+"""Bytes of a frame above which it is worth while to see to how often they are copied."""
+
+
 class TooLongError(WireError):
     """A message that is longer than what is taken."""
 
@@ -105,11 +109,18 @@ class Decoder:
             self._kept += piece
             if len(self._kept) < self._needed:
                 return []
+        first = []
+        if self._needed > LONG:  # what is long is copied once
+            with memoryview(self._kept) as kept:
+                first = [bytes(kept[self._header : self._needed])]
+                piece = bytes(kept[self._needed :])
+            self._kept = bytearray()
+        elif self._kept:
             piece = bytes(self._kept)
             self._kept.clear()
         try:
             place = 0 if self.greeted else self._greet(piece)
-            return self._messages(piece, place) if self.greeted else []
+            return first + self._messages(piece, place) if self.greeted else []
         except WireError as error:
             self._error = error
             raise
