@@ -3,13 +3,16 @@
 import asyncio
 import inspect
 import re
+import subprocess
+import sys
 import threading
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from fairlead import Balancer, Cluster
-from fairlead.errors import MessageError, SocketError
+from fairlead.errors import ConfigError, MessageError, SocketError
 from fairlead.sockets import Device, Pull, Push, Rep, Req
 from fairlead.sockets.base import Socket
 
@@ -34,6 +37,8 @@ def refused(name: str, found: object, allowed: str, call: Any, /, *args: Any, **
     [
         *(("buffer", each, "1 message or more") for each in NUMBERS),
         *(("max_size", each, "1 to 9223372036854775807 bytes") for each in (*NUMBERS, 1 << 63)),
+        *(("memory", each, "1 byte or more") for each in NUMBERS),
+        *(("on_event", each, "a function of a SocketEvent, or None") for each in (1, "print")),
         *(
             ("reconnect", each, "a pair of seconds (first, most) with 0 < first <= most")
             for each in (
@@ -166,3 +171,27 @@ def test_a_handler_that_makes_no_bytes_is_told_so(serve: Any) -> None:
         refused("handler: reply", "text", "bytes", serve, rep)
         req.close()
         asking.join()
+
+
+@pytest.mark.parametrize("kind", [Push, Req])
+@pytest.mark.parametrize("key", ["present", "state", "readers", "speed", "address", "queue"])
+def test_what_is_seen_of_a_peer_cannot_be_said(kind: Any, key: str) -> None:
+    with kind() as found:
+        for call in (found.connect, found.bind):
+            with pytest.raises(SocketError, match=f"endpoint: found '{key}', which is seen of a"):
+                call("tcp://127.0.0.1:1", **{key: 1})
+        with pytest.raises(ConfigError, match=r"priorty.*did you mean"):
+            found.connect("tcp://127.0.0.1:1", priorty=1)
+        assert found.endpoints() == []
+
+
+def test_a_misspelt_attribute_is_found_by_a_type_checker(tmp_path: Path) -> None:
+    """And what is right passes."""
+    right = 'Push().connect("tcp://h:1", priority=1, capacity=2, draining=True)'
+    lines = [right, right.replace("priority", "priorty"), right.replace("=1,", '="1",')]
+    file = tmp_path / "use.py"
+    file.write_text("from fairlead.sockets import Push\n" + "\n".join(lines) + "\n")
+    command = [sys.executable, "-m", "mypy", "--strict", "--cache-dir", str(tmp_path), str(file)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    found = [line.split(": ", 2)[0] for line in done.stdout.splitlines()[:-1] if ": error" in line]
+    assert [each.rpartition(":")[2] for each in found] == ["3", "4"]

@@ -19,6 +19,7 @@ import oracle
 from fairlead import Cluster
 from fairlead.errors import ConfigError, SocketError, SocketTimeoutError
 from fairlead.sockets import Device, Pull, Push
+from fairlead.sockets.endpoints import RESOLVERS
 from fairlead.sockets.wire import Protocol, greeting, header
 
 from .conftest import Addresses, free_port
@@ -630,6 +631,15 @@ def test_a_socket_is_closed_while_a_name_is_asked_for() -> None:
         with Push() as push:
             push.connect("tcp://nobody.invalid:1")
     until(lambda: "fairlead-names" not in [each.name for each in threading.enumerate()])
+
+
+def test_many_names_are_asked_for_in_a_few_threads() -> None:
+    with Push() as push:
+        for k in range(100):
+            push.connect(f"tcp://nobody{k}.invalid:1")
+        names = [each.name for each in threading.enumerate()]
+        assert names.count("fairlead-names") <= RESOLVERS
+        until(lambda: all(each.trouble != "not connected yet" for each in push.endpoints()))
 
 
 def test_an_endpoint_that_is_closed_is_not_connected_again(address: str) -> None:

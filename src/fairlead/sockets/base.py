@@ -9,8 +9,9 @@ import threading
 import time
 import weakref
 from abc import abstractmethod
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Final, NamedTuple, TypeVar
+from typing import Any, ClassVar, Final, NamedTuple, TypedDict, TypeVar, Unpack
 
 from fairlead.balance.objects import listed, spelled
 from fairlead.balance.times import MICROS
@@ -69,6 +70,22 @@ class Peer:
     def count(self, what: str, times: int = 1) -> None:
         """One more of something."""
         self.counters[what] = self.counters.get(what, 0) + times
+
+
+class Attributes(TypedDict, total=False):
+    """What can be said of an endpoint, as far as its policy reads it.
+
+    A policy of one's own may read more.
+    """
+
+    priority: int
+    """1 (best) to 16."""
+    capacity: int
+    """Messages that a peer may have at once; 0: any number."""
+    weight: int
+    enabled: bool
+    draining: bool
+    """Whether it gets nothing new."""
 
 
 class EndpointState(NamedTuple):
@@ -160,7 +177,7 @@ class Socket(Closing):
         *,
         name: str = "",
         tls: ssl.SSLContext | None = None,
-        **attributes: Any,  # noqa: ANN401
+        **attributes: Unpack[Attributes],
     ) -> str:
         """Connect to a peer, now and whenever the connection is over; returns the endpoint's name.
 
@@ -168,6 +185,17 @@ class Socket(Closing):
         whom this machine trusts unless given; `attributes`: such as `priority`. Raises SocketError
         for an address or a name that cannot be, ConfigError for an attribute.
         """
+        self._check_said(attributes)
+        return self._connect(url, name=name, tls=tls, **attributes)
+
+    def _connect(
+        self,
+        url: str,
+        *,
+        name: str,
+        tls: ssl.SSLContext | None,
+        **attributes: Any,  # noqa: ANN401 - as a file says them
+    ) -> str:
         options.check_name(name)
         address = Address.of(url).to_connect()
         _check_tls(address, tls, binds=False)
@@ -201,7 +229,7 @@ class Socket(Closing):
         *,
         name: str = "",
         tls: ssl.SSLContext | None = None,
-        **attributes: Any,  # noqa: ANN401
+        **attributes: Unpack[Attributes],
     ) -> str:
         """Let peers connect here; returns the address, with the port that the system gave for 0.
 
@@ -209,6 +237,7 @@ class Socket(Closing):
         such as its `priority`, holds for each peer. Raises SocketError for an address that cannot
         be had, ConfigError for an attribute.
         """
+        self._check_said(attributes)
         options.check_name(name)
         address = Address.of(url)
         _check_tls(address, tls, binds=True)
@@ -223,7 +252,7 @@ class Socket(Closing):
                 self._check(name)
                 if name in self._tables:
                     raise SocketError(f"endpoint: found {spelled(name)} again, allowed: a new name")
-                self._tables[name] = attributes
+                self._tables[name] = {**attributes}
                 self._free[name] = []
                 self._grow(listener)
             except Exception:
@@ -231,6 +260,9 @@ class Socket(Closing):
                 raise
             self._endpoints[name] = listener
         return listener.address.url
+
+    def _check_said(self, attributes: Mapping[str, object]) -> None:
+        """Refuse what is seen of a peer, and not said."""
 
     def disconnect(self, name: str) -> None:
         """Close an endpoint for good, with its connections. Raises SocketError."""

@@ -45,7 +45,7 @@ from fairlead.sockets.wire import MAX_SIZE
 
 SENT: Final = "sent"
 ADDRESS: Final = "address"
-SEEN: Final = (PRESENT, STATE, "speed", "readers")
+SEEN: Final = (PRESENT, STATE, "speed", "readers", "queue", ADDRESS)
 """What is seen of a peer, and so not said when it is connected."""
 NOT_CHANGED: Final = (NAME, ADDRESS, PRESENT, STATE, "speed", "readers", "queue")
 """Of a destination: what it is here, and what a socket does not look at."""
@@ -248,8 +248,16 @@ class Sender(Socket):
         for name, table in tables.items():
             if name not in self._tables_read:
                 tls = self._tls if Address.of(table[ADDRESS]).kind == TLS else None
-                self.connect(table[ADDRESS], name=name, tls=tls, **_attributes(table))
+                self._connect(table[ADDRESS], name=name, tls=tls, **_attributes(table))
             self._tables_read[name] = table
+
+    def _check_said(self, attributes: Mapping[str, object]) -> None:
+        for key in attributes:
+            if key in SEEN:
+                raise SocketError(
+                    f"endpoint: found {key!r}, which is seen of a peer and not said, allowed: what "
+                    "its policy reads, such as priority or capacity"
+                )
 
     def _capacity(self) -> int:
         """Messages that a peer holds which says nothing else, where the policy knows; 0: any."""
