@@ -22,6 +22,7 @@ from fairlead.sockets.closing import Closing
 from fairlead.sockets.endpoints import Dialer, Endpoint, Listener
 from fairlead.sockets.events import JOINED, LEFT, SocketEvent, Told, announce
 from fairlead.sockets.forked import Forked
+from fairlead.sockets.guard import Calm
 from fairlead.sockets.loop import Loop
 from fairlead.sockets.pipe import Pipe
 from fairlead.sockets.waiter import Waiter
@@ -203,7 +204,7 @@ class Socket(Closing):
             files.check(f"connect: {url}")
             tls = ssl.create_default_context()
         name = name or address.url
-        with self.lock:
+        with Calm(), self.lock:
             self._check(name)
             known = self._peers.get(name)
             if known is None:
@@ -241,7 +242,7 @@ class Socket(Closing):
         options.check_name(name)
         address = Address.of(url)
         _check_tls(address, tls, binds=True)
-        with self.lock:
+        with Calm(), self.lock:
             self._check(name)
             if address.kind == TLS and tls is None:
                 raise SocketError(f"bind: {url}: found no tls, allowed: one with a certificate")
@@ -266,7 +267,7 @@ class Socket(Closing):
 
     def disconnect(self, name: str) -> None:
         """Close an endpoint for good, with its connections. Raises SocketError."""
-        with self.lock:
+        with Calm(), self.lock:
             if name not in self._endpoints:
                 allowed = (
                     listed([*self._endpoints]) if self._endpoints else "none, as there is none"
@@ -406,7 +407,7 @@ class Socket(Closing):
         try:
             arrived = waiter.wait(timeout)
         except BaseException:
-            with self.lock:
+            with Calm(), self.lock:
                 self._abandon(waiter)
             raise
         if not arrived:
@@ -418,7 +419,7 @@ class Socket(Closing):
         try:
             arrived = await waiter.arrived(seconds)
         except BaseException:
-            with self.lock:
+            with Calm(), self.lock:
                 self._abandon(waiter)
             raise
         if not arrived:
@@ -426,7 +427,7 @@ class Socket(Closing):
         return waiter.result()
 
     def _late(self, waiter: Waiter[T], timeout: float | None, what: str) -> None:
-        with self.lock:
+        with Calm(), self.lock:
             if not waiter.done:
                 self._abandon(waiter)
                 raise SocketTimeoutError(f"{what} within {timeout:g} s: {self._states()}")
@@ -439,7 +440,7 @@ class Socket(Closing):
 
     def endpoints(self) -> list[EndpointState]:
         """Who is up, busy or down: each peer that is connected, and each endpoint without one."""
-        with self.lock:
+        with Calm(), self.lock:
             return self._standing()
 
     def _standing(self) -> list[EndpointState]:
@@ -472,7 +473,7 @@ class Socket(Closing):
 
     def counters(self) -> dict[str, dict[str, int]]:
         """What was sent, received and lost, by peer."""
-        with self.lock:
+        with Calm(), self.lock:
             return {
                 name: dict(peer.counters) for name, peer in self._peers.items() if peer.counters
             }
@@ -488,7 +489,7 @@ class Socket(Closing):
         if isinstance(self.lock, Forked):
             self._let_go()
             return
-        with self.lock:
+        with Calm(), self.lock:
             if self._closed:
                 return
             self._closed = True
@@ -498,7 +499,7 @@ class Socket(Closing):
             self._flushed = Waiter()
             self._flush()
         self._flushed.wait(linger)
-        with self.lock:
+        with Calm(), self.lock:
             for pipe in [*self._pipes]:
                 pipe.close()
         shut: Waiter[None] = Waiter()

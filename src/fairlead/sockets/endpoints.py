@@ -19,6 +19,7 @@ from typing import Any, Final
 from fairlead.errors import SocketError
 from fairlead.sockets.addresses import IPC, Address
 from fairlead.sockets.files import reason
+from fairlead.sockets.guard import start_without_signals
 from fairlead.sockets.loop import READ, WRITE, Loop, Timer
 
 CONNECT, BIND = "connect", "bind"
@@ -280,7 +281,9 @@ class _Resolvers:
             self._asking.append(call)
             if self._threads < RESOLVERS:
                 self._threads += 1
-                threading.Thread(target=self._run, name="fairlead-names", daemon=True).start()
+                start_without_signals(
+                    threading.Thread(target=self._run, name="fairlead-names", daemon=True)
+                )
 
     def _run(self) -> None:
         while True:

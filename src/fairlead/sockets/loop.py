@@ -16,6 +16,7 @@ from typing import Any, ClassVar, Final
 
 from fairlead.errors import SocketError
 from fairlead.sockets.files import reason
+from fairlead.sockets.guard import start_without_signals
 
 READ, WRITE = selectors.EVENT_READ, selectors.EVENT_WRITE
 LOG: Final = logging.getLogger("fairlead.sockets")
@@ -87,7 +88,7 @@ class Loop:
         """Endpoints that wait to connect again; kept by them."""
         self.watch(self._ear, READ, self._hear)
         self._thread = threading.Thread(target=self._run, name="fairlead-sockets", daemon=True)
-        self._thread.start()
+        start_without_signals(self._thread)
 
     def call(self, callback: Callback, *args: object) -> None:
         """Call something soon, in the loop's thread."""

@@ -9,6 +9,7 @@ from fairlead.balance.message import Message
 from fairlead.errors import SocketError, UserError
 from fairlead.sockets.base import Peer, now
 from fairlead.sockets.events import GAVE_UP
+from fairlead.sockets.guard import Calm
 from fairlead.sockets.options import check_timeout
 from fairlead.sockets.pipe import TOGETHER, Pipe
 from fairlead.sockets.ring import CAPACITY, NOTHING, Lane
@@ -100,7 +101,7 @@ class Push(Sender):
     def _begin(self, body: bytes, message: Message, *, coroutine: bool) -> _Waiting | None:
         """Send it, or let it wait."""
         body = self.checked(body)
-        with self.lock:
+        with Calm(), self.lock:
             self._check_open()
             if message is not NOTHING:
                 self._ring.check(message)

@@ -19,6 +19,7 @@ from fairlead.sockets.base import (
     Socket,
 )
 from fairlead.sockets.events import Told
+from fairlead.sockets.guard import Calm
 from fairlead.sockets.options import check_timeout
 from fairlead.sockets.pipe import Pipe
 from fairlead.sockets.sources import Source, Sources
@@ -78,14 +79,24 @@ class Receiver(Socket, Generic[T]):
         return found[1]
 
     def _begin(self, *, coroutine: bool) -> tuple[Source[T], T] | Waiter[tuple[Source[T], T]]:
-        with self.lock:
-            found = self._take()
-            if found is not None:
-                return found
-            self._check_open()
-            waiter: Waiter[tuple[Source[T], T]] = Waiter(coroutine=coroutine)
-            self._waiting.append(waiter)
-            return waiter
+        found: tuple[Source[T], T] | Waiter[tuple[Source[T], T]] | None = None
+        try:
+            with Calm(), self.lock:
+                found = self._take()
+                if found is None:
+                    self._check_open()
+                    found = Waiter(coroutine=coroutine)
+                    self._waiting.append(found)
+            return found
+        except BaseException:  # a signal's handler has raised: nobody gets what was found
+            if isinstance(found, Waiter):
+                with Calm(), self.lock:
+                    self._abandon(found)
+            elif found is not None:
+                with Calm(), self.lock:
+                    self._sources.put_back(*found)
+                    self._give()
+            raise
 
     def _take(self) -> tuple[Source[T], T] | None:
         found = self._sources.take()

@@ -8,6 +8,7 @@ from typing import Final
 from fairlead.errors import SocketError, WireError
 from fairlead.sockets.base import BACKOFF, BUFFER, IGNORED, MEMORY, SHARE, Peer
 from fairlead.sockets.events import GAVE_UP, Told
+from fairlead.sockets.guard import Calm
 from fairlead.sockets.neighbours import MARK
 from fairlead.sockets.options import check_handler, check_ttl, checked_reply
 from fairlead.sockets.pipe import Pipe
@@ -38,7 +39,7 @@ class Request:
         Raises SocketError for a second one.
         """
         body = self._rep.checked(body)
-        with self._rep.lock:
+        with Calm(), self._rep.lock:
             if self._answered:
                 raise SocketError("reply: found a second one, allowed: one for each request")
             self._answered = True

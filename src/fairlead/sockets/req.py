@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from fairlead.balance.message import Message
 from fairlead.errors import UserError
+from fairlead.sockets.guard import Calm
 from fairlead.sockets.options import check_timeout
 from fairlead.sockets.requester import Pending, Requester
 from fairlead.sockets.ring import NOTHING
@@ -84,7 +85,7 @@ class Req(Requester):
 
     def _begin(self, body: bytes, message: Message, *, coroutine: bool) -> Waiter[bytes]:
         body = self.checked(body)
-        with self.lock:
+        with Calm(), self.lock:
             self._check_open()
             if message is not NOTHING:
                 self._ring.check(message)

@@ -37,6 +37,7 @@ from fairlead.sockets.base import (
     now,
 )
 from fairlead.sockets.events import DRAINED, DRAINING, FAILBACK, FAILOVER, RESUMED, Told
+from fairlead.sockets.guard import Calm
 from fairlead.sockets.journal import Recorded
 from fairlead.sockets.lanes import Lanes
 from fairlead.sockets.pipe import Pipe
@@ -134,7 +135,7 @@ class Sender(Socket):
                     f"cluster {cluster.name!r}: found another {key} than before, allowed: to change"
                     " destinations"
                 )
-        with self.lock:
+        with Calm(), self.lock:
             self._check_open()
             self._ring.let_in()
             changes = [
@@ -167,7 +168,7 @@ class Sender(Socket):
         Raises SocketError.
         """
         options.check_context(tls, binds=False)
-        with self.lock:
+        with Calm(), self.lock:
             self._tls = tls
             for name in self._tables_read.keys() & self._endpoints.keys():
                 if self._endpoints[name].tls is not None:
@@ -186,7 +187,7 @@ class Sender(Socket):
         self._set_draining(name, on=False)
 
     def _set_draining(self, name: str, *, on: bool) -> None:
-        with self.lock:
+        with Calm(), self.lock:
             self._check_open()
             found = [each for each in self._peers.values() if name in (each.name, each.source.name)]
             if not found:
@@ -268,13 +269,13 @@ class Sender(Socket):
 
         Messages are given when their peers are done with them; when the socket is closed, all are.
         """
-        with self.lock:
+        with Calm(), self.lock:
             return self._ring.recorded(end=self._closed and not self._pipes)
 
     @property
     def cluster(self) -> Cluster | None:
         """The cluster of a replay: all peers there ever were, none of them connected."""
-        with self.lock:
+        with Calm(), self.lock:
             return self._ring.cluster
 
     def _add(self, tables: list[dict[str, Any]]) -> None:
