@@ -6,7 +6,7 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-from benchmarks import failover
+from benchmarks import failover, socket_sizes
 from benchmarks.timing import Line, medians
 from fairlead.sockets.pipe import TOGETHER
 from fairlead.sockets.wire import Protocol, greeting, header
@@ -205,4 +205,4 @@ def part_o(runs: int) -> list[Line]:
         for ours, theirs, goal in rates
     ]
     req = Line("o", "seconds, req", "nng req", found["req"] / found["nng req"], "<= 1.5")
-    return [*lines, req, *alone, *failover.lines()]
+    return [*lines, req, *socket_sizes.lines(runs), *alone, *failover.lines()]

@@ -202,6 +202,7 @@ def test_nanomsg_without_changes_the_best_priority_takes_turns(scenario: Scenari
         {**peer, "capacity": 0}
         for peer in cluster["destination"]
         if peer.get("present", True) and peer.get("state", "up") == "up"
+        if not peer.get("draining")
     ]
     decisions = route({"policy": "nanomsg", "destination": peers}, numbered(len(messages)), [])
     best = min((peer.get("priority", 8) for peer in peers), default=0)
@@ -219,6 +220,7 @@ def test_nanomsg_never_more_than_the_capacity(scenario: Scenario) -> None:
         peer["name"]: peer
         for peer in cluster["destination"]
         if peer.get("present", True) and peer.get("state", "up") == "up"
+        if not peer.get("draining")
     }
     by_id = {message["id"]: message for message in messages}
     own = cluster.get("name", "")

@@ -42,7 +42,7 @@ def replay_scenario(kind: str, random: Random) -> Scenario:
     cluster, messages, changes = crowded(random) if troubled else _base(kind, random)
     if kind == RING:
         cluster["policy"] = {
-            "eliminate": ["down"] if random.random() < 1 / 2 else ["down", "disabled"],
+            "eliminate": ["down", "draining", *(["disabled"] if random.random() < 1 / 2 else [])],
             "choose": "ready-ring",
         }
     plain = not troubled and (rarely(random) or rarely(random) or rarely(random))

@@ -41,7 +41,7 @@ else:
 """
 
 
-class Interrupted(Exception):
+class InterruptedHereError(Exception):
     """A signal has come."""
 
 
@@ -57,7 +57,7 @@ class Interrupting:
         while frame is not None:
             if frame.f_code.co_name in self.methods:
                 self.times += 1
-                raise Interrupted
+                raise InterruptedHereError
             frame = frame.f_back
 
 
@@ -79,7 +79,7 @@ def main(kind: str, times: int) -> None:
                     found[end.recv(timeout=SECONDS)] += 1
                 else:
                     assert end.request(b"%d" % tried, timeout=SECONDS) == b"%d" % tried
-            except Interrupted:
+            except InterruptedHereError:
                 pass
             tried += 1
         signal.setitimer(signal.ITIMER_REAL, 0)

@@ -66,7 +66,7 @@ def test_of_two_peers_of_one_priority_one_is_no_failover() -> None:
         one.close()
         until(lambda: "left" in told.kinds())
         until_up(push, "two")
-    assert "failover" not in told.kinds()
+        assert "failover" not in told.kinds()
 
 
 def test_a_peer_that_hangs_and_returns(caplog: pytest.LogCaptureFixture) -> None:

@@ -331,6 +331,7 @@ class Compared:
             possible.append(lambda: self.change(target, "enabled", self.random.random() < 0.6))
         if self.policy_has("draining"):
             possible.append(lambda: self.change(target, "draining", self.random.random() < 0.4))
+        if self.policy_has("failback_delay"):  # of those who can be down
             possible.append(
                 lambda: self.change(target, "state", self.random.choice(("up", "up", "down")))
             )
@@ -573,9 +574,9 @@ REFUSED = {
     "UPDATE fairlead.machines SET enabled = NULL WHERE name = 'DEV1'": (
         "change: enabled: found nothing, allowed: true or false"
     ),
-    "UPDATE fairlead.machines SET draining = true WHERE name = 'DEV1'": (
-        "change: attribute: found 'draining', allowed for destination:DEV1: present, enabled, "
-        "weight, address, queue, capacity, readers, speed"
+    "UPDATE fairlead.machines SET state = 'down' WHERE name = 'DEV1'": (
+        "change: attribute: found 'state', allowed for destination:DEV1: present, enabled, "
+        "draining, weight, address, queue, capacity, readers, speed"
     ),
     "UPDATE fairlead.machines SET name = 'X' WHERE name = 'DEV1'": (
         "machines: found a change of name, allowed: of weight, enabled, present, draining, state, "
@@ -599,7 +600,7 @@ REFUSED = {
     ),
     "INSERT INTO fairlead.machines (cluster, name, weight, state) VALUES ('pool', 'X', 1, 'up')": (
         "destination 'X': state: found a key that its policy does not read, allowed: address, "
-        "capacity, enabled, name, present, queue, readers, speed, weight"
+        "capacity, draining, enabled, name, present, queue, readers, speed, weight"
     ),
     "INSERT INTO fairlead.machines (cluster, name, weight, sent) VALUES ('pool', 'X', 1, 9)": (
         "machines: found a value for sent or share, allowed: none; they are counted"

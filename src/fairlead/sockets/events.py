@@ -33,8 +33,12 @@ class SocketEvent(NamedTuple):
     more, gets work again; `failover`, `failback`: messages go to a worse priority from now on, or
     to a better one; `gave-up`: a message or request that nobody gets, or nobody answers."""
     peer: str
+    """Its name: of the destination or endpoint; of one that connected here with `#` and a number.
+    """
     address: str
+    """Of the endpoint."""
     why: str
+    """The cause, in words; "" for none."""
     number: int
     """Of messages that are sent elsewhere, or given up."""
 
