@@ -266,3 +266,29 @@ def test_a_device_that_says_nothing_hangs_though_nobody_asks_it(
 def test_a_heartbeat_that_cannot_be_is_refused(found: float) -> None:
     with pytest.raises(SocketError, match=r"heartbeat: found .*allowed: more than 0 seconds"):
         Device(heartbeat=found)
+
+
+def test_a_word_that_comes_before_its_device_is_let_in(caplog: pytest.LogCaptureFixture) -> None:
+    """As where many come at once; nothing goes wrong, and it is heeded afterwards."""
+    with Device() as device, Device() as other, Rep() as own, Rep() as far, Req() as req:
+        other.back.connect(far.bind("tcp://127.0.0.1:0"), name="far", capacity=1)
+        device.back.connect(own.bind("tcp://127.0.0.1:0"), name="own", capacity=1)
+        until_up(device.back, "own")
+        until_up(other.back, "far")
+        device.back._cost = 0.3
+        device.back.connect(other.front.bind("tcp://127.0.0.1:0"), name="other", priority=16)
+        until(lambda: device.back._neighbours)
+        assert device.back.endpoints()[1].trouble == "not let in yet"
+        until_up(device.back, "own", "other")
+        req.connect(device.front.bind("tcp://127.0.0.1:0"))
+        asking = [threading.Thread(target=req.request, args=(b"%d" % k,)) for k in range(3)]
+        for thread in asking:
+            thread.start()
+        held = [rep.recv(timeout=SECONDS) for rep in (own, far)]
+        until(lambda: device.back.waiting == 1)
+        held[1].reply(b"")
+        far.recv(timeout=SECONDS).reply(b"")
+        held[0].reply(b"")
+        for thread in asking:
+            thread.join()
+    assert "a fault of fairlead" not in caplog.text

@@ -127,6 +127,8 @@ class _Front(Rep):
             _, request = found
             forwarded = _Forwarded(self._numbers[request.pipe], request, self)
             self.back.ask(forwarded)
+            if not self.back.has(forwarded):  # it, or who asked, has gone meanwhile
+                continue
             self._count(request.pipe, forwarded.key, len(forwarded.key) + len(request.body))
             if self._is_ahead(request.pipe, 1):
                 self._ahead.add(request.pipe)

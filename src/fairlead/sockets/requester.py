@@ -163,6 +163,10 @@ class Requester(Sender):
             self._admit_due()
             self._set_alarm()
 
+    def has(self, found: Pending) -> bool:
+        """Whether a request has no reply yet."""
+        return self._pending.get(found.key) is found
+
     def _underway(self, found: Pending) -> bool:
         """Whether its peer may still be expected to reply."""
         attempt = found.attempt

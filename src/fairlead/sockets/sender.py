@@ -315,6 +315,7 @@ class Sender(Socket):
             for peer in new:
                 if peer.pipe is not None and self._ring.knows(peer.name):
                     self._ring.joined(now(), peer.name)
+                    self._reconsider(peer)
                     self._weigh(peer, "it has joined")
             self._drain()
         self._cost = time.monotonic() - begin
@@ -369,7 +370,7 @@ class Sender(Socket):
 
         `without`: a peer that must not get it.
         """
-        if without and not self._peers[without].busy:
+        if without and self._ring.knows(without) and not self._peers[without].busy:
             moment = self._ring.moment  # nothing is another than before for what waits
             self._ring.busy(now(), without)
             decision = self._ring.choose(now(), message, first, attempt)
@@ -399,7 +400,7 @@ class Sender(Socket):
             if peer.pipe is not None:
                 self.tell(DRAINED, peer)
         rests = self._rests(peer)
-        if rests != peer.busy:
+        if rests != peer.busy and self._ring.knows(peer.name):
             peer.busy = rests
             (self._ring.busy if rests else self._ring.ready)(now(), peer.name)
 
