@@ -1,7 +1,8 @@
-"""A program whose signals raise: `interrupted.py KIND TIMES`, in its main thread.
+"""A program whose signals raise: `interrupted.py KIND TIMES THREADS`, in its main thread.
 
-An alarm every 0.3 ms raises inside `send`, `recv` or `request`, so many times in all. Prints what
-was tried, what arrived how often, and whether all still works.
+It has so many other threads, which may take signals, too. An alarm every 0.3 ms raises inside
+`send`, `recv` or `request`, so many times in all. Prints what was tried, what arrived how often,
+and whether all still works.
 """
 
 import collections
@@ -61,7 +62,9 @@ class Interrupting:
             frame = frame.f_back
 
 
-def main(kind: str, times: int) -> None:
+def main(kind: str, times: int, threads: int) -> None:
+    for _ in range(threads):
+        threading.Thread(target=time.sleep, args=(1e6,), daemon=True).start()
     end: Any = {"push": Push, "pull": Pull, "req": Req}[kind]()
     url = end.bind("tcp://127.0.0.1:0")
     command = [sys.executable, "-c", OTHER, kind, url]
@@ -94,10 +97,10 @@ def main(kind: str, times: int) -> None:
         else:
             print(end.request(b"still", timeout=SECONDS) == b"still", 1, not end._pending)
         other.kill()
-    assert len(threading.enumerate()) == 2
+    assert threading.active_count() == 2 + threads
     sys.stdout.flush()
     os._exit(0)
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], int(sys.argv[2]))
+    main(sys.argv[1], *map(int, sys.argv[2:]))
