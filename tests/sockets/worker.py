@@ -1,27 +1,46 @@
-"""A peer in a process of its own, which can be killed: `worker.py KIND URL NAME`.
+"""A peer in a process of its own, which can be killed: `worker.py KIND URL NAME [LOG]`.
 
 `nng` and `fairlead` answer each request with their name and the request; the request `poison` kills
-`fairlead`. `nng-pull` and
-`fairlead-pull` write what they receive to the file NAME, in lines. `device` gives requests to the
-worker at the address NAME.
+`fairlead`. Where there is a LOG, they take a moment for each, and write when they began with it.
+`nng-pull` and `fairlead-pull` write what they receive to the file NAME, in lines. `device` gives
+requests to the worker at the address NAME.
 """
 
 import os
+import random
 import sys
 import threading
+import time
 from collections.abc import Callable
 
+LONGEST = 0.01
+"""Seconds that a request takes, at most."""
 
-def main(kind: str, url: str, name: str) -> None:
+
+def main(kind: str, url: str, name: str, log: str = "") -> None:
+    answer = answering(name, log)
     if kind.startswith("nng"):
-        nng(kind, url, name)
+        nng(kind, url, name, answer)
     elif kind == "device":
         device(url, name)
     else:
-        ours(kind, url, name)
+        ours(kind, url, name, answer)
 
 
-def nng(kind: str, url: str, name: str) -> None:
+def answering(name: str, log: str) -> Callable[[bytes], bytes]:
+    if not log:
+        return lambda body: f"{name} ".encode() + body
+    file = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+
+    def answer(body: bytes) -> bytes:
+        os.write(file, b"%s %f %s\n" % (body, time.time(), name.encode()))
+        time.sleep(random.uniform(0, LONGEST))  # noqa: S311
+        return f"{name} ".encode() + body
+
+    return answer
+
+
+def nng(kind: str, url: str, name: str, answer: Callable[[bytes], bytes]) -> None:
     import pynng
 
     if kind == "nng-pull":
@@ -30,10 +49,10 @@ def nng(kind: str, url: str, name: str) -> None:
     with pynng.Rep0(listen=url) as rep:
         print("ready", flush=True)
         while True:
-            rep.send(f"{name} ".encode() + rep.recv())
+            rep.send(answer(rep.recv()))
 
 
-def ours(kind: str, url: str, name: str) -> None:
+def ours(kind: str, url: str, name: str, answer: Callable[[bytes], bytes]) -> None:
     from fairlead.sockets import Pull, Rep
 
     if kind == "fairlead-pull":
@@ -43,7 +62,7 @@ def ours(kind: str, url: str, name: str) -> None:
     with Rep() as rep:
         rep.bind(url)
         print("ready", flush=True)
-        rep.serve(lambda body: os._exit(1) if body == b"poison" else f"{name} ".encode() + body)
+        rep.serve(lambda body: os._exit(1) if body == b"poison" else answer(body))
 
 
 def keep(recv: Callable[[], bytes], name: str) -> None:
