@@ -54,10 +54,7 @@ def test_it_hangs_when_it_is_silent_for_longer_than_usual(
 
 def test_the_pauses_between_trials_grow_up_to_a_limit_and_differ() -> None:
     suspect = Suspect(0, "")
-    pauses = []
-    for _ in range(8):
-        pauses.append(suspect.pause(1))
-        suspect.trials += 1
+    pauses = [suspect.pause(0, 1) for _ in range(8)]
     for pause, most in zip(pauses, (1, 2, 4, 8, 16, LONGEST, LONGEST, LONGEST), strict=True):
         assert 0.8 * most <= pause <= most
     assert len({*pauses}) == len(pauses)

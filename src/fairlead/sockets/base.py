@@ -5,8 +5,10 @@ from __future__ import annotations
 import os
 import socket
 import ssl
+import sys
 import threading
 import time
+import warnings
 import weakref
 from abc import abstractmethod
 from collections.abc import Mapping
@@ -124,6 +126,8 @@ class Socket(Closing):
     """A socket of one protocol. Thread-safe; to be closed, or used in a `with` block."""
 
     protocol: ClassVar[Protocol]
+    _closed = True
+    """Until it is made, and once it is closed."""
 
     def __init__(
         self,
@@ -162,9 +166,9 @@ class Socket(Closing):
         self._free: dict[str, list[Peer]] = {}
         """Of an endpoint to which peers connect: those that are not there, the first at the end."""
         self._pipes: set[Pipe] = set()
-        self._closed = False
         self._flushed: Waiter[None] | None = None
         self._loop = Loop.enter()
+        self._closed = False
         _ALL.add(self)
 
     def _new_lock(self) -> Any:  # noqa: ANN401 - or, after a fork, one that nobody gets
@@ -492,19 +496,43 @@ class Socket(Closing):
         with Calm(), self.lock:
             if self._closed:
                 return
-            self._closed = True
-            for endpoint in self._endpoints.values():
-                endpoint.close()
-            self._abort(SocketError(f"{self.protocol.name}: the socket was closed"))
-            self._flushed = Waiter()
-            self._flush()
-        self._flushed.wait(linger)
+            flushed = self._begin_to_close()
+        flushed.wait(linger)
         with Calm(), self.lock:
             for pipe in [*self._pipes]:
                 pipe.close()
         shut: Waiter[None] = Waiter()
         self._loop.call(shut.settle, None)  # after all connections
         shut.wait(None)
+        Loop.leave(self._loop)
+
+    def _begin_to_close(self) -> Waiter[None]:
+        """Take nothing more; what is returned waits until all has gone out."""
+        self._closed = True
+        for endpoint in self._endpoints.values():
+            endpoint.close()
+        self._abort(SocketError(f"{self.protocol.name}: the socket was closed"))
+        self._flushed = Waiter()
+        self._flush()
+        return self._flushed
+
+    def __del__(self) -> None:
+        """Nobody has it any more, and it was not closed: warn, and close it soon."""
+        if self._closed or sys.is_finalizing():
+            return
+        if isinstance(self.lock, Forked):
+            self._let_go()
+            return
+        what = f"{self.protocol.name}: found a socket that was not closed: {[*self._endpoints]}"
+        warnings.warn(what, ResourceWarning, source=self, stacklevel=2)
+        self._loop.call(self._drop)
+
+    def _drop(self) -> None:
+        """Close it in the loop's thread, without waiting."""
+        with self.lock:
+            self._begin_to_close()
+            for pipe in [*self._pipes]:
+                pipe.close()
         Loop.leave(self._loop)
 
     def _let_go(self) -> None:

@@ -10,6 +10,7 @@ import selectors
 import socket
 import threading
 import time
+import weakref
 from collections import deque
 from collections.abc import Callable
 from typing import Any, ClassVar, Final
@@ -22,25 +23,31 @@ READ, WRITE = selectors.EVENT_READ, selectors.EVENT_WRITE
 LOG: Final = logging.getLogger("fairlead.sockets")
 
 Callback = Callable[..., object]
+Method = Callback
+"""One of an object that is not kept for it: it is called as long as somebody else has the object.
+
+So a socket that nobody has any more is found by Python, and closes its connections.
+"""
 
 
 class Timer:
     """A call at a time; `cancel` takes it back."""
 
-    __slots__ = ("_call",)
+    __slots__ = ("_method",)
 
-    def __init__(self, call: Callback) -> None:
+    def __init__(self, method: Method) -> None:
         """Made by the loop."""
-        self._call: Callback | None = call
+        self._method: weakref.WeakMethod[Method] | None = weakref.WeakMethod(method)
 
     def cancel(self) -> None:
         """It is not called any more."""
-        self._call = None
+        self._method = None
 
     def ring(self) -> None:
         """Call it, unless it was cancelled."""
-        if self._call is not None:
-            self._call()
+        method = self._method() if self._method is not None else None
+        if method is not None:
+            method()
 
 
 class Loop:
@@ -100,9 +107,9 @@ class Loop:
             except OSError:
                 return  # it is full of rings, or nobody hears them any more
 
-    def later(self, delay: float, callback: Callback) -> Timer:
-        """Call something after so many seconds, in the loop's thread."""
-        timer = Timer(callback)
+    def later(self, delay: float, method: Method) -> Timer:
+        """Call a method after so many seconds, in the loop's thread."""
+        timer = Timer(method)
         entry = (time.monotonic() + delay, next(self._number), timer)
         if threading.get_ident() == self._thread.ident:
             heapq.heappush(self._timers, entry)
@@ -110,8 +117,9 @@ class Loop:
             self.call(heapq.heappush, self._timers, entry)
         return timer
 
-    def watch(self, end: socket.socket, events: int, callback: Callback) -> None:
-        """Call something with the events that have come, whenever one of these has."""
+    def watch(self, end: socket.socket, events: int, method: Method) -> None:
+        """Call a method with the events that have come, whenever one of these has."""
+        callback = weakref.WeakMethod(method)
         try:
             known = self._selector.get_key(end)
         except KeyError:
@@ -135,7 +143,10 @@ class Loop:
             elif self._timers:
                 timeout = max(0.0, self._timers[0][0] - time.monotonic())
             for key, events in self._selector.select(timeout):
-                self._safely(key.data, events)
+                method = key.data()
+                if method is not None:
+                    self._safely(method, events)
+            method = None
             for _ in range(len(self._calls)):
                 callback, args = self._calls.popleft()
                 self._safely(callback, *args)

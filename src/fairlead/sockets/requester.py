@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import ssl
 import time
 from abc import ABC, abstractmethod
@@ -341,22 +342,24 @@ class Requester(Sender):
                 self._send_again(attempt, FAILED_OVER)
         self.tell(HANGS, pipe.peer, why, self._waiting.count - asked_elsewhere)
         self._weigh(pipe.peer, f"it hangs: {why}")
-        self._try_later(pipe, suspect)
+        self._try_later(suspect)
 
-    def _try_later(self, pipe: Pipe, suspect: Suspect) -> None:
-        self._loop.later(suspect.pause(self._retry), lambda: self._try(pipe, suspect))
-        suspect.trials += 1
+    def _try_later(self, suspect: Suspect) -> None:
+        self._loop.later(suspect.pause(time.monotonic(), self._retry), self._try)
 
-    def _try(self, pipe: Pipe, suspect: Suspect) -> None:
-        """It is time to try a suspect, unless it has spoken or gone."""
+    def _try(self) -> None:
+        """It is time to try suspects, unless they have spoken or gone."""
         with self.lock:
-            watch = self._watches.get(pipe)
-            if watch is None or watch.suspect is not suspect:
-                return
-            if pipe.waiting:  # what it got before has not even left
-                self._try_later(pipe, suspect)
-                return
-            self._due.add(pipe)
+            time_now = time.monotonic()
+            for pipe, watch in self._watches.items():
+                suspect = watch.suspect
+                if suspect is None or suspect.at > time_now:
+                    continue
+                if pipe.waiting:  # what it got before has not even left
+                    self._try_later(suspect)
+                else:
+                    suspect.at = math.inf
+                    self._due.add(pipe)
             if self._waiting.count or self._allowed == ONCE:
                 self._admit_due()
 
@@ -370,7 +373,7 @@ class Requester(Sender):
                 suspect.admitted = True
                 self._ring.joined(now(), pipe.peer.name)
                 pipe.peer.busy = False
-                self._try_later(pipe, suspect)
+                self._try_later(suspect)
                 self._drain()
 
     def _try_with(self, found: Pending, by: Pipe) -> None:
@@ -380,7 +383,7 @@ class Requester(Sender):
             self._due.discard(pipe)
             if pipe is not by and watch is not None and watch.suspect is not None:
                 watch.copies.add(found.key)
-                self._try_later(pipe, watch.suspect)
+                self._try_later(watch.suspect)
                 self._was_sent(pipe)
                 pipe.peer.count(TRIED)
                 pipe.send(found.body, before=found.key)

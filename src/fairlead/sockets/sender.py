@@ -78,10 +78,9 @@ class Sender(Socket):
             options.check_cluster(cluster)
         if tls is not None:
             options.check_context(tls, binds=False)
+        options.check_messages(buffer)
+        self._buffer = buffer
         self._file, tables = told(cluster) if cluster is not None else ({"policy": "nanomsg"}, {})
-        super().__init__(
-            buffer=buffer, max_size=max_size, memory=memory, reconnect=reconnect, on_event=on_event
-        )
         self._tls = tls
         self._draining = False
         self._new: list[Peer] = []
@@ -107,6 +106,9 @@ class Sender(Socket):
         """When something changes of itself, by which somebody may be ready; 0: never."""
         self._tables_read: dict[str, dict[str, Any]] = {}
         """Of the destinations of the file."""
+        super().__init__(
+            buffer=buffer, max_size=max_size, memory=memory, reconnect=reconnect, on_event=on_event
+        )
         try:
             self._follow(tables)
         except Exception:

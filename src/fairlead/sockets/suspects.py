@@ -5,6 +5,7 @@ Times are seconds on the monotonic clock.
 
 from __future__ import annotations
 
+import math
 import random
 from typing import Final
 
@@ -19,7 +20,7 @@ LONGEST: Final = 32
 class Suspect:
     """Why a peer gets no work, and how it may show that it answers again."""
 
-    __slots__ = ("admitted", "due", "since", "trials", "why")
+    __slots__ = ("admitted", "at", "since", "trials", "why")
 
     def __init__(self, since: float, why: str) -> None:
         """It has just become one."""
@@ -27,14 +28,17 @@ class Suspect:
         self.why: Final = why
         self.trials = 0
         """How often it was tried."""
-        self.due = False
-        """Whether it is time to try it."""
+        self.at = math.inf
+        """When it is tried next."""
         self.admitted = False
         """Whether the policy may choose it, for one request."""
 
-    def pause(self, first: float) -> float:
+    def pause(self, now: float, first: float) -> float:
         """Seconds until it is tried next: twice as many each time, and never the same as others."""
-        return first * min(1 << self.trials, LONGEST) * random.uniform(0.8, 1)  # noqa: S311
+        found = first * min(1 << self.trials, LONGEST) * random.uniform(0.8, 1)  # noqa: S311
+        self.trials += 1
+        self.at = now + found
+        return found
 
 
 class Watch:
