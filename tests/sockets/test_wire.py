@@ -12,7 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fairlead.errors import WireError
+from fairlead.sockets.memories import KEPT, MOST, Memories
 from fairlead.sockets.wire import (
+    GROWTH,
+    LONG,
     Decoder,
     Protocol,
     greeting,
@@ -45,6 +48,68 @@ def test_messages_come_out_as_they_went_in_whatever_the_pieces(
         found += decoder.feed(piece)
     decoder.end()
     assert found == messages
+
+
+@given(
+    PROTOCOLS,
+    st.lists(st.tuples(st.integers(0, 3 * LONG), st.booleans()), max_size=8),
+    st.lists(st.integers(1, 2 * LONG), min_size=1, max_size=9),
+    st.booleans(),
+)
+def test_long_messages_are_read_to_where_they_belong_and_stay_as_they_are(
+    own: Protocol, sizes: list[tuple[int, bool]], reads: list[int], fills: bool
+) -> None:
+    messages = [bytes([k]) * size for k, (size, _) in enumerate(sizes)]
+    stream = memoryview(stream_of(own.peer, messages, ipc=False))
+    decoder, reading = Decoder(own), itertools.cycle(reads)
+    held: dict[int, object] = {}
+    came = 0
+    while stream:
+        size = next(reading)
+        if fills and decoder.rest is not None:
+            with decoder.rest.room() as room:
+                size = min(size, len(room), len(stream))
+                room[:size] = stream[:size]
+            found = decoder.came(size)
+        else:
+            found = decoder.feed(bytes(stream[:size]))
+        stream = stream[size:]
+        for each in found:
+            assert each == messages[came]
+            if sizes[came][1]:  # somebody goes on looking at it
+                held[came] = each
+            came += 1
+    decoder.end()
+    assert came == len(messages)
+    assert all(each == messages[k] for k, each in held.items())
+
+
+def test_room_for_a_long_message_grows_with_what_has_come_of_it() -> None:
+    decoder = Decoder(Protocol.PULL, max_size=1 << 30)
+    decoder.feed(greeting(Protocol.PUSH) + header(1 << 30))
+    came = 0
+    while came < 20 * LONG:
+        assert decoder.rest is not None
+        with decoder.rest.room() as room:
+            assert came + len(room) <= max(LONG, GROWTH * came)
+        came += 5000
+        decoder.feed(bytes(5000))
+
+
+def test_memory_is_used_again_once_nobody_looks_at_it_and_little_is_kept() -> None:
+    memories, first = Memories(), bytearray(100)
+    view = memoryview(first)[10:20]
+    memories.keep(first)
+    assert memories.take(50) is None
+    view.release()
+    assert memories.take(101) is None
+    assert memories.take(100) is first
+    assert memories.take(100) is None
+    for _ in range(2 * KEPT):
+        memories.keep(bytearray(100))
+    assert [memories.take(1) is not None for _ in range(2 * KEPT)].count(True) == KEPT
+    memories.keep(bytearray(MOST + 1))
+    assert memories.take(1) is None
 
 
 LENGTHS = st.one_of(st.integers(0, 40), st.integers(0, (1 << 64) - 1)).map(struct.Struct(">Q").pack)

@@ -18,7 +18,7 @@ from typing import Any, ClassVar, Final, NamedTuple, TypedDict, TypeVar, Unpack
 from fairlead.balance.objects import listed, spelled
 from fairlead.balance.times import MICROS
 from fairlead.errors import SocketError, SocketTimeoutError
-from fairlead.sockets import files, options
+from fairlead.sockets import files, hosts, options
 from fairlead.sockets.addresses import TLS, Address
 from fairlead.sockets.closing import Closing
 from fairlead.sockets.endpoints import Dialer, Endpoint, Listener
@@ -28,7 +28,7 @@ from fairlead.sockets.guard import Calm
 from fairlead.sockets.loop import Loop
 from fairlead.sockets.pipe import Pipe
 from fairlead.sockets.waiter import Waiter
-from fairlead.sockets.wire import MAX_SIZE, Protocol, TooLongError
+from fairlead.sockets.wire import MAX_SIZE, Bytes, Protocol, TooLongError
 
 T = TypeVar("T")
 
@@ -166,6 +166,8 @@ class Socket(Closing):
         self._free: dict[str, list[Peer]] = {}
         """Of an endpoint to which peers connect: those that are not there, the first at the end."""
         self._pipes: set[Pipe] = set()
+        self._looks = False
+        """Whether somebody will see which hosts have vanished."""
         self._flushed: Waiter[None] | None = None
         self._loop = Loop.enter()
         self._closed = False
@@ -332,6 +334,17 @@ class Socket(Closing):
                 source.closed(files.reason(error), greeted=False)
                 return
             self._pipes.add(pipe)
+            if not self._looks:
+                self._looks = True
+                self._loop.later(hosts.BETWEEN, self._look_at_hosts)
+
+    def _look_at_hosts(self) -> None:
+        """See which hosts have vanished, as long as there are connections."""
+        for pipe in [*self._pipes]:
+            pipe.look_at_host()
+        self._looks = bool(self._pipes)
+        if self._looks:
+            self._loop.later(hosts.BETWEEN, self._look_at_hosts)
 
     def opened(self, pipe: Pipe) -> None:
         """The peer has greeted."""
@@ -372,7 +385,7 @@ class Socket(Closing):
         )
         self._loop.call(announce, event, self._on_event)
 
-    def received(self, pipe: Pipe, messages: list[bytes]) -> None:
+    def received(self, pipe: Pipe, messages: list[Bytes]) -> None:
         """Messages have come. What the protocol does not expect is ignored."""
         pipe.peer.count(IGNORED, len(messages))
 

@@ -21,7 +21,7 @@ from fairlead.sockets.rep import Rep, Request
 from fairlead.sockets.requester import ATTEMPTS, RESEND, RETRY, Pending, Requester
 from fairlead.sockets.ring import CAPACITY, NOTHING
 from fairlead.sockets.sender import cluster_of
-from fairlead.sockets.wire import MAX_SIZE, MAX_TTL, WORD, hop
+from fairlead.sockets.wire import MAX_SIZE, MAX_TTL, WORD, Bytes, hop
 
 HOPS: Final = 1 << 31
 UNDERWAY: Final = 8
@@ -43,11 +43,11 @@ class _Forwarded(Pending):
 
     def __init__(self, number: int, request: Request, front: _Front) -> None:
         """`number`: of the connection that it came by."""
-        super().__init__(hop(number) + request.stack, request.body, NOTHING)
+        super().__init__(hop(number) + request.stack, request.raw, NOTHING)
         self.request = request
         self.front = front
 
-    def settle(self, body: bytes) -> None:
+    def settle(self, body: Bytes) -> None:
         self.front.answer(self.request.pipe, self.request.stack, body)
 
     def fail(self, error: UserError) -> None:
@@ -80,7 +80,7 @@ class _Front(Rep):
         self._telling = False
         super().__init__(**more)
 
-    def received(self, pipe: Pipe, messages: list[bytes]) -> None:
+    def received(self, pipe: Pipe, messages: list[Bytes]) -> None:
         self._received[pipe] += len(messages)
         super().received(pipe, messages)
         self.forward()
@@ -129,7 +129,7 @@ class _Front(Rep):
             self.back.ask(forwarded)
             if not self.back.has(forwarded):  # it, or who asked, has gone meanwhile
                 continue
-            self._count(request.pipe, forwarded.key, len(forwarded.key) + len(request.body))
+            self._count(request.pipe, forwarded.key, len(forwarded.key) + len(request.raw))
             if self._is_ahead(request.pipe, 1):
                 self._ahead.add(request.pipe)
                 request.pipe.read(on=False)
@@ -159,7 +159,7 @@ class _Front(Rep):
                 self._ahead.discard(each)
                 each.read(on=self._reads(each))
 
-    def returned(self, key: bytes, body: bytes) -> None:
+    def returned(self, key: bytes, body: Bytes) -> None:
         """A reply for which nobody waits here; the requester knows whether he does."""
         pipe = self._pipe_of_number.get(int.from_bytes(key[: WORD.size]))
         if pipe is not None:
@@ -345,7 +345,7 @@ class _Back(Requester):
         self.front.forward()
         self.front.tell_soon()
 
-    def _unknown(self, key: bytes, body: bytes) -> None:
+    def _unknown(self, key: bytes, body: Bytes) -> None:
         self.front.returned(key, body)
 
     def _abandon(self, waiter: object) -> None:

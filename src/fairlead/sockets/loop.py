@@ -18,6 +18,7 @@ from typing import Any, ClassVar, Final
 from fairlead.errors import SocketError
 from fairlead.sockets.files import reason
 from fairlead.sockets.guard import start_without_signals
+from fairlead.sockets.memories import Memories
 
 READ, WRITE = selectors.EVENT_READ, selectors.EVENT_WRITE
 LOG: Final = logging.getLogger("fairlead.sockets")
@@ -91,6 +92,8 @@ class Loop:
         self._awake = False
         """Whether the bell was rung and not yet heard."""
         self._running = True
+        self.memories = Memories()
+        """For long messages that are read in its thread."""
         self.trying = 0
         """Endpoints that wait to connect again; kept by them."""
         self.watch(self._ear, READ, self._hear)

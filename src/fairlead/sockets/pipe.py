@@ -10,9 +10,10 @@ from typing import Any, Final
 from typing import Protocol as Interface
 
 from fairlead.errors import WireError
+from fairlead.sockets import hosts
 from fairlead.sockets.endpoints import Endpoint
 from fairlead.sockets.loop import READ, WRITE, Timer
-from fairlead.sockets.wire import STACK, Decoder, Protocol, TooLongError, greeting, header
+from fairlead.sockets.wire import STACK, Bytes, Decoder, Protocol, TooLongError, greeting, header
 
 PIECE: Final = 65_536
 """Bytes that are read at once."""
@@ -27,8 +28,6 @@ SMALL: Final = 4096
 ENOUGH: Final = 65_536
 """Bytes that are held at most, to be written with more."""
 NOT_NOW: Final = (BlockingIOError, InterruptedError, ssl.SSLWantReadError, ssl.SSLWantWriteError)
-KEEP_IDLE, KEEP_BETWEEN, KEEP_TRIES = 10, 5, 3
-"""Seconds of silence until a host is asked whether it is there; between two such; how many."""
 GREETING_TIMEOUT: Final = 10.0
 """Seconds within which a peer has to say what it speaks."""
 
@@ -41,7 +40,7 @@ class Owner(Interface):
     def opened(self, pipe: Pipe) -> None:
         """The peer has greeted."""
 
-    def received(self, pipe: Pipe, messages: list[bytes]) -> None:
+    def received(self, pipe: Pipe, messages: list[Bytes]) -> None:
         """Messages have come."""
 
     def too_long(self, pipe: Pipe, error: TooLongError) -> None:
@@ -75,8 +74,9 @@ class Pipe:
         ipc = end.family == socket.AF_UNIX
         if not ipc:
             end.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            _keep_alive(end)
+            hosts.keep_alive(end)
         end.setblocking(False)
+        self._unanswered = None if ipc else hosts.Unanswered()
         self._tls = end if isinstance(end, ssl.SSLSocket) else None
         self._reads_first = False
         """Whether TLS has to read before it can write."""
@@ -85,8 +85,10 @@ class Pipe:
         self._owner = owner
         self._loop = loop
         stack = STACK if own in (Protocol.REQ, Protocol.REP) else 0
-        self._decoder = Decoder(own, ipc=ipc, max_size=max_size, stack=stack)
-        self._out: deque[tuple[bytes | memoryview, object]] = deque()
+        self._decoder = Decoder(
+            own, ipc=ipc, max_size=max_size, stack=stack, memories=loop.memories
+        )
+        self._out: deque[tuple[Bytes, object]] = deque()
         """Pieces, the last one of each message with its token, the others with this pipe."""
         self.waiting = 0
         """Messages that the transport has not taken whole."""
@@ -106,7 +108,7 @@ class Pipe:
         return [token for _, token in self._out if token is not self]
 
     def send(
-        self, message: bytes, token: object = None, *, hold: int = 0, before: bytes = b""
+        self, message: Bytes, token: object = None, *, hold: int = 0, before: bytes = b""
     ) -> bool:
         """Send a message; whether the transport has taken it whole.
 
@@ -144,7 +146,7 @@ class Pipe:
         self._loop.call(self._watch)
         return False
 
-    def _append(self, begin: bytes, message: bytes, token: object, sent: int = 0) -> None:
+    def _append(self, begin: bytes, message: Bytes, token: object, sent: int = 0) -> None:
         """Let a message wait, of which the transport has taken so many bytes."""
         self.waiting += 1
         if len(message) < SMALL:
@@ -155,7 +157,7 @@ class Pipe:
         past = max(0, sent - len(begin))
         self._put(memoryview(message)[past:] if past else message, token)
 
-    def _put(self, piece: bytes | memoryview, token: object) -> None:
+    def _put(self, piece: Bytes, token: object) -> None:
         self._out.append((piece, token))
         self.held += len(piece)
 
@@ -221,6 +223,15 @@ class Pipe:
         with self._owner.lock:
             self.flush()
 
+    def look_at_host(self) -> None:
+        """End the connection if its host has vanished; to be called every `hosts.BETWEEN` s."""
+        if (
+            self._unanswered is not None
+            and not self._ended
+            and self._unanswered.too_long(self._end)
+        ):
+            self._fail("its host has vanished")
+
     def _watch(self) -> None:
         if not self._ended:
             writing = self.refused and not self._reads_first
@@ -282,7 +293,7 @@ class Pipe:
                 found.append(token)
         return found
 
-    def _send_some(self, pieces: list[bytes | memoryview]) -> int:
+    def _send_some(self, pieces: list[Bytes]) -> int:
         """Give the transport what it takes of these; TLS takes one piece, the same one again."""
         if self._tls is None:
             return self._end.sendmsg(pieces)
@@ -290,8 +301,9 @@ class Pipe:
 
     def _read(self) -> None:
         try:
+            piece: bytes | None
             if self._tls is None:
-                piece = self._end.recv(PIECE)
+                piece = self._some()
             else:
                 with self._owner.lock:  # nobody may write meanwhile
                     piece = _all_of(self._tls)
@@ -300,7 +312,24 @@ class Pipe:
         except OSError as error:
             self._fail(error.strerror or str(error))
             return
-        self._take(piece)
+        if piece is not None:
+            self._take(piece)
+
+    def _some(self) -> bytes | None:
+        """What has come; None where it is the rest of a long message, and in its place."""
+        rest = self._decoder.rest
+        if rest is None:
+            return self._end.recv(PIECE)
+        with rest.room() as room:
+            size = self._end.recv_into(room)
+        if not size:
+            return b""
+        messages = self._decoder.came(size)
+        if messages:
+            with self._owner.lock:
+                if not self._ended:
+                    self._owner.received(self, messages)
+        return None
 
     def _take(self, piece: bytes) -> None:
         greeted = self._decoder.greeted
@@ -334,15 +363,6 @@ class Pipe:
     def _fail(self, reason: str) -> None:
         with self._owner.lock:
             self._over(reason)
-
-
-def _keep_alive(end: socket.socket) -> None:
-    """Let the system find out that a host has vanished from which nothing is awaited."""
-    end.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
-    for name, value in (("IDLE", KEEP_IDLE), ("INTVL", KEEP_BETWEEN), ("CNT", KEEP_TRIES)):
-        option = getattr(socket, f"TCP_KEEP{name}", None)  # not every system has them
-        if option is not None:
-            end.setsockopt(socket.IPPROTO_TCP, option, value)
 
 
 def _all_of(end: ssl.SSLSocket) -> bytes:

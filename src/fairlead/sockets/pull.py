@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fairlead.sockets.pipe import Pipe
 from fairlead.sockets.receiver import Receiver
-from fairlead.sockets.wire import Protocol
+from fairlead.sockets.wire import Bytes, Protocol
 
 
 class Pull(Receiver[bytes]):
@@ -19,5 +19,5 @@ class Pull(Receiver[bytes]):
     def _size(item: bytes) -> int:
         return len(item)
 
-    def _item(self, pipe: Pipe, message: bytes) -> bytes | None:
-        return message
+    def _item(self, pipe: Pipe, message: Bytes) -> bytes | None:
+        return bytes(message)

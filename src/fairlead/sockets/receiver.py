@@ -24,7 +24,7 @@ from fairlead.sockets.options import check_timeout
 from fairlead.sockets.pipe import Pipe
 from fairlead.sockets.sources import Source, Sources
 from fairlead.sockets.waiter import Waiter
-from fairlead.sockets.wire import MAX_SIZE
+from fairlead.sockets.wire import MAX_SIZE, Bytes
 
 T = TypeVar("T")
 
@@ -124,10 +124,10 @@ class Receiver(Socket, Generic[T]):
         """Bytes of what is received."""
 
     @abstractmethod
-    def _item(self, pipe: Pipe, message: bytes) -> T | None:
+    def _item(self, pipe: Pipe, message: Bytes) -> T | None:
         """What is received for a message; None for nothing."""
 
-    def received(self, pipe: Pipe, messages: list[bytes]) -> None:
+    def received(self, pipe: Pipe, messages: list[Bytes]) -> None:
         items = [item for each in messages if (item := self._item(pipe, each)) is not None]
         pipe.peer.count(RECEIVED, len(items))
         source = self._of[pipe]

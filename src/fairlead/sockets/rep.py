@@ -13,7 +13,7 @@ from fairlead.sockets.neighbours import MARK
 from fairlead.sockets.options import check_handler, check_ttl, checked_reply
 from fairlead.sockets.pipe import Pipe
 from fairlead.sockets.receiver import Receiver
-from fairlead.sockets.wire import MAX_SIZE, MAX_TTL, Protocol, split
+from fairlead.sockets.wire import MAX_SIZE, MAX_TTL, Bytes, Protocol, split
 
 REPLIED, LOST, TOO_FAR = "replied", "lost", "too_far"
 
@@ -21,17 +21,24 @@ REPLIED, LOST, TOO_FAR = "replied", "lost", "too_far"
 class Request:
     """A request that was received. It can be answered at any time, from any thread, once."""
 
-    __slots__ = ("_answered", "_rep", "body", "pipe", "stack")
+    __slots__ = ("_answered", "_rep", "pipe", "raw", "stack")
 
-    def __init__(self, body: bytes, stack: bytes, pipe: Pipe, rep: Rep) -> None:
+    def __init__(self, body: Bytes, stack: bytes, pipe: Pipe, rep: Rep) -> None:
         """Made by the socket."""
-        self.body: Final = body
+        self.raw: Bytes = body
+        """What was asked, as it can be sent on."""
         self.stack: Final = stack
         """The words before it, which its reply brings back."""
         self.pipe: Final = pipe
         """By which it came."""
         self._answered = False
         self._rep = rep
+
+    @property
+    def body(self) -> bytes:
+        """What was asked."""
+        self.raw = bytes(self.raw)
+        return self.raw
 
     def reply(self, body: bytes) -> None:
         """Send the reply. Where the requester has gone, it is lost: nobody waits for it there.
@@ -102,7 +109,7 @@ class Rep(Receiver[Request]):
                 raise
             request.reply(checked_reply(await handler(request.body)))
 
-    def answer(self, pipe: Pipe, stack: bytes, body: bytes) -> None:
+    def answer(self, pipe: Pipe, stack: bytes, body: Bytes) -> None:
         """Send a reply with its stack. The lock is held."""
         if not pipe.open:
             pipe.peer.count(LOST)
@@ -130,14 +137,14 @@ class Rep(Receiver[Request]):
 
     @staticmethod
     def _size(item: Request) -> int:
-        return len(item.body)
+        return len(item.raw)
 
     def aside(self, pipe: Pipe, frame: bytes) -> None:
         """A device has said something that is no request. Workers need not know."""
 
-    def _item(self, pipe: Pipe, message: bytes) -> Request | None:
-        if message.startswith(MARK):
-            self.aside(pipe, message)
+    def _item(self, pipe: Pipe, message: Bytes) -> Request | None:
+        if message[: len(MARK)] == MARK:
+            self.aside(pipe, bytes(message))
             return None
         try:
             parts = split(message, self._max_ttl)

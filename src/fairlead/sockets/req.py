@@ -15,7 +15,7 @@ from fairlead.sockets.options import check_timeout
 from fairlead.sockets.requester import Pending, Requester
 from fairlead.sockets.ring import NOTHING
 from fairlead.sockets.waiter import Waiter
-from fairlead.sockets.wire import request_id
+from fairlead.sockets.wire import Bytes, request_id
 
 NO_REPLY: Final = "request: no reply"
 
@@ -30,8 +30,8 @@ class _Asked(Pending):
         self.waiter: _Reply = _Reply(coroutine=coroutine)
         self.waiter.key = key
 
-    def settle(self, body: bytes) -> None:
-        self.waiter.settle(body)
+    def settle(self, body: Bytes) -> None:
+        self.waiter.settle(bytes(body))
 
     def fail(self, error: UserError) -> None:
         self.waiter.fail(error)

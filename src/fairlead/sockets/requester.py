@@ -30,7 +30,7 @@ from fairlead.sockets.pipe import Pipe
 from fairlead.sockets.ring import CAPACITY, Lane
 from fairlead.sockets.sender import SENT, Sender
 from fairlead.sockets.suspects import Suspect, Watch
-from fairlead.sockets.wire import HIGHEST_TTL, MAX_SIZE, Protocol, TooLongError, split
+from fairlead.sockets.wire import HIGHEST_TTL, MAX_SIZE, Bytes, Protocol, TooLongError, split
 
 RESEND: Final = 60.0
 """Seconds without a reply after which a request is sent again, as nanomsg has them."""
@@ -53,7 +53,7 @@ class Pending(ABC):
         *("message", "pipes", "since"),
     )
 
-    def __init__(self, key: bytes, body: bytes, message: Message) -> None:
+    def __init__(self, key: bytes, body: Bytes, message: Message) -> None:
         """`key`: its stack of words, by which its replies are known."""
         self.key = key
         self.body = body
@@ -74,7 +74,7 @@ class Pending(ABC):
         """How often it was lost with its peer."""
 
     @abstractmethod
-    def settle(self, body: bytes) -> None:
+    def settle(self, body: Bytes) -> None:
         """This is the reply."""
 
     @abstractmethod
@@ -419,7 +419,7 @@ class Requester(Sender):
 
     # -------- what comes
 
-    def received(self, pipe: Pipe, messages: list[bytes]) -> None:
+    def received(self, pipe: Pipe, messages: list[Bytes]) -> None:
         watch = self._watches[pipe]
         watch.heard = time.monotonic()
         if watch.suspect is not None:
@@ -436,9 +436,9 @@ class Requester(Sender):
         """The peer that a request must not be sent to, if there is one."""
         return ""
 
-    def _reply(self, pipe: Pipe, message: bytes) -> None:
-        if message.startswith(MARK):
-            self.aside(pipe, message)
+    def _reply(self, pipe: Pipe, message: Bytes) -> None:
+        if message[: len(MARK)] == MARK:
+            self.aside(pipe, bytes(message))
             return
         try:
             parts = split(message, HIGHEST_TTL)
@@ -495,7 +495,7 @@ class Requester(Sender):
             self._waiting.drop(found)
         return found
 
-    def _unknown(self, key: bytes, body: bytes) -> None:
+    def _unknown(self, key: bytes, body: Bytes) -> None:
         """This is a reply for which nobody waits."""
 
     def _joined(self, peer: Peer) -> None:

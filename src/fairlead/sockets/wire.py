@@ -15,6 +15,7 @@ from enum import IntEnum
 from typing import Final
 
 from fairlead.errors import WireError
+from fairlead.sockets.memories import Memories
 
 
 class Protocol(IntEnum):
@@ -62,8 +63,12 @@ def header(size: int, *, ipc: bool = False) -> bytes:
     return LENGTH_ON_IPC.pack(MESSAGE, size) if ipc else LENGTH.pack(size)
 
 
-LONG: Final = 1 << 16
-"""Bytes of a frame above which it is worth while to see to how often they are copied."""
+Bytes = bytes | memoryview
+"""Of a message; those of a long one are copied only for whoever receives it in the end."""
+LONG: Final = 1 << 15
+"""Bytes of a message above which it is worth while to see to how often they are copied."""
+GROWTH: Final = 4
+"""Room for a long message is at most so many times what has come of it."""
 
 
 class TooLongError(WireError):
@@ -76,6 +81,34 @@ class TooLongError(WireError):
         self.head = head
 
 
+class Rest:
+    """A long message of which the beginning has come: the rest is read to where it belongs."""
+
+    def __init__(self, size: int, begin: bytes, memories: Memories) -> None:
+        """`size`: bytes of the message."""
+        self.filled = len(begin)
+        """Bytes that have come."""
+        self._size = size
+        self._memories = memories
+        self._memory = memories.take(size) or bytearray(begin)
+        self._memory[: self.filled] = begin
+
+    def room(self) -> memoryview:
+        """Where the next bytes go. To be released before this is asked again."""
+        if self.filled == len(self._memory):
+            most = max(LONG, (GROWTH - 1) * self.filled)
+            self._memory += bytes(min(self._size - self.filled, most))
+        return memoryview(self._memory)[self.filled : self._size]
+
+    def came(self, size: int) -> memoryview | None:
+        """So many more have; the message, if it is complete."""
+        self.filled += size
+        if self.filled < self._size:
+            return None
+        self._memories.keep(self._memory)
+        return memoryview(self._memory)[: self._size].toreadonly()
+
+
 class Decoder:
     """The bytes of a peer, in any pieces, as messages.
 
@@ -84,11 +117,17 @@ class Decoder:
     """
 
     def __init__(
-        self, own: Protocol, *, ipc: bool = False, max_size: int = MAX_SIZE, stack: int = 0
+        self,
+        own: Protocol,
+        *,
+        ipc: bool = False,
+        max_size: int = MAX_SIZE,
+        stack: int = 0,
+        memories: Memories | None = None,
     ) -> None:
         """`own`: this side's protocol; `max_size`: bytes of a message that are taken.
 
-        `stack`: bytes that may stand before them.
+        `stack`: bytes that may stand before them; `memories`: shared by those of one thread.
         """
         self.greeted = False
         """Whether the peer has named its protocol."""
@@ -97,25 +136,27 @@ class Decoder:
         self._header = LENGTH_ON_IPC.size if ipc else LENGTH.size
         self._max_size = max_size
         self._stack = stack
+        self._memories = memories or Memories()
         self._kept = bytearray()
         self._needed = GREETING.size
+        self.rest: Rest | None = None
+        """Of a long message. Its room may be filled instead of feeding pieces: then see `came`."""
         self._error: WireError | None = None
 
-    def feed(self, piece: bytes) -> list[bytes]:
+    def feed(self, piece: bytes) -> list[Bytes]:
         """The messages that are complete with this piece. Raises WireError."""
         if self._error is not None:
             raise self._error
+        first: list[Bytes] = []
+        while self.rest is not None and piece:
+            with self.rest.room() as room:
+                part = piece[: len(room)]
+                room[: len(part)] = part
+            first, piece = self.came(len(part)), piece[len(part) :]
         if self._kept:
             self._kept += piece
             if len(self._kept) < self._needed:
                 return []
-        first = []
-        if self._needed > LONG:  # what is long is copied once
-            with memoryview(self._kept) as kept:
-                first = [bytes(kept[self._header : self._needed])]
-                piece = bytes(kept[self._needed :])
-            self._kept = bytearray()
-        elif self._kept:
             piece = bytes(self._kept)
             self._kept.clear()
         try:
@@ -125,15 +166,24 @@ class Decoder:
             self._error = error
             raise
 
+    def came(self, size: int) -> list[Bytes]:
+        """So many bytes are in the room of `rest`; the messages that are complete with them."""
+        found = self.rest.came(size) if self.rest is not None else None
+        if found is None:
+            return []
+        self.rest, self._needed = None, self._header
+        return [found]
+
     def end(self) -> None:
         """The peer has closed. Raises WireError if that was inside a message or a greeting."""
         if self._error is not None:
             raise self._error
-        if self._kept or not self.greeted:
+        if self._kept or self.rest is not None or not self.greeted:
             what = "a message" if self.greeted else "a greeting"
+            kept = len(self._kept)
+            found = kept if self.rest is None else self._header + self.rest.filled
             raise WireError(
-                f"found the end after {len(self._kept)} bytes of {what}, "
-                f"allowed: after {self._needed}"
+                f"found the end after {found} bytes of {what}, allowed: after {self._needed}"
             )
 
     def _greet(self, piece: bytes) -> int:
@@ -155,8 +205,8 @@ class Decoder:
         self.greeted = True
         return GREETING.size
 
-    def _messages(self, piece: bytes, place: int) -> list[bytes]:
-        found = []
+    def _messages(self, piece: bytes, place: int) -> list[Bytes]:
+        found: list[Bytes] = []
         end, before = len(piece), self._header
         while end - place >= before:
             size = self._size(piece, place)
@@ -169,6 +219,9 @@ class Decoder:
                 raise TooLongError(size, min(self._max_size, LONGEST), head)
             if end - start < size:
                 self._needed = before + size
+                if size > LONG:
+                    self.rest = Rest(size, piece[start:], self._memories)
+                    return found
                 break
             place = start + size
             found.append(piece[start:place])
@@ -198,7 +251,7 @@ def hop(peer: int) -> bytes:
     return WORD.pack(peer & (ID - 1))
 
 
-def split(message: bytes, max_ttl: int = MAX_TTL) -> tuple[bytes, bytes] | None:
+def split(message: Bytes, max_ttl: int = MAX_TTL) -> tuple[bytes, Bytes] | None:
     """A request's or reply's stack of words, and its body.
 
     None where the stack has more than `max_ttl` words: it went round too often and is dropped.
@@ -208,7 +261,7 @@ def split(message: bytes, max_ttl: int = MAX_TTL) -> tuple[bytes, bytes] | None:
         if len(message) < end:
             raise WireError(f"found {len(message)} bytes without a request's id, allowed: with one")
         if message[end - WORD.size] & 0x80:
-            return message[:end], message[end:]
+            return bytes(message[:end]), message[end:]
     return None
 
 
