@@ -3,6 +3,9 @@
 import socket
 import threading
 
+import pytest
+
+from fairlead.errors import SocketTimeoutError
 from fairlead.sockets import Device, Rep, Req
 from fairlead.sockets.wire import Protocol, greeting, header, request_id
 
@@ -40,6 +43,54 @@ def test_a_request_that_is_sent_again_between_two_deaths_was_lost_twice() -> Non
             device.back.connect(third.bind("tcp://127.0.0.1:0"), name="third")
             assert third.recv(timeout=SECONDS).body == b"work"
         assert device.back.counters()["second"]["lost"] == 1
+
+
+def test_what_is_asked_again_while_it_waits_at_a_device_is_done_once() -> None:
+    with Device() as device, Rep() as worker:
+        port = int(device.front.bind("tcp://127.0.0.1:0").rpartition(":")[2])
+        device.back.connect(worker.bind("tcp://127.0.0.1:0"), name="worker", capacity=1)
+        until_up(device.back, "worker")
+        with socket.create_connection(("127.0.0.1", port)) as asking:
+            asking.sendall(greeting(Protocol.REQ))
+            asking.sendall(b"".join(request(k, b"%d" % k) for k in range(5)))
+            first = worker.recv(timeout=SECONDS)
+            until(lambda: [each.held for each in device.front.endpoints()] == [5])
+            for _ in range(2):  # 1 waits for a worker, the others for their turn
+                asking.sendall(b"".join(request(k, b"%d" % k) for k in range(1, 5)))
+            until(lambda: [each.get("resent") for each in device.front.counters().values()] == [8])
+            first.reply(b"")
+            for k in range(1, 5):
+                found = worker.recv(timeout=SECONDS)
+                assert found.body == b"%d" % k
+                found.reply(b"")
+            with pytest.raises(SocketTimeoutError):
+                worker.recv(timeout=0.1)
+            assert [each.held for each in device.front.endpoints()] == [0]
+
+
+def test_what_is_asked_again_while_it_waits_at_a_worker_is_done_once() -> None:
+    with Rep() as worker:
+        port = int(worker.bind("tcp://127.0.0.1:0").rpartition(":")[2])
+        with socket.create_connection(("127.0.0.1", port)) as asking:
+            asking.sendall(greeting(Protocol.REQ) + request(1, b"job") + request(2, b"other"))
+            asking.sendall(request(1, b"job"))
+            until(lambda: [each.get("resent") for each in worker.counters().values()] == [1])
+            assert worker.recv(timeout=SECONDS).body == b"job"
+            asking.sendall(request(1, b"job"))  # it has it, and may have lost it
+            assert [worker.recv(timeout=SECONDS).body for _ in "12"] == [b"other", b"job"]
+
+
+def test_whoever_asks_the_only_peer_asks_again_when_he_said() -> None:
+    with Req(resend=0.3, retry=60) as req, Rep() as worker:
+        req.connect(worker.bind("tcp://127.0.0.1:0"), name="worker")
+        until_up(req, "worker")
+        found: list[bytes] = []
+        asking = threading.Thread(target=lambda: found.append(req.request(b"q")))
+        asking.start()
+        worker.recv(timeout=SECONDS)  # and loses it
+        worker.recv(timeout=SECONDS).reply(b"a")
+        asking.join()
+    assert found == [b"a"]
 
 
 class Watched(Req):

@@ -12,7 +12,7 @@ from typing import Any, Final, Self
 from fairlead.balance.cluster import Cluster
 from fairlead.errors import UserError
 from fairlead.sockets import options
-from fairlead.sockets.base import BACKOFF, BUFFER, LINGER, MEMORY, SHARE, Peer
+from fairlead.sockets.base import BACKOFF, BUFFER, LINGER, MEMORY, SHARE, EndpointState, Peer
 from fairlead.sockets.closing import Closing
 from fairlead.sockets.events import Told
 from fairlead.sockets.neighbours import LONGEST, UNLIMITED, Neighbour, Word, heard, sum_of
@@ -125,14 +125,27 @@ class _Front(Rep):
         """Give on what has come, until one has to wait for a worker. The lock is held."""
         while not self.back.waiting and (found := self._take()) is not None:
             _, request = found
-            forwarded = _Forwarded(self._numbers[request.pipe], request, self)
-            self.back.ask(forwarded)
-            if not self.back.has(forwarded):  # it, or who asked, has gone meanwhile
-                continue
-            self._count(request.pipe, forwarded.key, len(forwarded.key) + len(request.raw))
-            if self._is_ahead(request.pipe, 1):
-                self._ahead.add(request.pipe)
-                request.pipe.read(on=False)
+            self._ask(_Forwarded(self._numbers[request.pipe], request, self))
+
+    def _ask(self, forwarded: _Forwarded) -> None:
+        self.back.ask(forwarded)
+        if not self.back.has(forwarded):  # it, or who asked, has gone meanwhile
+            return
+        pipe, key = forwarded.request.pipe, forwarded.key
+        self._count(pipe, key, len(key) + len(forwarded.body))
+        if self._is_ahead(pipe, 1):
+            self._ahead.add(pipe)
+            pipe.read(on=False)
+
+    def _is_here(self, request: Request) -> bool:
+        """What was given on already does not wait for its turn: it says that somebody is silent."""
+        if super()._is_here(request):
+            return True
+        forwarded = _Forwarded(self._numbers[request.pipe], request, self)
+        if forwarded.key not in self._asked[request.pipe]:
+            return False
+        self._ask(forwarded)
+        return True
 
     def _count(self, pipe: Pipe, key: bytes, size: int) -> None:
         """A request has no reply yet; `size`: 0 where nobody waits for one any more."""
@@ -167,6 +180,13 @@ class _Front(Rep):
 
     def _reads(self, pipe: Pipe) -> bool:
         return super()._reads(pipe) and pipe not in self._ahead
+
+    def _one(self, peer: Peer) -> EndpointState:
+        found = super()._one(peer)
+        pipe = peer.pipe
+        if pipe is None or pipe not in self._asked:
+            return found
+        return found._replace(held=len(self._of[pipe].items) + len(self._asked[pipe]))
 
     def _joined(self, peer: Peer) -> None:
         super()._joined(peer)

@@ -150,15 +150,19 @@ class Loop:
                 if method is not None:
                     self._safely(method, events)
             method = None
-            for _ in range(len(self._calls)):
-                callback, args = self._calls.popleft()
-                self._safely(callback, *args)
+            self._make_calls()
             now = time.monotonic()
             while self._timers and self._timers[0][0] <= now:
                 self._safely(heapq.heappop(self._timers)[2].ring)
         self._selector.close()
         self._bell.close()
         self._ear.close()
+
+    def _make_calls(self) -> None:
+        """Those that were asked for; afterwards nothing here keeps what they are of."""
+        for _ in range(len(self._calls)):
+            callback, args = self._calls.popleft()
+            self._safely(callback, *args)
 
     def _safely(self, callback: Callback, *args: object) -> None:
         """Nothing that goes wrong with one connection stops the others."""

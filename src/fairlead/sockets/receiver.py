@@ -94,7 +94,7 @@ class Receiver(Socket, Generic[T]):
                     self._abandon(found)
             elif found is not None:
                 with Calm(), self.lock:
-                    self._sources.put_back(*found)
+                    self._put_back(*found)
                     self._give()
             raise
 
@@ -108,6 +108,10 @@ class Receiver(Socket, Generic[T]):
             elif (pipe := self._pipe_of.get(found[0])) is not None:
                 self._read_again(pipe)
         return found
+
+    def _put_back(self, source: Source[T], item: T) -> None:
+        """Nobody has received it after all."""
+        self._sources.put_back(source, item)
 
     def _read_again(self, pipe: Pipe) -> None:
         """Read again from where nothing more was read, if little of that is here."""
@@ -175,7 +179,7 @@ class Receiver(Socket, Generic[T]):
 
     def _abandon(self, waiter: Waiter[Any]) -> None:
         if waiter.done and not waiter.failed:  # it came too late for whoever waited
-            self._sources.put_back(*waiter.result())
+            self._put_back(*waiter.result())
             self._give()
         else:
             self._waiting = deque(each for each in self._waiting if each is not waiter)

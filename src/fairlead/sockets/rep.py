@@ -12,10 +12,11 @@ from fairlead.sockets.guard import Calm
 from fairlead.sockets.neighbours import MARK
 from fairlead.sockets.options import check_handler, check_ttl, checked_reply
 from fairlead.sockets.pipe import Pipe
-from fairlead.sockets.receiver import Receiver
+from fairlead.sockets.receiver import RECEIVED, Receiver
+from fairlead.sockets.sources import Source
 from fairlead.sockets.wire import MAX_SIZE, MAX_TTL, Bytes, Protocol, split
 
-REPLIED, LOST, TOO_FAR = "replied", "lost", "too_far"
+REPLIED, LOST, TOO_FAR, RESENT = "replied", "lost", "too_far", "resent"
 
 
 class Request:
@@ -74,6 +75,8 @@ class Rep(Receiver[Request]):
         """
         check_ttl(max_ttl)
         self._max_ttl = max_ttl
+        self._untaken: dict[Pipe, set[bytes]] = {}
+        """Stacks of the requests of each requester that nobody has received yet."""
         self._clogged: set[Pipe] = set()
         """Those who do not read their replies: nothing more is read from them."""
         super().__init__(
@@ -131,9 +134,26 @@ class Rep(Receiver[Request]):
     def _reads(self, pipe: Pipe) -> bool:
         return super()._reads(pipe) and pipe not in self._clogged
 
+    def _joined(self, peer: Peer) -> None:
+        super()._joined(peer)
+        if peer.pipe is not None:
+            self._untaken[peer.pipe] = set()
+
     def _left(self, peer: Peer, pipe: Pipe) -> None:
         self._clogged.discard(pipe)
         super()._left(peer, pipe)
+        del self._untaken[pipe]
+
+    def _take(self) -> tuple[Source[Request], Request] | None:
+        found = super()._take()
+        if found is not None and (untaken := self._untaken.get(found[1].pipe)):
+            untaken.discard(found[1].stack)
+        return found
+
+    def _put_back(self, source: Source[Request], request: Request) -> None:
+        super()._put_back(source, request)
+        if (untaken := self._untaken.get(request.pipe)) is not None:
+            untaken.add(request.stack)
 
     @staticmethod
     def _size(item: Request) -> int:
@@ -156,4 +176,14 @@ class Rep(Receiver[Request]):
             self.tell(GAVE_UP, pipe.peer, f"more than {self._max_ttl} have received it", 1)
             return None
         stack, body = parts
-        return Request(body, stack, pipe, self)
+        request = Request(body, stack, pipe, self)
+        if self._is_here(request):
+            pipe.peer.count(RECEIVED)
+            pipe.peer.count(RESENT)
+            return None
+        self._untaken[pipe].add(stack)
+        return request
+
+    def _is_here(self, request: Request) -> bool:
+        """Whether the same was asked before, and still waits here: then it is not done twice."""
+        return request.stack in self._untaken[request.pipe]

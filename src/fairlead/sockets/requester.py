@@ -18,8 +18,10 @@ from fairlead.sockets.base import (
     BACKOFF,
     BUFFER,
     BUSY,
+    DOWN,
     IGNORED,
     MEMORY,
+    UP,
     EndpointState,
     Peer,
     now,
@@ -278,11 +280,17 @@ class Requester(Sender):
             if self._closed:
                 return
             latest = time.monotonic() - self._resend
+            hang: set[Pipe] = set()
             for pipe, attempts in [*self._attempts.items()]:
                 for attempt in [*takewhile(lambda each: each.sent <= latest, attempts.values())]:
                     if self._watches[pipe].suspect is None:
                         self._give_up(attempt)
+                        hang |= {pipe} if self._watches[pipe].suspect else set()
             self._drain()
+            if self._waiting.count and self.resends and self._allowed != ONCE:
+                # nobody else is ready: so they are asked again now, not later
+                self._due |= {pipe for pipe in hang if not pipe.waiting}
+                self._admit_due()
             oldest = [
                 next(iter(attempts.values())).sent
                 for pipe, attempts in self._attempts.items()
@@ -409,6 +417,9 @@ class Requester(Sender):
         watch = self._watches.get(peer.pipe) if peer.pipe is not None else None
         return watch is not None and watch.suspect is None
 
+    def _moved(self, pipe: Pipe) -> int:
+        return sum(key in self._pending for key in self._attempts[pipe])
+
     def _has_some(self, peer: Peer) -> bool:
         return bool(peer.pipe is not None and self._attempts.get(peer.pipe))
 
@@ -526,10 +537,13 @@ class Requester(Sender):
         held = len(self._attempts[peer.pipe])
         found = found._replace(held=held)
         suspect = self._watches[peer.pipe].suspect
-        if suspect is not None:
-            return found._replace(state=SUSPENDED, trouble=suspect.why)
+        if suspect is not None and found.state != DOWN:
+            state = SUSPENDED if found.state in (UP, BUSY) else found.state
+            more = f"{found.trouble}; " if found.trouble else ""
+            return found._replace(state=state, trouble=f"{more}it hangs: {suspect.why}")
         capacity = self._tables[peer.source.name].get(CAPACITY, 0)
-        return found._replace(state=BUSY) if capacity and held >= capacity else found
+        busy = capacity and held >= capacity and found.state == UP
+        return found._replace(state=BUSY) if busy else found
 
     def _abort(self, error: SocketError) -> None:
         for found in [*self._pending.values()]:
