@@ -46,9 +46,16 @@ class Running:
     def end(self) -> tuple[int, str]:
         self.process.send_signal(signal.SIGTERM)
         _, said = self.process.communicate(timeout=SECONDS)
-        self.log += [line for line in said.splitlines() if " socket=" in line]
-        others = [line for line in said.splitlines() if " socket=" not in line]
+        self.log += [line for line in said.splitlines() if " event=" in line]
+        others = [line for line in said.splitlines() if " event=" not in line]
         return self.process.returncode, "\n".join(others)
+
+    def said(self) -> str:
+        """The next line of its log that is no event, without the time."""
+        assert self.process.stderr is not None
+        while " event=" in (line := self.process.stderr.readline()):
+            self.log.append(line)
+        return line.partition("Z ")[2].rstrip("\n")
 
     def events(self, peer: str) -> list[str]:
         """What was logged of a peer, when it has ended."""
@@ -176,25 +183,24 @@ def test_a_device_says_how_it_follows_its_file_and_what_it_cannot_follow(
 ) -> None:
     file = site / "site.toml"
     before = file.read_text()
-    out, errors = device.process.stdout, device.process.stderr
+    out = device.process.stdout
     assert out is not None
-    assert errors is not None
     assert out.readline() == "journal: journal\n"
     new = '[[destination]]\nname = "new"\naddress = "tcp://127.0.0.1:1"\n'
     file.write_text(f"{before}capacity = 2\n{new}")
     assert out.readline() == "site.toml: added new, far: capacity 2\n"
     assert "new" in seen(site, capsys)
-    stays = "fairlead: all stays as it was: site.toml"
+    stays = "WARNING all stays as it was: site.toml"
     file.write_text(before.replace("priority = 1", "priority = 3"))
-    assert errors.readline() == (
+    assert device.said() == (
         f"{stays}: destination 'own': attribute priority: an endpoint keeps the priority it was "
-        "added with; one with another priority needs another name\n"
+        "added with; one with another priority needs another name"
     )
     file.write_text(before + '[[destination]]\nname = "bare"\n')
-    assert errors.readline().startswith(f"{stays}: destination 'bare': address: found none, allow")
+    assert device.said().startswith(f"{stays}: destination 'bare': address: found none, allow")
     assert "new" in seen(site, capsys)
     file.unlink()
-    assert errors.readline() == f"{stays}: No such file or directory\n"
+    assert device.said() == f"{stays}: No such file or directory"
     file.write_text(before)
     assert out.readline() == "site.toml: removed new, far: capacity 0\n"
     assert "new" not in seen(site, capsys)

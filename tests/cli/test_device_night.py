@@ -17,8 +17,8 @@ import oracle
 from disks import disk
 from fairlead import Cluster, load_clusters
 from fairlead.cli.app import run
-from fairlead.cli.between import clock, moment
-from fairlead.errors import OutputError, SocketError, SocketTimeoutError
+from fairlead.cli.between import clock, moment, story
+from fairlead.errors import OutputError, SocketError, SocketTimeoutError, UserError
 from fairlead.sockets import Device, Rep, Req, folder
 from fairlead.sockets.folder import JournalFolder
 from fairlead.sockets.journal import Recorded
@@ -101,18 +101,13 @@ def test_a_device_goes_on_while_its_journal_cannot_be_written(
         with serving(rep, ""):
             for _ in range(3):
                 assert req.request(b"", timeout=SECONDS) == b""
-            errors = device.process.stderr
-            assert errors is not None
-            while " socket=" in (line := errors.readline()):
-                pass
-            assert line == (
-                "fairlead: journal: journal: File exists; all else goes on, and it is tried again\n"
-            )
+            tried = "WARNING journal: journal: File exists; all else goes on, and it is tried again"
+            assert device.said() == tried
             assert req.request(b"", timeout=SECONDS) == b""
             (site / "journal").unlink()
-            while " socket=" in (line := errors.readline()):
-                pass
-            assert line == "fairlead: journal: journal: it is written again\n"
+            assert device.said() == "WARNING journal: journal: it is written again"
+            removed = "journal: it was removed, with its rows until now; it is begun anew"
+            assert device.said() == f"WARNING journal: {removed}"
         until(lambda: seen(site, capsys)["own"]["state"] == "down")
     assert device.end() == (0, "")
     assert len((site / "journal" / "messages.jsonl").read_text().splitlines()) == 4
@@ -189,10 +184,8 @@ def test_a_hangup_ends_nothing_and_reads_the_certificates_again(site: Path) -> N
         until_up(req, "device")
     (site / "key.pem").write_text("nothing")
     running.process.send_signal(signal.SIGHUP)
-    assert running.process.stderr is not None
-    while " socket=" in (line := running.process.stderr.readline()):
-        pass
-    assert line.startswith("fairlead: all stays as it was: certificate.pem and key.pem: found no")
+    stays = "WARNING all stays as it was: certificate.pem and key.pem: found no"
+    assert running.said().startswith(stays)
     assert running.end() == (0, "")
 
 
@@ -305,12 +298,16 @@ def test_what_happened_between_two_times_is_told_without_an_id(
     assert ["own up since" in told[1], "far up since" in told[2]] == [True, True]
     assert told[1].endswith(", priority 1")
     rest = [line.split("Z ", 1)[1].strip() for line in told[3:]]
+    assert rest[-1] == f"the journal {journal} ends here"
     assert rest[0].startswith("requests: own 3; the slowest took 0.")
     assert rest[1] == "own has gone, or hangs"
     assert rest[2].startswith("requests: far 2; the slowest took 0.")
     for wrong, said in {
         ("2:xx", "3:00"): "--between: found '2:xx', allowed: HH:MM, HH:MM:SS or YYYY",
         (end, begin): "allowed: the earlier time first",
+        ("02:05", "02:00"): "allowed: the earlier time first",
+        ("02:00+02:00", "02:10+02:00"): "found '02:00+02:00', allowed: HH:MM, HH:MM:SS or YYYY",
+        ("2020-01-01T10:00", "2020-01-01T10:10"): "allowed: a time of which it has rows: ",
     }.items():
         assert run(["explain", journal, "--between", *wrong]) == 2
         assert said in capsys.readouterr().err
@@ -318,6 +315,78 @@ def test_what_happened_between_two_times_is_told_without_an_id(
     assert "explain --between goes with a device's journal" in capsys.readouterr().err
     assert run(["explain", str(site / "none"), "--between", begin, end]) == 2
     assert "none" in capsys.readouterr().err
+
+
+def test_a_device_that_was_started_again_is_told_as_one(tmp_path: Path) -> None:
+    """A journal of each start stands in the folder; where each begins and ends is said."""
+
+    def at(minute: float) -> float:
+        return datetime(2026, 11, 23, 2, tzinfo=UTC).timestamp() + 60 * minute
+
+    for place, minutes in ((tmp_path / "j", (0, 1)), (tmp_path / "j" / "2", (4, 5))):
+        place.mkdir()
+        (place / "cluster.toml").write_text(folder.toml(CLUSTER.to_dict()))
+        changes = [{"time": at(minutes[0]), "target": "destination:A", "attribute": "state"}]
+        (place / "changes.jsonl").write_text(json.dumps({**changes[0], "value": "up"}) + "\n")
+        asked = [
+            {"time": at(minute), "destination": "A", "attempt": 1, "service_time": 0.5}
+            for minute in minutes
+        ]
+        (place / "messages.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in asked))
+    found = story(tmp_path / "j", "02:00:30", "02:10")
+    assert found == [
+        "2026-11-23T02:00:30.000Z to 2026-11-23T02:01:00.500Z, cluster: 1 requests",
+        "  A up since 2026-11-23T02:00:00.000Z, priority 8",
+        "2026-11-23T02:00:30.000Z   requests: A 1; the slowest took 0.500 s",
+        f"2026-11-23T02:01:00.500Z the journal {tmp_path}/j ends here",
+        "2026-11-23T02:04:00.000Z to 2026-11-23T02:05:00.500Z, cluster: 2 requests",
+        f"  the journal {tmp_path}/j/2 begins here",
+        "  A gone, never there, priority 8",
+        "2026-11-23T02:04:00.000Z A has joined",
+        "2026-11-23T02:04:00.000Z   requests: A 2; the slowest took 0.500 s",
+        f"2026-11-23T02:05:00.500Z the journal {tmp_path}/j/2 ends here",
+    ]
+    assert story(tmp_path / "j", "02:04", "02:05")[0].endswith(" cluster: 1 requests")
+    with pytest.raises(
+        UserError, match=r"found .*T02:02.* to .*T02:03.*, allowed: a time of which"
+    ):
+        story(tmp_path / "j", "02:02", "02:03")
+
+
+def test_it_is_told_for_how_long_a_worker_had_all_that_it_may_have(tmp_path: Path) -> None:
+    begin = datetime(2026, 11, 23, 2, tzinfo=UTC).timestamp()
+    busy = Cluster.of("nanomsg", destination=[{"name": "A", "capacity": 2}, {"name": "B"}])
+    (tmp_path / "cluster.toml").write_text(folder.toml(busy.to_dict()))
+    rows = [
+        {"time": begin + at, "destination": name, "attempt": 1, "service_time": took}
+        for at, name, took in ((0, "B", 100), (10, "A", 60), (20, "A", 40), (80, "A", 10))
+    ]
+    (tmp_path / "messages.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+    found = story(tmp_path, "02:00", "02:01:40")
+    assert found[-1].endswith(
+        "A 3, B 1; the slowest took 100.000 s; at capacity: A 40% of the time"
+    )
+
+
+def test_a_journal_that_is_removed_begins_with_how_it_stood(tmp_path: Path) -> None:
+    place = tmp_path / "j"
+    journal = JournalFolder(place)
+    state = {"target": "destination:A", "attribute": "state"}
+    changes = [
+        {"time": 1, **state, "value": "failed"},
+        {"time": 2, **state, "value": "up"},
+        {"time": 2, "target": "destination:A", "attribute": "present", "value": True},
+    ]
+    journal.write(CLUSTER, Recorded([], changes))
+    shutil.rmtree(place)
+    new = {"time": 3, **state, "value": "failed"}
+    journal.write(CLUSTER, Recorded([{"id": "1"}], [new]))
+    assert journal.begun_anew == 1
+    written = [json.loads(line) for line in (place / "changes.jsonl").read_text().splitlines()]
+    assert written == [changes[2], new]
+    assert ids(place) == [1]
+    journal.write(CLUSTER, rows(1, 2))
+    assert (journal.begun_anew, ids(place)) == (1, [1, 2])
 
 
 def test_a_time_without_a_day_is_the_last_one_before_the_journal_ends() -> None:

@@ -154,7 +154,7 @@ def test_what_runs_is_finished_and_nothing_new_begins_whatever_the_policy(policy
             asking[0].join()
             assert told.of("drained").peer == has
             req.disconnect(other)
-            with pytest.raises(SocketTimeoutError, match=rf"{has} draining"):
+            with pytest.raises(SocketTimeoutError, match=rf"{has} drained"):
                 req.request(b"", timeout=0.05)
             req.resume(has)
             with serving(reps[has], ""):
@@ -163,7 +163,30 @@ def test_what_runs_is_finished_and_nothing_new_begins_whatever_the_policy(policy
                 kind for kind in told.kinds(has) if kind in ("draining", "drained", "resumed")
             ]
             assert drained == ["draining", "drained", "resumed"]
+            req.resume(has)  # it does already
+            assert told.kinds(has).count("resumed") == 1
             check_replay(req)
+
+
+def test_a_worker_that_goes_while_it_drains_is_drained_and_what_it_had_is_counted() -> None:
+    told = Told()
+    with Req(on_event=told) as req, Rep() as other:
+        worker = Rep()
+        req.connect(worker.bind("tcp://127.0.0.1:0"), name="worker", priority=1)
+        req.connect(other.bind("tcp://127.0.0.1:0"), name="other", priority=2)
+        until_up(req, "worker", "other")
+        asking = [threading.Thread(target=req.request, args=(b"%d" % k,)) for k in range(2)]
+        for each in asking:
+            each.start()
+        until(lambda: {e.name: e.held for e in req.endpoints()}["worker"] == 2)
+        req.drain("worker")
+        worker.close()
+        with serving(other, ""):
+            for each in asking:
+                each.join()
+            assert told.of("left").number == 2
+            assert told.of("drained").why == "it has left"
+            assert {e.name: e.state for e in req.endpoints()}["worker"] == "down"
 
 
 def test_a_device_drains_a_worker_by_its_file_and_the_job_runs_once() -> None:
@@ -202,7 +225,7 @@ def test_all_who_connect_to_an_endpoint_drain_with_it_also_later() -> None:
         push.drain(url)
         two.connect(url)
         until(lambda: len(push.endpoints()) == 2)
-        until(lambda: {each.state for each in push.endpoints()} == {"draining"})
+        until(lambda: {each.state for each in push.endpoints()} == {"drained"})
         push.resume(f"{url}#2")
         push.send(b"to the second", timeout=SECONDS)
         assert two.recv(timeout=SECONDS) == b"to the second"

@@ -109,12 +109,10 @@ def test_the_states_say_why_a_peer_that_is_connected_gets_nothing(socket: type[P
         said = {"off": {"enabled": False}, "going": {"draining": True}, "none": {"weight": 0}}
         destination = [{"weight": 1, **each, "name": n, "address": url} for n, each in said.items()]
         with socket(Cluster.of("weighted", destination=destination)) as sender:
-            wanted = {"off": "disabled", "going": "draining", "none": "weight-zero"}
+            wanted = {"off": "disabled", "going": "drained", "none": "weight-zero"}
             until(lambda: {each.name: each.state for each in sender.endpoints()} == wanted)
             send = sender.send if isinstance(sender, Push) else sender.request
             with pytest.raises(SocketTimeoutError) as late:
                 send(b"", timeout=0.01)
     line = str(late.value)
-    assert (
-        "off disabled (enabled is false), going draining (draining is true), none weight-" in line
-    )
+    assert "off disabled (enabled is false), going drained (draining is true), none weight-" in line

@@ -15,10 +15,12 @@ from fairlead.cli.show import console
 from fairlead.config.clusters import load_clusters
 from fairlead.errors import UserError
 from fairlead.sockets.folder import CHANGES, CLUSTER, MESSAGES
+from fairlead.sockets.ring import CAPACITY
 
 Row = dict[str, Any]
 ALLOWED: Final = "allowed: HH:MM, HH:MM:SS or YYYY-MM-DDTHH:MM:SS, in UTC"
 BUSY: Final = "busy"
+DAY: Final = timedelta(days=1).total_seconds()
 
 
 class Peer:
@@ -33,6 +35,12 @@ class Peer:
         """When it came or went; 0: never."""
         self.others: dict[str, tuple[object, float]] = {}
         """What else was changed, and when."""
+
+    @property
+    def capacity(self) -> int:
+        """Requests that it may have at once; 0: any number."""
+        value, _ = self.others.get(CAPACITY, (self.said.get(CAPACITY, 0), 0.0))
+        return value if isinstance(value, int) else 0
 
     def change(self, attribute: str, value: object, at: float) -> str:
         """Take over a change; in words, what it means. "": that it was busy, or is no more."""
@@ -67,6 +75,9 @@ class Stretch(NamedTuple):
     again: int
     slowest: float
     busy: Counter[str]
+    """How often the transport to one was full, or a device there."""
+    full: dict[str, float]
+    """In which part of the time one had as many requests as its capacity."""
 
 
 def explain_between(folder: Path, begin: str, end: str) -> None:
@@ -76,33 +87,74 @@ def explain_between(folder: Path, begin: str, end: str) -> None:
         out.print(on_one_line(line), markup=False, highlight=False, soft_wrap=True)
 
 
+class Record:
+    """One journal: what a device wrote from its start until its end."""
+
+    def __init__(self, folder: Path) -> None:
+        """Raises UserError for none, or one that cannot be read."""
+        self.folder = folder
+        (self.cluster,) = load_clusters(folder / CLUSTER)
+        self.changes = sorted(_rows(folder / CHANGES), key=lambda row: row["time"])
+        self.messages = sorted(_rows(folder / MESSAGES), key=lambda row: row["time"])
+        rows = [*self.changes, *self.messages]
+        self.begin: float = min((row["time"] for row in rows), default=0.0)
+        self.end: float = max((_end_of(row) for row in rows), default=0.0)
+
+    def story(self, first: float, last: float) -> Iterator[str]:
+        """What it says of these times."""
+        peers = {table["name"]: Peer(table) for table in self.cluster.to_dict()["destination"]}
+        for row in self.changes:
+            if row["time"] < first:
+                _changed(peers, row)
+        inside = [row for row in self.changes if first <= row["time"] < last]
+        asked = [row for row in self.messages if first <= row["time"] < last]
+        begin, end = max(first, self.begin), min(last, self.end)
+        yield f"{clock(begin)} to {clock(end)}, {self.cluster.name}: {len(asked)} requests"
+        if first < self.begin:
+            yield f"  the journal {self.folder} begins here"
+        yield from (f"  {peer.in_words(name)}" for name, peer in peers.items())
+        yield from _told(peers, inside, asked, begin, end)
+        if self.end < last:
+            yield f"{clock(self.end)} the journal {self.folder} ends here"
+
+
 def story(folder: Path, begin: str, end: str) -> list[str]:
-    """A line for each change, and one for the requests between two. Raises UserError."""
-    (cluster,) = load_clusters(folder / CLUSTER)
-    changes, messages = ([*_rows(folder / name)] for name in (CHANGES, MESSAGES))
-    changes.sort(key=lambda row: row["time"])
-    messages.sort(key=lambda row: row["time"])
-    times = [rows[-1]["time"] for rows in (changes, messages) if rows]
-    if not times:
+    """A line for each change, and one for the requests between two. Raises UserError.
+
+    A device that was started several times with a folder has a journal for each start in it.
+    """
+    numbered = sorted(
+        (each for each in folder.glob("*") if each.name.isdecimal() and (each / CLUSTER).exists()),
+        key=lambda each: int(each.name),
+    )
+    records = [each for each in map(Record, (folder, *numbered)) if each.end]
+    if not records:
         raise UserError(f"{folder}: found no row, allowed: a journal with some")
-    first = moment("--between", begin, max(times))
-    last = moment("--between", end, max(times))
-    if last < first and _is_time(end):
-        last += timedelta(days=1).total_seconds()
+    latest = max(each.end for each in records)
+    first, last = moment("--between", begin, latest), moment("--between", end, latest)
+    if last < first and _is_time(end) and first - last > DAY / 2:
+        last += DAY  # over midnight
     if last <= first:
         raise UserError(f"--between: found {begin} {end}, allowed: the earlier time first")
-    peers = {table["name"]: Peer(table) for table in cluster.to_dict()["destination"]}
-    for row in changes:
-        if row["time"] < first:
-            _changed(peers, row)
-    inside = [row for row in changes if first <= row["time"] < last]
-    asked = [row for row in messages if first <= row["time"] < last]
-    lines = [f"{clock(first)} to {clock(last)}, {cluster.name}: {len(asked)} requests"]
-    lines += [f"  {peer.in_words(name)}" for name, peer in peers.items()]
-    return [*lines, *_told(peers, inside, asked, first)]
+    found = [each for each in records if each.begin < last and each.end >= first]
+    if not found:
+        spans = [f"{clock(each.begin)} to {clock(each.end)}" for each in records]
+        raise UserError(
+            f"{folder}: --between: found {clock(first)} to {clock(last)}, allowed: a time of which "
+            f"it has rows: {', '.join(spans)}"
+        )
+    return [line for each in found for line in each.story(first, last)]
 
 
-def _told(peers: dict[str, Peer], changes: list[Row], asked: list[Row], at: float) -> Iterator[str]:
+def _end_of(row: Row) -> float:
+    """When a change was made, or a request had its reply."""
+    at: float = row["time"] + row.get("service_time", 0.0)
+    return at
+
+
+def _told(
+    peers: dict[str, Peer], changes: list[Row], asked: list[Row], at: float, until: float
+) -> Iterator[str]:
     busy: Counter[str] = Counter()
     place = 0
     for row in changes:
@@ -113,24 +165,50 @@ def _told(peers: dict[str, Peer], changes: list[Row], asked: list[Row], at: floa
             end = place
             while end < len(asked) and asked[end]["time"] < row["time"]:
                 end += 1
-            yield from _requests(Stretch(at, *_counted(asked[place:end]), busy))
+            yield from _requests(_stretch(peers, at, row["time"], asked[place:end], busy))
             place, at, busy = end, row["time"], Counter()
             yield f"{clock(at)} {name} {words}"
-    yield from _requests(Stretch(at, *_counted(asked[place:]), busy))
+    yield from _requests(_stretch(peers, at, until, asked[place:], busy))
 
 
-def _counted(rows: list[Row]) -> tuple[Counter[str], int, float]:
+def _stretch(
+    peers: dict[str, Peer], begin: float, end: float, rows: list[Row], busy: Counter[str]
+) -> Stretch:
     given = Counter(row["destination"] for row in rows)
     again = sum(1 for row in rows if row["attempt"] > 1)
-    return given, again, max((row["service_time"] for row in rows), default=0.0)
+    slowest = max((row["service_time"] for row in rows), default=0.0)
+    full = {
+        name: share
+        for name in given
+        if (share := _full(rows, name, peers[name].capacity, end) / max(end - begin, 1e-6)) >= 0.01
+    }
+    return Stretch(begin, given, again, slowest, busy, full)
+
+
+def _full(rows: list[Row], name: str, capacity: int, end: float) -> float:
+    """Seconds in which a destination had as many of these requests as it may have."""
+    if not capacity:
+        return 0.0
+    steps = []
+    for row in rows:
+        if row["destination"] == name:
+            steps += [(row["time"], 1), (row["time"] + row["service_time"], -1)]
+    has, since, found = 0, 0.0, 0.0
+    for at, more in sorted(steps):
+        if has >= capacity:
+            found += max(0.0, min(at, end) - since)
+        has, since = has + more, at
+    return found
 
 
 def _requests(found: Stretch) -> Iterator[str]:
     if found.given:
         shares = ", ".join(f"{name} {count}" for name, count in found.given.most_common())
         again = f", {found.again} of them once more" if found.again else ""
-        full = [f"{name} {count} times" for name, count in found.busy.most_common()]
-        busy = f"; busy: {', '.join(full)}" if full else ""
+        often = [f"{name} {count} times" for name, count in found.busy.most_common()]
+        busy = f"; busy: {', '.join(often)}" if often else ""
+        all_used = [f"{name} {share:.0%} of the time" for name, share in found.full.items()]
+        busy += f"; at capacity: {', '.join(all_used)}" if all_used else ""
         slowest = f"; the slowest took {found.slowest:.3f} s"
         yield f"{clock(found.begin)}   requests: {shares}{again}{slowest}{busy}"
 
@@ -164,8 +242,11 @@ def moment(option: str, found: str, latest: float) -> float:
     """A time as it was given; one without a day is the last such before the journal ends."""
     try:
         if _is_time(found):
+            of_day = time.fromisoformat(found)
+            if of_day.tzinfo is not None:
+                raise ValueError
             day = datetime.fromtimestamp(latest, UTC)
-            at = datetime.combine(day.date(), time.fromisoformat(found), UTC)
+            at = datetime.combine(day.date(), of_day, UTC)
             return (at if at.timestamp() <= latest else at - timedelta(days=1)).timestamp()
         given = datetime.fromisoformat(found)
         return (given if given.tzinfo else given.replace(tzinfo=UTC)).timestamp()

@@ -32,6 +32,7 @@ PERIOD: Final = 0.5
 """Seconds between two looks at the journal."""
 BETWEEN_LOOKS: Final = 1.0
 """Seconds, on a terminal unless another time is asked for."""
+LOG: Final = logging.getLogger("fairlead.sockets.device")
 FORMAT: Final = "%(asctime)s.%(msecs)03dZ %(levelname)s %(message)s"
 DAY: Final = "%Y-%m-%dT%H:%M:%S"
 NUMBERS: Final = (
@@ -124,6 +125,7 @@ def run_device(
             signal.signal(number, lambda *_: ended.set())
         signal.signal(signal.SIGHUP, lambda *_: renewed.set())
         print("\n".join(lines), flush=True)
+        LOG.info("event=started file=%s %s", json.dumps(str(file)), " ".join(map(_as_key, lines)))
         while not ended.wait(PERIOD):
             if renewed.is_set():
                 renewed.clear()
@@ -134,6 +136,13 @@ def run_device(
         device.close()
         if kept is not None:
             kept.end(device)
+        LOG.info("event=ended file=%s", json.dumps(str(file)))
+
+
+def _as_key(line: str) -> str:
+    """`what: where` as the log has it."""
+    what, _, where = line.partition(": ")
+    return f"{what}={json.dumps(where)}"
 
 
 @contextmanager
@@ -174,6 +183,7 @@ class _Journal:
         """It can be written so far."""
         self.folder: Final = folder
         self._fails = False
+        self._begun_anew = 0
 
     def write(self, device: Device) -> None:
         """Write what has happened; say once that it cannot be, and once that it can be again."""
@@ -188,6 +198,12 @@ class _Journal:
             missing = f", {self.folder.missing} rows are missing" if self.folder.missing else ""
             _say(f"journal: {self.folder.place}: it is written again{missing}")
             self._fails = False
+        if self._begun_anew != self.folder.begun_anew:
+            self._begun_anew = self.folder.begun_anew
+            _say(
+                f"journal: {self.folder.place}: it was removed, with its rows until now; it is "
+                "begun anew"
+            )
 
     def end(self, device: Device) -> None:
         """Write the last. Raises OutputError where rows are lost."""
@@ -254,7 +270,8 @@ def _all_stays(why: str) -> None:
 
 
 def _say(what: str) -> None:
-    print(f"fairlead: {what}", file=sys.stderr, flush=True)
+    """In the log, with the time; the operator should look at it."""
+    LOG.warning(what)
 
 
 def show_endpoints(

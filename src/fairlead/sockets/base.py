@@ -100,7 +100,8 @@ class EndpointState(NamedTuple):
     """Of the endpoint."""
     state: str
     """`up`, `busy`, `down`; `suspended`: it hangs; `nobody`: bound, and no peer is there;
-    `disabled`, `draining` or `weight-zero`: connected, and gets nothing new, as its table says.
+    `disabled`, `draining` or `weight-zero`: connected, and gets nothing new, as its table says;
+    `drained`: it has nothing any more, either.
 
     A bound endpoint is `down`, beside its peers, while it can accept no more of them.
     """
@@ -109,7 +110,7 @@ class EndpointState(NamedTuple):
     trouble: str
     """Why there is no connection, or nothing is sent by it; where peers come, why one was ended."""
     held: int = 0
-    """Requests that it has, and has not replied to."""
+    """Requests that it has, and has not replied to; of a requester at a device, those of it."""
 
     def in_words(self) -> str:
         """In an error line."""
@@ -369,7 +370,7 @@ class Socket(Closing):
         if peer is not None:
             peer.pipe = None
             if not self._closed:
-                self.tell(LEFT, peer, reason)
+                self.tell(LEFT, peer, reason, self._moved(pipe))
             self._left(peer, pipe)
             if pipe.source.name in self._free:
                 self._free[pipe.source.name].append(peer)
@@ -399,6 +400,10 @@ class Socket(Closing):
     @abstractmethod
     def _joined(self, peer: Peer) -> None:
         """A peer is connected."""
+
+    def _moved(self, pipe: Pipe) -> int:
+        """How much of what a peer had, which is about to be no more, goes to others."""
+        return 0
 
     @abstractmethod
     def _left(self, peer: Peer, pipe: Pipe) -> None:

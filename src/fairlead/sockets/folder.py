@@ -40,6 +40,10 @@ class JournalFolder:
         """Lines that are not written yet, of each table."""
         self._bytes = 0
         """Of all of them."""
+        self._latest: dict[tuple[str, str], dict[str, Any]] = {}
+        """The latest change of each attribute."""
+        self.begun_anew = 0
+        """How often it was removed, and begun anew."""
         self._sizes: dict[str, int] = {}
         """Bytes of each table that are whole lines."""
         self.missing = 0
@@ -55,13 +59,14 @@ class JournalFolder:
 
         Raises OutputError where that cannot be written; then it is kept.
         """
+        for row in journal.changes:
+            self._latest[row["target"], row["attribute"]] = row
         for name, rows in ((CHANGES, journal.changes), (MESSAGES, journal.messages)):
             for row in rows:
-                self._keep(name, f"{json.dumps(row, default=str)}\n".encode())
+                self._keep(name, _line_of(row))
         try:
-            if not self.place.is_dir():  # somebody has removed it
-                self.place.mkdir(parents=True)
-                self._written = None
+            if not (self.place / MESSAGES).exists():  # somebody has removed it
+                self._begin_anew()
             if cluster is not None and cluster is not self._written:
                 new = self.place / f".{CLUSTER}"
                 new.write_text(toml(cluster.to_dict()))
@@ -71,6 +76,18 @@ class JournalFolder:
                 self._append(name)
         except OSError as error:
             raise OutputError(f"{self.place}: {error.strerror}") from None
+
+    def _begin_anew(self) -> None:
+        """Make the folder again; its changes begin with how it stood with each peer."""
+        self.place.mkdir(parents=True, exist_ok=True)
+        (self.place / MESSAGES).touch()
+        self._written = None
+        self._sizes.clear()
+        kept = {*self._kept[CHANGES]}
+        stood = [line for row in self._latest.values() if (line := _line_of(row)) not in kept]
+        self._kept[CHANGES][:0] = stood
+        self._bytes += sum(map(len, stood))
+        self.begun_anew += 1
 
     def _keep(self, name: str, line: bytes) -> None:
         if self._bytes + len(line) > KEPT:
@@ -117,6 +134,10 @@ def _own(folder: Path) -> Path:
     own.mkdir()
     (own / MESSAGES).touch()
     return own
+
+
+def _line_of(row: dict[str, Any]) -> bytes:
+    return f"{json.dumps(row, default=str)}\n".encode()
 
 
 def toml(plain: dict[str, Any]) -> str:

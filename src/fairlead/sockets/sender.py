@@ -196,6 +196,7 @@ class Sender(Socket):
                 allowed = listed([*self._peers]) if self._peers else "none, as there is none"
                 raise SocketError(f"endpoint: found {spelled(name)}, allowed: {allowed}")
             self._ring.let_in()
+            was = {each.name for each in found if self._ring.left_out(each.name)[0] == DRAINING}
             changes = [
                 Change(peer.name, DRAINING, on, where=f"endpoint {peer.name!r}") for peer in found
             ]
@@ -203,8 +204,9 @@ class Sender(Socket):
             if name in self._tables:
                 self._tables[name] = {**self._tables[name], DRAINING: on}
             for peer in found:
-                self._told_to_drain(peer, on=on)
-                self._weigh(peer, "it is draining" if on else "it has resumed")
+                if (peer.name in was) != on:
+                    self._told_to_drain(peer, on=on)
+                    self._weigh(peer, "it is draining" if on else "it has resumed")
             self._drain()
 
     def _told_to_drain(self, peer: Peer, *, on: bool) -> None:
@@ -326,12 +328,17 @@ class Sender(Socket):
         if self._ring.knows(peer.name):
             self._ring.failed(now(), peer.name)
         self._weigh(peer, f"it has left: {pipe.trouble}")
+        if peer.draining:
+            peer.draining = False
+            self.tell(DRAINED, peer, "it has left")
 
     def _one(self, peer: Peer) -> EndpointState:
         found = super()._one(peer)
         if not self._ring.knows(peer.name):
             return found._replace(state=DOWN, trouble="not let in yet")
         step, why = self._ring.left_out(peer.name)
+        if step == DRAINING and not self._has_some(peer):
+            step = DRAINED
         return found._replace(state=step, trouble=why) if step else found
 
     def _drain(self) -> None:
