@@ -6,7 +6,7 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-from benchmarks import failover, socket_sizes
+from benchmarks import failover, socket_sizes, waiting
 from benchmarks.timing import Line, medians
 from fairlead.sockets.pipe import TOGETHER
 from fairlead.sockets.wire import Protocol, greeting, header
@@ -204,5 +204,6 @@ def part_o(runs: int) -> list[Line]:
         Line("o", f"messages a second, {ours}", theirs, found[theirs] / found[ours], goal)
         for ours, theirs, goal in rates
     ]
+    more = [*socket_sizes.lines(runs), *socket_sizes.many_and_tls(runs), *waiting.lines()]
     req = Line("o", "seconds, req", "nng req", found["req"] / found["nng req"], "<= 1.5")
-    return [*lines, req, *socket_sizes.lines(runs), *alone, *failover.lines()]
+    return [*lines, req, *more, *alone, *failover.lines()]
