@@ -15,8 +15,8 @@ from fairlead.sockets.endpoints import Endpoint
 from fairlead.sockets.loop import READ, WRITE, Timer
 from fairlead.sockets.wire import STACK, Bytes, Decoder, Protocol, TooLongError, greeting, header
 
-PIECE: Final = 65_536
-"""Bytes that are read at once."""
+PIECE: Final = 98_304
+"""Bytes that are read at once: a message of 64 KiB whole, with what stands before it."""
 TOGETHER: Final = 64
 """Messages that are written at once, at most."""
 PIECES: Final = 128
