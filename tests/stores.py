@@ -18,7 +18,7 @@ import pytest
 from fairlead.balance.times import Time, moment
 from fairlead.errors import MessageError
 from fairlead.order.outlook import Outlook
-from fairlead.store.holders import is_running
+from fairlead.store.queues.lease_holders import is_running
 from fairlead.store.store import Store
 from fairlead.store.work import StoreWork
 

@@ -15,8 +15,8 @@ from types import SimpleNamespace
 import pytest
 
 from fairlead import Service, Store
-from fairlead.store.handling import Handling, handle
-from fairlead.store.serving import of_service
+from fairlead.store.workers.handling import Handling, handle
+from fairlead.store.workers.serving import of_service
 from tests.cli.commands import MAIN
 from tests.stores import made_url
 

@@ -13,7 +13,7 @@ from fairlead.rows import (
     JOURNAL_COLUMNS,
     Column,
 )
-from fairlead.store.events import Event
+from fairlead.store.journal.events import Event
 
 DOCS = Path(__file__).parent.parent / "docs"
 

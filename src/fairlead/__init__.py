@@ -26,63 +26,63 @@ if TYPE_CHECKING:
     from fairlead.pipeline.dispatch import dispatch, rejected
     from fairlead.pipeline.intake.changes import load_changes
     from fairlead.pipeline.spark.session import spark_session
-    from fairlead.store.administration import Dead, Metrics, SwitchedOff
-    from fairlead.store.clusters.choosing import StoreDecision
-    from fairlead.store.dialogs.conversation import Conversation
-    from fairlead.store.dialogs.priority_service import PriorityService
-    from fairlead.store.dialogs.service import Service
-    from fairlead.store.dialogs.shown import (
+    from fairlead.store.admin.dialogs import (
         DialogEnd,
         EndWaits,
         ListedService,
         OpenDialog,
         UnreadMessage,
     )
-    from fairlead.store.events import Event
-    from fairlead.store.letters import Message
-    from fairlead.store.precedence import OrderExplanation, Precedent
+    from fairlead.store.admin.queues import Dead, Metrics, SwitchedOff
+    from fairlead.store.admin.waiting import Later, Promotion
+    from fairlead.store.clusters.choosing import StoreDecision
+    from fairlead.store.conversation import Conversation
+    from fairlead.store.journal.events import Event
+    from fairlead.store.queues.explain_order import OrderExplanation, Precedent
+    from fairlead.store.queues.outgoing import Message
     from fairlead.store.store import Store
     from fairlead.store.transaction import Transaction
-    from fairlead.store.waiting import Later, Promotion
     from fairlead.store.work import StoreWork
+    from fairlead.store.workers.priority_service import PriorityService
+    from fairlead.store.workers.service import Service
 
 _PLACES = {
     "Agenda": "fairlead.order.agenda",
     "Balancer": "fairlead.balance.balancer",
     "Change": "fairlead.balance.change",
     "Cluster": "fairlead.balance.cluster",
-    "Conversation": "fairlead.store.dialogs.conversation",
-    "Dead": "fairlead.store.administration",
+    "Conversation": "fairlead.store.conversation",
+    "Dead": "fairlead.store.admin.queues",
     "Decision": "fairlead.balance.decision",
-    "DialogEnd": "fairlead.store.dialogs.shown",
+    "DialogEnd": "fairlead.store.admin.dialogs",
     "Drop": "fairlead.balance.elimination",
-    "EndWaits": "fairlead.store.dialogs.shown",
-    "Event": "fairlead.store.events",
+    "EndWaits": "fairlead.store.admin.dialogs",
+    "Event": "fairlead.store.journal.events",
     "Explanation": "fairlead.balance.explanation",
     "EventRow": "fairlead.balance.journal",
     "JournalRow": "fairlead.balance.journal",
-    "Later": "fairlead.store.waiting",
-    "ListedService": "fairlead.store.dialogs.shown",
-    "Message": "fairlead.store.letters",
-    "Metrics": "fairlead.store.administration",
-    "OpenDialog": "fairlead.store.dialogs.shown",
-    "OrderExplanation": "fairlead.store.precedence",
+    "Later": "fairlead.store.admin.waiting",
+    "ListedService": "fairlead.store.admin.dialogs",
+    "Message": "fairlead.store.queues.outgoing",
+    "Metrics": "fairlead.store.admin.queues",
+    "OpenDialog": "fairlead.store.admin.dialogs",
+    "OrderExplanation": "fairlead.store.queues.explain_order",
     "Outlook": "fairlead.order.outlook",
     "OwnChoice": "fairlead.balance.own",
     "OwnElimination": "fairlead.balance.own",
-    "Precedent": "fairlead.store.precedence",
-    "PriorityService": "fairlead.store.dialogs.priority_service",
-    "Promotion": "fairlead.store.waiting",
+    "Precedent": "fairlead.store.queues.explain_order",
+    "PriorityService": "fairlead.store.workers.priority_service",
+    "Promotion": "fairlead.store.admin.waiting",
     "Reject": "fairlead.errors",
-    "Service": "fairlead.store.dialogs.service",
+    "Service": "fairlead.store.workers.service",
     "Standing": "fairlead.order.outlook",
     "Step": "fairlead.balance.elimination",
     "Store": "fairlead.store.store",
     "StoreDecision": "fairlead.store.clusters.choosing",
     "StoreWork": "fairlead.store.work",
-    "SwitchedOff": "fairlead.store.administration",
+    "SwitchedOff": "fairlead.store.admin.queues",
     "Transaction": "fairlead.store.transaction",
-    "UnreadMessage": "fairlead.store.dialogs.shown",
+    "UnreadMessage": "fairlead.store.admin.dialogs",
     "Work": "fairlead.order.queue",
     "dispatch": "fairlead.pipeline.dispatch",
     "drop_where": "fairlead.balance.elimination",

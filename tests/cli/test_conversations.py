@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from tests.cli.test_store import Shell, shell, typed
 
-from fairlead.store.dialogs.conversation import Conversation
+from fairlead.store.conversation import Conversation
 
 __all__ = ["shell"]
 SHOP = """

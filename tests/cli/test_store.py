@@ -222,7 +222,7 @@ def test_dead_letters_are_shown_and_sent_again(shell: Shell) -> None:
 def test_all_dead_letters_are_sent_again_in_several_steps(
     shell: Shell, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("fairlead.store.administration.STEP", 2)
+    monkeypatch.setattr("fairlead.store.admin.queues.STEP", 2)
     shell.store.send_many("q", [{"body": ""}] * 5)
     for work in shell.store.take_many("q", 5):
         next(work)

@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 
 from fairlead import Message, Store
-from fairlead.store.activation import Activated, Activation, Readers, wanted
-from fairlead.store.handlers import Handler
-from fairlead.store.handling import Handling
+from fairlead.store.workers.activation import Activated, Activation, Readers, wanted
+from fairlead.store.workers.handlers import Handler
+from fairlead.store.workers.handling import Handling
 from tests.cli.commands import SECONDS, Command, children, runs
 from tests.store.test_worker import both, empty, kinds, needs_proc, stop, store_url, until
 from tests.stores import made_url, server

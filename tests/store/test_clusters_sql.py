@@ -21,7 +21,7 @@ from fairlead import Balancer, Change, Cluster, Store
 from fairlead.balance.runtime import ClusterRuntime
 from fairlead.errors import MessageError, NoDestinationError
 from fairlead.store.clusters.changing import rule_in_sql
-from fairlead.store.clusters.kept import version_of
+from fairlead.store.clusters.state import version_of
 from tests.engines import cluster_of, micros
 from tests.golden_cases import Case, cases, check
 from tests.stores import made_url

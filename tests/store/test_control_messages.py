@@ -7,7 +7,7 @@ import psycopg
 import pytest
 
 from fairlead import Balancer, Cluster, Store
-from fairlead.store.recorded import decisions
+from fairlead.store.journal.export import decisions
 from tests.stores import made_url
 
 Open = Callable[..., Store]

@@ -13,7 +13,7 @@ import pytest
 
 from fairlead import Store
 from fairlead.errors import ConversationError, MessageError, QueueFullError
-from fairlead.store.dialogs.conversation import Conversation
+from fairlead.store.conversation import Conversation
 from fairlead.store.work import StoreWork
 from tests.stores import made_url, scratch
 

@@ -9,8 +9,8 @@ import pytest
 
 from fairlead import Store
 from fairlead.errors import ConfigError, ConversationError, MessageError
-from fairlead.store.bodies import MAX_BODY
-from fairlead.store.dialogs.conversation import Conversation
+from fairlead.store.conversation import Conversation
+from fairlead.store.queues.bodies import MAX_BODY
 from tests.store.test_dialogs import TABLES, declared
 from tests.stores import made_url, scratch
 

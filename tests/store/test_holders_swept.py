@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from fairlead import Store
-from fairlead.store import custody
+from fairlead.store.queues import leases as custody
 from tests.store.sql import holders, until_gone
 
 DIES = """

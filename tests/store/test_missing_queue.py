@@ -7,9 +7,9 @@ from collections.abc import Callable
 import pytest
 
 from fairlead import Store
-from fairlead.store.handlers import Handler
-from fairlead.store.handling import Handling
-from fairlead.store.worker import Worker
+from fairlead.store.workers.handlers import Handler
+from fairlead.store.workers.handling import Handling
+from fairlead.store.workers.worker import Worker
 
 
 def said(caplog: pytest.LogCaptureFixture) -> list[str]:

@@ -16,8 +16,8 @@ from typing import Any, Final
 import psycopg
 import pytest
 
-from fairlead.store.sqlite import as_json
-from fairlead.store.statements import HEAD, statements
+from fairlead.store.database.sqlite import as_json
+from fairlead.store.database.statements import HEAD, statements
 from fairlead.store.store import Store
 from tests.store.large import LATER, fill
 from tests.stores import made_url
@@ -38,7 +38,7 @@ STEPS_OF_EACH: Final = 200
 NOW: Final = LATER - 10**15
 
 CHECKS: Final = HEAD.findall(
-    (files("fairlead.store") / "sql" / "postgresql_check.sql").read_text("utf-8")
+    (files("fairlead.store.database") / "sql" / "postgresql_check.sql").read_text("utf-8")
 )
 COUNTED = "an operator asks, and all there is of a queue is counted or searched"
 SET = "an operator sets something anew, and all it concerns is written"

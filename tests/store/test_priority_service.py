@@ -8,7 +8,7 @@ import pytest
 
 from fairlead import Conversation, Message, PriorityService, Reject, Service, Store
 from fairlead.errors import MessageError
-from fairlead.store.dialogs.priority_service import priority_in
+from fairlead.store.workers.priority_service import priority_in
 from tests.stores import made_url
 
 DECLARED = """

@@ -10,7 +10,7 @@ import pytest
 from fairlead import Cluster, Store
 from fairlead.cli.app import run
 from fairlead.replay import replay
-from fairlead.store.recorded import recorded
+from fairlead.store.journal.export import recorded
 from fairlead.store.work import StoreWork
 from tests.stores import made_url
 

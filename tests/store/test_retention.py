@@ -9,7 +9,7 @@ import pytest
 
 from fairlead import Store
 from fairlead.errors import MessageError, PrunedError
-from fairlead.store import events, retention
+from fairlead.store.journal import events, retention
 from tests.stores import made_url
 
 DAY = 86_400

@@ -11,7 +11,7 @@ from psycopg.errors import InsufficientPrivilege
 
 from fairlead import Change, Cluster, Store
 from fairlead.errors import StoreError
-from fairlead.store.statements import roles
+from fairlead.store.database.statements import roles
 from tests.store.roles import ROLES, SNIPPETS, UrlOf, store_with_roles
 
 NOBODY: Final = "owner"

@@ -8,8 +8,8 @@ import psycopg
 import pytest
 
 from fairlead import Cluster, Store
-from fairlead.store import custody
-from fairlead.store.postgresql import PostgreSQL
+from fairlead.store.database.postgresql import PostgreSQL
+from fairlead.store.queues import leases as custody
 from tests.stores import made_url
 
 DIALOGS = Path(__file__).parents[2] / "docs" / "snippets" / "dialogs.toml"

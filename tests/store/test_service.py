@@ -12,10 +12,10 @@ import pytest
 
 from fairlead import Message, Service, Store
 from fairlead.errors import ConfigError, MessageError
-from fairlead.store.activation import Activation, Readers
-from fairlead.store.dialogs.conversation import Conversation
-from fairlead.store.handling import Handling
-from fairlead.store.serving import ALL, activated, of_service, served
+from fairlead.store.conversation import Conversation
+from fairlead.store.workers.activation import Activation, Readers
+from fairlead.store.workers.handling import Handling
+from fairlead.store.workers.serving import ALL, activated, of_service, served
 from tests.cli.commands import SECONDS
 from tests.store.test_worker import both, empty, kinds, until
 from tests.stores import made_url

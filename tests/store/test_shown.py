@@ -10,7 +10,7 @@ import pytest
 
 from fairlead import Store
 from fairlead.errors import MessageError, PrunedError
-from fairlead.store.dialogs.conversation import Conversation
+from fairlead.store.conversation import Conversation
 from fairlead.store.work import StoreWork
 
 SHOP = """
@@ -458,7 +458,7 @@ def test_what_an_end_was_told_before_it_ended_waits_no_more(store: Store) -> Non
 
 
 def test_it_is_the_same_on_pages_of_events(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("fairlead.store.precedence.PAGE", 2)
+    monkeypatch.setattr("fairlead.store.queues.explain_order.PAGE", 2)
     for _ in range(5):
         store.send("q", "", group="a")
     store.send("q", "", group="b", priority=9)

@@ -10,7 +10,7 @@ import pytest
 
 from fairlead import Change, Cluster, Store
 from fairlead.errors import StoreError, TransientStoreError
-from fairlead.store.again import TIMES
+from fairlead.store.database.retrying import TIMES
 from tests.store.sql import by_hand
 from tests.stores import fresh_url, made_url
 

@@ -7,8 +7,8 @@ import pytest
 
 from fairlead import Store
 from fairlead.errors import StoreError
-from fairlead.store import schema
-from fairlead.store.statements import migrations
+from fairlead.store.database import schema
+from fairlead.store.database.statements import migrations
 from tests.stores import fresh_url, made_url
 
 LATER = (

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from fairlead.store.bodies import BYTES, JSON, TEXT, encoded
 from fairlead.store.dialogs.validation import fault
+from fairlead.store.queues.bodies import BYTES, JSON, TEXT, encoded
 
 LAUGHS = "".join(f'<!ENTITY l{n} "{f"&l{n - 1};" * 10}">' for n in range(1, 10))
 CHAIN = "".join(f"<!ENTITY e{n} '&e{n - 1};'>" for n in range(1, 200_000))

@@ -12,8 +12,8 @@ from typing import Any, Self
 import psycopg
 import pytest
 
-from fairlead.store.postgresql import PostgreSQL
-from fairlead.store.sqlite import SQLite
+from fairlead.store.database.postgresql import PostgreSQL
+from fairlead.store.database.sqlite import SQLite
 from fairlead.store.store import Store
 from tests.stores import made_url
 

@@ -15,9 +15,9 @@ import pytest
 
 from fairlead import Message, Reject, Store
 from fairlead.errors import ConfigError, MessageError
-from fairlead.store.handlers import Handler, load
-from fairlead.store.handling import Handling
-from fairlead.store.worker import Worker
+from fairlead.store.workers.handlers import Handler, load
+from fairlead.store.workers.handling import Handling
+from fairlead.store.workers.worker import Worker
 from tests.cli.commands import SECONDS, Command, runs
 from tests.stores import made_url, server
 

@@ -14,33 +14,38 @@ from fairlead.balance.times import Time, moment
 from fairlead.config.services import load_declared
 from fairlead.errors import MessageError, SharedQueueError, StoreError
 from fairlead.order.outlook import Outlook
-from fairlead.store import administration as admin
-from fairlead.store import checking, schema
-from fairlead.store.administration import Dead, Limiting, Metrics, Ordering, SwitchedOff
-from fairlead.store.again import again
-from fairlead.store.at_once import (
+from fairlead.store.admin import checking
+from fairlead.store.admin import queues as admin
+from fairlead.store.admin.checking import Finding
+from fairlead.store.admin.declaring import declare
+from fairlead.store.admin.dialogs import StoreDialogs
+from fairlead.store.admin.queues import Dead, Limiting, Metrics, Ordering, SwitchedOff
+from fairlead.store.admin.waiting import Later, Promotion, later, outlook, peek, promotion
+from fairlead.store.clusters.state import Memory
+from fairlead.store.conversation import Conversation
+from fairlead.store.database import schema
+from fairlead.store.database.connections import Connections
+from fairlead.store.database.joining import Joining
+from fairlead.store.database.port import Database
+from fairlead.store.database.postgresql import open_postgresql, without_password
+from fairlead.store.database.retrying import again
+from fairlead.store.database.sqlite import open_sqlite
+from fairlead.store.dialogs.declared import Cache
+from fairlead.store.journal.events import Event, events, latest
+from fairlead.store.journal.log import Log
+from fairlead.store.journal.retention import Retention, kept, set_kept
+from fairlead.store.queues.endpoints import has_ended
+from fairlead.store.queues.explain_order import OrderExplanation, explain_order
+from fairlead.store.queues.lease_holders import LockFiles, Session, describe_self
+from fairlead.store.queues.leases import Custody
+from fairlead.store.queues.maintenance import anything_to_do, do_chores
+from fairlead.store.queues.one_statement import (
     is_for_one,
     send_at_once,
     settle_at_once,
     take_at_once,
 )
-from fairlead.store.checking import Finding
-from fairlead.store.chores import anything_to_do, do_chores
-from fairlead.store.clusters.kept import Memory
-from fairlead.store.clusters.verbs import Setting, StoreClusters
-from fairlead.store.connections import Connections
-from fairlead.store.custody import Custody
-from fairlead.store.database import Database
-from fairlead.store.dialogs.conversation import Conversation
-from fairlead.store.dialogs.declared import Cache
-from fairlead.store.dialogs.declaring import declare
-from fairlead.store.dialogs.endpoints import has_ended
-from fairlead.store.dialogs.shown import StoreDialogs
-from fairlead.store.dialogs.verbs import StoreConversations
-from fairlead.store.events import Event, events, latest
-from fairlead.store.holders import LockFiles, Session, describe_self
-from fairlead.store.joining import Joining
-from fairlead.store.letters import (
+from fairlead.store.queues.outgoing import (
     Message,
     Sending,
     check_keys,
@@ -51,18 +56,14 @@ from fairlead.store.letters import (
     queue_name,
     whole,
 )
-from fairlead.store.log import Log
-from fairlead.store.postgresql import open_postgresql, without_password
-from fairlead.store.precedence import OrderExplanation, explain_order
-from fairlead.store.retention import Retention, kept, set_kept
-from fairlead.store.settings import BECOMES_FAIR, Queue, known_queue, read_queue, time_of
-from fairlead.store.settling import End, settle, stale
-from fairlead.store.sqlite import open_sqlite
-from fairlead.store.taking import Claim, Held, more_of_held, take
-from fairlead.store.tenants import Line
+from fairlead.store.queues.settings import BECOMES_FAIR, Queue, known_queue, read_queue, time_of
+from fairlead.store.queues.settling import End, settle, stale
+from fairlead.store.queues.taking import Claim, Held, more_of_held, take
+from fairlead.store.queues.tenants import Line
+from fairlead.store.queues.waking import Waker
 from fairlead.store.transaction import Transaction
-from fairlead.store.waiting import Later, Promotion, later, outlook, peek, promotion
-from fairlead.store.waking import Waker
+from fairlead.store.verbs.clusters import Setting, StoreClusters
+from fairlead.store.verbs.conversations import StoreConversations
 from fairlead.store.work import StoreWork
 
 SQLITE: Final = "sqlite:///"

@@ -15,13 +15,12 @@ from fairlead.errors import (
     StaleWorkError,
     StoreError,
 )
-from fairlead.store.at_once import is_for_one, send_within, settle_within
-from fairlead.store.clusters.verbs import ClusterVerbs, Setting
-from fairlead.store.database import Database
-from fairlead.store.dialogs.conversation import Conversation
-from fairlead.store.dialogs.endpoints import has_ended
-from fairlead.store.dialogs.verbs import ConversationVerbs
-from fairlead.store.letters import (
+from fairlead.store.conversation import Conversation
+from fairlead.store.database.port import Database
+from fairlead.store.journal.log import Log
+from fairlead.store.queues.endpoints import has_ended
+from fairlead.store.queues.one_statement import is_for_one, send_within, settle_within
+from fairlead.store.queues.outgoing import (
     Letter,
     Message,
     Sending,
@@ -32,12 +31,13 @@ from fairlead.store.letters import (
     name,
     queue_name,
 )
-from fairlead.store.log import Log
-from fairlead.store.notices import RAISED, Notice, leave
-from fairlead.store.sending import send
-from fairlead.store.settings import Queue, known_queue, made_queue, read_queue, time_of
-from fairlead.store.settling import ACCEPTED, REJECTED, RELEASE, End, fence, settle
-from fairlead.store.taking import Claim, Held, more_of_held, take
+from fairlead.store.queues.pending import RAISED, Notice, leave
+from fairlead.store.queues.sending import send
+from fairlead.store.queues.settings import Queue, known_queue, made_queue, read_queue, time_of
+from fairlead.store.queues.settling import ACCEPTED, REJECTED, RELEASE, End, fence, settle
+from fairlead.store.queues.taking import Claim, Held, more_of_held, take
+from fairlead.store.verbs.clusters import ClusterVerbs, Setting
+from fairlead.store.verbs.conversations import ConversationVerbs
 
 if TYPE_CHECKING:
     from fairlead.store.work import StoreWork

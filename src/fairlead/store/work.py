@@ -10,11 +10,11 @@ from typing import Any, Protocol, Self
 from fairlead.errors import MessageError
 from fairlead.order.key import UNRAISED
 from fairlead.order.queue import Work
-from fairlead.store.database import Database
-from fairlead.store.dialogs.conversation import Conversation
-from fairlead.store.letters import Message, duration, reason_of, whole
-from fairlead.store.settling import ACCEPTED, REJECTED, RELEASE, End, Given
-from fairlead.store.taking import Held
+from fairlead.store.conversation import Conversation
+from fairlead.store.database.port import Database
+from fairlead.store.queues.outgoing import Message, duration, reason_of, whole
+from fairlead.store.queues.settling import ACCEPTED, REJECTED, RELEASE, End, Given
+from fairlead.store.queues.taking import Held
 from fairlead.store.transaction import Transaction
 
 

@@ -433,7 +433,7 @@ def work(
     Examples: `fairlead work shop:handlers --processes 4`, `fairlead work shop.toml`
     """
     from fairlead.cli.store import work as done
-    from fairlead.store.handling import Handling
+    from fairlead.store.workers.handling import Handling
 
     options = done.Options(queue, processes, threads, until_empty, check_interval)
     raise typer.Exit(

@@ -19,8 +19,8 @@ from fairlead.errors import UserError
 from fairlead.text import length, plural
 
 if TYPE_CHECKING:
-    from fairlead.store.dialogs.conversation import Conversation
-    from fairlead.store.dialogs.shown import DialogEnd, EndWaits, ListedService, OpenDialog
+    from fairlead.store.admin.dialogs import DialogEnd, EndWaits, ListedService, OpenDialog
+    from fairlead.store.conversation import Conversation
     from fairlead.store.store import Store
 
 MAX_CODE: Final = 2**31 - 1

@@ -8,10 +8,10 @@ from collections.abc import Iterator
 from fairlead.balance.times import moment
 from fairlead.cli.store.printing import print_json
 from fairlead.errors import UserError
-from fairlead.store.events import CURSOR, Event
-from fairlead.store.recorded import changes as changes_in
-from fairlead.store.recorded import decisions as decisions_in
-from fairlead.store.recorded import recorded
+from fairlead.store.journal.events import CURSOR, Event
+from fairlead.store.journal.export import changes as changes_in
+from fairlead.store.journal.export import decisions as decisions_in
+from fairlead.store.journal.export import recorded
 from fairlead.store.store import Store
 from fairlead.text import plural
 

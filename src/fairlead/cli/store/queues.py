@@ -13,9 +13,9 @@ from fairlead.cli.store.printing import print_json, print_rows, short, when
 from fairlead.errors import UserError
 from fairlead.order.agenda import FIFO
 from fairlead.order.outlook import Standing
-from fairlead.store.administration import Metrics, SwitchedOff
+from fairlead.store.admin.queues import Metrics, SwitchedOff
+from fairlead.store.admin.waiting import Promotion
 from fairlead.store.store import Store
-from fairlead.store.waiting import Promotion
 from fairlead.text import dated, duration, plural
 
 COUNTS: Final = ("messages", "ready", "working", "parked", "delayed", "dead", "oldest", "failures")

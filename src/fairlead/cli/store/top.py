@@ -14,7 +14,7 @@ from fairlead.cli.show import console, filled, print_table, printable
 from fairlead.cli.store.printing import print_json
 from fairlead.cli.store.queues import COUNTS, queue_row
 from fairlead.store.store import Store
-from fairlead.store.threads import listen, next_of
+from fairlead.store.workers.threads import listen, next_of
 
 RATES: Final = {"sent/s": "sent", "accepted/s": "accepted"}
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fairlead.cli.store.printing import print_json, print_rows
-from fairlead.store.schema import LOCK_TIMEOUT
+from fairlead.store.database.schema import LOCK_TIMEOUT
 from fairlead.store.store import Store
 from fairlead.text import plural
 

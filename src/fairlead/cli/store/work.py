@@ -7,12 +7,12 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from fairlead.errors import UserError
-from fairlead.store.activation import CHECK_INTERVAL
-from fairlead.store.handlers import named
-from fairlead.store.handling import Handling
-from fairlead.store.serving import FILE, Serving, check_services, serve
-from fairlead.store.supervisor import Job, check, log_to_stderr, run_here, supervise
-from fairlead.store.threads import listen
+from fairlead.store.workers.activation import CHECK_INTERVAL
+from fairlead.store.workers.handlers import named
+from fairlead.store.workers.handling import Handling
+from fairlead.store.workers.serving import FILE, Serving, check_services, serve
+from fairlead.store.workers.supervisor import Job, check, log_to_stderr, run_here, supervise
+from fairlead.store.workers.threads import listen
 
 
 class Options(NamedTuple):

@@ -16,7 +16,8 @@ from fairlead.balance.policies.composed import ComposedPolicy
 from fairlead.balance.runtime import ClusterRuntime
 from fairlead.errors import ChangeError, ConfigError
 from fairlead.store.clusters.completing import complete
-from fairlead.store.clusters.kept import (
+from fairlead.store.clusters.events import moment, set_row, write_event, write_stretch
+from fairlead.store.clusters.state import (
     EXACT,
     TICKET,
     Row,
@@ -33,8 +34,7 @@ from fairlead.store.clusters.kept import (
     stamp,
     version_of,
 )
-from fairlead.store.clusters.written import moment, set_row, write_event, write_stretch
-from fairlead.store.database import Database
+from fairlead.store.database.port import Database
 
 LOADED: Final = "loaded"
 CHANGED: Final = "changed"

@@ -26,7 +26,14 @@ from fairlead.balance.runtime import ClusterRuntime
 from fairlead.errors import MessageError
 from fairlead.store.clusters.changing import make_due
 from fairlead.store.clusters.completing import complete
-from fairlead.store.clusters.kept import (
+from fairlead.store.clusters.events import (
+    latest_number,
+    moment,
+    set_row,
+    write_event,
+    write_stretch,
+)
+from fairlead.store.clusters.state import (
     LOGGED,
     NO_PART,
     NOBODY,
@@ -43,14 +50,7 @@ from fairlead.store.clusters.kept import (
     revision,
     running,
 )
-from fairlead.store.clusters.written import (
-    latest_number,
-    moment,
-    set_row,
-    write_event,
-    write_stretch,
-)
-from fairlead.store.database import Database
+from fairlead.store.database.port import Database
 
 DECIDED: Final = "decided"
 BOUND: Final = "bound"

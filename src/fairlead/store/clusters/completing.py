@@ -9,9 +9,9 @@ import json
 from typing import TYPE_CHECKING, Final
 
 from fairlead.balance.policy import AttributeValues
-from fairlead.store.clusters.kept import Row, Running
-from fairlead.store.clusters.written import moment, write_event
-from fairlead.store.database import Database
+from fairlead.store.clusters.events import moment, write_event
+from fairlead.store.clusters.state import Row, Running
+from fairlead.store.database.port import Database
 
 if TYPE_CHECKING:
     from fairlead.store.clusters.choosing import StoreDecision

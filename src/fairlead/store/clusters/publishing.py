@@ -6,8 +6,6 @@ from msgspec.structs import asdict, replace
 
 from fairlead.balance.message import CONTROL
 from fairlead.errors import MessageError, NoDestinationError
-from fairlead.store.at_once import set_clock
-from fairlead.store.bodies import digest
 from fairlead.store.clusters.choosing import (
     UNREAD,
     Asked,
@@ -16,12 +14,14 @@ from fairlead.store.clusters.choosing import (
     as_said,
     decision_of,
 )
-from fairlead.store.clusters.kept import Memory, read_row
-from fairlead.store.clusters.recalled import recalled
-from fairlead.store.database import Database
-from fairlead.store.letters import Letter
-from fairlead.store.sending import send
-from fairlead.store.settings import REMEMBERED, made_queue, time_of
+from fairlead.store.clusters.history import recalled
+from fairlead.store.clusters.state import Memory, read_row
+from fairlead.store.database.port import Database
+from fairlead.store.queues.bodies import digest
+from fairlead.store.queues.one_statement import set_clock
+from fairlead.store.queues.outgoing import Letter
+from fairlead.store.queues.sending import send
+from fairlead.store.queues.settings import REMEMBERED, made_queue, time_of
 
 
 def publish(database: Database, choices: Choices, asked: Asked, letter: Letter) -> StoreDecision:

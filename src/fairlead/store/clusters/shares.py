@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from fairlead.store.clusters.kept import (
+from fairlead.store.clusters.state import (
     NOBODY,
     SENT,
     counted,
@@ -16,7 +16,7 @@ from fairlead.store.clusters.kept import (
     read_stretch,
     read_version,
 )
-from fairlead.store.database import Database
+from fairlead.store.database.port import Database
 
 
 class Machine(NamedTuple):

@@ -8,8 +8,8 @@ from typing import Any, Final, NamedTuple
 
 from fairlead.balance.objects import hint, listed, spelled
 from fairlead.errors import MessageError
-from fairlead.store.database import Database
-from fairlead.store.dialogs.endpoints import INITIATOR
+from fairlead.store.database.port import Database
+from fairlead.store.queues.endpoints import INITIATOR
 
 MESSAGE_TYPE: Final = "message_type"
 CONTRACT: Final = "contract"

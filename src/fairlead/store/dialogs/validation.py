@@ -9,7 +9,7 @@ from xml.parsers import expat
 
 import msgspec
 
-from fairlead.store.bodies import TEXT
+from fairlead.store.queues.bodies import TEXT
 from fairlead.text import visible
 
 DEEPEST: Final = 1_000

@@ -1,0 +1,46 @@
+"""Declare queues, message types, contracts and services, as a file says."""
+
+from __future__ import annotations
+
+from fairlead.config.services import Declared as File
+from fairlead.config.services import check
+from fairlead.errors import ConfigError
+from fairlead.store.admin import queues as admin
+from fairlead.store.database.port import Database
+from fairlead.store.dialogs.declared import (
+    CONTRACT,
+    MESSAGE_TYPE,
+    SERVICE,
+    Contract,
+    DeclaredService,
+    MessageType,
+    read,
+    write,
+)
+from fairlead.store.queues.settings import made_queue
+
+
+def declare(database: Database, file: File, now: int | None, path: str) -> None:
+    """Declare all that a file says, in this transaction. Raises ConfigError."""
+    known = read(database)
+    try:
+        check(file, known.message_types, known.contracts)
+    except ConfigError as error:
+        raise ConfigError(f"{path}: {error}", error.place) from None
+    for each in file.queues:
+        named = {key: getattr(each, key) for key in (*admin.ORDER, *admin.LIMITS)}
+        named["max_failures"] = each.max_failures or None
+        admin.set_queue(database, each.name, now, named)
+    for kind in file.message_types:
+        write(database, MESSAGE_TYPE, MessageType(kind.name, kind.validation, kind.schema))
+    for contract in file.contracts:
+        sides = (list(contract.initiator), list(contract.target), list(contract.any))
+        write(database, CONTRACT, Contract(contract.name, *sides))
+    for service in file.services:
+        queue = made_queue(database, service.queue, now)
+        database.run("serve", queue=queue.id)
+        kept = DeclaredService(
+            service.name, service.queue, list(service.contracts), service.max_readers
+        )
+        write(database, SERVICE, kept)
+    database.run("has_declared")

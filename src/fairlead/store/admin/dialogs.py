@@ -1,0 +1,324 @@
+"""Conversations as an operator sees them: both ends, what waits there, and why it waits."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from typing import Final, NamedTuple
+
+from fairlead.balance.objects import spelled
+from fairlead.balance.times import seconds
+from fairlead.errors import MessageError
+from fairlead.order.key import NOTHING, UNRAISED
+from fairlead.store.admin.queues import off
+from fairlead.store.admin.waiting import groups_before
+from fairlead.store.conversation import Conversation, Speaker
+from fairlead.store.database.port import Database
+from fairlead.store.dialogs.declared import Contract
+from fairlead.store.queues.endpoints import DIALOG, ENDED, SIDES, Endpoint, both_ends, state_of
+from fairlead.store.queues.outgoing import whole
+from fairlead.store.queues.settings import HELD, PARKED, Queue, known_queue, time_of
+from fairlead.store.verbs.clusters import Setting
+from fairlead.text import plural, to_the_second
+
+MAX_SHOWN: Final = 10_000
+LAST: Final = 2**63 - 1
+"""Behind every dialog."""
+
+
+class DialogEnd(NamedTuple):
+    """One end of a dialog, without its id: who knows that can act as this end."""
+
+    side: str
+    """initiator | target."""
+    service: str
+    """The service at this end."""
+    state: str
+    """As `Conversation.state` says it."""
+    queue: str
+    """In which its messages wait."""
+    group: str
+    """Its conversation group."""
+    waiting: int
+    """Messages for it, those that a reader has in hand, too."""
+    held: bool
+    """Whether a reader holds the group."""
+    reader: str
+    """Who that is, host and process; "" where nobody holds it, or it is not known."""
+    priority: int | None
+    """To which the group was raised, or with which it was taken; None: nobody has raised it."""
+    sent: int
+    """Messages that this end has sent; its EndDialog or Error counts, too."""
+    timer: float | None
+    """When its timer is due, in seconds since 1970; None: it has none."""
+
+
+class OpenDialog(NamedTuple):
+    """A dialog that has not ended on both sides."""
+
+    dialog: str
+    """Its name, which both ends have."""
+    contract: str
+    """The contract that both keep to."""
+    began: float
+    """When it began, in seconds since 1970."""
+    lifetime: float | None
+    """When it is over, whatever is said; None: that is not limited."""
+    initiator: DialogEnd
+    """The end that began it."""
+    target: DialogEnd | None
+    """The other end; None: nothing was sent to it yet."""
+    far_service: str
+    """The service that the initiator began it with."""
+
+
+class UnreadMessage(NamedTuple):
+    """A message that waits in a conversation."""
+
+    id: str
+    """The message's."""
+    type: str
+    """What it is."""
+    since: float
+    """When it came, in seconds since 1970."""
+
+
+class EndWaits(NamedTuple):
+    """What waits at one end of a dialog, and why it has not been read."""
+
+    side: str
+    """initiator | target."""
+    messages: Sequence[UnreadMessage]
+    """The first of them, in the order in which they are read."""
+    why: str
+    """What it waits for."""
+
+
+class ListedService(NamedTuple):
+    """A service, and what is said with it."""
+
+    service: str
+    """Its name."""
+    queue: str
+    """In which what comes to it waits."""
+    contracts: Sequence[Contract]
+    """Those in which others may begin a dialog with it."""
+    max_readers: int
+    """How many readers it may have."""
+    open: int
+    """Ends of dialogs that it has, and has not ended."""
+
+
+class StoreDialogs(ABC, Speaker):
+    """What an operator asks of conversations."""
+
+    _setting: Setting
+    _connection: Callable[[], AbstractContextManager[Database]]
+
+    @abstractmethod
+    def _do_chores(self, queue: str) -> None:
+        """Bring a queue up to date."""
+
+    def conversations(
+        self, service: str | None = None, most: int = 20, before: str | None = None
+    ) -> list[OpenDialog]:
+        """The dialogs that are open, the latest first, at most so many.
+
+        `service`: those in which it speaks, at either end. `before`: go on after this dialog.
+        Ids of ends are not in it: `ends` gives these. Raises MessageError.
+        """
+        whole("most", most, 0, MAX_SHOWN)
+        last = LAST if before is None else number_of(before)
+        with self._connection() as database:
+            if service is None:
+                rows = database.run("dialogs", before=last, most=most)
+            else:
+                found = self._setting.declared.get(database).service(service)
+                rows = database.run("dialogs_of", service=found.name, before=last, most=most)
+            now = time_of(database, self._setting.clock())
+            return _shown(database, [Endpoint(*row) for row in rows], now)
+
+    def dialog(self, dialog: str) -> OpenDialog:
+        """A dialog that is open, by its name. Raises MessageError."""
+        with self._connection() as database:
+            now = time_of(database, self._setting.clock())
+            (found,) = _shown(database, _ends(database, dialog), now)
+            return found
+
+    def dialog_waits(self, dialog: str, most: int = 10) -> list[EndWaits]:
+        """What waits at each end of a dialog, at most so many messages, and why it does.
+
+        Raises MessageError.
+        """
+        whole("most", most, 0, MAX_SHOWN)
+        with self._connection() as database:
+            queues = {end.queue for end in _ends(database, dialog)}
+        for queue in sorted(queues):
+            self._do_chores(queue)  # else what was raised has no place yet
+        with self._connection() as database:
+            ends = _ends(database, dialog)
+            groups = _groups(database, ends)
+            counts = _unread(database, ends)
+            clock = self._setting.clock()
+            return [
+                EndWaits(
+                    SIDES[end.side],
+                    _messages(database, end, most),
+                    _why(
+                        database,
+                        known_queue(database, end.queue, clock),
+                        end,
+                        groups.get(end.id),
+                        waits=bool(counts.get(end.id)),
+                    ),
+                )
+                for end in ends
+            ]
+
+    def ends(self, dialog: str) -> list[Conversation]:
+        """The ends of a dialog, the initiator's first, with their ids: to act as either.
+
+        Raises MessageError.
+        """
+        with self._connection() as database:
+            return [Conversation(end, self) for end in _ends(database, dialog)]
+
+    def services(self) -> list[ListedService]:
+        """The services that are declared, and how many ends of dialogs each has."""
+        with self._connection() as database:
+            declared = self._setting.declared.get(database)
+            counts: dict[str, int] = dict(database.run("open_of_services"))
+        return [
+            ListedService(
+                *(each.name, each.queue),
+                [declared.contract(contract) for contract in each.contracts],
+                *(each.max_readers, counts.get(each.name, 0)),
+            )
+            for each in declared.services.values()
+        ]
+
+
+def number_of(dialog: object) -> int:
+    """The number of a dialog. Raises MessageError."""
+    found = DIALOG.fullmatch(dialog) if isinstance(dialog, str) else None
+    if found is None:
+        raise MessageError(f"dialog: found {spelled(dialog)}, allowed: a name such as d-17")
+    return int(found[1])
+
+
+class _Group(NamedTuple):
+    """The group of an end."""
+
+    end: int
+    enabled: int
+    """Whether its queue is on."""
+    state: int
+    not_before: int | None
+    priority: int
+    number: int
+    """Of the event that raised it."""
+    reader: str | None
+    taken: int | None
+
+
+def _ends(database: Database, dialog: str) -> list[Endpoint]:
+    ends = both_ends(database, number_of(dialog))
+    if all(end.state == ENDED for end in ends):
+        raise MessageError(
+            f"dialog: found {spelled(dialog)}, allowed: one that is open; "
+            "`fairlead conversations` lists these"
+        )
+    return ends
+
+
+def _shown(database: Database, ends: Sequence[Endpoint], now: int) -> list[OpenDialog]:
+    groups, counts = _groups(database, ends), _unread(database, ends)
+    ids = [end.id for end in ends]
+    timers: dict[int, int] = dict(database.run("timers", ids=ids)) if ids else {}
+    dialogs: dict[int, dict[int, Endpoint]] = {}
+    for end in ends:
+        dialogs.setdefault(end.dialog, {})[end.side] = end
+
+    def shown(end: Endpoint, peer: Endpoint | None) -> DialogEnd:
+        group = groups.get(end.id)
+        held = group is not None and group.state == HELD
+        due = timers.get(end.id)
+        return DialogEnd(
+            side=SIDES[end.side],
+            service=end.service,
+            state=state_of(end, peer, now),
+            queue=end.queue,
+            group=end.group,
+            waiting=counts.get(end.id, 0),
+            held=held,
+            reader=(group.reader or "") if group is not None and held else "",
+            priority=None if group is None or group.priority == UNRAISED else group.priority,
+            sent=end.sent,
+            timer=None if due is None else seconds(due),
+        )
+
+    found = []
+    for pair in dialogs.values():
+        near, far = pair[0], pair.get(1)
+        found.append(
+            OpenDialog(
+                near.name,
+                near.contract,
+                seconds(near.began),
+                None if near.lifetime is None else seconds(near.lifetime),
+                shown(near, far),
+                None if far is None else shown(far, near),
+                near.far_service,
+            )
+        )
+    return found
+
+
+def _groups(database: Database, ends: Sequence[Endpoint]) -> Mapping[int, _Group]:
+    ids = [end.id for end in ends]
+    rows = database.run("groups_of_ends", ids=ids) if ids else []
+    return {row[0]: _Group(*row) for row in rows}
+
+
+def _unread(database: Database, ends: Sequence[Endpoint]) -> Mapping[int, int]:
+    ids = [end.id for end in ends]
+    return dict(database.run("unread", ids=ids)) if ids else {}
+
+
+def _messages(database: Database, end: Endpoint, most: int) -> list[UnreadMessage]:
+    return [
+        UnreadMessage(key, type_ or "", seconds(arrived))
+        for key, type_, arrived in database.run("unread_types", conversation=end.id, most=most)
+    ]
+
+
+def _why(
+    database: Database, queue: Queue, end: Endpoint, group: _Group | None, *, waits: bool
+) -> str:
+    """What an end's messages wait for."""
+    if end.state == ENDED:
+        return "this end has ended"
+    if not waits or group is None:
+        return "nothing waits"
+    reasons = [f"group {end.group}: {_raised(database, group)}"]
+    if group.state == HELD:
+        since = "" if group.taken is None else f" since {to_the_second(group.taken)}"
+        reasons.append(f"held by reader {group.reader}{since}" if group.reader else "held")
+    elif group.state == PARKED and group.not_before is not None:
+        reasons.append(f"released, not before {to_the_second(group.not_before)}")
+    else:
+        before = groups_before(database, queue, end.group)
+        many = "no group goes" if not before else f"{plural(before, 'group')} go"
+        reasons.append(f"{'1 group goes' if before == 1 else many} before it")
+    if not group.enabled:
+        reasons.append(f"queue {queue.name} is {off(database, queue)}")
+    return ", ".join(reasons)
+
+
+def _raised(database: Database, group: _Group) -> str:
+    if group.priority == UNRAISED:
+        return "not raised"
+    rows = database.run("event", number=group.number) if group.number != NOTHING else []
+    by = f" by {rows[0][1]} at {to_the_second(rows[0][0])}" if rows else ""
+    return f"raised to {group.priority}{by}"

@@ -1,0 +1,389 @@
+"""What an operator does: set queues, count what they hold, dead letters, pruning, recovery."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from decimal import Decimal
+from typing import Any, Final, NamedTuple, TypedDict
+
+from fairlead.balance.objects import Order, listed, spelled
+from fairlead.balance.refusal import read
+from fairlead.balance.times import micros, seconds
+from fairlead.errors import MessageError
+from fairlead.order.key import NO_ENTRY, NOTHING, Entry
+from fairlead.store.database.port import Database, Row
+from fairlead.store.journal.epochs import begin_epoch
+from fairlead.store.journal.log import Log
+from fairlead.store.queues.bodies import decoded
+from fairlead.store.queues.endpoints import ENDED, by_ids
+from fairlead.store.queues.outgoing import Letter, whole
+from fairlead.store.queues.sending import arrive
+from fairlead.store.queues.settings import (
+    BECOMES_FAIR,
+    DEAD_LETTERS,
+    NOT_FAIR,
+    OFF,
+    REMEMBERED,
+    Queue,
+    known_queue,
+    made_queue,
+    time_of,
+)
+from fairlead.store.queues.settling import take_back
+from fairlead.store.queues.taking import Held
+from fairlead.text import to_the_second
+
+LOCK_TIMEOUT: Final = 5_000
+"""Milliseconds for which setting `max_waiting` waits for senders whose transactions are open."""
+STEP: Final = 5000
+"""So many rows are changed in one transaction."""
+
+
+class Ordering(TypedDict, total=False):
+    """How a queue is ordered; `Store.set_order` says what each means."""
+
+    default_priority: int
+    ageing: Decimal | float
+    weights: Mapping[str, int]
+
+
+class Limiting(TypedDict, total=False):
+    """What a queue may hold; `Store.set_limits` says what each means."""
+
+    max_waiting: int | None
+    max_failures: int | None
+    poison: str
+
+
+ORDER: Final = ("discipline", *Ordering.__annotations__)
+LIMITS: Final = tuple(Limiting.__annotations__)
+POISON: Final = (DEAD_LETTERS, OFF)
+
+
+class Metrics(NamedTuple):
+    """What a queue holds, and how it is set."""
+
+    queue: str
+    """Its name."""
+    messages: int
+    """That wait or are worked on."""
+    ready: int
+    """Groups that can be taken."""
+    working: int
+    """Groups in the hands of readers."""
+    parked: int
+    """Groups that were released with a delay."""
+    delayed: int
+    """Messages that arrive later."""
+    dead: int
+    """Dead letters."""
+    oldest: float
+    """For how long the oldest group that can be taken has waited, in seconds; 0: there is none."""
+    failures: int
+    """Of the groups that are there, in a row."""
+    discipline: str
+    """fifo | priority."""
+    default_priority: int
+    """Of a raise without a number."""
+    ageing: float
+    """Seconds of waiting that are worth one step of priority; 0: none are."""
+    weights: Mapping[str, int]
+    """Of tenants; 1 for those that are not there."""
+    max_waiting: int | None
+    """Messages; None: any number."""
+    max_failures: int | None
+    """Failures of a group in a row, after which it is poison; None: it never is."""
+    poison: str
+    """What then becomes of it: dead-letters; off: the queue is switched off."""
+    enabled: bool
+    """Whether the queue gives anything; else it is switched off."""
+    off_since: float | None
+    """When it was switched off, in seconds since 1970; None: it is on, or nobody knows any more."""
+    off_why: str
+    """Why and by whom it was switched off; "" where `off_since` is None."""
+
+
+class SwitchedOff(NamedTuple):
+    """That a queue is switched off."""
+
+    since: float | None
+    """When that was done, in seconds since 1970; None: the journal does not have it any more."""
+    why: str
+    """Why, and by whom."""
+
+    def __str__(self) -> str:
+        if self.since is None:
+            return "switched off, since before the first event that is kept"
+        return f"switched off since {to_the_second(micros(self.since) or 0)}: {self.why}"
+
+
+class Dead(NamedTuple):
+    """A dead letter."""
+
+    number: int
+    """Its place: `Store.dead(after=...)` goes on after it."""
+    id: str
+    """The message's."""
+    group: str
+    """Its group's name; "" for a message that was sent without one."""
+    tenant: str
+    """Whose it was."""
+    priority: int | None
+    """With which it was taken for the last time; None if nobody had raised it."""
+    reason: str
+    """Why it is one."""
+    attempt: int
+    """In which it failed; 0: it was given to nobody."""
+    died: float
+    """When it became one, in seconds since 1970."""
+    cost: int
+    """What it is charged."""
+    type: str | None
+    """What it is, for handlers."""
+    body: Any
+    """As it was sent."""
+
+
+def check_limits(named: Mapping[str, object]) -> None:
+    """Raises MessageError for what a queue may not be limited to."""
+    for what, found in named.items():
+        if what == "poison":
+            if found not in POISON:
+                raise MessageError(f"poison: found {spelled(found)}, allowed: {listed(POISON)}")
+        elif found is not None:
+            whole(what, found, 1)
+
+
+def set_queue(database: Database, name: str, now: int | None, named: Mapping[str, object]) -> None:
+    """Change what is named of how a queue is set; it is created if need be. Raises ConfigError."""
+    queue = made_queue(database, name, now)
+    columns = queue.columns
+    new = {**_settings(queue), **named}
+    limits = {key: new.pop(key) for key in LIMITS}
+    order = read(new, Order)
+    weights = json.dumps(dict(order.weights), sort_keys=True)
+    fair = columns.fair
+    counts = (limits["max_waiting"] is None) != (columns.max_waiting is None)
+    if counts and database.locks:  # before anything is written: senders hold what they write
+        database.run("lock_timeout", milliseconds=str(LOCK_TIMEOUT))
+        database.run("lock_queues")
+    if weights != columns.weights:
+        database.run("drop_tenants", queue=queue.id)
+        database.run("clear_line", queue=queue.id)
+        fair = BECOMES_FAIR if fair or order.weights else NOT_FAIR
+    database.run(
+        "set_queue",
+        queue=queue.id,
+        discipline=order.discipline,
+        default_priority=order.default_priority,
+        step=order.step,
+        weights=weights,
+        fair=fair,
+        remembered=columns.remembered,
+        by_library=int(limits["poison"] == OFF),
+        **limits,
+    )
+    if counts:
+        database.run("count_held", queue=queue.id)
+
+
+def _settings(queue: Queue) -> dict[str, Any]:
+    """How a queue is set, as a user says it."""
+    found = queue.columns._asdict()
+    return {
+        **{key: found[key] for key in (*ORDER, *LIMITS) if key in found},
+        "ageing": seconds(queue.step),
+        "weights": dict(queue.weights),
+    }
+
+
+def switch(database: Database, queue: Queue, actor: str, reason: str, *, on: bool) -> bool:
+    """Switch a queue on or off; whether that is a change. Failures are counted anew from here."""
+    if not database.run("switch", queue=queue.id, enabled=int(on)):
+        return False
+    if on:
+        database.run("forgive", queue=queue.id)
+    log = Log(database, queue.name, queue.moment, actor)
+    log.add("switched-on" if on else "switched-off", detail=reason or None)
+    log.flush()
+    if queue.columns.awaited:
+        database.run("notify", queue=queue.id)
+    return True
+
+
+def off(database: Database, queue: Queue) -> SwitchedOff | None:
+    """When and why a queue was switched off; None: it is on."""
+    if queue.columns.enabled:
+        return None
+    rows = database.run("switched_off", queue=queue.name)
+    if not rows:
+        return SwitchedOff(None, "")
+    ((time, actor, detail),) = rows
+    return SwitchedOff(seconds(time), f"{detail}, by {actor}" if detail else f"by {actor}")
+
+
+def place_anew(database: Database, name: str, after: int, now: int | None) -> int | None:
+    """Give the next groups their places anew; the last one's id, or None: these were all."""
+    queue = known_queue(database, name, now)
+    rows = database.run("groups_after", queue=queue.id, after=after, most=STEP)
+    if not rows:
+        return None
+    changed = []
+    for id_, priority, entered, number, head, arrived in rows:
+        entry = Entry(priority, entered, number) if queue.ordered else NO_ENTRY
+        place = queue.place(entry, head, arrived)
+        if place is not None:
+            changed.append((*entry, *place, head, arrived, id_))
+    if changed:
+        database.many("place", changed)
+    return int(rows[-1][0])
+
+
+def metrics(database: Database, now: int | None) -> list[Metrics]:
+    """What each queue holds."""
+    found = []
+    for (name,) in database.run("queue_names"):
+        queue = known_queue(database, name, now)
+        ((*counts, oldest, failures),) = database.run("metrics", queue=queue.id)
+        age = 0.0 if oldest is None else max(queue.now - oldest, 0) / 1_000_000
+        since, why = off(database, queue) or SwitchedOff(None, "")
+        state = {"enabled": bool(queue.columns.enabled), "off_since": since, "off_why": why}
+        found.append(Metrics(name, *[*counts, age, failures], **_settings(queue) | state))
+    return found
+
+
+def held(database: Database, queue: Queue) -> list[Held]:
+    """The work in the hands of readers, without its messages."""
+    return [
+        Held(
+            *(id_, name or "", tenant, priority, releases + 1, token, taken, deadline),
+            key=(NOTHING, NOTHING),
+        )
+        for id_, name, tenant, priority, releases, token, _, taken, deadline in database.run(
+            "held", queue=queue.id
+        )
+    ]
+
+
+def dead(database: Database, queue: Queue, most: int, after: int) -> list[Dead]:
+    """Dead letters, the oldest first."""
+    rows = database.run("dead", queue=queue.id, after=after, most=most)
+    return [
+        Dead._make((*row[:2], row[2] or "", *row[3:7], row[7] / 1_000_000, *row[8:10], body))
+        for row in rows
+        for body in [decoded(*row[11:])]
+    ]
+
+
+def requeue(database: Database, queue: Queue, ids: Iterable[str] | None, actor: str) -> int:
+    """Send dead letters again, to the end of their groups, `STEP` at a time; how many."""
+    rows = _taken_out(database, queue, ids)
+    if ids is not None:
+        _check_open(database, rows)
+    log = Log(database, queue.name, queue.moment, actor)
+    letters = []
+    for number, row in zip(log.draw(len(rows)), rows, strict=True):
+        _, key, group, tenant, priority, reason, _, _, cost, type_, conversation, format_, body = (
+            row
+        )
+        each = Letter(
+            *(group, priority, key, type_, tenant, cost, None, None, format_, bytes(body)),
+            conversation,
+        )
+        letters.append((number, each))
+        log.add(
+            "arrived",
+            id=number,
+            group=group or "",
+            key=key,
+            tenant=tenant,
+            priority=priority,
+            cost=cost,
+            type=type_,
+            detail=f"was a dead letter: {reason}",
+        )
+    arrive(database, queue, letters)
+    log.flush()
+    if queue.columns.awaited:
+        database.run("notify", queue=queue.id)
+    return len(rows)
+
+
+def discard(database: Database, queue: Queue, ids: Iterable[str] | None, actor: str) -> int:
+    """Delete dead letters, `STEP` at a time; how many."""
+    rows = _taken_out(database, queue, ids)
+    log = Log(database, queue.name, queue.moment, actor)
+    for _, key, group, tenant, priority, reason, attempt, _, cost, type_, *_ in rows:
+        log.add(
+            "discarded",
+            group=group or "",
+            key=key,
+            tenant=tenant,
+            priority=priority,
+            cost=cost,
+            type=type_,
+            attempt=attempt,
+            detail=f"was a dead letter: {reason}",
+        )
+    log.flush()
+    return len(rows)
+
+
+def _check_open(database: Database, rows: Sequence[Row]) -> None:
+    """Raises MessageError for a message of a dialog in which nobody would get it; all is undone."""
+    ends = by_ids(database, (row[10] for row in rows if row[10] is not None))
+    for row in rows:
+        if row[10] is not None and (row[10] not in ends or ends[row[10]].state == ENDED):
+            raise MessageError(
+                f"id: found {row[1]!r}, whose dialog has ended, allowed: a dead letter of one that "
+                "is open, or to discard it"
+            )
+
+
+def _taken_out(database: Database, queue: Queue, ids: Iterable[str] | None) -> Sequence[Row]:
+    """Dead letters that are so no more: those with these ids, or the next `STEP` of all."""
+    if isinstance(ids, str):
+        raise MessageError(f"ids: found {spelled(ids)}, allowed: several, or None for all")
+    rows: Sequence[Row] = []
+    if ids is None:
+        rows = database.run("dead", queue=queue.id, after=0, most=STEP)
+    else:
+        for key in dict.fromkeys(ids):
+            found = database.run("dead_by_key", queue=queue.id, key=key)
+            if not found:
+                raise MessageError(
+                    f"id: found {spelled(key)}, allowed: that of a dead letter of queue "
+                    f"{queue.name!r}"
+                )
+            rows = [*rows, *found]
+    dropped = database.run("drop_dead", queue=queue.id, ids=[row[0] for row in rows])
+    ours = {id_ for (id_,) in dropped}  # another may have taken some of them out meanwhile
+    return [row for row in rows if row[0] in ours]
+
+
+def prune(database: Database, keep: int, now: int | None) -> int:
+    """Forget events that are older than `keep` microseconds, and ids whose time is over.
+
+    Also what clusters were before that.
+    """
+    moment = time_of(database, now)
+    found = len(database.run("prune_journal", before=moment - keep, most=STEP))
+    found += len(database.run("forget_ids", now=moment, most=STEP, remembered=REMEMBERED))
+    found += len(database.run("prune_stretches", before=moment - keep, most=STEP))
+    return found + len(database.run("forget_versions"))
+
+
+def recover(database: Database, now: int | None, actor: str) -> int:
+    """Take back all work; nobody holds any. A new epoch of the journal begins."""
+    begin_epoch(database, time_of(database, now), actor)
+    count = 0
+    for (name,) in database.run("queue_names"):
+        queue = known_queue(database, name, now, locked=True)
+        log = Log(database, name, queue.moment, actor)
+        rows = [(row[0], row[5]) for row in database.run("held", queue=queue.id)]
+        blameless = frozenset(id_ for id_, _ in rows)
+        take_back(database, queue, rows, log, "the store was recovered", blameless=blameless)
+        log.flush()
+        count += len(rows)
+    return count

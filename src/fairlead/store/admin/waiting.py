@@ -1,0 +1,212 @@
+"""What would be taken next, and why, as `order.outlook` says it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final, NamedTuple
+
+from fairlead.balance.times import seconds
+from fairlead.order.key import UNRAISED, Entry, key
+from fairlead.order.outlook import Outlook, Standing, look_ahead
+from fairlead.order.waiting import Group, Item, Tenant
+from fairlead.store.database.port import Database, Row
+from fairlead.store.queues.bodies import decoded
+from fairlead.store.queues.endpoints import group_of_dialog
+from fairlead.store.queues.outgoing import Message
+from fairlead.store.queues.settings import BEFORE_ALL, FAIR, HELD, READY, Queue
+from fairlead.store.queues.taking import Stored, message
+from fairlead.store.queues.tenants import tag_of
+
+FIRST: Final = (-(2**63), 0)
+"""Before every place."""
+LAST: Final = 2**63 - 1
+"""Behind every number."""
+
+
+class Promotion(NamedTuple):
+    """What raising a group to a priority would do. Places count the tenant's own groups only."""
+
+    group: str
+    """Its name; of a dialog's, where the dialog was named."""
+    priority: int
+    """To which it would be raised."""
+    working: bool
+    """Whether a reader holds it: then the raise counts for what is left of it, and delays are not
+    known."""
+    place: int | None
+    """Where it stands; None: it cannot be taken now."""
+    new_place: int | None
+    """Where it would stand; None: a reader holds it."""
+    delayed: int
+    """How many groups would go later because of it."""
+    later: list[Standing]
+    """The first of these."""
+
+
+class Later(NamedTuple):
+    """What waits for its time."""
+
+    until: float
+    """Seconds since 1970."""
+    why: str
+    """released: a group, with a delay; delayed: a message that was sent with one."""
+    group: str
+    """Its name; "" for a message without one."""
+    id: str
+    """The message's; "" for a released group that has a name."""
+    messages: int
+    """How many."""
+    tenant: str
+    """Whose it is."""
+    priority: int | None
+    """To which it was raised, or will be; None: it was not."""
+
+
+def later(database: Database, queue: Queue, most: int) -> list[Later]:
+    """What waits for its time, at most so many, by that time."""
+    return [
+        Later(
+            seconds(at), why, group, key, messages, tenant, None if raised == UNRAISED else raised
+        )
+        for at, why, group, key, messages, tenant, raised in database.run(
+            "later", queue=queue.id, most=most
+        )
+    ]
+
+
+def outlook(database: Database, queue: Queue, most: int) -> Outlook:
+    """The groups in the order in which they would be taken, at most so many, and why."""
+    tenants = (
+        _tenants(database, queue, max(most, 2))
+        if queue.fair == FAIR
+        else [_only_tenant(database, queue, max(most, 2))]
+    )
+    ((working,),) = database.run("held_count", queue=queue.id)
+    ((ready,),) = database.run("ready_count", queue=queue.id)
+    found = look_ahead(tenants, queue.step, most, working)
+    return found._replace(waiting=ready)
+
+
+def _tenants(database: Database, queue: Queue, most: int) -> list[Tenant]:
+    tenants = []
+    for name, tag, turn, _, lined in database.run("all_tenants", queue=queue.id):
+        if lined:
+            tenant = Tenant(name, tag_of(tag), queue.share(name))
+            tenant.turn = turn
+            rows = database.run("first_of_tenant", queue=queue.id, tenant=name, most=most)
+            _put(database, queue, tenant, rows)
+            tenants.append(tenant)
+    return tenants
+
+
+def _only_tenant(database: Database, queue: Queue, most: int) -> Tenant:
+    tenant = Tenant("", 0, queue.share(""))
+    rows = database.run("first_groups", queue=queue.id, most=most)
+    _put(database, queue, tenant, rows)
+    return tenant
+
+
+def _put(database: Database, queue: Queue, tenant: Tenant, rows: Sequence[Row]) -> None:
+    ids = [row[0] for row in rows]
+    sizes = {row[0]: (row[1], row[2]) for row in database.run("sizes_of", ids=ids)} if ids else {}
+    heads = {row[0]: (row[1], row[2]) for row in database.run("heads_of", ids=ids)} if ids else {}
+    for id_, name, owner, priority, entered, number, _, _ in rows:
+        first = database.run("more_of", id=id_, after=BEFORE_ALL, most=1)
+        if not first or id_ not in sizes or id_ not in heads:
+            continue
+        *_, cost, _, _, format_, body = first[0]  # an Error is read first, and came later
+        head, arrived = heads[id_]
+        count, total = sizes[id_]
+        group = Group(name or id_, owner)
+        group.entry = Entry(priority, entered, number)
+        group.items = [Item(decoded(format_, body), arrived, head, cost)]
+        rest = Item(None, arrived, head, 0)
+        group.items += [rest] * (count - 2) + [Item(None, arrived, head, total - cost)] * (
+            count > 1
+        )
+        place = queue.place(group.entry, head, arrived)
+        if place is not None:
+            tenant.groups.put(group, key(group.standing(queue.step), queue.step))
+
+
+def groups_before(database: Database, queue: Queue, group: str) -> int:
+    """How many groups would be taken before one that can be taken; of its tenant's only."""
+    rows = database.run("group_place", queue=queue.id, name=group)
+    if not rows:
+        return 0
+    ((_, _, _, _, owner, *place),) = rows
+    between = (*FIRST, *place)
+    ((found,),) = database.run(
+        "count_between",
+        queue=queue.id,
+        tenant=owner if queue.fair == FAIR else None,
+        **dict(zip(("a1", "a2", "b1", "b2"), between, strict=True)),
+    )
+    return int(found)
+
+
+def promotion(
+    database: Database, queue: Queue, group: str, priority: int | None, most: int
+) -> Promotion | None:
+    """What raising a group would do; None: nothing, as it does not live or is not ordered."""
+    rows = database.run("group_place", queue=queue.id, name=group)
+    if not rows and (dialogs := group_of_dialog(database, queue.name, group)):
+        group = dialogs
+        rows = database.run("group_place", queue=queue.id, name=group)
+    if not rows or not queue.ordered:
+        return None
+    ((_, state, head, arrived, owner, *old),) = rows
+    raised = queue.columns.default_priority if priority is None else priority
+    new = queue.place(Entry(raised, queue.moment, LAST), head, arrived)
+    if state == HELD or new is None:
+        return Promotion(group, raised, True, None, None, 0, [])
+    tenant = owner if queue.fair == FAIR else None
+
+    def between(first: Sequence[int], last: Sequence[int]) -> dict[str, object]:
+        a1, a2, b1, b2 = *first, *last
+        return {"queue": queue.id, "tenant": tenant, "a1": a1, "a2": a2, "b1": b1, "b2": b2}
+
+    def count(first: Sequence[int], last: Sequence[int]) -> int:
+        ((found,),) = database.run("count_between", **between(first, last))
+        return int(found)
+
+    ranked = Tenant(owner, 0, queue.share(owner))
+    _put(database, queue, ranked, database.run("groups_between", most=most, **between(new, old)))
+    place, forwards = count(FIRST, old) + 1, new < tuple(old)
+    return Promotion(
+        group,
+        raised,
+        False,
+        place if state == READY else None,
+        count(FIRST, new) + (1 if forwards or state != READY else 0),
+        count(new, old),
+        look_ahead([ranked], queue.step, most, 0).ranks,
+    )
+
+
+def peek(database: Database, queue: Queue, group: str | None, most: int) -> list[Message]:
+    """The first messages of the group that would be taken next, or of the one that is named."""
+    if group is None:
+        rows = _next(database, queue)
+    else:
+        rows = [
+            (row[0], group, row[4])
+            for row in database.run("group_place", queue=queue.id, name=group)
+        ]
+    return [
+        message(Stored(*row), name or "", tenant)
+        for id_, name, tenant, *_ in rows
+        for row in database.run("more_of", id=id_, after=BEFORE_ALL, most=most)
+    ]
+
+
+def _next(database: Database, queue: Queue) -> Sequence[Row]:
+    """The group that would be taken next, if there is one."""
+    if queue.fair != FAIR:
+        return database.run("first_groups", queue=queue.id, most=1)
+    tenants = database.run("next_tenant", queue=queue.id, besides=[])
+    return [
+        row
+        for tenant in tenants
+        for row in database.run("first_of_tenant", queue=queue.id, tenant=tenant[0], most=1)
+    ]

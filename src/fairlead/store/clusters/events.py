@@ -1,0 +1,56 @@
+"""What is written of a cluster: its row, its stretches, its events."""
+
+from __future__ import annotations
+
+import json
+from typing import Any, Final
+
+from fairlead.store.clusters.state import Row, Stretch
+from fairlead.store.database.port import Database
+
+NO_EVENT: Final[dict[str, object]] = dict.fromkeys(
+    ("type", "detail", "version", "stream", "destination", "address", "outcome", "sequence", "said")
+) | {"group": "", "key": "", "queue": ""}
+
+
+def moment(database: Database, row: Row, now: int | None) -> int:
+    """What time it is."""
+    return now if now is not None else row.server_time or database.time()
+
+
+def write_stretch(database: Database, cluster: int, stretch: Stretch, now: int) -> None:
+    """Write a stretch down."""
+    choices: Any = stretch.choices
+    database.run(
+        "add_stretch",
+        cluster=cluster,
+        first=stretch.first,
+        version=stretch.version,
+        at=now,
+        number=stretch.number,
+        state=json.dumps(stretch.state),
+        choices=None if choices is None else list(choices),
+    )
+
+
+def set_row(database: Database, row: Row) -> None:
+    """Write down where a cluster stands."""
+    plain = row._asdict()
+    for name in ("id", "name", "server_time"):
+        del plain[name]
+    database.run("set_cluster", cluster=row.id, **plain)
+
+
+def write_event(database: Database, **columns: object) -> int:
+    """An event of a cluster; its number."""
+    drawn = None if database.locks else next(iter(database.numbers(1)))
+    ((number,),) = database.run("add_event", **{**NO_EVENT, **columns, "id": drawn})
+    return int(number)
+
+
+def latest_number(database: Database) -> int:
+    """A number after those of a locked cluster's events so far, and before all later ones."""
+    if database.locks:
+        return next(iter(database.numbers(1)))
+    ((number,),) = database.run("last_number")
+    return int(number)

@@ -1,0 +1,176 @@
+"""Recall: a decision of the past, brought back from the journal, so that it can explain itself."""
+
+from __future__ import annotations
+
+import json
+from typing import Any, NamedTuple
+
+import msgspec
+
+from fairlead.balance.decision import Context, Decision
+from fairlead.balance.history import UNKNOWN
+from fairlead.balance.message import CONTROL
+from fairlead.balance.objects import spelled
+from fairlead.balance.policy import AttributeValues
+from fairlead.errors import MessageError, StoreError
+from fairlead.store.clusters.choosing import BOUND, DECIDED, StoreDecision, to
+from fairlead.store.clusters.completing import COMPLETED
+from fairlead.store.clusters.state import (
+    Row,
+    Running,
+    Version,
+    at_turn,
+    read_row,
+    read_stretch,
+    read_version,
+    running,
+    stretch,
+)
+from fairlead.store.database.port import Database
+
+
+class Recorded(NamedTuple):
+    """A decision as the journal has it: one row for each destination."""
+
+    number: int
+    cluster: str
+    version: int
+    destination: str | None
+    address: str | None
+    outcome: str
+    stream: str
+    sequence: int | None
+    detail: str | None
+    said: str | None
+
+    @property
+    def message(self) -> dict[str, Any]:
+        """What the message said."""
+        found: dict[str, Any] = json.loads(self.said) if self.said else {}
+        return found
+
+
+def recalled(database: Database, cluster: str, key: str) -> StoreDecision | None:
+    """The latest decision about a message, if the journal still has it."""
+    rows = [Recorded(*row) for row in database.run("decisions_about", cluster=cluster, key=key)]
+    if not rows:
+        return None
+    first = rows[0]
+    own = [each for each in rows if each.sequence == first.sequence and each.destination]
+    copies = sorted((each.destination or "", each.address) for each in own)
+    chosen = first.destination, first.address
+    if len(copies) > 1:  # which of them was chosen is not written, but follows from the rest
+        again = decision_at(database, first.number)
+        chosen = again.destination, again.address
+    version = read_version(database, read_row(database, cluster, "cluster"), first.version)
+    state = version.start.cluster
+    values = state.values_of(first.message) if state.policy.reads else ()
+    return StoreDecision(
+        *(*chosen, first.sequence, first.outcome, cluster, first.version, first.number),
+        *(tuple(copies), to(version, values, [name for name, _ in copies])),
+        tuple(key for _ in copies),
+    )
+
+
+def number_of(database: Database, cluster: str, id_: str) -> int:
+    """The event of the latest decision about a message. Raises MessageError.
+
+    A message without an id is known by its place: `pool/17` is number 17 of the stream `pool`.
+    """
+    read_row(database, cluster, "cluster")
+    rows = database.run("decisions_about", cluster=cluster, key=id_)
+    stream, _, sequence = id_.rpartition("/")
+    if not rows and stream and sequence.isdecimal():
+        rows = database.run(
+            "decision_in_place", cluster=cluster, stream=stream, sequence=int(sequence[:18])
+        )
+    if not rows:
+        raise MessageError(
+            f"id: found {spelled(id_)}, allowed: that of a message for which cluster {cluster!r} "
+            f"decided, as far as the journal goes back, or its place, such as {cluster}/0"
+        )
+    return int(rows[0][0])
+
+
+def decision_at(database: Database, number: int) -> Decision:
+    """A decision of the past; it can explain itself. `number`: of its event in the journal.
+
+    Raises MessageError, StoreError.
+    """
+    found = database.run("decision", number=number)
+    if not found:
+        raise MessageError(
+            f"number: found {number}, allowed: that of a decision which the journal still has"
+        )
+    recorded = Recorded(*found[0])
+    if recorded.sequence is None:
+        return Decision(None, None, None, Context(CONTROL, recorded.cluster))
+    row = read_row(database, recorded.cluster, "cluster")
+    version = read_version(database, row, recorded.version)
+    if version.made_ahead:
+        begun = read_stretch(database, row, recorded.sequence)
+        found_then = at_turn(version, begun, recorded.sequence - begun.first)
+    else:
+        found_then = _one_by_one(database, row, version, recorded)
+    decision = _again(found_then, recorded)
+    names = [None] if not decision.copies else [each.destination for each in decision.copies]
+    if recorded.destination not in names or decision.sequence != recorded.sequence:
+        raise StoreError(
+            f"journal: event {number}: found a decision that does not follow from what is kept of "
+            f"cluster {recorded.cluster!r} before it; a part of the journal is missing"
+        )
+    return decision
+
+
+def _one_by_one(database: Database, row: Row, version: Version, until: Recorded) -> Running:
+    begun = stretch(
+        database.run("stretch_before", cluster=row.id, version=version.number, number=until.number)[
+            0
+        ]
+    )
+    found = running(version, begun.state)
+    made: tuple[str, int] | None = None
+    for number, kind, made_in, destination, outcome, stream, sequence, detail, said in database.run(
+        "events_of_cluster", cluster=row.name, after=begun.number, until=until.number
+    ):
+        if kind == COMPLETED:
+            _complete(found, int(detail), made_in, said)
+        elif kind == DECIDED and outcome != CONTROL and made != (stream, sequence):
+            made = stream, sequence
+            if made == (until.stream, until.sequence):
+                break  # an earlier copy of the same message
+            _again(
+                found,
+                Recorded(
+                    *(number, row.name, version.number, destination, None, outcome),
+                    *(stream, sequence, detail, said),
+                ),
+            )
+    return found
+
+
+def _again(found: Running, recorded: Recorded) -> Decision:
+    runtime, message = found.runtime, recorded.message
+    if recorded.detail == BOUND and recorded.destination is not None:
+        cluster = runtime.cluster
+        values = cluster.values_of(message) if cluster.policy.reads else ()
+        key = cluster.binding(values, message)
+        if key is not None:
+            runtime.bindings[key] = cluster.member_called(recorded.destination, values)
+    return _as_known(runtime.choose(message))
+
+
+def _as_known(decision: Decision) -> Decision:
+    """What is kept of a choice does not say whether its group was elsewhere before."""
+    binding = decision.binding
+    if binding is None or binding.follows or binding.before >= 0:
+        return decision
+    context = msgspec.structs.replace(decision.context, binding=binding._replace(before=UNKNOWN))
+    return msgspec.structs.replace(decision, context=context)
+
+
+def _complete(found: Running, id_: int, version: int, said: str) -> None:
+    key: AttributeValues = tuple(json.loads(said))
+    partition = found.runtime.partitions.get(key)
+    if partition is not None:
+        found.runtime.complete(found.version.member_of[id_], version, partition)

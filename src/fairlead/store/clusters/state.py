@@ -1,0 +1,317 @@
+"""A cluster as it is kept: its row, its versions, and stretches of choices.
+
+A *version* is the cluster between two changes. A *stretch* is the state at one turn and, where the
+rule can make its choices ahead, the choices that follow: then a choice is a place in the stretch,
+and the only thing that a choice writes is a number. Otherwise the row has the state.
+"""
+
+from __future__ import annotations
+
+import json
+import secrets
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from typing import Any, Final, NamedTuple
+
+from fairlead.balance.cluster import Cluster
+from fairlead.balance.objects import hint, listed, spelled
+from fairlead.balance.rules.rule import ScheduledRule
+from fairlead.balance.runtime import ClusterRuntime
+from fairlead.errors import MessageError
+from fairlead.store.database.port import Database
+
+AHEAD: Final = 256
+"""So many choices are made ahead."""
+LOGGED: Final = 1024
+"""After so many choices that were not made ahead the state is written down."""
+NOBODY: Final = 0
+"""Instead of a destination's id."""
+EXACT: Final = "exact"
+TICKET: Final = "ticket"
+SENT: Final = "sent"
+NO_PART: Final = "[]"
+"""Of a cluster whose messages share one state: which of its states."""
+
+State = dict[str, Any]
+"""Everything that later choices depend on, besides the version: plain data."""
+
+
+class Row(NamedTuple):
+    """Where a cluster stands."""
+
+    id: int
+    name: str
+    allocation: str
+    rule: str
+    """By which plain SQL can choose; "" for any other."""
+    reset_every: int
+    reset_due: int | None
+    due: int | None
+    """When something happens to it of itself."""
+    version: int
+    stamp: str
+    first: int
+    taken: int
+    revision: int
+    state: str | None
+    server_time: int
+
+    @property
+    def turn(self) -> int:
+        """The turn of the next choice, before it is counted."""
+        return self.first + self.taken
+
+
+class Stretch(NamedTuple):
+    """Choices from one turn on."""
+
+    first: int
+    version: int
+    number: int
+    """The event with which it began; 0 where the turns alone say what happened since."""
+    state: State
+    choices: Sequence[int] | None
+    """Ids of destinations, NOBODY where nobody could be chosen; None: not made ahead."""
+
+
+class Version:
+    """A cluster between two changes. It stays as it is; what is made of it is independent."""
+
+    def __init__(self, name: str, version: int, definition: Mapping[str, Any]) -> None:
+        """`definition`: as `version_of` made it."""
+        self.number = version
+        self.definition = definition
+        self.cluster = Cluster.from_dict(definition["file"], default_name=name)
+        self.made_ahead: bool = definition["ahead"]
+        """Whether its choices can be made ahead, as they are the same whatever messages say."""
+        self.ids: list[int] = definition["ids"]
+        """Member → the id of its destination."""
+        self.member_of = {id_: i for i, id_ in enumerate(self.ids)}
+
+    @cached_property
+    def start(self) -> ClusterRuntime:
+        """The cluster with its objects as they are; whatever its rule remembers is not this."""
+        found = ClusterRuntime(self.cluster.name, self.cluster.start())
+        plain = {**self.definition["shared"], "rule": found.cluster.rule.dump()}
+        found.cluster.load(plain)
+        return found
+
+    @cached_property
+    def to_all(self) -> tuple[tuple[tuple[str, str | None], ...], tuple[tuple[int, str], ...]]:
+        """Where every message goes, if to several: names with addresses, and what completes it."""
+        state = self.start.cluster
+        also = sorted(state.verdict(()).recipients, key=lambda i: state.members[i].encode())
+        copies = tuple((state.members[i], state.address(i)) for i in also)
+        return copies, tuple((self.ids[i], NO_PART) for i in also)
+
+    def runtime(self, state: State) -> ClusterRuntime:
+        """The cluster in a state."""
+        shared, untouched = self.definition["shared"], state["untouched"]
+        found = ClusterRuntime(self.cluster.name, self.start.cluster.frozen())
+        found.load(
+            {
+                "parts": [[key, {**shared, "rule": rule}] for key, rule in state["rules"]],
+                "untouched": None if untouched is None else {**shared, "rule": untouched},
+                "sequences": state["sequences"],
+                "bindings": [],
+                "failed": state["failed"],
+            }
+        )
+        return found
+
+    def names(self) -> dict[int, str]:
+        """Id → name of its destinations."""
+        return dict(zip(self.ids, self.start.cluster.members, strict=True))
+
+
+class Running(NamedTuple):
+    """A cluster at one turn, to be asked or changed."""
+
+    version: Version
+    runtime: ClusterRuntime
+    sent: Counter[int]
+    """Id of a destination → messages since the last reset."""
+
+    def state(self) -> State:
+        """As plain data."""
+        plain = self.runtime.dump()
+        untouched = plain["untouched"]
+        return {
+            "rules": [[key, part["rule"]] for key, part in plain["parts"]],
+            "untouched": None if untouched is None else untouched["rule"],
+            "sequences": plain["sequences"],
+            "failed": plain["failed"],
+            SENT: sorted(self.sent.items()),
+        }
+
+    def choices(self) -> list[int] | None:
+        """The next choices, made ahead; None where they cannot be."""
+        if not self.version.made_ahead:
+            return None
+        cluster = self.runtime.cluster
+        members = cluster.verdict(()).members
+        if not members:
+            return [NOBODY] * AHEAD
+        rule = self.runtime.partitions[()].cluster.rule.copy()
+        assert isinstance(rule, ScheduledRule)  # noqa: S101 - `made_ahead` has asked it
+        return [self.version.ids[i] for i in rule.upcoming(members, AHEAD)]
+
+
+def version_of(cluster: Cluster, runtime: ClusterRuntime, ids: Sequence[int]) -> Version:
+    """The version of a cluster that begins now."""
+    plain = runtime.dump()
+    options = getattr(cluster.tables, "options", None)
+    shared = {k: v for k, v in (plain["untouched"] or plain["parts"][0][1]).items() if k != "rule"}
+    definition = {
+        "file": cluster.to_dict(),
+        "shared": shared,
+        "ids": list(ids),
+        "ahead": _can_be_made_ahead(runtime),
+        "level": getattr(options, "newcomer", "") == "level",  # for plain SQL
+    }
+    return Version(cluster.name, runtime.cluster.version, definition)
+
+
+def _can_be_made_ahead(runtime: ClusterRuntime) -> bool:
+    state = runtime.cluster
+    if state.policy.reads or state.binds or state.rule.keyed:
+        return False
+    members = state.verdict(()).members
+    return not members or state.rule.scheduled(members) is not None
+
+
+def running(version: Version, state: State) -> Running:
+    """The cluster in a state that was kept."""
+    return Running(version, version.runtime(state), Counter(dict(state[SENT])))
+
+
+def forward(found: Running, choices: Sequence[int]) -> None:
+    """Make these choices, which were made ahead."""
+    partition = found.runtime.partitions[()]
+    members = found.runtime.cluster.verdict(()).members
+    if members:
+        rule = partition.cluster.rule
+        assert isinstance(rule, ScheduledRule)  # noqa: S101 - `made_ahead` has asked it
+        rule.advance(members, len(choices))
+    sequences = found.runtime.sequences
+    sequences[()] = sequences.get((), 0) + len(choices)
+    found.sent.update(id_ for id_ in choices if id_ != NOBODY)
+
+
+def at_turn(version: Version, begun: Stretch, turns: int) -> Running:
+    """A cluster whose choices are made ahead, so many turns after a stretch began."""
+    found, made = running(version, begun.state), begun.choices or []
+    while turns > 0:
+        forward(found, made[:turns])
+        turns -= len(made)
+        made = found.choices() or []
+    return found
+
+
+def stamp() -> str:
+    """What nothing else is called, in this process or another."""
+    return secrets.token_hex(8)
+
+
+def revision() -> int:
+    """A number that nothing else has."""
+    return secrets.randbits(62)
+
+
+def read_row(database: Database, name: str, how: str) -> Row:
+    """A cluster's row. `how`: the statement. Raises MessageError where there is none."""
+    found = database.run(how, name=name)
+    if not found:
+        names = [name for (name,) in database.run("cluster_names")]
+        raise MessageError(
+            f"cluster: found {spelled(name)}, allowed: "
+            f"{listed(names) or 'none: load_clusters has read no file yet'}{hint(str(name), names)}"
+        )
+    return Row(*found[0])
+
+
+def counted(database: Database, row: Row) -> Row:
+    """The row with the turns that tickets have counted; tickets drawn from now on come after.
+
+    No ticket is drawn, so a change takes nobody's turn away, even if it is refused or rolled back.
+    """
+    if row.allocation != TICKET or row.version < 0:
+        return row
+    ((drawn,),) = database.run("tickets", cluster=row.id)
+    return row._replace(taken=max(drawn - row.first, 0))
+
+
+def read_version(database: Database, row: Row, number: int | None = None) -> Version:
+    """One version of a cluster; the newest where no number is given."""
+    wanted = row.version if number is None else number
+    ((_, _, definition),) = database.run("version", cluster=row.id, version=wanted)
+    return Version(row.name, wanted, json.loads(definition))
+
+
+def stretch(found: Sequence[Any]) -> Stretch:
+    """A stretch as its row says."""
+    first, version, number, state, choices = found
+    if isinstance(choices, str):
+        choices = json.loads(choices)
+    return Stretch(first, version, number, json.loads(state), choices)
+
+
+def read_stretch(database: Database, row: Row, turn: int) -> Stretch:
+    """The stretch of a turn."""
+    (found,) = database.run("stretch_of", cluster=row.id, turn=turn)
+    return stretch(found)
+
+
+class Memory:
+    """What one process remembers of clusters; each entry is under a name that is never used twice.
+
+    So an entry is right as long as anybody asks for it, also where a transaction is rolled back.
+    """
+
+    MOST: Final = 256
+
+    def __init__(self) -> None:
+        """Nothing."""
+        self.versions: dict[str, Version] = {}
+        self.stretches: dict[tuple[str, int], Stretch] = {}
+        self.states: dict[int, tuple[int, Running]] = {}
+        self.only_here: dict[str, bool] = {}
+        """Clusters whose policy the functions of the database do not know."""
+
+    def version(self, database: Database, row: Row) -> Version:
+        """The version that a row names."""
+        found = self.versions.get(row.stamp)
+        if found is None:
+            found = read_version(database, row)
+            self.keep(self.versions, row.stamp, found)
+        return found
+
+    def stretch(self, database: Database, row: Row) -> Stretch:
+        """The stretch that runs."""
+        key = row.stamp, row.first
+        found = self.stretches.get(key)
+        if found is None:
+            found = read_stretch(database, row, row.first)
+            self.keep(self.stretches, key, found)
+        return found
+
+    def running(self, database: Database, row: Row) -> Running:
+        """The cluster as it is, where its row has the state; the caller's own from now on."""
+        revision, found = self.states.pop(row.id, (None, None))
+        if found is not None and revision == row.revision:
+            return found
+        return running(self.version(database, row), json.loads(row.state or "{}"))
+
+    def remember_rule(self, row: Row) -> None:
+        """Whether the functions of the database can choose in this cluster."""
+        if row.rule:
+            self.only_here.pop(row.name, None)
+        else:
+            self.keep(self.only_here, row.name, found=True)
+
+    def keep(self, among: dict[Any, Any], key: object, found: object) -> None:
+        """Remember; the oldest is forgotten where there are many."""
+        while len(among) >= self.MOST:
+            among.pop(next(iter(among)), None)
+        among[key] = found

@@ -1,0 +1,1 @@
+"""The port: a connection that understands named statements, its two databases, their schema."""

@@ -1,0 +1,128 @@
+"""A store's connections: each is used by one thread at a time, and kept for the next."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections import deque
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+
+from fairlead.errors import MessageError, StoreError
+from fairlead.store.database.port import Database
+
+
+class Connections:
+    """As many connections as threads use at one time. Thread-safe; not for a forked child."""
+
+    def __init__(self, connect: Callable[[], Database], place: str) -> None:
+        """`connect`: makes one. `place`: the database, as errors name it."""
+        self._connect = connect
+        self._place = place
+        self._idle: deque[Database] = deque()
+        self._thread = threading.local()
+        self._closed = False
+        self._process = os.getpid()
+
+    def close(self) -> bool:
+        """Close them, those that are used when they are given back.
+
+        Returns whether they were this process's: a forked child leaves them to its parent.
+        """
+        self._closed = True
+        if self._process != os.getpid():
+            return False
+        while self._idle:
+            self._idle.pop().close()
+        return True
+
+    @contextmanager
+    def one(self) -> Iterator[Database]:
+        """A connection to read by, outside a transaction."""
+        database, _ = self._free()
+        try:
+            yield database
+        except BaseException:
+            with suppress(StoreError):
+                database.rollback()
+            raise
+        finally:
+            self._give_back(database)
+
+    @contextmanager
+    def alone(self) -> Iterator[Database]:
+        """A connection for one statement that writes, and is a transaction of its own."""
+        self.refuse_nested()
+        with self.one() as database:
+            yield database
+
+    @contextmanager
+    def writing(self) -> Iterator[Database]:
+        """A transaction: committed at the end of the block, undone where it raises."""
+        self.refuse_nested()
+        database = self._begun()
+        self._thread.writing = True
+        try:
+            yield database
+            database.commit()
+        except BaseException:
+            with suppress(StoreError):
+                database.rollback()
+            raise
+        finally:
+            self._thread.writing = False
+            self._give_back(database)
+
+    @contextmanager
+    def joined(self, database: Database) -> Iterator[None]:
+        """A transaction of the caller's; where one writes at a time, his thread does so there."""
+        before = getattr(self._thread, "writing", False)
+        self._thread.writing = before or not database.locks
+        try:
+            yield
+        finally:
+            self._thread.writing = before
+
+    def _begun(self) -> Database:
+        """A connection in a transaction; where an idle one was lost meanwhile, a new one."""
+        while True:
+            database, new = self._free()
+            try:
+                database.begin()
+            except StoreError:
+                self._give_back(database)
+                if new or not database.lost:
+                    raise
+            else:
+                return database
+
+    def _free(self) -> tuple[Database, bool]:
+        """A connection that no other thread uses; whether it is a new one."""
+        if self._closed:
+            raise StoreError(f"{self._place}: found a store that is closed, allowed: an open one")
+        if self._process != os.getpid():
+            raise StoreError(
+                f"{self._place}: found a store that another process opened, allowed: one that is "
+                "opened in this process, after the fork"
+            )
+        try:
+            while (database := self._idle.pop()).hung_up:
+                database.close()
+        except IndexError:
+            return self._connect(), True
+        return database, False
+
+    def _give_back(self, database: Database) -> None:
+        if self._closed or database.lost:
+            database.close()
+        else:
+            self._idle.append(database)
+
+    def refuse_nested(self) -> None:
+        """Raises MessageError inside a transaction of the same thread."""
+        if getattr(self._thread, "writing", False):
+            raise MessageError(
+                "store: found a verb of the store's that writes (as do waiting, peek and "
+                "promotion) inside a transaction of the same thread, allowed: the verbs of the "
+                "transaction"
+            )

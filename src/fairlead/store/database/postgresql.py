@@ -1,0 +1,314 @@
+"""PostgreSQL, through psycopg 3."""
+
+from __future__ import annotations
+
+import os
+import re
+import select
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from functools import cache
+from itertools import accumulate
+from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import urlsplit
+from weakref import WeakSet
+
+from fairlead.errors import (
+    DiskFullError,
+    EnvironmentProblem,
+    MessageError,
+    NoDestinationError,
+    QueueFullError,
+    SharedQueueError,
+    StaleWorkError,
+    StoreError,
+    TransientStoreError,
+)
+from fairlead.store.database.port import Row
+from fairlead.store.database.statements import statements
+
+if TYPE_CHECKING:
+    import psycopg
+
+KEEPALIVE: Final[dict[str, Any]] = {
+    "keepalives_idle": 30,
+    "keepalives_interval": 10,
+    "keepalives_count": 3,
+}
+"""A machine that is lost is noticed within a minute."""
+COLUMN: Final = re.compile(r"%\((\w+)(?:\.begin)?\)s::\w+\[\]")
+REFUSED: Final[dict[str | None, type[MessageError | StoreError]]] = {
+    "FL001": MessageError,
+    "FL002": QueueFullError,
+    "FL003": StaleWorkError,
+    "FL004": SharedQueueError,
+    "FL005": MessageError,
+    "FL006": NoDestinationError,
+    "FL007": StoreError,
+}
+"""What the functions of the schema raise."""
+READ_COMMITTED: Final = "SET SESSION CHARACTERISTICS AS TRANSACTION ISOLATION LEVEL READ COMMITTED"
+"""For single statements, too, whatever the default of the database or of the user is."""
+DISK_FULL: Final = "53100"
+DENIED: Final = "42501"
+TRANSIENT: Final = ("40001", "40P01")
+"""A serialization failure, a deadlock: another transaction goes on, this one can be repeated."""
+FULL: Final = "the disk of the server is full; nothing of this was written: "
+
+_sessions: Final[WeakSet[PostgreSQL]] = WeakSet()
+
+
+def _leave_to_parent() -> None:
+    for each in list(_sessions):
+        each.leave_to_parent()
+
+
+os.register_at_fork(after_in_child=_leave_to_parent)
+
+
+class PostgreSQL:
+    """One connection to a server."""
+
+    dialect = "postgresql"
+    locks = True
+
+    def __init__(
+        self, connection: psycopg.Connection[Any], place: str, *, own: bool = True
+    ) -> None:
+        """`place`: the server, as errors name it. `own`: whether the connection is the store's."""
+        from psycopg import Cursor
+        from psycopg.rows import tuple_row
+        from psycopg.types.numeric import Int8Dumper
+
+        self.connection = connection
+        self.place = place
+        self.own = own
+        self._texts = statements(self.dialect)
+        # a cursor of the driver's own kind, whatever kind the caller's connection makes
+        self._cursor = Cursor(connection, row_factory=tuple_row)
+        self._cursor.adapters.register_dumper(int, Int8Dumper)
+
+    @property
+    def idle(self) -> bool:
+        from psycopg.pq import TransactionStatus
+
+        return self.lost or self.connection.info.transaction_status is TransactionStatus.IDLE
+
+    @property
+    def lost(self) -> bool:
+        return self.connection.closed or self.connection.broken
+
+    @property
+    def undone(self) -> bool:
+        return False  # what follows a failed statement is refused until the rollback
+
+    @property
+    def hung_up(self) -> bool:
+        if self.lost:
+            return True
+        look = select.poll()  # what the server says while nobody asks is its farewell
+        look.register(self.connection.pgconn.socket, select.POLLIN)
+        return bool(look.poll(0))
+
+    def run(self, name: str, /, **values: object) -> Sequence[Row]:
+        with self._told():
+            found = self._cursor.execute(self._texts[name], _bound(values), binary=True)
+            return found.fetchall() if found.description else []
+
+    def many(self, name: str, rows: Sequence[Row], /, **common: object) -> int:
+        if not rows:
+            return 0
+        for key, column in zip(columns(name), zip(*rows, strict=True), strict=True):
+            common |= _spread(key, column)
+        with self._told():
+            return self._cursor.execute(self._texts[name], common).rowcount
+
+    def numbers(self, count: int) -> Sequence[int]:
+        return sorted(number for (number,) in self.run("numbers", count=count))
+
+    def time(self) -> int:
+        ((found,),) = self.run("time")
+        return int(found)
+
+    def has_schema(self) -> bool:
+        return bool(self.run("has_schema"))
+
+    def is_new(self) -> bool:
+        return False
+
+    def lock_schema(self, timeout: float) -> None:
+        self.run("lock_timeout", milliseconds=str(max(round(timeout * 1000), 1)))
+        self.run("lock_schema")
+
+    def in_the_way(self, error: StoreError) -> str:
+        from psycopg.errors import LockNotAvailable
+
+        if not isinstance(error.__cause__, LockNotAvailable):
+            return ""
+        for pid, user, application, state, seconds in self.run("in_the_way"):
+            doing = f", {state} for {seconds:.0f} s" if state and seconds is not None else ""
+            return f"process {pid} of the server (user {user!r}, {application!r}{doing})"
+        return "a transaction of somebody else"
+
+    def script(self, text: str) -> None:
+        with self._told():
+            self.connection.execute(text.encode())
+
+    def execute(self, sql: str, values: object = ()) -> Any:  # noqa: ANN401 - the driver's cursor
+        bound: Any = values or None
+        return self.connection.execute(sql.encode(), bound)
+
+    def begin(self) -> None:
+        with self._told():
+            self.connection.execute("BEGIN ISOLATION LEVEL READ COMMITTED")
+
+    def commit(self) -> None:
+        with self._told():
+            done = self.connection.execute("COMMIT").statusmessage
+        if done != "COMMIT":
+            raise StoreError(
+                f"{self.place}: found a transaction in which a statement had failed, allowed: one "
+                "in which all succeeded, or failed inside a savepoint; nothing of it was done"
+            )
+
+    def rollback(self) -> None:
+        from psycopg import Error
+        from psycopg.pq import TransactionStatus
+
+        if self.connection.info.transaction_status is not TransactionStatus.IDLE:
+            try:
+                self.connection.execute("ROLLBACK")
+            except Error:
+                self.connection.close()
+
+    def doom(self) -> None:
+        from psycopg import Error
+
+        with suppress(Error):  # an error is what keeps it from being committed
+            self.connection.execute("DO $$ BEGIN RAISE 'work of somebody else'; END $$")
+
+    def close(self) -> None:
+        self.connection.close()
+
+    def leave_to_parent(self) -> None:
+        """In a forked child: the session is the parent's, and must end with the parent."""
+        if not self.connection.closed:
+            with suppress(OSError):
+                os.close(self.connection.fileno())
+
+    @contextmanager
+    def _told(self) -> Iterator[None]:
+        from psycopg import Error
+
+        try:
+            yield
+        except Error as error:
+            if error.sqlstate in REFUSED:
+                raise REFUSED[error.sqlstate](_in_words(error)) from None
+            if not self.own:
+                raise
+            if error.sqlstate == DISK_FULL:
+                raise DiskFullError(f"{self.place}: {FULL}{_in_words(error)}") from error
+            kind = TransientStoreError if error.sqlstate in TRANSIENT else StoreError
+            who = self._who_grants() if error.sqlstate == DENIED else ""
+            raise kind(f"{self.place}: {_in_words(error)}{who}") from error
+
+    def _who_grants(self) -> str:
+        return (
+            f" to user {self.connection.info.user!r}; the owner of the schema grants what sending, "
+            "working, operating and looking need: `fairlead store roles`"
+        )
+
+
+def refusal(state: str, line: str) -> MessageError | StoreError:
+    """What a function of the schema has refused, as it would have raised it."""
+    return REFUSED[state](line)
+
+
+@cache
+def columns(name: str) -> list[str]:
+    """The names of the arrays that a statement unnests, in their order."""
+    return COLUMN.findall(statements(PostgreSQL.dialect)[name])
+
+
+def open_postgresql(url: str) -> PostgreSQL:
+    """A connection to a server. Raises StoreError, without the password, and EnvironmentProblem."""
+    try:
+        import psycopg
+    except ImportError:
+        raise EnvironmentProblem(
+            "a store on PostgreSQL needs psycopg: pip install 'fairlead[postgresql]'"
+        ) from None
+    place = without_password(url)
+    try:
+        connection = psycopg.connect(url, autocommit=True, application_name="fairlead", **KEEPALIVE)
+        connection.execute(READ_COMMITTED)
+    except psycopg.Error as error:
+        raise StoreError(f"{place}: {_in_words(error, url)}") from None
+    found = PostgreSQL(connection, place)
+    _sessions.add(found)
+    return found
+
+
+def without_password(url: str) -> str:
+    """The server and the database that a URL names; neither user nor password."""
+    try:
+        parts = urlsplit(url)
+        port = f":{parts.port}" if parts.port else ""
+    except ValueError:
+        raise StoreError(
+            "store: found a URL that cannot be read, allowed: postgresql://USER@HOST:PORT/DATABASE"
+        ) from None
+    host = parts.hostname or "localhost"
+    return f"postgresql://{host}{port}{parts.path}"
+
+
+def _bound(values: Mapping[str, object]) -> dict[str, object]:
+    return {
+        name: literal(value) if isinstance(value, list) else value for name, value in values.items()
+    }
+
+
+def _spread(key: str, column: Sequence[Any]) -> dict[str, object]:
+    """The values of a column, as parameters of a statement that unnests them.
+
+    Bytes are joined, with where each begins and how long it is: an array of them would be spelled
+    as text, twice as long. A column of nothing is NULL: the rows are as many as the others have.
+    """
+    if isinstance(column[0], bytes):
+        lengths = [len(each) for each in column]
+        return {
+            key: b"".join(column),
+            f"{key}.begin": literal(list(accumulate(lengths, initial=1))[:-1]),
+            f"{key}.length": literal(lengths),
+        }
+    return {key: None if not any(each is not None for each in column) else literal(column)}
+
+
+def literal(values: Sequence[Any]) -> str:
+    """A list as PostgreSQL writes an array; psycopg's own way takes ten times as long."""
+    first = next((value for value in values if value is not None), None)
+    if first is None or isinstance(first, int):
+        return "{" + repr(list(values))[1:-1].replace("None", "NULL") + "}"
+    if isinstance(first, str) and None not in values:
+        texts = '","'.join(values)
+        if "\\" not in texts and texts.count('"') == 2 * len(values) - 2:
+            return '{"' + texts + '"}'
+    return "{" + ",".join(map(_element, values)) + "}"
+
+
+def _element(value: object) -> str:
+    if isinstance(value, bytes):
+        return f'"\\\\x{value.hex()}"'
+    if value is None:
+        return "NULL"
+    text = str(value).replace("\\", "\\\\").replace('"', '\\"')
+    return f'"{text}"'
+
+
+def _in_words(error: Exception, url: str = "") -> str:
+    every = str(error).strip().splitlines() or [type(error).__name__]
+    lines = [line for line in every if not line.startswith("\t")] or every  # without hints
+    line = lines[-1] if lines[0].startswith("connection") else lines[0]
+    password = urlsplit(url).password if url else None
+    return line.replace(password, "***") if password else line

@@ -1,0 +1,401 @@
+"""Speak: begin a dialog, send in it, end it, in the caller's transaction or in one of ours.
+
+Whoever sends for an end locks that end's row and nobody else's: so what one end says has an order
+without gaps, and the two ends never wait for each other. That the other end has ended meanwhile is
+found where the message is read: there it is dropped.
+"""
+
+from __future__ import annotations
+
+import re
+import secrets
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from fairlead.balance.objects import listed, spelled
+from fairlead.balance.times import Time
+from fairlead.config.services import DIALOG_TIMER, END_DIALOG, ERROR, RESERVED
+from fairlead.errors import ConversationError, MessageError
+from fairlead.store.database.port import Database
+from fairlead.store.dialogs.declared import Declared
+from fairlead.store.dialogs.validation import fault
+from fairlead.store.journal.log import Log
+from fairlead.store.queues.bodies import encoded
+from fairlead.store.queues.endpoints import (
+    ENDED,
+    FAILED,
+    INITIATOR,
+    OPEN,
+    TARGET,
+    Endpoint,
+    by_handle,
+    by_ids,
+    end_name,
+    far_end,
+    is_past,
+    state_of,
+)
+from fairlead.store.queues.outgoing import Letter, duration, reason_of
+from fairlead.store.queues.pending import RAISED, Notice, leave
+from fairlead.store.queues.sending import arrive, check_room
+from fairlead.store.queues.settings import Queue, known_queue
+
+if TYPE_CHECKING:
+    from fairlead.store.verbs.clusters import Setting
+
+REFUSED_BODY: Final = -9615
+REFUSED_CONTRACT: Final = -8408
+LIFETIME_OVER: Final = -8489
+"""Codes of the errors that come of themselves are below 0; these are Service Broker's."""
+HANDLE: Final = re.compile("[0-9a-f]{32}")
+GIVEN_GROUP: Final = re.compile(r"d-\d+/[it]", re.ASCII)
+"""A group that nobody named: who joins it has to know an end in it."""
+MAX_CODE: Final = 2**31 - 1
+MAX_DESCRIPTION: Final = 3000
+
+
+class Beginning(NamedTuple):
+    """A dialog that is to begin, as it was asked for."""
+
+    service: object
+    far_service: object
+    contract: object
+    related: Endpoint | None
+    group: str | None
+    lifetime: Time | None
+
+
+class Speaking:
+    """What is said in one transaction."""
+
+    def __init__(self, database: Database, setting: Setting) -> None:
+        """The transaction's connection, and what it has from its store."""
+        self._database = database
+        self._setting = setting
+        self._now = setting.clock()
+
+    def begin(self, asked: Beginning) -> Endpoint:
+        """Begin a dialog; the initiator's end. Nobody hears of it before something is sent."""
+        declared = self._setting.declared.get(self._database)
+        service = declared.service(asked.service, "from service")
+        far = declared.service(asked.far_service, "to service")
+        contract = _contract(declared, asked.contract, far.contracts, far.name)
+        queue = self._queue(service.queue)
+        lifetime = None
+        if asked.lifetime is not None:
+            lifetime = queue.now + duration("lifetime", asked.lifetime, 0.001)
+        if asked.related is not None and asked.related.queue != queue.name:
+            raise MessageError(
+                f"related: found a conversation of queue {asked.related.queue!r}, allowed: one of "
+                f"{queue.name!r}, the queue of service {service.name!r}"
+            )
+        if asked.group is not None and GIVEN_GROUP.fullmatch(asked.group):
+            raise MessageError(
+                f"group: found {asked.group!r}, which is a dialog's own, allowed: another name, or "
+                "related and the conversation"
+            )
+        log = self._log(queue)
+        (number,) = log.draw()
+        group = asked.related.group if asked.related else asked.group
+        end = Endpoint(
+            id=number,
+            handle=secrets.token_hex(16),
+            dialog=number,
+            side=INITIATOR,
+            service=service.name,
+            far_service=far.name,
+            contract=contract,
+            queue=queue.name,
+            group=group or end_name(number, INITIATOR),
+            state=OPEN,
+            sent=0,
+            began=queue.now,
+            lifetime=lifetime,
+            bound=None,
+        )
+        self._add(end)
+        log.add(
+            *("begun",),
+            id=number,
+            group=end.group,
+            key=end.end,
+            detail=f"{service.name} to {far.name}, contract {contract}",
+        )
+        log.flush()
+        self._limit(end, queue)
+        return end
+
+    def send(self, end: Endpoint, type_: str, body: object) -> str:
+        """Send a message from an end; its id. Raises ConversationError, MessageError."""
+        format_, raw = encoded(body)
+        end, declared = self._counted(end)
+        allowed = declared.contract(end.contract).types(end.side)
+        if type_ not in allowed:
+            raise MessageError(_no_type(type_, end, allowed))
+        peer = far_end(self._database, end)
+        if peer is not None and peer.state == ENDED:
+            raise _over(end, "the other side has ended it")
+        key = _key(end, end.sent - 1)
+        if peer is None and end.contract not in declared.service(end.far_service).contracts:
+            why = f"service {end.far_service!r} does not accept contract {end.contract!r}"
+            self._fail(end, REFUSED_CONTRACT, why, key)
+            return key
+        kind = declared.message_type(type_)
+        refusal = fault(kind.validation, kind.schema, format_, raw)
+        if refusal is not None:
+            why = f"a message of type {type_!r} was refused: {refusal}"
+            self._fail(end, REFUSED_BODY, why, key)
+            return key
+        letter = Letter(None, None, key, type_, "", 1, None, None, format_, raw)
+        if peer is None:
+            self._deliver_first(end, declared, letter)
+        else:
+            self._deliver(peer, letter)
+        return key
+
+    def end(
+        self,
+        end: Endpoint,
+        error: tuple[int, str] | None = None,
+        *,
+        cleanup: bool = False,
+        given: Sequence[int] = (),
+    ) -> None:
+        """End an end. `given`: numbers of messages that its reader has, and will settle."""
+        rows = self._database.run("end_endpoint", id=end.id)
+        if not rows:
+            raise _over(end, "it has ended")
+        ((sent,),) = rows
+        peer = far_end(self._database, end)
+        queue = self._queue(end.queue)
+        log = self._log(queue)
+        how = "with cleanup" if cleanup else f"with error {error[0]}: {error[1]}" if error else None
+        (number,) = log.draw()
+        log.add("ended", id=number, group=end.group, key=end.end, detail=how)
+        log.flush()
+        if peer is not None and peer.state != ENDED and not cleanup:
+            key = _key(end, sent - 1)
+            self._forget_timers(peer, [ERROR], after=queue.now)
+            self._deliver(peer, _error(key, *error) if error else _notice(key, END_DIALOG))
+        self._forget_timers(end, [ERROR, DIALOG_TIMER])
+        self._database.run("drop_unread", conversation=end.id, given=list(given))
+        self._put_in_order(end, queue, number)
+        if peer is None or peer.state == ENDED:
+            self._database.run("drop_endpoints", dialog=end.dialog)
+
+    def set_timer(self, end: Endpoint, seconds: Time | None) -> None:
+        """Set, or with None take away, the timer of an end."""
+        queue = self._queue(end.queue)
+        if not self._database.run("lock_open", id=end.id) or is_past(end, queue.now):
+            raise _over(end, "it has ended or failed")
+        self._forget_timers(end, [DIALOG_TIMER])
+        if seconds is not None:
+            letter = _notice(f"{end.end}/timer", DIALOG_TIMER)
+            self._later(end, queue, queue.now + duration("timer", seconds), letter)
+
+    def bind(self, one: Endpoint, other: Endpoint) -> None:
+        """Bind two ends, each to the other."""
+        for end, bound in sorted([(one, other), (other, one)]):  # so nobody waits for each other
+            if not self._database.run("bind_endpoint", id=end.id, bound=bound.id):
+                raise _over(end, "it has ended")
+
+    def bound(self, end: Endpoint) -> Endpoint | None:
+        """The end that an end is bound to; None where that has ended."""
+        current = self.current(end)
+        other = None if current is None else current.bound
+        found = by_ids(self._database, [other]).get(other) if other is not None else None
+        return None if found is None or found.state == ENDED else found
+
+    def current(self, end: Endpoint) -> Endpoint | None:
+        """An end as it is now; None: both ends have ended."""
+        return by_ids(self._database, [end.id]).get(end.id)
+
+    def state(self, end: Endpoint) -> str:
+        """How an end stands."""
+        current = self.current(end)
+        if current is None or current.state == ENDED:
+            return "ended"
+        peer = far_end(self._database, end)
+        return state_of(current, peer, self._queue(end.queue).now)
+
+    def found(self, handle: object) -> Endpoint:
+        """The end with a handle. Raises MessageError."""
+        found = None
+        if isinstance(handle, str) and HANDLE.fullmatch(handle):
+            found = by_handle(self._database, handle)
+        if found is None:  # an id is a secret, whosever it is: it is not repeated
+            what = "an id of no end" if isinstance(handle, str) else spelled(handle)[:60]
+            raise ConversationError(
+                f"conversation: found {what}, allowed: the id of an end that is open; its other "
+                "end has an id of its own"
+            )
+        return found
+
+    def _counted(self, end: Endpoint) -> tuple[Endpoint, Declared]:
+        """The end with one more message, locked; and what is declared."""
+        rows = self._database.run("say", id=end.id)
+        if not rows:
+            current = self.current(end)
+            failed = current is not None and current.state == FAILED
+            raise _over(end, "an error has broken it off: end it" if failed else "it has ended")
+        ((sent, revision),) = rows
+        if end.lifetime is not None and is_past(end, self._queue(end.queue).now):
+            raise _over(end, "its lifetime is over: end it")
+        declared = self._setting.declared.get(self._database, revision)
+        return end._replace(sent=sent), declared
+
+    def _deliver_first(self, end: Endpoint, declared: Declared, letter: Letter) -> None:
+        """The first message: with it the target's end begins."""
+        queue = self._queue(declared.service(end.far_service).queue)
+        log = self._log(queue)
+        (number,) = log.draw()
+        peer = end._replace(
+            id=number,
+            handle=secrets.token_hex(16),
+            side=TARGET,
+            service=end.far_service,
+            far_service=end.service,
+            queue=queue.name,
+            group=end_name(end.dialog, TARGET),
+            sent=0,
+            began=queue.now,
+            bound=None,
+        )
+        self._add(peer)
+        self._arrive(peer, queue, number, letter, log)
+        self._limit(peer, queue)
+
+    def _deliver(self, end: Endpoint, letter: Letter) -> None:
+        """A message comes to an end."""
+        queue = self._queue(end.queue)
+        log = self._log(queue)
+        (number,) = log.draw()
+        self._arrive(end, queue, number, letter, log)
+
+    def _arrive(self, end: Endpoint, queue: Queue, number: int, letter: Letter, log: Log) -> None:
+        if letter.type not in RESERVED:
+            check_room(self._database, queue, 1)
+        letter.group, letter.conversation = end.group, end.id
+        arrive(self._database, queue, [(number, letter)])
+        log.add(
+            *("sent",),
+            id=number,
+            group=end.group,
+            key=letter.key or "",
+            cost=letter.cost,
+            type=letter.type,
+        )
+        log.flush()
+        if queue.columns.awaited:
+            self._database.run("notify", queue=queue.id)
+
+    def _fail(self, end: Endpoint, code: int, description: str, key: str) -> None:
+        """Break off an end that has sent what it may not: it gets an Error."""
+        self._database.run("fail_endpoint", id=end.id)
+        log = self._log(self._queue(end.queue))
+        log.add("refused", group=end.group, key=key, detail=f"error {code}: {description}")
+        log.flush()
+        self._deliver(end, _error(f"{end.end}/error", code, description))
+
+    def _limit(self, end: Endpoint, queue: Queue) -> None:
+        """What an end gets when its lifetime is over."""
+        if end.lifetime is not None:
+            letter = _error(f"{end.end}/lifetime", LIFETIME_OVER, "the dialog's lifetime is over")
+            self._later(end, queue, end.lifetime, letter)
+
+    def _later(self, end: Endpoint, queue: Queue, due: int, letter: Letter) -> None:
+        """A message comes to an end at a time."""
+        log = self._log(queue)
+        (number,) = log.draw()
+        self._database.many(
+            "add_delayed",
+            [
+                (
+                    *(number, due, end.group, "", None, letter.key, None, 1, letter.type, end.id),
+                    *(letter.format, letter.body),
+                )
+            ],
+            queue=queue.id,
+        )
+        log.add("timed", id=number, group=end.group, key=letter.key or "", detail=f"due {due}")
+        log.flush()
+        if queue.columns.awaited:
+            self._database.run("notify", queue=queue.id)
+
+    def _forget_timers(self, end: Endpoint, types: list[str], after: int = 0) -> None:
+        """Nothing comes of itself after a time. What somebody has locked is about to come or go."""
+        self._database.run("drop_delayed", conversation=end.id, types=types, after=after)
+
+    def _put_in_order(self, end: Endpoint, queue: Queue, number: int) -> None:
+        """The next reader gives the group of an end that has ended its place, or ends it if empty.
+
+        It is not done here: who sends to the group would wait for this transaction.
+        """
+        rows = self._database.run("group", queue=queue.id, name=end.group)
+        if rows and not queue.fair:  # where tenants share, whoever takes it finds that it is empty
+            ((id_, tenant),) = rows
+            leave(self._database, queue, [Notice(RAISED, number, id_, tenant)])
+
+    def _add(self, end: Endpoint) -> None:
+        row: dict[str, Any] = end._asdict()
+        for key in ("state", "sent", "bound"):
+            del row[key]
+        self._database.run("add_endpoint", **row)
+
+    def _queue(self, name: str) -> Queue:
+        return known_queue(self._database, name, self._now)
+
+    def _log(self, queue: Queue) -> Log:
+        return Log(self._database, queue.name, queue.moment, self._setting.actor)
+
+
+def checked_error(error: object) -> tuple[int, str] | None:
+    """How a conversation ends with an error. Raises MessageError."""
+    if error is None:
+        return None
+    if isinstance(error, tuple | list) and len(error) == 2:
+        code, description = error
+        whole = isinstance(code, int) and not isinstance(code, bool)
+        if whole and 0 < code <= MAX_CODE and isinstance(description, str):
+            return code, reason_of(description)[:MAX_DESCRIPTION]
+    raise MessageError(
+        f"error: found {spelled(error)}, allowed: (code, description), a code from 1 to {MAX_CODE}"
+    )
+
+
+def _contract(declared: Declared, asked: object, accepted: Sequence[str], service: str) -> str:
+    if asked is not None:
+        return declared.contract(asked).name
+    if len(accepted) != 1:
+        raise MessageError(
+            f"contract: found none, allowed: one of those that service {service!r} accepts: "
+            f"{listed(list(accepted)) or 'none'}"
+        )
+    return accepted[0]
+
+
+def _no_type(type_: object, end: Endpoint, allowed: list[str]) -> str:
+    side = "the initiator" if end.side == INITIATOR else "the target"
+    return (
+        f"type: found {spelled(type_)}, allowed: {listed(allowed) or 'none'}, which contract "
+        f"{end.contract!r} lets {side} send"
+    )
+
+
+def _over(end: Endpoint, why: str) -> ConversationError:
+    return ConversationError(
+        f"conversation {end.end}: {why}; allowed: to speak in one that is open"
+    )
+
+
+def _key(end: Endpoint, place: int) -> str:
+    return f"{end.end}/{place}"
+
+
+def _error(key: str, code: int, description: str) -> Letter:
+    format_, raw = encoded({"code": code, "description": description})
+    return Letter(None, None, key, ERROR, "", 1, None, None, format_, raw)
+
+
+def _notice(key: str, type_: str) -> Letter:
+    return Letter(None, None, key, type_, "", 1, None, None, 0, b"")

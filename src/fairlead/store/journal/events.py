@@ -1,0 +1,156 @@
+"""The journal of a store, as it is read."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any, Final, NamedTuple
+
+from fairlead.balance.objects import spelled
+from fairlead.errors import MessageError, PrunedError, StoreError
+from fairlead.rows import EVENT_COLUMNS
+from fairlead.store.database.port import Database
+from fairlead.store.journal.epochs import MAX_NUMBER, Epochs, reached
+
+PAGE: Final = 1000
+MAX_TRANSACTION: Final = 2**64 - 1
+
+
+class Event(NamedTuple):
+    """One thing that happened, with the columns of `fairlead.rows.EVENT_COLUMNS`."""
+
+    position: int
+    cursor: str
+    time: float
+    kind: str
+    queue: str
+    group: str
+    id: str
+    tenant: str
+    priority: int | None
+    cost: int | None
+    type: str | None
+    attempt: int | None
+    token: int | None
+    actor: str
+    lease: float | None
+    detail: str | None
+    cluster: str | None
+    version: int | None
+    stream: str | None
+    destination: str | None
+    address: str | None
+    outcome: str | None
+    sequence: int | None
+    said: str | None
+
+    def to_dict(self) -> dict[str, Any]:
+        """As plain data."""
+        return self._asdict()
+
+
+for _column in EVENT_COLUMNS:  # said once, for the pages and for `help`
+    getattr(Event, _column.name).__doc__ = _column.meaning
+
+
+class Place(NamedTuple):
+    """How far a reader of the journal has come: places are in the order of events."""
+
+    epoch: int
+    """How many backups were restored before it."""
+    transaction: int
+    """In which the event was written; 0 where one writes at a time."""
+    number: int
+
+    def __str__(self) -> str:
+        epoch = f"{self.epoch}." if self.epoch else ""
+        return f"{epoch}{self.transaction}-{self.number}"
+
+
+CURSOR: Final = re.compile(r"(?:(\d{1,9})\.)?(\d{1,20})-(\d{1,19})")
+"""A place, as a text."""
+START: Final = Place(0, 0, 0)
+
+
+def events(database: Database, since: str | None) -> Iterator[Event]:
+    """All events after a cursor that can be read now, in an order that later ones keep to.
+
+    On PostgreSQL an event is given when every transaction that began before it has ended: so a
+    reader that goes on from its last cursor misses nothing. Raises MessageError for a cursor that
+    is none, PrunedError where events after it are kept no more, and StoreError where a backup was
+    restored and the store was not recovered.
+    """
+    place = START if since is None else _read(since)
+    epochs = Epochs(database)
+    _check_restored(database, epochs, place)
+    begun = since is not None
+    while True:
+        rows = database.run(
+            "journal",
+            transaction=place.transaction,
+            after=place.number,
+            most=PAGE,
+            **epochs.bounds(place.epoch),
+        )
+        if begun:
+            _check_kept(database, epochs, place)
+        if not rows:
+            if place.epoch == epochs.current:
+                return
+            place = Place(place.epoch + 1, 0, 0)
+            continue
+        begun = True
+        for row in rows:
+            number, xid, time, lease = *row[:3], row[14]
+            place = Place(place.epoch, xid, number)
+            ends = None if lease is None else lease / 1_000_000
+            yield Event._make((number, str(place), time / 1_000_000, *row[3:14], ends, *row[15:]))
+
+
+def latest(database: Database) -> str | None:
+    """The cursor of the latest event that can be read now; None: there is none."""
+    epochs = Epochs(database)
+    for epoch in range(epochs.current, -1, -1):
+        for transaction, number in database.run("latest", **epochs.bounds(epoch)):
+            return str(Place(epoch, transaction, number))
+    return None
+
+
+def _check_restored(database: Database, epochs: Epochs, place: Place) -> None:
+    """What a reader has seen, or what is written, may be ahead of all that is written from now on.
+
+    So it is in a backup that was restored: what is new would never be read.
+    """
+    has_been, is_ours = reached(database, epochs, place.transaction, place.number)
+    if not is_ours:
+        raise StoreError(
+            "journal: found events of transactions that this server has not begun yet, as in a "
+            "backup that was restored, allowed: to read it after `fairlead store recover`"
+        )
+    if place.epoch > epochs.current or (place.epoch == epochs.current and not has_been):
+        raise MessageError(
+            f"since: found '{place}', which this store has not reached, allowed: the cursor of an "
+            "event of this store; if it is a backup that was restored, `fairlead store recover` "
+            "makes it one"
+        )
+
+
+def _check_kept(database: Database, epochs: Epochs, place: Place) -> None:
+    """What was deleted after a place that a reader has reached, the reader has not seen."""
+    ((transaction, number),) = database.run("pruned")
+    pruned = Place(epochs.of(number), transaction, number)
+    if pruned > place:
+        raise PrunedError(
+            f"since: found '{place}', after which events are kept no more, allowed: '{pruned}' or "
+            "later, or None, from the first that is kept"
+        )
+
+
+def _read(since: str) -> Place:
+    found = CURSOR.fullmatch(str(since))
+    place = Place(*(int(part or 0) for part in found.groups())) if found else None
+    if place is None or place.transaction > MAX_TRANSACTION or place.number > MAX_NUMBER:
+        raise MessageError(
+            f"since: found {spelled(since)}, allowed: the cursor of an event, or None"
+        )
+    return place

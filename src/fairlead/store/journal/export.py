@@ -1,0 +1,115 @@
+"""What happened in a store, as tables that `dispatch`, `replay`, `diff` and `explain` take."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from typing import Any, NamedTuple
+
+from fairlead.balance.message import SET_PRIORITY
+from fairlead.rows import JOURNAL
+from fairlead.store.journal.events import Event
+
+
+class Recorded(NamedTuple):
+    """A table of messages."""
+
+    rows: list[dict[str, Any]]
+    """As they came: `id`, `time`, `group`, `priority`, `tenant`, `cost`, `service_time`, `type`."""
+    unfinished: int
+    """Messages that were not accepted: nobody knows how long they take."""
+
+
+def recorded(events: Iterable[Event], queue: str) -> Recorded:
+    """The messages of a queue, from the events of its store.
+
+    `service_time` is that from when the group was taken to when it was accepted; the messages of
+    one take share it alike. A raise is a row of type SetPriority.
+    """
+    came: dict[str, dict[str, Any]] = {}
+    taken: dict[int | None, float] = {}
+    shares: Counter[int | None] = Counter()
+    done: dict[str, tuple[int | None, float]] = {}
+    for event in (each for each in events if each.queue == queue):
+        if event.kind == "raised":
+            came[f"\0{event.position}"] = _row(event, f"raise-{event.position}", SET_PRIORITY)
+        elif event.kind == "arrived" or (event.kind == "sent" and event.detail is None):
+            came.setdefault(event.id, _row(event, event.id))
+        elif event.kind == "taken":
+            taken[event.token] = event.time
+        elif event.kind in {"accepted", "rejected"} and event.id:
+            shares[event.token] += 1
+            if event.kind == "accepted":
+                done[event.id] = event.token, event.time
+    rows = []
+    for key, row in came.items():
+        if key in done:
+            token, end = done[key]
+            row["service_time"] = max(end - taken.get(token, end), 0) / shares[token]
+        if key in done or row["type"]:
+            rows.append(row)
+    return Recorded(rows, len(came) - len(rows))
+
+
+def _row(event: Event, id_: str, type_: str | None = None) -> dict[str, Any]:
+    return {
+        "id": id_,
+        "time": event.time,
+        "group": event.group or None,
+        "priority": event.priority,
+        "tenant": event.tenant or None,
+        "cost": event.cost or 1,
+        "service_time": 0.0,
+        "type": type_,
+    }
+
+
+def decisions(events: Iterable[Event], cluster: str) -> list[dict[str, Any]]:
+    """The decisions of a cluster, as rows of a journal: its messages are a table, too.
+
+    A message that had no id gets one from its place: `pool/17`. Where a message was published here
+    with an id and accepted, `service_time` is from when it was taken.
+    """
+    rows: list[dict[str, Any]] = []
+    published: dict[str, list[dict[str, Any]]] = {}
+    taken: dict[int | None, float] = {}
+    position, place = -1, None
+    for event in events:
+        if event.kind == "decided" and event.cluster == cluster:
+            if place != (place := (event.stream, event.sequence)):
+                position += 1
+            row = {
+                **(json.loads(event.said) if event.said else {}),
+                **{name: getattr(event, name) for name in JOURNAL},
+                "position": position,
+                "id": event.id or f"{event.stream}/{event.sequence}",
+                "attempt": 1,
+            }
+            rows.append(row)
+            if event.id:
+                published.setdefault(event.id, []).append(row)
+        elif event.kind == "taken":
+            taken[event.token] = event.time
+        elif event.kind == "accepted" and event.id in published:
+            for row in published[event.id]:
+                row["service_time"] = max(event.time - taken.get(event.token, event.time), 0)
+    return rows
+
+
+def changes(events: Iterable[Event], cluster: str) -> Iterator[dict[str, Any]]:
+    """The changes of a cluster, as the rows of a file of changes.
+
+    What was added or removed has joined or left; a file then lists it with `present = false`.
+    """
+    for event in events:
+        if event.kind != "changed" or event.cluster != cluster:
+            continue
+        change = json.loads(event.detail or "{}")
+        attribute, value = change["attribute"], change["value"]
+        target = event.destination or cluster
+        if attribute in {"added", "removed"}:
+            value = attribute == "added" and value.get("present", True)
+            attribute = "present"
+        if attribute != "due":  # it follows of itself
+            yield {"time": event.time, "target": target, "attribute": attribute, "value": value}

@@ -1,0 +1,76 @@
+"""Forget what is old: events, ids of messages, what clusters were. It is done bit by bit.
+
+A store that takes or chooses looks once a minute, and forgets at most 1,000 of each. Where it
+finds so many, it looks again after a tenth of a second.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import Final
+
+from fairlead.balance.objects import spelled
+from fairlead.balance.times import MICROS
+from fairlead.errors import MessageError
+from fairlead.store.database.connections import Connections
+from fairlead.store.database.port import Database
+from fairlead.store.queues.outgoing import duration
+from fairlead.store.queues.settings import REMEMBERED, time_of
+from fairlead.store.verbs.clusters import Setting
+
+LOOK: Final = 60.0
+"""Seconds between two looks."""
+BUSY: Final = 0.1
+"""The same, while there is more to forget."""
+MOST: Final = 1000
+"""So many of each kind are forgotten in one look."""
+DAY: Final = 86_400
+MAX_DAYS: Final = 100_000
+
+
+class Retention:
+    """When a store looks for what is old. Thread-safe."""
+
+    def __init__(self, connections: Connections, setting: Setting) -> None:
+        """Of one store."""
+        self._connections = connections
+        self._setting = setting
+        self._due = 0.0
+
+    def look(self) -> None:
+        """Forget a little of what is old, if it is time to look."""
+        now = time.monotonic()
+        if now < self._due:
+            return
+        self._due = now + LOOK
+        with self._connections.writing() as database:
+            more = forget(database, time_of(database, self._setting.clock()))
+        if more:
+            self._due = now + BUSY
+
+
+def forget(database: Database, now: int) -> bool:
+    """Forget what is old, as the store is set; whether there may be more of it."""
+    found = [
+        len(database.run(name, now=now, most=MOST, remembered=REMEMBERED))
+        for name in ("forget_events", "forget_ids", "forget_ended", "forget_stretches")
+    ]
+    if found[-1] and not database.locks:
+        database.run("forget_versions")
+    return max(found) >= MOST
+
+
+def kept(database: Database) -> float | None:
+    """For how many days events are kept; None: for ever."""
+    ((found,),) = database.run("retention")
+    return None if found is None else found / (DAY * MICROS)
+
+
+def set_kept(database: Database, days: float | None) -> None:
+    """Set for how many days events are kept; 0 or None: for ever. Raises MessageError."""
+    found = duration("journal_keep", days or 0) * DAY
+    if found > MAX_DAYS * DAY * MICROS:
+        raise MessageError(
+            f"journal_keep: found {spelled(days)}, allowed: days from 0 to {MAX_DAYS}, or None"
+        )
+    database.run("set_retention", keep=found or None)

@@ -1,0 +1,1 @@
+"""Queues: messages are sent, taken in order, settled, and kept up to date."""

@@ -1,0 +1,60 @@
+"""Read: what is said in conversations, but for what comes to an end that has ended."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from fairlead.store.conversation import Conversation
+from fairlead.store.database.port import Database
+from fairlead.store.journal.log import Log
+from fairlead.store.queues.endpoints import ENDED, Endpoint, by_ids
+
+if TYPE_CHECKING:
+    from fairlead.store.queues.taking import Held, Stored
+
+
+def ends_of(database: Database, rows: Sequence[Stored]) -> Mapping[int, Endpoint]:
+    """The ends to which messages come."""
+    ids = {row.conversation for row in rows if row.conversation is not None}
+    return by_ids(database, ids) if ids else {}
+
+
+def is_over(row: Stored, ends: Mapping[int, Endpoint]) -> bool:
+    """Whether a message comes to an end that has ended."""
+    if row.conversation is None:
+        return False
+    end = ends.get(row.conversation)
+    return end is None or end.state == ENDED
+
+
+def conversation_of(row: Stored, ends: Mapping[int, Endpoint], held: Held) -> Conversation | None:
+    """The receiver's end, the same object for all messages that it has in hand."""
+    if row.conversation is None or held.speaker is None:
+        return None
+    if row.conversation not in held.conversations:
+        held.conversations[row.conversation] = Conversation(ends[row.conversation], held.speaker)
+    return held.conversations[row.conversation]
+
+
+def drop(
+    database: Database,
+    rows: Sequence[Stored],
+    ends: Mapping[int, Endpoint],
+    groups: Mapping[int, str],
+    log: Log,
+) -> None:
+    """Drop messages that came to an end that has ended: it was ended while they were being sent.
+
+    `groups`: their names.
+    """
+    if not rows:
+        return
+    database.run("drop_messages", ids=[row.id for row in rows])
+    for row in rows:
+        group = groups[row.group_id]
+        log.add("dropped", group=group, key=row.key, cost=row.cost, detail="its end has ended")
+    found = {row.conversation for row in rows if row.conversation is not None}
+    dialogs = {ends[each].dialog for each in found if each in ends}
+    if dialogs:
+        database.run("drop_ended", dialogs=sorted(dialogs))

@@ -1,0 +1,167 @@
+"""This process as a holder of work, and the work of holders that are dead."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from contextlib import suppress
+from typing import Final
+
+from fairlead.balance.objects import hint
+from fairlead.errors import StoreError
+from fairlead.store.database.connections import Connections
+from fairlead.store.database.port import Database
+from fairlead.store.journal.log import Log
+from fairlead.store.queues.lease_holders import LockFiles, Session, describe_self, is_running
+from fairlead.store.queues.settings import known_queue, read_queue
+from fairlead.store.queues.settling import take_back
+from fairlead.store.verbs.clusters import Setting
+
+LOGGER: Final = logging.getLogger("fairlead.store")
+LOOK: Final = 1.0
+"""Seconds: so often a store looks whether the holders of work live."""
+SWEEP: Final = 60.0
+"""Seconds: so often it looks whether those who hold nothing live."""
+
+
+class Custody:
+    """Who holds what: this process, and others that may be dead. Thread-safe."""
+
+    def __init__(
+        self, connections: Connections, liveness: LockFiles | Session, setting: Setting
+    ) -> None:
+        """Of one store."""
+        self._connections = connections
+        self._liveness = liveness
+        self._setting = setting
+        self._lock = threading.Lock()
+        self._id = 0
+        self._looked: dict[str, float] = {}
+        self._swept = 0.0
+        self._missing: set[str] = set()
+        """Queues of which was said that they are not there."""
+
+    def holder(self) -> int:
+        """This process's number as a holder; from now on it says that it lives."""
+        if not self._id:
+            with self._lock:
+                if not self._id:
+                    with self._connections.writing() as database:
+                        row = {**describe_self(), "since": database.time()}
+                        ((found,),) = database.run("add_holder", **row)
+                        self._liveness.live(found)
+                    self._id = found
+                    self._sweep()
+        return self._id
+
+    def leave(self) -> None:
+        """This process takes no more work; nobody need know of it, unless it holds some still."""
+        if self._id:
+            with suppress(StoreError), self._connections.writing() as database:
+                database.run("drop_holders", ids=[self._id])
+
+    def _sweep(self) -> None:
+        """Forget processes of this machine that are gone, and held nothing."""
+        self._swept = time.monotonic()
+        with self._connections.one() as database:
+            rows = [row for row in database.run("every_holder") if not is_running(row[1], row[3])]
+            dead = self._liveness.dead(database, [(id_, host) for id_, host, *_ in rows])
+        if dead:
+            with self._connections.writing() as database:
+                _forget(database, sorted(dead))
+
+    def stopping(self) -> None:
+        """This process was told to stop: what it still holds has not failed."""
+        if self._id:
+            with self._connections.writing() as database:
+                database.run("stopping", id=self._id)
+
+    def take_back_from_dead(self, queue: str) -> None:
+        """Take back the work of processes that are dead; once a second."""
+        if time.monotonic() - self._looked.get(queue, -LOOK) < LOOK:
+            return
+        self._looked[queue] = time.monotonic()
+        if isinstance(self._liveness, Session):
+            self._liveness.check()
+        with self._connections.one() as database:
+            found = read_queue(database, queue, self._setting.clock())
+            if found is None:
+                self._say_missing(database, queue)
+                return
+            self._missing.discard(queue)
+            rows = database.run("holders_of", queue=found.id)
+            dead = self._liveness.dead(database, [(id_, host) for id_, host, _ in rows])
+        if dead:
+            stopping = {id_ for id_, _, told in rows if told}
+            with self._connections.writing() as database:
+                self._take_back(database, queue, dead, stopping)
+        if self._id and time.monotonic() - self._swept >= SWEEP:
+            self._sweep()
+
+    def _say_missing(self, database: Database, queue: str) -> None:
+        """A reader may come before the first sender; or the name is misspelt."""
+        if queue not in self._missing:
+            self._missing.add(queue)
+            names = [name for (name,) in database.run("queue_names")]
+            LOGGER.warning(
+                "queue %r is not there yet: a reader gets nothing until somebody sends to it%s",
+                *(queue, hint(queue, names)),
+            )
+
+    def gone(self) -> list[str]:
+        """The processes that say that they take work, and are gone."""
+        return [name for _, name in self._gone()]
+
+    def take_back_all(self) -> None:
+        """Take back the work of processes that are gone, of all queues."""
+        dead = {id_ for id_, _ in self._gone()}
+        if dead:
+            with self._connections.writing() as database:
+                for (queue,) in database.run("queue_names"):
+                    self._take_back(database, queue, dead, set())
+
+    def forget_others(self) -> None:
+        """No other process takes work any more: all work was taken back."""
+        with self._connections.writing() as database:
+            rows = database.run("every_holder")
+            others = [id_ for id_, *_ in rows if id_ != self._id]
+            _forget(database, others)
+
+    def _gone(self) -> list[tuple[int, str]]:
+        if isinstance(self._liveness, Session):
+            self._liveness.check()
+        with self._connections.one() as database:
+            rows = database.run("every_holder")
+            dead = self._liveness.dead(database, [(id_, host) for id_, host, *_ in rows])
+        return [(id_, name) for id_, _, name, _ in rows if id_ in dead]
+
+    def _take_back(
+        self, database: Database, queue: str, dead: set[int], stopping: set[int]
+    ) -> None:
+        found = known_queue(database, queue, self._setting.clock())
+        log = Log(database, found.name, found.moment, self._setting.actor)
+        for id_ in sorted(dead):
+            held = database.run("held_by", queue=found.id, holders=[id_])
+            blameless = {
+                group
+                for group, _, taken in held
+                if id_ in stopping or self._liveness.blameless(database, taken)
+            }
+            take_back(
+                database,
+                found,
+                [(group, token) for group, token, _ in held],
+                log,
+                "its reader is dead",
+                blameless=frozenset(blameless),
+            )
+        _forget(database, sorted(dead))
+        log.flush()
+
+
+def _forget(database: Database, holders: list[int]) -> None:
+    """These processes are gone: they hold nothing, and nobody notifies them."""
+    database.run("drop_holders", ids=holders)
+    if database.locks:
+        database.run("wake_up", ids=holders)

@@ -1,0 +1,175 @@
+"""What there is to do before a take: act on notices, wake what is due, take back what is lost."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final, NamedTuple
+
+from msgspec.structs import asdict
+
+from fairlead.order.key import NO_ENTRY, NOTHING, Entry
+from fairlead.store.database.port import Database, Row
+from fairlead.store.journal.log import Log
+from fairlead.store.queues.outgoing import Letter
+from fairlead.store.queues.pending import CHARGED, JOINED, RELEASED, SETTLED
+from fairlead.store.queues.sending import arrive
+from fairlead.store.queues.settings import BECOMES_FAIR, Queue
+from fairlead.store.queues.settling import end_or_keep, raises_of, take_back
+from fairlead.store.queues.tenants import Line
+
+MOST: Final = 1000
+"""So many of each kind are done before one take."""
+
+
+class Told(NamedTuple):
+    """A notice of tenants, as it is read."""
+
+    id: int
+    kind: str
+    number: int
+    tenant: str
+    cost: int | None
+    turn: int | None
+    placed: int
+
+
+def anything_to_do(database: Database, queue: Queue) -> bool:
+    """Whether a queue is not up to date."""
+    return any(database.run("chores", queue=queue.id, now=queue.now)[0])
+
+
+def do_chores(database: Database, queue: Queue, line: Line | None, log: Log) -> None:
+    """Bring a queue up to date. `line`: its tenants; None where it has none."""
+    ((raised, told, parked, delayed, lapsed),) = database.run(
+        "chores", queue=queue.id, now=queue.now
+    )
+    if line is not None and queue.fair == BECOMES_FAIR:
+        line.begin()
+    if lapsed:
+        rows = database.run("lapsed", queue=queue.id, now=queue.now, most=MOST)
+        take_back(database, queue, rows, log, "its lease was over")
+    if delayed:
+        _let_arrive(database, queue, log)
+    if raised or delayed or lapsed:
+        _act_on_raises(database, queue)
+    if told or delayed or lapsed:
+        _act_on_notices(database, queue, line)
+    if parked:
+        rows = database.run("wake_groups", queue=queue.id, now=queue.now, most=MOST)
+        _place(database, queue, sorted(row[0] for row in rows if row[2] == NOTHING), {})
+        _log_woken(sorted(rows), line, log)
+        if database.locks and len(rows) < MOST:  # what is left, somebody is sending to
+            database.run("postpone", queue=queue.id, now=queue.now, most=MOST)
+
+
+def _log_woken(rows: Sequence[Row], line: Line | None, log: Log) -> None:
+    """The delays of groups are over; a group that only waited for a sender is no event."""
+    woken = [row for row in rows if line is not None or row[2] != NOTHING]
+    for (_, tenant, _, name), number in zip(woken, log.draw(len(woken)), strict=True):
+        log.add("woken", id=number, group=name or "", tenant=tenant)
+        if line is not None:
+            line.join(tenant, number)
+
+
+def _let_arrive(database: Database, queue: Queue, log: Log) -> None:
+    """Delayed messages arrive; one whose group is another tenant's now is a dead letter."""
+    rows = sorted(
+        database.run("due_messages", queue=queue.id, now=queue.now, most=MOST),
+        key=lambda row: (row[1], row[0]),
+    )
+    numbers = log.draw(len(rows))
+    letters = []
+    names = sorted({row[2] for row in rows if row[2]})
+    owners = {row[0]: row[2] for row in database.run("groups_by_name", queue=queue.id, names=names)}
+    for number, row in zip(numbers, rows, strict=True):
+        _, _, group, tenant, priority, key, expires, cost, type_, conversation, format_, body = row
+        each = Letter(
+            *(group, priority, key, type_, tenant, cost, None, expires, format_, bytes(body)),
+            conversation,
+        )
+        event: dict[str, Any] = {
+            "id": number,
+            "group": group or "",
+            "key": key,
+            "tenant": tenant,
+            "priority": priority,
+            "cost": cost,
+            "type": type_,
+        }
+        if group and owners.setdefault(group, tenant) != tenant:
+            reason = "its group is another tenant's now"
+            database.run(
+                "bury_delayed",
+                **{**asdict(each), "id": number, "queue": queue.id},
+                died=queue.now,
+                reason=reason,
+            )
+            log.add("rejected", detail=reason, **event)
+        else:
+            letters.append((number, each))
+            log.add("arrived", **event)
+    arrive(database, queue, letters)
+
+
+def _act_on_raises(database: Database, queue: Queue) -> None:
+    """Give groups that nobody holds the places that their raises, or what has arrived, lead to."""
+    rows = database.run("raised_groups", queue=queue.id, most=MOST)
+    ended = [id_ for id_, lives in rows if not lives]
+    if ended:
+        database.run("drop_raises_of", ids=ended)
+    raised = [id_ for id_, lives in rows if lives]
+    if not raised:
+        return
+    mine = sorted(id_ for (id_,) in database.run("lock_ready", ids=raised))
+    empty = _place(database, queue, mine, raises_of(database, mine)) if mine else []
+    if empty and not queue.fair:  # an end of a dialog has ended
+        end_or_keep(database, queue, empty)
+
+
+def _act_on_notices(database: Database, queue: Queue, line: Line | None) -> None:
+    every = [Told(*row) for row in database.run("notices", queue=queue.id, most=MOST)]
+    for each in every:
+        if line is not None:
+            _tell(line, each)
+    if every:
+        database.run("drop_notices", ids=[each.id for each in every])
+
+
+def _tell(line: Line, each: Told) -> None:
+    if each.kind == JOINED:
+        line.join(each.tenant, each.number)
+    elif each.kind == CHARGED:
+        line.charge(each.tenant, each.cost or 0)
+    elif each.kind == SETTLED:
+        line.settle(each.tenant, each.number, each.cost or 0, placed=bool(each.placed))
+    elif each.kind == RELEASED:
+        line.release(
+            each.tenant, each.number, each.cost or 0, each.turn or 0, placed=bool(each.placed)
+        )
+
+
+def _place(
+    database: Database, queue: Queue, ids: Sequence[int], raises: Mapping[int, Entry]
+) -> list[int]:
+    """Give groups their places, as what they are raised to and what is in them says.
+
+    Returns those that have none, as they are empty.
+    """
+    if not ids:
+        return []
+    entries = {
+        id_: Entry(priority, entered, number) if number else NO_ENTRY
+        for id_, priority, entered, number in database.run("entries_of", ids=list(ids))
+    } | dict(raises)
+    heads = {row[0]: (row[1], row[2]) for row in database.run("heads_of", ids=list(ids))}
+    rows, empty = [], []
+    for id_ in ids:
+        head, arrived = heads.get(id_, (0, 0))
+        place = queue.place(entries[id_], head, arrived)
+        if place is not None:
+            rows.append((*entries[id_], *place, head, arrived, id_))
+        else:
+            empty.append(id_)
+    if rows:
+        database.many("place", rows)
+    return empty

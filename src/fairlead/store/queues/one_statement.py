@@ -1,0 +1,97 @@
+"""On PostgreSQL, what concerns one message or one group is one statement, and one transaction.
+
+The functions of the schema do it, which plain SQL calls, too. A queue that tenants share is not for
+them: then the store does it itself, statement by statement.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from msgspec.structs import asdict
+
+from fairlead.store.database.port import Database, Row
+from fairlead.store.database.postgresql import refusal
+from fairlead.store.queues.outgoing import Letter
+from fairlead.store.queues.settling import ACCEPTED, End
+from fairlead.store.queues.taking import PAGE, Claim, Held, Stored, message
+
+
+def send_at_once(database: Database, queue: str, each: Letter, actor: str, now: int | None) -> str:
+    """Send one message; its id. Raises MessageError, QueueFullError."""
+    set_clock(database, now)
+    ((key,),) = database.run("send_one", queue=queue, actor=actor, **asdict(each))
+    return str(key)
+
+
+def take_at_once(database: Database, queue: str, claim: Claim, now: int | None) -> list[Held]:
+    """Take one group, with its first messages. Raises SharedQueueError."""
+    set_clock(database, now)
+    rows = database.run(
+        "take_one",
+        queue=queue,
+        group=claim.name,
+        lease=claim.lease,
+        holder=claim.holder,
+        most=PAGE,
+        actor=claim.actor,
+    )
+    return [_held(rows)] if rows else []
+
+
+def settle_at_once(database: Database, end: End, actor: str, now: int | None) -> None:
+    """Settle work on one group. Raises StaleWorkError, SharedQueueError."""
+    set_clock(database, now)
+    database.run("settle_one", **_ending(end, actor))
+
+
+def send_within(database: Database, queue: str, each: Letter, actor: str, now: int | None) -> str:
+    """Send one message in a transaction that goes on after a refusal, as `send_at_once` does."""
+    set_clock(database, now)
+    ((key, state, line),) = database.run("try_send_one", queue=queue, actor=actor, **asdict(each))
+    if state is not None:
+        raise refusal(state, line)
+    return str(key)
+
+
+def settle_within(database: Database, end: End, actor: str, now: int | None) -> None:
+    """Settle work in a transaction that goes on after a refusal, as `settle_at_once` does."""
+    set_clock(database, now)
+    ((state, line),) = database.run("try_settle_one", **_ending(end, actor))
+    if state is not None:
+        raise refusal(state, line)
+
+
+def _ending(end: End, actor: str) -> dict[str, object]:
+    return {
+        "id": end.id,
+        "token": end.token,
+        "outcome": end.kind,
+        "given": [each.number for each in end.given],
+        "reason": end.reason,
+        "delay": end.delay,
+        "failed": end.failed,
+        "actor": actor,
+    }
+
+
+def is_for_one(end: End) -> bool:
+    """Whether `settle_at_once` can do it: all that was given ends alike."""
+    return not end.done and not (end.kind == ACCEPTED and end.dead)
+
+
+def _held(rows: Sequence[Row]) -> Held:
+    id_, group, tenant, priority, releases, token, taken, deadline, k1, k2 = rows[0][:10]
+    stored = [Stored._make((id_, *row[10:16], None, *row[16:])) for row in rows]
+    return Held(
+        *(id_, group, tenant, priority, releases + 1, token, taken, deadline),
+        key=(k1, k2),
+        messages=[message(each, group, tenant) for each in stored],
+        cost=sum(each.cost for each in stored),
+    )
+
+
+def set_clock(database: Database, now: int | None) -> None:
+    """The functions ask the setting what a clock of the user's own says."""
+    if now is not None:
+        database.run("set_clock", now=str(now))

@@ -1,0 +1,298 @@
+"""Send: messages join their groups, in the caller's transaction or in one of ours.
+
+A sender writes rows of its own, and changes no row that a reader looks at: so a transaction that
+stays open for long delays nobody. A group that it sends to cannot end meanwhile: `groups_by_name`
+locks it against that, and against nothing else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import count
+from typing import Final, NamedTuple
+
+from fairlead.balance.objects import MAX_CHARGE
+from fairlead.config.services import ERROR
+from fairlead.errors import MessageError, QueueFullError, StoreError
+from fairlead.order.key import NO_ENTRY, NOTHING, Entry
+from fairlead.store.database.port import Database, Row
+from fairlead.store.journal.log import Log
+from fairlead.store.queues.bodies import digest
+from fairlead.store.queues.outgoing import Letter
+from fairlead.store.queues.pending import CHARGED, JOINED, RAISED, Notice, leave
+from fairlead.store.queues.settings import BECOMES_FAIR, HELD, NO_WEIGHTS, NOT_FAIR, READY, Queue
+
+MANY: Final = 100
+"""So often a group can end, and begin anew, between two looks of one sender."""
+
+
+class Found(NamedTuple):
+    """A group that lives, as a sender sees it."""
+
+    id: int
+    tenant: str
+    state: int
+    head: int
+    """The first message that waits, as a reader knew it last; NOTHING: none did."""
+
+
+def send(database: Database, queue: Queue, letters: Sequence[Letter], actor: str) -> list[str]:
+    """Send messages in their order; their ids.
+
+    A message whose id is known is not sent again. Raises MessageError for the known id of another
+    message, and for a group that is another tenant's; QueueFullError. What it has done by then the
+    caller undoes.
+    """
+    _check_costs(queue, letters)
+    known = _known(database, queue, letters)
+    check_room(database, queue, len(letters) - len(known))
+    log = Log(database, queue.name, queue.moment, actor)
+    numbers = log.draw(len(letters) - len(known))
+    new = (each for position, each in enumerate(letters) if position not in known)
+    numbered = list(zip(numbers, new, strict=True))
+    for number, each in numbered:
+        each.key = each.key or f"m-{number}"
+    now = [each for each in numbered if each[1].due is None]
+    arrive(database, queue, now)
+    if len(now) < len(numbered):
+        later = [_delayed(*each) for each in numbered if each[1].due is not None]
+        database.many("add_delayed", later, queue=queue.id)
+    _record(database, queue, numbered, log)
+    if queue.columns.awaited:
+        database.run("notify", queue=queue.id)
+    return [each.key or "" for each in letters]
+
+
+def _record(
+    database: Database, queue: Queue, numbered: Sequence[tuple[int, Letter]], log: Log
+) -> None:
+    """Write the events of messages that were sent."""
+    if not numbered:
+        return
+    plain = all(each.due is None and not _raises(queue, each) for _, each in numbered)
+    if plain and not database.locks:  # where a sender may have no right to read messages
+        log.add_sent(numbered[0][0], numbered[-1][0])
+        return
+    for number, each in numbered:
+        log.add(
+            *("sent",),
+            id=number,
+            group=each.group or "",
+            key=each.key or "",
+            tenant=each.tenant,
+            priority=each.priority if queue.ordered else None,
+            cost=each.cost,
+            type=each.type,
+            detail=None if each.due is None else f"due {each.due}",
+        )
+    log.flush()
+
+
+def arrive(database: Database, queue: Queue, numbered: Sequence[tuple[int, Letter]]) -> None:
+    """Messages join their groups; their events are written by the caller."""
+    if not numbered:
+        return
+    if queue.fair == NOT_FAIR and any(each.tenant for _, each in numbered):
+        database.run("set_fair", queue=queue.id)
+        queue.fair = BECOMES_FAIR
+    groups = _groups(database, queue, numbered)
+    database.many(
+        "add_message",
+        [
+            (
+                *(_place(number, each), groups[each.group] if each.group else number, each.key),
+                *(each.expires, each.cost, each.type, each.conversation, each.format, each.body),
+            )
+            for number, each in numbered
+        ],
+        queue=queue.id,
+        arrived=queue.moment,
+    )
+
+
+def _groups(
+    database: Database, queue: Queue, numbered: Sequence[tuple[int, Letter]]
+) -> dict[str, int]:
+    """Name → id of the groups of these messages; those that are not there begin.
+
+    A group that begins is ready at once, and one that is there will be found by whoever is working
+    on it, or will: a group does not end while somebody is sending to it.
+    """
+    found = _begin(database, queue, numbered)
+    leave(database, queue, _notices(queue, numbered, found))
+    return {name: each.id for name, each in found.items()}
+
+
+def _begin(
+    database: Database, queue: Queue, numbered: Sequence[tuple[int, Letter]]
+) -> dict[str, Found]:
+    """The groups that these messages name; those that are not there begin, as do all without."""
+    lone: list[int] = []
+    begun: list[Row] = []
+    first: dict[str, tuple[int, Letter]] = {}
+    for number, each in numbered:
+        if each.group:
+            first.setdefault(each.group, (number, each))
+        elif each.tenant or _raises(queue, each) or len(numbered) == 1:  # one row is as fast
+            begun.append(_beginning(queue, number, each))
+        else:
+            lone.append(number)
+    shared = {"queue": queue.id, "fair": int(queue.fair > 0), "arrived": queue.moment}
+    if lone:
+        k1, _ = queue.place(NO_ENTRY, lone[0], queue.moment) or (0, 0)
+        database.run("add_lone", ids=lone, k1=k1, **shared)
+    names = sorted(first)
+    found = _found(database, queue, names)
+    missing = [name for name in names if name not in found]
+    for turn in count():
+        if not begun and not missing:
+            break
+        if turn > MANY:
+            raise StoreError(
+                "number: found one that a group has, as where a backup was restored without its "
+                "sequences, allowed: a new one; `fairlead store recover` leads there"
+            )
+        rows = [_beginning(queue, *first[name]) for name in missing]
+        every, begun = [*begun, *rows], []
+        if database.many("add_group", every, **shared) == len(every):
+            found |= {name: _new(*first[name]) for name in missing}
+            break
+        found |= _found(database, queue, missing)  # others have begun some of them
+        missing = [name for name in missing if name not in found]  # they ended meanwhile
+    return found
+
+
+def _new(number: int, each: Letter) -> Found:
+    """The group that begins with a message."""
+    return Found(number, each.tenant, READY, number)
+
+
+def _notices(
+    queue: Queue, numbered: Sequence[tuple[int, Letter]], found: Mapping[str, Found]
+) -> list[Notice]:
+    notices: list[Notice] = []
+    if not found and not queue.fair:
+        return notices
+    for number, each in numbered:
+        group = found[each.group] if each.group else _new(number, each)
+        id_, tenant = group.id, group.tenant
+        if tenant != each.tenant:
+            raise MessageError(
+                f"tenant of group {each.group!r}: found {each.tenant!r}, allowed: {tenant!r}"
+            )
+        if id_ == number:
+            if queue.fair:
+                notices.append(Notice(JOINED, number, id_, tenant))
+            continue
+        if queue.fair and group.state == HELD:
+            notices.append(Notice(CHARGED, number, id_, tenant, cost=each.cost))
+        if each.priority is not None and queue.ordered:
+            notices.append(Notice(RAISED, number, id_, tenant, each.priority, queue.moment))
+        elif group.head == NOTHING and group.state != HELD:
+            notices.append(Notice(RAISED, number, id_, tenant))
+    return notices
+
+
+def _found(database: Database, queue: Queue, names: list[str]) -> dict[str, Found]:
+    rows = database.run("groups_by_name", queue=queue.id, names=names) if names else []
+    return {row[0]: Found(*row[1:]) for row in rows}
+
+
+def _raises(queue: Queue, each: Letter) -> bool:
+    """Whether the message raises its group."""
+    return each.priority is not None and queue.ordered
+
+
+def _beginning(queue: Queue, number: int, each: Letter) -> Row:
+    """The row of a group that begins with this message."""
+    raised = _raises(queue, each)
+    entry = Entry(each.priority or 0, queue.moment, number) if raised else NO_ENTRY
+    place = queue.place(entry, number, queue.moment) or (0, 0)
+    return (number, each.group, each.tenant, *place, *entry)
+
+
+def _delayed(number: int, each: Letter) -> Row:
+    return (
+        *(number, each.due, each.group, each.tenant, each.priority, each.key),
+        *(each.expires, each.cost, each.type, each.conversation, each.format, each.body),
+    )
+
+
+def _place(number: int, each: Letter) -> int:
+    """Where a message stands in its group: what has gone wrong in a conversation is read first."""
+    return -number if each.type == ERROR and each.conversation is not None else number
+
+
+def check_room(database: Database, queue: Queue, count: int) -> None:
+    """Raises QueueFullError where so many more messages are too many."""
+    most = queue.columns.max_waiting
+    if most is None or not count:
+        return
+    if count > most or database.run("crowded", queue=queue.id, most=most - count):
+        raise QueueFullError(
+            f"queue {queue.name!r}: found more than {most} messages, with the {count} to be sent; "
+            "allowed: as many as max_waiting says; send again later"
+        )
+
+
+def _check_costs(queue: Queue, letters: Sequence[Letter]) -> None:
+    if queue.columns.weights == NO_WEIGHTS:
+        return  # then a cost is not multiplied
+    most = MAX_CHARGE // queue.unit
+    for each in letters:
+        if each.cost > most:
+            raise MessageError(
+                f"cost: found {each.cost}, allowed: an integer from 1 to {most} with these "
+                "weights of tenants"
+            )
+
+
+def _known(database: Database, queue: Queue, letters: Sequence[Letter]) -> set[int]:
+    """The positions of the messages that are not to be sent again: their ids are known."""
+    first: dict[str, int] = {}
+    digests: dict[str, str] = {}
+    for position, each in enumerate(letters):
+        if each.key is not None:
+            content = digest(each.format, each.body)
+            if digests.setdefault(each.key, content) != content:
+                raise _other_message(each.key)
+            first.setdefault(each.key, position)
+    if not first:
+        return set()
+    since = queue.now - queue.columns.remembered
+    fresh = _remember(database, queue, digests, since)
+    known = database.run("message_ids", queue=queue.id, keys=[*digests.keys() - fresh])
+    for key, _, content in known:
+        if digests[key] != content:
+            raise _other_message(key)
+    return {
+        position
+        for position, each in enumerate(letters)
+        if each.key is not None and not (each.key in fresh and first[each.key] == position)
+    }
+
+
+def _remember(database: Database, queue: Queue, digests: dict[str, str], before: int) -> set[str]:
+    rows = database.run(
+        "message_ids", queue=queue.id, keys=list(digests)
+    )  # a look before the insertion: what is refused then has changed nothing
+    for key, at, content in rows:
+        if at >= before and digests[key] != content:
+            raise _other_message(key)
+    keys = sorted(digests)  # in one order, so that two senders never wait for each other
+    found = database.run(
+        "add_message_ids",
+        queue=queue.id,
+        keys=keys,
+        digests=[digests[key] for key in keys],
+        at=queue.now,
+        before=before,
+    )
+    return {key for (key,) in found}
+
+
+def _other_message(key: str) -> MessageError:
+    return MessageError(
+        f"id: found {key!r}, which another message had before, allowed: an id of its own for each "
+        "message"
+    )

@@ -1,0 +1,158 @@
+"""How a queue is set, as its row says."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from functools import cached_property
+from typing import Final, NamedTuple
+
+from fairlead.balance.objects import common_multiple, hint, listed
+from fairlead.errors import MessageError, StoreError
+from fairlead.order.agenda import FIFO
+from fairlead.order.key import NO_ENTRY, Entry, key, standing
+from fairlead.store.database.port import Database
+
+REMEMBERED: Final = 7 * 24 * 3600 * 1_000_000
+"""How long the id of a message is known, in microseconds."""
+MAX_FAILURES: Final = 5
+NO_WEIGHTS: Final = "{}"
+READY, HELD, PARKED = 1, 2, 3
+"""The states of a group."""
+NOT_FAIR, BECOMES_FAIR, FAIR = 0, 1, 2
+DEAD_LETTERS, OFF = "dead-letters", "off"
+AHEAD: Final = 3600 * 1_000_000
+"""Microseconds: where the latest event is further ahead of the clock, a clock was wrong then."""
+SNAPSHOTS: Final = ("repeatable read", "serializable")
+"""Isolation levels in which a transaction sees only what was there when it began."""
+BEFORE_ALL: Final = -(2**63)
+"""A number before that of any message."""
+
+
+class Columns(NamedTuple):
+    """The columns of a queue's row."""
+
+    id: int
+    name: str
+    discipline: str
+    default_priority: int
+    step: int
+    weights: str
+    fair: int
+    tag_clock: str
+    lined: int
+    works: int
+    max_waiting: int | None
+    max_failures: int | None
+    completing: int
+    """Whether a cluster waits for what is settled here."""
+    enabled: int
+    """Whether it gives anything."""
+    poison: str
+    """What becomes of a group that fails too often: dead-letters | off, the whole queue then."""
+    by_library: int
+    """Whether plain SQL cannot take from it, as from a service's."""
+    remembered: int
+    latest: int | None
+    """The time of the store's latest event."""
+    server_time: int
+    """The time of the database's server; 0 where it has none of its own."""
+    awaited: bool
+    """Whether somebody is to be notified of what arrives."""
+    isolation: str
+    """The level of the transaction; "" where there is one only."""
+
+
+class Queue:
+    """A queue as it is set at this moment, and the two times of this moment, in microseconds.
+
+    `now`: what the clock says; leases and delays count from it. `moment`: the same, but never
+    before an earlier event; the order counts with it, so a clock that goes back changes none. Only
+    where the latest event is more than an hour ahead, time does go back: a clock was wrong then.
+    """
+
+    def __init__(self, columns: Columns, now: int) -> None:
+        """As read."""
+        self.columns = columns
+        self.id = columns.id
+        self.name = columns.name
+        self.step = columns.step
+        self.fair = columns.fair
+        self.now = now
+        latest = columns.latest or now
+        self.moment = max(now, latest) if latest <= now + AHEAD else now
+
+    def check_isolation(self) -> None:
+        """Raises StoreError where work can be neither taken nor settled without losing messages.
+
+        Settling looks again for what others have sent meanwhile.
+        """
+        if self.columns.isolation in SNAPSHOTS:
+            raise StoreError(
+                f"transaction: found the isolation level {self.columns.isolation}, allowed: read "
+                "committed, to take and to settle; nothing of this was done"
+            )
+
+    @property
+    def ordered(self) -> bool:
+        """Whether priorities count."""
+        return self.columns.discipline != FIFO
+
+    @cached_property
+    def weights(self) -> Mapping[str, int]:
+        """Tenant → weight."""
+        if self.columns.weights == NO_WEIGHTS:
+            return {}
+        found: dict[str, int] = json.loads(self.columns.weights)
+        return found
+
+    @cached_property
+    def unit(self) -> int:
+        """The least common multiple of all weights."""
+        return common_multiple(self.weights)
+
+    def share(self, tenant: str) -> int:
+        """By how much one unit of cost moves a tenant's tag."""
+        return self.unit // self.weights.get(tenant, 1)
+
+    def place(self, entry: Entry, head: int, arrived: int) -> tuple[int, int] | None:
+        """The key of a group that nobody holds; None: nothing is left of it."""
+        found = standing(entry if self.ordered else NO_ENTRY, arrived, head, False, self.step)
+        return key(found, self.step) if found.number else None
+
+
+def time_of(database: Database, clock: int | None) -> int:
+    """What time it is: by a clock of the user's own, else by the database's."""
+    return database.time() if clock is None else clock
+
+
+def read_queue(
+    database: Database, name: str, now: int | None, *, locked: bool = False
+) -> Queue | None:
+    """A queue as it is set; `now`: of a clock of the user's own, else the database's."""
+    found = database.run("queue_locked" if locked else "queue", name=name)
+    if not found:
+        return None
+    columns = Columns(*found[0])
+    return Queue(columns, (columns.server_time or database.time()) if now is None else now)
+
+
+def known_queue(database: Database, name: str, now: int | None, *, locked: bool = False) -> Queue:
+    """The same; raises MessageError where there is none of that name."""
+    found = read_queue(database, name, now, locked=locked)
+    if found is None:
+        names = [name for (name,) in database.run("queue_names")]
+        raise MessageError(
+            f"queue: found {name!r}, allowed: {listed(names) or 'none: nothing was sent yet'}"
+            f"{hint(name, names)}"
+        )
+    return found
+
+
+def made_queue(database: Database, name: str, now: int | None) -> Queue:
+    """The same; creates it with the defaults where there is none."""
+    found = read_queue(database, name, now)
+    if found is None:
+        database.run("add_queue", name=name, remembered=REMEMBERED, max_failures=MAX_FAILURES)
+        found = known_queue(database, name, now)
+    return found

@@ -1,0 +1,393 @@
+"""Settle: accept, reject or release what a reader holds, in one transaction with its own rows.
+
+The fence comes first: whoever does not hold the group any more can settle nothing. A group of which
+nothing is left ends, unless somebody is sending to it at that moment; then it is looked at again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Final, NamedTuple
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from fairlead.errors import StaleWorkError
+from fairlead.order.key import NO_ENTRY, UNRAISED, Entry, reentered
+from fairlead.store.clusters.completing import leave_completions
+from fairlead.store.database.port import Database, Row
+from fairlead.store.journal.log import Log
+from fairlead.store.queues.pending import RELEASED, SETTLED, Notice, leave
+from fairlead.store.queues.settings import BEFORE_ALL, OFF, PARKED, READY, Queue
+
+MOMENT: Final = 50_000
+"""Microseconds until a group is looked at again to which somebody was sending."""
+
+ACCEPTED: Final = "accepted"
+REJECTED: Final = "rejected"
+RELEASE: Final = "released"
+EXPIRED: Final = "it has expired"
+
+
+class Given(Struct):
+    """A message that a reader was given."""
+
+    number: int
+    key: str
+    cost: int
+
+
+class End(Struct):
+    """How the work on a group ended."""
+
+    kind: str
+    """accepted, rejected, released."""
+    id: int
+    """The group's."""
+    token: int
+    group: str
+    given: Sequence[Given] = ()
+    dead: Mapping[int, str] = {}
+    """Numbers of messages that are rejected → why, where the rest is accepted."""
+    reason: str = ""
+    delay: int = 0
+    """Microseconds until a released group can be taken again."""
+    failed: bool = False
+    """Whether the release counts as a failure."""
+    done: int = 0
+    """So many of what was given, from the first, are accepted, though the rest is released."""
+    partly: bool = False
+    """Whether only one conversation of the group was read: the rest keeps the group's place."""
+
+
+class Fenced(NamedTuple):
+    """A group that a reader holds, as its row says."""
+
+    id: int
+    queue: int
+    name: str | None
+    tenant: str
+    token: int
+    was_priority: int
+    was_entered: int
+    was_number: int
+    was_turn: int
+    releases: int
+    failures: int
+    taken: int
+    holder: int
+
+    @property
+    def was(self) -> Entry:
+        """With what it was taken."""
+        return Entry(self.was_priority, self.was_entered, self.was_number)
+
+
+class Left(NamedTuple):
+    """What is left of a group that is held no more."""
+
+    id: int
+    entry: Entry
+    releases: int = 0
+    failures: int = 0
+    not_before: int | None = None
+    otherwise: Entry = NO_ENTRY
+    """What it has, if it has something left and was not raised."""
+
+
+def fence(database: Database, tokens: Mapping[int, int]) -> dict[int, Fenced]:
+    """Make sure that these groups are held with these tokens, until the transaction ends.
+
+    Raises StaleWorkError.
+    """
+    found = {row[0]: Fenced(*row) for row in database.run("fence", ids=sorted(tokens))}
+    for id_, token in tokens.items():
+        if id_ not in found or found[id_].token != token:
+            raise stale(token)
+    return found
+
+
+def stale(token: int) -> StaleWorkError:
+    """What is raised for work that is not the reader's any more."""
+    return StaleWorkError(
+        f"work with token {token}: found that it is not this reader's any more (its lease was "
+        "over, or it was taken back), allowed: to read, extend or settle what one holds"
+    )
+
+
+def settle(database: Database, queue: Queue, ends: Sequence[End], actor: str) -> None:
+    """Settle work on groups of one queue. Raises StaleWorkError, StoreError."""
+    queue.check_isolation()
+    log = Log(database, queue.name, queue.moment, actor)
+    slow = queue.fair or queue.columns.completing
+    lone = [] if slow else [each for each in ends if _is_simple(each)]
+    if lone:
+        _accept_lone(database, lone, log)
+    left = False
+    if len(lone) < len(ends):
+        ends = [each for each in ends if slow or not _is_simple(each)]
+        left = _settle(database, queue, ends, log)
+    log.flush()
+    if left and queue.columns.awaited:
+        database.run("notify", queue=queue.id)
+
+
+def _is_simple(end: End) -> bool:
+    """Whether a message without a group is accepted: nothing can be left of it."""
+    return end.kind == ACCEPTED and not end.group and len(end.given) == 1 and not end.dead
+
+
+def _accept_lone(database: Database, ends: Sequence[End], log: Log) -> None:
+    ids = [each.id for each in ends]
+    log.add_lone(ACCEPTED, ids)
+    if database.many("end_lone", [(each.id, each.token) for each in ends]) < len(ends):
+        raise stale(_first_stale(database, ends).token)
+    database.many("drop_lone", [(id_,) for id_ in ids])
+
+
+def _first_stale(database: Database, ends: Sequence[End]) -> End:
+    """Of messages without a group whose groups were to end: one that somebody else has, or had."""
+    ids = [each.id for each in ends]
+    others = {row[0] for row in database.run("fence", ids=ids)}
+    ours = {row[0] for row in database.run("lone_messages", ids=ids)} - others
+    return next(each for each in ends if each.id not in ours)
+
+
+def _settle(database: Database, queue: Queue, ends: Sequence[End], log: Log) -> bool:
+    """Settle them one by one; whether something is left of any group."""
+    fenced = fence(database, {each.id: each.token for each in ends})
+    raises = raises_of(database, list(fenced))
+    done: list[int] = []
+    left: list[Left] = []
+    for said in ends:
+        end, row = said, fenced[said.id]
+        entry = raises.get(end.id, NO_ENTRY)
+        failures, dies = _counted(database, queue, end, row, log)
+        released = end.kind == RELEASE and not dies
+        if end.failed and not end.given and not released:
+            # nobody knows which message it was: the first, then
+            end = replace(said, given=_first(database, end.id))
+        first, rest = end.given[: end.done], end.given[end.done :]
+        ended = first if released else end.given
+        dead = {each.number: end.dead[each.number] for each in ended if each.number in end.dead}
+        if end.kind != ACCEPTED and not released:
+            dead |= {each.number: end.reason for each in rest}
+        _bury(database, queue, row, dead)
+        done += [each.number for each in ended]
+        if ended or not released:
+            _log_given(log, end, [each for each in ended if each.number not in dead], row.tenant)
+        for each in ended:
+            if each.number in dead:
+                log.add(
+                    REJECTED,
+                    group=end.group,
+                    key=each.key,
+                    tenant=row.tenant,
+                    cost=each.cost,
+                    attempt=row.releases + 1,
+                    token=end.token,
+                    detail=dead[each.number] or None,
+                )
+        if not released:
+            left.append(Left(end.id, entry, otherwise=row.was if end.partly else NO_ENTRY))
+            continue
+        not_before = queue.now + end.delay if end.delay else None
+        releases = 1 if end.done else row.releases + 1
+        left.append(Left(end.id, reentered(entry, row.was), releases, failures, not_before))
+        log.add(
+            RELEASE,
+            group=end.group,
+            key=end.given[0].key if end.given and not end.group else "",
+            tenant=row.tenant,
+            cost=_cost(database, end.id) - sum(each.cost for each in ended),
+            attempt=row.releases + 1,
+            token=end.token,
+            detail=end.reason or None,
+        )
+    if done:
+        _drop(database, queue, done)
+    costs = _costs(database, queue, [each.id for each in ends])
+    kept = put_back(database, queue, left)
+    if queue.fair:
+        (number,) = log.draw()
+        given_back = {each.id for each in left if each.releases} - {
+            each.id for each in ends if each.done
+        }
+        leave(
+            database,
+            queue,
+            [
+                Notice(
+                    RELEASED if end.id in given_back else SETTLED,
+                    number,
+                    end.id,
+                    fenced[end.id].tenant,
+                    cost=costs.get(end.id, 0),
+                    turn=fenced[end.id].was_turn,
+                    placed=int(kept.get(end.id) == READY),
+                )
+                for end in ends
+            ],
+        )
+    return bool(kept)
+
+
+def _counted(database: Database, queue: Queue, end: End, row: Fenced, log: Log) -> tuple[int, bool]:
+    """The failures of a group, and whether what was given of it is to be dead letters.
+
+    A queue that failures switch off gives nothing any more until somebody has looked.
+    """
+    failures = (0 if end.done else row.failures) + end.failed
+    most = queue.columns.max_failures
+    poison = end.failed and most is not None and failures >= most
+    if not poison or queue.columns.poison != OFF:
+        return failures, poison
+    if database.run("switch", queue=queue.id, enabled=0):
+        why = f"group {end.group!r} failed {most} times in a row: {end.reason}"
+        log.add("switched-off", group=end.group, detail=why)
+        queue.columns = queue.columns._replace(enabled=0)
+    return 0, False
+
+
+def put_back(database: Database, queue: Queue, left: Sequence[Left]) -> dict[int, int]:
+    """Give groups that were held their places; those of which nothing is left end.
+
+    Returns those that go on, with their states.
+    """
+    rows, empty = _rows(database, queue, left)
+    if empty:
+        free = {id_ for (id_,) in database.run("lock_ended", ids=[each.id for each in empty])}
+        if database.locks:  # a sender may have committed meanwhile: look again
+            more, still = _rows(database, queue, [each for each in empty if each.id in free])
+            rows += more
+            rows += [_row(queue, each, queue.now + MOMENT) for each in empty if each.id not in free]
+            free = {each.id for each in still}
+        if free:
+            database.run("end_groups", ids=sorted(free))
+    if rows:
+        database.many("put_back", rows)
+    return {row[-1]: row[0] for row in rows}
+
+
+def end_or_keep(database: Database, queue: Queue, ids: Sequence[int]) -> None:
+    """Groups that were picked and have nothing to give: their turn is over."""
+    entries = raises_of(database, ids)
+    put_back(database, queue, [Left(id_, entries.get(id_, NO_ENTRY)) for id_ in ids])
+
+
+def take_back(
+    database: Database,
+    queue: Queue,
+    found: Sequence[tuple[int, int]],
+    log: Log,
+    reason: str,
+    *,
+    blameless: frozenset[int] = frozenset(),
+) -> None:
+    """Release groups whose readers are gone; `found`: ids and tokens.
+
+    It counts as a failure, but for the groups that are `blameless`.
+    """
+    for id_, token in found:
+        rows = database.run("fence", ids=[id_])
+        if not rows or rows[0][4] != token:
+            continue
+        failed = id_ not in blameless
+        end = End(RELEASE, id_, token, rows[0][2] or "", reason=reason, failed=failed)
+        _settle(database, queue, [end], log)
+
+
+def expire(database: Database, queue: Queue, numbers: Sequence[int]) -> None:
+    """Messages that were not wanted any more when they could be given are dead letters."""
+    database.run(
+        "bury", ids=list(numbers), died=queue.now, reason=EXPIRED, attempt=0, priority=None
+    )
+    _drop(database, queue, list(numbers))
+
+
+def _drop(database: Database, queue: Queue, numbers: list[int]) -> None:
+    """Messages are done."""
+    if queue.columns.completing:
+        leave_completions(database, numbers)
+    database.run("drop_messages", ids=numbers)
+
+
+def _rows(database: Database, queue: Queue, left: Sequence[Left]) -> tuple[list[Row], list[Left]]:
+    """The rows of the groups of which something is left; and those of which nothing is."""
+    if not left:
+        return [], []
+    heads = {
+        row[0]: (row[1], row[2]) for row in database.run("heads_of", ids=[each.id for each in left])
+    }
+    rows, empty = [], []
+    for each in left:
+        head, arrived = heads.get(each.id, (0, 0))
+        if head or each.entry.number:
+            rows.append(_row(queue, each, each.not_before, head, arrived))
+        else:
+            empty.append(each)
+    return rows, empty
+
+
+def _row(queue: Queue, left: Left, not_before: int | None, head: int = 0, arrived: int = 0) -> Row:
+    entry = reentered(left.entry, left.otherwise)
+    place = queue.place(entry, head, arrived) or (1, head)
+    state = READY if not_before is None else PARKED
+    return (
+        *(state, not_before, *entry, *place, head, arrived, left.releases, left.failures),
+        left.id,
+    )
+
+
+def raises_of(database: Database, ids: Sequence[int]) -> dict[int, Entry]:
+    """To what groups were raised meanwhile, that are locked; the notices are used up."""
+    found: dict[int, Entry] = {}
+    told = []
+    for id_, group_id, number, priority, at in database.run("raises_of", ids=list(ids)):
+        told.append(id_)
+        if priority is not None:
+            found[group_id] = Entry(priority, at, number)
+    if told:
+        database.run("drop_notices", ids=told)
+    return found
+
+
+def _bury(database: Database, queue: Queue, row: Fenced, dead: Mapping[int, str]) -> None:
+    for reason in sorted(set(dead.values())):
+        database.run(
+            "bury",
+            ids=[number for number, why in dead.items() if why == reason],
+            died=queue.now,
+            reason=reason,
+            attempt=row.releases + 1,
+            priority=None if row.was_priority == UNRAISED else row.was_priority,
+        )
+
+
+def _log_given(log: Log, end: End, given: Sequence[Given], tenant: str) -> None:
+    for each in given:
+        log.add(
+            ACCEPTED,
+            group=end.group,
+            key=each.key,
+            tenant=tenant,
+            cost=each.cost,
+            token=end.token,
+        )
+    if not given and not end.given:
+        log.add(end.kind, group=end.group, tenant=tenant, token=end.token)
+
+
+def _first(database: Database, id_: int) -> list[Given]:
+    rows = database.run("more_of", id=id_, after=BEFORE_ALL, most=1)
+    return [Given(row[1], row[2], row[5]) for row in rows]
+
+
+def _cost(database: Database, id_: int) -> int:
+    found = database.run("costs_of", ids=[id_])
+    return found[0][1] if found else 0
+
+
+def _costs(database: Database, queue: Queue, ids: Sequence[int]) -> dict[int, int]:
+    """What is left of groups costs so much; of no interest without tenants."""
+    return dict(database.run("costs_of", ids=list(ids))) if queue.fair else {}

@@ -1,0 +1,367 @@
+"""Take: the best groups that nobody holds, in a short transaction of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Final, NamedTuple
+
+from msgspec import Struct, field
+
+from fairlead.order.key import UNRAISED
+from fairlead.store.conversation import Conversation, Speaker
+from fairlead.store.database.port import Database, Row
+from fairlead.store.journal.log import Log
+from fairlead.store.queues.bodies import decoded
+from fairlead.store.queues.ended import conversation_of, drop, ends_of, is_over
+from fairlead.store.queues.endpoints import Endpoint
+from fairlead.store.queues.maintenance import do_chores
+from fairlead.store.queues.outgoing import Message
+from fairlead.store.queues.settings import BEFORE_ALL, Queue, time_of
+from fairlead.store.queues.settling import end_or_keep, expire, stale
+from fairlead.store.queues.tenants import Line
+
+PAGE: Final = 100
+"""So many messages of a group are read at once."""
+
+
+class Claim(NamedTuple):
+    """Who takes, what, and for how long."""
+
+    holder: int
+    lease: int
+    """Microseconds."""
+    name: str | None = None
+    """Of the group to be taken; None: the best."""
+    most: int = 1
+    actor: str = ""
+    conversation: int | None = None
+    """The end of which alone messages are wanted, of the group that is named."""
+    speaker: Speaker | None = None
+    """Through whom its reader answers in conversations."""
+
+
+class Stored(NamedTuple):
+    """A message as it is read."""
+
+    group_id: int
+    id: int
+    key: str
+    arrived: int
+    expires: int | None
+    cost: int
+    type: str | None
+    conversation: int | None
+    format: int
+    body: bytes
+
+
+class Held(Struct):
+    """A group in the hands of a reader."""
+
+    id: int
+    group: str
+    """Its name; "" for a message that is a group of its own."""
+    tenant: str
+    priority: int
+    attempt: int
+    token: int
+    taken: int
+    deadline: int
+    key: tuple[int, int]
+    """Its place."""
+    messages: list[Message] = field(default_factory=list)
+    """Those that were read at once."""
+    cost: int = 0
+    only: int | None = None
+    """The end of which alone messages are given."""
+    speaker: Speaker | None = None
+    conversations: dict[int, Conversation] = field(default_factory=dict)
+    """Those of its messages that were said in one."""
+
+
+def take(database: Database, queue: Queue, claim: Claim) -> list[Held]:
+    """The best groups, at most `claim.most`, best first; locked until they are settled.
+
+    With tenants, `queue` was read with its row locked. Raises StoreError.
+    """
+    queue.check_isolation()
+    if not queue.columns.enabled:
+        return []
+    log = Log(database, queue.name, queue.moment, claim.actor)
+    line = Line(database, queue) if queue.fair else None
+    do_chores(database, queue, line, log)
+    if not database.locks:
+        log.flush()  # tokens are numbers of the events of taking, which come after these
+    found: list[Held] = []
+    while queue.columns.enabled and len(found) < claim.most and _is_there(database, claim):
+        picked = _pick(database, queue, line, claim, claim.most - len(found), log)
+        if not picked:
+            break
+        found += _fill(database, queue, picked, line, log)
+    _record(found, log, numbered=not database.locks)
+    if line is not None:
+        line.forget_if_idle()
+        line.write()
+    log.flush()
+    return found
+
+
+def _record(taken: Sequence[Held], log: Log, *, numbered: bool) -> None:
+    """Write the events of groups that are taken; `numbered`: under the numbers of their tokens."""
+    if taken and not any(each.group for each in taken):
+        log.add_lone("taken", [each.id for each in taken], numbered=True)
+        return
+    for each in taken:
+        log.add(
+            "taken",
+            id=each.token if numbered else None,
+            group=each.group,
+            key="" if each.group else each.messages[0].id,
+            tenant=each.tenant,
+            priority=None if each.priority == UNRAISED else each.priority,
+            cost=each.cost,
+            attempt=each.attempt,
+            token=each.token,
+            lease=each.deadline,
+        )
+
+
+def more_messages(database: Database, held: Held, given: list[int], now: int) -> list[Message]:
+    """Messages of a group that were not given yet: those that follow, else those that were late."""
+    if held.only is not None:
+        rows = _of_conversation(database, held.only, given)
+        return _in_time(database, held, rows, now)
+    if held.conversations:  # what has gone wrong is read first, so all that was not given is read
+        return _late_messages(database, held, given, now)
+    found = _messages_after(database, held, max(given, default=BEFORE_ALL), now)
+    return found if found and not held.conversations else _late_messages(database, held, given, now)
+
+
+def more_of_held(
+    database: Database, held: Held, given: list[int], clock: int | None
+) -> list[Message]:
+    """The same, if the group is still the reader's; on a server in one statement.
+
+    `clock`: microseconds, of a clock of the user's own; None: the database's. Raises
+    StaleWorkError.
+    """
+    if held.only is not None or held.conversations or not database.locks:
+        if not database.run("still_held", id=held.id, token=held.token):
+            raise stale(held.token)
+        return more_messages(database, held, given, time_of(database, clock))
+    rows = database.run(
+        "more_of_held",
+        id=held.id,
+        token=held.token,
+        after=max(given, default=BEFORE_ALL),
+        given=given,
+        now=clock,
+        most=PAGE,
+    )
+    if not rows:
+        raise stale(held.token)
+    found = [Stored(*row) for row in rows if row[1] is not None]
+    ends = ends_of(database, found)
+    messages = [_given(held, row, ends) for row in found if not is_over(row, ends)]
+    if held.conversations:  # what has gone wrong is read first, so all that was not given is read
+        return _late_messages(database, held, given, time_of(database, clock))
+    return messages
+
+
+def _messages_after(database: Database, held: Held, after: int, now: int) -> list[Message]:
+    """The next messages of a group, those that have expired left out."""
+    rows = [Stored(*row) for row in database.run("more_of", id=held.id, after=after, most=PAGE)]
+    return _in_time(database, held, rows, now)
+
+
+def _late_messages(database: Database, held: Held, given: Iterable[int], now: int) -> list[Message]:
+    """The messages of a group that were not given yet, whatever their numbers.
+
+    Two senders may commit in another order than that of the numbers they drew.
+    """
+    found = database.run("late_of", id=held.id, given=list(given), most=PAGE)
+    return _in_time(database, held, [Stored(*row) for row in found], now)
+
+
+def _in_time(database: Database, held: Held, rows: Sequence[Stored], now: int) -> list[Message]:
+    """The messages as their reader gets them: neither expired, nor to an end that has ended."""
+    ends = ends_of(database, rows)
+    return [
+        _given(held, row, ends) for row in rows if not _expired(row, now) and not is_over(row, ends)
+    ]
+
+
+def _of_conversation(database: Database, end: int, given: Iterable[int] = ()) -> list[Stored]:
+    rows = database.run("of_conversation", conversation=end, given=list(given), most=PAGE)
+    return [Stored(*row) for row in rows]
+
+
+def _is_there(database: Database, claim: Claim) -> bool:
+    """Whether what is wanted of one conversation is there; of a whole group, the pick says."""
+    end = claim.conversation
+    return end is None or bool(database.run("any_of_conversation", conversation=end))
+
+
+def _given(held: Held, row: Stored, ends: Mapping[int, Endpoint]) -> Message:
+    return message(row, held.group, held.tenant, conversation_of(row, ends, held))
+
+
+def message(
+    row: Stored, group: str, tenant: str, conversation: Conversation | None = None
+) -> Message:
+    """A message as a reader gets it."""
+    return Message(
+        row.key,
+        decoded(row.format, row.body),
+        row.type,
+        group,
+        tenant,
+        row.cost,
+        row.arrived / 1_000_000,
+        row.id,
+        conversation,
+    )
+
+
+def _pick(
+    database: Database, queue: Queue, line: Line | None, claim: Claim, most: int, log: Log
+) -> list[Held]:
+    """The best groups, or one where there are tenants; they may turn out to have nothing left."""
+    values: dict[str, object] = {
+        "token": None,
+        "holder": claim.holder,
+        "taken": queue.moment,
+        "deadline": queue.now + claim.lease,
+        "turn": 0,
+    }
+    rows: Sequence[Row]
+    if line is not None:
+        rows = _pick_fairly(database, queue, line, claim, values, log)
+    elif claim.name is not None:
+        rows = _hold(database, queue, "pick_named", values, log, name=claim.name)
+    else:
+        rows = _hold(database, queue, "pick", values, log, most=most)
+    held = [
+        Held(
+            *(id_, name or "", tenant, priority, releases + 1, token),
+            taken=queue.moment,
+            deadline=queue.now + claim.lease,
+            key=(k1, k2),
+            only=claim.conversation,
+            speaker=claim.speaker,
+        )
+        for id_, name, tenant, priority, releases, token, k1, k2 in rows
+    ]
+    return sorted(held, key=lambda each: each.key)
+
+
+def _hold(
+    database: Database,
+    queue: Queue,
+    pick: str,
+    values: dict[str, object],
+    log: Log,
+    **which: object,
+) -> Sequence[Row]:
+    """Pick groups and hold them: on a server in one statement, because others pick, too.
+
+    Elsewhere tokens are the numbers of the events of taking.
+    """
+    rows = database.run(pick, queue=queue.id, **which, **values)
+    if database.locks or not rows:
+        return rows
+    tokens = log.draw(len(rows))
+    database.run("hold", ids=[row[0] for row in rows], first=tokens[0], **values)
+    return [(*row[:5], token, *row[6:]) for row, token in zip(rows, tokens, strict=True)]
+
+
+def _pick_fairly(
+    database: Database,
+    queue: Queue,
+    line: Line,
+    claim: Claim,
+    values: dict[str, object],
+    log: Log,
+) -> Sequence[Row]:
+    if claim.name is not None:
+        owner = database.run("tenant_of", queue=queue.id, name=claim.name)
+        if not owner:
+            return []
+        values["turn"] = line.tenant(owner[0][0]).turn
+        return _hold(database, queue, "pick_named", values, log, name=claim.name)
+    busy: list[str] = []
+    while (tenant := line.next(busy)) is not None:
+        values["turn"] = tenant.turn
+        rows = _hold(database, queue, "pick_of_tenant", values, log, tenant=tenant.name)
+        if rows:
+            return rows
+        line.unline_if_through(tenant)
+        busy.append(tenant.name)  # else others are about to settle its groups
+    return _pick_fairly(database, queue, line, claim, values, log) if line.join_late() else []
+
+
+def _fill(
+    database: Database, queue: Queue, picked: Sequence[Held], line: Line | None, log: Log
+) -> list[Held]:
+    """Read the messages of groups that were picked; those that have none end, or are kept."""
+    by_id = {each.id: each for each in picked}
+    gone: list[Stored] = []
+    over: list[Stored] = []
+    rows = _read(database, picked)
+    ends = ends_of(database, rows)
+    for row in rows:
+        if is_over(row, ends):
+            over.append(row)
+        elif _expired(row, queue.now):
+            gone.append(row)
+        else:
+            each = by_id[row.group_id]
+            each.messages.append(_given(each, row, ends))
+            each.cost += row.cost
+    groups = {each.id: each.group for each in picked}
+    drop(database, over, ends, groups, log)
+    _expire(database, queue, gone, by_id, log)
+    full = [each for each in picked if each.messages]
+    if len(full) < len(picked):
+        empty = [each.id for each in picked if not each.messages]
+        end_or_keep(database, queue, empty)
+    if line is not None:
+        for each in picked:
+            tenant = line.tenant(each.tenant)
+            if each.messages:
+                ((_, each.cost),) = database.run("costs_of", ids=[each.id])
+                line.take(tenant, each.cost, each.token)
+            line.unline_if_through(tenant)
+    return full
+
+
+def _expire(
+    database: Database,
+    queue: Queue,
+    rows: Sequence[Stored],
+    by_id: Mapping[int, Held],
+    log: Log,
+) -> None:
+    if rows:
+        expire(database, queue, [row.id for row in rows])
+    for row in rows:
+        each = by_id[row.group_id]
+        log.add("expired", group=each.group, key=row.key, tenant=each.tenant, cost=row.cost)
+
+
+def _read(database: Database, picked: Sequence[Held]) -> list[Stored]:
+    if picked and picked[0].only is not None:
+        return _of_conversation(database, picked[0].only)
+    lone = [each.id for each in picked if not each.group] if len(picked) > 1 else []
+    named = [each.id for each in picked if each.group or len(picked) == 1]
+    rows = list(database.run("lone_messages", ids=lone)) if lone else []
+    if database.locks and len(named) > 1:
+        rows += database.run("messages_of", ids=named, most=PAGE)
+    else:
+        for id_ in named:
+            rows += database.run("more_of", id=id_, after=BEFORE_ALL, most=PAGE)
+    return [Stored(*row) for row in rows]
+
+
+def _expired(row: Stored, now: int) -> bool:
+    return row.expires is not None and row.expires <= now

@@ -1,0 +1,233 @@
+"""Which tenant is next: what each was charged, as `order.key` decides it.
+
+Only readers write these rows, one reader of a queue at a time (`queue_locked`). What others do that
+charges a tenant, they tell in notices, which a reader acts on, in their order, before it takes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Final
+
+from fairlead.order.key import charged, joined, restored, taken
+from fairlead.store.database.port import Database, Row
+from fairlead.store.queues.settings import FAIR, Queue
+
+DIGITS: Final = 40
+BIAS: Final = 10 ** (DIGITS - 1)
+LOOKED_AT: Final = 1000
+"""So many events tell what a queue's only tenant was charged, when others join it."""
+
+
+class Tenant:
+    """What a tenant was charged."""
+
+    __slots__ = ("lined", "name", "tag", "turn", "works")
+
+    def __init__(self, name: str, tag: int, turn: int = 0, works: int = 0, lined: int = 0) -> None:
+        """`works`: how many groups of it are held. `lined`: whether one of it can be taken."""
+        self.name = name
+        self.tag = tag
+        self.turn = turn
+        self.works = works
+        self.lined = bool(lined)
+
+
+class Line:
+    """The tenants of a queue, while one reader has the right to change them."""
+
+    def __init__(self, database: Database, queue: Queue) -> None:
+        """As the rows say."""
+        self._database = database
+        self._queue = queue
+        columns = queue.columns
+        self.clock = tag_of(columns.tag_clock)
+        self._lined = columns.lined
+        self._works = columns.works
+        self._tenants: dict[str, Tenant] = {}
+        self._stored: set[str] = set()
+        self._emptied = False
+
+    # -------- what the notices tell
+
+    def join(self, name: str, number: int) -> None:
+        """A group of the tenant can be taken."""
+        tenant = self._get(name)
+        if not tenant.lined:
+            tenant.tag, tenant.turn = joined(tenant.tag, self.clock, number)
+            self._set_lined(tenant, lined=True)
+
+    def charge(self, name: str, cost: int) -> None:
+        """A message came for a group that is worked on."""
+        tenant = self._get(name)
+        tenant.tag = charged(tenant.tag, cost, self._queue.share(name))
+
+    def settle(self, name: str, number: int, left: int, *, placed: bool) -> None:
+        """A group was settled; `left`: what remains of it costs so much."""
+        tenant = self._get(name)
+        self._end_work(tenant)
+        if left:
+            tenant.tag = charged(tenant.tag, -left, self._queue.share(name))
+        if placed:
+            self.join(name, number)
+        self._forget_if_idle()
+
+    def release(self, name: str, number: int, cost: int, turn: int, *, placed: bool) -> None:
+        """A group was given back."""
+        tenant = self._get(name)
+        self._end_work(tenant)
+        if placed:
+            self.join(name, number)
+        tenant.tag, tenant.turn = restored(
+            tenant.tag, tenant.turn, turn, cost, self._queue.share(name)
+        )
+
+    # -------- what a reader does
+
+    def next(self, besides: Sequence[str]) -> Tenant | None:
+        """Who is next, of those that are lined up."""
+        self.write()
+        found = self._database.run("next_tenant", queue=self._queue.id, besides=list(besides))
+        return self._known(found[0]) if found else None
+
+    def tenant(self, name: str) -> Tenant:
+        """One tenant."""
+        return self._get(name)
+
+    def take(self, tenant: Tenant, cost: int, number: int) -> None:
+        """A group of this cost was taken."""
+        self.clock, tenant.tag, tenant.turn = taken(
+            tenant.tag, self.clock, cost, self._queue.share(tenant.name), number
+        )
+        tenant.works += 1
+        self._works += 1
+
+    def unline_if_through(self, tenant: Tenant) -> None:
+        """The tenant may have nothing more that can be taken."""
+        if tenant.lined and not self._database.run(
+            "ready_of_tenant", queue=self._queue.id, tenant=tenant.name
+        ):
+            self._set_lined(tenant, lined=False)
+
+    def forget_if_idle(self) -> None:
+        """Where nothing waits and nobody works, nobody has been charged anything."""
+        self._forget_if_idle()
+
+    def write(self) -> None:
+        """Write what has changed."""
+        if self._emptied:
+            self._database.run("drop_tenants", queue=self._queue.id)
+            self._emptied = False
+        rows = []
+        for tenant in self._tenants.values():
+            if tenant.lined or tenant.works or tenant.tag > self.clock:
+                rows.append(
+                    (
+                        *(tenant.name, spelled_tag(tenant.tag)),
+                        *(tenant.turn, tenant.works, int(tenant.lined)),
+                    )
+                )
+            elif tenant.name in self._stored:
+                self._database.run("drop_tenant", queue=self._queue.id, name=tenant.name)
+        if rows:
+            self._database.many("set_tenant", rows, queue=self._queue.id)
+        self._stored |= {row[0] for row in rows}
+        self._database.run(
+            "set_line",
+            queue=self._queue.id,
+            tag_clock=spelled_tag(self.clock),
+            lined=self._lined,
+            works=self._works,
+        )
+
+    # -------- how it begins
+
+    def begin(self) -> None:
+        """Line up all tenants, because a second one has come."""
+        queue = self._queue
+        self._database.run("mark_fair", queue=queue.id)
+        self._database.run("drop_tenant_notices", queue=queue.id)
+        events = self._database.run("charges", queue_name=queue.name, most=LOOKED_AT)
+        before = charged_so_far(events, queue.share)
+        for name, works in self._database.run("held_of_tenants", queue=queue.id):
+            tenant = self._get(name)
+            tenant.works = works
+            self._works += works
+            tenant.tag += before.get(name, 0)
+        for name, number in self._database.run("ready_tenants", queue=queue.id):
+            tenant = self._get(name)
+            tenant.turn = number
+            if not tenant.works:
+                tenant.tag += before.get(name, 0)
+            self._set_lined(tenant, lined=True)
+        queue.fair = FAIR
+
+    def join_late(self) -> bool:
+        """Line up groups whose senders began before there were tenants; whether there are any."""
+        if not self._database.locks:
+            return False
+        rows = self._database.run("mark_late", queue=self._queue.id)
+        for name, number in sorted(rows, key=lambda row: row[1]):
+            self.join(name, number)
+        return bool(rows)
+
+    def _get(self, name: str) -> Tenant:
+        found = self._tenants.get(name)
+        if found is None:
+            rows = (
+                []
+                if self._emptied
+                else self._database.run("tenants", queue=self._queue.id, names=[name])
+            )
+            found = self._known(rows[0]) if rows else Tenant(name, self.clock)
+            self._tenants[name] = found
+        return found
+
+    def _known(self, row: Row) -> Tenant:
+        name, tag, turn, works, lined = row
+        if name not in self._tenants:
+            self._tenants[name] = Tenant(name, tag_of(tag), turn, works, lined)
+            self._stored.add(name)
+        return self._tenants[name]
+
+    def _set_lined(self, tenant: Tenant, *, lined: bool) -> None:
+        tenant.lined = lined
+        self._lined += 1 if lined else -1
+
+    def _end_work(self, tenant: Tenant) -> None:
+        tenant.works -= 1
+        self._works -= 1
+
+    def _forget_if_idle(self) -> None:
+        if self._lined == 0 and self._works == 0:
+            self._tenants.clear()
+            self._stored.clear()
+            self._emptied = True
+
+
+def charged_so_far(events: Sequence[Row], share: Callable[[str], int]) -> Mapping[str, int]:
+    """What each tenant was charged beyond the clock, as takes and releases tell.
+
+    An event: its kind, the tenant and the cost. Events that are missing at the beginning make no
+    difference as soon as a tenant is served that had nothing left. What was settled only in part
+    counts as if it had been settled.
+    """
+    tags: dict[str, int] = {}
+    clock = 0
+    for kind, tenant, cost in events:
+        tag = tags.get(tenant, clock)
+        if kind == "taken":
+            clock, tags[tenant], _ = taken(tag, clock, cost, share(tenant), 0)
+        else:
+            tags[tenant] = charged(tag, -cost, share(tenant))
+    return {name: tag - clock for name, tag in tags.items() if tag > clock}
+
+
+def spelled_tag(tag: int) -> str:
+    """A whole number as a text that sorts like it."""
+    return f"{tag + BIAS:0{DIGITS}d}"
+
+
+def tag_of(text: str) -> int:
+    """The number."""
+    return int(text) - BIAS if text else 0

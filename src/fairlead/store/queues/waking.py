@@ -1,0 +1,238 @@
+"""Wait for work: until something may have arrived, or is due.
+
+Of the threads of a store that wait, one listens, for the queues of all; it wakes one of them for
+each group that may have come. Of the processes that wait on a server, a sender wakes one. The
+others hear of it, too, and look a moment later whether the work is still there.
+"""
+
+from __future__ import annotations
+
+import random
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable
+from typing import Final, NamedTuple
+
+from fairlead.store.database.connections import Connections
+from fairlead.store.database.port import Database
+from fairlead.store.queues.lease_holders import LockFiles, Session
+
+LOOK: Final = 1.0
+"""Seconds: a reader that waits looks at least so often."""
+NAP: Final = 0.005
+"""Seconds: so often a reader that waits looks whether a file has changed."""
+PAUSE: Final = 0.05
+"""Seconds until a reader looks again at what somebody else is about to settle, or for a queue that
+is not there yet."""
+MOMENT: Final = 0.03
+"""Seconds after which a process looks for work that another one was woken for; up to twice as many,
+so that not all look at once."""
+
+
+class Seen(NamedTuple):
+    """A queue, as a reader that waits sees it."""
+
+    id: int
+    enabled: bool
+    ready: bool
+    """Whether a group can be taken, as far as that is seen without taking it."""
+    due: float | None
+    """Seconds until one becomes ready by itself; None: none does."""
+
+
+class Waker:
+    """How the readers of a store wait. Thread-safe."""
+
+    def __init__(
+        self,
+        connections: Connections,
+        liveness: LockFiles | Session,
+        clock: Callable[[], int | None],
+    ) -> None:
+        """`clock`: of the user's own, in microseconds; None: the database's."""
+        self._connections = connections
+        self._liveness = liveness
+        self._clock = clock
+        self._turn = threading.Condition()
+        self._listening = False
+        """Whether a thread listens for all."""
+        self._waiting: Counter[int] = Counter()
+        """Queue → threads that wait for it."""
+        self._woken: Counter[int] = Counter()
+        """Queue → those of them that are to look."""
+        self._later: dict[int, float] = {}
+        """Queue → when to look whether work is still there that another process was woken for."""
+        self._numbers: dict[str, int] = {}
+        """Name of a queue → its id."""
+        self._thread = threading.local()
+
+    def ready(self, queue: str) -> bool:
+        """Whether a group can be taken, as far as that is seen without taking it."""
+        found = self._look(queue)
+        return found is not None and found.enabled and found.ready
+
+    def took(self, queue: str) -> None:
+        """A reader that waited has taken a group: there may be more, for another one."""
+        self._thread.ready = False
+        with self._turn:
+            if queue in self._numbers:
+                self._wake(self._numbers[queue])
+
+    def wait(self, queue: str, left: float) -> None:
+        """Wait until something may have arrived for a queue; so many seconds, at most one."""
+        left = min(left, LOOK)
+        if isinstance(self._liveness, Session):
+            found = self._listened(self._liveness, queue, left)
+        else:
+            found = self._look(queue)
+        again, self._thread.ready = getattr(self._thread, "ready", False), False
+        if found is None:
+            time.sleep(min(left, PAUSE))
+        elif not found.enabled:
+            self._wait(found.id, time.monotonic() + left)
+        elif found.ready and not again:
+            self._thread.ready = True  # it came after the last take, and before this look
+        elif found.ready or found.due == 0:
+            time.sleep(min(left, PAUSE))  # somebody else has it locked
+        else:
+            due = left if found.due is None else min(left, found.due)
+            self._wait(found.id, time.monotonic() + due)
+
+    def _listened(self, session: Session, queue: str, left: float) -> Seen | None:
+        """A queue as it is after this process has begun to hear of what arrives for it."""
+        found = self._look(queue)
+        if found is None or session.hears(found.id):
+            return found
+        with session.interrupting(left) as ours:
+            if not ours:
+                return found
+            session.listen(found.id)
+        return self._look(queue)
+
+    def _look(self, queue: str) -> Seen | None:
+        with self._connections.one() as database:
+            found = look(database, queue, self._clock())
+        if found is not None:
+            self._numbers[queue] = found.id
+        return found
+
+    def _wait(self, queue: int, until: float) -> None:
+        """Until this thread is to look, whoever listens."""
+        with self._turn:
+            self._waiting[queue] += 1
+        try:
+            while not self._is_woken(queue, until):
+                try:
+                    self._listen(queue, until)
+                finally:
+                    with self._turn:
+                        self._listening = False
+                        self._turn.notify_all()
+        finally:
+            with self._turn:
+                self._waiting[queue] -= 1
+                self._woken[queue] = min(self._woken[queue], self._waiting[queue])
+
+    def _is_woken(self, queue: int, until: float) -> bool:
+        """Wait for that, or to be the one who listens."""
+        with self._turn:
+            while True:
+                if self._woken[queue]:
+                    self._woken[queue] -= 1
+                    return True
+                left = until - time.monotonic()
+                if left <= 0:
+                    return True
+                if not self._listening:
+                    self._listening = True
+                    return False
+                self._turn.wait(left)
+
+    def _wake(self, queue: int) -> None:
+        """One more of those who wait for a queue is to look. Needs `_turn`."""
+        if self._woken[queue] < self._waiting[queue]:
+            self._woken[queue] += 1
+            self._turn.notify_all()
+
+    def _listen(self, queue: int, until: float) -> None:
+        """Hear of what arrives, for all queues, until one who waits for this queue is to look."""
+        if isinstance(self._liveness, Session):
+            hear: Callable[[float], None] = self._hear_from(self._liveness)
+        else:
+            hear = self._watcher()
+        while not self._woken[queue]:
+            now = time.monotonic()
+            left = min(until, *self._later.values()) if self._later else until
+            if left > now:
+                hear(left - now)
+            elif until <= now:
+                return
+            self._look_later(time.monotonic())
+
+    def _hear_from(self, session: Session) -> Callable[[float], None]:
+        def hear(left: float) -> None:
+            for queue, meant in session.hear(left):
+                with self._turn:
+                    if meant:
+                        self._wake(queue)
+                    elif self._waiting[queue]:
+                        at = time.monotonic() + MOMENT * (1 + random.random())  # noqa: S311
+                        self._later.setdefault(queue, at)
+
+        return hear
+
+    def _look_later(self, now: float) -> None:
+        """Look for work that another process was woken for, where it is time to."""
+        for queue in [queue for queue, at in self._later.items() if at <= now]:
+            del self._later[queue]
+            if self._waiting[queue]:
+                self._wake_if_ready(queue)
+
+    def _wake_if_ready(self, queue: int) -> None:
+        name = next(name for name, id_ in self._numbers.items() if id_ == queue)
+        found = self._look(name)
+        if found is None or not found.enabled:
+            return
+        if found.ready:
+            with self._turn:
+                self._wake(queue)
+        elif found.due is not None and found.due < LOOK:
+            self._later[queue] = time.monotonic() + max(found.due, PAUSE)
+
+    def _watcher(self) -> Callable[[float], None]:
+        """Looks again and again whether another connection has written to the file."""
+        before: list[object] = []
+
+        def watch(left: float) -> None:
+            until = time.monotonic() + left
+            with self._connections.one() as database:
+                while time.monotonic() < until:
+                    now = [id(database), *database.execute("PRAGMA data_version").fetchall()]
+                    if now != before:
+                        before[:] = now
+                        break
+                    time.sleep(min(NAP, max(until - time.monotonic(), 0)))
+                else:
+                    return
+            for queue in [queue for queue, count in self._waiting.items() if count]:
+                self._wake_if_ready(queue)
+
+        return watch
+
+
+def look(database: Database, queue: str, clock: int | None) -> Seen | None:
+    """A queue as a reader that waits sees it; None: it is not there."""
+    rows = database.run("look", name=queue)
+    if not rows:
+        return None
+    ((id_, enabled, server, ready, due, deadline),) = rows
+    now = clock if clock is not None else server or database.time()
+    if deadline is not None and deadline <= now:
+        # A reader may be in a transaction for longer than its lease: its group is locked then.
+        lapsed = database.run("lapsed", queue=id_, now=now, most=1)
+        ready, deadline = ready or bool(lapsed), now
+    times = [each for each in (due, deadline) if each is not None]
+    left = max(min(times) - now, 0) / 1_000_000 if times else None
+    ready = ready or (due is not None and due <= now)
+    return Seen(id_, bool(enabled), bool(ready), left if clock is None or left == 0 else None)

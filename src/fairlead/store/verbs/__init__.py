@@ -1,0 +1,1 @@
+"""The verbs of a store and of its transactions, by subject."""

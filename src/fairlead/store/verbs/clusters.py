@@ -1,0 +1,311 @@
+"""What a transaction does with clusters, and what a store does with them in one of its own."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar, Unpack
+
+from fairlead.balance.change import RESET, Change
+from fairlead.balance.changes import changes_in
+from fairlead.balance.cluster import Cluster
+from fairlead.balance.decision import Decision
+from fairlead.balance.objects import spelled
+from fairlead.config.clusters import load_clusters
+from fairlead.errors import MessageError
+from fairlead.store.clusters import changing
+from fairlead.store.clusters.changing import Author, Counting
+from fairlead.store.clusters.choosing import Asked, Choices, StoreDecision, decide_at_once
+from fairlead.store.clusters.completing import completed
+from fairlead.store.clusters.history import decision_at, number_of
+from fairlead.store.clusters.publishing import publish, publish_at_once
+from fairlead.store.clusters.shares import Pool, pool
+from fairlead.store.clusters.state import Memory, read_row
+from fairlead.store.database.port import Database
+from fairlead.store.database.retrying import again
+from fairlead.store.dialogs.declared import Cache
+from fairlead.store.queues.outgoing import Letter, Sending, letter, name, whole
+from fairlead.store.queues.settings import time_of
+
+if TYPE_CHECKING:
+    from fairlead.store.journal.retention import Retention
+    from fairlead.store.transaction import Transaction
+
+NOTHING: Final[Mapping[str, object]] = {}
+
+_Found = TypeVar("_Found")
+
+
+class Setting(NamedTuple):
+    """What a transaction has from its store."""
+
+    clock: Callable[[], int | None]
+    """Microseconds, of a clock of the user's own; None: the database's."""
+    actor: str
+    memory: Memory
+    declared: Cache
+    check_room: Callable[[], object]
+    """Raises DiskFullError where only those who take may write."""
+
+
+class ClusterVerbs(ABC):
+    """Choose, publish and change, in one transaction with the user's own rows."""
+
+    _database: Database
+    _setting: Setting
+
+    @abstractmethod
+    def _check(self) -> None:
+        """Raises what keeps anything from being done here."""
+
+    @abstractmethod
+    def _undone_if_refused(self) -> AbstractContextManager[None]:
+        """What is refused in the block has done nothing."""
+
+    def next_destination(self, cluster: str, /, **message: object) -> StoreDecision:
+        """Choose where a message goes, and count it, as `Store.next_destination` does."""
+        self._check()
+        asked = self._asked(cluster, message)
+        found = decide_at_once(self._database, self._setting.memory, asked)
+        if found is not None:
+            return found
+        with self._undone_if_refused():
+            return Choices(self._database, self._setting.memory).decide(asked)[1]
+
+    def publish(
+        self,
+        cluster: str,
+        body: object,
+        message: Mapping[str, object] = NOTHING,
+        **more: Unpack[Sending],
+    ) -> StoreDecision:
+        """Choose a destination and send a message to its queue, as `Store.publish` does."""
+        self._check()
+        self._setting.check_room()
+        now = time_of(self._database, self._setting.clock())
+        each = letter(body, now, **more)
+        said = _said(each, message)
+        with self._undone_if_refused():
+            asked = self._asked(cluster, said, each.key or "")
+            choices = Choices(self._database, self._setting.memory)
+            return publish(self._database, choices, asked, each)
+
+    def completed(self, decision: StoreDecision, by: str | None = None) -> None:
+        """A message is done, as `Store.completed` says."""
+        self._check()
+        if not isinstance(decision, StoreDecision):
+            raise MessageError(
+                f"completed: found {spelled(decision)}, allowed: what next_destination returned"
+            )
+        row = read_row(self._database, decision.cluster, "cluster")
+        if not row.rule:  # a rule that plain SQL knows does not look at what is pending
+            completed(self._database, row.id, decision, by)
+
+    def change(self, cluster: str, target: str, attribute: str, value: object = None) -> None:
+        """Change an attribute of a cluster's destination, as `Store.change` does."""
+        self.apply(cluster, Change(target, attribute, value))
+
+    def apply(self, cluster: str, changes: Change | Iterable[Change]) -> None:
+        """Make several changes as one step, as `Store.apply` does."""
+        self._check()
+        every = changes_in(changes)
+        with self._undone_if_refused():
+            changing.change(self._database, checked_name(cluster), every, self._author())
+
+    def add_destination(self, cluster: str, destination: Mapping[str, Any]) -> None:
+        """Add a destination that no file listed, as `Store.add_destination` does."""
+        self._check()
+        with self._undone_if_refused():
+            changing.add(self._database, checked_name(cluster), destination, self._author())
+
+    def remove_destination(self, cluster: str, destination: str) -> None:
+        """Remove a destination for good, as `Store.remove_destination` does."""
+        self._check()
+        with self._undone_if_refused():
+            changing.remove(self._database, checked_name(cluster), destination, self._author())
+
+    def reset(self, cluster: str) -> None:
+        """Count everybody as not served, as `Store.reset` does."""
+        self.change(cluster, cluster, RESET)
+
+    def _author(self) -> Author:
+        return Author(self._setting.actor, self._setting.clock())
+
+    def _asked(self, cluster: object, message: Mapping[str, object], id_: str = "") -> Asked:
+        setting = self._setting
+        return Asked(checked_name(cluster), message, setting.clock(), setting.actor, id_)
+
+
+class StoreClusters(ABC):
+    """The same, each in a transaction of its own."""
+
+    _setting: Setting
+    _retention: Retention
+
+    @abstractmethod
+    def _verbs(self, database: Database) -> Transaction:
+        """The verbs, for one of them: where it is refused, the whole transaction is undone."""
+
+    _connection: Callable[[], AbstractContextManager[Database]]
+    _writing: Callable[[], AbstractContextManager[Database]]
+    _alone: Callable[[], AbstractContextManager[Database]]
+    _at_once: bool
+
+    @again
+    def _alone_in(self, verb: Callable[[Transaction], _Found]) -> _Found:
+        with self._writing() as database:
+            return verb(self._verbs(database))
+
+    def load_clusters(self, path: str | Path, *, replace: bool = False) -> list[str]:
+        """Begin with the clusters of a file, all of them or none; their names.
+
+        A cluster that is there already goes on as it is, if its file has not changed since it was
+        loaded; if it has, that is refused. `replace`: such a cluster starts anew instead. Raises
+        ConfigError.
+        """
+        return self.keep_clusters(load_clusters(path), replace=replace)
+
+    def keep_clusters(self, clusters: Iterable[Cluster], *, replace: bool = False) -> list[str]:
+        """The same, of clusters that were not read from a file."""
+        every = list(clusters)
+        self._keep(sorted(every, key=lambda each: each.name), replace=replace)
+        return [each.name for each in every]
+
+    @again
+    def _keep(self, clusters: Sequence[Cluster], *, replace: bool) -> None:
+        with self._writing() as database:
+            author = Author(self._setting.actor, self._setting.clock())
+            for each in clusters:
+                keeping = each.tables.store
+                counting = Counting(keeping.allocation, int(keeping.reset_every * 1_000_000))
+                changing.load(database, each, counting, author, replace=replace)
+
+    def clusters(self) -> list[str]:
+        """The names of all clusters."""
+        with self._connection() as database:
+            return [name for (name,) in database.run("cluster_names")]
+
+    def pool(self, cluster: str) -> Pool:
+        """A cluster as it is: its destinations, what they were sent, and what was their share."""
+        with self._connection() as database:
+            return pool(database, checked_name(cluster))
+
+    @again
+    def next_destination(self, cluster: str, /, **message: object) -> StoreDecision:
+        """Choose where the next message goes, and count it, durably.
+
+        `message`: routing attributes that the policy reads, such as `group`, `queue`, `subject`.
+        Raises MessageError for an unknown cluster, and for what a message cannot say.
+        """
+        self._retention.look()
+        if self._at_once:
+            setting = self._setting
+            asked = Asked(checked_name(cluster), message, setting.clock(), setting.actor)
+            with self._alone() as database:
+                found = decide_at_once(database, setting.memory, asked)
+            if found is not None:
+                return found
+        with self._writing() as database:
+            return self._verbs(database).next_destination(cluster, **message)
+
+    @again
+    def publish(
+        self,
+        cluster: str,
+        body: object,
+        message: Mapping[str, object] = NOTHING,
+        **more: Unpack[Sending],
+    ) -> StoreDecision:
+        """Choose a destination and send a message to its queue, in one step.
+
+        The queue is the destination's `queue` in the cluster's file, else the one of its name.
+        `message`: routing attributes, besides `group` and `type`; `more`: as `send` takes them. A
+        message for several destinations is sent to each; a SetPriority, which is no work, to none:
+        its outcome is `control`. A message whose `id` was published before is not published again:
+        its first decision is returned. When the work is settled, the cluster knows (where its
+        policy asks for that). Raises MessageError, NoDestinationError.
+        """
+        self._retention.look()
+        at_any_time = more.keys().isdisjoint({"delay", "expires"})
+        if self._at_once and at_any_time and {"group", "type"}.isdisjoint(message):
+            each, setting = letter(body, 0, **more), self._setting
+            said = _said(each, message)
+            asked = Asked(checked_name(cluster), said, setting.clock(), setting.actor)
+            with self._alone() as database:
+                found = publish_at_once(database, setting.memory, asked, each)
+            if found is not None:
+                return found
+        with self._writing() as database:
+            return self._verbs(database).publish(cluster, body, message, **more)
+
+    def completed(self, decision: StoreDecision, by: str | None = None) -> None:
+        """A message that was chosen for, and not published here, is done.
+
+        `by`: the destination, where the message went to several and one of them is done.
+        """
+        self._alone_in(lambda tx: tx.completed(decision, by))
+
+    def change(self, cluster: str, target: str, attribute: str, value: object = None) -> None:
+        """Change an attribute of a destination, from the next choice on, for everybody.
+
+        As a row of a file of changes: `change("pool", "DEV3", "enabled", False)`. Raises
+        ChangeError, MessageError.
+        """
+        self._alone_in(lambda tx: tx.change(cluster, target, attribute, value))
+
+    def apply(self, cluster: str, changes: Change | Iterable[Change]) -> None:
+        """Make several changes as one step; their time is now. Raises ChangeError, MessageError."""
+        every = changes_in(changes)
+        self._alone_in(lambda tx: tx.apply(cluster, every))
+
+    def add_destination(self, cluster: str, destination: Mapping[str, Any]) -> None:
+        """Add a destination that the cluster's file does not list: a `[[destination]]` as a table.
+
+        Raises ChangeError, ConfigError, MessageError.
+        """
+        self._alone_in(lambda tx: tx.add_destination(cluster, destination))
+
+    def remove_destination(self, cluster: str, destination: str) -> None:
+        """Remove a destination for good; what was sent to it stays in its queue.
+
+        Raises ChangeError, ConfigError, MessageError.
+        """
+        self._alone_in(lambda tx: tx.remove_destination(cluster, destination))
+
+    def reset(self, cluster: str) -> None:
+        """Count everybody as not served. Raises ChangeError, MessageError."""
+        self._alone_in(lambda tx: tx.reset(cluster))
+
+    def decision(self, number: int) -> Decision:
+        """A decision of the past, which can `explain()` itself; `number`: of its event.
+
+        Raises MessageError for one that the journal does not have.
+        """
+        whole("number", number, 0)
+        with self._connection() as database:
+            return decision_at(database, number)
+
+    def decision_about(self, cluster: str, id: str) -> Decision:  # noqa: A002 - as `send` has it
+        """The latest decision about a message, by its id, or by its place: `pool/17`.
+
+        Raises MessageError.
+        """
+        wanted = checked_name(cluster)
+        with self._connection() as database:
+            return decision_at(database, number_of(database, wanted, str(id)))
+
+
+def _said(each: Letter, message: Mapping[str, object]) -> dict[str, object]:
+    """What a message says that is published: its group and type, and what else is said of it."""
+    own = {"group": each.group, "type": each.type}
+    return {**{key: value for key, value in own.items() if value}, **message}
+
+
+def checked_name(cluster: object) -> str:
+    """The name of a cluster. Raises MessageError."""
+    found = name("cluster", cluster)
+    if not found:
+        raise MessageError(f"cluster: found {spelled(cluster)}, allowed: a name")
+    return found

@@ -1,0 +1,232 @@
+"""What a transaction does in conversations, and what a store does in one of its own."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from typing import TYPE_CHECKING
+
+from fairlead.balance.times import Time
+from fairlead.errors import MessageError
+from fairlead.store.conversation import Conversation, Speaker
+from fairlead.store.database.port import Database
+from fairlead.store.database.retrying import again
+from fairlead.store.dialogs.declared import DeclaredService
+from fairlead.store.dialogs.sending import Beginning, Speaking, checked_error
+from fairlead.store.queues.endpoints import Endpoint, far_end
+from fairlead.store.queues.outgoing import check_priority, name
+from fairlead.store.verbs.clusters import Setting
+
+if TYPE_CHECKING:
+    from fairlead.store.transaction import Transaction
+    from fairlead.store.work import StoreWork
+
+
+class ConversationVerbs(ABC, Speaker):
+    """Begin dialogs and speak in them, in one transaction with the user's own rows."""
+
+    _database: Database
+    _setting: Setting
+    _shared: bool
+    _taken: list[StoreWork]
+    _begun: list[Conversation]
+    _ended: list[Conversation]
+
+    @abstractmethod
+    def _check(self) -> None:
+        """Raises what keeps anything from being done here."""
+
+    @abstractmethod
+    def _undone_if_refused(self) -> AbstractContextManager[None]:
+        """What is refused in the block has done nothing."""
+
+    @abstractmethod
+    def prioritise(self, queue: str, group: str, priority: int | None = None) -> bool:
+        """Raise a group."""
+
+    @abstractmethod
+    def _take(
+        self, queue: str, group: str | None, conversation: int | None = None
+    ) -> StoreWork | None:
+        """Take a group, or what waits in one conversation of it."""
+
+    def begin_dialog(
+        self,
+        service: str,
+        far_service: str,
+        contract: str | None = None,
+        *,
+        related: Conversation | str | None = None,
+        group: str | None = None,
+        lifetime: Time | None = None,
+    ) -> Conversation:
+        """Begin a dialog between two services, as `Store.begin_dialog` does."""
+        self._check()
+        if related is not None and group is not None:
+            raise MessageError("begin_dialog: found related and group, allowed: one of them")
+        near = None if related is None else self._endpoint(related)
+        asked = Beginning(service, far_service, contract, near, name("group", group), lifetime)
+        with self._undone_if_refused():
+            found = Conversation(Speaking(self._database, self._setting).begin(asked), self)
+        self._begun.append(found)
+        return found
+
+    def conversation(self, conversation: Conversation | str) -> Conversation:
+        """The same end of a dialog, or the one with this id, in this transaction."""
+        self._check()
+        end = self._endpoint(conversation)
+        held = (work.held.conversations.get(end.id) for work in self._taken)
+        in_hand = next((each for each in held if each is not None), None)
+        own = conversation if isinstance(conversation, Conversation) else None
+        return Conversation(end, self, in_hand or own)
+
+    def say(self, conversation: Conversation, type_: str, body: object) -> str:
+        """Send a message, as `Conversation.send` does."""
+        self._check()
+        with self._undone_if_refused():
+            end = self._endpoint(conversation)
+            return Speaking(self._database, self._setting).send(end, type_, body)
+
+    def raise_far_end(self, conversation: Conversation, priority: int | None) -> bool:
+        """Raise the other end's group, as `Conversation.prioritise` does."""
+        self._check()
+        check_priority(priority)
+        peer = far_end(self._database, self._endpoint(conversation))
+        return peer is not None and self.prioritise(peer.queue, peer.group, priority)
+
+    def set_timer(self, conversation: Conversation, seconds: Time | None) -> None:
+        """Set a timer, as `Conversation.timer` does."""
+        self._check()
+        with self._undone_if_refused():
+            end = self._endpoint(conversation)
+            Speaking(self._database, self._setting).set_timer(end, seconds)
+
+    def bind(self, conversation: Conversation, other: Conversation) -> None:
+        """Bind two conversations, as `Conversation.bind` does."""
+        self._check()
+        with self._undone_if_refused():
+            ends = self._endpoint(conversation), self._endpoint(other)
+            Speaking(self._database, self._setting).bind(*ends)
+
+    def bound_to(self, conversation: Conversation) -> Conversation | None:
+        """The conversation that one is bound to, in this transaction."""
+        self._check()
+        end = Speaking(self._database, self._setting).bound(conversation.endpoint)
+        return None if end is None else self.conversation(Conversation(end, self))
+
+    def end_conversation(
+        self, conversation: Conversation, error: object = None, *, cleanup: bool = False
+    ) -> None:
+        """End an end, as `Conversation.end` does."""
+        self._check()
+        checked = checked_error(error)
+        if checked and cleanup:
+            raise MessageError("end: found error and cleanup, allowed: one of them")
+        end = self._endpoint(conversation)
+        speaking = Speaking(self._database, self._setting)
+        with self._undone_if_refused():
+            speaking.end(end, checked, cleanup=cleanup, given=conversation.given)
+        if self._shared:
+            self._ended += [conversation, conversation.origin]
+            conversation.ending = conversation.origin.ending = self._database
+
+    @contextmanager
+    def speaking(self) -> Iterator[Transaction]:
+        """This transaction."""
+        yield self  # type: ignore[misc]  # it is one
+
+    def receive(self, conversation: Conversation, wait: float, lease: float) -> StoreWork | None:
+        """Take what waits in a conversation, in this transaction; it has no lease."""
+        if wait:
+            raise MessageError("take: found wait in a transaction, allowed: Store.take")
+        del lease
+        return self._take(conversation.queue, conversation.group, conversation.endpoint.id)
+
+    def is_of(self, setting: Setting) -> bool:
+        """Whether it is of the store with this setting."""
+        return self._setting is setting
+
+    def state_of(self, end: Endpoint) -> str:
+        """How an end stands."""
+        self._check()
+        return Speaking(self._database, self._setting).state(end)
+
+    def _endpoint(self, conversation: Conversation | str) -> Endpoint:
+        if not isinstance(conversation, Conversation):
+            return Speaking(self._database, self._setting).found(conversation)
+        if conversation.is_of(self._setting):
+            return conversation.endpoint
+        # another store's: of the same database, or of one where the same numbers are others' ends
+        return Speaking(self._database, self._setting).found(conversation.id)
+
+
+class StoreConversations(ABC, Speaker):
+    """The same, each in a transaction of its own."""
+
+    _setting: Setting
+    _connection: Callable[[], AbstractContextManager[Database]]
+    _writing: Callable[[], AbstractContextManager[Database]]
+
+    @abstractmethod
+    def _verbs(self, database: Database) -> Transaction:
+        """The verbs, for one of them: where it is refused, the whole transaction is undone."""
+
+    @again
+    def begin_dialog(
+        self,
+        service: str,
+        far_service: str,
+        contract: str | None = None,
+        *,
+        related: Conversation | str | None = None,
+        group: str | None = None,
+        lifetime: Time | None = None,
+    ) -> Conversation:
+        """Begin a dialog between two services; the initiator's end.
+
+        `contract`: may be left out where the other service accepts one only. `related`: a
+        conversation, or its id, whose conversation group this one joins; `group`: the name of such
+        a group; else it gets one of its own. `lifetime`: seconds after which both ends get an
+        Error, if the dialog has not ended. The other side hears of it with the first message.
+        Raises MessageError.
+        """
+        with self._writing() as database:
+            found = self._verbs(database).begin_dialog(
+                *(service, far_service, contract),
+                related=related,
+                group=group,
+                lifetime=lifetime,
+            )
+        return Conversation(found.endpoint, self)
+
+    def conversation(self, id: str) -> Conversation:  # noqa: A002 - it is called so
+        """The end of a dialog with this id. Raises ConversationError."""
+        with self._connection() as database:
+            return Conversation(Speaking(database, self._setting).found(id), self)
+
+    def service(self, name: str) -> DeclaredService:
+        """A service as it was declared. Raises MessageError."""
+        with self._connection() as database:
+            return self._setting.declared.get(database).service(name)
+
+    @contextmanager
+    def speaking(self) -> Iterator[Transaction]:
+        """A transaction of its own."""
+        with self._writing() as database:
+            yield self._verbs(database)
+
+    def bound_to(self, conversation: Conversation) -> Conversation | None:
+        """The conversation that one is bound to."""
+        with self._connection() as database:
+            end = Speaking(database, self._setting).bound(conversation.endpoint)
+        return None if end is None else Conversation(end, self)
+
+    def is_of(self, setting: Setting) -> bool:
+        """Whether it is of the store with this setting."""
+        return self._setting is setting
+
+    def state_of(self, end: Endpoint) -> str:
+        """How an end stands."""
+        with self._connection() as database:
+            return Speaking(database, self._setting).state(end)

@@ -1,0 +1,1 @@
+"""Workers: handlers, the processes and threads that run them, and who starts those."""

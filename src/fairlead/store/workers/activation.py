@@ -1,0 +1,127 @@
+"""Activation: as many readers of a queue as its work needs, from none to a maximum.
+
+The first is started at once when something arrives, one more at each check while groups wait. A
+reader leaves by itself.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from functools import partial
+from typing import Final, NamedTuple
+
+from fairlead.store.store import Store
+from fairlead.store.workers.handlers import Handler
+from fairlead.store.workers.handling import Handling, handle
+from fairlead.store.workers.threads import LOOK, WAIT, Threads
+
+CHECK_INTERVAL: Final = 5.0
+"""Seconds."""
+
+Say = Callable[[bool], None]
+"""By which a reader says whether it waits to receive."""
+
+
+def wanted(ready: bool, waiting: int, running: int, maximum: int) -> bool:
+    """Whether one more reader is started.
+
+    `ready`: whether a group can be taken. `running`: so many readers, of whom `waiting` receive
+    nothing now.
+    """
+    return ready and not waiting and running < maximum
+
+
+class Activated(NamedTuple):
+    """A queue whose readers come and go."""
+
+    name: str
+    """Of the service."""
+    queue: str
+    handler: Handler
+    maximum: int
+    """Of readers at one time."""
+    patience: float
+    """Seconds: a reader leaves after so long without work."""
+
+
+class Reading:
+    """A reader that runs; it counts as waiting until it has its first group."""
+
+    waits = True
+
+    def say(self, waits: bool) -> None:
+        """Whether it waits to receive."""
+        self.waits = waits
+
+
+class Activation:
+    """A queue and its readers at this moment."""
+
+    def __init__(self, each: Activated) -> None:
+        """No reader runs."""
+        self.each = each
+        self.readers: set[Reading] = set()
+        self.check = 0.0
+        """When the next look is, where a reader runs."""
+        self.pause = 0.0
+        """Until when none is started."""
+
+    def is_wanted(self, ready: bool) -> bool:
+        """Whether one more reader is started."""
+        running = list(self.readers)
+        waiting = sum(each.waits for each in running)
+        return wanted(ready, waiting, len(running), self.each.maximum)
+
+
+class Readers(Threads):
+    """The readers of some queues: threads of this process, as many as there is work for."""
+
+    def __init__(
+        self, store: Store, handling: Handling, check_interval: float = CHECK_INTERVAL
+    ) -> None:
+        """`check_interval`: seconds after which one more reader is started, if it is wanted."""
+        super().__init__(store)
+        self._handling = handling
+        self._interval = check_interval
+
+    def activate(self, each: Activated, *, until_empty: bool = False) -> Activation:
+        """Start readers of a queue when there is work.
+
+        `until_empty`: only until no reader runs and nothing can be taken.
+        """
+        found = Activation(each)
+        self.begin(partial(self._look, found, until_empty))
+        return found
+
+    def read(self, each: Activated, say: Say) -> bool:
+        """Take a group and handle it; false: for all its patience there was none."""
+        lease = self._handling.lease
+        until = time.monotonic() + each.patience
+        work = self._store.take(each.queue, lease=lease)
+        while work is None:
+            say(True)
+            left = until - time.monotonic()
+            if left <= 0 or self._stop.is_set():
+                return False
+            work = self._store.take(each.queue, min(left, WAIT), lease=lease)
+        say(False)
+        handle(self._store, work, each.handler, self._handling)
+        return True
+
+    def _look(self, found: Activation, until_empty: bool) -> bool:
+        running = bool(found.readers)
+        if time.monotonic() < max(found.pause, found.check * running):
+            self._stop.wait(LOOK)
+            return True
+        ready = self._store.ready(found.each.queue, 0 if running else WAIT)
+        found.check = time.monotonic() + self._interval
+        if found.is_wanted(ready) and not self._stop.is_set():
+            reader = Reading()
+            found.readers.add(reader)
+            self.begin(self._step(found, reader), partial(found.readers.remove, reader))
+        return running or ready or not until_empty
+
+    def _step(self, found: Activation, reader: Reading) -> Callable[[], bool]:
+        """What a reader does again and again, until it leaves."""
+        return partial(self.read, found.each, reader.say)

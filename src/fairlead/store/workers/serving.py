@@ -1,0 +1,199 @@
+"""Services that are served: which they are, and their readers in threads or in processes."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from functools import partial
+from multiprocessing.connection import Connection
+from typing import Final, NamedTuple
+
+from fairlead.balance.objects import spelled
+from fairlead.config.services import load_declared
+from fairlead.errors import ConfigError
+from fairlead.store.store import Store
+from fairlead.store.workers.activation import Activated, Activation, Readers, Reading
+from fairlead.store.workers.handlers import ALLOWED, Handler, function, named
+from fairlead.store.workers.handling import Handling
+from fairlead.store.workers.service import PATIENCE, Service
+from fairlead.store.workers.supervisor import LOOK, MARGIN, Child, Pauses
+from fairlead.store.workers.threads import Asked
+
+FILE: Final = ".toml"
+ALL: Final = sys.maxsize
+"""A group is handled with all that arrives for it."""
+
+
+class Serving(NamedTuple):
+    """What is served, and how."""
+
+    url: str
+    place: str
+    """MODULE:NAME of a Service or of several, or a file with `[[service]]` tables."""
+    handling: Handling
+    grace: float
+    check_interval: float
+    most: int | None = None
+    """Readers of each service, whatever more it allows."""
+    processes: bool = False
+    """Whether each reader is a process, not a thread of this one."""
+    until_empty: bool = False
+
+
+class Served(NamedTuple):
+    """A service, and what handles its messages."""
+
+    name: str
+    handler: Handler
+    max_readers: int | None
+    """None: as declared."""
+    patience: float
+
+
+def served(place: str) -> list[Served]:
+    """The services that a module or a file says. Raises ConfigError."""
+    if place.endswith(FILE):
+        return _served_by(place)
+    found = named(place)
+    every = found if isinstance(found, list | tuple) else [found]
+    if not every or not all(isinstance(each, Service) for each in every):
+        raise ConfigError(f"handlers: {place}: found {spelled(found)}, allowed: {ALLOWED}")
+    return [of_service(each) for each in every]
+
+
+def of_service(service: Service) -> Served:
+    """The same of one service."""
+    before = service.before if service.works_before else None
+    handler = Handler(service.handle, in_transaction=True, before=before)
+    return Served(service.name, handler, service.max_readers, service.patience)
+
+
+def activated(every: Iterable[Served], store: Store, most: int | None = None) -> list[Activated]:
+    """The queues of services. Raises UserError."""
+    found: dict[str, Activated] = {}
+    for each in every:
+        kept = store.service(each.name)
+        if kept.queue in found:
+            raise ConfigError(
+                f"handlers: found services {found[kept.queue].name!r} and {each.name!r} of one "
+                f"queue, {kept.queue!r}, allowed: one of them"
+            )
+        maximum = min(each.max_readers or kept.max_readers, most or ALL)
+        found[kept.queue] = Activated(each.name, kept.queue, each.handler, maximum, each.patience)
+    return list(found.values())
+
+
+def check_services(job: Serving) -> None:
+    """Find what cannot be served before it is begun. Raises FairleadError."""
+    every = served(job.place)
+    with Store.open(job.url, create=False) as store:
+        activated(every, store)
+
+
+def serve(job: Serving, asked: Asked) -> int:
+    """Serve until a signal comes; the exit status. Raises FairleadError."""
+    store = Store.open(job.url, create=False)
+    readers = Processes(store, job) if job.processes else _readers(store, job)
+    for each in activated(served(job.place), store, job.most):
+        readers.activate(each, until_empty=job.until_empty)
+    status = readers.run(asked, job.grace)
+    if not readers.busy:
+        store.close()
+    return status
+
+
+class Processes(Readers):
+    """The readers of some queues, each a process."""
+
+    def __init__(self, store: Store, job: Serving) -> None:
+        """`store`: as this process sees it."""
+        super().__init__(store, job.handling, job.check_interval)
+        self._job = job
+        self._children: set[Child] = set()
+        self._pauses: dict[str, Pauses] = {}
+
+    def run(self, asked: Asked, grace: float) -> int:
+        try:
+            return super().run(asked, grace + MARGIN)
+        finally:
+            for each in list(self._children):
+                each.kill()
+
+    def _step(self, found: Activation, reader: Reading) -> Callable[[], bool]:
+        return partial(self._let_read, found, reader)
+
+    def _let_read(self, found: Activation, reader: Reading) -> bool:
+        """Start a process, and stay with it until it has ended."""
+        name = found.each.name
+        child = Child(partial(_read, self._job, name))
+        self._children.add(child)
+        while child.process.exitcode is None:
+            if self._stop.is_set():
+                child.tell()
+            waits = child.hear(LOOK)
+            if waits is not None:
+                reader.say(bool(waits))
+        child.tell()
+        self._children.discard(child)
+        if child.process.exitcode and not self._stop.is_set():
+            pause = self._pauses.setdefault(name, Pauses()).after(child)
+            found.pause = time.monotonic() + pause
+        else:
+            self._pauses.pop(name, None)
+        return False
+
+
+def _served_by(path: str) -> list[Served]:
+    """The services of a file that have a handler."""
+    found = []
+    for each in load_declared(path).services:
+        if each.handler is None:
+            continue
+        handler = named(each.handler)
+        if isinstance(handler, Service):
+            if handler.name != each.name:
+                raise ConfigError(
+                    f"{path}: service {each.name!r}: handler: found {each.handler}, the Service "
+                    f"{handler.name!r}, allowed: one of this name, or a function"
+                )
+            found.append(of_service(handler))
+        else:
+            where = f"{path}: service {each.name!r}: handler {each.handler}"
+            found.append(Served(each.name, function(where, handler), None, PATIENCE))
+    if not found:
+        raise ConfigError(
+            f'{path}: found no handler, allowed: handler = "MODULE:NAME" in a [[service]]'
+        )
+    return found
+
+
+def _readers(store: Store, job: Serving) -> Readers:
+    return Readers(store, job.handling._replace(most=ALL), job.check_interval)
+
+
+def _read(job: Serving, name: str, asked: Asked, end: Connection) -> int:
+    """Be a reader of a service, in a process of its own, until it leaves; the exit status."""
+    store = Store.open(job.url, create=False)
+    (each,) = activated([each for each in served(job.place) if each.name == name], store)
+    readers = _readers(store, job)
+    readers.begin(partial(readers.read, each, _Saying(end)))
+    status = readers.run(asked, job.grace)
+    if not readers.busy:
+        store.close()
+    return status
+
+
+class _Saying:
+    """Tells whoever started this process whether it waits to receive, when that changes."""
+
+    def __init__(self, end: Connection) -> None:
+        self._end = end
+        self._waits = True
+
+    def __call__(self, waits: bool) -> None:
+        if waits != self._waits:
+            self._waits = waits
+            with suppress(OSError):  # nobody is there to hear it: then this process stops
+                self._end.send(waits)

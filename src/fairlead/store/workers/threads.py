@@ -1,0 +1,132 @@
+"""Threads that work on a store until they are told to stop, and the signals that tell them."""
+
+from __future__ import annotations
+
+import signal
+import threading
+import time
+from collections.abc import Callable
+from queue import Empty, SimpleQueue
+from typing import Final
+
+from fairlead.errors import StoreError
+from fairlead.store.store import Store
+from fairlead.store.workers.handlers import raised_at
+from fairlead.store.workers.handling import LOGGER, MAX_WAIT
+
+WAIT: Final = 1.0
+"""Seconds for which a thread that has nothing to do waits for something."""
+LOOK: Final = 0.05
+TOLD: Final = 0
+"""What is put among the signals where somebody else says stop."""
+
+Asked = SimpleQueue[int]
+"""The signals that have come. A handler of signals may put into it at any moment."""
+
+
+def listen(*numbers: int) -> Asked:
+    """The signals with these numbers, from now on."""
+    asked: Asked = SimpleQueue()
+    for number in numbers:
+        signal.signal(number, lambda found, _: asked.put(found))
+    return asked
+
+
+def next_of(asked: Asked, seconds: float) -> int | None:
+    """The next signal, or None: none has come in that time."""
+    try:
+        return asked.get(timeout=seconds)
+    except Empty:
+        return None
+
+
+class Threads:
+    """Threads that do steps until they are told to stop. Whoever inherits says which steps."""
+
+    def __init__(self, store: Store) -> None:
+        """`store`: is told, too, when they are to stop."""
+        self._store = store
+        self._stop = threading.Event()
+        self._died = threading.Event()
+        self._lock = threading.Lock()
+        self._threads: list[threading.Thread] = []
+
+    def begin(self, step: Callable[[], bool], then: Callable[[], None] | None = None) -> None:
+        """A thread that does a step again and again, until one says that it was the last.
+
+        `then`: what it does in the end, however that comes.
+        """
+        self._add(threading.Thread(target=self._watched, args=(step, then), daemon=True))
+
+    def stop(self) -> None:
+        """Take no more work; what is in hand is no failure, however it ends."""
+        self._stop.set()
+        self._add(threading.Thread(target=self._tell, daemon=True))
+
+    @property
+    def busy(self) -> bool:
+        """Whether something is in hand."""
+        return any(each.is_alive() for each in self._threads)
+
+    def run(self, asked: Asked, grace: float) -> int:
+        """Work until a signal comes, and end what is in hand, for so many seconds at most.
+
+        Returns the exit status; a second signal ends it at once. Where a thread has died, the
+        status is 1: what it held is taken back from this process, and that is a failure.
+        """
+        first = None
+        while self.busy and first is None and not self._died.is_set():
+            first = next_of(asked, LOOK)
+        signals = int(bool(first))
+        if self._died.is_set():
+            self._stop.set()
+        else:
+            self.stop()
+        until = time.monotonic() + grace
+        while self.busy and time.monotonic() < until:
+            number = next_of(asked, LOOK)
+            signals += bool(number)
+            if number and signals > 1:
+                return 128 + number
+        if self.busy:
+            LOGGER.warning("left work in hand after %g s; it is taken back without blame", grace)
+        return int(self._died.is_set())
+
+    def _add(self, thread: threading.Thread) -> None:
+        with self._lock:
+            thread.start()
+            self._threads = [each for each in self._threads if each.is_alive()] + [thread]
+
+    def _tell(self) -> None:
+        """Tell the store; on SQLite that waits for a handler that is in a transaction."""
+        try:
+            self._store.stopping()
+        except StoreError as error:
+            LOGGER.warning("%s; work in hand may count as failed", error)
+
+    def _watched(self, step: Callable[[], bool], then: Callable[[], None] | None) -> None:
+        try:
+            self._go_on(step)
+        except BaseException as error:  # noqa: BLE001 - the process ends with what ended its thread
+            LOGGER.critical("a thread died of %s at %s", type(error).__name__, raised_at(error))
+            self._died.set()
+        finally:
+            if then is not None:
+                then()
+
+    def _go_on(self, step: Callable[[], bool]) -> None:
+        """A database that is gone is waited for."""
+        pause = 0.1
+        while not self._stop.is_set():
+            try:
+                if not step():
+                    return
+                pause = 0.1
+            except StoreError as error:
+                if pause < 0.2:
+                    LOGGER.warning("%s; trying again until it is back", error)
+                self._stop.wait(pause)
+                pause = min(2 * pause, MAX_WAIT)
+            except Exception:  # noqa: BLE001 - others wait for what this thread does next
+                LOGGER.exception("a fault of ours; going on")
+                self._stop.wait(WAIT)

@@ -1,0 +1,42 @@
+"""A worker: threads of one process that take groups of some queues and handle them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import partial
+
+from fairlead.store.store import Store
+from fairlead.store.workers.handlers import Handler
+from fairlead.store.workers.handling import Handling, handle
+from fairlead.store.workers.threads import WAIT, Threads
+
+
+class Worker(Threads):
+    """Threads that handle groups until they are told to stop."""
+
+    def __init__(self, store: Store, handlers: Mapping[str, Handler], handling: Handling) -> None:
+        """`handlers`: queue → what handles its messages."""
+        super().__init__(store)
+        self._handlers = dict(handlers)
+        self._handling = handling
+
+    def start(self, threads: int, *, until_empty: bool = False) -> None:
+        """Begin to take work; `until_empty`: only until there is none that can be taken."""
+        for _ in range(threads):
+            self.begin(partial(self._round, until_empty))
+
+    def _round(self, until_empty: bool) -> bool:
+        """Take a group of each queue; where there is none in any, wait a little for each."""
+        found = [self._one(queue, 0) for queue in self._handlers]
+        if not any(found) and not until_empty:
+            found = [self._one(queue, WAIT / len(self._handlers)) for queue in self._handlers]
+        return any(found) or not until_empty
+
+    def _one(self, queue: str, wait: float) -> bool:
+        if self._stop.is_set():
+            return False
+        work = self._store.take(queue, wait, lease=self._handling.lease)
+        if work is None:
+            return False
+        handle(self._store, work, self._handlers[queue], self._handling)
+        return True
