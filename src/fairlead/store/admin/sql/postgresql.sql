@@ -1,0 +1,304 @@
+-- On PostgreSQL: what an operator asks and sets, statement by statement. Those of the other database have
+-- the same names and columns. All run in READ COMMITTED.
+--
+-- What `fairlead store check` looks for stands at the end: find_… gives the place, how many there
+-- are, and one of them; mend_… puts it right. They may read all there is.
+
+-- set_queue: change how a queue is set
+UPDATE fairlead.queues SET discipline = %(discipline)s, default_priority = %(default_priority)s,
+  step = %(step)s, weights = %(weights)s, max_waiting = %(max_waiting)s, max_failures = %(max_failures)s,
+  poison = %(poison)s, by_library = greatest(by_library, %(by_library)s),
+  remembered = %(remembered)s, fair = %(fair)s
+WHERE id = %(queue)s;
+
+-- prune_journal: forget the first events, if they are before a time, but for the latest event
+DELETE FROM fairlead.journal WHERE id = ANY (ARRAY (
+  SELECT j.id FROM (SELECT id, time FROM fairlead.journal ORDER BY id LIMIT %(most)s) j
+  WHERE j.time < %(before)s AND j.id < (SELECT max(id) FROM fairlead.journal)))
+RETURNING id;
+
+-- lock_queues: nobody adds messages or takes them away: who does looks at queues, if only to count
+LOCK TABLE fairlead.queues IN ACCESS EXCLUSIVE MODE;
+
+-- count_held: how many messages a queue holds, which was not limited, or is not any more
+WITH gone AS (DELETE FROM fairlead.room WHERE queue = %(queue)s)
+INSERT INTO fairlead.room (queue, change)
+SELECT q.id, (SELECT count(*) FROM fairlead.messages m WHERE m.queue = q.id)
+  + (SELECT count(*) FROM fairlead.delayed d WHERE d.queue = q.id)
+FROM fairlead.queues q WHERE q.id = %(queue)s AND q.max_waiting IS NOT NULL;
+
+-- all_tenants: what all were charged
+SELECT name, tag, turn, works, lined FROM fairlead.tenants WHERE queue = %(queue)s;
+
+-- first_groups: the groups that would be taken next
+SELECT g.id, g.name, g.tenant, g.priority, g.entered, g.number, g.head, g.arrived
+FROM fairlead.groups g WHERE g.queue = %(queue)s AND g.state = 1
+  AND EXISTS (SELECT 1 FROM fairlead.messages m WHERE m.group_id = g.id)
+ORDER BY g.k1, g.k2 LIMIT %(most)s;
+
+-- first_of_tenant: the groups of a tenant that would be taken next
+SELECT g.id, g.name, g.tenant, g.priority, g.entered, g.number, g.head, g.arrived
+FROM fairlead.groups g WHERE g.queue = %(queue)s AND g.state = 1 AND g.tenant = %(tenant)s AND g.fair = 1
+  AND EXISTS (SELECT 1 FROM fairlead.messages m WHERE m.group_id = g.id)
+ORDER BY g.k1, g.k2 LIMIT %(most)s;
+
+-- later: what waits for its time: groups that were released with a delay, and messages sent with one
+SELECT g.not_before, 'released', coalesce(g.name, ''),
+  CASE WHEN g.name IS NULL
+    THEN (SELECT m.key FROM fairlead.messages m WHERE m.group_id = g.id LIMIT 1) ELSE '' END,
+  (SELECT count(*) FROM fairlead.messages m WHERE m.group_id = g.id), g.tenant, g.priority
+FROM fairlead.groups g WHERE g.queue = %(queue)s AND g.state = 3
+  AND EXISTS (SELECT 1 FROM fairlead.messages m WHERE m.group_id = g.id)
+UNION ALL
+SELECT due, 'delayed', coalesce(group_name, ''), key, 1, tenant, coalesce(priority, -1)
+FROM fairlead.delayed WHERE queue = %(queue)s AND NOT (conversation IS NOT NULL AND type = 'Error')
+ORDER BY 1, 2, 3, 4 LIMIT %(most)s;
+
+-- sizes_of: how many messages groups have
+SELECT group_id, count(*), sum(cost)::bigint FROM fairlead.messages
+WHERE group_id = ANY (%(ids)s::bigint[]) GROUP BY group_id;
+
+-- ready_count: how many groups can be taken
+SELECT count(*) FROM fairlead.groups g WHERE g.queue = %(queue)s AND g.state = 1
+  AND EXISTS (SELECT 1 FROM fairlead.messages m WHERE m.group_id = g.id);
+
+-- held_count: how many groups are held
+SELECT count(*) FROM fairlead.groups WHERE queue = %(queue)s AND state = 2;
+
+-- held: the work in the hands of readers
+SELECT id, name, tenant, was_priority, releases, token, holder, taken, deadline
+FROM fairlead.groups WHERE queue = %(queue)s AND state = 2 ORDER BY token, k1, k2;
+
+-- group_place: where a group stands
+SELECT id, state, head, arrived, tenant, k1, k2 FROM fairlead.groups
+WHERE queue = %(queue)s AND name = %(name)s;
+
+-- count_between: how many ready groups, of a tenant or of all, stand from one place to another
+SELECT count(*) FROM fairlead.groups g WHERE g.queue = %(queue)s AND g.state = 1
+  AND (%(tenant)s::text IS NULL OR g.tenant = %(tenant)s::text)
+  AND (g.k1, g.k2) > (%(a1)s, %(a2)s) AND (g.k1, g.k2) < (%(b1)s, %(b2)s);
+
+-- groups_between: the first of these groups
+SELECT g.id, g.name, g.tenant, g.priority, g.entered, g.number, g.head, g.arrived
+FROM fairlead.groups g WHERE g.queue = %(queue)s AND g.state = 1
+  AND (%(tenant)s::text IS NULL OR g.tenant = %(tenant)s::text)
+  AND (g.k1, g.k2) > (%(a1)s, %(a2)s) AND (g.k1, g.k2) < (%(b1)s, %(b2)s)
+ORDER BY g.k1, g.k2 LIMIT %(most)s;
+
+-- metrics: what a queue holds
+SELECT (SELECT count(*) FROM fairlead.messages WHERE queue = %(queue)s),
+       (SELECT count(*) FROM fairlead.groups WHERE queue = %(queue)s AND state = 1),
+       (SELECT count(*) FROM fairlead.groups WHERE queue = %(queue)s AND state = 2),
+       (SELECT count(*) FROM fairlead.groups WHERE queue = %(queue)s AND state = 3),
+       (SELECT count(*) FROM fairlead.delayed WHERE queue = %(queue)s
+         AND NOT (conversation IS NOT NULL AND type = 'Error')),  -- the end of a lifetime
+       (SELECT count(*) FROM fairlead.dead WHERE queue = %(queue)s),
+       (SELECT min(arrived) FROM fairlead.groups WHERE queue = %(queue)s AND state = 1 AND head > 0),
+       (SELECT coalesce(sum(failures), 0)::bigint FROM fairlead.groups WHERE queue = %(queue)s);
+
+-- dead: dead letters
+SELECT id, key, group_name, tenant, priority, reason, attempt, died, cost, type, conversation, format,
+  body
+FROM fairlead.dead WHERE queue = %(queue)s AND id > %(after)s ORDER BY id LIMIT %(most)s;
+
+-- dead_by_key: dead letters of a message
+SELECT id, key, group_name, tenant, priority, reason, attempt, died, cost, type, conversation, format,
+  body
+FROM fairlead.dead WHERE queue = %(queue)s AND key = %(key)s ORDER BY id;
+
+-- drop_dead: they are dead letters no more
+DELETE FROM fairlead.dead WHERE queue = %(queue)s AND id = ANY (%(ids)s::bigint[])
+RETURNING id;
+
+-- groups_after: groups to be given their places anew, from an id on; not those that are held
+SELECT id, priority, entered, number, head, arrived FROM fairlead.groups
+WHERE queue = %(queue)s AND id > %(after)s AND state <> 2
+ORDER BY id LIMIT %(most)s
+FOR NO KEY UPDATE;
+
+-- clear_line: no tenant was charged anything
+UPDATE fairlead.queues SET tag_clock = '', lined = 0, works = 0 WHERE id = %(queue)s;
+
+-- prune_stretches: forget the first stretches of each cluster that were over before a time
+DELETE FROM fairlead.stretches WHERE (cluster, first, version) IN (
+    SELECT s.cluster, s.first, s.version FROM fairlead._over(%(before)s, %(most)s) s)
+RETURNING first;
+
+-- forgive: no group of a queue has failed
+UPDATE fairlead.groups SET failures = 0 WHERE queue = %(queue)s AND failures > 0 AND state <> 2;
+
+-- has_declared: whoever has read what is declared reads it again
+UPDATE fairlead.schema SET declared = declared + 1 RETURNING declared;
+
+-- dialogs: the ends of dialogs that are open, the latest first
+SELECT id, handle, dialog, side, service, far_service, contract, queue, group_name, state, sent, began,
+  lifetime, bound
+FROM fairlead.endpoints WHERE dialog = ANY (ARRAY (
+  SELECT e.dialog FROM fairlead.endpoints e
+  WHERE e.side = 0 AND e.dialog < %(before)s AND 3 <> CASE e.state
+      WHEN 3 THEN coalesce((SELECT o.state FROM fairlead.endpoints o WHERE o.dialog = e.dialog AND o.side = 1 - e.side), 3)
+      ELSE e.state END
+  ORDER BY e.dialog DESC LIMIT %(most)s))
+ORDER BY dialog DESC, side;
+
+-- dialogs_of: the same, of those in which a service speaks
+SELECT id, handle, dialog, side, service, far_service, contract, queue, group_name, state, sent, began,
+  lifetime, bound
+FROM fairlead.endpoints WHERE dialog = ANY (ARRAY (
+  SELECT DISTINCT e.dialog FROM fairlead.endpoints e
+  WHERE e.service = %(service)s AND e.dialog < %(before)s AND 3 <> CASE e.state
+      WHEN 3 THEN coalesce((SELECT o.state FROM fairlead.endpoints o WHERE o.dialog = e.dialog AND o.side = 1 - e.side), 3)
+      ELSE e.state END
+  ORDER BY e.dialog DESC LIMIT %(most)s))
+ORDER BY dialog DESC, side;
+
+-- unread: how many messages wait at some ends
+SELECT conversation, count(*) FROM fairlead.messages
+WHERE conversation = ANY (%(ids)s::bigint[]) GROUP BY conversation;
+
+-- unread_types: the first messages that wait at an end
+SELECT key, type, arrived FROM fairlead.messages
+WHERE conversation = %(conversation)s ORDER BY id LIMIT %(most)s;
+
+-- timers: when the timers of some ends are due
+SELECT conversation, due FROM fairlead.delayed
+WHERE conversation = ANY (%(ids)s::bigint[]) AND type = 'DialogTimer';
+
+-- groups_of_ends: the groups in which the messages of some ends wait, and to what they were raised
+SELECT e.id, q.enabled, g.state, g.not_before,
+  coalesce((SELECT n.priority FROM fairlead.notices n WHERE n.group_id = g.id AND n.kind = 'raised'
+      AND n.priority IS NOT NULL ORDER BY n.id DESC LIMIT 1),
+    CASE g.state WHEN 2 THEN g.was_priority ELSE g.priority END),
+  coalesce((SELECT n.number FROM fairlead.notices n WHERE n.group_id = g.id AND n.kind = 'raised'
+      AND n.priority IS NOT NULL ORDER BY n.id DESC LIMIT 1),
+    CASE g.state WHEN 2 THEN g.was_number ELSE g.number END),
+  h.name, g.taken
+FROM fairlead.endpoints e JOIN fairlead.queues q ON q.name = e.queue
+  JOIN fairlead.groups g ON g.queue = q.id AND g.name = e.group_name
+  LEFT JOIN fairlead.holders h ON g.state = 2 AND h.id = g.holder
+WHERE e.id = ANY (%(ids)s::bigint[]);
+
+-- open_of_services: how many ends that have not ended each service has
+SELECT service, count(*) FROM fairlead.endpoints WHERE state <> 3 GROUP BY service;
+
+-- event: who did something, and when
+SELECT time, actor FROM fairlead.journal WHERE id = %(number)s;
+
+-- switched_off: when a queue was switched off for the last time, by whom and why
+SELECT time, actor, detail FROM fairlead.journal WHERE kind = 'switched-off' AND queue = %(queue)s
+ORDER BY id DESC LIMIT 1;
+
+-- serve: a queue is a service's
+UPDATE fairlead.queues SET by_library = 1 WHERE id = %(queue)s AND by_library = 0;
+
+-- find_lost_messages: messages whose group is gone: no reader would ever get them
+SELECT 'queue ' || q.name, count(*), min(m.key) FROM fairlead.messages m JOIN fairlead.queues q ON q.id = m.queue
+WHERE NOT EXISTS (SELECT 1 FROM fairlead.groups g WHERE g.id = m.group_id) GROUP BY q.name ORDER BY q.name;
+
+-- lost_messages: the same, with what the journal says of the group
+SELECT q.name, m.id, m.key, j.group_name, j.tenant, m.expires, m.cost, m.type, m.conversation, m.format,
+       m.body
+FROM fairlead.messages m JOIN fairlead.queues q ON q.id = m.queue
+  LEFT JOIN fairlead.journal j ON j.id = abs(m.id) AND j.kind IN ('sent', 'arrived')
+WHERE NOT EXISTS (SELECT 1 FROM fairlead.groups g WHERE g.id = m.group_id)
+ORDER BY q.name, abs(m.id) LIMIT %(most)s FOR UPDATE OF m;
+
+-- find_empty_groups: groups that say that a message waits, and have none
+SELECT 'queue ' || q.name, count(*), coalesce(min(g.name), '') FROM fairlead.groups g JOIN fairlead.queues q ON q.id = g.queue
+WHERE g.state <> 2 AND g.head <> 0 AND g.number = 0
+  AND NOT EXISTS (SELECT 1 FROM fairlead.messages m WHERE m.group_id = g.id)
+  AND NOT EXISTS (SELECT 1 FROM fairlead.notices n WHERE n.group_id = g.id)
+GROUP BY q.name ORDER BY q.name;
+
+-- mend_empty_groups: they end
+DELETE FROM fairlead.groups WHERE id = ANY (ARRAY (SELECT g.id FROM fairlead.groups g
+  WHERE g.state <> 2 AND g.head <> 0 AND g.number = 0
+    AND NOT EXISTS (SELECT 1 FROM fairlead.messages m WHERE m.group_id = g.id)
+    AND NOT EXISTS (SELECT 1 FROM fairlead.notices n WHERE n.group_id = g.id)
+  FOR UPDATE SKIP LOCKED));
+
+-- find_unbounded_work: work that nobody would ever take back
+SELECT 'queue ' || q.name, count(*), coalesce(min(g.name), '') FROM fairlead.groups g JOIN fairlead.queues q ON q.id = g.queue
+WHERE g.state = 2 AND (g.deadline IS NULL
+    OR g.holder > 0 AND NOT EXISTS (SELECT 1 FROM fairlead.holders h WHERE h.id = g.holder))
+GROUP BY q.name ORDER BY q.name;
+
+-- mend_unbounded_work: its lease is over
+UPDATE fairlead.groups g SET deadline = %(now)s, token = coalesce(g.token, nextval('fairlead.numbers'))
+WHERE g.state = 2 AND (g.deadline IS NULL
+    OR g.holder > 0 AND NOT EXISTS (SELECT 1 FROM fairlead.holders h WHERE h.id = g.holder));
+
+-- find_future_events: events that are later than now: a clock was wrong when they were written
+SELECT 'journal', count(*), min(id)::text FROM fairlead.journal WHERE time > %(limit)s;
+
+-- mend_future_events: they are as late as they can be
+UPDATE fairlead.journal SET time = %(now)s WHERE time > %(limit)s;
+
+-- find_future_groups: groups that came, were raised or were taken later than now
+SELECT 'queue ' || q.name, count(*), coalesce(min(g.name), '') FROM fairlead.groups g JOIN fairlead.queues q ON q.id = g.queue
+WHERE greatest(g.arrived, g.entered, g.was_entered, g.taken) > %(limit)s GROUP BY q.name ORDER BY q.name;
+
+-- mend_future_groups: the same
+UPDATE fairlead.groups SET arrived = least(arrived, %(now)s), entered = least(entered, %(now)s),
+  was_entered = least(was_entered, %(now)s), taken = least(taken, %(now)s),
+  deadline = deadline - greatest(taken - %(now)s, 0)
+WHERE greatest(arrived, entered, was_entered, taken) > %(limit)s;
+
+-- find_future_messages: messages that came later than now
+SELECT 'queue ' || q.name, count(*), min(m.key) FROM fairlead.messages m JOIN fairlead.queues q ON q.id = m.queue
+WHERE m.arrived > %(limit)s GROUP BY q.name ORDER BY q.name;
+
+-- mend_future_messages: the same
+UPDATE fairlead.messages SET arrived = %(now)s WHERE arrived > %(limit)s;
+
+-- find_future_raises: raises that are later than now
+SELECT 'queue ' || q.name, count(*), '' FROM fairlead.notices n JOIN fairlead.queues q ON q.id = n.queue
+WHERE n.at > %(limit)s GROUP BY q.name ORDER BY q.name;
+
+-- mend_future_raises: the same
+UPDATE fairlead.notices SET at = %(now)s WHERE at > %(limit)s;
+
+-- find_future_ids: ids of messages that were used later than now, and so are known for too long
+SELECT 'ids', count(*), min(key) FROM fairlead.message_ids WHERE at > %(limit)s;
+
+-- mend_future_ids: the same
+UPDATE fairlead.message_ids SET at = %(now)s WHERE at > %(limit)s;
+
+-- find_future_resets: clusters whose next reset is further away than resets are from each other
+SELECT 'cluster ' || name, 1, '' FROM fairlead.clusters
+WHERE reset_every > 0 AND reset_due - reset_every > %(limit)s ORDER BY name;
+
+-- mend_future_resets: it is as far away as resets are from each other
+UPDATE fairlead.clusters SET reset_due = %(now)s + reset_every, due = least(due, %(now)s + reset_every)
+WHERE reset_every > 0 AND reset_due - reset_every > %(limit)s;
+
+-- find_future_versions: clusters that changed later than now, so that what they were is never forgotten
+SELECT 'cluster ' || c.name, count(*), min(s.version)::text FROM fairlead.stretches s JOIN fairlead.clusters c ON c.id = s.cluster
+WHERE s.at > %(limit)s GROUP BY c.name ORDER BY c.name;
+
+-- mend_future_versions: the same
+UPDATE fairlead.stretches SET at = %(now)s WHERE at > %(limit)s;
+
+-- find_lost_published: what a cluster waits for, and is not there any more
+SELECT 'cluster ' || c.name, count(*), min(p.key) FROM fairlead.published p JOIN fairlead.clusters c ON c.id = p.cluster
+WHERE NOT EXISTS (SELECT 1 FROM fairlead.messages m WHERE m.queue = p.queue AND m.key = p.key)
+  AND NOT EXISTS (SELECT 1 FROM fairlead.delayed d WHERE d.queue = p.queue AND d.key = p.key)
+GROUP BY c.name ORDER BY c.name;
+
+-- complete_lost_published: it is done
+INSERT INTO fairlead.completions (cluster, destination, part, version)
+SELECT p.cluster, p.destination, p.part, p.version FROM fairlead.published p
+WHERE NOT EXISTS (SELECT 1 FROM fairlead.messages m WHERE m.queue = p.queue AND m.key = p.key)
+  AND NOT EXISTS (SELECT 1 FROM fairlead.delayed d WHERE d.queue = p.queue AND d.key = p.key);
+
+-- mend_lost_published: nobody waits for it
+DELETE FROM fairlead.published p
+WHERE NOT EXISTS (SELECT 1 FROM fairlead.messages m WHERE m.queue = p.queue AND m.key = p.key)
+  AND NOT EXISTS (SELECT 1 FROM fairlead.delayed d WHERE d.queue = p.queue AND d.key = p.key);
+
+-- find_gone_sleepers: processes that are gone, and that every sender notifies
+SELECT 'queue ' || q.name, count(*), '' FROM fairlead.sleepers s JOIN fairlead.queues q ON q.id = s.queue
+WHERE NOT EXISTS (SELECT 1 FROM fairlead.holders h WHERE h.id = s.holder) GROUP BY q.name ORDER BY q.name;
+
+-- mend_gone_sleepers: nobody notifies them
+DELETE FROM fairlead.sleepers s WHERE NOT EXISTS (SELECT 1 FROM fairlead.holders h WHERE h.id = s.holder);

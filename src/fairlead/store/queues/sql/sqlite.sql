@@ -1,0 +1,369 @@
+-- On SQLite: queues, statement by statement. Those of the other database have the
+-- same names and columns. A parameter that is a list arrives as JSON.
+
+-- queue: how a queue is set, and the time of the latest event
+SELECT id, name, discipline, default_priority, step, weights, fair, tag_clock, lined, works,
+       max_waiting, max_failures, completing, enabled, poison, by_library, remembered,
+       (SELECT time FROM fairlead_journal
+        WHERE id = (SELECT max(id) FROM fairlead_journal)), 0, 0, ''
+FROM fairlead_queues WHERE name = :name;
+
+-- queue_locked: the same, by a reader that charges tenants: one at a time
+SELECT id, name, discipline, default_priority, step, weights, fair, tag_clock, lined, works,
+       max_waiting, max_failures, completing, enabled, poison, by_library, remembered,
+       (SELECT time FROM fairlead_journal
+        WHERE id = (SELECT max(id) FROM fairlead_journal)), 0, 0, ''
+FROM fairlead_queues WHERE name = :name;
+
+-- queue_names: all queues
+SELECT name FROM fairlead_queues ORDER BY name;
+
+-- add_queue: create a queue with the defaults
+INSERT INTO fairlead_queues (name, remembered, max_failures) VALUES (:name, :remembered, :max_failures)
+ON CONFLICT (name) DO NOTHING;
+
+-- set_fair: somebody sends for a tenant; the next reader lines the tenants up
+UPDATE fairlead_queues SET fair = 1 WHERE id = :queue AND fair = 0;
+
+-- held_token: whether the work with a token is still in a reader's hands
+SELECT 1 FROM fairlead_groups WHERE token = :token AND state = 2 LIMIT 1;
+
+-- groups_by_name: the groups that live, kept from ending while this transaction runs
+SELECT name, id, tenant, state, head FROM fairlead_groups
+WHERE queue = :queue AND name IN (SELECT value FROM json_each(:names));
+
+-- add_group: begin a group
+INSERT INTO fairlead_groups (id, queue, name, tenant, fair, state, k1, k2, priority, entered, number,
+  head, arrived)
+VALUES (:id, :queue, :name, :tenant, :fair, 1, :k1, :k2, :priority, :entered, :number, :id, :arrived)
+ON CONFLICT DO NOTHING;
+
+-- add_lone: begin groups of messages that have none, and no tenant; nobody has raised them
+INSERT INTO fairlead_groups (id, queue, tenant, fair, state, k1, k2, head, arrived)
+SELECT value, :queue, '', :fair, 1, :k1, value, value, :arrived FROM json_each(:ids);
+
+-- add_message: a message arrives
+INSERT INTO fairlead_messages (id, queue, group_id, key, arrived, expires, cost, type, conversation,
+  format, body)
+VALUES (:id, :queue, :group_id, :key, :arrived, :expires, :cost, :type, :conversation, :format,
+  :body);
+
+-- add_delayed: a message that arrives later
+INSERT INTO fairlead_delayed (id, queue, due, group_name, tenant, priority, key, expires, cost, type,
+  conversation, format, body)
+VALUES (:id, :queue, :due, :group, :tenant, :priority, :key, :expires, :cost, :type, :conversation,
+  :format, :body);
+
+-- message_ids: what is remembered with some ids
+SELECT key, at, digest FROM fairlead_message_ids WHERE queue = :queue AND key IN (SELECT value FROM json_each(:keys));
+
+-- add_message_ids: remember ids of messages; those that were not known, or whose time is over
+INSERT INTO fairlead_message_ids (queue, key, at, digest)
+SELECT :queue, k.value, :at, d.value
+FROM json_each(:keys) k JOIN json_each(:digests) d ON d.key = k.key
+WHERE true
+ON CONFLICT (queue, key) DO UPDATE SET at = excluded.at, digest = excluded.digest
+  WHERE fairlead_message_ids.at < :before
+RETURNING key;
+
+-- crowded: whether a limited queue holds more than so many messages, those that arrive later too
+SELECT 1 FROM fairlead_queues WHERE id = :queue AND held > :most;
+
+-- add_notice: what the next reader has to know
+INSERT INTO fairlead_notices (kind, number, group_id, tenant, priority, at, cost, turn, placed, queue)
+VALUES (:kind, :number, :group_id, :tenant, :priority, :at, :cost, :turn, :placed, :queue);
+
+-- chores: what there is to do before a take
+SELECT EXISTS (SELECT 1 FROM fairlead_notices WHERE queue = :queue AND kind = 'raised'),
+       EXISTS (SELECT 1 FROM fairlead_notices WHERE queue = :queue AND kind <> 'raised'),
+       EXISTS (SELECT 1 FROM fairlead_groups WHERE queue = :queue AND state = 3 AND not_before <= :now),
+       EXISTS (SELECT 1 FROM fairlead_delayed WHERE queue = :queue AND due <= :now),
+       EXISTS (SELECT 1 FROM fairlead_groups WHERE queue = :queue AND state = 2 AND deadline <= :now);
+
+-- notices: what is to be told of tenants
+SELECT id, kind, number, tenant, cost, turn, placed FROM fairlead_notices
+WHERE queue = :queue AND kind <> 'raised' ORDER BY id LIMIT :most;
+
+-- raised_groups: the groups that were raised, but for those that are held; and whether they live. How
+-- often each was raised is of no matter: the index leads from one group to the next.
+WITH RECURSIVE told (id) AS (
+  SELECT min(group_id) FROM fairlead_notices WHERE queue = :queue AND kind = 'raised'
+  UNION ALL
+  SELECT (SELECT min(n.group_id) FROM fairlead_notices n
+    WHERE n.queue = :queue AND n.kind = 'raised' AND n.group_id > told.id)
+  FROM told WHERE told.id IS NOT NULL)
+SELECT told.id, g.id IS NOT NULL FROM told LEFT JOIN fairlead_groups g ON g.id = told.id
+WHERE told.id IS NOT NULL AND (g.id IS NULL OR g.state <> 2) LIMIT :most;
+
+-- raises_of: the raises of groups, by who has them locked
+SELECT n.id, n.group_id, n.number, n.priority, n.at
+FROM json_each(:ids) CROSS JOIN fairlead_notices n ON n.group_id = json_each.value
+WHERE n.kind = 'raised' ORDER BY n.id;
+
+-- drop_raises_of: groups that have ended cannot be raised
+DELETE FROM fairlead_notices WHERE id IN (
+  SELECT n.id FROM json_each(:ids) CROSS JOIN fairlead_notices n ON n.group_id = json_each.value
+  WHERE n.kind = 'raised');
+
+-- drop_notices: they are told
+DELETE FROM fairlead_notices WHERE id IN (SELECT value FROM json_each(:ids));
+
+-- place: give a group its place
+UPDATE fairlead_groups SET priority = :priority, entered = :entered, number = :number, k1 = :k1,
+  k2 = :k2, head = :head, arrived = :arrived
+WHERE id = :id;
+
+-- wake_groups: groups whose time has come are ready
+UPDATE fairlead_groups SET state = 1, not_before = NULL WHERE id IN (
+  SELECT id FROM fairlead_groups WHERE queue = :queue AND state = 3 AND not_before <= :now
+  ORDER BY not_before LIMIT :most)
+RETURNING id, tenant, head, name;
+
+-- due_messages: take out messages that arrive now
+DELETE FROM fairlead_delayed WHERE id IN (
+  SELECT id FROM fairlead_delayed WHERE queue = :queue AND due <= :now ORDER BY due, id LIMIT :most)
+RETURNING id, due, group_name, tenant, priority, key, expires, cost, type, conversation, format, body;
+
+-- look: whether a group of a queue can be taken, and when one becomes so by itself
+SELECT q.id, q.enabled, 0, EXISTS (SELECT 1 FROM fairlead_groups g WHERE g.queue = q.id AND g.state = 1),
+       (SELECT min(at) FROM (
+         SELECT min(g.not_before) AS at FROM fairlead_groups g WHERE g.queue = q.id AND g.state = 3
+         UNION ALL SELECT min(d.due) FROM fairlead_delayed d WHERE d.queue = q.id)),
+       (SELECT min(g.deadline) FROM fairlead_groups g WHERE g.queue = q.id AND g.state = 2)
+FROM fairlead_queues q WHERE q.name = :name;
+
+-- lapsed: groups whose lease is over
+SELECT id, token FROM fairlead_groups WHERE queue = :queue AND state = 2 AND deadline <= :now
+ORDER BY deadline LIMIT :most;
+
+-- held_by: groups in the hands of some holders
+SELECT id, token, taken FROM fairlead_groups
+WHERE queue = :queue AND state = 2 AND holder IN (SELECT value FROM json_each(:holders));
+
+-- holders_of: who holds groups of a queue
+SELECT h.id, h.host, h.stopping FROM fairlead_holders h
+WHERE h.id IN (SELECT DISTINCT holder FROM fairlead_groups WHERE queue = :queue AND state = 2);
+
+-- pick: the best groups that nobody holds
+SELECT id, name, tenant, priority, releases, 0, k1, k2 FROM fairlead_groups
+WHERE queue = :queue AND state = 1 ORDER BY k1, k2 LIMIT :most;
+
+-- pick_named: a group by its name, if nobody holds it
+SELECT id, name, tenant, priority, releases, 0, k1, k2 FROM fairlead_groups
+WHERE queue = :queue AND name = :name AND state = 1;
+
+-- pick_of_tenant: the best group of a tenant
+SELECT id, name, tenant, priority, releases, 0, k1, k2 FROM fairlead_groups
+WHERE queue = :queue AND tenant = :tenant AND state = 1 AND fair = 1 ORDER BY k1, k2 LIMIT 1;
+
+-- hold: take groups that were picked, with tokens from one number on; who writes is alone, so they
+-- are still there
+UPDATE fairlead_groups SET state = 2, was_priority = priority, was_entered = entered,
+  was_number = number, was_turn = :turn, priority = -1, entered = 0, number = 0,
+  token = :first + json_each.key, holder = :holder, taken = :taken, deadline = :deadline
+FROM json_each(:ids) WHERE fairlead_groups.id = json_each.value;
+
+-- tenant_of: whose a ready group is
+SELECT tenant FROM fairlead_groups WHERE queue = :queue AND name = :name AND state = 1;
+
+-- lone_messages: the messages that are groups of their own
+SELECT group_id, id, key, arrived, expires, cost, type, conversation, format, body
+FROM fairlead_messages
+WHERE group_id IN (SELECT value FROM json_each(:ids)) ORDER BY id;
+
+-- more_of: the messages of a group after one
+SELECT group_id, id, key, arrived, expires, cost, type, conversation, format, body
+FROM fairlead_messages
+WHERE group_id = :id AND id > :after ORDER BY id LIMIT :most;
+
+-- late_of: the messages of a group that were not given, wherever they stand
+SELECT group_id, id, key, arrived, expires, cost, type, conversation, format, body
+FROM fairlead_messages
+WHERE group_id = :id AND id NOT IN (SELECT value FROM json_each(:given)) ORDER BY id LIMIT :most;
+
+-- costs_of: what the messages of groups cost in all
+SELECT group_id, sum(cost) FROM fairlead_messages
+WHERE group_id IN (SELECT value FROM json_each(:ids)) GROUP BY group_id;
+
+-- heads_of: the first message of each group that has any, by when they came: an Error has a number
+-- below 0, as it is read first
+SELECT m.group_id, abs(m.id), m.arrived
+FROM (SELECT (SELECT min(id) FROM (
+        SELECT min(id) AS id FROM fairlead_messages WHERE group_id = value AND id > 0
+        UNION ALL
+        SELECT -max(id) FROM fairlead_messages WHERE group_id = value AND id < 0)) AS head
+      FROM json_each(:ids)) h JOIN fairlead_messages m ON m.id IN (h.head, -h.head);
+
+-- fence: groups with the tokens of who holds them, kept from everybody else until it has settled them
+SELECT id, queue, name, tenant, token, was_priority, was_entered, was_number, was_turn, releases,
+  failures, taken, holder
+FROM fairlead_groups WHERE id IN (SELECT value FROM json_each(:ids));
+
+-- drop_messages: they are done
+DELETE FROM fairlead_messages WHERE id IN (SELECT value FROM json_each(:ids));
+
+-- bury: messages become dead letters
+INSERT INTO fairlead_dead (id, queue, died, reason, attempt, group_name, tenant, priority, key, cost,
+  type, conversation, format, body)
+SELECT abs(m.id), m.queue, :died, :reason, :attempt, g.name, g.tenant, :priority, m.key, m.cost, m.type,
+  m.conversation, m.format, m.body
+FROM fairlead_messages m JOIN fairlead_groups g ON g.id = m.group_id
+WHERE m.id IN (SELECT value FROM json_each(:ids));
+
+-- bury_delayed: a message that could not arrive becomes a dead letter
+INSERT INTO fairlead_dead (id, queue, died, reason, attempt, group_name, tenant, priority, key, cost,
+  type, conversation, format, body)
+VALUES (:id, :queue, :died, :reason, 0, :group, :tenant, :priority, :key, :cost, :type,
+  :conversation, :format, :body);
+
+-- put_back: a group is not held any more
+UPDATE fairlead_groups SET state = :state, not_before = :not_before, priority = :priority,
+  entered = :entered, number = :number, k1 = :k1, k2 = :k2, head = :head, arrived = :arrived,
+  releases = :releases, failures = :failures, token = NULL, holder = NULL, deadline = NULL
+WHERE id = :id;
+
+-- lock_ended: those of some groups to which nobody is sending
+SELECT id FROM fairlead_groups WHERE id IN (SELECT value FROM json_each(:ids));
+
+-- end_groups: groups of which nothing is left
+DELETE FROM fairlead_groups WHERE id IN (SELECT value FROM json_each(:ids));
+
+-- end_lone: messages without a group are done, if the reader still holds them
+DELETE FROM fairlead_groups WHERE id = :id AND token = :token AND state = 2;
+
+-- drop_lone: the messages themselves
+DELETE FROM fairlead_messages WHERE group_id = :id;
+
+-- extend: a longer lease
+UPDATE fairlead_groups SET deadline = :deadline WHERE id = :id AND token = :token AND state = 2
+RETURNING id;
+
+-- tenants: what some tenants were charged
+SELECT name, tag, turn, works, lined FROM fairlead_tenants
+WHERE queue = :queue AND name IN (SELECT value FROM json_each(:names));
+
+-- next_tenant: who is next
+SELECT name, tag, turn, works, lined FROM fairlead_tenants
+WHERE queue = :queue AND lined = 1 AND name NOT IN (SELECT value FROM json_each(:besides))
+ORDER BY tag, turn LIMIT 1;
+
+-- set_tenant: what a tenant is charged
+INSERT INTO fairlead_tenants (queue, name, tag, turn, works, lined)
+VALUES (:queue, :name, :tag, :turn, :works, :lined)
+ON CONFLICT (queue, name) DO UPDATE SET tag = excluded.tag, turn = excluded.turn,
+  works = excluded.works, lined = excluded.lined;
+
+-- drop_tenant: it has nothing that a new one would not have
+DELETE FROM fairlead_tenants WHERE queue = :queue AND name = :name;
+
+-- drop_tenants: nothing waits and nobody works, so nobody was charged anything
+DELETE FROM fairlead_tenants WHERE queue = :queue;
+
+-- set_line: how many tenants can be served, how many groups are held, and the clock of tags
+UPDATE fairlead_queues SET tag_clock = :tag_clock, lined = :lined, works = :works, fair = 2
+WHERE id = :queue;
+
+-- ready_of_tenant: whether a tenant has a group that can be taken
+SELECT 1 FROM fairlead_groups WHERE queue = :queue AND tenant = :tenant AND state = 1 AND fair = 1
+ORDER BY k1, k2 LIMIT 1;
+
+-- mark_fair: all groups of a queue are lined up by tenant
+UPDATE fairlead_groups SET fair = 1 WHERE queue = :queue AND fair = 0;
+
+-- mark_late: groups that can be taken, of senders that did not know yet of tenants
+UPDATE fairlead_groups SET fair = 1 WHERE queue = :queue AND state = 1 AND fair = 0
+RETURNING tenant, k2;
+
+-- ready_tenants: whose the ready groups are, by when their first came
+SELECT tenant, min(k2) FROM fairlead_groups WHERE queue = :queue AND state = 1
+GROUP BY tenant ORDER BY 2;
+
+-- held_of_tenants: how many groups of each tenant are held
+SELECT tenant, count(*) FROM fairlead_groups WHERE queue = :queue AND state = 2 GROUP BY tenant;
+
+-- charges: the last events of a queue that charged its tenants
+SELECT kind, tenant, coalesce(cost, 0) FROM (
+  SELECT id, kind, tenant, cost FROM fairlead_journal
+  WHERE queue = :queue_name AND kind IN ('taken', 'released')
+    AND id > (SELECT max(id) FROM fairlead_journal) - 100000
+  ORDER BY id DESC LIMIT :most) latest ORDER BY id;
+
+-- group: one group that lives
+SELECT id, tenant FROM fairlead_groups WHERE queue = :queue AND name = :name;
+
+-- group_kept: the same, kept from ending while this transaction runs, if it is not ending already
+SELECT id, tenant FROM fairlead_groups WHERE queue = :queue AND name = :name;
+
+-- add_holder: a process that takes work
+INSERT INTO fairlead_holders (host, pid, name, since) VALUES (:host, :pid, :name, :since)
+RETURNING id;
+
+-- stopping: the process was told to stop; what it holds did not fail
+UPDATE fairlead_holders SET stopping = 1 WHERE id = :id;
+
+-- drop_holders: they hold nothing any more
+DELETE FROM fairlead_holders WHERE id IN (SELECT value FROM json_each(:ids)) AND NOT EXISTS
+  (SELECT 1 FROM fairlead_groups g WHERE g.state = 2 AND g.holder = fairlead_holders.id);
+
+-- lock_ready: those of some groups that can be given another place now
+SELECT id FROM fairlead_groups WHERE id IN (SELECT value FROM json_each(:ids)) AND state <> 2;
+
+-- entries_of: to what groups were raised
+SELECT id, priority, entered, number FROM fairlead_groups
+WHERE id IN (SELECT value FROM json_each(:ids));
+
+-- drop_tenant_notices: the tenants are lined up as they stand, whatever was told before
+DELETE FROM fairlead_notices WHERE queue = :queue AND kind <> 'raised';
+
+-- still_held: whether a group is held with a token
+SELECT 1 FROM fairlead_groups WHERE id = :id AND token = :token AND state = 2;
+
+-- switch: switch a queue on or off
+UPDATE fairlead_queues SET enabled = :enabled WHERE id = :queue AND enabled <> :enabled
+RETURNING id;
+
+-- endpoint: the end with a handle
+SELECT id, handle, dialog, side, service, far_service, contract, queue, group_name, state, sent, began,
+  lifetime, bound
+FROM fairlead_endpoints WHERE handle = :handle;
+
+-- endpoints: some ends
+SELECT id, handle, dialog, side, service, far_service, contract, queue, group_name, state, sent, began,
+  lifetime, bound
+FROM fairlead_endpoints WHERE id IN (SELECT value FROM json_each(:ids));
+
+-- end_of: the end of a dialog on one side
+SELECT id, handle, dialog, side, service, far_service, contract, queue, group_name, state, sent, began,
+  lifetime, bound
+FROM fairlead_endpoints WHERE dialog = :dialog AND side = :side;
+
+-- drop_ended: nothing is left of dialogs of which both ends have ended
+DELETE FROM fairlead_endpoints WHERE state = 3 AND dialog IN (SELECT value FROM json_each(:dialogs)) AND NOT EXISTS (
+  SELECT 1 FROM fairlead_endpoints other WHERE other.dialog = fairlead_endpoints.dialog AND other.state <> 3);
+
+-- of_conversation: the messages of a conversation
+SELECT group_id, id, key, arrived, expires, cost, type, conversation, format, body
+FROM fairlead_messages WHERE conversation = :conversation AND NOT id IN (SELECT value FROM json_each(:given)) ORDER BY id LIMIT :most;
+
+-- any_of_conversation: whether there is one
+SELECT 1 FROM fairlead_messages WHERE conversation = :conversation LIMIT 1;
+
+-- ends_of: both ends of a dialog
+SELECT id, handle, dialog, side, service, far_service, contract, queue, group_name, state, sent, began,
+  lifetime, bound
+FROM fairlead_endpoints WHERE dialog = :dialog ORDER BY side;
+
+-- said_in: the group in which a conversation said something
+SELECT group_name FROM fairlead_journal
+WHERE kind = :kind AND queue = :queue AND key = :key ORDER BY id DESC LIMIT 1;
+
+-- events_of_groups: what happened to some groups
+SELECT id, time, kind, group_name, key, tenant, priority, token, actor, detail FROM fairlead_journal
+WHERE id > :after AND queue = :queue AND group_name IN (SELECT value FROM json_each(:groups))
+ORDER BY id LIMIT :most;
+
+-- first_kept: the time of the first event that is kept
+SELECT time FROM fairlead_journal ORDER BY id LIMIT 1;
+
+-- every_holder: all processes that say that they take work
+SELECT id, host, name, pid FROM fairlead_holders;
