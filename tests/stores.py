@@ -18,9 +18,9 @@ import pytest
 from fairlead.balance.times import Time, moment
 from fairlead.errors import MessageError
 from fairlead.order.outlook import Outlook
+from fairlead.store.leased import StoreWork
 from fairlead.store.queues.lease_holders import is_running
 from fairlead.store.store import Store
-from fairlead.store.work import StoreWork
 
 MEMORY = Path("/dev/shm")  # noqa: S108 - a folder of random name is made in it
 ROOM = 2**30

@@ -35,14 +35,14 @@ if TYPE_CHECKING:
     )
     from fairlead.store.admin.queues import Dead, Metrics, SwitchedOff
     from fairlead.store.admin.waiting import Later, Promotion
-    from fairlead.store.clusters.choosing import StoreDecision
+    from fairlead.store.clusters.decision import StoreDecision
     from fairlead.store.conversation import Conversation
     from fairlead.store.journal.events import Event
+    from fairlead.store.leased import StoreWork
+    from fairlead.store.message import Message
     from fairlead.store.queues.explain_order import OrderExplanation, Precedent
-    from fairlead.store.queues.outgoing import Message
     from fairlead.store.store import Store
     from fairlead.store.transaction import Transaction
-    from fairlead.store.work import StoreWork
     from fairlead.store.workers.priority_service import PriorityService
     from fairlead.store.workers.service import Service
 
@@ -63,7 +63,7 @@ _PLACES = {
     "JournalRow": "fairlead.balance.journal",
     "Later": "fairlead.store.admin.waiting",
     "ListedService": "fairlead.store.admin.dialogs",
-    "Message": "fairlead.store.queues.outgoing",
+    "Message": "fairlead.store.message",
     "Metrics": "fairlead.store.admin.queues",
     "OpenDialog": "fairlead.store.admin.dialogs",
     "OrderExplanation": "fairlead.store.queues.explain_order",
@@ -79,7 +79,7 @@ _PLACES = {
     "Step": "fairlead.balance.elimination",
     "Store": "fairlead.store.store",
     "StoreDecision": "fairlead.store.clusters.choosing",
-    "StoreWork": "fairlead.store.work",
+    "StoreWork": "fairlead.store.leased",
     "SwitchedOff": "fairlead.store.admin.queues",
     "Transaction": "fairlead.store.transaction",
     "UnreadMessage": "fairlead.store.admin.dialogs",

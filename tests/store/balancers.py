@@ -8,7 +8,7 @@ from fairlead import Change, Cluster, Store
 from fairlead.balance.decision import Copy
 from fairlead.balance.times import MICROS
 from fairlead.store.clusters.changing import make_due
-from fairlead.store.clusters.choosing import StoreDecision
+from fairlead.store.clusters.decision import StoreDecision
 from tests.engines import Row, changes_of, cluster_of, decisions, in_order
 
 SAID_ELSEWHERE = ("cluster", "id", "time", "service_time")

@@ -10,7 +10,7 @@ import pytest
 
 from fairlead import Balancer, Change, Cluster, Store
 from fairlead.errors import ChangeError, ConfigError, MessageError, NoDestinationError
-from fairlead.store.clusters.choosing import StoreDecision
+from fairlead.store.clusters.decision import StoreDecision
 
 Open = Callable[..., Store]
 WEIGHTS = {"DEV1": 100, "DEV2": 200, "DEV3": 50}

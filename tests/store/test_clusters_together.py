@@ -8,7 +8,7 @@ import pytest
 
 from fairlead import Balancer, Change, Cluster, Decision, Store
 from fairlead.errors import FairleadError
-from fairlead.store.clusters.choosing import StoreDecision
+from fairlead.store.clusters.decision import StoreDecision
 from tests.golden_cases import POLICIES
 from tests.store.test_clusters import scenario
 

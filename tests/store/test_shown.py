@@ -11,7 +11,7 @@ import pytest
 from fairlead import Store
 from fairlead.errors import MessageError, PrunedError
 from fairlead.store.conversation import Conversation
-from fairlead.store.work import StoreWork
+from fairlead.store.leased import StoreWork
 
 SHOP = """
 [[message_type]]

@@ -26,7 +26,7 @@ from fairlead.errors import (
     StaleWorkError,
     StoreError,
 )
-from fairlead.store.work import StoreWork
+from fairlead.store.leased import StoreWork
 from tests.stores import fresh_url, made_url, scratch, server
 
 Open = Callable[..., Store]

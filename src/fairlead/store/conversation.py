@@ -3,25 +3,65 @@
 from __future__ import annotations
 
 from contextlib import AbstractContextManager
-from typing import TYPE_CHECKING, Protocol
+from types import TracebackType
+from typing import Any, Protocol, Self
 
 from fairlead.balance.times import Time
+from fairlead.order.queue import Work
+from fairlead.store.database.port import Database
+from fairlead.store.database.setting import Setting
 from fairlead.store.queues.endpoints import SIDES, Endpoint
 
-if TYPE_CHECKING:
-    from fairlead.store.database.port import Database
-    from fairlead.store.transaction import Transaction
-    from fairlead.store.verbs.clusters import Setting
-    from fairlead.store.work import StoreWork
+
+class Speech(Protocol):
+    """What a conversation asks of a transaction."""
+
+    def say(self, conversation: Conversation, type_: str, body: object) -> str:
+        """Send a message."""
+
+    def raise_far_end(self, conversation: Conversation, priority: int | None) -> bool:
+        """Raise the other end's group."""
+
+    def set_timer(self, conversation: Conversation, seconds: Time | None) -> None:
+        """Set a timer."""
+
+    def bind(self, conversation: Conversation, other: Conversation) -> None:
+        """Bind two conversations."""
+
+    def end_conversation(
+        self, conversation: Conversation, error: object = None, *, cleanup: bool = False
+    ) -> None:
+        """End an end."""
+
+
+class TakenWork(Work, Protocol):
+    """Work that was taken in a conversation: a `StoreWork`, or one of a transaction."""
+
+    def extend(self, lease: float = 60) -> None:
+        """The lease ends so many seconds from now."""
+
+    def transaction(self) -> AbstractContextManager[Any]:
+        """A transaction for the user's own rows, further sends, and settling this work."""
+
+    def __enter__(self) -> Self:
+        """Settle it at the end of the block."""
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """Accept it, or release it where the block raises."""
 
 
 class Speaker(Protocol):
     """Through whom a conversation acts: a store, or a transaction."""
 
-    def speaking(self) -> AbstractContextManager[Transaction]:
+    def speaking(self) -> AbstractContextManager[Speech]:
         """The transaction in which something is said."""
 
-    def receive(self, conversation: Conversation, wait: float, lease: float) -> StoreWork | None:
+    def receive(self, conversation: Conversation, wait: float, lease: float) -> TakenWork | None:
         """Take what waits in a conversation."""
 
     def state_of(self, end: Endpoint) -> str:
@@ -153,7 +193,7 @@ class Conversation:
         """The same end outside the transaction."""
         return self if self._origin is None else self._origin
 
-    def take(self, wait: float = 0, lease: float = 60) -> StoreWork | None:
+    def take(self, wait: float = 0, lease: float = 60) -> TakenWork | None:
         """Take what waits in this conversation, and nothing else; None: nothing does.
 
         The whole group is held, as by `Store.take`. `wait`, `lease`: as there.

@@ -18,12 +18,14 @@ from fairlead.store.admin import checking
 from fairlead.store.admin import queues as admin
 from fairlead.store.admin.checking import Finding
 from fairlead.store.admin.declaring import declare
-from fairlead.store.admin.dialogs import StoreDialogs
 from fairlead.store.admin.queues import Dead, Limiting, Metrics, Ordering, SwitchedOff
 from fairlead.store.admin.waiting import Later, Promotion, later, outlook, peek, promotion
+from fairlead.store.arguments import check_keys, check_priority, duration, name, queue_name, whole
 from fairlead.store.clusters.state import Memory
+from fairlead.store.context import Context
 from fairlead.store.conversation import Conversation
 from fairlead.store.database import schema
+from fairlead.store.database.clock import time_of
 from fairlead.store.database.connections import Connections
 from fairlead.store.database.joining import Joining
 from fairlead.store.database.port import Database
@@ -34,6 +36,8 @@ from fairlead.store.dialogs.declared import Cache
 from fairlead.store.journal.events import Event, events, latest
 from fairlead.store.journal.log import Log
 from fairlead.store.journal.retention import Retention, kept, set_kept
+from fairlead.store.leased import StoreWork
+from fairlead.store.message import Message, message_of
 from fairlead.store.queues.endpoints import has_ended
 from fairlead.store.queues.explain_order import OrderExplanation, explain_order
 from fairlead.store.queues.lease_holders import LockFiles, Session, describe_self
@@ -45,26 +49,18 @@ from fairlead.store.queues.one_statement import (
     settle_at_once,
     take_at_once,
 )
-from fairlead.store.queues.outgoing import (
-    Message,
-    Sending,
-    check_keys,
-    check_priority,
-    duration,
-    letter,
-    name,
-    queue_name,
-    whole,
-)
-from fairlead.store.queues.settings import BECOMES_FAIR, Queue, known_queue, read_queue, time_of
+from fairlead.store.queues.outgoing import Sending, letter
+from fairlead.store.queues.received import Received
+from fairlead.store.queues.settings import BECOMES_FAIR, Queue, known_queue, read_queue
 from fairlead.store.queues.settling import End, settle, stale
 from fairlead.store.queues.taking import Claim, Held, more_of_held, take
 from fairlead.store.queues.tenants import Line
 from fairlead.store.queues.waking import Waker
 from fairlead.store.transaction import Transaction
-from fairlead.store.verbs.clusters import Setting, StoreClusters
+from fairlead.store.verbs.clusters import StoreClusters
 from fairlead.store.verbs.conversations import StoreConversations
-from fairlead.store.work import StoreWork
+from fairlead.store.verbs.dialogs import StoreDialogs
+from fairlead.store.work import HeldWork
 
 SQLITE: Final = "sqlite:///"
 POSTGRESQL: Final = ("postgresql://", "postgres://")
@@ -111,7 +107,9 @@ class Store(StoreClusters, StoreConversations, StoreDialogs):
         self._reserve = liveness.reserve if isinstance(liveness, LockFiles) else None
         room = self._reserve.check if self._reserve else lambda: None
         actor = str(describe_self()["name"])
-        self._setting = Setting(self._clock, actor, Memory(), Cache(), room)
+        self._setting = Context(
+            clock=self._clock, actor=actor, memory=Memory(), declared=Cache(), check_room=room
+        )
         connections = self._connections = Connections(connect, place)
         self._connection, self._writing = connections.one, connections.writing
         self._alone, self._refuse_nested = connections.alone, connections.refuse_nested
@@ -268,7 +266,6 @@ class Store(StoreClusters, StoreConversations, StoreDialogs):
             name("group", group),
             most,
             self._setting.actor,
-            speaker=self,
         )
         return self._wait_for(wanted, claim, until)
 
@@ -282,7 +279,6 @@ class Store(StoreClusters, StoreConversations, StoreDialogs):
             1,
             self._setting.actor,
             conversation.endpoint.id,
-            self,
         )
         found = self._wait_for(conversation.queue, claim, until)
         return found[0] if found else None
@@ -336,7 +332,7 @@ class Store(StoreClusters, StoreConversations, StoreDialogs):
         return Transaction(database, self._setting, shared=False)
 
     @contextmanager
-    def transaction(self, work: StoreWork | None = None) -> Iterator[Transaction]:
+    def transaction(self, work: HeldWork | None = None) -> Iterator[Transaction]:
         """A transaction of the store's own, with the verbs that write."""
         with self._writing() as database:
             tx = Transaction(database, self._setting, work)
@@ -429,7 +425,7 @@ class Store(StoreClusters, StoreConversations, StoreDialogs):
         self._do_chores(queue_name(queue))
         with self._connection() as database:
             found = known_queue(database, queue, self._clock())
-            return peek(database, found, name("group", group), most)
+            return [message_of(each) for each in peek(database, found, name("group", group), most)]
 
     def promotion(
         self, queue: str, group: str, priority: int | None = None, most: int = 20
@@ -677,7 +673,7 @@ class Store(StoreClusters, StoreConversations, StoreDialogs):
 
     # -------- what work asks for
 
-    def more(self, held: Held, given: list[int]) -> list[Message]:
+    def more(self, held: Held, given: list[int]) -> list[Received]:
         """Messages of a group that were not given yet."""
         with self._connection() as database:
             return more_of_held(database, held, given, self._clock())
@@ -693,17 +689,17 @@ class Store(StoreClusters, StoreConversations, StoreDialogs):
             return has_ended(database, conversation.endpoint)
 
     @again
-    def settle(self, work: StoreWork, end: End) -> None:
+    def settle(self, queue: str, end: End) -> None:
         """Settle work in a transaction of its own."""
-        if self._at_once and work.queue not in self._shared and is_for_one(end):
+        if self._at_once and queue not in self._shared and is_for_one(end):
             try:
                 with self._alone() as database:
                     settle_at_once(database, end, self._setting.actor, self._clock())
             except SharedQueueError:
-                self._shared.add(work.queue)
+                self._shared.add(queue)
             else:
                 return
-        self._even_if_full(lambda: self._settle(work.queue, end))
+        self._even_if_full(lambda: self._settle(queue, end))
 
     def _settle(self, queue: str, end: End) -> None:
         with self._writing() as database:
@@ -711,12 +707,11 @@ class Store(StoreClusters, StoreConversations, StoreDialogs):
             settle(database, found, [end], self._setting.actor)
 
     @again
-    def extend(self, work: StoreWork, lease: float) -> int:
+    def extend(self, held: Held, lease: float) -> int:
         """A longer lease; its new end."""
         length = duration("lease", lease, MIN_LEASE)
         with self._writing() as database:
             deadline = time_of(database, self._clock()) + length
-            held = work.held
             if not database.run("extend", id=held.id, token=held.token, deadline=deadline):
                 raise stale(held.token)
             return deadline

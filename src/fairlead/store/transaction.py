@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
-from typing import TYPE_CHECKING, Any, Final, Unpack
+from typing import Any, Final, Unpack
 
 from fairlead.errors import (
     ChangeError,
@@ -15,32 +15,24 @@ from fairlead.errors import (
     StaleWorkError,
     StoreError,
 )
+from fairlead.store.arguments import check_priority, duration, name, queue_name
+from fairlead.store.context import Context
 from fairlead.store.conversation import Conversation
+from fairlead.store.database.clock import time_of
 from fairlead.store.database.port import Database
 from fairlead.store.journal.log import Log
 from fairlead.store.queues.endpoints import has_ended
 from fairlead.store.queues.one_statement import is_for_one, send_within, settle_within
-from fairlead.store.queues.outgoing import (
-    Letter,
-    Message,
-    Sending,
-    check_priority,
-    duration,
-    letter,
-    letter_of,
-    name,
-    queue_name,
-)
+from fairlead.store.queues.outgoing import Letter, Sending, letter, letter_of
 from fairlead.store.queues.pending import RAISED, Notice, leave
+from fairlead.store.queues.received import Received
 from fairlead.store.queues.sending import send
-from fairlead.store.queues.settings import Queue, known_queue, made_queue, read_queue, time_of
+from fairlead.store.queues.settings import Queue, known_queue, made_queue, read_queue
 from fairlead.store.queues.settling import ACCEPTED, REJECTED, RELEASE, End, fence, settle
 from fairlead.store.queues.taking import Claim, Held, more_of_held, take
-from fairlead.store.verbs.clusters import ClusterVerbs, Setting
+from fairlead.store.verbs.clusters import ClusterVerbs
 from fairlead.store.verbs.conversations import ConversationVerbs
-
-if TYPE_CHECKING:
-    from fairlead.store.work import StoreWork
+from fairlead.store.work import HeldWork
 
 FOREVER: Final = 10 * 365 * 24 * 3600 * 1_000_000
 """A lease, in microseconds, of work that ends with its transaction in any case."""
@@ -59,8 +51,8 @@ class Transaction(ClusterVerbs, ConversationVerbs):
     def __init__(
         self,
         database: Database,
-        setting: Setting,
-        work: StoreWork | None = None,
+        setting: Context,
+        work: HeldWork | None = None,
         *,
         shared: bool = True,
     ) -> None:
@@ -69,9 +61,9 @@ class Transaction(ClusterVerbs, ConversationVerbs):
         self._setting = setting
         self._work = work
         self._shared = shared
-        self._taken: list[StoreWork] = [] if work is None else [work]
+        self._taken: list[HeldWork] = [] if work is None else [work]
         """What is to be settled before the block ends."""
-        self._ends: dict[int, tuple[StoreWork, End]] = {}
+        self._ends: dict[int, tuple[HeldWork, End]] = {}
         self._stale: StaleWorkError | None = None
         self._begun: list[Conversation] = []
         self._ended: list[Conversation] = []
@@ -117,7 +109,7 @@ class Transaction(ClusterVerbs, ConversationVerbs):
             log.flush()
         return True
 
-    def take(self, queue: str, *, group: str | None = None) -> StoreWork | None:
+    def take(self, queue: str, *, group: str | None = None) -> TransactionWork | None:
         """Take a group in this transaction, work on it and settle it here: all of it, or nothing.
 
         Where the transaction is rolled back, or its process dies, the group is as it was before: no
@@ -129,7 +121,7 @@ class Transaction(ClusterVerbs, ConversationVerbs):
 
     def _take(
         self, queue: str, group: str | None, conversation: int | None = None
-    ) -> StoreWork | None:
+    ) -> TransactionWork | None:
         self._check()
         if not self._database.locks:
             raise MessageError(
@@ -141,24 +133,24 @@ class Transaction(ClusterVerbs, ConversationVerbs):
             raise SharedQueueError(
                 f"queue {found.name!r}: found a queue that its tenants share, allowed: Store.take"
             )
-        claim = Claim(0, FOREVER, group, 1, self._setting.actor, conversation, self)
+        claim = Claim(0, FOREVER, group, 1, self._setting.actor, conversation)
         held = take(self._database, found, claim)
         if not held:
             return None
-        keeper = InTransaction(self._database, self._setting.clock, self)
-        self._taken.append(keeper.work(found.name, held[0]))
-        return self._taken[-1]
+        work = TransactionWork(self, found.name, held[0])
+        self._taken.append(work)
+        return work
 
-    def accept(self, work: StoreWork | None = None) -> None:
+    def accept(self, work: HeldWork | None = None) -> None:
         """What the reader was given is done."""
         self._end(work, ACCEPTED)
 
-    def reject(self, reason: str = "", work: StoreWork | None = None) -> None:
+    def reject(self, reason: str = "", work: HeldWork | None = None) -> None:
         """What the reader was given becomes dead letters."""
         self._end(work, REJECTED, reason=reason)
 
     def release(
-        self, delay: float = 0, work: StoreWork | None = None, error: str = "", done: int = 0
+        self, delay: float = 0, work: HeldWork | None = None, error: str = "", done: int = 0
     ) -> None:
         """The group is given back, as `StoreWork.release` does."""
         micros = duration("delay", delay)
@@ -168,6 +160,14 @@ class Transaction(ClusterVerbs, ConversationVerbs):
         """Run a statement of one's own; values are bound by the driver. Gives its cursor."""
         self._check()
         return self._database.execute(sql, values)
+
+    def more(self, held: Held, given: list[int]) -> list[Received]:
+        """Messages of a group that was taken here, and that were not given yet."""
+        return more_of_held(self._database, held, given, self._setting.clock())
+
+    def has_ended(self, conversation: Conversation) -> bool:
+        """Whether the receiver's end of a conversation has ended, as is seen here."""
+        return has_ended(self._database, conversation.endpoint)
 
     def hold(self) -> None:
         """Make sure that the work is still this reader's, and stays so until the end."""
@@ -204,7 +204,7 @@ class Transaction(ClusterVerbs, ConversationVerbs):
         settle(self._database, known_queue(self._database, queue, clock), ends, actor)
         return None
 
-    def settled(self) -> list[StoreWork]:
+    def settled(self) -> list[HeldWork]:
         """The work that is settled when this is committed."""
         return [work for work, _ in self._ends.values()]
 
@@ -268,7 +268,7 @@ class Transaction(ClusterVerbs, ConversationVerbs):
             raise
         self._database.execute("RELEASE SAVEPOINT fairlead")
 
-    def record(self, work: StoreWork, end: End) -> None:
+    def record(self, work: HeldWork, end: End) -> None:
         """Settle work at the end of the block."""
         self._check()
         work.check_open(self._database)
@@ -279,7 +279,7 @@ class Transaction(ClusterVerbs, ConversationVerbs):
             )
         self._ends[work.held.id] = work, end
 
-    def _end(self, work: StoreWork | None, kind: str, **more: Any) -> None:  # noqa: ANN401
+    def _end(self, work: HeldWork | None, kind: str, **more: Any) -> None:  # noqa: ANN401
         self._check()
         settled = work or self._work
         if settled is None:
@@ -311,49 +311,38 @@ class Transaction(ClusterVerbs, ConversationVerbs):
             )
 
 
-class InTransaction:
-    """What work that was taken in a transaction asks for: it is read and settled there."""
+class TransactionWork(HeldWork):
+    """Work that was taken in a transaction: it is read and settled there, and has no lease."""
 
-    def __init__(
-        self, database: Database, clock: Callable[[], int | None], tx: Transaction
-    ) -> None:
-        """The transaction's connection, and the store's clock."""
-        self._database = database
-        self._clock = clock
+    def __init__(self, tx: Transaction, queue: str, held: Held) -> None:
+        """Made by `Transaction.take`."""
+        super().__init__(tx, queue, held)
         self._tx = tx
 
-    def work(self, queue: str, held: Held) -> StoreWork:
-        """The work."""
-        from fairlead.store.work import StoreWork
+    def _more(self, given: list[int]) -> list[Received]:
+        return self._tx.more(self.held, given)
 
-        return StoreWork(self, queue, held)
-
-    def more(self, held: Held, given: list[int]) -> list[Message]:
-        """Messages of the group that were not given yet."""
-        return more_of_held(self._database, held, given, self._clock())
-
-    def holds(self, held: Held) -> bool:
+    def _holds(self) -> bool:
         """Not when the transaction has ended, however it did."""
-        del held
         return False
 
-    def has_ended(self, conversation: Conversation) -> bool:
-        """Whether the receiver's end of a conversation has ended."""
-        return has_ended(self._database, conversation.endpoint)
+    def _has_ended(self, conversation: Conversation) -> bool:
+        return self._tx.has_ended(conversation)
 
-    def settle(self, work: StoreWork, end: End) -> None:
-        """Settle it at the end of the transaction."""
-        self._tx.record(work, end)
+    def _settle_as(self, end: End) -> None:
+        """At the end of the transaction."""
+        self._tx.record(self, end)
 
-    def extend(self, work: StoreWork, lease: float) -> int:
+    def extend(self, lease: float = 60) -> None:
         """Raises MessageError: it has no lease, it ends with its transaction."""
+        del lease
+        self.check_open()
         raise MessageError(
-            f"extend: found work on {work.named} that was taken in a transaction, which has no "
+            f"extend: found work on {self.named} that was taken in a transaction, which has no "
             "lease; allowed: to extend what Store.take has given"
         )
 
     @contextmanager
-    def transaction(self, work: StoreWork) -> Iterator[Transaction]:
+    def transaction(self) -> Iterator[Transaction]:
         """The transaction in which it was taken."""
-        del work
         yield self._tx

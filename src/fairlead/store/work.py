@@ -2,58 +2,40 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Iterator
 from contextlib import AbstractContextManager
 from types import TracebackType
-from typing import Any, Protocol, Self
+from typing import Any, Self
 
 from fairlead.errors import MessageError
 from fairlead.order.key import UNRAISED
 from fairlead.order.queue import Work
-from fairlead.store.conversation import Conversation
+from fairlead.store.arguments import duration, reason_of, whole
+from fairlead.store.conversation import Conversation, Speaker
 from fairlead.store.database.port import Database
-from fairlead.store.queues.outgoing import Message, duration, reason_of, whole
+from fairlead.store.message import Message, message_of
+from fairlead.store.queues.received import Received
 from fairlead.store.queues.settling import ACCEPTED, REJECTED, RELEASE, End, Given
 from fairlead.store.queues.taking import Held
-from fairlead.store.transaction import Transaction
 
 
-class Keeper(Protocol):
-    """What work asks of its store."""
-
-    def more(self, held: Held, given: list[int]) -> list[Message]:
-        """Messages of the group that were not given yet."""
-
-    def holds(self, held: Held) -> bool:
-        """Whether the group is still this reader's."""
-
-    def transaction(self, work: StoreWork) -> AbstractContextManager[Transaction]:
-        """A transaction in which the work is settled."""
-
-    def has_ended(self, conversation: Conversation) -> bool:
-        """Whether the receiver's end of a conversation has ended."""
-
-    def settle(self, work: StoreWork, end: End) -> None:
-        """Settle the work, in a transaction of its own."""
-
-    def extend(self, work: StoreWork, lease: float) -> int:
-        """A longer lease; its new end in microseconds."""
-
-
-class StoreWork(Work):
+class HeldWork(Work):
     """A group that a reader holds: an iterator over its messages, and the verbs that settle it.
 
     `with work:` accepts what was given at the end of the block; where the block raises, it
     releases the group, and that counts as a failure.
     """
 
-    def __init__(self, keeper: Keeper, queue: str, held: Held) -> None:
-        """Made by `Store.take`."""
-        self._keeper = keeper
+    def __init__(self, speaker: Speaker, queue: str, held: Held) -> None:
+        """`speaker`: through whom its reader answers in conversations."""
+        self._speaker = speaker
         self.queue = queue
         """The queue's name."""
         self.held = held
-        self._read = held.messages
+        self.conversations: dict[int, Conversation] = {}
+        """Those in which its messages were said, by their ends."""
+        self._read = [self._message(each) for each in held.messages]
         self._given: list[Message] = []
         self._next = 0
         self._passed: list[Message] = []
@@ -62,6 +44,46 @@ class StoreWork(Work):
         self._dead: dict[int, str] = {}
         self._settled = False
         self._within: Database | None = None
+
+    # -------- what its store, or its transaction, does
+
+    @abstractmethod
+    def _more(self, given: list[int]) -> list[Received]:
+        """Messages of the group that were not given yet."""
+
+    @abstractmethod
+    def _holds(self) -> bool:
+        """Whether the group is still this reader's."""
+
+    @abstractmethod
+    def _has_ended(self, conversation: Conversation) -> bool:
+        """Whether the receiver's end of a conversation has ended."""
+
+    @abstractmethod
+    def _settle_as(self, end: End) -> None:
+        """Settle the work."""
+
+    @abstractmethod
+    def extend(self, lease: float = 60) -> None:
+        """The lease ends so many seconds from now. Raises StaleWorkError."""
+
+    @abstractmethod
+    def transaction(self) -> AbstractContextManager[Any]:
+        """A transaction for the user's own rows, further sends, and settling this work.
+
+        Before its block ends, one of `accept`, `reject` or `release` is to be said.
+        """
+
+    # --------
+
+    def _message(self, received: Received) -> Message:
+        """As its reader gets it, with the same conversation for all that was said in one."""
+        end = received.end
+        if end is None:
+            return message_of(received)
+        if end.id not in self.conversations:
+            self.conversations[end.id] = Conversation(end, self._speaker)
+        return message_of(received, self.conversations[end.id])
 
     @property
     def group(self) -> str:
@@ -142,11 +164,12 @@ class StoreWork(Work):
             return False
         if conversation.ending is not None and conversation.ending.idle:
             conversation.ending = None  # it was committed, or rolled back
-        return conversation.ending is not None or self._keeper.has_ended(conversation)
+        return conversation.ending is not None or self._has_ended(conversation)
 
     def _read_on(self) -> Message | None:
         if self._next == len(self._read) and self.group:
-            self._read += self._keeper.more(self.held, [each.number for each in self._read])
+            more = self._more([each.number for each in self._read])
+            self._read += [self._message(each) for each in more]
         if self._next == len(self._read):
             return None
         self._next += 1
@@ -182,18 +205,6 @@ class StoreWork(Work):
         """
         micros = duration("delay", delay)
         self._settle(RELEASE, reason=error, delay=micros, failed=bool(error), done=done)
-
-    def extend(self, lease: float = 60) -> None:
-        """The lease ends so many seconds from now. Raises StaleWorkError."""
-        self.check_open()
-        self.held.deadline = self._keeper.extend(self, lease)
-
-    def transaction(self) -> AbstractContextManager[Transaction]:
-        """A transaction for the user's own rows, further sends, and settling this work.
-
-        Before its block ends, one of `accept`, `reject` or `release` is to be said.
-        """
-        return self._keeper.transaction(self)
 
     def __enter__(self) -> Self:
         self.check_open()
@@ -233,14 +244,14 @@ class StoreWork(Work):
 
     def _settle(self, kind: str, **more: Any) -> None:  # noqa: ANN401 - as `end` says
         self.check_open()
-        self._keeper.settle(self, self.end(kind, **more))
+        self._settle_as(self.end(kind, **more))
         self.close()
 
     def close(self, within: Database | None = None) -> None:
         """It is settled; `within`: in a transaction of the caller's, who may roll it back."""
         self._settled, self._within = True, within
         if within is None:
-            for conversation in self.held.conversations.values():
+            for conversation in self.conversations.values():
                 conversation.given.clear()
 
     def is_settled(self, database: Database | None = None) -> bool:
@@ -253,7 +264,7 @@ class StoreWork(Work):
             if database is not None and database.connection is within.connection:
                 self._settled = not database.run("still_held", id=held.id, token=held.token)
             elif within.idle:
-                self._settled = not self._keeper.holds(held)
+                self._settled = not self._holds()
         return self._settled
 
     def check_open(self, database: Database | None = None) -> None:

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
-from fairlead.store.queues.outgoing import Message
+from fairlead.store.message import Message
 from fairlead.text import to_the_second
 
 SHOWN: Final = 60

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager
-from typing import Final, NamedTuple
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
 from fairlead.balance.objects import spelled
 from fairlead.balance.times import seconds
@@ -13,18 +11,11 @@ from fairlead.errors import MessageError
 from fairlead.order.key import NOTHING, UNRAISED
 from fairlead.store.admin.queues import off
 from fairlead.store.admin.waiting import groups_before
-from fairlead.store.conversation import Conversation, Speaker
 from fairlead.store.database.port import Database
-from fairlead.store.dialogs.declared import Contract
+from fairlead.store.dialogs.declared import Contract, Declared
 from fairlead.store.queues.endpoints import DIALOG, ENDED, SIDES, Endpoint, both_ends, state_of
-from fairlead.store.queues.outgoing import whole
-from fairlead.store.queues.settings import HELD, PARKED, Queue, known_queue, time_of
-from fairlead.store.verbs.clusters import Setting
+from fairlead.store.queues.settings import HELD, PARKED, Queue, known_queue
 from fairlead.text import plural, to_the_second
-
-MAX_SHOWN: Final = 10_000
-LAST: Final = 2**63 - 1
-"""Behind every dialog."""
 
 
 class DialogEnd(NamedTuple):
@@ -110,101 +101,46 @@ class ListedService(NamedTuple):
     """Ends of dialogs that it has, and has not ended."""
 
 
-class StoreDialogs(ABC, Speaker):
-    """What an operator asks of conversations."""
-
-    _setting: Setting
-    _connection: Callable[[], AbstractContextManager[Database]]
-
-    @abstractmethod
-    def _do_chores(self, queue: str) -> None:
-        """Bring a queue up to date."""
-
-    def conversations(
-        self, service: str | None = None, most: int = 20, before: str | None = None
-    ) -> list[OpenDialog]:
-        """The dialogs that are open, the latest first, at most so many.
-
-        `service`: those in which it speaks, at either end. `before`: go on after this dialog.
-        Ids of ends are not in it: `ends` gives these. Raises MessageError.
-        """
-        whole("most", most, 0, MAX_SHOWN)
-        last = LAST if before is None else number_of(before)
-        with self._connection() as database:
-            if service is None:
-                rows = database.run("dialogs", before=last, most=most)
-            else:
-                found = self._setting.declared.get(database).service(service)
-                rows = database.run("dialogs_of", service=found.name, before=last, most=most)
-            now = time_of(database, self._setting.clock())
-            return _shown(database, [Endpoint(*row) for row in rows], now)
-
-    def dialog(self, dialog: str) -> OpenDialog:
-        """A dialog that is open, by its name. Raises MessageError."""
-        with self._connection() as database:
-            now = time_of(database, self._setting.clock())
-            (found,) = _shown(database, _ends(database, dialog), now)
-            return found
-
-    def dialog_waits(self, dialog: str, most: int = 10) -> list[EndWaits]:
-        """What waits at each end of a dialog, at most so many messages, and why it does.
-
-        Raises MessageError.
-        """
-        whole("most", most, 0, MAX_SHOWN)
-        with self._connection() as database:
-            queues = {end.queue for end in _ends(database, dialog)}
-        for queue in sorted(queues):
-            self._do_chores(queue)  # else what was raised has no place yet
-        with self._connection() as database:
-            ends = _ends(database, dialog)
-            groups = _groups(database, ends)
-            counts = _unread(database, ends)
-            clock = self._setting.clock()
-            return [
-                EndWaits(
-                    SIDES[end.side],
-                    _messages(database, end, most),
-                    _why(
-                        database,
-                        known_queue(database, end.queue, clock),
-                        end,
-                        groups.get(end.id),
-                        waits=bool(counts.get(end.id)),
-                    ),
-                )
-                for end in ends
-            ]
-
-    def ends(self, dialog: str) -> list[Conversation]:
-        """The ends of a dialog, the initiator's first, with their ids: to act as either.
-
-        Raises MessageError.
-        """
-        with self._connection() as database:
-            return [Conversation(end, self) for end in _ends(database, dialog)]
-
-    def services(self) -> list[ListedService]:
-        """The services that are declared, and how many ends of dialogs each has."""
-        with self._connection() as database:
-            declared = self._setting.declared.get(database)
-            counts: dict[str, int] = dict(database.run("open_of_services"))
-        return [
-            ListedService(
-                *(each.name, each.queue),
-                [declared.contract(contract) for contract in each.contracts],
-                *(each.max_readers, counts.get(each.name, 0)),
-            )
-            for each in declared.services.values()
-        ]
-
-
 def number_of(dialog: object) -> int:
     """The number of a dialog. Raises MessageError."""
     found = DIALOG.fullmatch(dialog) if isinstance(dialog, str) else None
     if found is None:
         raise MessageError(f"dialog: found {spelled(dialog)}, allowed: a name such as d-17")
     return int(found[1])
+
+
+def waits(
+    database: Database, ends: Sequence[Endpoint], clock: int | None, most: int
+) -> list[EndWaits]:
+    """What waits at each end, at most so many messages, and why."""
+    groups, counts = _groups(database, ends), _unread(database, ends)
+    return [
+        EndWaits(
+            SIDES[end.side],
+            _messages(database, end, most),
+            _why(
+                database,
+                known_queue(database, end.queue, clock),
+                end,
+                groups.get(end.id),
+                waits=bool(counts.get(end.id)),
+            ),
+        )
+        for end in ends
+    ]
+
+
+def listed_services(database: Database, declared: Declared) -> list[ListedService]:
+    """The services that are declared, and how many ends of dialogs each has."""
+    counts: dict[str, int] = dict(database.run("open_of_services"))
+    return [
+        ListedService(
+            *(each.name, each.queue),
+            [declared.contract(contract) for contract in each.contracts],
+            *(each.max_readers, counts.get(each.name, 0)),
+        )
+        for each in declared.services.values()
+    ]
 
 
 class _Group(NamedTuple):
@@ -222,7 +158,8 @@ class _Group(NamedTuple):
     taken: int | None
 
 
-def _ends(database: Database, dialog: str) -> list[Endpoint]:
+def ends_of_open(database: Database, dialog: str) -> list[Endpoint]:
+    """The ends of a dialog that is open. Raises MessageError."""
     ends = both_ends(database, number_of(dialog))
     if all(end.state == ENDED for end in ends):
         raise MessageError(
@@ -232,7 +169,8 @@ def _ends(database: Database, dialog: str) -> list[Endpoint]:
     return ends
 
 
-def _shown(database: Database, ends: Sequence[Endpoint], now: int) -> list[OpenDialog]:
+def described(database: Database, ends: Sequence[Endpoint], now: int) -> list[OpenDialog]:
+    """Dialogs by their ends, the initiator's first."""
     groups, counts = _groups(database, ends), _unread(database, ends)
     ids = [end.id for end in ends]
     timers: dict[int, int] = dict(database.run("timers", ids=ids)) if ids else {}

@@ -12,23 +12,23 @@ from fairlead.balance.refusal import read
 from fairlead.balance.times import micros, seconds
 from fairlead.errors import MessageError
 from fairlead.order.key import NO_ENTRY, NOTHING, Entry
+from fairlead.store.arguments import REMEMBERED, whole
+from fairlead.store.database.clock import time_of
 from fairlead.store.database.port import Database, Row
 from fairlead.store.journal.epochs import begin_epoch
 from fairlead.store.journal.log import Log
 from fairlead.store.queues.bodies import decoded
 from fairlead.store.queues.endpoints import ENDED, by_ids
-from fairlead.store.queues.outgoing import Letter, whole
+from fairlead.store.queues.outgoing import Letter
 from fairlead.store.queues.sending import arrive
 from fairlead.store.queues.settings import (
     BECOMES_FAIR,
     DEAD_LETTERS,
     NOT_FAIR,
     OFF,
-    REMEMBERED,
     Queue,
     known_queue,
     made_queue,
-    time_of,
 )
 from fairlead.store.queues.settling import take_back
 from fairlead.store.queues.taking import Held

@@ -12,9 +12,8 @@ from fairlead.order.waiting import Group, Item, Tenant
 from fairlead.store.database.port import Database, Row
 from fairlead.store.queues.bodies import decoded
 from fairlead.store.queues.endpoints import group_of_dialog
-from fairlead.store.queues.outgoing import Message
+from fairlead.store.queues.received import Received, Stored, received
 from fairlead.store.queues.settings import BEFORE_ALL, FAIR, HELD, READY, Queue
-from fairlead.store.queues.taking import Stored, message
 from fairlead.store.queues.tenants import tag_of
 
 FIRST: Final = (-(2**63), 0)
@@ -184,7 +183,7 @@ def promotion(
     )
 
 
-def peek(database: Database, queue: Queue, group: str | None, most: int) -> list[Message]:
+def peek(database: Database, queue: Queue, group: str | None, most: int) -> list[Received]:
     """The first messages of the group that would be taken next, or of the one that is named."""
     if group is None:
         rows = _next(database, queue)
@@ -194,7 +193,7 @@ def peek(database: Database, queue: Queue, group: str | None, most: int) -> list
             for row in database.run("group_place", queue=queue.id, name=group)
         ]
     return [
-        message(Stored(*row), name or "", tenant)
+        received(Stored(*row), name or "", tenant)
         for id_, name, tenant, *_ in rows
         for row in database.run("more_of", id=id_, after=BEFORE_ALL, most=most)
     ]

@@ -6,15 +6,13 @@ So a settler waits for nobody who chooses, and nobody who chooses waits for a se
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from fairlead.balance.policy import AttributeValues
+from fairlead.store.clusters.decision import StoreDecision
 from fairlead.store.clusters.events import moment, write_event
 from fairlead.store.clusters.state import Row, Running
 from fairlead.store.database.port import Database
-
-if TYPE_CHECKING:
-    from fairlead.store.clusters.choosing import StoreDecision
 
 COMPLETED: Final = "completed"
 
@@ -40,12 +38,6 @@ def complete(database: Database, row: Row, found: Running, *, now: int | None, a
             said=part,
             detail=str(id_),
         )
-
-
-def leave_completions(database: Database, messages: list[int]) -> None:
-    """These messages are about to be done; the clusters that wait for them are told."""
-    database.run("complete", ids=messages)
-    database.run("drop_published", ids=messages)
 
 
 def completed(database: Database, cluster: int, decision: StoreDecision, by: str | None) -> None:

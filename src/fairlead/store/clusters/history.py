@@ -13,8 +13,9 @@ from fairlead.balance.message import CONTROL
 from fairlead.balance.objects import spelled
 from fairlead.balance.policy import AttributeValues
 from fairlead.errors import MessageError, StoreError
-from fairlead.store.clusters.choosing import BOUND, DECIDED, StoreDecision, to
+from fairlead.store.clusters.choosing import BOUND, DECIDED, to
 from fairlead.store.clusters.completing import COMPLETED
+from fairlead.store.clusters.decision import StoreDecision
 from fairlead.store.clusters.state import (
     Row,
     Running,

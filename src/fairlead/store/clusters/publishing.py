@@ -6,22 +6,18 @@ from msgspec.structs import asdict, replace
 
 from fairlead.balance.message import CONTROL
 from fairlead.errors import MessageError, NoDestinationError
-from fairlead.store.clusters.choosing import (
-    UNREAD,
-    Asked,
-    Choices,
-    StoreDecision,
-    as_said,
-    decision_of,
-)
+from fairlead.store.arguments import REMEMBERED
+from fairlead.store.clusters.choosing import UNREAD, Asked, Choices, as_said, decision_of
+from fairlead.store.clusters.decision import StoreDecision
 from fairlead.store.clusters.history import recalled
 from fairlead.store.clusters.state import Memory, read_row
+from fairlead.store.database.clock import time_of
 from fairlead.store.database.port import Database
 from fairlead.store.queues.bodies import digest
 from fairlead.store.queues.one_statement import set_clock
 from fairlead.store.queues.outgoing import Letter
 from fairlead.store.queues.sending import send
-from fairlead.store.queues.settings import REMEMBERED, made_queue, time_of
+from fairlead.store.queues.settings import made_queue
 
 
 def publish(database: Database, choices: Choices, asked: Asked, letter: Letter) -> StoreDecision:

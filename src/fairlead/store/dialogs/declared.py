@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
 from fairlead.balance.objects import hint, listed, spelled
 from fairlead.errors import MessageError
 from fairlead.store.database.port import Database
+from fairlead.store.database.setting import Setting
 from fairlead.store.queues.endpoints import INITIATOR
 
 MESSAGE_TYPE: Final = "message_type"
@@ -114,3 +116,10 @@ def _known(what: str, name: object, known: Mapping[str, object]) -> str:
             f"{what}: found {spelled(name)}, allowed: {allowed}{hint(str(name), list(known))}"
         )
     return name
+
+
+@dataclass(frozen=True, kw_only=True)
+class DialogSetting(Setting):
+    """The same, and what a store remembers of what is declared in it."""
+
+    declared: Cache

@@ -10,14 +10,15 @@ from __future__ import annotations
 import re
 import secrets
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from fairlead.balance.objects import listed, spelled
 from fairlead.balance.times import Time
 from fairlead.config.services import DIALOG_TIMER, END_DIALOG, ERROR, RESERVED
 from fairlead.errors import ConversationError, MessageError
+from fairlead.store.arguments import duration, reason_of
 from fairlead.store.database.port import Database
-from fairlead.store.dialogs.declared import Declared
+from fairlead.store.dialogs.declared import Declared, DialogSetting
 from fairlead.store.dialogs.validation import fault
 from fairlead.store.journal.log import Log
 from fairlead.store.queues.bodies import encoded
@@ -35,13 +36,10 @@ from fairlead.store.queues.endpoints import (
     is_past,
     state_of,
 )
-from fairlead.store.queues.outgoing import Letter, duration, reason_of
+from fairlead.store.queues.outgoing import Letter
 from fairlead.store.queues.pending import RAISED, Notice, leave
 from fairlead.store.queues.sending import arrive, check_room
 from fairlead.store.queues.settings import Queue, known_queue
-
-if TYPE_CHECKING:
-    from fairlead.store.verbs.clusters import Setting
 
 REFUSED_BODY: Final = -9615
 REFUSED_CONTRACT: Final = -8408
@@ -68,7 +66,7 @@ class Beginning(NamedTuple):
 class Speaking:
     """What is said in one transaction."""
 
-    def __init__(self, database: Database, setting: Setting) -> None:
+    def __init__(self, database: Database, setting: DialogSetting) -> None:
         """The transaction's connection, and what it has from its store."""
         self._database = database
         self._setting = setting

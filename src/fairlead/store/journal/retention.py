@@ -12,11 +12,11 @@ from typing import Final
 from fairlead.balance.objects import spelled
 from fairlead.balance.times import MICROS
 from fairlead.errors import MessageError
+from fairlead.store.arguments import REMEMBERED, duration
+from fairlead.store.database.clock import time_of
 from fairlead.store.database.connections import Connections
 from fairlead.store.database.port import Database
-from fairlead.store.queues.outgoing import duration
-from fairlead.store.queues.settings import REMEMBERED, time_of
-from fairlead.store.verbs.clusters import Setting
+from fairlead.store.database.setting import Setting
 
 LOOK: Final = 60.0
 """Seconds between two looks."""

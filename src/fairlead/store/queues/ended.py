@@ -1,17 +1,13 @@
-"""Read: what is said in conversations, but for what comes to an end that has ended."""
+"""What comes to an end of a dialog that has ended: nobody reads it."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
 
-from fairlead.store.conversation import Conversation
 from fairlead.store.database.port import Database
 from fairlead.store.journal.log import Log
 from fairlead.store.queues.endpoints import ENDED, Endpoint, by_ids
-
-if TYPE_CHECKING:
-    from fairlead.store.queues.taking import Held, Stored
+from fairlead.store.queues.received import Stored
 
 
 def ends_of(database: Database, rows: Sequence[Stored]) -> Mapping[int, Endpoint]:
@@ -26,15 +22,6 @@ def is_over(row: Stored, ends: Mapping[int, Endpoint]) -> bool:
         return False
     end = ends.get(row.conversation)
     return end is None or end.state == ENDED
-
-
-def conversation_of(row: Stored, ends: Mapping[int, Endpoint], held: Held) -> Conversation | None:
-    """The receiver's end, the same object for all messages that it has in hand."""
-    if row.conversation is None or held.speaker is None:
-        return None
-    if row.conversation not in held.conversations:
-        held.conversations[row.conversation] = Conversation(ends[row.conversation], held.speaker)
-    return held.conversations[row.conversation]
 
 
 def drop(

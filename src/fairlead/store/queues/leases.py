@@ -12,11 +12,11 @@ from fairlead.balance.objects import hint
 from fairlead.errors import StoreError
 from fairlead.store.database.connections import Connections
 from fairlead.store.database.port import Database
+from fairlead.store.database.setting import Setting
 from fairlead.store.journal.log import Log
 from fairlead.store.queues.lease_holders import LockFiles, Session, describe_self, is_running
 from fairlead.store.queues.settings import known_queue, read_queue
 from fairlead.store.queues.settling import take_back
-from fairlead.store.verbs.clusters import Setting
 
 LOGGER: Final = logging.getLogger("fairlead.store")
 LOOK: Final = 1.0

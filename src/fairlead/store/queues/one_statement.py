@@ -13,8 +13,9 @@ from msgspec.structs import asdict
 from fairlead.store.database.port import Database, Row
 from fairlead.store.database.postgresql import refusal
 from fairlead.store.queues.outgoing import Letter
+from fairlead.store.queues.received import Stored, received
 from fairlead.store.queues.settling import ACCEPTED, End
-from fairlead.store.queues.taking import PAGE, Claim, Held, Stored, message
+from fairlead.store.queues.taking import PAGE, Claim, Held
 
 
 def send_at_once(database: Database, queue: str, each: Letter, actor: str, now: int | None) -> str:
@@ -86,7 +87,7 @@ def _held(rows: Sequence[Row]) -> Held:
     return Held(
         *(id_, group, tenant, priority, releases + 1, token, taken, deadline),
         key=(k1, k2),
-        messages=[message(each, group, tenant) for each in stored],
+        messages=[received(each, group, tenant) for each in stored],
         cost=sum(each.cost for each in stored),
     )
 

@@ -11,10 +11,9 @@ from fairlead.balance.objects import common_multiple, hint, listed
 from fairlead.errors import MessageError, StoreError
 from fairlead.order.agenda import FIFO
 from fairlead.order.key import NO_ENTRY, Entry, key, standing
+from fairlead.store.arguments import REMEMBERED
 from fairlead.store.database.port import Database
 
-REMEMBERED: Final = 7 * 24 * 3600 * 1_000_000
-"""How long the id of a message is known, in microseconds."""
 MAX_FAILURES: Final = 5
 NO_WEIGHTS: Final = "{}"
 READY, HELD, PARKED = 1, 2, 3
@@ -119,11 +118,6 @@ class Queue:
         """The key of a group that nobody holds; None: nothing is left of it."""
         found = standing(entry if self.ordered else NO_ENTRY, arrived, head, False, self.step)
         return key(found, self.step) if found.number else None
-
-
-def time_of(database: Database, clock: int | None) -> int:
-    """What time it is: by a clock of the user's own, else by the database's."""
-    return database.time() if clock is None else clock
 
 
 def read_queue(

@@ -14,7 +14,6 @@ from msgspec.structs import replace
 
 from fairlead.errors import StaleWorkError
 from fairlead.order.key import NO_ENTRY, UNRAISED, Entry, reentered
-from fairlead.store.clusters.completing import leave_completions
 from fairlead.store.database.port import Database, Row
 from fairlead.store.journal.log import Log
 from fairlead.store.queues.pending import RELEASED, SETTLED, Notice, leave
@@ -308,7 +307,7 @@ def expire(database: Database, queue: Queue, numbers: Sequence[int]) -> None:
 def _drop(database: Database, queue: Queue, numbers: list[int]) -> None:
     """Messages are done."""
     if queue.columns.completing:
-        leave_completions(database, numbers)
+        _leave_completions(database, numbers)
     database.run("drop_messages", ids=numbers)
 
 
@@ -391,3 +390,9 @@ def _cost(database: Database, id_: int) -> int:
 def _costs(database: Database, queue: Queue, ids: Sequence[int]) -> dict[int, int]:
     """What is left of groups costs so much; of no interest without tenants."""
     return dict(database.run("costs_of", ids=list(ids))) if queue.fair else {}
+
+
+def _leave_completions(database: Database, messages: list[int]) -> None:
+    """These messages are about to be done; the clusters that wait for them are told."""
+    database.run("complete", ids=messages)
+    database.run("drop_published", ids=messages)

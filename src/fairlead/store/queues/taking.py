@@ -8,15 +8,14 @@ from typing import Final, NamedTuple
 from msgspec import Struct, field
 
 from fairlead.order.key import UNRAISED
-from fairlead.store.conversation import Conversation, Speaker
+from fairlead.store.database.clock import time_of
 from fairlead.store.database.port import Database, Row
 from fairlead.store.journal.log import Log
-from fairlead.store.queues.bodies import decoded
-from fairlead.store.queues.ended import conversation_of, drop, ends_of, is_over
+from fairlead.store.queues.ended import drop, ends_of, is_over
 from fairlead.store.queues.endpoints import Endpoint
 from fairlead.store.queues.maintenance import do_chores
-from fairlead.store.queues.outgoing import Message
-from fairlead.store.queues.settings import BEFORE_ALL, Queue, time_of
+from fairlead.store.queues.received import Received, Stored, received
+from fairlead.store.queues.settings import BEFORE_ALL, Queue
 from fairlead.store.queues.settling import end_or_keep, expire, stale
 from fairlead.store.queues.tenants import Line
 
@@ -36,23 +35,6 @@ class Claim(NamedTuple):
     actor: str = ""
     conversation: int | None = None
     """The end of which alone messages are wanted, of the group that is named."""
-    speaker: Speaker | None = None
-    """Through whom its reader answers in conversations."""
-
-
-class Stored(NamedTuple):
-    """A message as it is read."""
-
-    group_id: int
-    id: int
-    key: str
-    arrived: int
-    expires: int | None
-    cost: int
-    type: str | None
-    conversation: int | None
-    format: int
-    body: bytes
 
 
 class Held(Struct):
@@ -69,14 +51,13 @@ class Held(Struct):
     deadline: int
     key: tuple[int, int]
     """Its place."""
-    messages: list[Message] = field(default_factory=list)
+    messages: list[Received] = field(default_factory=list)
     """Those that were read at once."""
     cost: int = 0
     only: int | None = None
     """The end of which alone messages are given."""
-    speaker: Speaker | None = None
-    conversations: dict[int, Conversation] = field(default_factory=dict)
-    """Those of its messages that were said in one."""
+    speaks: bool = False
+    """Whether some of its messages were said in conversations."""
 
 
 def take(database: Database, queue: Queue, claim: Claim) -> list[Held]:
@@ -126,26 +107,28 @@ def _record(taken: Sequence[Held], log: Log, *, numbered: bool) -> None:
         )
 
 
-def more_messages(database: Database, held: Held, given: list[int], now: int) -> list[Message]:
+def more_messages(database: Database, held: Held, given: list[int], now: int) -> list[Received]:
     """Messages of a group that were not given yet: those that follow, else those that were late."""
     if held.only is not None:
         rows = _of_conversation(database, held.only, given)
         return _in_time(database, held, rows, now)
-    if held.conversations:  # what has gone wrong is read first, so all that was not given is read
+    if held.speaks:  # what has gone wrong is read first, so all that was not given is read
         return _late_messages(database, held, given, now)
     found = _messages_after(database, held, max(given, default=BEFORE_ALL), now)
-    return found if found and not held.conversations else _late_messages(database, held, given, now)
+    if found and not any(each.end for each in found):
+        return found
+    return _late_messages(database, held, given, now)
 
 
 def more_of_held(
     database: Database, held: Held, given: list[int], clock: int | None
-) -> list[Message]:
+) -> list[Received]:
     """The same, if the group is still the reader's; on a server in one statement.
 
     `clock`: microseconds, of a clock of the user's own; None: the database's. Raises
     StaleWorkError.
     """
-    if held.only is not None or held.conversations or not database.locks:
+    if held.only is not None or held.speaks or not database.locks:
         if not database.run("still_held", id=held.id, token=held.token):
             raise stale(held.token)
         return more_messages(database, held, given, time_of(database, clock))
@@ -163,18 +146,20 @@ def more_of_held(
     found = [Stored(*row) for row in rows if row[1] is not None]
     ends = ends_of(database, found)
     messages = [_given(held, row, ends) for row in found if not is_over(row, ends)]
-    if held.conversations:  # what has gone wrong is read first, so all that was not given is read
+    if any(each.end for each in messages):  # what has gone wrong is read first, so all is read
         return _late_messages(database, held, given, time_of(database, clock))
     return messages
 
 
-def _messages_after(database: Database, held: Held, after: int, now: int) -> list[Message]:
+def _messages_after(database: Database, held: Held, after: int, now: int) -> list[Received]:
     """The next messages of a group, those that have expired left out."""
     rows = [Stored(*row) for row in database.run("more_of", id=held.id, after=after, most=PAGE)]
     return _in_time(database, held, rows, now)
 
 
-def _late_messages(database: Database, held: Held, given: Iterable[int], now: int) -> list[Message]:
+def _late_messages(
+    database: Database, held: Held, given: Iterable[int], now: int
+) -> list[Received]:
     """The messages of a group that were not given yet, whatever their numbers.
 
     Two senders may commit in another order than that of the numbers they drew.
@@ -183,7 +168,7 @@ def _late_messages(database: Database, held: Held, given: Iterable[int], now: in
     return _in_time(database, held, [Stored(*row) for row in found], now)
 
 
-def _in_time(database: Database, held: Held, rows: Sequence[Stored], now: int) -> list[Message]:
+def _in_time(database: Database, held: Held, rows: Sequence[Stored], now: int) -> list[Received]:
     """The messages as their reader gets them: neither expired, nor to an end that has ended."""
     ends = ends_of(database, rows)
     return [
@@ -202,25 +187,10 @@ def _is_there(database: Database, claim: Claim) -> bool:
     return end is None or bool(database.run("any_of_conversation", conversation=end))
 
 
-def _given(held: Held, row: Stored, ends: Mapping[int, Endpoint]) -> Message:
-    return message(row, held.group, held.tenant, conversation_of(row, ends, held))
-
-
-def message(
-    row: Stored, group: str, tenant: str, conversation: Conversation | None = None
-) -> Message:
-    """A message as a reader gets it."""
-    return Message(
-        row.key,
-        decoded(row.format, row.body),
-        row.type,
-        group,
-        tenant,
-        row.cost,
-        row.arrived / 1_000_000,
-        row.id,
-        conversation,
-    )
+def _given(held: Held, row: Stored, ends: Mapping[int, Endpoint]) -> Received:
+    end = None if row.conversation is None else ends[row.conversation]
+    held.speaks = held.speaks or end is not None
+    return received(row, held.group, held.tenant, end)
 
 
 def _pick(
@@ -248,7 +218,6 @@ def _pick(
             deadline=queue.now + claim.lease,
             key=(k1, k2),
             only=claim.conversation,
-            speaker=claim.speaker,
         )
         for id_, name, tenant, priority, releases, token, k1, k2 in rows
     ]

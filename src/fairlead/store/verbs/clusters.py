@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar, Unpack
+from typing import Any, Final, TypeVar, Unpack
 
 from fairlead.balance.change import RESET, Change
 from fairlead.balance.changes import changes_in
@@ -15,46 +15,33 @@ from fairlead.balance.decision import Decision
 from fairlead.balance.objects import spelled
 from fairlead.config.clusters import load_clusters
 from fairlead.errors import MessageError
+from fairlead.store.arguments import name, whole
 from fairlead.store.clusters import changing
 from fairlead.store.clusters.changing import Author, Counting
-from fairlead.store.clusters.choosing import Asked, Choices, StoreDecision, decide_at_once
+from fairlead.store.clusters.choosing import Asked, Choices, decide_at_once
 from fairlead.store.clusters.completing import completed
+from fairlead.store.clusters.decision import StoreDecision
 from fairlead.store.clusters.history import decision_at, number_of
 from fairlead.store.clusters.publishing import publish, publish_at_once
 from fairlead.store.clusters.shares import Pool, pool
-from fairlead.store.clusters.state import Memory, read_row
+from fairlead.store.clusters.state import read_row
+from fairlead.store.context import Context
+from fairlead.store.database.clock import time_of
 from fairlead.store.database.port import Database
 from fairlead.store.database.retrying import again
-from fairlead.store.dialogs.declared import Cache
-from fairlead.store.queues.outgoing import Letter, Sending, letter, name, whole
-from fairlead.store.queues.settings import time_of
-
-if TYPE_CHECKING:
-    from fairlead.store.journal.retention import Retention
-    from fairlead.store.transaction import Transaction
+from fairlead.store.journal.retention import Retention
+from fairlead.store.queues.outgoing import Letter, Sending, letter
 
 NOTHING: Final[Mapping[str, object]] = {}
 
 _Found = TypeVar("_Found")
 
 
-class Setting(NamedTuple):
-    """What a transaction has from its store."""
-
-    clock: Callable[[], int | None]
-    """Microseconds, of a clock of the user's own; None: the database's."""
-    actor: str
-    memory: Memory
-    declared: Cache
-    check_room: Callable[[], object]
-    """Raises DiskFullError where only those who take may write."""
-
-
 class ClusterVerbs(ABC):
     """Choose, publish and change, in one transaction with the user's own rows."""
 
     _database: Database
-    _setting: Setting
+    _setting: Context
 
     @abstractmethod
     def _check(self) -> None:
@@ -141,11 +128,11 @@ class ClusterVerbs(ABC):
 class StoreClusters(ABC):
     """The same, each in a transaction of its own."""
 
-    _setting: Setting
+    _setting: Context
     _retention: Retention
 
     @abstractmethod
-    def _verbs(self, database: Database) -> Transaction:
+    def _verbs(self, database: Database) -> ClusterVerbs:
         """The verbs, for one of them: where it is refused, the whole transaction is undone."""
 
     _connection: Callable[[], AbstractContextManager[Database]]
@@ -154,7 +141,7 @@ class StoreClusters(ABC):
     _at_once: bool
 
     @again
-    def _alone_in(self, verb: Callable[[Transaction], _Found]) -> _Found:
+    def _alone_in(self, verb: Callable[[ClusterVerbs], _Found]) -> _Found:
         with self._writing() as database:
             return verb(self._verbs(database))
 

@@ -5,31 +5,28 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
-from typing import TYPE_CHECKING
 
 from fairlead.balance.times import Time
 from fairlead.errors import MessageError
+from fairlead.store.arguments import check_priority, name
+from fairlead.store.context import Context
 from fairlead.store.conversation import Conversation, Speaker
 from fairlead.store.database.port import Database
 from fairlead.store.database.retrying import again
+from fairlead.store.database.setting import Setting
 from fairlead.store.dialogs.declared import DeclaredService
 from fairlead.store.dialogs.sending import Beginning, Speaking, checked_error
 from fairlead.store.queues.endpoints import Endpoint, far_end
-from fairlead.store.queues.outgoing import check_priority, name
-from fairlead.store.verbs.clusters import Setting
-
-if TYPE_CHECKING:
-    from fairlead.store.transaction import Transaction
-    from fairlead.store.work import StoreWork
+from fairlead.store.work import HeldWork
 
 
 class ConversationVerbs(ABC, Speaker):
     """Begin dialogs and speak in them, in one transaction with the user's own rows."""
 
     _database: Database
-    _setting: Setting
+    _setting: Context
     _shared: bool
-    _taken: list[StoreWork]
+    _taken: list[HeldWork]
     _begun: list[Conversation]
     _ended: list[Conversation]
 
@@ -48,7 +45,7 @@ class ConversationVerbs(ABC, Speaker):
     @abstractmethod
     def _take(
         self, queue: str, group: str | None, conversation: int | None = None
-    ) -> StoreWork | None:
+    ) -> HeldWork | None:
         """Take a group, or what waits in one conversation of it."""
 
     def begin_dialog(
@@ -76,7 +73,7 @@ class ConversationVerbs(ABC, Speaker):
         """The same end of a dialog, or the one with this id, in this transaction."""
         self._check()
         end = self._endpoint(conversation)
-        held = (work.held.conversations.get(end.id) for work in self._taken)
+        held = (work.conversations.get(end.id) for work in self._taken)
         in_hand = next((each for each in held if each is not None), None)
         own = conversation if isinstance(conversation, Conversation) else None
         return Conversation(end, self, in_hand or own)
@@ -132,11 +129,11 @@ class ConversationVerbs(ABC, Speaker):
             conversation.ending = conversation.origin.ending = self._database
 
     @contextmanager
-    def speaking(self) -> Iterator[Transaction]:
+    def speaking(self) -> Iterator[ConversationVerbs]:
         """This transaction."""
-        yield self  # type: ignore[misc]  # it is one
+        yield self
 
-    def receive(self, conversation: Conversation, wait: float, lease: float) -> StoreWork | None:
+    def receive(self, conversation: Conversation, wait: float, lease: float) -> HeldWork | None:
         """Take what waits in a conversation, in this transaction; it has no lease."""
         if wait:
             raise MessageError("take: found wait in a transaction, allowed: Store.take")
@@ -164,12 +161,12 @@ class ConversationVerbs(ABC, Speaker):
 class StoreConversations(ABC, Speaker):
     """The same, each in a transaction of its own."""
 
-    _setting: Setting
+    _setting: Context
     _connection: Callable[[], AbstractContextManager[Database]]
     _writing: Callable[[], AbstractContextManager[Database]]
 
     @abstractmethod
-    def _verbs(self, database: Database) -> Transaction:
+    def _verbs(self, database: Database) -> ConversationVerbs:
         """The verbs, for one of them: where it is refused, the whole transaction is undone."""
 
     @again
@@ -211,7 +208,7 @@ class StoreConversations(ABC, Speaker):
             return self._setting.declared.get(database).service(name)
 
     @contextmanager
-    def speaking(self) -> Iterator[Transaction]:
+    def speaking(self) -> Iterator[ConversationVerbs]:
         """A transaction of its own."""
         with self._writing() as database:
             yield self._verbs(database)

@@ -12,7 +12,7 @@ from typing import Any, Final, NamedTuple
 
 from fairlead.balance.objects import hint, listed, spelled
 from fairlead.errors import ConfigError
-from fairlead.store.queues.outgoing import Message
+from fairlead.store.message import Message
 
 FAILURES: Final = (Exception, SystemExit)
 """What the user's own code raises: where it asks Python to end, it has failed, too."""

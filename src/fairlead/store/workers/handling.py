@@ -17,9 +17,9 @@ from functools import partial
 from typing import Any, Final, NamedTuple
 
 from fairlead.errors import Reject, StaleWorkError, StoreError
-from fairlead.store.queues.outgoing import Message
+from fairlead.store.leased import StoreWork
+from fairlead.store.message import Message
 from fairlead.store.store import Store
-from fairlead.store.work import StoreWork
 from fairlead.store.workers.handlers import FAILURES, Handler, raised_at
 from fairlead.store.workers.lease_renewal import kept
 

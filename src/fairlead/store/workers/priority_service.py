@@ -19,9 +19,9 @@ from fairlead.errors import ConversationError, MessageError
 from fairlead.order.agenda import HIGHEST, LOWEST
 from fairlead.store.conversation import Conversation
 from fairlead.store.dialogs.validation import fault
+from fairlead.store.message import Message
 from fairlead.store.queues.bodies import encoded
 from fairlead.store.queues.endpoints import SIDES, TARGET
-from fairlead.store.queues.outgoing import Message
 from fairlead.store.transaction import Transaction
 from fairlead.store.workers.service import NOT_UNDERSTOOD, PATIENCE, Service
 

@@ -9,8 +9,9 @@ from typing import Final, TypeVar
 from fairlead.balance.objects import listed, spelled
 from fairlead.config.services import DIALOG_TIMER, END_DIALOG, ERROR
 from fairlead.errors import ConfigError, ConversationError, MessageError, Reject
+from fairlead.store.arguments import duration, name, whole
 from fairlead.store.conversation import Conversation
-from fairlead.store.queues.outgoing import Message, duration, name, whole
+from fairlead.store.message import Message
 from fairlead.store.transaction import Transaction
 from fairlead.store.workers.handlers import Handler, function
 

@@ -87,16 +87,6 @@ INSERT INTO fairlead.published (queue, key, cluster, destination, part, version)
 VALUES (%(queue)s, %(key)s, %(cluster)s, %(destination)s, %(part)s, %(version)s)
 ON CONFLICT DO NOTHING;
 
--- complete: messages that were published are about to be done
-INSERT INTO fairlead.completions (cluster, destination, part, version)
-SELECT p.cluster, p.destination, p.part, p.version
-FROM fairlead.messages m JOIN fairlead.published p ON p.queue = m.queue AND p.key = m.key
-WHERE m.id = ANY (%(ids)s::bigint[]) ORDER BY m.id;
-
--- drop_published: their cluster waits for them no more
-DELETE FROM fairlead.published WHERE (queue, key) IN (
-  SELECT queue, key FROM fairlead.messages WHERE id = ANY (%(ids)s::bigint[]));
-
 -- add_completion: a message that a cluster chose for is done
 INSERT INTO fairlead.completions (cluster, destination, part, version)
 VALUES (%(cluster)s, %(destination)s, %(part)s, %(version)s);

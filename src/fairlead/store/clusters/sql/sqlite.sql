@@ -76,19 +76,6 @@ INSERT INTO fairlead_published (queue, key, cluster, destination, part, version)
 VALUES (:queue, :key, :cluster, :destination, :part, :version)
 ON CONFLICT DO NOTHING;
 
--- complete: messages that were published are about to be done
-INSERT INTO fairlead_completions (cluster, destination, part, version)
-SELECT p.cluster, p.destination, p.part, p.version
-FROM fairlead_messages m JOIN fairlead_published p ON p.queue = m.queue AND p.key = m.key
-WHERE m.id IN (SELECT value FROM json_each(:ids)) ORDER BY m.id;
-
--- drop_published: their cluster waits for them no more
-DELETE FROM fairlead_published WHERE queue IN (
-    SELECT queue FROM fairlead_messages WHERE id IN (SELECT value FROM json_each(:ids)))
-  AND key IN (SELECT key FROM fairlead_messages WHERE id IN (SELECT value FROM json_each(:ids)))
-  AND (queue, key) IN (
-    SELECT queue, key FROM fairlead_messages WHERE id IN (SELECT value FROM json_each(:ids)));
-
 -- add_completion: a message that a cluster chose for is done
 INSERT INTO fairlead_completions (cluster, destination, part, version)
 VALUES (:cluster, :destination, :part, :version);

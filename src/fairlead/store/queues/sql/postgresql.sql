@@ -483,3 +483,13 @@ SELECT time FROM fairlead.journal ORDER BY id LIMIT 1;
 
 -- every_holder: all processes that say that they take work
 SELECT id, host, name, pid FROM fairlead.holders;
+
+-- complete: messages that were published are about to be done
+INSERT INTO fairlead.completions (cluster, destination, part, version)
+SELECT p.cluster, p.destination, p.part, p.version
+FROM fairlead.messages m JOIN fairlead.published p ON p.queue = m.queue AND p.key = m.key
+WHERE m.id = ANY (%(ids)s::bigint[]) ORDER BY m.id;
+
+-- drop_published: their cluster waits for them no more
+DELETE FROM fairlead.published WHERE (queue, key) IN (
+  SELECT queue, key FROM fairlead.messages WHERE id = ANY (%(ids)s::bigint[]));

@@ -367,3 +367,16 @@ SELECT time FROM fairlead_journal ORDER BY id LIMIT 1;
 
 -- every_holder: all processes that say that they take work
 SELECT id, host, name, pid FROM fairlead_holders;
+
+-- complete: messages that were published are about to be done
+INSERT INTO fairlead_completions (cluster, destination, part, version)
+SELECT p.cluster, p.destination, p.part, p.version
+FROM fairlead_messages m JOIN fairlead_published p ON p.queue = m.queue AND p.key = m.key
+WHERE m.id IN (SELECT value FROM json_each(:ids)) ORDER BY m.id;
+
+-- drop_published: their cluster waits for them no more
+DELETE FROM fairlead_published WHERE queue IN (
+    SELECT queue FROM fairlead_messages WHERE id IN (SELECT value FROM json_each(:ids)))
+  AND key IN (SELECT key FROM fairlead_messages WHERE id IN (SELECT value FROM json_each(:ids)))
+  AND (queue, key) IN (
+    SELECT queue, key FROM fairlead_messages WHERE id IN (SELECT value FROM json_each(:ids)));

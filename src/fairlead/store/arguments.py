@@ -1,0 +1,95 @@
+"""What callers give, checked: names, numbers, priorities, times."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from datetime import date
+from typing import Final
+
+from fairlead.balance.objects import MAX_NAME, hint, listed, spelled
+from fairlead.balance.times import MICROS, Time, micros, moment
+from fairlead.errors import MessageError
+from fairlead.order.agenda import HIGHEST, LOWEST
+
+MAX_REASON: Final = 10_000
+"""Characters of a reason that are kept."""
+MAX_SECONDS: Final = 10**12
+MAX_NUMBER: Final = 2**63 - 1
+"""Of a delay, a lease or an expiry: what is added to the time of day stays within 64 bits."""
+REMEMBERED: Final = 7 * 24 * 3600 * 1_000_000
+"""How long the id of a message is known, in microseconds."""
+
+
+def check_keys(what: str, found: Iterable[object], known: Sequence[str]) -> None:
+    """Raises MessageError for a key that is none of these."""
+    for key in found:
+        if key not in known:
+            raise MessageError(
+                f"{what}: found the unknown key {key!r}, allowed: {listed(list(known))}"
+                f"{hint(str(key), list(known))}"
+            )
+
+
+def name(what: str, found: object) -> str | None:
+    """A name, or None. Raises MessageError."""
+    if found is None:
+        return None
+    if not isinstance(found, str):
+        raise MessageError(f"{what}: found {spelled(found)}, allowed: a text")
+    if len(found) > MAX_NAME:
+        raise MessageError(f"{what}: found {len(found)} characters, allowed: at most {MAX_NAME}")
+    if "\0" in found or not found.isprintable():
+        raise MessageError(f"{what}: found {found!r}, allowed: a text of printable characters")
+    return found
+
+
+def reason_of(found: object) -> str:
+    """Why something failed, as every database can keep it: errors bring texts of all kinds."""
+    if found == "":
+        return ""
+    text = str(found)[:MAX_REASON].encode(errors="backslashreplace").decode()
+    return text.replace("\0", "\\x00")
+
+
+def queue_name(found: object) -> str:
+    """The name of a queue. Raises MessageError."""
+    checked = name("queue", found)
+    if not checked:
+        raise MessageError(f"queue: found {spelled(found)}, allowed: a name")
+    return checked
+
+
+def check_priority(found: object) -> None:
+    """Raises MessageError for what is no priority, nor None."""
+    whole = isinstance(found, int) and not isinstance(found, bool)
+    if found is not None and not (whole and LOWEST <= found <= HIGHEST):  # type: ignore[operator]
+        raise MessageError(
+            f"priority: found {spelled(found)}, allowed: an integer from {LOWEST} to {HIGHEST}, "
+            "or None"
+        )
+
+
+def whole(what: str, found: object, least: int, most: int = MAX_NUMBER) -> None:
+    """Raises MessageError for what is no integer of this range, or more than a database holds."""
+    known = isinstance(found, int) and not isinstance(found, bool)
+    if not (known and least <= found <= most):  # type: ignore[operator]
+        to = "" if most == MAX_NUMBER else f" to {most}"
+        raise MessageError(f"{what}: found {spelled(found)}, allowed: an integer from {least}{to}")
+
+
+def duration(what: str, found: object, least: float = 0) -> int:
+    """Seconds from the least on, in microseconds. Raises MessageError."""
+    known = None if isinstance(found, str | date) else micros(found)
+    if known is None or not least * MICROS <= known <= MAX_SECONDS * MICROS:
+        raise MessageError(
+            f"{what}: found {spelled(found)}, allowed: a number of seconds from {least} to "
+            f"{MAX_SECONDS}"
+        )
+    return known
+
+
+def later(what: str, found: Time, now: int) -> int:
+    """A time from now on, or a timestamp, in microseconds since 1970. Raises MessageError."""
+    if isinstance(found, str | date):
+        return moment(found, what, MessageError)
+    return now + duration(what, found)

@@ -1,0 +1,16 @@
+"""What a transaction has from its store."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from fairlead.store.clusters.state import Memory
+from fairlead.store.dialogs.declared import DialogSetting
+
+
+@dataclass(frozen=True, kw_only=True)
+class Context(DialogSetting):
+    """All of it."""
+
+    memory: Memory
+    """What the store remembers of its clusters."""

@@ -1,0 +1,10 @@
+"""What the clock says: the database's, or one of the user's own, for tests."""
+
+from __future__ import annotations
+
+from fairlead.store.database.port import Database
+
+
+def time_of(database: Database, clock: int | None) -> int:
+    """What time it is: by a clock of the user's own, else by the database's."""
+    return database.time() if clock is None else clock

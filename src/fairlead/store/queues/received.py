@@ -1,0 +1,55 @@
+"""A message in the hands of a reader, as plain data."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from msgspec import Struct
+
+from fairlead.store.queues.bodies import decoded
+from fairlead.store.queues.endpoints import Endpoint
+
+
+class Received(Struct, frozen=True):
+    """What a reader is given, before it is known through whom he can answer."""
+
+    id: str
+    body: Any
+    type: str | None
+    group: str
+    tenant: str
+    cost: int
+    sent: float
+    number: int
+    end: Endpoint | None = None
+    """The receiver's end, where it was said in a conversation."""
+
+
+class Stored(NamedTuple):
+    """A message as it is read."""
+
+    group_id: int
+    id: int
+    key: str
+    arrived: int
+    expires: int | None
+    cost: int
+    type: str | None
+    conversation: int | None
+    format: int
+    body: bytes
+
+
+def received(row: Stored, group: str, tenant: str, end: Endpoint | None = None) -> Received:
+    """A row as its reader gets it."""
+    return Received(
+        row.key,
+        decoded(row.format, row.body),
+        row.type,
+        group,
+        tenant,
+        row.cost,
+        row.arrived / 1_000_000,
+        row.id,
+        end,
+    )
