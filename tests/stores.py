@@ -18,7 +18,7 @@ import pytest
 from fairlead.balance.times import Time, moment
 from fairlead.errors import MessageError
 from fairlead.order.outlook import Outlook
-from fairlead.store.leased import StoreWork
+from fairlead.store.leasing import StoreWork
 from fairlead.store.queues.lease_holders import is_running
 from fairlead.store.store import Store
 

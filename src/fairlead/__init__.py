@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from fairlead.store.clusters.decision import StoreDecision
     from fairlead.store.conversation import Conversation
     from fairlead.store.journal.events import Event
-    from fairlead.store.leased import StoreWork
+    from fairlead.store.leasing import StoreWork
     from fairlead.store.message import Message
     from fairlead.store.queues.explain_order import OrderExplanation, Precedent
     from fairlead.store.store import Store
@@ -79,7 +79,7 @@ _PLACES = {
     "Step": "fairlead.balance.elimination",
     "Store": "fairlead.store.store",
     "StoreDecision": "fairlead.store.clusters.choosing",
-    "StoreWork": "fairlead.store.leased",
+    "StoreWork": "fairlead.store.leasing",
     "SwitchedOff": "fairlead.store.admin.queues",
     "Transaction": "fairlead.store.transaction",
     "UnreadMessage": "fairlead.store.admin.dialogs",

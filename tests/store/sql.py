@@ -35,6 +35,6 @@ def holders(url: str) -> int:
 def until_gone(store: Store, count: int) -> None:
     """Wait until the database knows that so many processes are gone."""
     deadline = time.monotonic() + SECONDS
-    while len(store._custody.gone()) < count:
-        assert time.monotonic() < deadline, store._custody.gone()
+    while len(store._leases.gone()) < count:
+        assert time.monotonic() < deadline, store._leases.gone()
         time.sleep(0.01)

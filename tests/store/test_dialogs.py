@@ -14,7 +14,7 @@ import pytest
 from fairlead import Store
 from fairlead.errors import ConversationError, MessageError, QueueFullError
 from fairlead.store.conversation import Conversation
-from fairlead.store.leased import StoreWork
+from fairlead.store.leasing import StoreWork
 from tests.stores import made_url, scratch
 
 Open = Callable[..., Store]

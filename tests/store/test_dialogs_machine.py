@@ -19,7 +19,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, rule
 from fairlead import Store
 from fairlead.errors import ConversationError, MessageError, StaleWorkError
 from fairlead.store.conversation import Conversation
-from fairlead.store.leased import StoreWork
+from fairlead.store.leasing import StoreWork
 from fairlead.store.message import Message
 from tests.store.plain_dialogs import End, Hold, PlainDialogs, PlainQueue, Refused, Row
 from tests.stores import made_url, scratch

@@ -13,7 +13,7 @@ from sqlalchemy.orm import Session
 
 from fairlead import Store
 from fairlead.errors import MessageError, StoreError
-from fairlead.store.leased import StoreWork
+from fairlead.store.leasing import StoreWork
 from tests.stores import fresh_url, made_url, scratch
 
 

@@ -17,7 +17,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition,
 
 from fairlead import Store
 from fairlead.errors import StaleWorkError
-from fairlead.store.leased import StoreWork
+from fairlead.store.leasing import StoreWork
 from tests.oracle.service_broker import Hold
 from tests.store.plain import PlainQueue, name_of
 from tests.stores import made_url

@@ -22,7 +22,7 @@ def test_a_take_says_once_that_the_queue_is_not_there(
     store.send("invoices", 1)
     for _ in range(3):
         assert store.take("invoicse") is None
-        store._custody._looked.clear()  # as if a second had passed
+        store._leases._looked.clear()  # as if a second had passed
     (line,) = said(caplog)
     assert line.startswith("queue 'invoicse' is not there yet: a reader gets nothing until ")
     assert line.endswith("; did you mean 'invoices'?")

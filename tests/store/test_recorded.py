@@ -11,7 +11,7 @@ from fairlead import Cluster, Store
 from fairlead.cli.app import run
 from fairlead.replay import replay
 from fairlead.store.journal.export import recorded
-from fairlead.store.leased import StoreWork
+from fairlead.store.leasing import StoreWork
 from tests.stores import made_url
 
 

@@ -11,7 +11,7 @@ import pytest
 from fairlead import Store
 from fairlead.errors import MessageError, PrunedError
 from fairlead.store.conversation import Conversation
-from fairlead.store.leased import StoreWork
+from fairlead.store.leasing import StoreWork
 
 SHOP = """
 [[message_type]]

@@ -26,7 +26,7 @@ from fairlead.errors import (
     StaleWorkError,
     StoreError,
 )
-from fairlead.store.leased import StoreWork
+from fairlead.store.leasing import StoreWork
 from tests.stores import fresh_url, made_url, scratch, server
 
 Open = Callable[..., Store]
@@ -842,9 +842,9 @@ def test_a_session_that_was_lost_is_renewed(pg: str, opened: Open, connected: An
     killer.execute(
         "SELECT pg_terminate_backend(pid, 10000) FROM pg_locks WHERE locktype = 'advisory'"
     )
-    store._custody._looked.clear()
+    store._leases._looked.clear()
     assert taken(store).token > first.token
-    other._custody._looked.clear()
+    other._leases._looked.clear()
     assert other.take("q") is None
     first.accept()
 

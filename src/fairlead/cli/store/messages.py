@@ -14,7 +14,7 @@ from fairlead.balance.objects import shown
 from fairlead.cli import stopping
 from fairlead.cli.store.printing import as_text, message_row, print_bodies, print_json
 from fairlead.errors import MessageError, UserError
-from fairlead.store.leased import StoreWork
+from fairlead.store.leasing import StoreWork
 from fairlead.store.message import Message
 from fairlead.store.store import Store
 from fairlead.store.workers.lease_renewal import kept

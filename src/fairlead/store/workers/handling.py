@@ -17,7 +17,7 @@ from functools import partial
 from typing import Any, Final, NamedTuple
 
 from fairlead.errors import Reject, StaleWorkError, StoreError
-from fairlead.store.leased import StoreWork
+from fairlead.store.leasing import StoreWork
 from fairlead.store.message import Message
 from fairlead.store.store import Store
 from fairlead.store.workers.handlers import FAILURES, Handler, raised_at

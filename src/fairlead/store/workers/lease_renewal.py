@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
 from fairlead.errors import MessageError, StoreError
-from fairlead.store.leased import StoreWork
+from fairlead.store.leasing import StoreWork
 
 
 @contextmanager

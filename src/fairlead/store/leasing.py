@@ -1,0 +1,253 @@
+"""Work that a store gives out with a lease, and what it asks of its store."""
+
+from __future__ import annotations
+
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from typing import Final, TypeVar
+
+from fairlead.errors import SharedQueueError
+from fairlead.store.admin import queues as admin
+from fairlead.store.arguments import MAX_TAKEN, duration, name, queue_name, whole
+from fairlead.store.context import Context
+from fairlead.store.conversation import Conversation, Speaker
+from fairlead.store.database.clock import time_of
+from fairlead.store.database.port import Database
+from fairlead.store.database.reserve import Reserve
+from fairlead.store.database.retrying import again
+from fairlead.store.journal.retention import Retention
+from fairlead.store.queues.endpoints import has_ended
+from fairlead.store.queues.leases import Custody
+from fairlead.store.queues.one_statement import (
+    is_for_one,
+    settle_at_once,
+    take_at_once,
+)
+from fairlead.store.queues.received import Received
+from fairlead.store.queues.settings import known_queue, read_queue
+from fairlead.store.queues.settling import End, settle, stale
+from fairlead.store.queues.taking import Claim, Held, more_of_held, take
+from fairlead.store.queues.waking import Waker
+from fairlead.store.transaction import Transaction
+from fairlead.store.work import HeldWork
+
+MIN_LEASE: Final = 0.001
+"""Seconds; with none at all, work would be somebody else's before its reader has it."""
+T = TypeVar("T")
+
+
+class StoreWork(HeldWork):
+    """A group that a reader holds: an iterator over its messages, and the verbs that settle it.
+
+    `with work:` accepts what was given at the end of the block; where the block raises, it
+    releases the group, and that counts as a failure.
+    """
+
+    def __init__(self, store: StoreLeases, queue: str, held: Held) -> None:
+        """Made by `Store.take`."""
+        super().__init__(store, queue, held)
+        self._store = store
+
+    def _more(self, given: list[int]) -> list[Received]:
+        return self._store.more(self.held, given)
+
+    def _holds(self) -> bool:
+        return self._store.holds(self.held)
+
+    def _has_ended(self, conversation: Conversation) -> bool:
+        return self._store.has_ended(conversation)
+
+    def _settle_as(self, end: End) -> None:
+        self._store.settle(self.queue, end)
+
+    def extend(self, lease: float = 60) -> None:
+        """The lease ends so many seconds from now. Raises StaleWorkError."""
+        self.check_open()
+        self.held.deadline = self._store.extend(self.held, lease)
+
+    def transaction(self) -> AbstractContextManager[Transaction]:
+        """A transaction for the user's own rows, further sends, and settling this work.
+
+        Before its block ends, one of `accept`, `reject` or `release` is to be said.
+        """
+        return self._store.transaction(self)
+
+
+class StoreLeases(ABC, Speaker):
+    """Take groups, keep them and settle them, each in a transaction of its own."""
+
+    _setting: Context
+    _leases: Custody
+    _retention: Retention
+    _waker: Waker
+    _reserve: Reserve | None
+    _at_once: bool
+    _shared: set[str]
+    """Queues that tenants share."""
+    _connection: Callable[[], AbstractContextManager[Database]]
+    _writing: Callable[[], AbstractContextManager[Database]]
+    _alone: Callable[[], AbstractContextManager[Database]]
+
+    @abstractmethod
+    def _clock(self) -> int | None:
+        """Microseconds, of a clock of the user's own; None: the database's."""
+
+    @abstractmethod
+    def transaction(self, work: HeldWork | None = None) -> AbstractContextManager[Transaction]:
+        """A transaction of the store's own, with the verbs that write."""
+
+    def take(
+        self, queue: str, wait: float = 0, *, group: str | None = None, lease: float = 60
+    ) -> StoreWork | None:
+        """Take the best group that nobody holds, or the one that is named; None: there is none.
+
+        `wait`: seconds to wait for one. `lease`: seconds, from 0.001 on, after which somebody else
+        may take it, unless it is extended. Raises MessageError.
+        """
+        found = self.take_many(queue, 1, wait, group=group, lease=lease)
+        return found[0] if found else None
+
+    def take_many(
+        self,
+        queue: str,
+        most: int,
+        wait: float = 0,
+        *,
+        group: str | None = None,
+        lease: float = 60,
+    ) -> list[StoreWork]:
+        """Take the best groups, at most so many, best first. Raises MessageError."""
+        whole("most", most, 1, MAX_TAKEN)
+        wanted = queue_name(queue)
+        until = time.monotonic() + duration("wait", wait) / 1_000_000
+        claim = Claim(
+            self._even_if_full(self._leases.holder),
+            duration("lease", lease, MIN_LEASE),
+            name("group", group),
+            most,
+            self._setting.actor,
+        )
+        return self._wait_for(wanted, claim, until)
+
+    def receive(self, conversation: Conversation, wait: float, lease: float) -> StoreWork | None:
+        """Take what waits in a conversation, as `Conversation.take` does."""
+        until = time.monotonic() + duration("wait", wait) / 1_000_000
+        claim = Claim(
+            self._leases.holder(),
+            duration("lease", lease, MIN_LEASE),
+            conversation.group,
+            1,
+            self._setting.actor,
+            conversation.endpoint.id,
+        )
+        found = self._wait_for(conversation.queue, claim, until)
+        return found[0] if found else None
+
+    def _wait_for(self, wanted: str, claim: Claim, until: float) -> list[StoreWork]:
+        waited = False
+        while True:
+            held = self._even_if_full(lambda: self._look_and_take(wanted, claim))
+            left = until - time.monotonic()
+            if held and waited:
+                self._waker.took(wanted)
+            if held or left <= 0:
+                return [StoreWork(self, wanted, each) for each in held]
+            self._waker.wait(wanted, left)
+            waited = True
+
+    def _look_and_take(self, wanted: str, claim: Claim) -> list[Held]:
+        self._leases.take_back_from_dead(wanted)
+        self._retention.look()
+        return self._take(wanted, claim)
+
+    def ready(self, queue: str, wait: float = 0) -> bool:
+        """Whether a group can be taken, as far as that is seen without taking one.
+
+        `wait`: seconds to wait for one. Raises MessageError.
+        """
+        wanted = queue_name(queue)
+        until = time.monotonic() + duration("wait", wait) / 1_000_000
+        if wait:
+            self._leases.holder()  # senders wake those who are there
+        while True:
+            self._leases.take_back_from_dead(wanted)
+            found = self._waker.ready(wanted)
+            left = until - time.monotonic()
+            if found or left <= 0:
+                return found
+            self._waker.wait(wanted, left)
+
+    def working(self, queue: str) -> list[StoreWork]:
+        """The work in the hands of readers, in the order in which it was taken."""
+        with self._connection() as database:
+            found = known_queue(database, queue_name(queue), self._clock())
+            return [StoreWork(self, queue, each) for each in admin.held(database, found)]
+
+    # -------- what work asks for
+
+    def more(self, held: Held, given: list[int]) -> list[Received]:
+        """Messages of a group that were not given yet."""
+        with self._connection() as database:
+            return more_of_held(database, held, given, self._clock())
+
+    def holds(self, held: Held) -> bool:
+        """Whether a group is still the reader's."""
+        with self._connection() as database:
+            return bool(database.run("still_held", id=held.id, token=held.token))
+
+    def has_ended(self, conversation: Conversation) -> bool:
+        """Whether the receiver's end of a conversation has ended."""
+        with self._connection() as database:
+            return has_ended(database, conversation.endpoint)
+
+    @again
+    def settle(self, queue: str, end: End) -> None:
+        """Settle work in a transaction of its own."""
+        if self._at_once and queue not in self._shared and is_for_one(end):
+            try:
+                with self._alone() as database:
+                    settle_at_once(database, end, self._setting.actor, self._clock())
+            except SharedQueueError:
+                self._shared.add(queue)
+            else:
+                return
+        self._even_if_full(lambda: self._settle(queue, end))
+
+    def _settle(self, queue: str, end: End) -> None:
+        with self._writing() as database:
+            found = known_queue(database, queue, self._clock())
+            settle(database, found, [end], self._setting.actor)
+
+    @again
+    def extend(self, held: Held, lease: float) -> int:
+        """A longer lease; its new end."""
+        length = duration("lease", lease, MIN_LEASE)
+        with self._writing() as database:
+            deadline = time_of(database, self._clock()) + length
+            if not database.run("extend", id=held.id, token=held.token, deadline=deadline):
+                raise stale(held.token)
+            return deadline
+
+    # -------- inside
+
+    def _even_if_full(self, what: Callable[[], T]) -> T:
+        """Take work or settle it; on a full disk with the room that is kept for that."""
+        return what() if self._reserve is None else self._reserve.needed_by(what)
+
+    @again
+    def _take(self, queue: str, claim: Claim) -> list[Held]:
+        if self._at_once and claim.most == 1 and queue not in self._shared:
+            try:
+                with self._alone() as database:
+                    return take_at_once(database, queue, claim, self._clock())
+            except SharedQueueError:
+                self._shared.add(queue)
+        with self._writing() as database:
+            found = read_queue(database, queue, self._clock())
+            if found is None:
+                return []
+            if found.fair:
+                found = known_queue(database, queue, self._clock(), locked=True)
+            return take(database, found, claim)

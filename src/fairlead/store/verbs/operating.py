@@ -1,0 +1,372 @@
+"""What an operator asks of a store, and sets in it."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import Unpack
+
+from fairlead.config.services import load_declared
+from fairlead.order.outlook import Outlook
+from fairlead.store.admin import checking
+from fairlead.store.admin import queues as admin
+from fairlead.store.admin.checking import Finding
+from fairlead.store.admin.declaring import declare
+from fairlead.store.admin.queues import Dead, Limiting, Metrics, Ordering, SwitchedOff
+from fairlead.store.admin.waiting import Later, Promotion, later, outlook, peek, promotion
+from fairlead.store.arguments import (
+    MAX_TAKEN,
+    check_keys,
+    check_priority,
+    duration,
+    name,
+    queue_name,
+    whole,
+)
+from fairlead.store.context import Context
+from fairlead.store.database import schema
+from fairlead.store.database.clock import time_of
+from fairlead.store.database.port import Database
+from fairlead.store.database.retrying import again
+from fairlead.store.journal.events import Event, events, latest
+from fairlead.store.journal.log import Log
+from fairlead.store.journal.retention import kept, set_kept
+from fairlead.store.message import Message, message_of
+from fairlead.store.queues.explain_order import OrderExplanation, explain_order
+from fairlead.store.queues.leases import Custody
+from fairlead.store.queues.maintenance import anything_to_do, do_chores
+from fairlead.store.queues.settings import BECOMES_FAIR, Queue, known_queue
+from fairlead.store.queues.tenants import Line
+from fairlead.store.verbs.conversations import ConversationVerbs
+
+
+class StoreOperations(ABC):
+    """Each in a transaction of its own."""
+
+    place: str
+    _setting: Context
+    _leases: Custody
+    _connection: Callable[[], AbstractContextManager[Database]]
+    _writing: Callable[[], AbstractContextManager[Database]]
+    _refuse_nested: Callable[[], None]
+
+    @abstractmethod
+    def _verbs(self, database: Database) -> ConversationVerbs:
+        """The verbs, for one of them: where it is refused, the whole transaction is undone."""
+
+    @abstractmethod
+    def _clock(self) -> int | None:
+        """Microseconds, of a clock of the user's own; None: the database's."""
+
+    @again
+    def prioritise(self, queue: str, group: str, priority: int | None = None) -> bool:
+        """Raise a group to a priority (0 to 255; None: the queue's default), behind its equals.
+
+        It waits for no reader. Returns whether it was raised: not a group that does not live, nor
+        where the order is first come, first served. Raises MessageError.
+        """
+        with self._writing() as database:
+            return self._verbs(database).prioritise(queue, group, priority)
+
+    def waiting(self, queue: str, most: int = 5) -> Outlook:
+        """The groups in the order in which they would be taken, at most so many, and why."""
+        whole("most", most, 0)
+        self._do_chores(queue_name(queue))
+        with self._connection() as database:
+            found = known_queue(database, queue, self._clock())
+            return outlook(database, found, most)
+
+    def explain_order(self, queue: str, first: str, second: str) -> OrderExplanation:
+        """Why one group was taken before another one, as the journal tells it.
+
+        `first`, `second`: groups, or dialogs, such as `d-17`; where both ends of a dialog are of
+        this queue, that of the target is meant, and `d-17/i` is the initiator's. It is about the
+        latest take of the first one at which the second one waited, or else the other way round;
+        the order is that of the queue as it is set now. It reads the journal from its first event
+        on. Raises MessageError, PrunedError.
+        """
+        names = [name(what, each) or "" for what, each in (("first", first), ("second", second))]
+        with self._connection() as database:
+            found = known_queue(database, queue_name(queue), self._clock())
+            return explain_order(database, found, *names)
+
+    def later(self, queue: str, most: int = 20) -> list[Later]:
+        """What cannot be taken before its time: released or sent with a delay; the next first."""
+        whole("most", most, 0)
+        with self._connection() as database:
+            return later(database, known_queue(database, queue_name(queue), self._clock()), most)
+
+    def check_queue(self, queue: str) -> None:
+        """Raises MessageError for a queue that is not there; it says which ones are."""
+        with self._connection() as database:
+            known_queue(database, queue_name(queue), self._clock())
+
+    def peek(self, queue: str, group: str | None = None, most: int = 10) -> list[Message]:
+        """The first messages of the group that would be taken next, or of the one that is named.
+
+        They are only looked at: nobody takes them.
+        """
+        whole("most", most, 1, MAX_TAKEN)
+        self._do_chores(queue_name(queue))
+        with self._connection() as database:
+            found = known_queue(database, queue, self._clock())
+            return [message_of(each) for each in peek(database, found, name("group", group), most)]
+
+    def promotion(
+        self, queue: str, group: str, priority: int | None = None, most: int = 20
+    ) -> Promotion | None:
+        """Whom raising a group would delay, at most so many of them; nothing is done.
+
+        `group`: a group, or a dialog, such as `d-17`. None: there is no such group, or the order is
+        first come, first served. Raises MessageError.
+        """
+        check_priority(priority)
+        whole("most", most, 0)
+        self._do_chores(queue_name(queue))
+        with self._connection() as database:
+            found = known_queue(database, queue, self._clock())
+            return promotion(database, found, name("group", group) or "", priority, most)
+
+    def set_order(
+        self, queue: str, discipline: str | None = None, **more: Unpack[Ordering]
+    ) -> None:
+        """Set how a queue is ordered, as `[order]` of a file says; it is created if need be.
+
+        `discipline`: fifo or priority. `default_priority`: of a raise without a number. `ageing`:
+        seconds of waiting that are worth one step of priority; 0: none are. `weights`: of tenants.
+        What is not named stays as it is: at first priority, 100, 0, and no weights.
+
+        Groups that wait get their places anew, in steps: until all have them the order is mixed.
+        With other weights all tenants start anew. Raises ConfigError.
+        """
+        named: dict[str, object] = {**more}
+        if discipline is not None:
+            named["discipline"] = discipline
+        self._set(queue_name(queue), named)
+
+    def set_limits(self, queue: str, **more: Unpack[Limiting]) -> None:
+        """Set what a queue may hold; it is created if need be. Raises MessageError.
+
+        `max_waiting`: messages; None: any number. `max_failures`: failures of a group in a row,
+        after which it is poison; None: it is tried for ever. `poison`: what then becomes of it:
+        "dead-letters", what was given is that; "off", the queue is switched off, until `switch`.
+        What is not named stays as it is: at first None, 5, and "dead-letters".
+        """
+        check_keys("set_limits", more, admin.LIMITS)
+        admin.check_limits(more)
+        self._set(queue_name(queue), more)
+
+    @again
+    def switch(self, queue: str, *, on: bool, reason: str = "") -> bool:
+        """Switch a queue on or off; returns whether it was the other way before.
+
+        A queue that is off gives nothing: `take` returns None. What is sent to it waits. Switched
+        on again, it counts failures anew. `reason`: for the journal, and for who looks. Raises
+        MessageError.
+        """
+        why = name("reason", reason or None) or ""
+        with self._writing() as database:
+            found = known_queue(database, queue_name(queue), self._clock())
+            return admin.switch(database, found, self._setting.actor, why, on=on)
+
+    def off(self, queue: str) -> SwitchedOff | None:
+        """When and why a queue was switched off; None: it is on. Raises MessageError."""
+        with self._connection() as database:
+            return admin.off(database, known_queue(database, queue_name(queue), self._clock()))
+
+    @again
+    def set_retention(self, journal_keep: float | None = 30) -> None:
+        """Set for how many days events are kept: then readers forget them; 0 or None: for ever.
+
+        Raises MessageError.
+        """
+        with self._writing() as database:
+            set_kept(database, journal_keep)
+
+    def retention(self) -> float | None:
+        """For how many days events are kept; None: for ever."""
+        with self._connection() as database:
+            return kept(database)
+
+    @again
+    def declare(self, path: str | Path) -> list[str]:
+        """Set queues, and declare services, as a file says: all of it or nothing; their names.
+
+        The file has `[[queue]]`, `[[message_type]]`, `[[contract]]` and `[[service]]`. What it does
+        not say of one gets its default; what it does not name stays as it is. Raises ConfigError.
+        """
+        found = load_declared(path)
+        with self._writing() as database:
+            declare(database, found, self._clock(), str(path))
+        for each in found.queues:
+            self._place_anew(each.name)
+        return found.names
+
+    @again
+    def _set(self, queue: str, named: Mapping[str, object]) -> None:
+        with self._writing() as database:
+            admin.set_queue(database, queue, self._clock(), named)
+        if named.keys() & set(admin.ORDER):
+            self._place_anew(queue)
+
+    def _place_anew(self, queue: str) -> None:
+        after: int | None = 0
+        while after is not None:
+            with self._writing() as database:
+                after = admin.place_anew(database, queue, after, self._clock())
+
+    def queues(self) -> list[Metrics]:
+        """What each queue holds."""
+        with self._connection() as database:
+            return admin.metrics(database, self._clock())
+
+    def dead(self, queue: str, most: int = 100, after: int = 0) -> list[Dead]:
+        """The dead letters of a queue, at most so many, the oldest first. Raises MessageError."""
+        whole("most", most, 1)
+        whole("after", after, 0)
+        with self._connection() as database:
+            found = known_queue(database, queue_name(queue), self._clock())
+            return admin.dead(database, found, most, after)
+
+    def requeue(self, queue: str, ids: Iterable[str] | None = None) -> int:
+        """Send dead letters again, to the end of their groups; how many. `ids`: None = all."""
+        return self._in_steps(queue, ids, admin.requeue)
+
+    def discard(self, queue: str, ids: Iterable[str] | None = None) -> int:
+        """Delete dead letters; how many. `ids`: None = all. The journal says which they were."""
+        return self._in_steps(queue, ids, admin.discard)
+
+    def _in_steps(
+        self,
+        queue: str,
+        ids: Iterable[str] | None,
+        step: Callable[[Database, Queue, Iterable[str] | None, str], int],
+    ) -> int:
+        chosen = ids if ids is None or isinstance(ids, str) else list(ids)
+
+        @again
+        def one() -> int:
+            with self._writing() as database:
+                found = known_queue(database, queue_name(queue), self._clock())
+                return step(database, found, chosen, self._setting.actor)
+
+        done = 0
+        while True:
+            count = one()
+            done += count
+            if chosen is not None or count < admin.STEP:
+                return done
+
+    def journal(self, since: str | None = None) -> Iterator[Event]:
+        """The events after a cursor, in their order; None: from the first that is kept.
+
+        Raises PrunedError where some of them are kept no more, and MessageError.
+        """
+        with self._connection() as database:
+            yield from events(database, since)
+
+    def latest(self) -> str | None:
+        """The cursor of the latest event that the journal gives now; None: there is none."""
+        with self._connection() as database:
+            return latest(database)
+
+    def outcome(self, token: int) -> str:
+        """How the work with a token was settled: accepted, rejected, released, held or unknown.
+
+        For a reader that lost its connection while it committed. On PostgreSQL a transaction that
+        is just settling it is waited for, up to 5 seconds; after that the work is held.
+        """
+        whole("token", token, 0)
+        with self._connection() as database:
+            if database.run("held_token", token=token):
+                return "held"
+            found = database.run("outcome", token=token)
+            return str(found[0][0]) if found else "unknown"
+
+    def prune(self, keep: float) -> int:
+        """Forget the events that are older than so many seconds, and ids whose time is over.
+
+        At once, whatever `set_retention` says; how many.
+        """
+        before = duration("keep", keep)
+
+        @again
+        def one() -> int:
+            with self._writing() as database:
+                return admin.prune(database, before, self._clock())
+
+        done = 0
+        while found := one():
+            done += found
+        return done
+
+    @again
+    def recover(self) -> int:
+        """After a backup was restored: take back all work, as nobody holds any; how much.
+
+        A new epoch of the journal begins: whoever reads on from a cursor of before gets all that
+        happens from now on. Nobody may send or take meanwhile.
+        """
+        with self._writing() as database:
+            found = admin.recover(database, self._clock(), self._setting.actor)
+        self._leases.forget_others()
+        return found
+
+    def check(self, *, repair: bool = False) -> list[Finding]:
+        """What should not be in the store: what nobody would get, or what would last for ever.
+
+        It reads all there is. `repair`: put right what was found. Raises StoreError.
+        """
+        gone = self._leases.gone()
+        with self._connection() as database:
+            found = checking.find(database, time_of(database, self._clock()))
+        if gone:
+            found.append(Finding("processes that take work, and are gone", "", len(gone), gone[0]))
+        if repair and found:
+            self._repair()
+        return found
+
+    def _repair(self) -> None:
+        self._leases.take_back_all()
+        actor, more = self._setting.actor, True
+        while more:
+            with self._writing() as database:
+                more = checking.mend_lost_messages(database, self._clock(), actor)
+        with self._writing() as database:
+            checking.mend(database, time_of(database, self._clock()), actor)
+            queues = [name for (name,) in database.run("queue_names")]
+        for queue in queues:
+            self._place_anew(queue)
+
+    def make_roles(self) -> None:
+        """Make the roles fairlead_sender, _worker, _operator and _viewer on a PostgreSQL server.
+
+        Where they are there, they get the rights of this version, and no others. Raises StoreError.
+        """
+        with self._writing() as database:
+            schema.make_roles(database, self.place)
+
+    def stopping(self) -> None:
+        """This process was told to stop: what it still holds has not failed."""
+        self._leases.stopping()
+
+    def _do_chores(self, queue: str) -> None:
+        """Bring a queue up to date; where there is nothing to do, nothing is written."""
+        self._refuse_nested()
+        self._leases.take_back_from_dead(queue)
+        with self._connection() as database:
+            found = known_queue(database, queue, self._clock())
+            if found.fair != BECOMES_FAIR and not anything_to_do(database, found):
+                return
+        with self._writing() as database:
+            found = known_queue(database, queue, self._clock())
+            if found.fair:
+                found = known_queue(database, queue, self._clock(), locked=True)
+            line = Line(database, found) if found.fair else None
+            log = Log(database, found.name, found.moment, self._setting.actor)
+            do_chores(database, found, line, log)
+            if line is not None:
+                line.write()
+            log.flush()
