@@ -46,7 +46,7 @@ MIN_LEASE: Final = 0.001
 T = TypeVar("T")
 
 
-class Store(StoreClusters, StoreConversations, StoreDialogs, StoreOperations, StoreLeases):
+class Store(StoreLeases, StoreOperations, StoreClusters, StoreConversations, StoreDialogs):
     """Durable queues in the user's own database. Thread-safe.
 
     >>> import tempfile
