@@ -17,6 +17,7 @@ from fairlead.balance.message import (
     CONTROL,
     NO_DESTINATION,
     SET_PRIORITY,
+    AttributeValues,
     Message,
     check,
     not_by_name,
@@ -24,7 +25,6 @@ from fairlead.balance.message import (
     unknown,
 )
 from fairlead.balance.objects import listed, spelled
-from fairlead.balance.policy import AttributeValues
 from fairlead.balance.runtime import ClusterRuntime
 from fairlead.balance.snapshot import opened, sealed
 from fairlead.balance.times import Time, moment, seconds, seconds_until

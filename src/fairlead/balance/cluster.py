@@ -15,7 +15,7 @@ from fairlead.balance.policies import POLICIES
 from fairlead.balance.policies.composed import COMPOSED, Composition, compose
 from fairlead.balance.policy import Policy, Tables
 from fairlead.balance.refusal import read, text_for_number
-from fairlead.balance.state import AnyState
+from fairlead.balance.state import AnyState, start
 from fairlead.errors import ConfigError
 
 KEYS: Final = tuple(
@@ -44,7 +44,7 @@ class Cluster:
 
     def start(self) -> AnyState:
         """The cluster at its beginning: nothing changed, nobody served."""
-        return self.policy.start(self.tables)
+        return start(self.policy, self.tables)
 
     @classmethod
     def of(cls, policy: str, *, name: str = "", **tables: object) -> Cluster:

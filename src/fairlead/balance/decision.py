@@ -15,7 +15,7 @@ from fairlead.balance.history import (
     LoggedRun,
     PrecomputedRun,
 )
-from fairlead.balance.policy import AttributeValues
+from fairlead.balance.message import AttributeValues
 from fairlead.balance.rules.keyed import number_of
 from fairlead.balance.state import AnyState
 

@@ -3,16 +3,33 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
 
 from fairlead.balance.elimination import Elimination
-from fairlead.balance.objects import special
+from fairlead.balance.message import AttributeValues
+from fairlead.balance.objects import Ref, special
+from fairlead.balance.rules.rule import Rule
 
-if TYPE_CHECKING:
-    from fairlead.balance.policy import AttributeValues
-    from fairlead.balance.state import AnyState
 
-S = TypeVar("S", bound="AnyState")
+class Described(Protocol):
+    """What is asked of a cluster's state here."""
+
+    policy: Any
+    objects: dict[Ref, Any]
+    members: tuple[str, ...]
+    rule: Rule
+
+    def eliminations(self) -> Sequence[Elimination[Any, Any]]:
+        """The steps in order, as they are now."""
+
+    def object_of(self, member: int) -> Ref:
+        """The object that a member stands for."""
+
+    def member(self, candidate: Any) -> int:  # noqa: ANN401 - the policy's own
+        """The member that a candidate stands for."""
+
+
+S = TypeVar("S", bound=Described)
 
 
 class Description(Generic[S]):

@@ -6,9 +6,8 @@ from typing import NamedTuple
 
 from fairlead.balance.elimination import Drop, Step, Verdict
 from fairlead.balance.history import UNKNOWN, Binding, DecisionPoint
-from fairlead.balance.message import CONTROL, ON_GROUP
+from fairlead.balance.message import CONTROL, ON_GROUP, AttributeValues
 from fairlead.balance.objects import on_one_line
-from fairlead.balance.policy import AttributeValues
 from fairlead.balance.what_if import WhatIf
 from fairlead.balance.wording import EVERYONE, TO_EVERYONE, wording
 

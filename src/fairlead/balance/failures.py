@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Generic, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
 
-from fairlead.balance.message import LOST, RELEASED
+from fairlead.balance.elimination import Verdict
+from fairlead.balance.message import LOST, RELEASED, AttributeValues
 from fairlead.balance.objects import Ref
 
-if TYPE_CHECKING:
-    from fairlead.balance.elimination import Verdict
-    from fairlead.balance.policy import AttributeValues
-    from fairlead.balance.state import AnyState
 
-S = TypeVar("S", bound="AnyState")
+class Failing(Protocol):
+    """What is asked of a cluster's state here."""
+
+    objects: dict[Ref, Any]
+
+    def verdict(self, values: AttributeValues) -> Verdict:
+        """The outcome of the eliminations for such a message."""
+
+
+S = TypeVar("S", bound=Failing)
 
 
 class FailureModel(Generic[S]):

@@ -14,7 +14,7 @@ from typing import Final, NamedTuple
 import msgspec
 
 from fairlead.balance.elimination import Step, Verdict
-from fairlead.balance.policy import AttributeValues
+from fairlead.balance.message import AttributeValues
 from fairlead.balance.rules.keyed import PLACES
 from fairlead.balance.rules.rule import Rule, ScheduledRule
 from fairlead.balance.state import AnyState

@@ -16,6 +16,10 @@ from fairlead.errors import MessageError
 
 Message = Mapping[str, object]
 
+AttributeValues = tuple[str, ...]
+"""Values of attributes of a message, as text, "" where one is not given: what a policy reads, in
+the order of `Policy.reads`, or what a stream, a partition or a binding is known by."""
+
 FLAGS: Final = ("true", "false")
 ON_OPEN: Final = "on-open"
 NOT_FIXED: Final = "not-fixed"

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from msgspec import UNSET, UnsetType
 
@@ -17,13 +17,6 @@ from fairlead.balance.describe import Description
 from fairlead.balance.elimination import Elimination
 from fairlead.balance.failures import FailureModel
 from fairlead.balance.objects import Keeping, Name, Object, Order, Table
-
-if TYPE_CHECKING:
-    from fairlead.balance.state import AnyState
-
-AttributeValues = tuple[str, ...]
-"""Values of attributes of a message, as text, "" where one is not given: what a policy reads, in
-the order of `Policy.reads`, or what a stream, a partition or a binding is known by."""
 
 
 class Tables(Table, frozen=True, kw_only=True):
@@ -38,7 +31,7 @@ class Tables(Table, frozen=True, kw_only=True):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Policy:
-    """One policy. Immutable; `start` makes the state of a cluster under it."""
+    """One policy. Immutable; `state.start` makes the state of a cluster under it."""
 
     name: str
     about: str
@@ -67,11 +60,7 @@ class Policy:
     """Whether a message can go to several destinations."""
     waits: bool = False
     """Replay: whether a message for which nobody is left waits until somebody is."""
-    state: type[AnyState]
-    """What a cluster under it is made into."""
+    state: type[Any]
+    """The kind of `ClusterState` that a cluster under it has."""
     failures: type[FailureModel[Any]] = FailureModel
     description: type[Description[Any]] = Description
-
-    def start(self, tables: Tables) -> AnyState:
-        """The state of a cluster at its beginning: nothing changed, nobody served."""
-        return self.state(self, tables)

@@ -13,11 +13,11 @@ from fairlead.balance.history import LOG, Binding, ClusterVersion, LoggedRun, Pr
 from fairlead.balance.message import (
     NO_DESTINATION,
     ROUTED,
+    AttributeValues,
     Message,
     text,
 )
 from fairlead.balance.objects import Ref
-from fairlead.balance.policy import AttributeValues
 from fairlead.balance.procedure import BINDING, NONE, PRESELECTION, RULE, what_decides
 from fairlead.balance.rules.keyed import number_of
 from fairlead.balance.state import AnyState

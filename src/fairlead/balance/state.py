@@ -23,11 +23,12 @@ from fairlead.balance.message import (
     ON_GROUP,
     ON_OPEN,
     ROUTED,
+    AttributeValues,
     Message,
     text,
 )
 from fairlead.balance.objects import Object, Ref
-from fairlead.balance.policy import AttributeValues, Policy, Tables
+from fairlead.balance.policy import Policy, Tables
 from fairlead.balance.rules.rule import Rule
 from fairlead.errors import ConfigError
 
@@ -387,3 +388,9 @@ class ClusterState(ABC, Generic[T, K, C]):
 
 
 AnyState: TypeAlias = ClusterState[Any, Any, Any]
+
+
+def start(policy: Policy, tables: Tables) -> AnyState:
+    """The state of a cluster at its beginning: nothing changed, nobody served."""
+    found: AnyState = policy.state(policy, tables)
+    return found

@@ -8,7 +8,7 @@ from typing import Final
 from fairlead.balance.change import Change
 from fairlead.balance.changes import resolve_one
 from fairlead.balance.history import UNKNOWN, DecisionPoint
-from fairlead.balance.policy import AttributeValues
+from fairlead.balance.message import AttributeValues
 from fairlead.balance.rules.rule import Rule
 from fairlead.balance.state import AnyState
 from fairlead.errors import ChangeError, ConfigError

@@ -7,8 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 import pyarrow as pa
 
-from fairlead.balance.message import SET_PRIORITY
-from fairlead.balance.policy import AttributeValues
+from fairlead.balance.message import SET_PRIORITY, AttributeValues
 from fairlead.balance.procedure import NONE
 from fairlead.balance.rules.keyed import NO_KEY as WITHOUT
 from fairlead.balance.rules.keyed import number_of

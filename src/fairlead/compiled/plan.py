@@ -10,7 +10,7 @@ from typing import NamedTuple
 from fairlead.balance.change import Change, ResolvedChange
 from fairlead.balance.changes import resolve, with_follow_ups
 from fairlead.balance.cluster import Cluster
-from fairlead.balance.policy import AttributeValues
+from fairlead.balance.message import AttributeValues
 from fairlead.balance.state import AnyState
 from fairlead.compiled.labels import Codes
 from fairlead.errors import ConfigError

@@ -7,8 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from fairlead.balance.message import CONTROL, NO_DESTINATION, OUTCOMES
-from fairlead.balance.policy import AttributeValues
+from fairlead.balance.message import CONTROL, NO_DESTINATION, OUTCOMES, AttributeValues
 from fairlead.balance.rules.keyed import PLACES
 from fairlead.compiled.bindings import Bindings
 from fairlead.compiled.kernels import Int32s, Int64s, number

@@ -10,8 +10,7 @@ from numpy.typing import NDArray
 
 from fairlead.balance.change import ResolvedChange
 from fairlead.balance.history import Binding
-from fairlead.balance.message import NO_DESTINATION, OUTCOMES
-from fairlead.balance.policy import AttributeValues
+from fairlead.balance.message import NO_DESTINATION, OUTCOMES, AttributeValues
 from fairlead.balance.procedure import NONE
 from fairlead.balance.state import AnyState
 from fairlead.compiled.bindings import NO_KEY, Bindings

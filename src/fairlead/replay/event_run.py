@@ -7,8 +7,8 @@ from typing import Final
 
 import numpy as np
 
+from fairlead.balance.message import AttributeValues
 from fairlead.balance.objects import MAX_CHARGE, Ref, common_multiple
-from fairlead.balance.policy import AttributeValues
 from fairlead.compiled.bindings import Bindings
 from fairlead.compiled.engine import engine, plain
 from fairlead.errors import FairleadError, MessageError

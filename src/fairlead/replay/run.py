@@ -10,8 +10,8 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 from numba.core.errors import NumbaError
 
+from fairlead.balance.message import AttributeValues
 from fairlead.balance.objects import Order
-from fairlead.balance.policy import AttributeValues
 from fairlead.balance.rules.own_rule import nonsense
 from fairlead.balance.state import AnyState
 from fairlead.compiled.choices import flat

@@ -11,6 +11,7 @@ import msgspec
 
 from fairlead.balance.change import ResolvedChange
 from fairlead.balance.elimination import Elimination, keep_highest
+from fairlead.balance.message import AttributeValues
 from fairlead.balance.objects import Ref, Table, hint
 from fairlead.balance.own import CHOICES as OWN_CHOICES
 from fairlead.balance.own import ELIMINATIONS, OwnElimination, brought, careful, load
@@ -36,7 +37,7 @@ from fairlead.balance.policies.destinations import (
 )
 from fairlead.balance.policies.returning import ReturningDescription, ReturningState
 from fairlead.balance.policies.slow_start import FAILBACK, extended
-from fairlead.balance.policy import AttributeValues, Policy
+from fairlead.balance.policy import Policy
 from fairlead.errors import ConfigError
 
 WORSE_PRIORITY: Final[Elimination[None, Any]] = keep_highest(

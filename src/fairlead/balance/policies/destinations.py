@@ -11,9 +11,9 @@ import msgspec
 from fairlead.balance.change import STATE
 from fairlead.balance.describe import Description
 from fairlead.balance.elimination import Elimination, drop_where
-from fairlead.balance.message import NO_DESTINATION, ON_GROUP, Message, text
+from fairlead.balance.message import NO_DESTINATION, ON_GROUP, AttributeValues, Message, text
 from fairlead.balance.objects import Object, Ref, Worker
-from fairlead.balance.policy import AttributeValues, Policy, Tables
+from fairlead.balance.policy import Policy, Tables
 from fairlead.balance.state import ClusterState
 from fairlead.errors import ConfigError
 

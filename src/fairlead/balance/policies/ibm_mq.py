@@ -14,7 +14,7 @@ from msgspec import UNSET
 
 from fairlead.balance.describe import Description
 from fairlead.balance.elimination import Elimination, Preselected
-from fairlead.balance.message import NO_DESTINATION, PUT_INHIBITED, UNKNOWN_QUEUE
+from fairlead.balance.message import NO_DESTINATION, PUT_INHIBITED, UNKNOWN_QUEUE, AttributeValues
 from fairlead.balance.objects import Object, Ref, hint, listed, special
 from fairlead.balance.policies.ibm_mq_objects import (
     LOCAL,
@@ -27,7 +27,7 @@ from fairlead.balance.policies.ibm_mq_objects import (
     workload,
 )
 from fairlead.balance.policies.ibm_mq_steps import Candidate, Put, eliminations
-from fairlead.balance.policy import AttributeValues, Policy
+from fairlead.balance.policy import Policy
 from fairlead.balance.rules import least_served
 from fairlead.balance.rules.least_served import LeastServed
 from fairlead.balance.state import ClusterState

@@ -13,7 +13,7 @@ from msgspec import Meta
 
 from fairlead.balance.change import ResolvedChange
 from fairlead.balance.failures import FailureModel
-from fairlead.balance.message import LOST
+from fairlead.balance.message import LOST, AttributeValues
 from fairlead.balance.objects import Capacity, Ref, Table
 from fairlead.balance.policies.destinations import (
     ABSENT,
@@ -26,7 +26,7 @@ from fairlead.balance.policies.destinations import (
     DestinationState,
     ListTables,
 )
-from fairlead.balance.policy import AttributeValues, Policy
+from fairlead.balance.policy import Policy
 from fairlead.balance.rules import ready_ring
 from fairlead.balance.rules.ready_ring import ReadyRing
 

@@ -32,6 +32,7 @@ from fairlead.balance.message import (
     SORTED,
     TO_ALL,
     WEIGHTED,
+    AttributeValues,
 )
 from fairlead.balance.objects import Object, Ref, special
 from fairlead.balance.policies.smartsockets_objects import (
@@ -56,7 +57,7 @@ from fairlead.balance.policies.smartsockets_steps import (
     Receiver,
     refused,
 )
-from fairlead.balance.policy import AttributeValues, Policy
+from fairlead.balance.policy import Policy
 from fairlead.balance.rules import subscriber_lists as lists
 from fairlead.balance.rules.subscriber_lists import SubscriberLists
 from fairlead.balance.state import ClusterState

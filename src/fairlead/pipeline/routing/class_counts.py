@@ -11,8 +11,7 @@ import pyarrow as pa
 from pyspark.sql import Column, DataFrame, Row
 from pyspark.sql import functions as F
 
-from fairlead.balance.message import SET_PRIORITY
-from fairlead.balance.policy import AttributeValues
+from fairlead.balance.message import SET_PRIORITY, AttributeValues
 from fairlead.balance.state import AnyState
 from fairlead.compiled.bindings import NO_KEY
 from fairlead.compiled.classes import homes

@@ -17,11 +17,11 @@ from fairlead.balance.message import (
     NO_DESTINATION,
     ROUTED,
     SET_PRIORITY,
+    AttributeValues,
     check,
     text,
 )
 from fairlead.balance.objects import hint, listed, spelled
-from fairlead.balance.policy import AttributeValues
 from fairlead.balance.runtime import ClusterRuntime
 from fairlead.errors import MessageError
 from fairlead.store.clusters.changing import make_due

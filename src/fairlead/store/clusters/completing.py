@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from typing import Final
 
-from fairlead.balance.policy import AttributeValues
+from fairlead.balance.message import AttributeValues
 from fairlead.store.clusters.decision import StoreDecision
 from fairlead.store.clusters.events import moment, write_event
 from fairlead.store.clusters.state import Row, Running

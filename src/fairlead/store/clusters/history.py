@@ -9,9 +9,8 @@ import msgspec
 
 from fairlead.balance.decision import Context, Decision
 from fairlead.balance.history import UNKNOWN
-from fairlead.balance.message import CONTROL
+from fairlead.balance.message import CONTROL, AttributeValues
 from fairlead.balance.objects import spelled
-from fairlead.balance.policy import AttributeValues
 from fairlead.errors import MessageError, StoreError
 from fairlead.store.clusters.choosing import BOUND, DECIDED, to
 from fairlead.store.clusters.completing import COMPLETED
