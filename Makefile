@@ -40,8 +40,8 @@ format: install  ## Format the code and mend what can be mended
 	$(BIN)/ruff format
 	$(BIN)/ruff check --fix
 
-docs: install  ## Build the API reference into build/api
-	$(BIN)/python -W error docs/reference.py build/api
+docs: install  ## Build the site of the docs into build/site
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
 bench: install  ## Measure, beside what a user would pick instead
 	$(BIN)/python -m pip install --quiet -r benchmarks/requirements.lock

@@ -30,11 +30,17 @@ from fairlead.cli.app import run
 ROOT = Path(__file__).parent.parent
 SNIPPETS = ROOT / "docs" / "snippets"
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+BESIDE = [ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md", *sorted(ROOT.glob("examples/*/*.md"))]
+INDEX = ROOT / "docs" / "index.md"
 BLOCK = re.compile(
     r'^```\w+ title="(?P<title>[^"]+)"\n(?P<body>.*?)^```$', re.MULTILINE | re.DOTALL
 )
-LINK = re.compile(r'(?:\]\(|src=")(?!https?:|#)(?P<path>[^)#"]+)(?:#(?P<anchor>[^)"]+))?[)"]')
+LINK = re.compile(r'(?:\]\(|src=")(?!https?:)(?P<path>[^)#"\s]*)(?:#(?P<anchor>[^)"\s]+))?[)"]')
+FENCED = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
 HEADING = re.compile(r"^#+ (.+)$", re.MULTILINE)
+MENTIONED = re.compile(r"\bdocs/[\w/-]+\.\w+")
+NAMING = {".py", ".md", ".toml", ".sql", ".yml", ".html", ""}
+"""Files that may name a page."""
 ON_SPARK = re.compile(r"fairlead (dispatch|replay|demo|diff|whatif)\b[^|]*$")
 DEMO = ["demo.sh", "flights.sh"]
 TRACES = ["azure.sh", "apache.sh"]
@@ -168,12 +174,32 @@ def test_a_cluster_file_is_right(file: Path) -> None:
         assert load_clusters(file)
 
 
-@named
+@pytest.mark.parametrize("page", [*PAGES, *BESIDE], ids=lambda page: str(page.relative_to(ROOT)))
 def test_links_lead_somewhere(page: Path) -> None:
-    for link in LINK.finditer(page.read_text(encoding="utf-8")):
-        target = page.parent / link["path"]
+    for link in LINK.finditer(FENCED.sub("", page.read_text(encoding="utf-8"))):
+        target = page.parent / link["path"] if link["path"] else page
         assert target.exists(), f"{page.name}: {link['path']}"
         if link["anchor"]:
-            headings = HEADING.findall(target.read_text(encoding="utf-8"))
-            anchors = [re.sub(r"[^\w\- ]", "", h.lower()).replace(" ", "-") for h in headings]
-            assert link["anchor"] in anchors, f"{page.name}: {link['path']}#{link['anchor']}"
+            assert link["anchor"] in anchors(target), f"{page.name}: {link[0]}"
+
+
+@cache
+def anchors(page: Path) -> list[str]:
+    headings = HEADING.findall(FENCED.sub("", page.read_text(encoding="utf-8")))
+    return [re.sub(r"[^\w\- ]", "", each.lower()).replace(" ", "-") for each in headings]
+
+
+@pytest.mark.parametrize("place", ["src", "tests", "examples", "benchmarks", "docs", "."])
+def test_a_page_that_is_named_in_passing_is_there(place: str) -> None:
+    everything = (ROOT / place).glob("*" if place == "." else "**/*")
+    for file in everything:
+        if file.suffix in NAMING and not file.name.startswith(".") and file.is_file():
+            for each in MENTIONED.findall(file.read_text(encoding="utf-8")):
+                assert (ROOT / each).exists(), f"{file}: {each}"
+
+
+def test_the_index_has_a_sentence_for_each_page() -> None:
+    links = [link["path"] for link in LINK.finditer(INDEX.read_text(encoding="utf-8"))]
+    pages = {page.relative_to(INDEX.parent).as_posix() for page in PAGES[1:] if page != INDEX}
+    listed = [link for link in links if not link.startswith("../")]
+    assert sorted(listed) == sorted(pages)

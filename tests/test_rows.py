@@ -15,7 +15,7 @@ from fairlead.rows import (
 )
 from fairlead.store.journal.events import Event
 
-DOCS = Path(__file__).parent.parent / "docs"
+PAGES = Path(__file__).parent.parent / "docs" / "reference"
 
 
 @pytest.mark.parametrize(
@@ -30,7 +30,7 @@ DOCS = Path(__file__).parent.parent / "docs"
 )
 def test_the_pages_show_the_columns_in_their_order(page: str, columns: tuple[Column, ...]) -> None:
     rows = [f"| `{name}` | {kind} | {meaning} |" for name, kind, meaning in columns]
-    assert "\n".join(rows) in (DOCS / page).read_text(encoding="utf-8")
+    assert "\n".join(rows) in (PAGES / page).read_text(encoding="utf-8")
 
 
 def test_the_rows_of_a_store_have_all_that_a_journal_has() -> None:

@@ -1,4 +1,4 @@
-"""Those who come back: fail-back delay and slow start, as docs/policies/weighted.md has them."""
+"""Those who come back, as docs/reference/policies/weighted.md has them: fail-back, slow start."""
 
 from collections.abc import Callable
 from fractions import Fraction

@@ -1,4 +1,4 @@
-"""The everyday policies, and those a file composes, as docs/policies/ describes them."""
+"""The everyday policies, and those a file composes, as docs/reference/policies/ describes them."""
 
 from fractions import Fraction
 from math import floor

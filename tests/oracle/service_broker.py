@@ -3,7 +3,7 @@
 The queue is a list of rows, the priority table a list of entries; a reader looks through both from
 the top, each time anew. Times are exact numbers of any unit; ageing is in the same unit per step.
 
-Beyond the document: tenants, each with a virtual time (`used`), as docs/order.md says it.
+Beyond the document: tenants, each with a virtual time (`used`): see docs/explanation/order.md.
 """
 
 from fractions import Fraction

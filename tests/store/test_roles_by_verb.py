@@ -99,7 +99,7 @@ VERBS: Final[dict[str, tuple[str, Verb]]] = {
     "take_many": ("worker", lambda s, o, u: s.accept(s.take_many(held(s).queue, 2))),
     "accept": ("worker", lambda s, o, u: s.accept([held(s)])),
     "settle": ("worker", lambda s, o, u: held(s).release()),
-    "extend": ("worker", lambda s, o, u: s.extend(held(s), 60)),
+    "extend": ("worker", lambda s, o, u: held(s).extend(60)),
     "more": ("worker", lambda s, o, u: s.more(held(s).held, [])),
     "holds": ("sender", lambda s, o, u: s.holds(held(o).held)),
     "has_ended": ("sender", lambda s, o, u: s.has_ended(spoken(s))),

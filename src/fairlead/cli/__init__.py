@@ -8,7 +8,7 @@ import sys
 
 
 def main() -> None:
-    """Run the command; exit with the status that docs/errors.md lists."""
+    """Run the command; exit with the status that docs/reference/errors.md lists."""
     from fairlead.cli import stopping
 
     # What libraries log is for programs that ask for it; a command says what went wrong itself.

@@ -61,7 +61,7 @@ ClusterFile = Annotated[
 
 
 def run(arguments: Sequence[str]) -> int:
-    """Run one command line; returns its exit status (see docs/errors.md)."""
+    """Run one command line; returns its exit status (see docs/reference/errors.md)."""
     given = list(arguments)
     return guarded(lambda: _whole()(given, standalone_mode=False, obj=given))
 

@@ -34,6 +34,30 @@ def command_line(arguments: Sequence[str]) -> str:
     return " ".join(_quoted(each) for each in arguments)
 
 
+def folded_line(arguments: Sequence[str], width: int) -> str:
+    r"""The same on several lines, which a shell takes as one; each option keeps its value.
+
+    A line is wider than `width` only where an option with its value is.
+
+    >>> print(folded_line(["fairlead", "dispatch", "calls.csv", "-c", "pool.toml"], 30))
+    fairlead dispatch calls.csv \
+      -c pool.toml
+    """
+    parts: list[str] = []
+    for each in arguments:
+        if parts and not each.startswith("-"):
+            parts[-1] += f" {_quoted(each)}"
+        else:
+            parts.append(_quoted(each))
+    lines = parts[:1]
+    for part in parts[1:]:
+        if len(f"{lines[-1]} {part} \\") <= width:
+            lines[-1] += f" {part}"
+        else:
+            lines.append(f"  {part}")
+    return " \\\n".join(lines)
+
+
 def _quoted(argument: str) -> str:
     if "'" not in argument or "!" in argument:
         return shlex.quote(argument)

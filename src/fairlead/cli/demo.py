@@ -7,10 +7,11 @@ import shutil
 import zipfile
 from decimal import Decimal
 from pathlib import Path
+from textwrap import indent
 from typing import TYPE_CHECKING, Final
 
 from fairlead import report
-from fairlead.cli.arguments import command_line
+from fairlead.cli.arguments import command_line, folded_line
 from fairlead.cli.dispatch import print_summary, write_report
 from fairlead.cli.explain import explain_made
 from fairlead.cli.progress import Stages
@@ -47,6 +48,9 @@ HANDLED: Final = {
 ASKED: Final = "2013-02-09T17:00:00Z B6 209 JFK"
 """A departure in the storm."""
 MARK: Final = ".fairlead-demo"
+WIDTH: Final = 100
+"""Of the lines of commands to paste."""
+INDENT: Final = "  "
 
 
 def run_demo(out: Path, master: str | None) -> None:
@@ -79,7 +83,7 @@ def run_demo(out: Path, master: str | None) -> None:
                 Options(
                     where=str(out / TABLE),
                     as_in_files=True,
-                    command=_by_hand(out, name, str(folder)),
+                    command=command_line(_by_hand(out, name, str(folder))),
                     progress=stages,
                 ),
             )
@@ -117,7 +121,7 @@ def _replay(out: Path, spark: SparkSession) -> None:
             delivery,
             Options(
                 where=str(out / TABLE),
-                command=_replayed_by_hand(out, str(folder)),
+                command=command_line(_replayed_by_hand(out, str(folder))),
                 progress=stages,
             ),
             differs=asked.differs,
@@ -158,33 +162,39 @@ def _prepare(out: Path, source: Path) -> None:
         unpacked.rename(out / TABLE)
 
 
-def _by_hand(out: Path, policy: str, folder: str) -> str:
+def _by_hand(out: Path, policy: str, folder: str) -> list[str]:
     """The command that dispatches the departures without the demo."""
     given = ["fairlead", "dispatch", f"{out / TABLE}", "-c", f"{out / policy}.toml"]
     given += ["--changes", f"{out / STORM}", "--out", folder]
     for name, expression in COLUMNS.items():
         given += ["--column", f"{name}={expression}"]
-    return command_line(given)
+    return given
 
 
-def _replayed_by_hand(out: Path, folder: str) -> str:
+def _replayed_by_hand(out: Path, folder: str) -> list[str]:
     """The command that replays the departures without the demo."""
     given = ["fairlead", "replay", f"{out / TABLE}", "-c", f"{out}/weighted.toml"]
     given += ["--changes", f"{out / STORM}", "--scenarios", f"{out / SCENARIOS}", "--out", folder]
     for name, expression in HANDLED.items():
         given += ["--column", f"{name}={expression}"]
-    return command_line(given)
+    return given
 
 
 def _next_steps(out: Path) -> None:
-    reports = "\n".join(f"  {out / name / report.NAME}" for name in (*POLICIES, REPLAYED))
+    here = Path.cwd()
+    place = out.relative_to(here) if out.is_relative_to(here) else out
+    reports = "\n".join(f"  {place / name / report.NAME}" for name in (*POLICIES, REPLAYED))
     console().print(
-        f"\nResults: {out}/weighted and {out}/failover (decisions, rejected, summary.json)."
-        f"\nThe same by hand, with a weight of your own in {out}/weighted.toml:\n"
-        f"  {_by_hand(out, 'weighted', f'{out}/mine')}"
-        f"\nor replayed, with scenarios of your own in {out / SCENARIOS}:\n"
-        f"  {_replayed_by_hand(out, f'{out}/mine-replayed')}"
+        f"\nResults: {place}/weighted and {place}/failover (decisions, rejected, summary.json)."
+        f"\nThe same by hand, with a weight of your own in {place}/weighted.toml:\n"
+        f"{_to_paste(_by_hand(place, 'weighted', f'{place}/mine'))}"
+        f"\nor replayed, with scenarios of your own in {place / SCENARIOS}:\n"
+        f"{_to_paste(_replayed_by_hand(place, f'{place}/mine-replayed'))}"
         f"\nReports to open in a browser:\n{reports}",
         markup=False,
         soft_wrap=True,
     )
+
+
+def _to_paste(arguments: list[str]) -> str:
+    return indent(folded_line(arguments, WIDTH - len(INDENT)), INDENT)

@@ -31,7 +31,7 @@ def test_what_is_missing_is_named_with_the_place() -> None:
     assert str(refused.value) == (
         "/opt/python (Python 3.11.9) of the executors on worker-2 lacks numba, pyarrow; "
         "set PYSPARK_PYTHON to a Python that every machine has, with the same Fairlead, or ship "
-        "one with spark.archives: see docs/cluster.md"
+        "one with spark.archives: see docs/how-to/cluster.md"
     )
 
 

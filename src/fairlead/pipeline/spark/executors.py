@@ -27,7 +27,7 @@ TASKS: Final = 16
 ANSWER: Final = "machine string, executable string, python string, fairlead string, missing string"
 HELP: Final = (
     "set PYSPARK_PYTHON to a Python that every machine has, with the same Fairlead, or ship one "
-    "with spark.archives: see docs/cluster.md"
+    "with spark.archives: see docs/how-to/cluster.md"
 )
 CANNOT_RUN: Final = re.compile(r'Cannot run program "[^"]*"[^\n]*')
 
