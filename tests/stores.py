@@ -128,7 +128,7 @@ class StoreQueue:
         self.now: Time = 0
         self.name = f"queue-{next(_numbers)}"
         self.store = Store.open(made_url(dialect), clock=lambda: self.now)
-        self.store._at_once &= at_once
+        self.store._one_statement &= at_once
         self.store.set_order(self.name, discipline, **order)
 
     def send(self, group: str | None, item: object, now: Time, **more: Any) -> None:

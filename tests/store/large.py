@@ -61,7 +61,7 @@ def _begin(store: Store, folder: Path) -> None:
     store.set_order("f", weights={"t1": 2})
     store.set_limits("m", max_waiting=10**6)
     pool = folder / "pool.toml"
-    for text in (POOL, TICKETS) if store._at_once else (POOL,):  # SQLite refuses tickets
+    for text in (POOL, TICKETS) if store._one_statement else (POOL,):  # SQLite refuses tickets
         pool.write_text(text)
         store.load_clusters(pool)
     with store._writing() as database:

@@ -51,7 +51,7 @@ import os, time
 from pathlib import Path
 from fairlead import Service
 
-shop = Service("Orders/Shop", patience=0.5)
+shop = Service("Orders/Shop", idle_timeout=0.5)
 
 @shop.on("Order")
 def order(message, tx):
@@ -64,7 +64,7 @@ def order(message, tx):
 """
 MODES = pytest.mark.parametrize("mode", ["--threads", "--processes"])
 NEVER = 10_000.0
-"""An interval or a patience that is not over before a test is."""
+"""An interval or a timeout that is not over before a test is."""
 
 
 @pytest.mark.parametrize(
@@ -110,14 +110,14 @@ def activated(
     *,
     maximum: int = 1,
     interval: float = NEVER,
-    patience: float = 0.1,
+    idle_timeout: float = 0.1,
     in_transaction: bool = False,
     until_empty: bool = False,
     lease: float = 60,
 ) -> Iterator[Activation]:
     """A queue whose readers are threads of this process."""
     readers = Readers(store, Handling(lease, retry_delay=0.01), interval)
-    each = Activated("s", "q", Handler(call, in_transaction), maximum, patience)
+    each = Activated("s", "q", Handler(call, in_transaction), maximum, idle_timeout)
     yield readers.activate(each, until_empty=until_empty)
     if not until_empty:
         readers.stop()
@@ -190,7 +190,7 @@ def test_while_a_reader_waits_to_receive_no_other_is_started(dialect: str) -> No
     desk = Desk()
     desk.go.release(3)
     with Store.open(made_url(dialect)) as store:
-        with activated(store, desk, maximum=5, interval=0.01, patience=NEVER) as found:
+        with activated(store, desk, maximum=5, interval=0.01, idle_timeout=NEVER) as found:
             for n in range(3):
                 store.send("q", n)
                 until(lambda n=n: len(desk.done) == n + 1)

@@ -17,7 +17,7 @@ def store(request: pytest.FixtureRequest) -> Iterator[Store]:
     dialect, _, by_statements = request.param.partition("-")
     NOW[0] = 1000.0
     with Store.open(made_url(dialect), clock=lambda: NOW[0]) as store:
-        store._at_once &= not by_statements
+        store._one_statement &= not by_statements
         yield store
 
 
@@ -69,7 +69,7 @@ def test_what_is_due_is_due_from_its_microsecond_on(dialect: str, at_once: bool)
     now = [Fraction(1_000_000_000)]
     micro = Fraction(1, 1_000_000)
     with Store.open(made_url(dialect), clock=lambda: now[0]) as store:
-        store._at_once &= at_once
+        store._one_statement &= at_once
         store.send("q", "delayed", delay=5)
         store.send("q", "released", group="g")
         released = store.take("q")

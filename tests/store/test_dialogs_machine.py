@@ -162,7 +162,7 @@ class Talks(RuleBasedStateMachine):
 
     # who speaks, and how
 
-    def speaker(self, number: int) -> End | None:
+    def session(self, number: int) -> End | None:
         known = list(self.handles)
         return known[number % len(known)] if known else None
 
@@ -224,7 +224,7 @@ class Talks(RuleBasedStateMachine):
         queues = QUEUE_OF[services[0]], QUEUE_OF[services[1]]
         more: dict[str, Any] = {}
         group = None
-        near = self.speaker(number)
+        near = self.session(number)
         if where == "group":
             group = more["group"] = f"g{number % 2}"
         elif where == "related" and near is not None and self.plain.state(near) != "ended":
@@ -255,7 +255,7 @@ class Talks(RuleBasedStateMachine):
 
     @rule(number=PLACES, type_=TYPES, body=BODIES, how=HOWS)
     def send(self, number: int, type_: str, body: Any, how: str) -> None:
-        if (end := self.speaker(number)) is not None:
+        if (end := self.session(number)) is not None:
             found, key = self.does(
                 how,
                 lambda verbs: verbs.end(self.handles[end]).send(type_, body),
@@ -278,7 +278,7 @@ class Talks(RuleBasedStateMachine):
         how=HOWS,
     )
     def end(self, number: int, error: int | None, cleanup: bool, how: str) -> None:
-        if (end := self.speaker(number)) is not None:
+        if (end := self.session(number)) is not None:
             with_error = None if error is None or cleanup else (error, "no such item")
             self.does(
                 how,
@@ -291,7 +291,7 @@ class Talks(RuleBasedStateMachine):
 
     @rule(number=PLACES, seconds=st.sampled_from([None, 1, 3, 8]), how=HOWS)
     def timer(self, number: int, seconds: int | None, how: str) -> None:
-        if (end := self.speaker(number)) is not None:
+        if (end := self.session(number)) is not None:
             micros = None if seconds is None else seconds * SECOND
             self.does(
                 how,
@@ -302,7 +302,7 @@ class Talks(RuleBasedStateMachine):
     @rule(queue=QUEUES, group=st.sampled_from(["g0", "g1"]), number=PLACES, how=HOWS)
     def forge(self, queue: str, group: str, number: int, how: str) -> None:
         """A plain message to a group of a conversation, that says it is an Error."""
-        if number % 3 == 0 and (end := self.speaker(number)) is not None:
+        if number % 3 == 0 and (end := self.session(number)) is not None:
             queue, group = end.queue.name, end.group
         key = f"{group} forged {next(self.plains)} {id(self)}"
         if how == "alone":
@@ -314,7 +314,7 @@ class Talks(RuleBasedStateMachine):
 
     @rule(number=PLACES, priority=PRIORITIES, how=HOWS)
     def raise_far_end(self, number: int, priority: int, how: str) -> None:
-        if (end := self.speaker(number)) is not None and self.plain.state(end) != "ended":
+        if (end := self.session(number)) is not None and self.plain.state(end) != "ended":
             raised, so = self.does(
                 how,
                 lambda verbs: verbs.end(self.handles[end]).prioritise(priority),
@@ -357,7 +357,7 @@ class Talks(RuleBasedStateMachine):
 
     @rule(number=PLACES)
     def take_of_conversation(self, number: int) -> None:
-        if (end := self.speaker(number)) is not None and self.plain.state(end) != "ended":
+        if (end := self.session(number)) is not None and self.plain.state(end) != "ended":
             lease = next(self.leases)
             conversation = self.store.conversation(self.handles[end])
             work = conversation.take(lease=Fraction(lease, SECOND))  # type: ignore[arg-type]

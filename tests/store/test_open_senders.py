@@ -17,7 +17,7 @@ def test_a_group_is_looked_at_again_the_later_the_longer_somebody_sends_to_it(
     url = made_url("postgresql")
     now = 1_000.0
     with Store.open(url, clock=lambda: now) as store, psycopg.connect(url) as sender:
-        store._at_once &= at_once
+        store._one_statement &= at_once
         store.send_many("q", [{"body": "early", "group": f"g{k}"} for k in range(20)])
         works = store.take_many("q", 20)
         for k in range(20):

@@ -65,7 +65,7 @@ def store(dialect: str, tmp_path: Path) -> Iterator[Store]:
 
 def confirming() -> Service:
     """A service that confirms orders."""
-    shop = Service("Orders/Shop", patience=0.1)
+    shop = Service("Orders/Shop", idle_timeout=0.1)
 
     @shop.on("Order", "Later")
     def order(message: Message, tx: Any) -> None:
@@ -215,7 +215,7 @@ def test_a_group_is_handled_completely_in_one_transaction(store: Store) -> None:
 def test_long_work_is_done_before_the_transaction_and_answered_in_it(
     store: Store, dialect: str
 ) -> None:
-    shop = Service("Orders/Shop", patience=0.1)
+    shop = Service("Orders/Shop", idle_timeout=0.1)
     done: list[object] = []
 
     @shop.on("Order")
@@ -251,7 +251,7 @@ def test_long_work_is_done_before_the_transaction_and_answered_in_it(
 
 
 def test_what_follows_long_work_that_ends_the_conversation_is_not_handled(store: Store) -> None:
-    shop = Service("Orders/Shop", patience=0.1)
+    shop = Service("Orders/Shop", idle_timeout=0.1)
     handled: list[object] = []
 
     @shop.on("Order")
@@ -272,7 +272,7 @@ def test_what_follows_long_work_that_ends_the_conversation_is_not_handled(store:
 
 
 def test_what_is_worked_on_before_a_transaction_that_fails_is_worked_on_again(store: Store) -> None:
-    shop = Service("Orders/Shop", patience=0.1)
+    shop = Service("Orders/Shop", idle_timeout=0.1)
     worked: list[object] = []
 
     @shop.on("Order")
@@ -297,7 +297,7 @@ def test_what_is_worked_on_before_a_transaction_that_fails_is_worked_on_again(st
 
 def test_what_failed_is_undone_and_tried_again(store: Store) -> None:
     tried: list[Any] = []
-    shop = Service("Orders/Shop", patience=0.1)
+    shop = Service("Orders/Shop", idle_timeout=0.1)
 
     @shop.on("Order")
     def order(message: Message, tx: Any) -> None:
@@ -331,7 +331,7 @@ def test_an_answer_to_somebody_who_has_gone_is_no_failure_but_a_dead_letter(stor
 
 
 def test_progress_told_to_somebody_who_has_gone_is_no_failure_either(store: Store) -> None:
-    shop = Service("Orders/Shop", patience=0.1)
+    shop = Service("Orders/Shop", idle_timeout=0.1)
     tries: list[object] = []
 
     @shop.on("Order")
@@ -356,7 +356,7 @@ def test_what_fails_again_and_again_is_a_dead_letter_or_switches_the_queue_off(
     poison: str, store: Store, tmp_path: Path
 ) -> None:
     heal: list[bool] = []
-    shop = Service("Orders/Shop", patience=0.1)
+    shop = Service("Orders/Shop", idle_timeout=0.1)
 
     @shop.on("Order")
     def order(message: Message, tx: Any) -> None:
@@ -406,7 +406,7 @@ def test_a_service_that_is_not_declared_and_a_queue_of_two_are_refused(
 
 
 def test_what_a_service_cannot_have_is_refused() -> None:
-    for wrong in ({"name": ""}, {"max_readers": 0}, {"patience": -1}, {"max_readers": True}):
+    for wrong in ({"name": ""}, {"max_readers": 0}, {"idle_timeout": -1}, {"max_readers": True}):
         with pytest.raises(MessageError, match=r"found .*, allowed: "):
             Service(**{"name": "s", **wrong})  # type: ignore[arg-type]
     service = Service("s")

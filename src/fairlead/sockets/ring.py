@@ -70,7 +70,7 @@ class Ring:
         """Who was added, and is not in the cluster yet."""
         self._gone: set[str] = set()
         """Who was forgotten, and is still in the cluster."""
-        self._recalled: dict[str, Mapping[str, Any]] = {}
+        self._said_before: dict[str, Mapping[str, Any]] = {}
         """Everybody who was ever added, as was said, where a replay has to know."""
         self._ever: dict[str, dict[str, Any]] = {}
         """The same as a cluster has them."""
@@ -128,12 +128,12 @@ class Ring:
             self._added += plain[KIND]
         if self._journal is not None:
             self._described = None
-            self._recalled.update({table[NAME]: table for table in tables})
+            self._said_before.update({table[NAME]: table for table in tables})
             self._ever.update({table[NAME]: table for table in plain[KIND]})
 
-    def recalled(self, name: str) -> Mapping[str, Any] | None:
+    def said_before(self, name: str) -> Mapping[str, Any] | None:
         """What was said of a peer that may be gone, and that a journal has; None for no such."""
-        return self._recalled.get(name)
+        return self._said_before.get(name)
 
     def forget(self, *names: str) -> None:
         """These peers were disconnected for good.

@@ -286,7 +286,7 @@ class Sender(Socket):
         new = []
         for table in tables:
             name, said = table[NAME], _attributes(table)
-            before = self._ring.recalled(name)
+            before = self._ring.said_before(name)
             if before is not None and _attributes(before) != said:
                 raise SocketError(
                     f"endpoint {name!r}: found {said}, allowed: as it was before it was "

@@ -10,7 +10,7 @@ import random
 from typing import Final
 
 LEAST: Final = 0.05
-"""Seconds of silence below which nobody's impatience says anything of a peer."""
+"""Seconds of silence below which no time-out of a caller says anything of a peer."""
 FADING: Final = 0.9
 """What the longest time to a reply counts for after another, quicker one."""
 LONGEST: Final = 32
@@ -61,7 +61,7 @@ class Watch:
         self.usual = max(took, FADING * self.usual)
 
     def hangs(self, asked: float, now: float) -> bool:
-        """Whether it is silent for longer than it usually takes, as whoever waits has no patience.
+        """Whether it is silent for longer than it usually takes, when a caller gives up waiting.
 
         `asked`: when it got the oldest request that it left unanswered since it was heard.
         """

@@ -13,7 +13,7 @@ from fairlead.store.database.setting import Setting
 from fairlead.store.queues.endpoints import SIDES, Endpoint
 
 
-class Speech(Protocol):
+class DialogTransaction(Protocol):
     """What a conversation asks of a transaction."""
 
     def say(self, conversation: Conversation, type_: str, body: object) -> str:
@@ -55,10 +55,10 @@ class TakenWork(Work, Protocol):
         """Accept it, or release it where the block raises."""
 
 
-class Speaker(Protocol):
+class DialogSession(Protocol):
     """Through whom a conversation acts: a store, or a transaction."""
 
-    def speaking(self) -> AbstractContextManager[Speech]:
+    def dialog_transaction(self) -> AbstractContextManager[DialogTransaction]:
         """The transaction in which something is said."""
 
     def receive(self, conversation: Conversation, wait: float, lease: float) -> TakenWork | None:
@@ -81,10 +81,12 @@ class Conversation:
     is a transaction of its own; `tx.conversation(c)` is the same end inside a transaction.
     """
 
-    def __init__(self, end: Endpoint, speaker: Speaker, origin: Conversation | None = None) -> None:
+    def __init__(
+        self, end: Endpoint, session: DialogSession, origin: Conversation | None = None
+    ) -> None:
         """`origin`: the same end outside the transaction."""
         self.endpoint = end
-        self._speaker = speaker
+        self._session = session
         self._origin = origin
         self.given: list[int] = origin.given if origin else []
         """Numbers of its messages that its reader was given."""
@@ -138,7 +140,7 @@ class Conversation:
         started: nothing was sent yet; conversing; ended-by-other: the other side has ended, or
         ended with an error; failed: an error of the store has broken it off; ended.
         """
-        return self._speaker.state_of(self.endpoint)
+        return self._session.state_of(self.endpoint)
 
     def send(self, type: str, body: object = b"") -> str:  # noqa: A002 - the field's own word
         """Send a message to the other end, behind all that this end has sent; its id.
@@ -147,7 +149,7 @@ class Conversation:
         for a type that the contract does not let this side send. A body that the type's validation
         refuses is no error here: this end gets an Error in the conversation.
         """
-        with self._speaker.speaking() as tx:
+        with self._session.dialog_transaction() as tx:
             return tx.say(self, type, body)
 
     def prioritise(self, priority: int | None = None) -> bool:
@@ -155,7 +157,7 @@ class Conversation:
 
         It waits for no reader. Returns whether there was anything to raise.
         """
-        with self._speaker.speaking() as tx:
+        with self._session.dialog_transaction() as tx:
             return tx.raise_far_end(self, priority)
 
     def timer(self, seconds: Time | None) -> None:
@@ -163,7 +165,7 @@ class Conversation:
 
         An end has one timer: a new one takes the place of the old. Raises ConversationError.
         """
-        with self._speaker.speaking() as tx:
+        with self._session.dialog_transaction() as tx:
             tx.set_timer(self, seconds)
 
     def bind(self, other: Conversation) -> None:
@@ -171,12 +173,12 @@ class Conversation:
 
         Both are ends of this store's. Raises ConversationError.
         """
-        with self._speaker.speaking() as tx:
+        with self._session.dialog_transaction() as tx:
             tx.bind(self, other)
 
     def bound(self) -> Conversation | None:
         """The conversation that this one is bound to; None: there is none, or it has ended."""
-        return self._speaker.bound_to(self)
+        return self._session.bound_to(self)
 
     def end(self, error: tuple[int, str] | None = None, *, cleanup: bool = False) -> None:
         """End this end: nothing comes to it any more, and it can say nothing.
@@ -185,7 +187,7 @@ class Conversation:
         and a description, an Error, before the rest. `cleanup`: it gets nothing. Raises
         ConversationError where it has ended, and MessageError.
         """
-        with self._speaker.speaking() as tx:
+        with self._session.dialog_transaction() as tx:
             tx.end_conversation(self, error, cleanup=cleanup)
 
     @property
@@ -198,15 +200,15 @@ class Conversation:
 
         The whole group is held, as by `Store.take`. `wait`, `lease`: as there.
         """
-        return self._speaker.receive(self, wait, lease)
+        return self._session.receive(self, wait, lease)
 
     def is_of(self, setting: Setting) -> bool:
         """Whether it is an end of the store with this setting, as far as is known here."""
-        return self._speaker.is_of(setting)
+        return self._session.is_of(setting)
 
-    def act_through(self, speaker: Speaker) -> None:
+    def act_through(self, session: DialogSession) -> None:
         """Act through another speaker: the transaction in which it was begun is committed."""
-        self._speaker = speaker
+        self._session = session
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Conversation) and other.id == self.id

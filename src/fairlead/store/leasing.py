@@ -12,18 +12,18 @@ from fairlead.errors import SharedQueueError
 from fairlead.store.admin import queues as admin
 from fairlead.store.arguments import MAX_TAKEN, duration, name, queue_name, whole
 from fairlead.store.context import Context
-from fairlead.store.conversation import Conversation, Speaker
+from fairlead.store.conversation import Conversation, DialogSession
 from fairlead.store.database.clock import time_of
 from fairlead.store.database.port import Database
 from fairlead.store.database.reserve import Reserve
 from fairlead.store.database.retrying import again
 from fairlead.store.journal.retention import Retention
 from fairlead.store.queues.endpoints import has_ended
-from fairlead.store.queues.leases import Custody
+from fairlead.store.queues.leases import Leases
 from fairlead.store.queues.one_statement import (
     is_for_one,
-    settle_at_once,
-    take_at_once,
+    settle_one,
+    take_one,
 )
 from fairlead.store.queues.received import Received
 from fairlead.store.queues.settings import known_queue, read_queue
@@ -75,15 +75,15 @@ class StoreWork(HeldWork):
         return self._store.transaction(self)
 
 
-class StoreLeases(ABC, Speaker):
+class StoreLeases(ABC, DialogSession):
     """Take groups, keep them and settle them, each in a transaction of its own."""
 
     _setting: Context
-    _leases: Custody
+    _leases: Leases
     _retention: Retention
     _waker: Waker
     _reserve: Reserve | None
-    _at_once: bool
+    _one_statement: bool
     _shared: set[str]
     """Queues that tenants share."""
     _connection: Callable[[], AbstractContextManager[Database]]
@@ -205,10 +205,10 @@ class StoreLeases(ABC, Speaker):
     @again
     def settle(self, queue: str, end: End) -> None:
         """Settle work in a transaction of its own."""
-        if self._at_once and queue not in self._shared and is_for_one(end):
+        if self._one_statement and queue not in self._shared and is_for_one(end):
             try:
                 with self._alone() as database:
-                    settle_at_once(database, end, self._setting.actor, self._clock())
+                    settle_one(database, end, self._setting.actor, self._clock())
             except SharedQueueError:
                 self._shared.add(queue)
             else:
@@ -238,10 +238,10 @@ class StoreLeases(ABC, Speaker):
 
     @again
     def _take(self, queue: str, claim: Claim) -> list[Held]:
-        if self._at_once and claim.most == 1 and queue not in self._shared:
+        if self._one_statement and claim.most == 1 and queue not in self._shared:
             try:
                 with self._alone() as database:
-                    return take_at_once(database, queue, claim, self._clock())
+                    return take_one(database, queue, claim, self._clock())
             except SharedQueueError:
                 self._shared.add(queue)
         with self._writing() as database:

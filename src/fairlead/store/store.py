@@ -25,11 +25,11 @@ from fairlead.store.dialogs.declared import Cache
 from fairlead.store.journal.retention import Retention
 from fairlead.store.leasing import StoreLeases, StoreWork
 from fairlead.store.queues.lease_holders import LockFiles, Session, describe_self
-from fairlead.store.queues.leases import Custody
+from fairlead.store.queues.leases import Leases
 from fairlead.store.queues.one_statement import (
-    send_at_once,
+    send_one,
 )
-from fairlead.store.queues.outgoing import Sending, letter
+from fairlead.store.queues.outgoing import Sending, outgoing
 from fairlead.store.queues.waking import Waker
 from fairlead.store.transaction import Transaction
 from fairlead.store.verbs.clusters import StoreClusters
@@ -89,11 +89,11 @@ class Store(StoreLeases, StoreOperations, StoreClusters, StoreConversations, Sto
         connections = self._connections = Connections(connect, place)
         self._connection, self._writing = connections.one, connections.writing
         self._alone, self._refuse_nested = connections.alone, connections.refuse_nested
-        self._leases = Custody(connections, liveness, self._setting)
+        self._leases = Leases(connections, liveness, self._setting)
         self._retention = Retention(connections, self._setting)
         self._waker = Waker(connections, liveness, self._clock)
         self._joining = Joining(place)
-        self._at_once = isinstance(liveness, Session)
+        self._one_statement = isinstance(liveness, Session)
         self._shared: set[str] = set()
         """Queues that tenants share."""
         self.upgraded: tuple[int, int] | None = None
@@ -196,10 +196,10 @@ class Store(StoreLeases, StoreOperations, StoreClusters, StoreConversations, Sto
 
         A queue that is not there is created with the defaults. Raises MessageError, QueueFullError.
         """
-        if self._at_once and not {"delay", "expires"} & more.keys():
-            each, to = letter(body, 0, **more), queue_name(queue)
+        if self._one_statement and not {"delay", "expires"} & more.keys():
+            each, to = outgoing(body, 0, **more), queue_name(queue)
             with self._alone() as database:
-                return send_at_once(database, to, each, self._setting.actor, self._clock())
+                return send_one(database, to, each, self._setting.actor, self._clock())
         with self._writing() as database:
             return self._verbs(database).send(queue, body, **more)
 

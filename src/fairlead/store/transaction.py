@@ -22,9 +22,9 @@ from fairlead.store.database.clock import time_of
 from fairlead.store.database.port import Database
 from fairlead.store.journal.log import Log
 from fairlead.store.queues.endpoints import has_ended
-from fairlead.store.queues.one_statement import is_for_one, send_within, settle_within
-from fairlead.store.queues.outgoing import Letter, Sending, letter, letter_of
-from fairlead.store.queues.pending import RAISED, Notice, leave
+from fairlead.store.queues.one_statement import is_for_one, try_send_one, try_settle_one
+from fairlead.store.queues.outgoing import OutgoingMessage, Sending, outgoing, outgoing_of
+from fairlead.store.queues.pending import RAISED, PendingUpdate, add_pending
 from fairlead.store.queues.received import Received
 from fairlead.store.queues.sending import send
 from fairlead.store.queues.settings import Queue, known_queue, made_queue, read_queue
@@ -73,15 +73,17 @@ class Transaction(ClusterVerbs, ConversationVerbs):
         """Send a message, as `Store.send` does."""
         if self._database.locks and not {"delay", "expires"} & more.keys():
             self._check()
-            each, to = letter(body, 0, **more), queue_name(queue)
-            return send_within(self._database, to, each, self._setting.actor, self._setting.clock())
-        (found,) = self._send(queue, lambda now: [letter(body, now, **more)])
+            each, to = outgoing(body, 0, **more), queue_name(queue)
+            return try_send_one(
+                self._database, to, each, self._setting.actor, self._setting.clock()
+            )
+        (found,) = self._send(queue, lambda now: [outgoing(body, now, **more)])
         return found
 
     def send_many(self, queue: str, messages: Iterable[Mapping[str, Any]]) -> list[str]:
         """Send messages, as `Store.send_many` does."""
         every = list(messages)
-        return self._send(queue, lambda now: [letter_of(each, now) for each in every])
+        return self._send(queue, lambda now: [outgoing_of(each, now) for each in every])
 
     def prioritise(self, queue: str, group: str, priority: int | None = None) -> bool:
         """Raise a group, as `Store.prioritise` does."""
@@ -100,10 +102,10 @@ class Transaction(ClusterVerbs, ConversationVerbs):
         (number,) = log.draw()
         ((id_, tenant),) = rows
         with self._undone_if_refused():
-            leave(
+            add_pending(
                 self._database,
                 found,
-                [Notice(RAISED, number, id_, tenant, raised, found.moment)],
+                [PendingUpdate(RAISED, number, id_, tenant, raised, found.moment)],
             )
             log.add("raised", id=number, group=wanted, tenant=tenant, priority=raised)
             log.flush()
@@ -200,7 +202,7 @@ class Transaction(ClusterVerbs, ConversationVerbs):
         clock, actor = self._setting.clock(), self._setting.actor
         if self._database.locks and len(ends) == 1 and is_for_one(ends[0]):
             with suppress(SharedQueueError):  # else it takes more than one statement
-                return settle_within(self._database, ends[0], actor, clock)
+                return try_settle_one(self._database, ends[0], actor, clock)
         settle(self._database, known_queue(self._database, queue, clock), ends, actor)
         return None
 
@@ -242,13 +244,13 @@ class Transaction(ClusterVerbs, ConversationVerbs):
         for each in self._ended:
             each.ending = None
 
-    def _send(self, queue: str, letters: Callable[[int], list[Letter]]) -> list[str]:
+    def _send(self, queue: str, batch: Callable[[int], list[OutgoingMessage]]) -> list[str]:
         self._check()
         self._setting.check_room()
         wanted, clock = queue_name(queue), self._setting.clock()
         found = read_queue(self._database, wanted, clock)
         now = found.now if found else time_of(self._database, clock)
-        checked = letters(now)
+        checked = batch(now)
         with self._undone_if_refused():
             to: Queue = found or made_queue(self._database, wanted, clock)
             return send(self._database, to, checked, self._setting.actor) if checked else []

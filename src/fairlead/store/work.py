@@ -12,7 +12,7 @@ from fairlead.errors import MessageError
 from fairlead.order.key import UNRAISED
 from fairlead.order.queue import Work
 from fairlead.store.arguments import duration, reason_of, whole
-from fairlead.store.conversation import Conversation, Speaker
+from fairlead.store.conversation import Conversation, DialogSession
 from fairlead.store.database.port import Database
 from fairlead.store.message import Message, message_of
 from fairlead.store.queues.received import Received
@@ -27,9 +27,9 @@ class HeldWork(Work):
     releases the group, and that counts as a failure.
     """
 
-    def __init__(self, speaker: Speaker, queue: str, held: Held) -> None:
+    def __init__(self, session: DialogSession, queue: str, held: Held) -> None:
         """`speaker`: through whom its reader answers in conversations."""
-        self._speaker = speaker
+        self._session = session
         self.queue = queue
         """The queue's name."""
         self.held = held
@@ -82,7 +82,7 @@ class HeldWork(Work):
         if end is None:
             return message_of(received)
         if end.id not in self.conversations:
-            self.conversations[end.id] = Conversation(end, self._speaker)
+            self.conversations[end.id] = Conversation(end, self._session)
         return message_of(received, self.conversations[end.id])
 
     @property

@@ -17,7 +17,7 @@ from fairlead.errors import MessageError, UserError
 from fairlead.store.leasing import StoreWork
 from fairlead.store.message import Message
 from fairlead.store.store import Store
-from fairlead.store.workers.lease_renewal import kept
+from fairlead.store.workers.lease_renewal import renewed
 
 STDIN: Final = "-"
 DONE, NOTHING_THERE, FAILED = 0, 3, 4
@@ -67,7 +67,7 @@ def take(
         return NOTHING_THERE
     with work:
         if run is not None:
-            with kept(work, lease):
+            with renewed(work, lease):
                 return _give(work, run)
         else:
             try:

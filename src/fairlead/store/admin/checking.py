@@ -13,7 +13,7 @@ from fairlead.store.database.port import Database, Row
 from fairlead.store.database.statements import statements
 from fairlead.store.journal.epochs import begin_epoch, is_restored
 from fairlead.store.journal.log import Log
-from fairlead.store.queues.outgoing import Letter
+from fairlead.store.queues.outgoing import OutgoingMessage
 from fairlead.store.queues.sending import arrive
 from fairlead.store.queues.settings import AHEAD, known_queue
 
@@ -90,7 +90,7 @@ def mend_lost_messages(database: Database, clock: int | None, actor: str) -> boo
     for name in sorted({row[0] for row in rows}):
         queue = known_queue(database, name, clock)
         log = Log(database, name, queue.moment, actor)
-        lost = [_letter(row) for row in rows if row[0] == name]
+        lost = [_outgoing(row) for row in rows if row[0] == name]
         for _, each in lost:
             log.add(
                 "arrived",
@@ -108,10 +108,10 @@ def mend_lost_messages(database: Database, clock: int | None, actor: str) -> boo
     return len(rows) == STEP
 
 
-def _letter(row: Row) -> tuple[int, Letter]:
+def _outgoing(row: Row) -> tuple[int, OutgoingMessage]:
     _, number, key, group, tenant, expires, cost, type_, conversation, format_, body = row
-    letter = Letter(
+    outgoing = OutgoingMessage(
         *(group or None, None, key, type_, tenant or "", cost, None, expires, format_, bytes(body)),
         conversation,
     )
-    return abs(number), letter
+    return abs(number), outgoing

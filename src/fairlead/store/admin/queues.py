@@ -19,7 +19,7 @@ from fairlead.store.journal.epochs import begin_epoch
 from fairlead.store.journal.log import Log
 from fairlead.store.queues.bodies import decoded
 from fairlead.store.queues.endpoints import ENDED, by_ids
-from fairlead.store.queues.outgoing import Letter
+from fairlead.store.queues.outgoing import OutgoingMessage
 from fairlead.store.queues.sending import arrive
 from fairlead.store.queues.settings import (
     BECOMES_FAIR,
@@ -282,16 +282,16 @@ def requeue(database: Database, queue: Queue, ids: Iterable[str] | None, actor: 
     if ids is not None:
         _check_open(database, rows)
     log = Log(database, queue.name, queue.moment, actor)
-    letters = []
+    batch = []
     for number, row in zip(log.draw(len(rows)), rows, strict=True):
         _, key, group, tenant, priority, reason, _, _, cost, type_, conversation, format_, body = (
             row
         )
-        each = Letter(
+        each = OutgoingMessage(
             *(group, priority, key, type_, tenant, cost, None, None, format_, bytes(body)),
             conversation,
         )
-        letters.append((number, each))
+        batch.append((number, each))
         log.add(
             "arrived",
             id=number,
@@ -303,7 +303,7 @@ def requeue(database: Database, queue: Queue, ids: Iterable[str] | None, actor: 
             type=type_,
             detail=f"was a dead letter: {reason}",
         )
-    arrive(database, queue, letters)
+    arrive(database, queue, batch)
     log.flush()
     if queue.columns.awaited:
         database.run("notify", queue=queue.id)

@@ -206,7 +206,7 @@ class Choices:
         return found._replace(number=number)
 
 
-def decide_at_once(database: Database, memory: Memory, asked: Asked) -> StoreDecision | None:
+def decide_one(database: Database, memory: Memory, asked: Asked) -> StoreDecision | None:
     """Choose in one statement; None, and nothing done, where the database has no function for it.
 
     Whatever a message says makes no difference to the policies that it has functions for.

@@ -50,7 +50,7 @@ class Recorded(NamedTuple):
         return found
 
 
-def recalled(database: Database, cluster: str, key: str) -> StoreDecision | None:
+def published_before(database: Database, cluster: str, key: str) -> StoreDecision | None:
     """The latest decision about a message, if the journal still has it."""
     rows = [Recorded(*row) for row in database.run("decisions_about", cluster=cluster, key=key)]
     if not rows:

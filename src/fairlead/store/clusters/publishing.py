@@ -9,28 +9,30 @@ from fairlead.errors import MessageError, NoDestinationError
 from fairlead.store.arguments import REMEMBERED
 from fairlead.store.clusters.choosing import UNREAD, Asked, Choices, as_said, decision_of
 from fairlead.store.clusters.decision import StoreDecision
-from fairlead.store.clusters.history import recalled
+from fairlead.store.clusters.history import published_before
 from fairlead.store.clusters.state import Memory, read_row
 from fairlead.store.database.clock import time_of
 from fairlead.store.database.port import Database
 from fairlead.store.queues.bodies import digest
 from fairlead.store.queues.one_statement import set_clock
-from fairlead.store.queues.outgoing import Letter
+from fairlead.store.queues.outgoing import OutgoingMessage
 from fairlead.store.queues.sending import send
 from fairlead.store.queues.settings import made_queue
 
 
-def publish(database: Database, choices: Choices, asked: Asked, letter: Letter) -> StoreDecision:
+def publish(
+    database: Database, choices: Choices, asked: Asked, outgoing: OutgoingMessage
+) -> StoreDecision:
     """Choose a destination and send the message to its queue; to all where it goes to several.
 
     A SetPriority goes nowhere. A message whose id is known is not published again: its first
     decision is returned. Raises MessageError, NoDestinationError.
     """
-    if letter.key is not None and not _remember(database, asked, letter):
-        known = recalled(database, asked.cluster, letter.key)
+    if outgoing.key is not None and not _remember(database, asked, outgoing):
+        known = published_before(database, asked.cluster, outgoing.key)
         if known is None:
             raise MessageError(
-                f"id: found {letter.key!r}, which was published before; the journal does not say "
+                f"id: found {outgoing.key!r}, which was published before; the journal does not say "
                 "any more where to; allowed: a new id"
             )
         return known
@@ -48,7 +50,7 @@ def publish(database: Database, choices: Choices, asked: Asked, letter: Letter) 
     for (name, _), (id_, part) in zip(decision.copies, decision.to, strict=True):
         to = cluster.queue(version.member_of[id_]) or name
         queue = made_queue(database, to, asked.now)
-        (key,) = send(database, queue, [replace(letter)], asked.actor)
+        (key,) = send(database, queue, [replace(outgoing)], asked.actor)
         sent.append(key)
         if waits:
             row = read_row(database, asked.cluster, "cluster")
@@ -65,8 +67,8 @@ def publish(database: Database, choices: Choices, asked: Asked, letter: Letter) 
     return decision._replace(messages=tuple(sent))
 
 
-def publish_at_once(
-    database: Database, memory: Memory, asked: Asked, letter: Letter
+def publish_one(
+    database: Database, memory: Memory, asked: Asked, outgoing: OutgoingMessage
 ) -> StoreDecision | None:
     """The same in one statement; None, and nothing done, where the database has no function for it.
 
@@ -80,36 +82,36 @@ def publish_at_once(
         cluster=asked.cluster,
         said=as_said(asked.message),
         actor=asked.actor,
-        **asdict(letter),
+        **asdict(outgoing),
     )
     if not rows:
         return None
     *decided, key = rows[0]
     decision = decision_of(asked.cluster, decided)
     if decision.copies and not decision.to:  # its id was known
-        return recalled(database, asked.cluster, key)
+        return published_before(database, asked.cluster, key)
     return decision._replace(messages=() if key is None else (key,))
 
 
-def _remember(database: Database, asked: Asked, letter: Letter) -> bool:
+def _remember(database: Database, asked: Asked, outgoing: OutgoingMessage) -> bool:
     """Whether a message's id is new to the cluster. Raises MessageError for another's id."""
     row = read_row(database, asked.cluster, "cluster")
     now = time_of(database, asked.now)
-    content = digest(letter.format, letter.body)
+    content = digest(outgoing.format, outgoing.body)
     found = database.run(
         "add_message_ids",
         queue=-row.id,
-        keys=[letter.key],
+        keys=[outgoing.key],
         digests=[content],
         at=now,
         before=now - REMEMBERED,
     )
     if found:
         return True
-    ((_, _, known),) = database.run("message_ids", queue=-row.id, keys=[letter.key])
+    ((_, _, known),) = database.run("message_ids", queue=-row.id, keys=[outgoing.key])
     if known != content:
         raise MessageError(
-            f"id: found {letter.key!r}, which another message had before, allowed: an id of its "
+            f"id: found {outgoing.key!r}, which another message had before, allowed: an id of its "
             "own for each message"
         )
     return False

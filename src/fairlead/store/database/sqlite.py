@@ -19,7 +19,7 @@ from fairlead.store.database.port import Row
 from fairlead.store.database.statements import statements
 
 HAS_SCHEMA: Final = "SELECT 1 FROM sqlite_master WHERE name = 'fairlead_schema'"
-PATIENCE: Final = 30.0
+BUSY_TIMEOUT: Final = 30.0
 """Seconds for which a writer waits for another one."""
 NAMED: Final = re.compile(r":(\w+)")
 ROOM: Final = 1 << 16
@@ -192,7 +192,7 @@ def open_sqlite(path: Path) -> SQLite:
         raise StoreError(f"SQLite: found version {found}, allowed: {oldest} or newer")
     try:
         connection = sqlite3.connect(
-            path, timeout=PATIENCE, isolation_level=None, check_same_thread=False
+            path, timeout=BUSY_TIMEOUT, isolation_level=None, check_same_thread=False
         )
     except sqlite3.Error as error:
         raise StoreError(f"{path}: {_in_words(error)}") from error
@@ -207,7 +207,7 @@ def open_sqlite(path: Path) -> SQLite:
 
 def _use_wal(connection: sqlite3.Connection) -> None:
     """Where several open a new file at one time, SQLite does not wait here by itself."""
-    until = monotonic() + PATIENCE
+    until = monotonic() + BUSY_TIMEOUT
     while True:
         try:
             connection.execute("PRAGMA journal_mode = WAL").fetchall()
@@ -254,5 +254,5 @@ def _in_words(error: sqlite3.Error) -> str:
     if "disk I/O" in text:
         return "the disk could not be written or read (disk I/O error); nothing of this was written"
     if "locked" in text:
-        return f"another writer has held the database for {PATIENCE:g} seconds"
+        return f"another writer has held the database for {BUSY_TIMEOUT:g} seconds"
     return text

@@ -36,8 +36,8 @@ from fairlead.store.queues.endpoints import (
     is_past,
     state_of,
 )
-from fairlead.store.queues.outgoing import Letter
-from fairlead.store.queues.pending import RAISED, Notice, leave
+from fairlead.store.queues.outgoing import OutgoingMessage
+from fairlead.store.queues.pending import RAISED, PendingUpdate, add_pending
 from fairlead.store.queues.sending import arrive, check_room
 from fairlead.store.queues.settings import Queue, known_queue
 
@@ -63,7 +63,7 @@ class Beginning(NamedTuple):
     lifetime: Time | None
 
 
-class Speaking:
+class Dialogs:
     """What is said in one transaction."""
 
     def __init__(self, database: Database, setting: DialogSetting) -> None:
@@ -144,11 +144,11 @@ class Speaking:
             why = f"a message of type {type_!r} was refused: {refusal}"
             self._fail(end, REFUSED_BODY, why, key)
             return key
-        letter = Letter(None, None, key, type_, "", 1, None, None, format_, raw)
+        outgoing = OutgoingMessage(None, None, key, type_, "", 1, None, None, format_, raw)
         if peer is None:
-            self._deliver_first(end, declared, letter)
+            self._deliver_first(end, declared, outgoing)
         else:
-            self._deliver(peer, letter)
+            self._deliver(peer, outgoing)
         return key
 
     def end(
@@ -188,8 +188,8 @@ class Speaking:
             raise _over(end, "it has ended or failed")
         self._forget_timers(end, [DIALOG_TIMER])
         if seconds is not None:
-            letter = _notice(f"{end.end}/timer", DIALOG_TIMER)
-            self._later(end, queue, queue.now + duration("timer", seconds), letter)
+            outgoing = _notice(f"{end.end}/timer", DIALOG_TIMER)
+            self._later(end, queue, queue.now + duration("timer", seconds), outgoing)
 
     def bind(self, one: Endpoint, other: Endpoint) -> None:
         """Bind two ends, each to the other."""
@@ -242,7 +242,7 @@ class Speaking:
         declared = self._setting.declared.get(self._database, revision)
         return end._replace(sent=sent), declared
 
-    def _deliver_first(self, end: Endpoint, declared: Declared, letter: Letter) -> None:
+    def _deliver_first(self, end: Endpoint, declared: Declared, outgoing: OutgoingMessage) -> None:
         """The first message: with it the target's end begins."""
         queue = self._queue(declared.service(end.far_service).queue)
         log = self._log(queue)
@@ -260,28 +260,30 @@ class Speaking:
             bound=None,
         )
         self._add(peer)
-        self._arrive(peer, queue, number, letter, log)
+        self._arrive(peer, queue, number, outgoing, log)
         self._limit(peer, queue)
 
-    def _deliver(self, end: Endpoint, letter: Letter) -> None:
+    def _deliver(self, end: Endpoint, outgoing: OutgoingMessage) -> None:
         """A message comes to an end."""
         queue = self._queue(end.queue)
         log = self._log(queue)
         (number,) = log.draw()
-        self._arrive(end, queue, number, letter, log)
+        self._arrive(end, queue, number, outgoing, log)
 
-    def _arrive(self, end: Endpoint, queue: Queue, number: int, letter: Letter, log: Log) -> None:
-        if letter.type not in RESERVED:
+    def _arrive(
+        self, end: Endpoint, queue: Queue, number: int, outgoing: OutgoingMessage, log: Log
+    ) -> None:
+        if outgoing.type not in RESERVED:
             check_room(self._database, queue, 1)
-        letter.group, letter.conversation = end.group, end.id
-        arrive(self._database, queue, [(number, letter)])
+        outgoing.group, outgoing.conversation = end.group, end.id
+        arrive(self._database, queue, [(number, outgoing)])
         log.add(
             *("sent",),
             id=number,
             group=end.group,
-            key=letter.key or "",
-            cost=letter.cost,
-            type=letter.type,
+            key=outgoing.key or "",
+            cost=outgoing.cost,
+            type=outgoing.type,
         )
         log.flush()
         if queue.columns.awaited:
@@ -298,10 +300,10 @@ class Speaking:
     def _limit(self, end: Endpoint, queue: Queue) -> None:
         """What an end gets when its lifetime is over."""
         if end.lifetime is not None:
-            letter = _error(f"{end.end}/lifetime", LIFETIME_OVER, "the dialog's lifetime is over")
-            self._later(end, queue, end.lifetime, letter)
+            outgoing = _error(f"{end.end}/lifetime", LIFETIME_OVER, "the dialog's lifetime is over")
+            self._later(end, queue, end.lifetime, outgoing)
 
-    def _later(self, end: Endpoint, queue: Queue, due: int, letter: Letter) -> None:
+    def _later(self, end: Endpoint, queue: Queue, due: int, outgoing: OutgoingMessage) -> None:
         """A message comes to an end at a time."""
         log = self._log(queue)
         (number,) = log.draw()
@@ -309,13 +311,24 @@ class Speaking:
             "add_delayed",
             [
                 (
-                    *(number, due, end.group, "", None, letter.key, None, 1, letter.type, end.id),
-                    *(letter.format, letter.body),
+                    *(
+                        number,
+                        due,
+                        end.group,
+                        "",
+                        None,
+                        outgoing.key,
+                        None,
+                        1,
+                        outgoing.type,
+                        end.id,
+                    ),
+                    *(outgoing.format, outgoing.body),
                 )
             ],
             queue=queue.id,
         )
-        log.add("timed", id=number, group=end.group, key=letter.key or "", detail=f"due {due}")
+        log.add("timed", id=number, group=end.group, key=outgoing.key or "", detail=f"due {due}")
         log.flush()
         if queue.columns.awaited:
             self._database.run("notify", queue=queue.id)
@@ -332,7 +345,7 @@ class Speaking:
         rows = self._database.run("group", queue=queue.id, name=end.group)
         if rows and not queue.fair:  # where tenants share, whoever takes it finds that it is empty
             ((id_, tenant),) = rows
-            leave(self._database, queue, [Notice(RAISED, number, id_, tenant)])
+            add_pending(self._database, queue, [PendingUpdate(RAISED, number, id_, tenant)])
 
     def _add(self, end: Endpoint) -> None:
         row: dict[str, Any] = end._asdict()
@@ -390,10 +403,10 @@ def _key(end: Endpoint, place: int) -> str:
     return f"{end.end}/{place}"
 
 
-def _error(key: str, code: int, description: str) -> Letter:
+def _error(key: str, code: int, description: str) -> OutgoingMessage:
     format_, raw = encoded({"code": code, "description": description})
-    return Letter(None, None, key, ERROR, "", 1, None, None, format_, raw)
+    return OutgoingMessage(None, None, key, ERROR, "", 1, None, None, format_, raw)
 
 
-def _notice(key: str, type_: str) -> Letter:
-    return Letter(None, None, key, type_, "", 1, None, None, 0, b"")
+def _notice(key: str, type_: str) -> OutgoingMessage:
+    return OutgoingMessage(None, None, key, type_, "", 1, None, None, 0, b"")

@@ -60,13 +60,13 @@ def forget(database: Database, now: int) -> bool:
     return max(found) >= MOST
 
 
-def kept(database: Database) -> float | None:
+def journal_keep(database: Database) -> float | None:
     """For how many days events are kept; None: for ever."""
     ((found,),) = database.run("retention")
     return None if found is None else found / (DAY * MICROS)
 
 
-def set_kept(database: Database, days: float | None) -> None:
+def set_journal_keep(database: Database, days: float | None) -> None:
     """Set for how many days events are kept; 0 or None: for ever. Raises MessageError."""
     found = duration("journal_keep", days or 0) * DAY
     if found > MAX_DAYS * DAY * MICROS:

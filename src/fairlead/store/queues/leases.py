@@ -25,7 +25,7 @@ SWEEP: Final = 60.0
 """Seconds: so often it looks whether those who hold nothing live."""
 
 
-class Custody:
+class Leases:
     """Who holds what: this process, and others that may be dead. Thread-safe."""
 
     def __init__(

@@ -1,4 +1,4 @@
-"""What there is to do before a take: act on notices, wake what is due, take back what is lost."""
+"""Maintenance before a take: apply pending updates, wake what is due, take back what is lost."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from msgspec.structs import asdict
 from fairlead.order.key import NO_ENTRY, NOTHING, Entry
 from fairlead.store.database.port import Database, Row
 from fairlead.store.journal.log import Log
-from fairlead.store.queues.outgoing import Letter
+from fairlead.store.queues.outgoing import OutgoingMessage
 from fairlead.store.queues.pending import CHARGED, JOINED, RELEASED, SETTLED
 from fairlead.store.queues.sending import arrive
 from fairlead.store.queues.settings import BECOMES_FAIR, Queue
@@ -21,8 +21,8 @@ MOST: Final = 1000
 """So many of each kind are done before one take."""
 
 
-class Told(NamedTuple):
-    """A notice of tenants, as it is read."""
+class TenantUpdate(NamedTuple):
+    """A pending update of tenants, as it is read."""
 
     id: int
     kind: str
@@ -33,15 +33,15 @@ class Told(NamedTuple):
     placed: int
 
 
-def anything_to_do(database: Database, queue: Queue) -> bool:
+def is_maintenance_due(database: Database, queue: Queue) -> bool:
     """Whether a queue is not up to date."""
-    return any(database.run("chores", queue=queue.id, now=queue.now)[0])
+    return any(database.run("maintenance", queue=queue.id, now=queue.now)[0])
 
 
-def do_chores(database: Database, queue: Queue, line: Line | None, log: Log) -> None:
+def maintain(database: Database, queue: Queue, line: Line | None, log: Log) -> None:
     """Bring a queue up to date. `line`: its tenants; None where it has none."""
-    ((raised, told, parked, delayed, lapsed),) = database.run(
-        "chores", queue=queue.id, now=queue.now
+    ((raised, updated, parked, delayed, lapsed),) = database.run(
+        "maintenance", queue=queue.id, now=queue.now
     )
     if line is not None and queue.fair == BECOMES_FAIR:
         line.begin()
@@ -51,9 +51,9 @@ def do_chores(database: Database, queue: Queue, line: Line | None, log: Log) -> 
     if delayed:
         _let_arrive(database, queue, log)
     if raised or delayed or lapsed:
-        _act_on_raises(database, queue)
-    if told or delayed or lapsed:
-        _act_on_notices(database, queue, line)
+        _apply_raises(database, queue)
+    if updated or delayed or lapsed:
+        _apply_updates(database, queue, line)
     if parked:
         rows = database.run("wake_groups", queue=queue.id, now=queue.now, most=MOST)
         _place(database, queue, sorted(row[0] for row in rows if row[2] == NOTHING), {})
@@ -78,12 +78,12 @@ def _let_arrive(database: Database, queue: Queue, log: Log) -> None:
         key=lambda row: (row[1], row[0]),
     )
     numbers = log.draw(len(rows))
-    letters = []
+    batch = []
     names = sorted({row[2] for row in rows if row[2]})
     owners = {row[0]: row[2] for row in database.run("groups_by_name", queue=queue.id, names=names)}
     for number, row in zip(numbers, rows, strict=True):
         _, _, group, tenant, priority, key, expires, cost, type_, conversation, format_, body = row
-        each = Letter(
+        each = OutgoingMessage(
             *(group, priority, key, type_, tenant, cost, None, expires, format_, bytes(body)),
             conversation,
         )
@@ -106,12 +106,12 @@ def _let_arrive(database: Database, queue: Queue, log: Log) -> None:
             )
             log.add("rejected", detail=reason, **event)
         else:
-            letters.append((number, each))
+            batch.append((number, each))
             log.add("arrived", **event)
-    arrive(database, queue, letters)
+    arrive(database, queue, batch)
 
 
-def _act_on_raises(database: Database, queue: Queue) -> None:
+def _apply_raises(database: Database, queue: Queue) -> None:
     """Give groups that nobody holds the places that their raises, or what has arrived, lead to."""
     rows = database.run("raised_groups", queue=queue.id, most=MOST)
     ended = [id_ for id_, lives in rows if not lives]
@@ -126,16 +126,18 @@ def _act_on_raises(database: Database, queue: Queue) -> None:
         end_or_keep(database, queue, empty)
 
 
-def _act_on_notices(database: Database, queue: Queue, line: Line | None) -> None:
-    every = [Told(*row) for row in database.run("notices", queue=queue.id, most=MOST)]
+def _apply_updates(database: Database, queue: Queue, line: Line | None) -> None:
+    every = [
+        TenantUpdate(*row) for row in database.run("pending_updates", queue=queue.id, most=MOST)
+    ]
     for each in every:
         if line is not None:
-            _tell(line, each)
+            _apply(line, each)
     if every:
-        database.run("drop_notices", ids=[each.id for each in every])
+        database.run("drop_pending_updates", ids=[each.id for each in every])
 
 
-def _tell(line: Line, each: Told) -> None:
+def _apply(line: Line, each: TenantUpdate) -> None:
     if each.kind == JOINED:
         line.join(each.tenant, each.number)
     elif each.kind == CHARGED:

@@ -12,20 +12,22 @@ from msgspec.structs import asdict
 
 from fairlead.store.database.port import Database, Row
 from fairlead.store.database.postgresql import refusal
-from fairlead.store.queues.outgoing import Letter
+from fairlead.store.queues.outgoing import OutgoingMessage
 from fairlead.store.queues.received import Stored, received
 from fairlead.store.queues.settling import ACCEPTED, End
 from fairlead.store.queues.taking import PAGE, Claim, Held
 
 
-def send_at_once(database: Database, queue: str, each: Letter, actor: str, now: int | None) -> str:
+def send_one(
+    database: Database, queue: str, each: OutgoingMessage, actor: str, now: int | None
+) -> str:
     """Send one message; its id. Raises MessageError, QueueFullError."""
     set_clock(database, now)
     ((key,),) = database.run("send_one", queue=queue, actor=actor, **asdict(each))
     return str(key)
 
 
-def take_at_once(database: Database, queue: str, claim: Claim, now: int | None) -> list[Held]:
+def take_one(database: Database, queue: str, claim: Claim, now: int | None) -> list[Held]:
     """Take one group, with its first messages. Raises SharedQueueError."""
     set_clock(database, now)
     rows = database.run(
@@ -40,14 +42,16 @@ def take_at_once(database: Database, queue: str, claim: Claim, now: int | None) 
     return [_held(rows)] if rows else []
 
 
-def settle_at_once(database: Database, end: End, actor: str, now: int | None) -> None:
+def settle_one(database: Database, end: End, actor: str, now: int | None) -> None:
     """Settle work on one group. Raises StaleWorkError, SharedQueueError."""
     set_clock(database, now)
     database.run("settle_one", **_ending(end, actor))
 
 
-def send_within(database: Database, queue: str, each: Letter, actor: str, now: int | None) -> str:
-    """Send one message in a transaction that goes on after a refusal, as `send_at_once` does."""
+def try_send_one(
+    database: Database, queue: str, each: OutgoingMessage, actor: str, now: int | None
+) -> str:
+    """Send one message in a transaction that goes on after a refusal, as `send_one` does."""
     set_clock(database, now)
     ((key, state, line),) = database.run("try_send_one", queue=queue, actor=actor, **asdict(each))
     if state is not None:
@@ -55,8 +59,8 @@ def send_within(database: Database, queue: str, each: Letter, actor: str, now: i
     return str(key)
 
 
-def settle_within(database: Database, end: End, actor: str, now: int | None) -> None:
-    """Settle work in a transaction that goes on after a refusal, as `settle_at_once` does."""
+def try_settle_one(database: Database, end: End, actor: str, now: int | None) -> None:
+    """Settle work in a transaction that goes on after a refusal, as `settle_one` does."""
     set_clock(database, now)
     ((state, line),) = database.run("try_settle_one", **_ending(end, actor))
     if state is not None:
@@ -77,7 +81,7 @@ def _ending(end: End, actor: str) -> dict[str, object]:
 
 
 def is_for_one(end: End) -> bool:
-    """Whether `settle_at_once` can do it: all that was given ends alike."""
+    """Whether `settle_one` can do it: all that was given ends alike."""
     return not end.done and not (end.kind == ACCEPTED and end.dead)
 
 

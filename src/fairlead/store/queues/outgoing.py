@@ -30,7 +30,7 @@ class Sending(TypedDict, total=False):
 KEYS: Final = tuple(Sending.__annotations__)
 
 
-class Letter(Struct):
+class OutgoingMessage(Struct):
     """A message that was checked, before it has a number."""
 
     group: str | None
@@ -49,7 +49,7 @@ class Letter(Struct):
     """The receiver's end, if it is said in a conversation."""
 
 
-def letter(  # the verb's own names
+def outgoing(  # the verb's own names
     body: object,
     now: int,
     *,
@@ -62,7 +62,7 @@ def letter(  # the verb's own names
     delay: Time = 0,
     expires: Time | None = None,
     **unknown: object,
-) -> Letter:
+) -> OutgoingMessage:
     """Check a message. Raises MessageError.
 
     `delay`: seconds until it arrives, or the timestamp at which it does. `expires`: the same, for
@@ -78,7 +78,7 @@ def letter(  # the verb's own names
             f"expires: found {spelled(expires)}, allowed: a time after the message arrives"
         )
     format_, raw = encoded(body)
-    return Letter(
+    return OutgoingMessage(
         name("group", group) or None,
         priority,
         name("id", id) or None,
@@ -92,11 +92,11 @@ def letter(  # the verb's own names
     )
 
 
-def letter_of(plain: object, now: int) -> Letter:
+def outgoing_of(plain: object, now: int) -> OutgoingMessage:
     """Check one message of many: {"body": ..., "group": ..., ...}. Raises MessageError."""
     if not isinstance(plain, dict | Mapping) or "body" not in plain:
         raise MessageError(
             f"message: found {spelled(plain)}, allowed: a table with body, and {listed(KEYS)}"
         )
     check_keys("message", plain, ("body", *KEYS))
-    return letter(now=now, **plain)
+    return outgoing(now=now, **plain)

@@ -1,7 +1,7 @@
-"""What senders, operators and settlers tell the next reader: they never wait for a reader.
+"""Pending updates: what senders, operators and settlers leave for the next reader.
 
-A row for each thing told: it is inserted, and whoever takes work next, or settles the group, acts
-on it and deletes it, in the order of the numbers.
+They never wait for a reader. A row stands for each update: it is inserted, and whoever takes
+work next, or settles the group, applies it and deletes it, in the order of the numbers.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ RELEASED: Final = "released"
 """A group was given back; `cost` of all of it, and the tenant's `turn` before it was taken."""
 
 
-class Notice(NamedTuple):
-    """One thing told; what does not belong to its kind is left out."""
+class PendingUpdate(NamedTuple):
+    """One of them; what does not belong to its kind is left out."""
 
     kind: str
     number: int
@@ -39,7 +39,7 @@ class Notice(NamedTuple):
     placed: int = 0
 
 
-def leave(database: Database, queue: Queue, notices: Sequence[Notice]) -> None:
-    """Tell the next reader, in this transaction."""
-    if notices:
-        database.many("add_notice", notices, queue=queue.id)
+def add_pending(database: Database, queue: Queue, updates: Sequence[PendingUpdate]) -> None:
+    """Leave them for the next reader, in this transaction."""
+    if updates:
+        database.many("add_pending_update", updates, queue=queue.id)

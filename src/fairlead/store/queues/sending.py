@@ -18,8 +18,8 @@ from fairlead.order.key import NO_ENTRY, NOTHING, Entry
 from fairlead.store.database.port import Database, Row
 from fairlead.store.journal.log import Log
 from fairlead.store.queues.bodies import digest
-from fairlead.store.queues.outgoing import Letter
-from fairlead.store.queues.pending import CHARGED, JOINED, RAISED, Notice, leave
+from fairlead.store.queues.outgoing import OutgoingMessage
+from fairlead.store.queues.pending import CHARGED, JOINED, RAISED, PendingUpdate, add_pending
 from fairlead.store.queues.settings import BECOMES_FAIR, HELD, NO_WEIGHTS, NOT_FAIR, READY, Queue
 
 MANY: Final = 100
@@ -36,19 +36,21 @@ class Found(NamedTuple):
     """The first message that waits, as a reader knew it last; NOTHING: none did."""
 
 
-def send(database: Database, queue: Queue, letters: Sequence[Letter], actor: str) -> list[str]:
+def send(
+    database: Database, queue: Queue, batch: Sequence[OutgoingMessage], actor: str
+) -> list[str]:
     """Send messages in their order; their ids.
 
     A message whose id is known is not sent again. Raises MessageError for the known id of another
     message, and for a group that is another tenant's; QueueFullError. What it has done by then the
     caller undoes.
     """
-    _check_costs(queue, letters)
-    known = _known(database, queue, letters)
-    check_room(database, queue, len(letters) - len(known))
+    _check_costs(queue, batch)
+    known = _known(database, queue, batch)
+    check_room(database, queue, len(batch) - len(known))
     log = Log(database, queue.name, queue.moment, actor)
-    numbers = log.draw(len(letters) - len(known))
-    new = (each for position, each in enumerate(letters) if position not in known)
+    numbers = log.draw(len(batch) - len(known))
+    new = (each for position, each in enumerate(batch) if position not in known)
     numbered = list(zip(numbers, new, strict=True))
     for number, each in numbered:
         each.key = each.key or f"m-{number}"
@@ -60,11 +62,11 @@ def send(database: Database, queue: Queue, letters: Sequence[Letter], actor: str
     _record(database, queue, numbered, log)
     if queue.columns.awaited:
         database.run("notify", queue=queue.id)
-    return [each.key or "" for each in letters]
+    return [each.key or "" for each in batch]
 
 
 def _record(
-    database: Database, queue: Queue, numbered: Sequence[tuple[int, Letter]], log: Log
+    database: Database, queue: Queue, numbered: Sequence[tuple[int, OutgoingMessage]], log: Log
 ) -> None:
     """Write the events of messages that were sent."""
     if not numbered:
@@ -88,7 +90,9 @@ def _record(
     log.flush()
 
 
-def arrive(database: Database, queue: Queue, numbered: Sequence[tuple[int, Letter]]) -> None:
+def arrive(
+    database: Database, queue: Queue, numbered: Sequence[tuple[int, OutgoingMessage]]
+) -> None:
     """Messages join their groups; their events are written by the caller."""
     if not numbered:
         return
@@ -111,7 +115,7 @@ def arrive(database: Database, queue: Queue, numbered: Sequence[tuple[int, Lette
 
 
 def _groups(
-    database: Database, queue: Queue, numbered: Sequence[tuple[int, Letter]]
+    database: Database, queue: Queue, numbered: Sequence[tuple[int, OutgoingMessage]]
 ) -> dict[str, int]:
     """Name → id of the groups of these messages; those that are not there begin.
 
@@ -119,17 +123,17 @@ def _groups(
     on it, or will: a group does not end while somebody is sending to it.
     """
     found = _begin(database, queue, numbered)
-    leave(database, queue, _notices(queue, numbered, found))
+    add_pending(database, queue, _notices(queue, numbered, found))
     return {name: each.id for name, each in found.items()}
 
 
 def _begin(
-    database: Database, queue: Queue, numbered: Sequence[tuple[int, Letter]]
+    database: Database, queue: Queue, numbered: Sequence[tuple[int, OutgoingMessage]]
 ) -> dict[str, Found]:
     """The groups that these messages name; those that are not there begin, as do all without."""
     lone: list[int] = []
     begun: list[Row] = []
-    first: dict[str, tuple[int, Letter]] = {}
+    first: dict[str, tuple[int, OutgoingMessage]] = {}
     for number, each in numbered:
         if each.group:
             first.setdefault(each.group, (number, each))
@@ -162,17 +166,17 @@ def _begin(
     return found
 
 
-def _new(number: int, each: Letter) -> Found:
+def _new(number: int, each: OutgoingMessage) -> Found:
     """The group that begins with a message."""
     return Found(number, each.tenant, READY, number)
 
 
 def _notices(
-    queue: Queue, numbered: Sequence[tuple[int, Letter]], found: Mapping[str, Found]
-) -> list[Notice]:
-    notices: list[Notice] = []
+    queue: Queue, numbered: Sequence[tuple[int, OutgoingMessage]], found: Mapping[str, Found]
+) -> list[PendingUpdate]:
+    updates: list[PendingUpdate] = []
     if not found and not queue.fair:
-        return notices
+        return updates
     for number, each in numbered:
         group = found[each.group] if each.group else _new(number, each)
         id_, tenant = group.id, group.tenant
@@ -182,15 +186,15 @@ def _notices(
             )
         if id_ == number:
             if queue.fair:
-                notices.append(Notice(JOINED, number, id_, tenant))
+                updates.append(PendingUpdate(JOINED, number, id_, tenant))
             continue
         if queue.fair and group.state == HELD:
-            notices.append(Notice(CHARGED, number, id_, tenant, cost=each.cost))
+            updates.append(PendingUpdate(CHARGED, number, id_, tenant, cost=each.cost))
         if each.priority is not None and queue.ordered:
-            notices.append(Notice(RAISED, number, id_, tenant, each.priority, queue.moment))
+            updates.append(PendingUpdate(RAISED, number, id_, tenant, each.priority, queue.moment))
         elif group.head == NOTHING and group.state != HELD:
-            notices.append(Notice(RAISED, number, id_, tenant))
-    return notices
+            updates.append(PendingUpdate(RAISED, number, id_, tenant))
+    return updates
 
 
 def _found(database: Database, queue: Queue, names: list[str]) -> dict[str, Found]:
@@ -198,12 +202,12 @@ def _found(database: Database, queue: Queue, names: list[str]) -> dict[str, Foun
     return {row[0]: Found(*row[1:]) for row in rows}
 
 
-def _raises(queue: Queue, each: Letter) -> bool:
+def _raises(queue: Queue, each: OutgoingMessage) -> bool:
     """Whether the message raises its group."""
     return each.priority is not None and queue.ordered
 
 
-def _beginning(queue: Queue, number: int, each: Letter) -> Row:
+def _beginning(queue: Queue, number: int, each: OutgoingMessage) -> Row:
     """The row of a group that begins with this message."""
     raised = _raises(queue, each)
     entry = Entry(each.priority or 0, queue.moment, number) if raised else NO_ENTRY
@@ -211,14 +215,14 @@ def _beginning(queue: Queue, number: int, each: Letter) -> Row:
     return (number, each.group, each.tenant, *place, *entry)
 
 
-def _delayed(number: int, each: Letter) -> Row:
+def _delayed(number: int, each: OutgoingMessage) -> Row:
     return (
         *(number, each.due, each.group, each.tenant, each.priority, each.key),
         *(each.expires, each.cost, each.type, each.conversation, each.format, each.body),
     )
 
 
-def _place(number: int, each: Letter) -> int:
+def _place(number: int, each: OutgoingMessage) -> int:
     """Where a message stands in its group: what has gone wrong in a conversation is read first."""
     return -number if each.type == ERROR and each.conversation is not None else number
 
@@ -228,18 +232,18 @@ def check_room(database: Database, queue: Queue, count: int) -> None:
     most = queue.columns.max_waiting
     if most is None or not count:
         return
-    if count > most or database.run("crowded", queue=queue.id, most=most - count):
+    if count > most or database.run("over_limit", queue=queue.id, most=most - count):
         raise QueueFullError(
             f"queue {queue.name!r}: found more than {most} messages, with the {count} to be sent; "
             "allowed: as many as max_waiting says; send again later"
         )
 
 
-def _check_costs(queue: Queue, letters: Sequence[Letter]) -> None:
+def _check_costs(queue: Queue, batch: Sequence[OutgoingMessage]) -> None:
     if queue.columns.weights == NO_WEIGHTS:
         return  # then a cost is not multiplied
     most = MAX_CHARGE // queue.unit
-    for each in letters:
+    for each in batch:
         if each.cost > most:
             raise MessageError(
                 f"cost: found {each.cost}, allowed: an integer from 1 to {most} with these "
@@ -247,11 +251,11 @@ def _check_costs(queue: Queue, letters: Sequence[Letter]) -> None:
             )
 
 
-def _known(database: Database, queue: Queue, letters: Sequence[Letter]) -> set[int]:
+def _known(database: Database, queue: Queue, batch: Sequence[OutgoingMessage]) -> set[int]:
     """The positions of the messages that are not to be sent again: their ids are known."""
     first: dict[str, int] = {}
     digests: dict[str, str] = {}
-    for position, each in enumerate(letters):
+    for position, each in enumerate(batch):
         if each.key is not None:
             content = digest(each.format, each.body)
             if digests.setdefault(each.key, content) != content:
@@ -267,7 +271,7 @@ def _known(database: Database, queue: Queue, letters: Sequence[Letter]) -> set[i
             raise _other_message(key)
     return {
         position
-        for position, each in enumerate(letters)
+        for position, each in enumerate(batch)
         if each.key is not None and not (each.key in fresh and first[each.key] == position)
     }
 

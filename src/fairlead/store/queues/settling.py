@@ -16,7 +16,7 @@ from fairlead.errors import StaleWorkError
 from fairlead.order.key import NO_ENTRY, UNRAISED, Entry, reentered
 from fairlead.store.database.port import Database, Row
 from fairlead.store.journal.log import Log
-from fairlead.store.queues.pending import RELEASED, SETTLED, Notice, leave
+from fairlead.store.queues.pending import RELEASED, SETTLED, PendingUpdate, add_pending
 from fairlead.store.queues.settings import BEFORE_ALL, OFF, PARKED, READY, Queue
 
 MOMENT: Final = 50_000
@@ -212,11 +212,11 @@ def _settle(database: Database, queue: Queue, ends: Sequence[End], log: Log) -> 
         given_back = {each.id for each in left if each.releases} - {
             each.id for each in ends if each.done
         }
-        leave(
+        add_pending(
             database,
             queue,
             [
-                Notice(
+                PendingUpdate(
                     RELEASED if end.id in given_back else SETTLED,
                     number,
                     end.id,
@@ -347,7 +347,7 @@ def raises_of(database: Database, ids: Sequence[int]) -> dict[int, Entry]:
         if priority is not None:
             found[group_id] = Entry(priority, at, number)
     if told:
-        database.run("drop_notices", ids=told)
+        database.run("drop_pending_updates", ids=told)
     return found
 
 

@@ -13,7 +13,7 @@ from fairlead.store.database.port import Database, Row
 from fairlead.store.journal.log import Log
 from fairlead.store.queues.ended import drop, ends_of, is_over
 from fairlead.store.queues.endpoints import Endpoint
-from fairlead.store.queues.maintenance import do_chores
+from fairlead.store.queues.maintenance import maintain
 from fairlead.store.queues.received import Received, Stored, received
 from fairlead.store.queues.settings import BEFORE_ALL, Queue
 from fairlead.store.queues.settling import end_or_keep, expire, stale
@@ -70,7 +70,7 @@ def take(database: Database, queue: Queue, claim: Claim) -> list[Held]:
         return []
     log = Log(database, queue.name, queue.moment, claim.actor)
     line = Line(database, queue) if queue.fair else None
-    do_chores(database, queue, line, log)
+    maintain(database, queue, line, log)
     if not database.locks:
         log.flush()  # tokens are numbers of the events of taking, which come after these
     found: list[Held] = []

@@ -18,11 +18,11 @@ from fairlead.errors import MessageError
 from fairlead.store.arguments import name, whole
 from fairlead.store.clusters import changing
 from fairlead.store.clusters.changing import Author, Counting
-from fairlead.store.clusters.choosing import Asked, Choices, decide_at_once
+from fairlead.store.clusters.choosing import Asked, Choices, decide_one
 from fairlead.store.clusters.completing import completed
 from fairlead.store.clusters.decision import StoreDecision
 from fairlead.store.clusters.history import decision_at, number_of
-from fairlead.store.clusters.publishing import publish, publish_at_once
+from fairlead.store.clusters.publishing import publish, publish_one
 from fairlead.store.clusters.shares import Pool, pool
 from fairlead.store.clusters.state import read_row
 from fairlead.store.context import Context
@@ -30,7 +30,7 @@ from fairlead.store.database.clock import time_of
 from fairlead.store.database.port import Database
 from fairlead.store.database.retrying import again
 from fairlead.store.journal.retention import Retention
-from fairlead.store.queues.outgoing import Letter, Sending, letter
+from fairlead.store.queues.outgoing import OutgoingMessage, Sending, outgoing
 
 NOTHING: Final[Mapping[str, object]] = {}
 
@@ -55,7 +55,7 @@ class ClusterVerbs(ABC):
         """Choose where a message goes, and count it, as `Store.next_destination` does."""
         self._check()
         asked = self._asked(cluster, message)
-        found = decide_at_once(self._database, self._setting.memory, asked)
+        found = decide_one(self._database, self._setting.memory, asked)
         if found is not None:
             return found
         with self._undone_if_refused():
@@ -72,7 +72,7 @@ class ClusterVerbs(ABC):
         self._check()
         self._setting.check_room()
         now = time_of(self._database, self._setting.clock())
-        each = letter(body, now, **more)
+        each = outgoing(body, now, **more)
         said = _said(each, message)
         with self._undone_if_refused():
             asked = self._asked(cluster, said, each.key or "")
@@ -138,7 +138,7 @@ class StoreClusters(ABC):
     _connection: Callable[[], AbstractContextManager[Database]]
     _writing: Callable[[], AbstractContextManager[Database]]
     _alone: Callable[[], AbstractContextManager[Database]]
-    _at_once: bool
+    _one_statement: bool
 
     @again
     def _alone_in(self, verb: Callable[[ClusterVerbs], _Found]) -> _Found:
@@ -187,11 +187,11 @@ class StoreClusters(ABC):
         Raises MessageError for an unknown cluster, and for what a message cannot say.
         """
         self._retention.look()
-        if self._at_once:
+        if self._one_statement:
             setting = self._setting
             asked = Asked(checked_name(cluster), message, setting.clock(), setting.actor)
             with self._alone() as database:
-                found = decide_at_once(database, setting.memory, asked)
+                found = decide_one(database, setting.memory, asked)
             if found is not None:
                 return found
         with self._writing() as database:
@@ -216,12 +216,12 @@ class StoreClusters(ABC):
         """
         self._retention.look()
         at_any_time = more.keys().isdisjoint({"delay", "expires"})
-        if self._at_once and at_any_time and {"group", "type"}.isdisjoint(message):
-            each, setting = letter(body, 0, **more), self._setting
+        if self._one_statement and at_any_time and {"group", "type"}.isdisjoint(message):
+            each, setting = outgoing(body, 0, **more), self._setting
             said = _said(each, message)
             asked = Asked(checked_name(cluster), said, setting.clock(), setting.actor)
             with self._alone() as database:
-                found = publish_at_once(database, setting.memory, asked, each)
+                found = publish_one(database, setting.memory, asked, each)
             if found is not None:
                 return found
         with self._writing() as database:
@@ -284,7 +284,7 @@ class StoreClusters(ABC):
             return decision_at(database, number_of(database, wanted, str(id)))
 
 
-def _said(each: Letter, message: Mapping[str, object]) -> dict[str, object]:
+def _said(each: OutgoingMessage, message: Mapping[str, object]) -> dict[str, object]:
     """What a message says that is published: its group and type, and what else is said of it."""
     own = {"group": each.group, "type": each.type}
     return {**{key: value for key, value in own.items() if value}, **message}

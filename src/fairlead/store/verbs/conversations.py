@@ -10,17 +10,17 @@ from fairlead.balance.times import Time
 from fairlead.errors import MessageError
 from fairlead.store.arguments import check_priority, name
 from fairlead.store.context import Context
-from fairlead.store.conversation import Conversation, Speaker
+from fairlead.store.conversation import Conversation, DialogSession
 from fairlead.store.database.port import Database
 from fairlead.store.database.retrying import again
 from fairlead.store.database.setting import Setting
 from fairlead.store.dialogs.declared import DeclaredService
-from fairlead.store.dialogs.sending import Beginning, Speaking, checked_error
+from fairlead.store.dialogs.sending import Beginning, Dialogs, checked_error
 from fairlead.store.queues.endpoints import Endpoint, far_end
 from fairlead.store.work import HeldWork
 
 
-class ConversationVerbs(ABC, Speaker):
+class ConversationVerbs(ABC, DialogSession):
     """Begin dialogs and speak in them, in one transaction with the user's own rows."""
 
     _database: Database
@@ -65,7 +65,7 @@ class ConversationVerbs(ABC, Speaker):
         near = None if related is None else self._endpoint(related)
         asked = Beginning(service, far_service, contract, near, name("group", group), lifetime)
         with self._undone_if_refused():
-            found = Conversation(Speaking(self._database, self._setting).begin(asked), self)
+            found = Conversation(Dialogs(self._database, self._setting).begin(asked), self)
         self._begun.append(found)
         return found
 
@@ -83,7 +83,7 @@ class ConversationVerbs(ABC, Speaker):
         self._check()
         with self._undone_if_refused():
             end = self._endpoint(conversation)
-            return Speaking(self._database, self._setting).send(end, type_, body)
+            return Dialogs(self._database, self._setting).send(end, type_, body)
 
     def raise_far_end(self, conversation: Conversation, priority: int | None) -> bool:
         """Raise the other end's group, as `Conversation.prioritise` does."""
@@ -97,19 +97,19 @@ class ConversationVerbs(ABC, Speaker):
         self._check()
         with self._undone_if_refused():
             end = self._endpoint(conversation)
-            Speaking(self._database, self._setting).set_timer(end, seconds)
+            Dialogs(self._database, self._setting).set_timer(end, seconds)
 
     def bind(self, conversation: Conversation, other: Conversation) -> None:
         """Bind two conversations, as `Conversation.bind` does."""
         self._check()
         with self._undone_if_refused():
             ends = self._endpoint(conversation), self._endpoint(other)
-            Speaking(self._database, self._setting).bind(*ends)
+            Dialogs(self._database, self._setting).bind(*ends)
 
     def bound_to(self, conversation: Conversation) -> Conversation | None:
         """The conversation that one is bound to, in this transaction."""
         self._check()
-        end = Speaking(self._database, self._setting).bound(conversation.endpoint)
+        end = Dialogs(self._database, self._setting).bound(conversation.endpoint)
         return None if end is None else self.conversation(Conversation(end, self))
 
     def end_conversation(
@@ -121,15 +121,15 @@ class ConversationVerbs(ABC, Speaker):
         if checked and cleanup:
             raise MessageError("end: found error and cleanup, allowed: one of them")
         end = self._endpoint(conversation)
-        speaking = Speaking(self._database, self._setting)
+        dialog_transaction = Dialogs(self._database, self._setting)
         with self._undone_if_refused():
-            speaking.end(end, checked, cleanup=cleanup, given=conversation.given)
+            dialog_transaction.end(end, checked, cleanup=cleanup, given=conversation.given)
         if self._shared:
             self._ended += [conversation, conversation.origin]
             conversation.ending = conversation.origin.ending = self._database
 
     @contextmanager
-    def speaking(self) -> Iterator[ConversationVerbs]:
+    def dialog_transaction(self) -> Iterator[ConversationVerbs]:
         """This transaction."""
         yield self
 
@@ -147,18 +147,18 @@ class ConversationVerbs(ABC, Speaker):
     def state_of(self, end: Endpoint) -> str:
         """How an end stands."""
         self._check()
-        return Speaking(self._database, self._setting).state(end)
+        return Dialogs(self._database, self._setting).state(end)
 
     def _endpoint(self, conversation: Conversation | str) -> Endpoint:
         if not isinstance(conversation, Conversation):
-            return Speaking(self._database, self._setting).found(conversation)
+            return Dialogs(self._database, self._setting).found(conversation)
         if conversation.is_of(self._setting):
             return conversation.endpoint
         # another store's: of the same database, or of one where the same numbers are others' ends
-        return Speaking(self._database, self._setting).found(conversation.id)
+        return Dialogs(self._database, self._setting).found(conversation.id)
 
 
-class StoreConversations(ABC, Speaker):
+class StoreConversations(ABC, DialogSession):
     """The same, each in a transaction of its own."""
 
     _setting: Context
@@ -200,7 +200,7 @@ class StoreConversations(ABC, Speaker):
     def conversation(self, id: str) -> Conversation:  # noqa: A002 - it is called so
         """The end of a dialog with this id. Raises ConversationError."""
         with self._connection() as database:
-            return Conversation(Speaking(database, self._setting).found(id), self)
+            return Conversation(Dialogs(database, self._setting).found(id), self)
 
     def service(self, name: str) -> DeclaredService:
         """A service as it was declared. Raises MessageError."""
@@ -208,7 +208,7 @@ class StoreConversations(ABC, Speaker):
             return self._setting.declared.get(database).service(name)
 
     @contextmanager
-    def speaking(self) -> Iterator[ConversationVerbs]:
+    def dialog_transaction(self) -> Iterator[ConversationVerbs]:
         """A transaction of its own."""
         with self._writing() as database:
             yield self._verbs(database)
@@ -216,7 +216,7 @@ class StoreConversations(ABC, Speaker):
     def bound_to(self, conversation: Conversation) -> Conversation | None:
         """The conversation that one is bound to."""
         with self._connection() as database:
-            end = Speaking(database, self._setting).bound(conversation.endpoint)
+            end = Dialogs(database, self._setting).bound(conversation.endpoint)
         return None if end is None else Conversation(end, self)
 
     def is_of(self, setting: Setting) -> bool:
@@ -226,4 +226,4 @@ class StoreConversations(ABC, Speaker):
     def state_of(self, end: Endpoint) -> str:
         """How an end stands."""
         with self._connection() as database:
-            return Speaking(database, self._setting).state(end)
+            return Dialogs(database, self._setting).state(end)

@@ -19,7 +19,7 @@ from fairlead.store.admin.dialogs import (
 )
 from fairlead.store.arguments import whole
 from fairlead.store.context import Context
-from fairlead.store.conversation import Conversation, Speaker
+from fairlead.store.conversation import Conversation, DialogSession
 from fairlead.store.database.clock import time_of
 from fairlead.store.database.port import Database
 from fairlead.store.queues.endpoints import Endpoint
@@ -29,14 +29,14 @@ LAST: Final = 2**63 - 1
 """Behind every dialog."""
 
 
-class StoreDialogs(ABC, Speaker):
+class StoreDialogs(ABC, DialogSession):
     """What an operator asks of conversations."""
 
     _setting: Context
     _connection: Callable[[], AbstractContextManager[Database]]
 
     @abstractmethod
-    def _do_chores(self, queue: str) -> None:
+    def _maintain(self, queue: str) -> None:
         """Bring a queue up to date."""
 
     def conversations(
@@ -74,7 +74,7 @@ class StoreDialogs(ABC, Speaker):
         with self._connection() as database:
             queues = {end.queue for end in ends_of_open(database, dialog)}
         for queue in sorted(queues):
-            self._do_chores(queue)  # else what was raised has no place yet
+            self._maintain(queue)  # else what was raised has no place yet
         with self._connection() as database:
             ends = ends_of_open(database, dialog)
             return waits(database, ends, self._setting.clock(), most)

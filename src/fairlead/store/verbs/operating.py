@@ -32,11 +32,11 @@ from fairlead.store.database.port import Database
 from fairlead.store.database.retrying import again
 from fairlead.store.journal.events import Event, events, latest
 from fairlead.store.journal.log import Log
-from fairlead.store.journal.retention import kept, set_kept
+from fairlead.store.journal.retention import journal_keep, set_journal_keep
 from fairlead.store.message import Message, message_of
 from fairlead.store.queues.explain_order import OrderExplanation, explain_order
-from fairlead.store.queues.leases import Custody
-from fairlead.store.queues.maintenance import anything_to_do, do_chores
+from fairlead.store.queues.leases import Leases
+from fairlead.store.queues.maintenance import is_maintenance_due, maintain
 from fairlead.store.queues.settings import BECOMES_FAIR, Queue, known_queue
 from fairlead.store.queues.tenants import Line
 from fairlead.store.verbs.conversations import ConversationVerbs
@@ -47,7 +47,7 @@ class StoreOperations(ABC):
 
     place: str
     _setting: Context
-    _leases: Custody
+    _leases: Leases
     _connection: Callable[[], AbstractContextManager[Database]]
     _writing: Callable[[], AbstractContextManager[Database]]
     _refuse_nested: Callable[[], None]
@@ -73,7 +73,7 @@ class StoreOperations(ABC):
     def waiting(self, queue: str, most: int = 5) -> Outlook:
         """The groups in the order in which they would be taken, at most so many, and why."""
         whole("most", most, 0)
-        self._do_chores(queue_name(queue))
+        self._maintain(queue_name(queue))
         with self._connection() as database:
             found = known_queue(database, queue, self._clock())
             return outlook(database, found, most)
@@ -109,7 +109,7 @@ class StoreOperations(ABC):
         They are only looked at: nobody takes them.
         """
         whole("most", most, 1, MAX_TAKEN)
-        self._do_chores(queue_name(queue))
+        self._maintain(queue_name(queue))
         with self._connection() as database:
             found = known_queue(database, queue, self._clock())
             return [message_of(each) for each in peek(database, found, name("group", group), most)]
@@ -124,7 +124,7 @@ class StoreOperations(ABC):
         """
         check_priority(priority)
         whole("most", most, 0)
-        self._do_chores(queue_name(queue))
+        self._maintain(queue_name(queue))
         with self._connection() as database:
             found = known_queue(database, queue, self._clock())
             return promotion(database, found, name("group", group) or "", priority, most)
@@ -183,12 +183,12 @@ class StoreOperations(ABC):
         Raises MessageError.
         """
         with self._writing() as database:
-            set_kept(database, journal_keep)
+            set_journal_keep(database, journal_keep)
 
     def retention(self) -> float | None:
         """For how many days events are kept; None: for ever."""
         with self._connection() as database:
-            return kept(database)
+            return journal_keep(database)
 
     @again
     def declare(self, path: str | Path) -> list[str]:
@@ -352,13 +352,13 @@ class StoreOperations(ABC):
         """This process was told to stop: what it still holds has not failed."""
         self._leases.stopping()
 
-    def _do_chores(self, queue: str) -> None:
+    def _maintain(self, queue: str) -> None:
         """Bring a queue up to date; where there is nothing to do, nothing is written."""
         self._refuse_nested()
         self._leases.take_back_from_dead(queue)
         with self._connection() as database:
             found = known_queue(database, queue, self._clock())
-            if found.fair != BECOMES_FAIR and not anything_to_do(database, found):
+            if found.fair != BECOMES_FAIR and not is_maintenance_due(database, found):
                 return
         with self._writing() as database:
             found = known_queue(database, queue, self._clock())
@@ -366,7 +366,7 @@ class StoreOperations(ABC):
                 found = known_queue(database, queue, self._clock(), locked=True)
             line = Line(database, found) if found.fair else None
             log = Log(database, found.name, found.moment, self._setting.actor)
-            do_chores(database, found, line, log)
+            maintain(database, found, line, log)
             if line is not None:
                 line.write()
             log.flush()

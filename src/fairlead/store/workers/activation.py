@@ -41,7 +41,7 @@ class Activated(NamedTuple):
     handler: Handler
     maximum: int
     """Of readers at one time."""
-    patience: float
+    idle_timeout: float
     """Seconds: a reader leaves after so long without work."""
 
 
@@ -95,9 +95,9 @@ class Readers(Threads):
         return found
 
     def read(self, each: Activated, say: Say) -> bool:
-        """Take a group and handle it; false: for all its patience there was none."""
+        """Take a group and handle it; false: none came until its timeout."""
         lease = self._handling.lease
-        until = time.monotonic() + each.patience
+        until = time.monotonic() + each.idle_timeout
         work = self._store.take(each.queue, lease=lease)
         while work is None:
             say(True)

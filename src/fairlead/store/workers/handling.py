@@ -21,7 +21,7 @@ from fairlead.store.leasing import StoreWork
 from fairlead.store.message import Message
 from fairlead.store.store import Store
 from fairlead.store.workers.handlers import FAILURES, Handler, raised_at
-from fairlead.store.workers.lease_renewal import kept
+from fairlead.store.workers.lease_renewal import renewed
 
 LOGGER: Final = logging.getLogger("fairlead.worker")
 MAX_IN_HAND: Final = 100
@@ -63,7 +63,7 @@ def handle(store: Store, work: StoreWork, handler: Handler, handling: Handling) 
         if handler.in_transaction:
             done, error = _in_transaction(work, handler, most, handling)
         else:
-            with kept(work, handling.lease):
+            with renewed(work, handling.lease):
                 done, error = _outside(work, handler.call, most)
         if error is None:
             outcome = "accepted"
@@ -160,7 +160,7 @@ def _prepared(
     steps: list[Step] = []
     if handler.before is None:
         return steps, None
-    with kept(work, handling.lease):
+    with renewed(work, handling.lease):
         while len(steps) < most:
             message = _looked_at(work)
             if message is None or (call := handler.before(message)) is None:

@@ -11,7 +11,7 @@ from fairlead.store.leasing import StoreWork
 
 
 @contextmanager
-def kept(work: StoreWork, lease: float) -> Iterator[None]:
+def renewed(work: StoreWork, lease: float) -> Iterator[None]:
     """Extend the lease in the background, at each half of it, until the block ends.
 
     What is refused is not told here: whoever settles work that is lost hears of it, and a database

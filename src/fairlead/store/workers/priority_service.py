@@ -23,7 +23,7 @@ from fairlead.store.message import Message
 from fairlead.store.queues.bodies import encoded
 from fairlead.store.queues.endpoints import SIDES, TARGET
 from fairlead.store.transaction import Transaction
-from fairlead.store.workers.service import NOT_UNDERSTOOD, PATIENCE, Service
+from fairlead.store.workers.service import IDLE_TIMEOUT, NOT_UNDERSTOOD, Service
 
 SET_PRIORITY: Final = "SetPriority"
 BAD_PRIORITY: Final = 2
@@ -54,14 +54,14 @@ class PriorityService(Service):
         *,
         set_priority: str = SET_PRIORITY,
         max_readers: int | None = None,
-        patience: float = PATIENCE,
+        idle_timeout: float = IDLE_TIMEOUT,
     ) -> None:
         """`name`, `back`: this service and the one behind it, as declared.
 
         `contract`: with that one; it may be left out where that accepts one only. `set_priority`:
-        the type of the messages that raise. `max_readers`, `patience`: as a `Service` has them.
+        the type of the messages that raise. `max_readers`, `idle_timeout`: as a `Service` has them.
         """
-        super().__init__(name, max_readers, patience)
+        super().__init__(name, max_readers, idle_timeout)
         self.back = back
         self.contract = contract
         self.set_priority = set_priority

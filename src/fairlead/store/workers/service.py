@@ -15,7 +15,7 @@ from fairlead.store.message import Message
 from fairlead.store.transaction import Transaction
 from fairlead.store.workers.handlers import Handler, function
 
-PATIENCE: Final = 1.0
+IDLE_TIMEOUT: Final = 1.0
 """Seconds."""
 GONE: Final = ("ended-by-other", "failed")
 """The states of a conversation in which nobody hears what is said."""
@@ -54,11 +54,11 @@ class Service:
     """
 
     def __init__(
-        self, name: str, max_readers: int | None = None, patience: float = PATIENCE
+        self, name: str, max_readers: int | None = None, idle_timeout: float = IDLE_TIMEOUT
     ) -> None:
         """`name`: as declared. Raises MessageError.
 
-        `max_readers`: readers at one time; None: as declared. `patience`: seconds without work
+        `max_readers`: readers at one time; None: as declared. `idle_timeout`: seconds without work
         after which a reader leaves.
         """
         self.name = _named("service", name)
@@ -67,8 +67,8 @@ class Service:
             whole("max_readers", max_readers, 1)
         self.max_readers = max_readers
         """Readers at one time; None: as declared."""
-        duration("patience", patience)
-        self.patience = patience
+        duration("idle_timeout", idle_timeout)
+        self.idle_timeout = idle_timeout
         """Seconds without work after which a reader leaves."""
         self._functions: dict[str, Handler] = {}
 

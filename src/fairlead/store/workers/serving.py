@@ -17,7 +17,7 @@ from fairlead.store.store import Store
 from fairlead.store.workers.activation import Activated, Activation, Readers, Reading
 from fairlead.store.workers.handlers import ALLOWED, Handler, function, named
 from fairlead.store.workers.handling import Handling
-from fairlead.store.workers.service import PATIENCE, Service
+from fairlead.store.workers.service import IDLE_TIMEOUT, Service
 from fairlead.store.workers.supervisor import LOOK, MARGIN, Child, Pauses
 from fairlead.store.workers.threads import Asked
 
@@ -49,7 +49,7 @@ class Served(NamedTuple):
     handler: Handler
     max_readers: int | None
     """None: as declared."""
-    patience: float
+    idle_timeout: float
 
 
 def served(place: str) -> list[Served]:
@@ -67,7 +67,7 @@ def of_service(service: Service) -> Served:
     """The same of one service."""
     before = service.before if service.works_before else None
     handler = Handler(service.handle, in_transaction=True, before=before)
-    return Served(service.name, handler, service.max_readers, service.patience)
+    return Served(service.name, handler, service.max_readers, service.idle_timeout)
 
 
 def activated(every: Iterable[Served], store: Store, most: int | None = None) -> list[Activated]:
@@ -81,7 +81,9 @@ def activated(every: Iterable[Served], store: Store, most: int | None = None) ->
                 f"queue, {kept.queue!r}, allowed: one of them"
             )
         maximum = min(each.max_readers or kept.max_readers, most or ALL)
-        found[kept.queue] = Activated(each.name, kept.queue, each.handler, maximum, each.patience)
+        found[kept.queue] = Activated(
+            each.name, kept.queue, each.handler, maximum, each.idle_timeout
+        )
     return list(found.values())
 
 
@@ -161,7 +163,7 @@ def _served_by(path: str) -> list[Served]:
             found.append(of_service(handler))
         else:
             where = f"{path}: service {each.name!r}: handler {each.handler}"
-            found.append(Served(each.name, function(where, handler), None, PATIENCE))
+            found.append(Served(each.name, function(where, handler), None, IDLE_TIMEOUT))
     if not found:
         raise ConfigError(
             f'{path}: found no handler, allowed: handler = "MODULE:NAME" in a [[service]]'

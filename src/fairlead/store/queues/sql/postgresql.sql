@@ -86,10 +86,10 @@ ON CONFLICT (queue, key) DO UPDATE SET at = excluded.at, digest = excluded.diges
   WHERE fairlead.message_ids.at < %(before)s
 RETURNING key;
 
--- crowded: whether a limited queue holds more than so many messages, those that arrive later too
+-- over_limit: whether a limited queue holds more than so many messages, those that arrive later too
 SELECT 1 WHERE fairlead._held_by_queue(%(queue)s) > %(most)s;
 
--- add_notice: what the next reader has to know
+-- add_pending_update: what the next reader has to know
 INSERT INTO fairlead.notices (queue, group_id, kind, number, tenant, priority, at, cost, turn, placed)
 SELECT %(queue)s, r.group_id, r.kind, r.number, r.tenant, r.priority, r.at, r.cost, r.turn, r.placed
 FROM unnest(%(kind)s::text[], %(number)s::bigint[], %(group_id)s::bigint[], %(tenant)s::text[],
@@ -97,7 +97,7 @@ FROM unnest(%(kind)s::text[], %(number)s::bigint[], %(group_id)s::bigint[], %(te
   %(placed)s::bigint[])
   AS r (kind, number, group_id, tenant, priority, at, cost, turn, placed);
 
--- chores: what there is to do before a take. (A plan without the values would look for the first row
+-- maintenance: what there is to do before a take. (A plan without the values would look for the first row
 -- that fits, wherever it stands: so the first one is asked for, in the order of an index.)
 SELECT EXISTS (SELECT 1 FROM fairlead.notices WHERE queue = %(queue)s AND kind = 'raised'),
        EXISTS (SELECT 1 FROM fairlead.notices WHERE queue = %(queue)s AND kind <> 'raised'),
@@ -105,7 +105,7 @@ SELECT EXISTS (SELECT 1 FROM fairlead.notices WHERE queue = %(queue)s AND kind =
        coalesce((SELECT min(due) FROM fairlead.delayed WHERE queue = %(queue)s) <= %(now)s, false),
        coalesce((SELECT min(deadline) FROM fairlead.groups WHERE queue = %(queue)s AND state = 2) <= %(now)s, false);
 
--- notices: what is to be told of tenants
+-- pending_updates: what is to be told of tenants
 SELECT id, kind, number, tenant, cost, turn, placed FROM fairlead.notices
 WHERE queue = %(queue)s AND kind <> 'raised' ORDER BY id LIMIT %(most)s FOR UPDATE SKIP LOCKED;
 
@@ -128,7 +128,7 @@ WHERE group_id = ANY (%(ids)s::bigint[]) AND kind = 'raised' ORDER BY id FOR UPD
 DELETE FROM fairlead.notices WHERE id = ANY (ARRAY (SELECT id FROM fairlead.notices
   WHERE group_id = ANY (%(ids)s::bigint[]) AND kind = 'raised' FOR UPDATE SKIP LOCKED));
 
--- drop_notices: they are told
+-- drop_pending_updates: they are told
 DELETE FROM fairlead.notices WHERE id = ANY (%(ids)s::bigint[]);
 
 -- place: give a group its place

@@ -66,21 +66,21 @@ ON CONFLICT (queue, key) DO UPDATE SET at = excluded.at, digest = excluded.diges
   WHERE fairlead_message_ids.at < :before
 RETURNING key;
 
--- crowded: whether a limited queue holds more than so many messages, those that arrive later too
+-- over_limit: whether a limited queue holds more than so many messages, those that arrive later too
 SELECT 1 FROM fairlead_queues WHERE id = :queue AND held > :most;
 
--- add_notice: what the next reader has to know
+-- add_pending_update: what the next reader has to know
 INSERT INTO fairlead_notices (kind, number, group_id, tenant, priority, at, cost, turn, placed, queue)
 VALUES (:kind, :number, :group_id, :tenant, :priority, :at, :cost, :turn, :placed, :queue);
 
--- chores: what there is to do before a take
+-- maintenance: what there is to do before a take
 SELECT EXISTS (SELECT 1 FROM fairlead_notices WHERE queue = :queue AND kind = 'raised'),
        EXISTS (SELECT 1 FROM fairlead_notices WHERE queue = :queue AND kind <> 'raised'),
        EXISTS (SELECT 1 FROM fairlead_groups WHERE queue = :queue AND state = 3 AND not_before <= :now),
        EXISTS (SELECT 1 FROM fairlead_delayed WHERE queue = :queue AND due <= :now),
        EXISTS (SELECT 1 FROM fairlead_groups WHERE queue = :queue AND state = 2 AND deadline <= :now);
 
--- notices: what is to be told of tenants
+-- pending_updates: what is to be told of tenants
 SELECT id, kind, number, tenant, cost, turn, placed FROM fairlead_notices
 WHERE queue = :queue AND kind <> 'raised' ORDER BY id LIMIT :most;
 
@@ -105,7 +105,7 @@ DELETE FROM fairlead_notices WHERE id IN (
   SELECT n.id FROM json_each(:ids) CROSS JOIN fairlead_notices n ON n.group_id = json_each.value
   WHERE n.kind = 'raised');
 
--- drop_notices: they are told
+-- drop_pending_updates: they are told
 DELETE FROM fairlead_notices WHERE id IN (SELECT value FROM json_each(:ids));
 
 -- place: give a group its place
