@@ -49,7 +49,7 @@ class Preselected(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class Eligible:
     """What the eliminations leave of a class of messages, for one version of the cluster."""
 
     outcome: str

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from fairlead.balance.elimination import Drop, Step, Verdict
+from fairlead.balance.elimination import Drop, Eligible, Step
 from fairlead.balance.history import UNKNOWN, Binding, DecisionPoint
 from fairlead.balance.message import CONTROL, ON_GROUP, AttributeValues
 from fairlead.balance.objects import on_one_line
@@ -56,23 +56,25 @@ def not_asked(cluster: str, outcome: str) -> Explanation:
 
 def explain(moment: DecisionPoint, values: AttributeValues, destination: str | None) -> Explanation:
     """Why, at this moment, a message of this class went to this destination."""
-    verdict, steps = moment.eliminate(values)
+    eligible, steps = moment.eliminate(values)
     binding = moment.binding
     if binding is not None and binding.follows:
-        return _followed(moment, binding, verdict, destination or "")
-    found = _chosen(moment, values, verdict, steps)
+        return _followed(moment, binding, eligible, destination or "")
+    found = _chosen(moment, values, eligible, steps)
     if binding is not None and (binding.before >= 0 or found.ranks):
         found = found._replace(notes=(*found.notes, _binding_note(moment, binding)))
-    if not verdict.recipients:
+    if not eligible.recipients:
         return found
-    every = {moment.members[i] for i in verdict.recipients} | {destination} - {None}
+    every = {moment.members[i] for i in eligible.recipients} | {destination} - {None}
     return found._replace(also=tuple(sorted(map(str, every), key=str.encode)))
 
 
-def _followed(moment: DecisionPoint, binding: Binding, verdict: Verdict, name: str) -> Explanation:
+def _followed(
+    moment: DecisionPoint, binding: Binding, eligible: Eligible, name: str
+) -> Explanation:
     """Where an earlier message went."""
     word = _word(binding)
-    staying = moment.frame.cluster.rebinds and moment.members.index(name) not in verdict.members
+    staying = moment.frame.cluster.rebinds and moment.members.index(name) not in eligible.members
     drains = f"{name} is draining: nothing new starts there, but what is there goes on"
     return Explanation(
         [Step("bound", (), 1)],
@@ -103,25 +105,25 @@ def _word(binding: Binding) -> str:
 
 
 def _chosen(
-    moment: DecisionPoint, values: AttributeValues, verdict: Verdict, steps: list[Step]
+    moment: DecisionPoint, values: AttributeValues, eligible: Eligible, steps: list[Step]
 ) -> Explanation:
     cluster, names = moment.frame.cluster, moment.members
     steps = [step for step in steps if step.dropped or step.name == "candidates"]
-    last = steps[-1].name if len(steps) > 1 else verdict.outcome
-    if not verdict.members:
+    last = steps[-1].name if len(steps) > 1 else eligible.outcome
+    if not eligible.members:
         why = (
             "no candidate is left"
             if steps[0].kept
             else cluster.describe.no_candidates(cluster.key(values))
         )
-        return Explanation(steps, [], f"{verdict.outcome}: {why}", last, None, "")
-    if verdict.preselected >= 0:
-        name = names[verdict.preselected]
-        if verdict.recipients:
+        return Explanation(steps, [], f"{eligible.outcome}: {why}", last, None, "")
+    if eligible.preselected >= 0:
+        name = names[eligible.preselected]
+        if eligible.recipients:
             return Explanation(steps, [(name, EVERYONE)], TO_EVERYONE, "everyone", None, "")
         return Explanation(steps, [(name, "chosen at once")], "", last, None, "")
     rule = moment.rule()
-    words = wording(rule, verdict.members, names)
+    words = wording(rule, eligible.members, names)
     order, passed_over = words.found.order, words.found.passed_over
     if passed_over:
         passed = tuple(Drop(names[i], words.passed_over(i)) for i in passed_over)

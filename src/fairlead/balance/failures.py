@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Generic, Protocol, TypeVar
 
-from fairlead.balance.elimination import Verdict
+from fairlead.balance.elimination import Eligible
 from fairlead.balance.message import LOST, RELEASED, AttributeValues
 from fairlead.balance.objects import Ref
 
@@ -14,7 +14,7 @@ class Failing(Protocol):
 
     objects: dict[Ref, Any]
 
-    def verdict(self, values: AttributeValues) -> Verdict:
+    def eligible(self, values: AttributeValues) -> Eligible:
         """The outcome of the eliminations for such a message."""
 
 
@@ -58,6 +58,6 @@ class FailureModel(Generic[S]):
         """The attributes with what a message takes from the cluster when it is sent."""
         return values
 
-    def redelivery(self, values: AttributeValues) -> Verdict:
+    def redelivery(self, values: AttributeValues) -> Eligible:
         """The outcome of the eliminations for a message that is routed anew."""
-        return self.state.verdict(values)
+        return self.state.eligible(values)

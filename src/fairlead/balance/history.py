@@ -13,7 +13,7 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from fairlead.balance.elimination import Step, Verdict
+from fairlead.balance.elimination import Eligible, Step
 from fairlead.balance.message import AttributeValues
 from fairlead.balance.rules.keyed import PLACES
 from fairlead.balance.rules.rule import Rule, ScheduledRule
@@ -77,7 +77,7 @@ class DecisionPoint(msgspec.Struct, frozen=True, gc=False):
         """Destination names."""
         return self.frame.members
 
-    def eliminate(self, values: AttributeValues) -> tuple[Verdict, list[Step]]:
+    def eliminate(self, values: AttributeValues) -> tuple[Eligible, list[Step]]:
         """The steps for a class of messages."""
         return self.frame.cluster.eliminate(values)
 

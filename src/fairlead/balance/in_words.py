@@ -81,9 +81,9 @@ def warnings(cluster: Cluster) -> list[str]:
     state = cluster.start()
     found, chosen = [], set[int]()
     for called, values in state.describe.samples().items():
-        verdict, steps = state.eliminate(values)
-        chosen.update(verdict.members, verdict.recipients)
-        if verdict.outcome != ROUTED:
+        eligible, steps = state.eliminate(values)
+        chosen.update(eligible.members, eligible.recipients)
+        if eligible.outcome != ROUTED:
             what = f"{called}: " if called else ""
             last = (
                 steps[-1].name
@@ -92,7 +92,7 @@ def warnings(cluster: Cluster) -> list[str]:
             )
             found.append(
                 f"{what}no destination can be chosen ({last}); until a change, messages are "
-                f"{verdict.outcome}"
+                f"{eligible.outcome}"
             )
     resting = [i for i in sorted(chosen) if state.objects[state.queue_owner(i)].readers == 0]
     names = dict.fromkeys(state.members[i] for i in resting)

@@ -106,7 +106,7 @@ class Order(Table, frozen=True, kw_only=True):
         return int(self.ageing * 1_000_000)
 
 
-class Keeping(Table, frozen=True, kw_only=True):
+class StoreOptions(Table, frozen=True, kw_only=True):
     """How a store counts a cluster's choices."""
 
     allocation: Literal["exact", "ticket"] = "exact"

@@ -16,7 +16,7 @@ from msgspec import UNSET, UnsetType
 from fairlead.balance.describe import Description
 from fairlead.balance.elimination import Elimination
 from fairlead.balance.failures import FailureModel
-from fairlead.balance.objects import Keeping, Name, Object, Order, Table
+from fairlead.balance.objects import Name, Object, Order, StoreOptions, Table
 
 
 class Tables(Table, frozen=True, kw_only=True):
@@ -26,7 +26,7 @@ class Tables(Table, frozen=True, kw_only=True):
     """A name, or a table that composes one."""
     name: Name | UnsetType = UNSET
     order: Order = Order()
-    store: Keeping = Keeping()
+    store: StoreOptions = StoreOptions()
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

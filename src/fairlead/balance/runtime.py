@@ -8,7 +8,7 @@ from typing import Any
 
 from fairlead.balance.change import ResolvedChange
 from fairlead.balance.decision import Context, Decision
-from fairlead.balance.elimination import Verdict
+from fairlead.balance.elimination import Eligible
 from fairlead.balance.history import LOG, Binding, ClusterVersion, LoggedRun, PrecomputedRun
 from fairlead.balance.message import (
     NO_DESTINATION,
@@ -53,10 +53,10 @@ class Partition:
         self.precomputed = self.logged = None
 
     def choose(
-        self, verdict: Verdict, key: str, sequence: int
+        self, eligible: Eligible, key: str, sequence: int
     ) -> tuple[PrecomputedRun | LoggedRun | None, int, int]:
         """Ask the rule: the stretch, the place in it and the member chosen (NONE: nobody)."""
-        members = verdict.members
+        members = eligible.members
         if self.cluster.rule.keyed:
             return None, 0, self.cluster.rule.choose_for(members, number_of(key, sequence))
         scheduled = self.scheduled(members) if self.logged is None else None
@@ -136,7 +136,7 @@ class ClusterRuntime:
         cluster = self.cluster
         values = cluster.values_of(message) if cluster.policy.reads else ()
         stream = cluster.stream(values) if cluster.policy.streams else ()
-        verdict = cluster.verdict(values)
+        eligible = cluster.eligible(values)
         partition = self._partition(values)
         word = text(message, cluster.keyed_by) if cluster.keyed_by else ""
         key = cluster.binding(values, message) if cluster.binds else None
@@ -144,25 +144,25 @@ class ClusterRuntime:
         ended = before != NONE and not cluster.keeps(before, values)
         member = NONE if ended else before
         start, place = None, 0
-        decides = what_decides(member, verdict.preselected, bool(verdict.members))
+        decides = what_decides(member, eligible.preselected, bool(eligible.members))
         if decides == PRESELECTION:
-            member = verdict.preselected
+            member = eligible.preselected
         elif decides == RULE:
-            start, place, member = partition.choose(verdict, word, self.sequences.get(stream, 0))
+            start, place, member = partition.choose(eligible, word, self.sequences.get(stream, 0))
         if key and member != NONE:
             self.bindings[key] = member
         binding = Binding(key, follows=decides == BINDING, before=before) if key else None
-        outcome = ROUTED if member != NONE else verdict.outcome
-        if member == NONE and verdict.members:
+        outcome = ROUTED if member != NONE else eligible.outcome
+        if member == NONE and eligible.members:
             outcome = NO_DESTINATION
         return self._decision(
-            partition, verdict, member, outcome, stream, values, start, place, binding, word
+            partition, eligible, member, outcome, stream, values, start, place, binding, word
         )
 
     def _decision(
         self,
         partition: Partition,
-        verdict: Verdict,
+        eligible: Eligible,
         member: int,
         outcome: str,
         stream: AttributeValues,
@@ -190,7 +190,7 @@ class ClusterRuntime:
             place - sequence,
             binding,
             key,
-            verdict.recipients,
+            eligible.recipients,
         )
         return Decision(name, address, sequence, context)
 
@@ -202,9 +202,9 @@ class ClusterRuntime:
         cluster = self.cluster
         if cluster.policy.reads:
             return []
-        verdict = cluster.verdict(())
+        eligible = cluster.eligible(())
         partition = self.partitions[()]
-        run = partition.scheduled(verdict.members) if verdict.members else None
+        run = partition.scheduled(eligible.members) if eligible.members else None
         if run is None:
             return []
         chosen = run.choices[run.place : run.place + most]
@@ -214,7 +214,7 @@ class ClusterRuntime:
         self.sequences[()] = sequence + len(chosen)
         frame = partition.frame
         context = Context(
-            ROUTED, self.name, (), frame, run, first - sequence, also=verdict.recipients
+            ROUTED, self.name, (), frame, run, first - sequence, also=eligible.recipients
         )
         return map(
             Decision,

@@ -15,7 +15,7 @@ import msgspec
 
 from fairlead.balance.change import FAILED, STATE, Change, ResolvedChange
 from fairlead.balance.describe import Description
-from fairlead.balance.elimination import Drop, Elimination, Preselected, Step, Verdict
+from fairlead.balance.elimination import Drop, Eligible, Elimination, Preselected, Step
 from fairlead.balance.failures import FailureModel
 from fairlead.balance.follow_ups import FollowUps
 from fairlead.balance.message import (
@@ -78,7 +78,7 @@ class ClusterState(ABC, Generic[T, K, C]):
         """When the latest step was made, in microseconds."""
         self.follow_ups = FollowUps()
         self.failed_now = {}
-        self._verdicts: dict[AttributeValues, Verdict] = {}
+        self._eligible: dict[AttributeValues, Eligible] = {}
 
     # the cluster
 
@@ -174,20 +174,20 @@ class ClusterState(ABC, Generic[T, K, C]):
         """The member that a message of this class reached there. Raises ValueError."""
         return self.members.index(destination)
 
-    def verdict(self, values: AttributeValues) -> Verdict:
+    def eligible(self, values: AttributeValues) -> Eligible:
         """The outcome of the eliminations for this class of messages, cached by version."""
-        found = self._verdicts.get(values)
+        found = self._eligible.get(values)
         if found is None:
-            found = self._verdicts[values] = self.eliminate(values)[0]
+            found = self._eligible[values] = self.eliminate(values)[0]
         return found
 
-    def eliminate(self, values: AttributeValues) -> tuple[Verdict, list[Step]]:
+    def eliminate(self, values: AttributeValues) -> tuple[Eligible, list[Step]]:
         """Go through the steps; returns also whom each one dropped."""
         key, describe = self.key(values), self.describe
         left, outcome = self.candidates(key)
         steps = [Step("candidates", (), len(left))]
         if not left:
-            return Verdict(outcome), steps
+            return Eligible(outcome), steps
         for each in self.eliminations():
             kept = each.keep(key, left)
             if len(kept) < len(left):
@@ -200,7 +200,7 @@ class ClusterState(ABC, Generic[T, K, C]):
                 steps.append(Step(each.name, dropped, len(kept)))
             left = kept
             if not left:
-                return Verdict(self.outcome_after(each.name)), steps
+                return Eligible(self.outcome_after(each.name)), steps
             preselected = self.preselect(key, each.name, left)
             if preselected is not None:
                 recipients = self.recipients(key, left)
@@ -209,9 +209,11 @@ class ClusterState(ABC, Generic[T, K, C]):
                 ]
                 dropped = tuple(Drop(describe.label(c), preselected.because) for c in others)
                 steps.append(Step(preselected.step, dropped, len(left) - len(others)))
-                return Verdict(ROUTED, (preselected.member,), preselected.member, recipients), steps
+                return Eligible(
+                    ROUTED, (preselected.member,), preselected.member, recipients
+                ), steps
         members = tuple(sorted({self.member(c) for c in left}))
-        return Verdict(ROUTED, members, recipients=self.recipients(key, left)), steps
+        return Eligible(ROUTED, members, recipients=self.recipients(key, left)), steps
 
     # bindings
 
@@ -324,7 +326,7 @@ class ClusterState(ABC, Generic[T, K, C]):
                 self._make(change, before)
         self.stepped(before)
         self.version += 1
-        self._verdicts.clear()
+        self._eligible.clear()
 
     def _make(self, change: ResolvedChange, before: dict[Ref, Any]) -> None:
         ref, attribute, value = change
@@ -362,7 +364,7 @@ class ClusterState(ABC, Generic[T, K, C]):
         other.objects = dict(self.objects)
         other.rule = self.rule.copy()
         other.follow_ups = self.follow_ups.copy()
-        other._verdicts = {}  # noqa: SLF001 - it is one of us
+        other._eligible = {}  # noqa: SLF001 - it is one of us
         return other
 
     def dump(self) -> dict[str, Any]:
@@ -384,7 +386,7 @@ class ClusterState(ABC, Generic[T, K, C]):
         self.rule.load(plain["rule"])
         self.follow_ups.load(plain["pending"])
         self.version = plain["version"]
-        self._verdicts.clear()
+        self._eligible.clear()
 
 
 AnyState: TypeAlias = ClusterState[Any, Any, Any]

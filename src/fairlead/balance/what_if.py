@@ -38,8 +38,8 @@ class WhatIf:
         """Who would have been chosen if the rule had counted otherwise."""
         rule = self._moment.rule().copy()
         edit(rule)
-        verdict, _ = self._moment.eliminate(self._values)
-        return rule.choose(verdict.members)
+        eligible, _ = self._moment.eliminate(self._values)
+        return rule.choose(eligible.members)
 
     def _changed(self, member: int, attribute: str, value: object) -> int:
         cluster = self._moment.frame.cluster.frozen()
@@ -63,9 +63,9 @@ class WhatIf:
             was = self._moment.frame.cluster.holding(self._values)
             if binding.before == UNKNOWN and not cluster.holding(self._values) <= was:
                 return NOBODY  # it may be at one that would not have dropped out
-        verdict = cluster.verdict(self._values)
-        if verdict.preselected >= 0:
-            return verdict.preselected
-        if not verdict.members:
+        eligible = cluster.eligible(self._values)
+        if eligible.preselected >= 0:
+            return eligible.preselected
+        if not eligible.members:
             return NOBODY
-        return cluster.rule.choose(verdict.members)
+        return cluster.rule.choose(eligible.members)

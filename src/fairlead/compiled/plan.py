@@ -195,7 +195,7 @@ class ClassifiedPlan(Plan):
                 for each in self.classes:
                     if each.cluster in states and not each.control:
                         state = states[each.cluster]
-                        found.add_copies(state, state.verdict(each.values).recipients)
+                        found.add_copies(state, state.eligible(each.values).recipients)
         return found
 
     @cached_property

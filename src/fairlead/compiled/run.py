@@ -92,9 +92,9 @@ class ClusterRun:
             self.catch_up(time)
         if self.cluster.rule.keyed:
             return True  # whoever was chosen, it remembers nothing
-        sets = {self.cluster.verdict(self.classes[code]) for code, n in counts.items() if n}
+        sets = {self.cluster.eligible(self.classes[code]) for code, n in counts.items() if n}
         chosen_from = {
-            verdict.members for verdict in sets if verdict.members and verdict.preselected < 0
+            eligible.members for eligible in sets if eligible.members and eligible.preselected < 0
         }
         if not chosen_from:
             return True
@@ -105,8 +105,8 @@ class ClusterRun:
         n = sum(
             count
             for code, count in counts.items()
-            if self.cluster.verdict(self.classes[code]).members == members
-            and self.cluster.verdict(self.classes[code]).preselected < 0
+            if self.cluster.eligible(self.classes[code]).members == members
+            and self.cluster.eligible(self.classes[code]).preselected < 0
         )
         rule.advance(members, n)
         return True
@@ -140,13 +140,13 @@ class ClusterRun:
     def _prepare(self) -> None:
         """What holds for the cluster as it is now: whom each class may go to."""
         cluster, rule = self.cluster, self.cluster.rule
-        verdicts = [cluster.verdict(values) for values in self.classes]
-        asks = [each.members if each.preselected < 0 else () for each in verdicts]
+        eligibles = [cluster.eligible(values) for values in self.classes]
+        asks = [each.members if each.preselected < 0 else () for each in eligibles]
         self._sets = list(dict.fromkeys(members for members in asks if members))
         starts, among = flat(self._sets)
         place = {members: k for k, members in enumerate(self._sets)}
         self._set_of = np.array([place.get(members, NO_SET) for members in asks], np.int64)
-        unserved = [NO_DESTINATION if each.members else each.outcome for each in verdicts]
+        unserved = [NO_DESTINATION if each.members else each.outcome for each in eligibles]
         # Where a binding can end, the policy reads nothing of a message: all classes are one.
         every = range(len(cluster.members))
         holds = [not self.classes or cluster.keeps(i, self.classes[0]) for i in every]
@@ -154,10 +154,10 @@ class ClusterRun:
             among=among,
             start=np.where(self._set_of == NO_SET, 0, starts[self._set_of]),
             stop=np.where(self._set_of == NO_SET, 0, starts[self._set_of + 1]),
-            preselected=np.array([each.preselected for each in verdicts], np.int64),
+            preselected=np.array([each.preselected for each in eligibles], np.int64),
             unserved=np.array([OUTCOMES.index(word) for word in unserved], np.int64),
             copies=np.array(
-                [self.codes.copies_code(cluster, each.recipients) for each in verdicts], np.int64
+                [self.codes.copies_code(cluster, each.recipients) for each in eligibles], np.int64
             ),
             label=self._now,
             holds=np.array(holds, np.bool_),

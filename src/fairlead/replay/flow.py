@@ -27,10 +27,10 @@ from fairlead.replay.layout import (
     NONE,
     completion,
     destination,
+    eligible,
     header,
     queue,
     reader,
-    verdict,
 )
 
 MAX_READERS: Final = 64
@@ -80,9 +80,9 @@ def flow(
         time = times[k]
         if timed:
             pass_completions(m, rule, time)
-        v = m[header.VERDICTS] + verdict.SIZE * codes[k]
-        member = m[v + verdict.PRESELECTED]
-        some = m[v + verdict.MEMBERS_STOP] > m[v + verdict.MEMBERS_START]
+        v = m[header.ELIGIBLE] + eligible.SIZE * codes[k]
+        member = m[v + eligible.PRESELECTED]
+        some = m[v + eligible.MEMBERS_STOP] > m[v + eligible.MEMBERS_START]
         if what_decides(NONE, member, some) == RULE:
             member = chosen(m, a, rule, v, keys, k)
         whom[k] = member
@@ -109,13 +109,13 @@ def flow(
 
 def chosen(m: Ints, a: Indexes, rule: Any, v: int, _: Int64s, __: int) -> int:  # noqa: ANN401
     """Ask the rule."""
-    start, stop = m[v + verdict.MEMBERS_START], m[v + verdict.MEMBERS_STOP]
+    start, stop = m[v + eligible.MEMBERS_START], m[v + eligible.MEMBERS_STOP]
     return choose(state_of(rule), a, start, stop)  # type: ignore[name-defined,no-any-return]  # noqa: F821
 
 
 def chosen_by_key(m: Ints, a: Indexes, rule: Any, v: int, keys: Int64s, k: int) -> int:  # noqa: ANN401
     """Ask a rule that looks at a number of the message."""
-    start, stop = m[v + verdict.MEMBERS_START], m[v + verdict.MEMBERS_STOP]
+    start, stop = m[v + eligible.MEMBERS_START], m[v + eligible.MEMBERS_STOP]
     return choose(state_of(rule), a, start, stop, keys[k])  # type: ignore[name-defined,no-any-return]  # noqa: F821
 
 

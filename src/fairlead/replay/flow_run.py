@@ -66,8 +66,8 @@ class FlowRun(Run):
         labels = np.array([*(self.codes.label(self.cluster, i) for i in every), NONE], np.int64)
         outcomes = np.full(n, ROUTED_CODE, np.int64)
         if (nobody := member == NONE).any():
-            verdicts = [self.cluster.verdict(values) for values in self.classes]
-            ends = np.array([WORDS.index(each.outcome) for each in verdicts], np.int64)
+            first = [self.cluster.eligible(values) for values in self.classes]
+            ends = np.array([WORDS.index(each.outcome) for each in first], np.int64)
             outcomes[nobody] = ends[batch.codes[nobody]]
         self.collect(
             Attempts(

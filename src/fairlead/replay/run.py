@@ -22,11 +22,11 @@ from fairlead.compiled.run import Step
 from fairlead.replay.arrays import Cells
 from fairlead.replay.batch import Attempts, Batch
 from fairlead.replay.events import FOREVER
-from fairlead.replay.layout import header, queue, verdict
+from fairlead.replay.layout import eligible, header, queue
 from fairlead.replay.memory import Memory
 from fairlead.replay.words import WORDS
 
-ACK_MODES: Final = {"": verdict.NO_ACK, "all": verdict.ALL_ACKS, "some": verdict.ANY_ACK}
+ACK_MODES: Final = {"": eligible.NO_ACK, "all": eligible.ALL_ACKS, "some": eligible.ANY_ACK}
 MAX_CHOICES: Final = 1 << 34
 """So many choices between two steps must stay within 64 bits to be compiled."""
 
@@ -193,9 +193,9 @@ class Run(ABC):
     def _described(self) -> Cells:
         """Write whom each class may go to; returns the list of members that this speaks of."""
         cluster, memory = self.cluster, self.memory
-        verdicts = [cluster.verdict(values) for values in self.classes]
+        first = [cluster.eligible(values) for values in self.classes]
         anew = [cluster.failures.redelivery(values) for values in self.classes]
-        every = {*verdicts, *anew}
+        every = {*first, *anew}
         pieces = {each.members for each in every if each.preselected < 0}
         pieces |= {each.recipients for each in every}
         starts, members = flat(list(pieces))
@@ -225,7 +225,7 @@ class Run(ABC):
             )
             for i in places
         ]
-        for place, found in ((header.VERDICTS, verdicts), (header.REDELIVERIES, anew)):
+        for place, found in ((header.ELIGIBLE, first), (header.REDELIVERIES, anew)):
             pairs = zip(found, modes, strict=True)
             memory.write(place, [(*row[each], ACK_MODES[mode]) for each, mode in pairs])
         memory.write(header.DESTINATIONS, whom)

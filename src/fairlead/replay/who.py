@@ -17,7 +17,7 @@ from fairlead.compiled.borrowed import state_of
 from fairlead.replay.agenda import arrive, best, forget_if_idle, place, take, tick
 from fairlead.replay.groups import drop_group
 from fairlead.replay.jobs import copied
-from fairlead.replay.layout import NONE, destination, group, header, job, queue, verdict
+from fairlead.replay.layout import NONE, destination, eligible, group, header, job, queue
 from fairlead.replay.timeouts import end, start_watch, together
 from fairlead.replay.words import ROUTED_CODE
 
@@ -30,19 +30,19 @@ def chosen(m: Ints, a: Indexes, rule: Any, v: int, _: int) -> int:  # noqa: ANN4
     (`served` takes it out of its ring, `completed` brings it back). If all are busy, `decide`
     returns False.
     """
-    start, stop = m[v + verdict.MEMBERS_START], m[v + verdict.MEMBERS_STOP]
+    start, stop = m[v + eligible.MEMBERS_START], m[v + eligible.MEMBERS_STOP]
     return choose(state_of(rule), a, start, stop)  # type: ignore[name-defined,no-any-return]  # noqa: F821
 
 
 def chosen_by_key(m: Ints, a: Indexes, rule: Any, v: int, j: int) -> int:  # noqa: ANN401
     """Ask a rule that looks at a number of the message."""
-    start, stop = m[v + verdict.MEMBERS_START], m[v + verdict.MEMBERS_STOP]
+    start, stop = m[v + eligible.MEMBERS_START], m[v + eligible.MEMBERS_STOP]
     return choose(state_of(rule), a, start, stop, m[j + job.KEY])  # type: ignore[name-defined,no-any-return]  # noqa: F821
 
 
 def chosen_by_own(m: Ints, a: Indexes, rule: Any, v: int, _: int) -> int:  # noqa: ANN401
     """Ask a user's own rule; a choice that is none of the members is kept in INVALID_CHOICE."""
-    start, stop = m[v + verdict.MEMBERS_START], m[v + verdict.MEMBERS_STOP]
+    start, stop = m[v + eligible.MEMBERS_START], m[v + eligible.MEMBERS_STOP]
     i = choose(state_of(rule), a, start, stop)  # type: ignore[name-defined]  # noqa: F821
     for k in range(start, stop):
         if a[k] == i:
@@ -55,20 +55,20 @@ def chosen_by_own(m: Ints, a: Indexes, rule: Any, v: int, _: int) -> int:  # noq
 
 def decide(m: Ints, a: Indexes, rule: Any, j: int) -> bool:  # noqa: ANN401
     """Choose a destination and hand the job over, or end it; False: none is ready."""
-    verdicts = m[header.VERDICTS] if m[j + job.ATTEMPT] == 1 else m[header.REDELIVERIES]
-    v = verdicts + verdict.SIZE * m[j + job.CLASS]
+    first = m[header.ELIGIBLE] if m[j + job.ATTEMPT] == 1 else m[header.REDELIVERIES]
+    v = first + eligible.SIZE * m[j + job.CLASS]
     bind = m[j + job.BIND]
     member = bound_to(m, bind)
-    some = m[v + verdict.MEMBERS_STOP] > m[v + verdict.MEMBERS_START]
-    decides = what_decides(member, m[v + verdict.PRESELECTED], some)
+    some = m[v + eligible.MEMBERS_STOP] > m[v + eligible.MEMBERS_START]
+    decides = what_decides(member, m[v + eligible.PRESELECTED], some)
     if decides == PRESELECTION:
-        member = m[v + verdict.PRESELECTED]
+        member = m[v + eligible.PRESELECTED]
     elif decides == RULE:
         member = chosen(m, a, rule, v, j)
     if member == NONE:
         if decides == RULE or m[header.WAITS] == 1:
             return False
-        end(m, j, m[v + verdict.OUTCOME])
+        end(m, j, m[v + eligible.OUTCOME])
         return True
     if bind != NONE:
         m[m[header.BOUND] + bind] = member
@@ -77,7 +77,7 @@ def decide(m: Ints, a: Indexes, rule: Any, j: int) -> bool:  # noqa: ANN401
         end(m, j, outcome)
         return True
     if m[j + job.ATTEMPT] == 1:
-        if m[v + verdict.ACK_MODE] != verdict.NO_ACK:
+        if m[v + eligible.ACK_MODE] != eligible.NO_ACK:
             start_watch(m, j)
         share(m, a, v, j, member)
     send(m, j, member)
@@ -86,15 +86,15 @@ def decide(m: Ints, a: Indexes, rule: Any, j: int) -> bool:  # noqa: ANN401
 
 def share(m: Ints, a: Indexes, v: int, j: int, member: int) -> None:
     """All others who get messages of this class get a copy."""
-    for k in range(m[v + verdict.RECIPIENTS_START], m[v + verdict.RECIPIENTS_STOP]):
+    for k in range(m[v + eligible.RECIPIENTS_START], m[v + eligible.RECIPIENTS_STOP]):
         if a[k] == member:
             m[j + job.SHARED] = 1
         else:
             i = copied(m, j)
             m[i + job.SHARED] = 1
-            if m[v + verdict.ACK_MODE] != verdict.NO_ACK:
+            if m[v + eligible.ACK_MODE] != eligible.NO_ACK:
                 start_watch(m, i)
-            if m[v + verdict.ACK_MODE] == verdict.ANY_ACK:
+            if m[v + eligible.ACK_MODE] == eligible.ANY_ACK:
                 together(m, i, j)
             send(m, i, a[k])
 
@@ -135,8 +135,8 @@ def touch(m: Ints, q: int) -> None:
 
 def copies(m: Ints, code: int) -> int:
     """How many jobs a message of this class can become."""
-    v = m[header.VERDICTS] + verdict.SIZE * code
-    return 1 + m[v + verdict.RECIPIENTS_STOP] - m[v + verdict.RECIPIENTS_START]
+    v = m[header.ELIGIBLE] + eligible.SIZE * code
+    return 1 + m[v + eligible.RECIPIENTS_STOP] - m[v + eligible.RECIPIENTS_START]
 
 
 def room(m: Ints, needed: int) -> bool:

@@ -8,7 +8,7 @@ import pytest
 from tests import engines, oracle
 
 from fairlead.compiled.plan import Plan
-from fairlead.pipeline.routing.class_counts import verdicts
+from fairlead.pipeline.routing.class_counts import eligible_rows
 
 POLICIES = ["hot-standby", "msmq", "priority-failover", "round-robin", "weighted"]
 GOES_AND_COMES = {"present": [True, False], "state": ["up", "failed"], "draining": [True, False]}
@@ -42,7 +42,7 @@ def test_a_group_goes_one_way_in_an_epoch(policy: str) -> None:
         cluster = engines.cluster_of(plain)
         given = Plan([cluster], engines.changes_of(changes))
         plan = given.classified([given.message_class(cluster.name, {}, control=False)])
-        epochs = {version: epoch for version, _, _, _, _, epoch in verdicts(plan)}
+        epochs = {version: epoch for version, _, _, _, _, epoch in eligible_rows(plan)}
         went: dict[tuple[str, int], tuple[str | None, str]] = {}
         for message, decision in zip(messages, oracle.route(*drawn), strict=True):
             epoch = epochs[bisect_right(plan.times, engines.micros(message["time"]))]

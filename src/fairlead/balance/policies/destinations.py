@@ -172,7 +172,7 @@ class DestinationState(ClusterState[T, Any, Any]):
             every, _ = self.candidates(self.key(values))
             draining = [each for each in every if getattr(each, "draining", False)]
             staying = {self.member(each) for each in draining if self.would_pass(each, every)}
-            self._holding = (self.version, frozenset(staying.union(self.verdict(values).members)))
+            self._holding = (self.version, frozenset(staying.union(self.eligible(values).members)))
         return self._holding[1]
 
     def would_pass(self, each: Any, every: Sequence[Any]) -> bool:  # noqa: ANN401

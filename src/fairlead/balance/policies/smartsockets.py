@@ -15,7 +15,7 @@ import msgspec
 
 from fairlead.balance.change import STATE, UP, Change, ResolvedChange
 from fairlead.balance.describe import Description
-from fairlead.balance.elimination import Preselected, Verdict
+from fairlead.balance.elimination import Eligible, Preselected
 from fairlead.balance.failures import FailureModel
 from fairlead.balance.follow_ups import Later
 from fairlead.balance.message import (
@@ -304,12 +304,12 @@ class SmartSocketsFailures(FailureModel[SmartSocketsState]):
         subject, server, _, _, delivery = values
         return (subject, server, "", self.state.key(values).mode, delivery)
 
-    def redelivery(self, values: AttributeValues) -> Verdict:
+    def redelivery(self, values: AttributeValues) -> Eligible:
         """Again one of the list; who switched balancing off has had its copy since the first."""
-        found = self.state.verdict(values)
+        found = self.state.eligible(values)
         if found.members and found.preselected < 0:
             return found
-        return Verdict(ACKNOWLEDGED if self.state.options.zero_receivers == SUCCESS else NACK)
+        return Eligible(ACKNOWLEDGED if self.state.options.zero_receivers == SUCCESS else NACK)
 
 
 class SmartSocketsDescription(Description[SmartSocketsState]):

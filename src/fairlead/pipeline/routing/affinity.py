@@ -38,11 +38,11 @@ from fairlead.pipeline.columns import (
 )
 from fairlead.pipeline.intake.validate import text
 from fairlead.pipeline.routing.blocks import Blocks
-from fairlead.pipeline.routing.class_counts import verdicts
+from fairlead.pipeline.routing.class_counts import eligible_rows
 from fairlead.pipeline.routing.route import States, in_blocks, route
 
 OK, DEFAULT, HEEDED = (PREFIX + name for name in ("ok", "bind_default", "bind_heeded"))
-VERDICTS = {
+ELIGIBLE = {
     VERSION: pa.int32(),
     CLASS: pa.int32(),
     OK: pa.bool_(),
@@ -50,7 +50,7 @@ VERDICTS = {
     HEEDED: pa.bool_(),
     EPOCH: pa.int32(),
 }
-"""The columns of `verdicts`."""
+"""The columns of `eligible_rows`."""
 
 
 def can_bind(plan: ClassifiedPlan, columns: Sequence[str]) -> bool:
@@ -58,13 +58,13 @@ def can_bind(plan: ClassifiedPlan, columns: Sequence[str]) -> bool:
     if not plan.binds:
         return False
     said = "bind" in columns and "bind" in plan.relevant_attributes
-    kinds = {row[3] for row in verdicts(plan)}
+    kinds = {row[3] for row in eligible_rows(plan)}
     return said or ON_OPEN in kinds or (ON_GROUP in kinds and "group" in columns)
 
 
 def ends(plan: ClassifiedPlan) -> bool:
     """Whether a binding can end, because a destination drops out or moves."""
-    return any(row[5] for row in verdicts(plan))
+    return any(row[5] for row in eligible_rows(plan))
 
 
 def keyed(rows: DataFrame, plan: ClassifiedPlan) -> DataFrame:
@@ -74,7 +74,7 @@ def keyed(rows: DataFrame, plan: ClassifiedPlan) -> DataFrame:
     for, or finds nobody, unless it is bound since an earlier epoch.
     """
     spark = rows.sparkSession
-    table = small_table(spark, VERDICTS, list(verdicts(plan)))
+    table = small_table(spark, ELIGIBLE, list(eligible_rows(plan)))
     owners = small_table(
         spark, {CLASS: pa.int32(), WHOSE: pa.int32()}, list(enumerate(homes(plan)))
     )

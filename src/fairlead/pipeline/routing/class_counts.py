@@ -212,7 +212,7 @@ def states(
     return found
 
 
-def verdicts(plan: ClassifiedPlan) -> Iterable[Sequence[Any]]:
+def eligible_rows(plan: ClassifiedPlan) -> Iterable[Sequence[Any]]:
     """For each version and class: what is known of its messages' bindings.
 
     (version, class, whether a message finds somebody, how it is bound by default, whether what it
@@ -227,7 +227,7 @@ def verdicts(plan: ClassifiedPlan) -> Iterable[Sequence[Any]]:
                 yield (at, code, False, "", False, 0)
             else:
                 # Where a binding can end, one that finds nobody may still be bound to somebody.
-                found = state.rebinds or bool(state.verdict(each.values).members)
+                found = state.rebinds or bool(state.eligible(each.values).members)
                 bind = state.bind_default(state.key(each.values))
                 epoch = epochs.setdefault(code, Epochs()).at(state, each.values)
                 yield (at, code, found, bind, not state.rebinds, epoch)
@@ -246,7 +246,7 @@ class Epochs:
         """The epoch of this version; to be asked for each in turn."""
         if state.rebinds:
             now = frozenset((member, state.address(member)) for member in state.holding(values))
-            somebody = bool(state.verdict(values).members)
+            somebody = bool(state.eligible(values).members)
             # A group that found nobody is still bound to whoever is gone, and may return.
             stay = self.held <= now if somebody else self.held == now
             self.number += self.somebody is not None and (self.somebody != somebody or not stay)

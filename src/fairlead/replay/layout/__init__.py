@@ -11,7 +11,7 @@ module here says what is in a row of one kind: `m[j + job.START]` is the start o
     r   reader
     d   completion      of what a reader works on, to come
     w   watch           the time in which a copy is to be acknowledged
-    v   verdict         what a message of a class can meet, as the cluster is now
+    v   eligible        what a message of a class can meet, as the cluster is now
         destination     as the cluster is now, by its place among the rule's members
         arrival         a message that comes in
         links           the first cells of what stands in a heap: groups and tenants

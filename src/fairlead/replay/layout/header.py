@@ -43,8 +43,8 @@ COMPLETIONS: Final = 23
 """Where the heap of completions begins."""
 TOUCHED: Final = 24
 """Where the queues stand whose readers are to look for work, ascending."""
-VERDICTS: Final = 25
-"""Where the verdicts begin, one for each class."""
+ELIGIBLE: Final = 25
+"""Where rows of who is eligible begin, one for each class."""
 DESTINATIONS: Final = 26
 """Where the destinations begin, by member of the rule."""
 GROUP_OF: Final = 27
@@ -55,7 +55,7 @@ SHARE_OF: Final = 29
 BOUND: Final = 30
 """... by what messages are bound by: the member they are bound to, or NONE."""
 REDELIVERIES: Final = 31
-"""As VERDICTS, for what is routed anew."""
+"""As ELIGIBLE, for what is routed anew."""
 ACK_TIMEOUT: Final = 32
 """Microseconds in which what is watched is to be acknowledged; 0: nothing is watched."""
 OLDEST_WATCH: Final = 33

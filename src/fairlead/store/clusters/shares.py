@@ -64,7 +64,7 @@ def pool(database: Database, name: str) -> Pool:
         del sent[NOBODY]
     total = sum(sent.values())
     expected = state.expected()
-    members = set() if state.policy.reads else {*state.verdict(()).members}
+    members = set() if state.policy.reads else {*state.eligible(()).members}
     machines = []
     for member in state.destinations():
         id_, each = version.ids[member], state.objects.get(state.object_of(member))

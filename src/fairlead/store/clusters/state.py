@@ -101,7 +101,7 @@ class Version:
     def to_all(self) -> tuple[tuple[tuple[str, str | None], ...], tuple[tuple[int, str], ...]]:
         """Where every message goes, if to several: names with addresses, and what completes it."""
         state = self.start.cluster
-        also = sorted(state.verdict(()).recipients, key=lambda i: state.members[i].encode())
+        also = sorted(state.eligible(()).recipients, key=lambda i: state.members[i].encode())
         copies = tuple((state.members[i], state.address(i)) for i in also)
         return copies, tuple((self.ids[i], NO_PART) for i in also)
 
@@ -150,7 +150,7 @@ class Running(NamedTuple):
         if not self.version.made_ahead:
             return None
         cluster = self.runtime.cluster
-        members = cluster.verdict(()).members
+        members = cluster.eligible(()).members
         if not members:
             return [NOBODY] * AHEAD
         rule = self.runtime.partitions[()].cluster.rule.copy()
@@ -177,7 +177,7 @@ def _can_be_made_ahead(runtime: ClusterRuntime) -> bool:
     state = runtime.cluster
     if state.policy.reads or state.binds or state.rule.keyed:
         return False
-    members = state.verdict(()).members
+    members = state.eligible(()).members
     return not members or state.rule.scheduled(members) is not None
 
 
@@ -189,7 +189,7 @@ def running(version: Version, state: State) -> Running:
 def forward(found: Running, choices: Sequence[int]) -> None:
     """Make these choices, which were made ahead."""
     partition = found.runtime.partitions[()]
-    members = found.runtime.cluster.verdict(()).members
+    members = found.runtime.cluster.eligible(()).members
     if members:
         rule = partition.cluster.rule
         assert isinstance(rule, ScheduledRule)  # noqa: S101 - `made_ahead` has asked it

@@ -1,4 +1,4 @@
-"""A verdict: what a message of a class can meet, as the cluster is now."""
+"""Who is eligible: what a message of a class can meet, as the cluster is now."""
 
 from __future__ import annotations
 
