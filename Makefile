@@ -51,7 +51,7 @@ bench: install  ## Measure, beside what a user would pick instead
 
 lock:  ## Renew requirements.lock with the newest versions allowed (needs uv)
 	$(UV) pip compile --quiet --universal --upgrade --python-version 3.11 \
-	  --extra connect --extra demo --extra dev --extra java \
+	  --extra all --extra dev \
 	  --custom-compile-command "make lock" \
 	  --output-file requirements.lock pyproject.toml
 	$(UV) pip compile --quiet --universal --upgrade --python-version 3.11 \

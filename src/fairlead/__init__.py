@@ -1,6 +1,7 @@
 """Fairlead decides who gets each message, says why, and gives the same decisions live and on Spark.
 
-Everything is loaded when it is first used: importing this package costs next to nothing.
+Everything is loaded when it is first used: importing this package costs next to nothing. A name
+whose extra is not installed raises EnvironmentProblem.
 """
 
 from __future__ import annotations
@@ -93,6 +94,7 @@ _PLACES = {
     "route": "fairlead.compiled.table",
     "spark_session": "fairlead.pipeline.spark.session",
 }
+_EXTRAS = {"dispatch": "spark", "rejected": "spark", "route": "tables", "spark_session": "spark"}
 
 __all__ = [
     "Agenda",
@@ -144,6 +146,10 @@ __all__ = [
 
 
 def __getattr__(name: str) -> object:
+    if name in _EXTRAS:
+        from fairlead.extras import need
+
+        need(_EXTRAS[name], f"fairlead.{name}")
     if name in _PLACES:
         return getattr(import_module(_PLACES[name]), name)
     raise AttributeError(f"module 'fairlead' has no attribute {name!r}")

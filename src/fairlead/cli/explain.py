@@ -15,6 +15,7 @@ from fairlead.cli.arguments import pairs
 from fairlead.cli.show import console, print_table, printable, table
 from fairlead.config.clusters import load_clusters
 from fairlead.errors import UserError
+from fairlead.extras import need
 
 if TYPE_CHECKING:
     from fairlead.pipeline.questions.explain import Why
@@ -131,7 +132,8 @@ def _goes(decision: Decision) -> str:
 
 
 def is_journal(place: Path) -> bool:
-    """Whether it is one."""
+    """Whether it is one. Raises EnvironmentProblem, as what reads both is an extra."""
+    need("spark", f"explain {place}")
     from fairlead.pipeline.output import run_folder
 
     return run_folder.is_journal(place)

@@ -1,6 +1,6 @@
 """JSON Schemas: read, checked once, and compiled to validators that fetch nothing.
 
-jsonschema, which does the work, is loaded where the first schema is met.
+jsonschema, which does the work, is an extra, and is loaded where the first schema is met.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from fairlead.balance.objects import shown, spelled
 from fairlead.config.paths import path_of
 from fairlead.config.text import text_of
 from fairlead.errors import ConfigError
+from fairlead.extras import need
 from fairlead.text import visible
 
 if TYPE_CHECKING:
@@ -66,6 +67,7 @@ def validator(schema: bytes) -> Validator:
 
 
 def _validator(schema: Schema) -> Validator:
+    need("schemas", "JSON Schema")
     from jsonschema import Draft202012Validator
     from jsonschema.validators import validator_for
     from referencing import Registry
@@ -109,6 +111,7 @@ def _plain(given: Any) -> Any:  # noqa: ANN401 - whatever the file holds
 
 def _check(schema: Schema) -> None:
     """Raises ConfigError for what is no schema, leads elsewhere, or never ends."""
+    need("schemas", "JSON Schema")
     from jsonschema import Draft202012Validator
     from jsonschema.exceptions import SchemaError
     from jsonschema.validators import validator_for

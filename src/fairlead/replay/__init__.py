@@ -16,6 +16,9 @@ __all__ = ["replay"]
 
 def __getattr__(name: str) -> object:
     if name == "replay":
+        from fairlead.extras import need
+
+        need("tables", "fairlead.replay.replay")
         from fairlead.replay.table import replay
 
         return replay

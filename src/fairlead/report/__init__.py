@@ -3,23 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from importlib.util import find_spec
 from typing import Any, Final
 
-from fairlead.errors import EnvironmentProblem
+from fairlead.extras import need
 
 NAME: Final = "report.html"
-NEEDS: Final = ("altair", "jinja2", "vl_convert")
 
 
 def check_installed() -> None:
     """Raise EnvironmentProblem where a package that makes pages is missing; loads nothing."""
-    missing = [name for name in NEEDS if find_spec(name) is None]
-    if missing:
-        raise EnvironmentProblem(
-            f"the report needs packages that are not installed: {', '.join(missing)}; install "
-            "fairlead anew (pip install fairlead), or use --no-report"
-        )
+    need("report", "report", ", or no report (--no-report)")
 
 
 def render(summary: Mapping[str, Any]) -> str:

@@ -9,6 +9,7 @@ from fairlead.balance.change import Change
 from fairlead.config import changes
 from fairlead.config.paths import path_of
 from fairlead.errors import ChangeError
+from fairlead.extras import need
 from fairlead.pipeline.intake.files import BEGIN, damaged
 
 if TYPE_CHECKING:
@@ -35,6 +36,7 @@ def load_changes(path: str | Path) -> list[Change]:
 
 def load_parquet(path: Path) -> list[Change]:
     """The changes in a Parquet file, in its order. Raises ChangeError."""
+    need("tables", str(path))
     import pyarrow as pa
     import pyarrow.parquet as pq
 

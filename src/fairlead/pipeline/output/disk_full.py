@@ -5,10 +5,8 @@ from __future__ import annotations
 import errno
 import os
 import re
+import sys
 from typing import Final
-
-from py4j.protocol import Py4JJavaError
-from pyspark.errors import PySparkException
 
 NO_ROOM: Final = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EIO)
 IN_WORDS: Final = re.compile("|".join(re.escape(os.strerror(each)) for each in NO_ROOM))
@@ -20,6 +18,11 @@ def no_room(error: BaseException) -> str | None:
     """Why something could not be written; None if it is an error of another kind."""
     if isinstance(error, OSError):
         return error.strerror if error.errno in NO_ROOM else None
+    if "pyspark" not in sys.modules:  # as in programs that do without it
+        return None
+    from py4j.protocol import Py4JJavaError
+    from pyspark.errors import PySparkException
+
     if not isinstance(error, Py4JJavaError | PySparkException):
         return None
     found = IN_WORDS.search(str(error))

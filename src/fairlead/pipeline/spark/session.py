@@ -27,6 +27,7 @@ from pyspark.logger import PySparkLogger
 from pyspark.sql import SparkSession
 
 from fairlead.errors import EnvironmentProblem, UserError
+from fairlead.extras import need
 from fairlead.pipeline.spark.java import java_home
 
 Setting: TypeAlias = str | int | float | bool
@@ -175,14 +176,10 @@ def _first_line(error: Exception) -> str:
 
 def _await_server(url: str) -> None:
     """Make sure that a Spark Connect server answers: a session alone would retry for minutes."""
-    try:
-        import grpc
-        from pyspark.sql.connect.client import DefaultChannelBuilder
-    except ImportError as error:
-        raise EnvironmentProblem(
-            f"Spark Connect ({url}) needs packages that are not installed; "
-            "install them: pip install 'fairlead[connect]'"
-        ) from error
+    need("connect", f"Spark Connect ({url})")
+    import grpc
+    from pyspark.sql.connect.client import DefaultChannelBuilder
+
     with DefaultChannelBuilder(url).toChannel() as channel:
         try:
             grpc.channel_ready_future(channel).result(timeout=SECONDS_TO_CONNECT)
