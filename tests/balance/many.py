@@ -7,7 +7,7 @@ import numpy as np
 from fairlead.balance.procedure import NONE
 from fairlead.balance.rules.rule import Rule
 from fairlead.compiled.choices import closed_form, flat
-from fairlead.compiled.decide import EMPTY, Block, Table, decide
+from fairlead.compiled.decide import EMPTY, Block, DecisionTable, decide
 
 Sets = Sequence[Sequence[int]]
 
@@ -25,7 +25,7 @@ def one_after_another(
     starts, among = flat(sets)
     nothing = np.full(len(sets), NONE, np.int64)
     n = 1 + max(among)
-    table = Table(
+    table = DecisionTable(
         among=among,
         start=starts[:-1],
         stop=starts[1:],

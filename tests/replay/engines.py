@@ -20,7 +20,7 @@ from fairlead.replay.batch import Attempts, Traits
 from fairlead.replay.layout import NEVER, NONE
 from fairlead.replay.replays import Replays
 from fairlead.replay.table import batch_of, has_control, traits_of
-from fairlead.replay.words import WORDS
+from fairlead.replay.words import CODED_WORDS
 
 NOT_GIVEN = {"id", "time", "service_time", "priority", "tenant", "cost", "rollbacks"}
 
@@ -146,7 +146,7 @@ class Kernel:
                 self.ids[row.message],
                 int(row.attempt),
                 names[row.label] or "" if row.label != NONE else "",
-                WORDS[row.outcome],
+                CODED_WORDS[row.outcome],
                 _or_none(row.sequence, NONE),
                 _or_none(row.reader, NONE),
                 _or_none(row.start, NEVER),

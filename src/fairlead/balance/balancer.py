@@ -24,7 +24,7 @@ from fairlead.balance.message import (
     text,
     unknown,
 )
-from fairlead.balance.objects import listed, spelled
+from fairlead.balance.objects import listed, repr_of
 from fairlead.balance.runtime import ClusterRuntime
 from fairlead.balance.snapshot import opened, sealed
 from fairlead.balance.times import Time, moment, seconds, seconds_until
@@ -70,7 +70,7 @@ class Balancer:
             self._settings[cluster.name] = {name: plain.get(name) for name in SETTINGS}
         if journal is not None and not callable(journal):
             raise ConfigError(
-                f"journal: found {spelled(journal)}, allowed: what can be called with a row"
+                f"journal: found {repr_of(journal)}, allowed: what can be called with a row"
             )
         self._only = next(iter(self._runtimes.values())) if len(self._runtimes) == 1 else None
         self._elsewhere: dict[AttributeValues, int] = {}
@@ -181,7 +181,7 @@ class Balancer:
         """
         if not isinstance(decision, Decision):
             raise MessageError(
-                f"completed: found {spelled(decision)}, allowed: what choose returned"
+                f"completed: found {repr_of(decision)}, allowed: what choose returned"
             )
         if decision.destination is None:
             raise MessageError(f"completed: the decision's outcome is {decision.outcome}")
@@ -192,7 +192,7 @@ class Balancer:
                 f"allowed: by = one of {listed(names)}"
             )
         if by is not None and not _among(by, names):
-            raise MessageError(f"completed: by: found {spelled(by)}, allowed: {listed(names)}")
+            raise MessageError(f"completed: by: found {repr_of(by)}, allowed: {listed(names)}")
         with self._lock:
             self._withdraw()
             by = by or decision.destination
@@ -286,8 +286,8 @@ class Balancer:
                 found = snapshot["settings"][cluster][name]
                 if found != allowed:
                     raise ConfigError(
-                        f"snapshot: cluster {cluster!r}: {name}: found {spelled(found)}, "
-                        f"allowed: {spelled(allowed)}"
+                        f"snapshot: cluster {cluster!r}: {name}: found {repr_of(found)}, "
+                        f"allowed: {repr_of(allowed)}"
                     )
         with self._lock:
             self._withdraw()

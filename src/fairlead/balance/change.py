@@ -7,7 +7,7 @@ from fractions import Fraction
 from numbers import Number
 from typing import Any, NamedTuple, Self
 
-from fairlead.balance.objects import Ref, spelled
+from fairlead.balance.objects import Ref, repr_of
 from fairlead.balance.times import MICROS, Time, moment
 from fairlead.errors import ChangeError
 
@@ -45,10 +45,10 @@ class Change:
         for name in ("where", "target", "attribute"):
             found = getattr(self, name)
             if not isinstance(found, str):
-                raise ChangeError(f"change: {name}: found {spelled(found)}, allowed: a text")
+                raise ChangeError(f"change: {name}: found {repr_of(found)}, allowed: a text")
         if not isinstance(self.value, str | Number | list | tuple | None):
             raise ChangeError(
-                f"{self.where}: value: found {spelled(self.value)}, "
+                f"{self.where}: value: found {repr_of(self.value)}, "
                 "allowed: a text, a number, true or false, or a list"
             )
         time = moment(self.time, f"{self.where}: time", ChangeError)

@@ -10,7 +10,7 @@ from typing import Any, Final
 import msgspec
 from msgspec import UNSET
 
-from fairlead.balance.objects import hint, listed, shown, spelled
+from fairlead.balance.objects import hint, listed, repr_of, shown
 from fairlead.balance.policies import POLICIES
 from fairlead.balance.policies.composed import COMPOSED, Composition, compose
 from fairlead.balance.policy import Policy, Tables
@@ -68,9 +68,9 @@ class Cluster:
         what was found and what is allowed.
         """
         if not isinstance(plain, Mapping):
-            raise ConfigError(f"cluster: found {spelled(plain)}, allowed: a table of plain data")
+            raise ConfigError(f"cluster: found {repr_of(plain)}, allowed: a table of plain data")
         if not isinstance(default_name, str):
-            raise ConfigError(f"default_name: found {spelled(default_name)}, allowed: a text")
+            raise ConfigError(f"default_name: found {repr_of(default_name)}, allowed: a text")
         plain = _texts(plain)
         policy = _policy(plain)
         kind = policy.tables
@@ -107,7 +107,7 @@ def clusters_in(given: object) -> list[Cluster]:
     found = [each for each in every if isinstance(each, Cluster)]
     if len(found) < len(every):
         raise ConfigError(
-            f"clusters: found {spelled(given)}, allowed: a fairlead.Cluster, or several, "
+            f"clusters: found {repr_of(given)}, allowed: a fairlead.Cluster, or several, "
             "as load_clusters makes them of a file"
         )
     if not found:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from numbers import Integral
 from typing import Final
 
-from fairlead.balance.objects import hint, listed, spelled
+from fairlead.balance.objects import hint, listed, repr_of
 from fairlead.errors import MessageError
 
 Message = Mapping[str, object]
@@ -44,7 +44,7 @@ ATTRIBUTES: Final = frozenset(
 )
 """What a message can say of itself, whoever reads it; a policy can ask for more names."""
 
-WORDS: Final[Mapping[str, tuple[str, ...]]] = {
+ALLOWED_WORDS: Final[Mapping[str, tuple[str, ...]]] = {
     "via_cluster_channel": FLAGS,
     "pcf": FLAGS,
     "bind": BINDS,
@@ -103,11 +103,11 @@ def _spelled(name: str, value: object) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
     if not isinstance(value, Integral):
-        raise MessageError(f"message {name}: found {spelled(value)}, allowed: {SPELLED_ALIKE}")
+        raise MessageError(f"message {name}: found {repr_of(value)}, allowed: {SPELLED_ALIKE}")
     try:
         return str(int(value))
     except ValueError:  # Python spells no integer of thousands of digits
-        raise MessageError(f"message {name}: found {spelled(value)}, {SHORTER}") from None
+        raise MessageError(f"message {name}: found {repr_of(value)}, {SHORTER}") from None
 
 
 def text(message: Message, name: str) -> str:
@@ -119,7 +119,7 @@ def text(message: Message, name: str) -> str:
     if value is None:
         return ""
     found = value if isinstance(value, str) else _spelled(name, value)
-    words = WORDS.get(name)
+    words = ALLOWED_WORDS.get(name)
     if words is not None and found and found not in words:
         raise MessageError(f"message {name}: found {found!r}, allowed: {', '.join(words)}, empty")
     return found
@@ -128,7 +128,7 @@ def text(message: Message, name: str) -> str:
 def not_by_name(found: object) -> MessageError:
     """The line about a message that is no mapping."""
     return MessageError(
-        f"message: found {spelled(found)}, allowed: attributes by name, such as {{'group': 'kim'}}"
+        f"message: found {repr_of(found)}, allowed: attributes by name, such as {{'group': 'kim'}}"
     )
 
 
@@ -136,7 +136,7 @@ def unknown(message: Message, known: Collection[str]) -> MessageError:
     """The line about the first attribute that is none."""
     name = next(name for name in message if name not in known)
     return MessageError(
-        f"message: attribute: found {spelled(name)}, "
+        f"message: attribute: found {repr_of(name)}, "
         f"allowed: {listed(sorted(known), 30)}{hint(str(name), known)}"
     )
 
@@ -146,7 +146,7 @@ def check(message: Message, read: Collection[str]) -> None:
 
     `read`: the attributes that anybody reads; what nobody reads may be anything.
     """
-    for name in WORDS:
+    for name in ALLOWED_WORDS:
         if name in read:
             text(message, name)
     for rule in CONTRADICTIONS:

@@ -33,11 +33,11 @@ Priority: TypeAlias = Annotated[int, Meta(ge=0, le=255)]
 Names: TypeAlias = list[Name]
 
 
-class Table(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class FileTable(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A table of a cluster file; unknown keys are refused."""
 
 
-class Object(Table, frozen=True, kw_only=True):
+class Object(FileTable, frozen=True, kw_only=True):
     """Something with a name that a change can be made to."""
 
     name: Name
@@ -75,7 +75,7 @@ MAX_CHARGE: Final = 2**62
 """What a tenant is charged, which is a cost times a common multiple of weights, fits in 64 bits."""
 
 
-class Order(Table, frozen=True, kw_only=True):
+class Order(FileTable, frozen=True, kw_only=True):
     """How waiting work is ordered, for replay and stores."""
 
     discipline: Literal["fifo", "priority"] = "fifo"
@@ -106,7 +106,7 @@ class Order(Table, frozen=True, kw_only=True):
         return int(self.ageing * 1_000_000)
 
 
-class StoreOptions(Table, frozen=True, kw_only=True):
+class StoreOptions(FileTable, frozen=True, kw_only=True):
     """How a store counts a cluster's choices."""
 
     allocation: Literal["exact", "ticket"] = "exact"
@@ -215,7 +215,7 @@ def shown(value: object) -> str:
         return "nothing"
     if isinstance(value, date | time):
         return value.isoformat()
-    return "a table" if isinstance(value, Mapping) else spelled(value)
+    return "a table" if isinstance(value, Mapping) else repr_of(value)
 
 
 def kind_of(value: object) -> str:
@@ -224,7 +224,7 @@ def kind_of(value: object) -> str:
     return name if package == "builtins" else f"{package}.{name}"
 
 
-def spelled(value: object) -> str:
+def repr_of(value: object) -> str:
     """Whatever was found as Python spells it, on one line that is not too long."""
     try:
         found = on_one_line(repr(value))

@@ -16,10 +16,10 @@ from msgspec import UNSET, UnsetType
 from fairlead.balance.describe import Description
 from fairlead.balance.elimination import Elimination
 from fairlead.balance.failures import FailureModel
-from fairlead.balance.objects import Name, Object, Order, StoreOptions, Table
+from fairlead.balance.objects import FileTable, Name, Object, Order, StoreOptions
 
 
-class Tables(Table, frozen=True, kw_only=True):
+class Tables(FileTable, frozen=True, kw_only=True):
     """What every cluster file has."""
 
     policy: str | dict[str, Any]

@@ -9,8 +9,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from fairlead.balance.objects import allowed, field_type, hint, listed, shown, to_decimal
-from fairlead.balance.objects import spelled as spelled_out
+from fairlead.balance.objects import allowed, field_type, hint, listed, repr_of, shown, to_decimal
 from fairlead.errors import ConfigError
 
 PATH = re.compile(r"^(?P<what>.*?)(?: - at `(?P<path>.*)`)?$", re.DOTALL)
@@ -45,22 +44,22 @@ def refusal(
         if elsewhere:
             key = f"a key of {listed(elsewhere)}, which would be ignored here"
         words = listed(known, 20) or "none"
-        line = f"{spelled(plain, [*place, name])}: found {key}, allowed: {words}"
+        line = f"{place_in_words(plain, [*place, name])}: found {key}, allowed: {words}"
         return line + hint(name, known), [*place, name]
     if "missing required field" in what and named:
         place.append(named["name"])
         return (
-            f"{spelled(plain, place)}: found nothing, allowed: {_allowed_at(table, place)}",
+            f"{place_in_words(plain, place)}: found nothing, allowed: {_allowed_at(table, place)}",
             place,
         )
     if ": found " in what:
         key = what.partition(": found ")[0]
         inside = [*place, key] if key in _keys(_type_at(table, place)) else place
-        return f"{spelled(plain, place)}.{what}" if place else what, inside
+        return f"{place_in_words(plain, place)}.{what}" if place else what, inside
     place += _culprit(table, place, _value_at(plain, place))
     found, words = _value_at(plain, place), _allowed_at(table, place)
     close = hint(str(found), words.split(", ")) if isinstance(found, str) else ""
-    return f"{spelled(plain, place)}: found {shown(found)}, allowed: {words}{close}", place
+    return f"{place_in_words(plain, place)}: found {shown(found)}, allowed: {words}{close}", place
 
 
 def _culprit(table: type[msgspec.Struct], place: Place, found: object) -> list[str]:
@@ -105,7 +104,7 @@ def read(
     except msgspec.ValidationError as error:
         raise ConfigError(*refusal(error, plain, table, others())) from None
     except UnicodeEncodeError as error:
-        raise ConfigError(f"found {spelled_out(error.object)}, allowed: text in UTF-8") from None
+        raise ConfigError(f"found {repr_of(error.object)}, allowed: text in UTF-8") from None
     except AttributeError as error:  # what is no plain data, but calls itself a mapping
         raise ConfigError(f"found what is no plain data: {error}") from None
 
@@ -119,7 +118,7 @@ def text_for_number(
     if place is None:
         return None
     found, words = _value_at(plain, place), allowed(_type_at(table, place))
-    return f"{spelled(plain, place)}: found {shown(found)}, allowed: {words}", place
+    return f"{place_in_words(plain, place)}: found {shown(found)}, allowed: {words}", place
 
 
 def _text_for_number(value: object, info: msgspec.inspect.Type) -> Place | None:
@@ -138,7 +137,7 @@ def _text_for_number(value: object, info: msgspec.inspect.Type) -> Place | None:
     return None
 
 
-def spelled(plain: Mapping[str, Any], place: Place) -> str:
+def place_in_words(plain: Mapping[str, Any], place: Place) -> str:
     """A place as people say it: `destination[2] 'DEV2'.weight`."""
     words = ""
     for k, part in enumerate(place):

@@ -10,7 +10,7 @@ import json
 from collections.abc import Mapping
 from typing import Any, Final
 
-from fairlead.balance.objects import spelled
+from fairlead.balance.objects import repr_of
 from fairlead.errors import ConfigError
 
 FORMAT: Final = 1
@@ -26,10 +26,10 @@ def sealed(plain: Mapping[str, Any]) -> dict[str, Any]:
 def opened(snapshot: object) -> Mapping[str, Any]:
     """A snapshot that is as `sealed` made it. Raises ConfigError for anything else."""
     if not isinstance(snapshot, Mapping):
-        raise ConfigError(f"snapshot: found {spelled(snapshot)}, allowed: what snapshot gave")
+        raise ConfigError(f"snapshot: found {repr_of(snapshot)}, allowed: what snapshot gave")
     found = snapshot.get("format")
     if not (isinstance(found, int) and found == FORMAT):
-        raise ConfigError(f"snapshot: found format {spelled(found)}, allowed: {FORMAT}")
+        raise ConfigError(f"snapshot: found format {repr_of(found)}, allowed: {FORMAT}")
     try:
         whole = snapshot.get("seal") == _seal(snapshot)
     except (TypeError, ValueError, RecursionError):  # it holds what no snapshot does

@@ -34,7 +34,7 @@ from fairlead.cli.options import (
 from fairlead.cli.store.commands import app as store_commands
 from fairlead.cli.store.conversations import app as conversations
 from fairlead.cli.store.machines import app as machines
-from fairlead.cli.table import Table
+from fairlead.cli.table import MessagesTable
 from fairlead.extras import need
 
 app = typer.Typer(
@@ -124,7 +124,7 @@ def dispatch(
     from fairlead.cli.dispatch import run_dispatch
 
     run_dispatch(
-        Table.asked(messages, column, drop, number_rows, input_format, read_option),
+        MessagesTable.asked(messages, column, drop, number_rows, input_format, read_option),
         cluster,
         out,
         changes=changes,
@@ -210,7 +210,7 @@ def replay(
     from fairlead.cli.replay import run_replay
 
     status = run_replay(
-        Table.asked(messages, column, drop, number_rows, input_format, read_option),
+        MessagesTable.asked(messages, column, drop, number_rows, input_format, read_option),
         cluster,
         out,
         changes=changes,

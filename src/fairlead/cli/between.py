@@ -113,7 +113,7 @@ class Record:
         if first < self.begin:
             yield f"  the journal {self.folder} begins here"
         yield from (f"  {peer.in_words(name)}" for name, peer in peers.items())
-        yield from _told(peers, inside, asked, begin, end)
+        yield from _changes_and_requests(peers, inside, asked, begin, end)
         if self.end < last:
             yield f"{clock(self.end)} the journal {self.folder} ends here"
 
@@ -152,7 +152,7 @@ def _end_of(row: Row) -> float:
     return at
 
 
-def _told(
+def _changes_and_requests(
     peers: dict[str, Peer], changes: list[Row], asked: list[Row], at: float, until: float
 ) -> Iterator[str]:
     busy: Counter[str] = Counter()

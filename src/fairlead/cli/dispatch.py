@@ -11,7 +11,7 @@ from fairlead.balance.change import Change
 from fairlead.cli.progress import Stages
 from fairlead.cli.show import console, filled, print_table, printable
 from fairlead.cli.spark import started
-from fairlead.cli.table import Table
+from fairlead.cli.table import MessagesTable
 from fairlead.config.clusters import load_clusters
 from fairlead.pipeline.intake.changes import load_changes
 from fairlead.text import date, plural
@@ -27,7 +27,7 @@ MAX_SHARES = 20
 
 
 def run_dispatch(
-    table: Table,
+    table: MessagesTable,
     cluster: Path,
     out: str,
     *,

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 from typing import Final, NamedTuple
 
-from fairlead.balance.objects import hint, spelled
+from fairlead.balance.objects import hint, repr_of
 from fairlead.errors import UserError
 
 CONDITION: Final = re.compile(
@@ -62,7 +62,7 @@ def gate(text: str, names: Mapping[str, str | None], *, timed: Sequence[str] = (
     found = CONDITION.fullmatch(text)
     if found is None:
         raise UserError(
-            f"--fail-if: found {spelled(text)}, allowed: NAME > NUMBER or NAME > NUMBER UNIT, "
+            f"--fail-if: found {repr_of(text)}, allowed: NAME > NUMBER or NAME > NUMBER UNIT, "
             f"with >, >=, < or <=, such as {example!r}"
         )
     name, unit = found["name"], found["unit"] or ""

@@ -15,7 +15,7 @@ from fairlead.cli.gate import Gate, gate
 from fairlead.cli.progress import Stages
 from fairlead.cli.show import console, filled, print_table, printable
 from fairlead.cli.spark import started
-from fairlead.cli.table import Table
+from fairlead.cli.table import MessagesTable
 from fairlead.config.clusters import load_clusters
 from fairlead.config.differences import more_traffic
 from fairlead.config.scenario_file import MAX_RATE, RATE_DECIMALS, RATES, number
@@ -42,7 +42,7 @@ MAX_SHOWN: Final = 12
 
 
 def run_replay(
-    table: Table,
+    table: MessagesTable,
     clusters: Sequence[Path],
     out: str,
     *,

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 
-class Table(NamedTuple):
+class MessagesTable(NamedTuple):
     """Where the messages are, and what is made of the columns there."""
 
     where: str

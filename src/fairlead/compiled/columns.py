@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from fairlead.balance.message import CONTRADICTIONS, SET_PRIORITY, SPELLED_ALIKE, WORDS
+from fairlead.balance.message import ALLOWED_WORDS, CONTRADICTIONS, SET_PRIORITY, SPELLED_ALIKE
 from fairlead.balance.objects import kind_of, shown
 from fairlead.balance.times import (
     FINE,
@@ -140,7 +140,7 @@ def _check_utf8(messages: pa.Table, name: str) -> None:
 
 
 def _check_words(messages: pa.Table, heeded: Collection[str]) -> None:
-    for name, words in WORDS.items():
+    for name, words in ALLOWED_WORDS.items():
         if name not in messages.column_names or name not in heeded:
             continue
         for value in pc.unique(text(messages, name)).to_pylist():
@@ -380,7 +380,7 @@ def _are(messages: pa.Table, served: Served) -> pa.ChunkedArray:
     return pc.and_(work, pc.is_in(text(messages, "cluster"), names))
 
 
-def spelled(words: Sequence[str | None], codes: pa.Array) -> pa.Array:
+def dictionary_column(words: Sequence[str | None], codes: pa.Array) -> pa.Array:
     """Codes as a dictionary-encoded column of words."""
     distinct = list(dict.fromkeys(word for word in words if word is not None))
     place = {word: k for k, word in enumerate(distinct)}

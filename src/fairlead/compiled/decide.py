@@ -29,7 +29,7 @@ NOT_A_MEMBER: Final = -2
 EMPTY: Final = np.empty(0, np.int64)
 
 
-class Table(NamedTuple):
+class DecisionTable(NamedTuple):
     """A cluster as it is now."""
 
     among: Int64s
@@ -99,7 +99,7 @@ def finish_until(r: Any, d: Any, time: int) -> None:  # noqa: ANN401
         completed(state_of(r), i)  # type: ignore[name-defined]  # noqa: F821
 
 
-def decide_all(s: Any, due: Due, t: Table, b: Block, out: Any, wrong: Ints) -> int:  # noqa: ANN401, C901
+def decide_all(s: Any, due: Due, t: DecisionTable, b: Block, out: Any, wrong: Ints) -> int:  # noqa: ANN401, C901
     """Write each message's code into `out`; returns how many there are.
 
     It stops early at a choice that is none of the members, with that in `wrong`.
@@ -146,7 +146,7 @@ OF_A_RULE = (finish_until, decide_all)
 _KERNEL = sys.modules[__name__]
 
 
-def decide(rule: Rule, table: Table, block: Block) -> Int32s:
+def decide(rule: Rule, table: DecisionTable, block: Block) -> Int32s:
     """The code of each message; moves the rule on, and the bindings. Raises RuleError."""
     exact = rule.fits_int64(len(block.classes))
     with rule.guard():
@@ -160,7 +160,7 @@ def decide(rule: Rule, table: Table, block: Block) -> Int32s:
         return _interpreted(rule, table, block)
 
 
-def _compiled(rule: Rule, table: Table, block: Block) -> Int32s:
+def _compiled(rule: Rule, table: DecisionTable, block: Block) -> Int32s:
     out, wrong = np.empty(len(block.classes), np.int32), np.zeros(1, np.int64)
     state, due = as_arrays(rule.state), _to_come(rule, block)
     made = engine(_KERNEL, rule).decide_all(state, due, table, block, out, wrong)
@@ -170,10 +170,10 @@ def _compiled(rule: Rule, table: Table, block: Block) -> Int32s:
     return out
 
 
-def _interpreted(rule: Rule, table: Table, block: Block) -> Int32s:
+def _interpreted(rule: Rule, table: DecisionTable, block: Block) -> Int32s:
     """As `_compiled`, over lists: integers are as large as they get."""
     out, wrong = [0] * len(block.classes), [0]
-    t = Table(*(field.tolist() for field in table))
+    t = DecisionTable(*(field.tolist() for field in table))
     b = Block(*(field.tolist() for field in block))
     due = _to_come(rule, block)
     made = plain(_KERNEL, rule).decide_all(rule.state, due, t, b, out, wrong)
@@ -200,7 +200,7 @@ def _keep(rule: Rule, due: Any, block: Block) -> None:  # noqa: ANN401
         rule.due = Due(at, order, who, due.size.tolist())
 
 
-def _check(rule: Rule, table: Table, block: Block, made: int, wrong: int) -> None:
+def _check(rule: Rule, table: DecisionTable, block: Block, made: int, wrong: int) -> None:
     if made < len(block.classes):
         c = int(block.classes[made])
         own = table.among[int(table.start[c]) : int(table.stop[c])]

@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from fairlead.compiled.columns import spelled, text
+from fairlead.compiled.columns import dictionary_column, text
 from fairlead.compiled.kernels import Int32s, Int64s
 from fairlead.compiled.plan import NO_STREAM, ClassifiedPlan, Plan
 from fairlead.compiled.unique import all_different
@@ -67,9 +67,9 @@ def rows_of(
     label = codes[message]
     added = {
         "position": pa.array(message),
-        CLUSTER: spelled([each.cluster for each in plan.classes], pa.array(label)),
+        CLUSTER: dictionary_column([each.cluster for each in plan.classes], pa.array(label)),
         "version": pa.array(versions(plan, label, times)),
-        "stream": spelled(streams(plan), pa.array(label)),
+        "stream": dictionary_column(streams(plan), pa.array(label)),
     }
     if "attempt" not in decided.column_names:
         added["attempt"] = pa.array(np.ones(len(decided), np.int64))

@@ -76,7 +76,7 @@ class Codes:
             return OUTCOMES.index(outcome)
         return self._labels[Copy(cluster.members[member], cluster.address(member))]
 
-    def spelled(self, code: int) -> Sequence[tuple[str | None, str | None]]:
+    def destinations_of(self, code: int) -> Sequence[tuple[str | None, str | None]]:
         """The destinations and addresses that a code stands for, by name; at least one row."""
         label, others = code % self.size, self.copies[code // self.size]
         destination, address = self.destination[label], self.address[label]

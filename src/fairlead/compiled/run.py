@@ -15,7 +15,7 @@ from fairlead.balance.procedure import NONE
 from fairlead.balance.state import AnyState
 from fairlead.compiled.bindings import NO_KEY, Bindings
 from fairlead.compiled.choices import closed_form, flat
-from fairlead.compiled.decide import EMPTY, Block, Table, decide
+from fairlead.compiled.decide import EMPTY, Block, DecisionTable, decide
 from fairlead.compiled.kernels import Int32s, Int64s
 from fairlead.compiled.labels import Codes
 
@@ -150,7 +150,7 @@ class ClusterRun:
         # Where a binding can end, the policy reads nothing of a message: all classes are one.
         every = range(len(cluster.members))
         holds = [not self.classes or cluster.keeps(i, self.classes[0]) for i in every]
-        self.table = Table(
+        self.table = DecisionTable(
             among=among,
             start=np.where(self._set_of == NO_SET, 0, starts[self._set_of]),
             stop=np.where(self._set_of == NO_SET, 0, starts[self._set_of + 1]),

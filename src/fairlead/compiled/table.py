@@ -15,9 +15,9 @@ from fairlead.compiled.classes import bindings, classified, keys
 from fairlead.compiled.columns import (
     check_keys,
     checked,
+    dictionary_column,
     order_of,
     services_of,
-    spelled,
     times_of,
 )
 from fairlead.compiled.journal import messages_of, rows_of
@@ -79,12 +79,12 @@ def route(
         label, sequence = label[rows], sequence[rows]
     else:
         found = pa.array(label)
-        destination = spelled(router.codes.destination, found)
-        address = spelled(router.codes.address, found)
+        destination = dictionary_column(router.codes.destination, found)
+        address = dictionary_column(router.codes.address, found)
     added = {
         "destination": destination,
         "address": address,
-        "outcome": spelled(router.codes.outcome, pa.array(label)),
+        "outcome": dictionary_column(router.codes.outcome, pa.array(label)),
         "sequence": pa.array(sequence, mask=sequence < 0),
     }
     for name in DECISION:
@@ -101,7 +101,7 @@ def fanned_out(codes: Codes, decided: Int32s) -> tuple[Int64s, pa.Array, pa.Arra
     texts: dict[str | None, int] = {}
     parts = []
     for code in distinct.tolist():
-        every: Iterable[tuple[str | None, str | None]] = codes.spelled(code)
+        every: Iterable[tuple[str | None, str | None]] = codes.destinations_of(code)
         parts.append([[texts.setdefault(word, len(texts)) for word in each] for each in every])
     sizes = np.array([len(part) for part in parts], np.int64)
     flat = np.array([pair for part in parts for pair in part], np.int32).reshape(-1, 2)
@@ -111,4 +111,8 @@ def fanned_out(codes: Codes, decided: Int32s) -> tuple[Int64s, pa.Array, pa.Arra
     inside = np.arange(len(rows)) - np.repeat(ends - sizes[which], sizes[which])
     at = flat[starts[which][rows] + inside]
     words = list(texts)
-    return rows, spelled(words, pa.array(at[:, 0])), spelled(words, pa.array(at[:, 1]))
+    return (
+        rows,
+        dictionary_column(words, pa.array(at[:, 0])),
+        dictionary_column(words, pa.array(at[:, 1])),
+    )

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 
 from msgspec import Meta
 
-from fairlead.balance.objects import DEFAULT_PRIORITY, MAX_NAME, Name, Order, Priority, Table
+from fairlead.balance.objects import DEFAULT_PRIORITY, MAX_NAME, FileTable, Name, Order, Priority
 
 
 def check_name(key: str, found: str) -> None:
@@ -18,7 +18,7 @@ def check_name(key: str, found: str) -> None:
         raise ValueError(f"{key}: found {found!r}, allowed: a text of printable characters")
 
 
-class Queue(Table, frozen=True, kw_only=True):
+class Queue(FileTable, frozen=True, kw_only=True):
     """A `[[queue]]`."""
 
     name: Name

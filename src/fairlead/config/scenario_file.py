@@ -12,8 +12,8 @@ from typing import Annotated, Any, Final
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
-from fairlead.balance.objects import Name, Table, shown
-from fairlead.balance.refusal import refusal, spelled
+from fairlead.balance.objects import FileTable, Name, shown
+from fairlead.balance.refusal import place_in_words, refusal
 from fairlead.config.clusters import line_of, parsed
 from fairlead.errors import ConfigError
 
@@ -25,7 +25,7 @@ RATE_DECIMALS: Final = 6
 RATES: Final = f"a number above 0, up to {MAX_RATE}, with at most {RATE_DECIMALS} decimals"
 
 
-class Set(Table, frozen=True, kw_only=True):
+class Set(FileTable, frozen=True, kw_only=True):
     """An attribute as if the cluster file said so."""
 
     target: Name
@@ -33,7 +33,7 @@ class Set(Table, frozen=True, kw_only=True):
     value: Any
 
 
-class Sweep(Table, frozen=True, kw_only=True):
+class Sweep(FileTable, frozen=True, kw_only=True):
     """An attribute with one value after the other."""
 
     target: Name
@@ -44,7 +44,7 @@ class Sweep(Table, frozen=True, kw_only=True):
     step: Any = UNSET
 
 
-class Down(Table, frozen=True, kw_only=True):
+class Down(FileTable, frozen=True, kw_only=True):
     """Something is out from one time to another."""
 
     target: Name
@@ -55,7 +55,7 @@ class Down(Table, frozen=True, kw_only=True):
     """Whether it gives back what it holds."""
 
 
-class Entry(Table, frozen=True, kw_only=True):
+class Entry(FileTable, frozen=True, kw_only=True):
     """A `[[scenario]]`."""
 
     name: Name
@@ -68,7 +68,7 @@ class Entry(Table, frozen=True, kw_only=True):
     seed: Annotated[int, Meta(ge=0, le=2**63 - 1)] | UnsetType = UNSET
 
 
-class Scenarios(Table, frozen=True, kw_only=True):
+class Scenarios(FileTable, frozen=True, kw_only=True):
     """A scenario file."""
 
     scenario: list[Entry] = []
@@ -84,7 +84,7 @@ class Source:
 
     def where(self, *place: str | int) -> str:
         """File, line and key: `what-if.toml:7: scenario[2] 'south down'.down[1]`."""
-        return f"{self.line(place)}: {spelled(self.plain, place)}"
+        return f"{self.line(place)}: {place_in_words(self.plain, place)}"
 
     def line(self, place: Sequence[str | int]) -> str:
         """File and line; the file alone where the line is not known."""

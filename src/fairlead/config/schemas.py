@@ -15,7 +15,7 @@ from urllib.parse import urljoin
 
 import msgspec
 
-from fairlead.balance.objects import shown, spelled
+from fairlead.balance.objects import repr_of, shown
 from fairlead.config.paths import path_of
 from fairlead.config.text import text_of
 from fairlead.errors import ConfigError
@@ -129,7 +129,7 @@ def _check(schema: Schema) -> None:
         own = type(compiled).ID_OF(schema) or ""
         if urljoin(own, own) != own:  # references to it would lead further away at each step
             raise ConfigError(
-                f"$id: found {spelled(own)}, allowed: a whole address, or a file's name"
+                f"$id: found {repr_of(own)}, allowed: a whole address, or a file's name"
             )
         for target in _targets(compiled):
             validator_for(target, default=type(compiled)).check_schema(target)
@@ -169,11 +169,11 @@ def _targets(compiled: Validator) -> Iterator[Any]:
                 found = resolver.lookup(ref)
             except (Unresolvable, ValueError, TypeError):
                 raise ConfigError(
-                    f"{key}: found {spelled(ref)}, which is nowhere in the schema, allowed: a "
+                    f"{key}: found {repr_of(ref)}, which is nowhere in the schema, allowed: a "
                     "place in it (nothing is fetched)"
                 ) from None
             if not isinstance(found.contents, dict | bool):
-                raise ConfigError(f"{key}: found {spelled(ref)}, which is no schema")
+                raise ConfigError(f"{key}: found {repr_of(ref)}, which is no schema")
             if id(found.contents) not in met:
                 yield found.contents
                 left.append((made(found.contents), found.resolver))

@@ -9,8 +9,8 @@ from typing import Annotated, Any, Final, Literal
 import msgspec
 from msgspec import Meta
 
-from fairlead.balance.objects import Name, Names, Table, hint, listed
-from fairlead.balance.refusal import read, spelled
+from fairlead.balance.objects import FileTable, Name, Names, hint, listed
+from fairlead.balance.refusal import place_in_words, read
 from fairlead.config.clusters import file_and_line, parsed
 from fairlead.config.queues import Queue, check_name
 from fairlead.config.schemas import Schema, schema_of
@@ -27,7 +27,7 @@ RESERVED: Final = (END_DIALOG, ERROR, DIALOG_TIMER)
 MAX_READERS: Final = 32_767
 
 
-class MessageType(Table, frozen=True, kw_only=True):
+class MessageType(FileTable, frozen=True, kw_only=True):
     """A `[[message_type]]`: what a body of this type has to be."""
 
     name: Name
@@ -44,7 +44,7 @@ class MessageType(Table, frozen=True, kw_only=True):
             )
 
 
-class Contract(Table, frozen=True, kw_only=True):
+class Contract(FileTable, frozen=True, kw_only=True):
     """A `[[contract]]`: which side of a dialog sends which message types."""
 
     name: Name
@@ -74,7 +74,7 @@ class Contract(Table, frozen=True, kw_only=True):
         return [(key, name) for key, names in lists.items() for name in names]
 
 
-class Service(Table, frozen=True, kw_only=True):
+class Service(FileTable, frozen=True, kw_only=True):
     """A `[[service]]`: what dialogs begin at and lead to."""
 
     name: Name
@@ -97,7 +97,7 @@ class Service(Table, frozen=True, kw_only=True):
                 raise ValueError(f"handler: found {self.handler!r}, allowed: MODULE:NAME")
 
 
-class Declared(Table, frozen=True, kw_only=True):
+class Declared(FileTable, frozen=True, kw_only=True):
     """All of it, in the order of the file."""
 
     queues: list[Queue] = msgspec.field(name="queue", default_factory=list)
@@ -177,8 +177,9 @@ def _known(
     every = dict.fromkeys(known)
     for place, name in named:
         if name not in every:
+            where = place_in_words(msgspec.to_builtins(declared), place)
             raise ConfigError(
-                f"{spelled(msgspec.to_builtins(declared), place)}: found the {what} {name!r}, "
+                f"{where}: found the {what} {name!r}, "
                 f"allowed: {listed(every) or 'none: there is no ' + what}{hint(name, every)}",
                 place,
             )
@@ -196,7 +197,7 @@ def _with_schemas(plain: Mapping[str, Any], folder: Path) -> dict[str, Any]:
             try:
                 each["schema"] = schema_of(each["schema"], folder)
             except ConfigError as error:
-                raise ConfigError(f"{spelled(plain, place)}: {error}", place) from None
+                raise ConfigError(f"{place_in_words(plain, place)}: {error}", place) from None
     return {**plain, "message_type": found}
 
 

@@ -16,7 +16,7 @@ from fairlead.balance.objects import (
     allowed,
     common_multiple,
     field_type,
-    spelled,
+    repr_of,
 )
 from fairlead.balance.refusal import read
 from fairlead.balance.snapshot import opened, sealed
@@ -125,7 +125,7 @@ class Agenda(Queue):
             {"discipline": discipline, "default_priority": default_priority, "ageing": ageing}
         )
         if not isinstance(weights, Mapping):
-            raise ConfigError(f"weights: found {spelled(weights)}, allowed: tenant → its weight")
+            raise ConfigError(f"weights: found {repr_of(weights)}, allowed: tenant → its weight")
         for tenant, weight in weights.items():
             _check_weight(tenant, weight)
         try:
@@ -141,7 +141,7 @@ class Agenda(Queue):
         """An agenda as `[order]` of a cluster file says: `Agenda.of(cluster.tables.order)`."""
         if not isinstance(order, Order):
             raise ConfigError(
-                f"order: found {spelled(order)}, allowed: [order] of a cluster, which is "
+                f"order: found {repr_of(order)}, allowed: [order] of a cluster, which is "
                 "cluster.tables.order"
             )
         return cls(
@@ -167,7 +167,7 @@ class Agenda(Queue):
         _check_integer("cost", cost, 1)
         if cost > self._most:
             raise MessageError(
-                f"cost: found {spelled(cost)}, allowed: an integer from 1 to {self._most} "
+                f"cost: found {repr_of(cost)}, allowed: an integer from 1 to {self._most} "
                 "with these weights of tenants"
             )
         with self._lock:
@@ -257,7 +257,7 @@ class Agenda(Queue):
         items = snapshot.get("items")
         if not isinstance(items, list) or len(items) != snapshot["kept"]:
             raise ConfigError(
-                f"snapshot: items: found {spelled(items)}, allowed: a list of {snapshot['kept']}"
+                f"snapshot: items: found {repr_of(items)}, allowed: a list of {snapshot['kept']}"
             )
         state = State(self._order.step, self._weights)
         state.load(snapshot)
@@ -308,27 +308,27 @@ def _called(group: Group) -> str:
 
 def _text(what: str, found: object) -> str:
     if not isinstance(found, str):
-        raise MessageError(f"{what}: found {spelled(found)}, allowed: a text")
+        raise MessageError(f"{what}: found {repr_of(found)}, allowed: a text")
     return found
 
 
 def _check_priority(found: object) -> None:
     if found is not None and not (isinstance(found, int) and LOWEST <= found <= HIGHEST):
         words = allowed(field_type(Order, "default_priority"))
-        raise MessageError(f"priority: found {spelled(found)}, allowed: {words}, or None")
+        raise MessageError(f"priority: found {repr_of(found)}, allowed: {words}, or None")
 
 
 def _check_integer(what: str, found: object, least: int) -> None:
     if not (isinstance(found, int) and found >= least):
-        raise MessageError(f"{what}: found {spelled(found)}, allowed: an integer from {least}")
+        raise MessageError(f"{what}: found {repr_of(found)}, allowed: an integer from {least}")
 
 
 def _check_weight(tenant: str, found: object) -> None:
     if not isinstance(tenant, str):
-        raise ConfigError(f"weights: found the tenant {spelled(tenant)}, allowed: a text")
+        raise ConfigError(f"weights: found the tenant {repr_of(tenant)}, allowed: a text")
     if not (isinstance(found, int) and 1 <= found <= MAX_WEIGHT):
         raise ConfigError(
-            f"weights: {tenant!r}: found {spelled(found)}, "
+            f"weights: {tenant!r}: found {repr_of(found)}, "
             f"allowed: an integer from 1 to {MAX_WEIGHT}"
         )
 

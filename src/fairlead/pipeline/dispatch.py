@@ -50,11 +50,11 @@ from fairlead.pipeline.routing.class_counts import (
 from fairlead.pipeline.routing.journal import of_decisions, others
 from fairlead.pipeline.routing.route import (
     States,
+    decision_columns,
     in_blocks,
     needed,
     numbered,
     route,
-    spelled,
 )
 from fairlead.pipeline.spark.executors import check_executors
 from fairlead.results.summary import Summary
@@ -88,7 +88,7 @@ class Prepared:
         found = self.survey
         ordered = in_blocks(self.good, found.blocks)
         routed = route(ordered, self.plan, self.states, found.sizes)
-        return spelled(routed, self.plan, self.columns)
+        return decision_columns(routed, self.plan, self.columns)
 
     def journal(self) -> DataFrame:
         """The decisions as rows of a journal. Not for blocks that are in place."""
@@ -98,7 +98,7 @@ class Prepared:
         added = of_decisions([plan], [range(len(plan.classes))], F.lit(0), TIME)
         own = others(self.columns)
         journalled = routed.withColumns({**added, "attempt": F.lit(1)})
-        rows = spelled(
+        rows = decision_columns(
             journalled, plan, [*own, *(name for name in JOURNAL if name not in DECISION)]
         )
         return rows.select(*map(quoted, own), *JOURNAL)

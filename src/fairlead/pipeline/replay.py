@@ -47,7 +47,7 @@ from fairlead.pipeline.output.write import COMPARISON, Delivery
 from fairlead.pipeline.routing.blocks import cut, sample
 from fairlead.pipeline.routing.journal import of_decisions, others
 from fairlead.pipeline.routing.route import numbered
-from fairlead.pipeline.simulate.attempts import SINCE, at_once, simulated, spelled, together
+from fairlead.pipeline.simulate.attempts import SINCE, at_once, attempt_columns, simulated, together
 from fairlead.pipeline.simulate.gather import Gathered, gather
 from fairlead.pipeline.spark.executors import check_executors
 from fairlead.results.comparison import Comparison, Scenario
@@ -102,7 +102,7 @@ class Prepared:
 
     def _spelled(self) -> list[Column]:
         """What these numbers stand for."""
-        return spelled(list(self.plans.values()), dated=self.gathered.dated)
+        return attempt_columns(list(self.plans.values()), dated=self.gathered.dated)
 
     def rejected(self) -> DataFrame:
         """The rows that are no messages, each with its `reason`."""

@@ -18,7 +18,7 @@ from fairlead.replay.batch import Attempts, Batch
 from fairlead.replay.layout import NEVER, NONE, arrival, header, job, queue, reader
 from fairlead.replay.memory import LEAST_ROWS
 from fairlead.replay.run import Run, Setting
-from fairlead.replay.words import RELEASED_CODE, ROLLED_BACK_CODE, WORDS
+from fairlead.replay.words import CODED_WORDS, RELEASED_CODE, ROLLED_BACK_CODE
 
 AT_ONCE: Final = 4_096
 """Messages, before what is over is fetched."""
@@ -227,7 +227,7 @@ class EventRun(Run):
         cells = self.memory.cells
         values = self.classes[cells[j + job.CLASS]]
         shared = bool(cells[j + job.SHARED])
-        return WORDS.index(self.cluster.failures.after_failure(ref, values, shared=shared))
+        return CODED_WORDS.index(self.cluster.failures.after_failure(ref, values, shared=shared))
 
     def _break_off(self, q: int, ref: Ref) -> None:
         """Who has failed and is remembered keeps what it held, or a part of it."""

@@ -11,7 +11,7 @@ from fairlead.replay.batch import Attempts, Batch, Traits
 from fairlead.replay.flow import MAX_READERS
 from fairlead.replay.layout import BEFORE_ALL, NONE, completion, header, queue, reader
 from fairlead.replay.run import Run, Setting
-from fairlead.replay.words import ROUTED_CODE, WORDS
+from fairlead.replay.words import CODED_WORDS, ROUTED_CODE
 
 
 def can_flow(setting: Setting, traits: Traits) -> bool:
@@ -67,7 +67,7 @@ class FlowRun(Run):
         outcomes = np.full(n, ROUTED_CODE, np.int64)
         if (nobody := member == NONE).any():
             first = [self.cluster.eligible(values) for values in self.classes]
-            ends = np.array([WORDS.index(each.outcome) for each in first], np.int64)
+            ends = np.array([CODED_WORDS.index(each.outcome) for each in first], np.int64)
             outcomes[nobody] = ends[batch.codes[nobody]]
         self.collect(
             Attempts(

@@ -24,7 +24,7 @@ from fairlead.replay.batch import Attempts, Batch
 from fairlead.replay.events import FOREVER
 from fairlead.replay.layout import eligible, header, queue
 from fairlead.replay.memory import Memory
-from fairlead.replay.words import WORDS
+from fairlead.replay.words import CODED_WORDS
 
 ACK_MODES: Final = {"": eligible.NO_ACK, "all": eligible.ALL_ACKS, "some": eligible.ANY_ACK}
 MAX_CHOICES: Final = 1 << 34
@@ -204,7 +204,7 @@ class Run(ABC):
             each: (
                 *(piece[each.members] if each.preselected < 0 else (0, 0)),
                 each.preselected,
-                WORDS.index(each.outcome),
+                CODED_WORDS.index(each.outcome),
                 *piece[each.recipients],
             )
             for each in every
@@ -220,7 +220,7 @@ class Run(ABC):
             (
                 int(holds[i]),
                 memory.queues[self._owner_of[i]],
-                WORDS.index(cluster.outcome_of(i)),
+                CODED_WORDS.index(cluster.outcome_of(i)),
                 self.codes.label(cluster, i),
             )
             for i in places

@@ -20,9 +20,9 @@ from fairlead.compiled.columns import (
     checked,
     coded,
     dates,
+    dictionary_column,
     order_of,
     services_of,
-    spelled,
     text,
     times_of,
     whole_numbers,
@@ -36,7 +36,7 @@ from fairlead.errors import MessageError
 from fairlead.replay.batch import Attempts, Batch, Traits
 from fairlead.replay.layout import NEVER, NONE
 from fairlead.replay.replays import Replays
-from fairlead.replay.words import WORDS
+from fairlead.replay.words import CODED_WORDS
 from fairlead.rows import ATTEMPT, DECISION
 
 
@@ -208,9 +208,9 @@ def _with_attempts(messages: pa.Table, plan: ClassifiedPlan, attempts: Attempts)
     place = pa.array(np.where(attempts.label != NONE, attempts.label, 0))
     nothing = (attempts.start == NEVER) & (attempts.finish == NEVER)
     added = {
-        "destination": spelled(codes.destination, place),
-        "address": spelled(codes.address, place),
-        "outcome": spelled(WORDS, pa.array(attempts.ended())),
+        "destination": dictionary_column(codes.destination, place),
+        "address": dictionary_column(codes.address, place),
+        "outcome": dictionary_column(CODED_WORDS, pa.array(attempts.ended())),
         "sequence": pa.array(attempts.sequence, mask=attempts.sequence == NONE),
         "attempt": pa.array(attempts.attempt),
         "reader": pa.array(attempts.reader, mask=attempts.reader == NONE),

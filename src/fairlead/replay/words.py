@@ -17,15 +17,15 @@ from fairlead.balance.message import (
 
 TIMEOUT: Final = "timeout"
 """It was not acknowledged in time, and is reported to the publisher as failed."""
-WORDS: Final = (*OUTCOMES, ROLLED_BACK, RELEASED, ACKNOWLEDGED, NACK, TIMEOUT)
+CODED_WORDS: Final = (*OUTCOMES, ROLLED_BACK, RELEASED, ACKNOWLEDGED, NACK, TIMEOUT)
 
-ROUTED_CODE: Final = WORDS.index(ROUTED)
-NOBODY_CODE: Final = WORDS.index(NO_DESTINATION)
-CONTROL_CODE: Final = WORDS.index(CONTROL)
-ROLLED_BACK_CODE: Final = WORDS.index(ROLLED_BACK)
-RELEASED_CODE: Final = WORDS.index(RELEASED)
-ACKNOWLEDGED_CODE: Final = WORDS.index(ACKNOWLEDGED)
-TIMEOUT_CODE: Final = WORDS.index(TIMEOUT)
+ROUTED_CODE: Final = CODED_WORDS.index(ROUTED)
+NOBODY_CODE: Final = CODED_WORDS.index(NO_DESTINATION)
+CONTROL_CODE: Final = CODED_WORDS.index(CONTROL)
+ROLLED_BACK_CODE: Final = CODED_WORDS.index(ROLLED_BACK)
+RELEASED_CODE: Final = CODED_WORDS.index(RELEASED)
+ACKNOWLEDGED_CODE: Final = CODED_WORDS.index(ACKNOWLEDGED)
+TIMEOUT_CODE: Final = CODED_WORDS.index(TIMEOUT)
 
 AGAIN: Final = (ROLLED_BACK, RELEASED)
 """Outcomes after which the message goes on, in another row."""

@@ -8,7 +8,7 @@ from fairlead.balance.in_words import InWords
 from fairlead.results.summary import Policies, Streams
 from fairlead.text import percent, plural, visible
 from fairlead.web.charts import Bar, bars
-from fairlead.web.parts import Figure, Table, table
+from fairlead.web.parts import Figure, PageTable, table
 
 NAMELESS: Final = "(no name)"
 ABOUT: Final = (
@@ -38,13 +38,13 @@ def streams(found: Streams) -> Figure | str:
     )
 
 
-def policies(found: Policies) -> list[tuple[InWords, int, Table]]:
+def policies(found: Policies) -> list[tuple[InWords, int, PageTable]]:
     """Those shown: in words, with the number of their destinations, and the first of these."""
     listed = zip(found.shown, found.destinations, strict=True)
     return [(words, number, _destinations(words, number)) for words, number in listed]
 
 
-def _destinations(words: InWords, number: int) -> Table:
+def _destinations(words: InWords, number: int) -> PageTable:
     rows = [
         [
             visible(each.name if each.subject is None else f"{each.name}@{each.subject}"),

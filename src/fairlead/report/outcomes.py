@@ -10,7 +10,7 @@ from fairlead.report import over_time
 from fairlead.results.summary import Summary
 from fairlead.text import plural, visible
 from fairlead.web.charts import PALETTE, Bar, bars
-from fairlead.web.parts import Figure, Table, table
+from fairlead.web.parts import Figure, PageTable, table
 
 MAX_REASONS: Final = 12
 
@@ -21,7 +21,7 @@ class Outcomes:
 
     text: str
     charts: Sequence[Figure]
-    listing: Table | None = None
+    listing: PageTable | None = None
 
 
 def outcomes(run: Summary) -> Outcomes:

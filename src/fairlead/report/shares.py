@@ -12,7 +12,7 @@ from fairlead.report.over_time import counted
 from fairlead.results.summary import Phase, Share, Summary
 from fairlead.text import Names, percent, plural
 from fairlead.web.charts import BAR, Bar, Layer, bars
-from fairlead.web.parts import MAX_ROWS, Figure, Table, table
+from fairlead.web.parts import MAX_ROWS, Figure, PageTable, table
 
 MAX_PHASES: Final = 6
 MAX_BARS: Final = 12
@@ -31,7 +31,7 @@ class Shares:
     cards: Sequence[Figure]
     drawn: str
     """What the table is called."""
-    all: Table | None
+    all: PageTable | None
 
 
 def shares(run: Summary, names: Names) -> Shares:
@@ -59,7 +59,7 @@ def _drawn(some: int) -> str:
     return "times in which a message has a destination"
 
 
-def _table(busy: Sequence[tuple[str, Phase]], names: Names) -> Table:
+def _table(busy: Sequence[tuple[str, Phase]], names: Names) -> PageTable:
     rows = [[title, deviation.text([phase], names), f"{phase.messages:,}"] for title, phase in busy]
     return table(["time", "largest deviation", "messages"], rows, texts=2)
 

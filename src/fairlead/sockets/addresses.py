@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final, NamedTuple
 
-from fairlead.balance.objects import spelled
+from fairlead.balance.objects import repr_of
 from fairlead.errors import SocketError
 
 TCP, TLS, IPC = "tcp", "tls+tcp", "ipc"
@@ -19,7 +19,7 @@ LONGEST_PATH: Final = 107
 
 def _no_port(url: str, port: str) -> SocketError:
     return SocketError(
-        f"address: found the port {spelled(port)} in {spelled(url)}, "
+        f"address: found the port {repr_of(port)} in {repr_of(url)}, "
         f"allowed: 1 to {HIGHEST_PORT}, and 0 for bind"
     )
 
@@ -29,12 +29,12 @@ def _host(url: str, found: str) -> str:
     host = found[1:-1] if found.startswith("[") and found.endswith("]") else found
     if any(each.isspace() or each in NEVER for each in host):
         raise SocketError(
-            f"address: found the host {spelled(host)} in {spelled(url)}, allowed: a name or an IP "
+            f"address: found the host {repr_of(host)} in {repr_of(url)}, allowed: a name or an IP "
             f"address, without blanks and {' '.join(NEVER)}"
         )
     if ":" in host and host == found:
         raise SocketError(
-            f"address: found the host {spelled(host)} in {spelled(url)}, "
+            f"address: found the host {repr_of(host)} in {repr_of(url)}, "
             "allowed: an IPv6 address in brackets ([::1])"
         )
     return "" if host == "*" else host
@@ -57,7 +57,7 @@ class Address(NamedTuple):
         given: object = url
         kind, found, place = str(url).partition("://") if isinstance(given, str) else ("", "", "")
         if not (found and place):
-            raise SocketError(f"address: found {spelled(url)}, {ALLOWED}")
+            raise SocketError(f"address: found {repr_of(url)}, {ALLOWED}")
         if kind == IPC:
             if len(place.encode()) > LONGEST_PATH:
                 raise SocketError(
@@ -66,10 +66,10 @@ class Address(NamedTuple):
                 )
             return cls(url, kind, "", 0, place)
         if kind not in (TCP, TLS):
-            raise SocketError(f"address: found {spelled(url)}, {ALLOWED}")
+            raise SocketError(f"address: found {repr_of(url)}, {ALLOWED}")
         host, colon, port = place.rpartition(":")
         if not colon:
-            raise SocketError(f"address: found {spelled(url)}, allowed: {kind}://HOST:PORT")
+            raise SocketError(f"address: found {repr_of(url)}, allowed: {kind}://HOST:PORT")
         if not (port.isdecimal() and len(port) <= DIGITS and int(port) <= HIGHEST_PORT):
             raise _no_port(url, port)
         return cls(url, kind, _host(url, host), int(port), "")
@@ -79,7 +79,7 @@ class Address(NamedTuple):
         if self.kind != IPC:
             if not self.host:
                 raise SocketError(
-                    f"address: found no host in {spelled(self.url)}, allowed: the peer's "
+                    f"address: found no host in {repr_of(self.url)}, allowed: the peer's "
                     f"({self.kind}://HOST:PORT)"
                 )
             if not self.port:

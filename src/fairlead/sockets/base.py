@@ -15,14 +15,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Final, NamedTuple, TypedDict, TypeVar, Unpack
 
-from fairlead.balance.objects import listed, spelled
+from fairlead.balance.objects import listed, repr_of
 from fairlead.balance.times import MICROS
 from fairlead.errors import SocketError, SocketTimeoutError
 from fairlead.sockets import files, hosts, options
 from fairlead.sockets.addresses import TLS, Address
 from fairlead.sockets.closing import Closing
 from fairlead.sockets.endpoints import Dialer, Endpoint, Listener
-from fairlead.sockets.events import JOINED, LEFT, SocketEvent, Told, announce
+from fairlead.sockets.events import JOINED, LEFT, EventHandler, SocketEvent, announce
 from fairlead.sockets.forked import Forked
 from fairlead.sockets.guard import Calm
 from fairlead.sockets.loop import Loop
@@ -137,7 +137,7 @@ class Socket(Closing):
         max_size: int = MAX_SIZE,
         memory: int = MEMORY,
         reconnect: tuple[float, float] = BACKOFF,
-        on_event: Told | None = None,
+        on_event: EventHandler | None = None,
     ) -> None:
         """A socket without endpoints.
 
@@ -259,7 +259,7 @@ class Socket(Closing):
             try:
                 self._check(name)
                 if name in self._tables:
-                    raise SocketError(f"endpoint: found {spelled(name)} again, allowed: a new name")
+                    raise SocketError(f"endpoint: found {repr_of(name)} again, allowed: a new name")
                 self._tables[name] = {**attributes}
                 self._free[name] = []
                 self._grow(listener)
@@ -279,7 +279,7 @@ class Socket(Closing):
                 allowed = (
                     listed([*self._endpoints]) if self._endpoints else "none, as there is none"
                 )
-                raise SocketError(f"endpoint: found {spelled(name)}, allowed: {allowed}")
+                raise SocketError(f"endpoint: found {repr_of(name)}, allowed: {allowed}")
             self._disconnect(name)
 
     def _disconnect(self, name: str) -> None:
@@ -299,7 +299,7 @@ class Socket(Closing):
     def _check(self, name: str) -> None:
         self._check_open()
         if name in self._endpoints:
-            raise SocketError(f"endpoint: found {spelled(name)} twice, allowed: once")
+            raise SocketError(f"endpoint: found {repr_of(name)} twice, allowed: once")
 
     def _check_open(self) -> None:
         if self._closed:
@@ -413,7 +413,7 @@ class Socket(Closing):
         """A message that can be sent. Raises SocketError."""
         if not isinstance(body, bytes):
             if not isinstance(body, bytearray | memoryview):
-                raise SocketError(f"message: found {spelled(body)}, allowed: bytes")
+                raise SocketError(f"message: found {repr_of(body)}, allowed: bytes")
             body = bytes(body)
         if len(body) > self._max_size:
             raise SocketError(

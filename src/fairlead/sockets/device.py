@@ -14,7 +14,7 @@ from fairlead.errors import UserError
 from fairlead.sockets import options
 from fairlead.sockets.base import BACKOFF, BUFFER, LINGER, MEMORY, SHARE, EndpointState, Peer
 from fairlead.sockets.closing import Closing
-from fairlead.sockets.events import Told
+from fairlead.sockets.events import EventHandler
 from fairlead.sockets.neighbours import LONGEST, UNLIMITED, Neighbour, Word, heard, sum_of
 from fairlead.sockets.pipe import Pipe
 from fairlead.sockets.rep import Rep, Request
@@ -395,7 +395,7 @@ class Device(Closing):
         max_size: int = MAX_SIZE,
         memory: int = MEMORY,
         reconnect: tuple[float, float] = BACKOFF,
-        on_event: Told | None = None,
+        on_event: EventHandler | None = None,
         journal: bool = False,
         tls: ssl.SSLContext | None = None,
     ) -> None:

@@ -52,12 +52,12 @@ class SocketEvent(NamedTuple):
         return found + (f" why={json.dumps(self.why)}" if self.why else "")
 
 
-Told = Callable[[SocketEvent], object]
+EventHandler = Callable[[SocketEvent], object]
 
 
-def announce(event: SocketEvent, told: Told | None) -> None:
+def announce(event: SocketEvent, handler: EventHandler | None) -> None:
     """Log an event, and tell whoever wants to know. No lock is held."""
     bad = event.kind in BAD or (event.kind == LEFT and event.socket in SENDING)
     LOG.log(logging.WARNING if bad else logging.INFO, event.in_words())
-    if told is not None:
-        told(event)
+    if handler is not None:
+        handler(event)

@@ -9,7 +9,7 @@ import unicodedata
 from typing import Final, TypeVar
 
 from fairlead.balance.cluster import Cluster
-from fairlead.balance.objects import spelled
+from fairlead.balance.objects import repr_of
 from fairlead.errors import SocketError
 from fairlead.sockets.wire import HIGHEST_TTL, LONGEST
 
@@ -21,9 +21,9 @@ NUMBERS: Final = (int, float)
 """Made once: each send and each receive asks for it."""
 
 
-def refused(name: str, found: object, allowed: str) -> SocketError:
+def refusal(name: str, found: object, allowed: str) -> SocketError:
     """The line about a value."""
-    return SocketError(f"{name}: found {spelled(found)}, allowed: {allowed}")
+    return SocketError(f"{name}: found {repr_of(found)}, allowed: {allowed}")
 
 
 def _whole(found: object, least: int, most: int = LONGEST) -> bool:
@@ -39,37 +39,37 @@ def _seconds(found: object, *, zero: bool = False) -> bool:
 def check_messages(found: object) -> None:
     """A `buffer`. Raises SocketError, as all of these do."""
     if not _whole(found, 1):
-        raise refused("buffer", found, "1 message or more")
+        raise refusal("buffer", found, "1 message or more")
 
 
 def check_size(found: object) -> None:
     """A `max_size`."""
     if not _whole(found, 1):
-        raise refused("max_size", found, f"1 to {LONGEST} bytes")
+        raise refusal("max_size", found, f"1 to {LONGEST} bytes")
 
 
 def check_memory(found: object) -> None:
     """A `memory`."""
     if not _whole(found, 1):
-        raise refused("memory", found, "1 byte or more")
+        raise refusal("memory", found, "1 byte or more")
 
 
 def check_told(found: object) -> None:
     """An `on_event`."""
     if found is not None and (not callable(found) or inspect.iscoroutinefunction(found)):
-        raise refused("on_event", found, "a function of a SocketEvent, or None")
+        raise refusal("on_event", found, "a function of a SocketEvent, or None")
 
 
 def check_attempts(found: object) -> None:
     """How often a request is sent."""
     if not _whole(found, 0):
-        raise refused("attempts", found, "1 or more, 0 for no limit")
+        raise refusal("attempts", found, "1 or more, 0 for no limit")
 
 
 def check_ttl(found: object) -> None:
     """How many may receive a request."""
     if not _whole(found, 1, HIGHEST_TTL):
-        raise refused("max_ttl", found, f"1 to {HIGHEST_TTL}")
+        raise refusal("max_ttl", found, f"1 to {HIGHEST_TTL}")
 
 
 def check_backoff(found: object) -> None:
@@ -78,43 +78,43 @@ def check_backoff(found: object) -> None:
         first, most = found
         if first <= most:
             return
-    raise refused("reconnect", found, "a pair of seconds (first, most) with 0 < first <= most")
+    raise refusal("reconnect", found, "a pair of seconds (first, most) with 0 < first <= most")
 
 
 def check_period(name: str, found: object) -> None:
     """Seconds that are never 0."""
     if not _seconds(found):
-        raise refused(name, found, f"more than 0 seconds, at most {MOST}")
+        raise refusal(name, found, f"more than 0 seconds, at most {MOST}")
 
 
 def check_heartbeat(found: object) -> None:
     """Seconds between two, or None."""
     if found is not None and not _seconds(found):
-        raise refused("heartbeat", found, f"more than 0 seconds, at most {MOST}, or None")
+        raise refusal("heartbeat", found, f"more than 0 seconds, at most {MOST}, or None")
 
 
 def check_linger(found: object) -> None:
     """Seconds that may be 0."""
     if not _seconds(found, zero=True):
-        raise refused("linger", found, f"0 to {MOST} seconds")
+        raise refusal("linger", found, f"0 to {MOST} seconds")
 
 
 def check_timeout(found: object) -> None:
     """Seconds that somebody waits, or None for ever."""
     if found is not None and not _seconds(found, zero=True):
-        raise refused("timeout", found, f"0 to {MOST} seconds, or None for ever")
+        raise refusal("timeout", found, f"0 to {MOST} seconds, or None for ever")
 
 
 def check_flag(name: str, found: object) -> None:
     """Yes or no."""
     if not isinstance(found, bool):
-        raise refused(name, found, "True or False")
+        raise refusal(name, found, "True or False")
 
 
 def check_cluster(found: object) -> None:
     """Whose policy chooses."""
     if not isinstance(found, Cluster):
-        raise refused("cluster", found, "a Cluster (Cluster.of, load_clusters)")
+        raise refusal("cluster", found, "a Cluster (Cluster.of, load_clusters)")
 
 
 def check_context(found: object, *, binds: bool) -> None:
@@ -124,13 +124,13 @@ def check_context(found: object, *, binds: bool) -> None:
         return
     maker = "identity" if binds else "authority"
     what = found.protocol.name if isinstance(found, ssl.SSLContext) else found
-    raise refused("tls", what, f"an ssl.SSLContext of {side.name} (fairlead.sockets.tls.{maker})")
+    raise refusal("tls", what, f"an ssl.SSLContext of {side.name} (fairlead.sockets.tls.{maker})")
 
 
 def check_name(found: object) -> None:
     """What an endpoint is called."""
     if not isinstance(found, str) or any(unicodedata.category(each) == "Cc" for each in found):
-        raise refused("name", found, "text without control characters")
+        raise refusal("name", found, "text without control characters")
 
 
 def check_handler(found: object, *, coroutine: bool) -> None:
@@ -139,11 +139,11 @@ def check_handler(found: object, *, coroutine: bool) -> None:
     if not callable(found) or waits != coroutine:
         allowed = "a coroutine function" if coroutine else "a function"
         other = "serve takes a function" if coroutine else "aserve takes a coroutine function"
-        raise refused("handler", found, f"{allowed} of bytes that returns bytes ({other})")
+        raise refusal("handler", found, f"{allowed} of bytes that returns bytes ({other})")
 
 
 def checked_reply(found: T) -> T:
     """What a handler has made."""
     if not isinstance(found, bytes | bytearray | memoryview):
-        raise refused("handler: reply", found, "bytes")
+        raise refusal("handler: reply", found, "bytes")
     return found

@@ -62,7 +62,7 @@ class Pipe:
         """`end`: connected. To be made in the loop's thread."""
         self.open = False
         """Whether messages can be sent to it."""
-        self.refused = True
+        self.blocked = True
         """Whether the transport has not taken what it was given, and the loop waits for it."""
         self.source = source
         """The endpoint that it belongs to."""
@@ -120,9 +120,9 @@ class Pipe:
         the message, such as a request's id.
         """
         begin = header(len(before) + len(message), ipc=self._ipc) + before
-        if self.refused or self._out or (hold > 1 and self._tls is None):
+        if self.blocked or self._out or (hold > 1 and self._tls is None):
             self._append(begin, message, token)
-            if not self.refused:
+            if not self.blocked:
                 self._hold(token, hold)
             return False
         if self._tls is not None:  # it takes the same piece again: so it is given one
@@ -142,7 +142,7 @@ class Pipe:
         if sent == len(begin) + len(message):
             return True
         self._append(begin, message, token, sent)
-        self.refused = True
+        self.blocked = True
         self._loop.call(self._watch)
         return False
 
@@ -175,7 +175,7 @@ class Pipe:
 
     def _flush(self, latest: object) -> None:
         """`latest`: the token of what comes back to whoever sends it, if the connection is over."""
-        if self.refused or self._ended:
+        if self.blocked or self._ended:
             return
         reason = self._write()
         if reason:
@@ -234,7 +234,7 @@ class Pipe:
 
     def _watch(self) -> None:
         if not self._ended:
-            writing = self.refused and not self._reads_first
+            writing = self.blocked and not self._reads_first
             reading = self._reading or self._reads_first
             events = (READ if reading else 0) | (WRITE if writing else 0)
             self._loop.watch(self._end, events, self._ready)
@@ -264,15 +264,15 @@ class Pipe:
                 sent = self._send_some(pieces)
             except NOT_NOW as error:
                 self._reads_first = isinstance(error, ssl.SSLWantReadError)
-                self.refused = True
+                self.blocked = True
                 break
             except OSError as error:
                 return error.strerror or str(error)
-            self.refused = sent < sum(map(len, pieces))
+            self.blocked = sent < sum(map(len, pieces))
             tokens = self._taken(sent, len(pieces))
             if tokens:
                 self._owner.written(self, tokens)
-            if self.refused:
+            if self.blocked:
                 break
         return ""
 

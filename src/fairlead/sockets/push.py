@@ -128,7 +128,7 @@ class Push(Sender):
                 self._ring.completed(time, decision)
             elif not pipe.open:  # the connection turned out to be over: choose again
                 continue
-            elif pipe.refused:
+            elif pipe.blocked:
                 self._reconsider(pipe.peer)
             pipe.peer.count(SENT)
             if times:

@@ -18,7 +18,7 @@ from fairlead.sockets.base import (
     Peer,
     Socket,
 )
-from fairlead.sockets.events import Told
+from fairlead.sockets.events import EventHandler
 from fairlead.sockets.guard import Calm
 from fairlead.sockets.options import check_timeout
 from fairlead.sockets.pipe import Pipe
@@ -43,7 +43,7 @@ class Receiver(Socket, Generic[T]):
         max_size: int = MAX_SIZE,
         memory: int = MEMORY,
         reconnect: tuple[float, float] = BACKOFF,
-        on_event: Told | None = None,
+        on_event: EventHandler | None = None,
     ) -> None:
         """As a `Socket`."""
         self._sources: Sources[T] = Sources(self._size)

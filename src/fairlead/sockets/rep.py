@@ -7,7 +7,7 @@ from typing import Final
 
 from fairlead.errors import SocketError, WireError
 from fairlead.sockets.base import BACKOFF, BUFFER, IGNORED, MEMORY, SHARE, Peer
-from fairlead.sockets.events import GAVE_UP, Told
+from fairlead.sockets.events import GAVE_UP, EventHandler
 from fairlead.sockets.guard import Calm
 from fairlead.sockets.neighbours import MARK
 from fairlead.sockets.options import check_handler, check_ttl, checked_reply
@@ -67,7 +67,7 @@ class Rep(Receiver[Request]):
         max_size: int = MAX_SIZE,
         memory: int = MEMORY,
         reconnect: tuple[float, float] = BACKOFF,
-        on_event: Told | None = None,
+        on_event: EventHandler | None = None,
     ) -> None:
         """A request that more than `max_ttl` have received, this one included, is dropped.
 

@@ -26,7 +26,7 @@ from fairlead.sockets.base import (
     Peer,
     now,
 )
-from fairlead.sockets.events import GAVE_UP, HANGS, RETURNED, Told
+from fairlead.sockets.events import GAVE_UP, HANGS, RETURNED, EventHandler
 from fairlead.sockets.neighbours import MARK
 from fairlead.sockets.pipe import Pipe
 from fairlead.sockets.ring import CAPACITY, Lane
@@ -112,7 +112,7 @@ class Requester(Sender):
         max_size: int = MAX_SIZE,
         memory: int = MEMORY,
         reconnect: tuple[float, float] = BACKOFF,
-        on_event: Told | None = None,
+        on_event: EventHandler | None = None,
         journal: bool = False,
         tls: ssl.SSLContext | None = None,
     ) -> None:

@@ -14,7 +14,7 @@ from fairlead.balance.change import PRESENT, STATE, Change
 from fairlead.balance.cluster import Cluster
 from fairlead.balance.decision import Decision
 from fairlead.balance.message import Message
-from fairlead.balance.objects import listed, shown, spelled
+from fairlead.balance.objects import listed, repr_of, shown
 from fairlead.balance.policies import POLICIES
 from fairlead.balance.policies.destinations import KIND
 from fairlead.balance.policy import Policy
@@ -36,7 +36,7 @@ from fairlead.sockets.base import (
     Socket,
     now,
 )
-from fairlead.sockets.events import DRAINED, DRAINING, FAILBACK, FAILOVER, RESUMED, Told
+from fairlead.sockets.events import DRAINED, DRAINING, FAILBACK, FAILOVER, RESUMED, EventHandler
 from fairlead.sockets.guard import Calm
 from fairlead.sockets.journal import Recorded
 from fairlead.sockets.lanes import Lanes
@@ -63,7 +63,7 @@ class Sender(Socket):
         max_size: int = MAX_SIZE,
         memory: int = MEMORY,
         reconnect: tuple[float, float] = BACKOFF,
-        on_event: Told | None = None,
+        on_event: EventHandler | None = None,
         journal: bool = False,
         tls: ssl.SSLContext | None = None,
     ) -> None:
@@ -80,7 +80,9 @@ class Sender(Socket):
             options.check_context(tls, binds=False)
         options.check_messages(buffer)
         self._buffer = buffer
-        self._file, tables = told(cluster) if cluster is not None else ({"policy": "nanomsg"}, {})
+        self._file, tables = (
+            tables_of(cluster) if cluster is not None else ({"policy": "nanomsg"}, {})
+        )
         self._tls = tls
         self._draining = False
         self._new: list[Peer] = []
@@ -130,7 +132,7 @@ class Sender(Socket):
         then nothing is changed. Raises ConfigError, ChangeError, SocketError.
         """
         options.check_cluster(cluster)
-        settings, tables = told(cluster)
+        settings, tables = tables_of(cluster)
         for key, value in settings.items():
             if value != self._file.get(key):
                 raise ConfigError(
@@ -194,7 +196,7 @@ class Sender(Socket):
             found = [each for each in self._peers.values() if name in (each.name, each.source.name)]
             if not found:
                 allowed = listed([*self._peers]) if self._peers else "none, as there is none"
-                raise SocketError(f"endpoint: found {spelled(name)}, allowed: {allowed}")
+                raise SocketError(f"endpoint: found {repr_of(name)}, allowed: {allowed}")
             self._ring.let_in()
             was = {each.name for each in found if self._ring.left_out(each.name)[0] == DRAINING}
             changes = [
@@ -418,7 +420,7 @@ class Sender(Socket):
         return peer.full or peer.heavy
 
 
-def told(cluster: Cluster) -> tuple[dict[str, Any], dict[str, dict[str, Any]]]:
+def tables_of(cluster: Cluster) -> tuple[dict[str, Any], dict[str, dict[str, Any]]]:
     """What a file says of the whole, and of each destination that is to be there, by its name.
 
     Raises ConfigError for a policy that sockets cannot ask, SocketError for an address.
@@ -439,7 +441,7 @@ def told(cluster: Cluster) -> tuple[dict[str, Any], dict[str, dict[str, Any]]]:
 
 def differences(before: Cluster, after: Cluster) -> list[str]:
     """What `follow` takes over of a change, in words: who is new, who is gone, what is another."""
-    old, new = told(before)[1], told(after)[1]
+    old, new = tables_of(before)[1], tables_of(after)[1]
     found = [
         f"{what} {', '.join(names)}"
         for what, names in (
@@ -487,9 +489,9 @@ def cluster_of(path: str | Path, name: str = "") -> Cluster:
     named = [each for each in found if name in ("", each.name)]
     if len(named) != 1:
         names = listed([each.name for each in found])
-        raise ConfigError(f"{path}: cluster: found {spelled(name)}, allowed: one of {names}")
+        raise ConfigError(f"{path}: cluster: found {repr_of(name)}, allowed: one of {names}")
     try:
-        told(named[0])
+        tables_of(named[0])
     except (ConfigError, SocketError) as error:
         raise type(error)(f"{path}: {error}") from None
     return named[0]

@@ -6,7 +6,7 @@ import ssl
 from pathlib import Path
 
 from fairlead.errors import SocketError
-from fairlead.sockets.options import refused
+from fairlead.sockets.options import refusal
 
 
 def identity(
@@ -74,7 +74,7 @@ def _no_authority(file: str | Path) -> SocketError:
 
 def _check(file: object) -> None:
     if not isinstance(file, str | Path):
-        raise refused("tls", file, "the path of a file in PEM")
+        raise refusal("tls", file, "the path of a file in PEM")
     try:
         Path(file).read_bytes()
     except OSError as error:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from datetime import date
 from typing import Final
 
-from fairlead.balance.objects import MAX_NAME, hint, listed, spelled
+from fairlead.balance.objects import MAX_NAME, hint, listed, repr_of
 from fairlead.balance.times import MICROS, Time, micros, moment
 from fairlead.errors import MessageError
 from fairlead.order.agenda import HIGHEST, LOWEST
@@ -37,7 +37,7 @@ def name(what: str, found: object) -> str | None:
     if found is None:
         return None
     if not isinstance(found, str):
-        raise MessageError(f"{what}: found {spelled(found)}, allowed: a text")
+        raise MessageError(f"{what}: found {repr_of(found)}, allowed: a text")
     if len(found) > MAX_NAME:
         raise MessageError(f"{what}: found {len(found)} characters, allowed: at most {MAX_NAME}")
     if "\0" in found or not found.isprintable():
@@ -57,7 +57,7 @@ def queue_name(found: object) -> str:
     """The name of a queue. Raises MessageError."""
     checked = name("queue", found)
     if not checked:
-        raise MessageError(f"queue: found {spelled(found)}, allowed: a name")
+        raise MessageError(f"queue: found {repr_of(found)}, allowed: a name")
     return checked
 
 
@@ -66,7 +66,7 @@ def check_priority(found: object) -> None:
     whole = isinstance(found, int) and not isinstance(found, bool)
     if found is not None and not (whole and LOWEST <= found <= HIGHEST):  # type: ignore[operator]
         raise MessageError(
-            f"priority: found {spelled(found)}, allowed: an integer from {LOWEST} to {HIGHEST}, "
+            f"priority: found {repr_of(found)}, allowed: an integer from {LOWEST} to {HIGHEST}, "
             "or None"
         )
 
@@ -76,7 +76,7 @@ def whole(what: str, found: object, least: int, most: int = MAX_NUMBER) -> None:
     known = isinstance(found, int) and not isinstance(found, bool)
     if not (known and least <= found <= most):  # type: ignore[operator]
         to = "" if most == MAX_NUMBER else f" to {most}"
-        raise MessageError(f"{what}: found {spelled(found)}, allowed: an integer from {least}{to}")
+        raise MessageError(f"{what}: found {repr_of(found)}, allowed: an integer from {least}{to}")
 
 
 def duration(what: str, found: object, least: float = 0) -> int:
@@ -84,7 +84,7 @@ def duration(what: str, found: object, least: float = 0) -> int:
     known = None if isinstance(found, str | date) else micros(found)
     if known is None or not least * MICROS <= known <= MAX_SECONDS * MICROS:
         raise MessageError(
-            f"{what}: found {spelled(found)}, allowed: a number of seconds from {least} to "
+            f"{what}: found {repr_of(found)}, allowed: a number of seconds from {least} to "
             f"{MAX_SECONDS}"
         )
     return known

@@ -12,7 +12,7 @@ MAX_ROWS: Final = 50
 
 
 @dataclass(frozen=True)
-class Table:
+class PageTable:
     """The first rows of a table, and what is said of the others."""
 
     columns: Sequence[tuple[str, str]]
@@ -28,7 +28,7 @@ def table(
     texts: int = 1,
     total: int = 0,
     left_in: str = "summary.json",
-) -> Table:
+) -> PageTable:
     """A table of at most 50 rows; after the first columns, which are `texts`, stand numbers.
 
     Columns in which nothing stands are left out.
@@ -37,7 +37,7 @@ def table(
     """
     kept = [k for k in range(len(columns)) if any(row[k] for row in rows)]
     left = max(total, len(rows)) - len(rows[:MAX_ROWS])
-    return Table(
+    return PageTable(
         [(columns[k], "text" if k < texts else "n") for k in kept],
         [[row[k] for k in kept] for row in rows[:MAX_ROWS]],
         f"… {left:,} more in {left_in}" if left else "",
@@ -53,7 +53,7 @@ class Figure:
     spec: Spec
     described: str
     legend: Sequence[Layer] = ()
-    numbers: Table | None = None
+    numbers: PageTable | None = None
     signs: Sequence[tuple[str, str]] = ()
     """(class, meaning) of the signs of its legend that are no colours."""
     stacked: bool = False

@@ -12,7 +12,7 @@ import msgspec
 from fairlead.balance.change import ResolvedChange
 from fairlead.balance.elimination import Elimination, keep_highest
 from fairlead.balance.message import AttributeValues
-from fairlead.balance.objects import Ref, Table, hint
+from fairlead.balance.objects import FileTable, Ref, hint
 from fairlead.balance.own import CHOICES as OWN_CHOICES
 from fairlead.balance.own import ELIMINATIONS, OwnElimination, brought, careful, load
 from fairlead.balance.policies.choices import (
@@ -64,7 +64,7 @@ COMPOSED: Final = "composed"
 """What a policy is called that a file puts together."""
 
 
-class Composition(Table, frozen=True, kw_only=True):
+class Composition(FileTable, frozen=True, kw_only=True):
     """`policy` as a table: eliminations in order, then a choice rule."""
 
     eliminate: list[str]

@@ -9,7 +9,7 @@ from typing import Annotated, Any, Final, Literal, TypeAlias
 
 from msgspec import UNSET, Meta, UnsetType
 
-from fairlead.balance.objects import Name, Names, Object, Table, Worker
+from fairlead.balance.objects import FileTable, Name, Names, Object, Worker
 from fairlead.balance.policy import Tables
 
 LOCAL: Final = "local"
@@ -88,7 +88,7 @@ class Alias(Object, frozen=True, kw_only=True):
     priority: Grade = 0
 
 
-class IbmMqOptions(Table, frozen=True, kw_only=True):
+class IbmMqOptions(FileTable, frozen=True, kw_only=True):
     """`literal_step_11`: 11a only where a queue manager is chosen, 11b only where a queue is."""
 
     literal_step_11: bool = False

@@ -11,7 +11,7 @@ from typing import Annotated, Any, Final, Literal
 
 from msgspec import Meta
 
-from fairlead.balance.objects import Ref, Table, Weight
+from fairlead.balance.objects import FileTable, Ref, Weight
 from fairlead.balance.policies.destinations import (
     ABSENT,
     DISABLED,
@@ -44,7 +44,7 @@ class Machine(Destination, frozen=True, kw_only=True):
     capacity: Annotated[int, Meta(ge=0, le=0)] = 0
 
 
-class MsmqOptions(Table, frozen=True, kw_only=True):
+class MsmqOptions(FileTable, frozen=True, kw_only=True):
     """`catch-up`: a newcomer gets everything until its ratio has caught up; `level`: no burst."""
 
     newcomer: Literal["catch-up", "level"] = "catch-up"

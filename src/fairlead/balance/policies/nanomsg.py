@@ -14,7 +14,7 @@ from msgspec import Meta
 from fairlead.balance.change import ResolvedChange
 from fairlead.balance.failures import FailureModel
 from fairlead.balance.message import LOST, AttributeValues
-from fairlead.balance.objects import Capacity, Ref, Table
+from fairlead.balance.objects import Capacity, FileTable, Ref
 from fairlead.balance.policies.destinations import (
     ABSENT,
     DOWN,
@@ -40,7 +40,7 @@ class Peer(Destination, frozen=True, kw_only=True):
     draining: bool = False
 
 
-class NanomsgOptions(Table, frozen=True, kw_only=True):
+class NanomsgOptions(FileTable, frozen=True, kw_only=True):
     """Nothing of nanomsg's own."""
 
     affinity: Affinity = "none"

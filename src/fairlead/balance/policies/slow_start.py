@@ -14,7 +14,7 @@ import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
 from fairlead.balance.follow_ups import Later
-from fairlead.balance.objects import Table
+from fairlead.balance.objects import FileTable
 from fairlead.balance.rules.paced import WHOLE
 from fairlead.balance.times import MICROS
 
@@ -35,7 +35,7 @@ RANGES: Final = {
 """The lowest and the highest that an option can be, what it is, and what holds without it."""
 
 
-class Returning(Table, frozen=True, kw_only=True):
+class Returning(FileTable, frozen=True, kw_only=True):
     """Options for those who come back, as far as a policy declares any."""
 
     def __post_init__(self) -> None:

@@ -6,7 +6,7 @@ from typing import Annotated, Final, Literal
 
 from msgspec import Meta
 
-from fairlead.balance.objects import Name, Object, Table, Worker
+from fairlead.balance.objects import FileTable, Name, Object, Worker
 from fairlead.balance.policy import Tables
 
 SUBSCRIBER: Final = "subscriber"
@@ -36,7 +36,7 @@ class Subscriber(Worker, frozen=True, kw_only=True):
     """When it fails: whether it is remembered; in a replay, what becomes of what it held."""
 
 
-class SmartSocketsOptions(Table, frozen=True, kw_only=True):
+class SmartSocketsOptions(FileTable, frozen=True, kw_only=True):
     """Replay: what happens when a chosen receiver fails, or does not acknowledge."""
 
     on_receiver_failure: Literal["reroute", "nack"] = "reroute"

@@ -25,11 +25,11 @@ from pyspark.sql.types import (
 )
 
 from fairlead.balance.message import (
+    ALLOWED_WORDS,
     CONTRADICTIONS,
     SET_PRIORITY,
     SPELLED_ALIKE,
     WHOLE_NUMBERS,
-    WORDS,
 )
 from fairlead.balance.times import (
     BLANK,
@@ -90,7 +90,7 @@ def validate(messages: DataFrame, *plans: Plan, worked: bool = False) -> DataFra
     if worked:
         reasons += _order(messages)
     heeded = set().union(*(plan.relevant_attributes for plan in plans))
-    for name, words in WORDS.items():
+    for name, words in ALLOWED_WORDS.items():
         if name in kinds and name in heeded:
             bad = ~_text(name).isin("", *words)
             reasons.append(_when(bad, _found(name, f"{', '.join(words)}, or empty")))

@@ -28,7 +28,7 @@ from fairlead.balance.cluster import Cluster, clusters_in
 from fairlead.balance.explanation import Explanation, explain, not_asked
 from fairlead.balance.history import Binding, ClusterVersion, DecisionPoint
 from fairlead.balance.message import CONTROL, ROUTED, text
-from fairlead.balance.objects import listed, spelled
+from fairlead.balance.objects import listed, repr_of
 from fairlead.balance.rules.keyed import PLACES
 from fairlead.balance.times import micros
 from fairlead.compiled.classes import bindings, classified
@@ -78,7 +78,7 @@ def why(folder: str | Path, message_id: str) -> Why:
     """
     folder = path_of(folder, UserError)
     if not isinstance(message_id, str):
-        raise UserError(f"message_id: found {spelled(message_id)}, allowed: a text")
+        raise UserError(f"message_id: found {repr_of(message_id)}, allowed: a text")
     if scenarios_in(folder):
         raise _of_replay(folder, folder / "*" / "decisions")
     manifest = read_manifest(folder)
@@ -115,7 +115,7 @@ def why_in_journal(
     """
     place = path_of(place, UserError)
     if not isinstance(message_id, str):
-        raise UserError(f"message_id: found {spelled(message_id)}, allowed: a text")
+        raise UserError(f"message_id: found {repr_of(message_id)}, allowed: a text")
     plan = Plan(clusters_in(clusters), changes_in(changes))
     table = _journal(place)
     happened = not pc.all(decided(table)).as_py()

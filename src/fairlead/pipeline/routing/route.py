@@ -179,7 +179,7 @@ def _packed(router: Router, size: int, codes: Int32s, others: Mapping[str, Any])
     return router.sequence(np.where(free, codes, -1 - codes)) * size + label
 
 
-def spelled(routed: DataFrame, plan: ClassifiedPlan, columns: Sequence[str]) -> DataFrame:
+def decision_columns(routed: DataFrame, plan: ClassifiedPlan, columns: Sequence[str]) -> DataFrame:
     """The given columns and the decision: destination, address, outcome, sequence."""
     codes = plan.codes
     code: Column = F.pmod(F.col(PACKED), F.lit(codes.codes)).cast("int")

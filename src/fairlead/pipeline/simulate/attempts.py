@@ -23,7 +23,7 @@ from fairlead.pipeline.simulate.gather import Gathered, packed, pieces
 from fairlead.replay.batch import Attempts, Traits
 from fairlead.replay.layout import NEVER
 from fairlead.replay.traffic import Lane, Lanes
-from fairlead.replay.words import WORDS
+from fairlead.replay.words import CODED_WORDS
 from fairlead.rows import ATTEMPT, DECISION
 
 LABEL: Final = PREFIX + "label"
@@ -131,7 +131,7 @@ def at_once(spark: SparkSession) -> int:
     return max(1, int(found or 2))
 
 
-def spelled(plans: Sequence[ClassifiedPlan], *, dated: bool) -> list[Column]:
+def attempt_columns(plans: Sequence[ClassifiedPlan], *, dated: bool) -> list[Column]:
     """What the numbers of the simulation stand for, as columns. `dated`: times are timestamps."""
     codes = [plan.codes for plan in plans]
     label = F.when(F.col(LABEL) >= 0, F.col(LABEL))
@@ -147,7 +147,7 @@ def spelled(plans: Sequence[ClassifiedPlan], *, dated: bool) -> list[Column]:
     found = {
         "destination": word([each.destination for each in codes]),
         "address": word([each.address for each in codes]),
-        "outcome": looked_up(WORDS, F.col("outcome")),
+        "outcome": looked_up(CODED_WORDS, F.col("outcome")),
         "sequence": F.when(F.col("sequence") >= 0, F.col("sequence")),
         "attempt": F.col("attempt"),
         "reader": F.when(F.col("reader") >= 0, F.col("reader")),

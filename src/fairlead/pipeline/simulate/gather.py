@@ -39,7 +39,7 @@ PIECE: Final = 1 << 14
 PACKED: Final = "block int, part int, rows binary"
 WHOLE: Final = {"priority": -1, "cost": 1, "rollbacks": 0}
 """Columns of whole numbers, and what stands for nothing."""
-WORDS: Final = ("group", "tenant", "producer", "bind")
+TEXT_COLUMNS: Final = ("group", "tenant", "producer", "bind")
 
 
 @dataclass
@@ -139,7 +139,7 @@ def packed(good: DataFrame, found: Gathered, plans: Sequence[Plan]) -> DataFrame
             number = F.expr(f"try_cast(`{name}` as bigint)")
             columns[name] = F.coalesce(number, F.lit(missing)).cast("long")
     bound = any(plan.binds for plan in plans)
-    for name in WORDS:
+    for name in TEXT_COLUMNS:
         if name in good.columns and (bound or name in ("group", "tenant")):
             columns[name] = text(good, name)
     for name in dict.fromkeys(each for plan in plans for each in plan.keyed.values()):

@@ -11,7 +11,7 @@ from fairlead.report.replayed.shown import Shown
 from fairlead.results.comparison import Comparison
 from fairlead.text import plural
 from fairlead.web.charts import OTHERS, Layer
-from fairlead.web.parts import Figure, Table
+from fairlead.web.parts import Figure, PageTable
 
 
 def outcomes(found: Comparison, shown: Shown) -> Outcomes:
@@ -28,7 +28,7 @@ def outcomes(found: Comparison, shown: Shown) -> Outcomes:
     return Outcomes(text, rejected, listing)
 
 
-def _chart(shown: Shown, every: Sequence[str], listing: Table) -> Figure:
+def _chart(shown: Shown, every: Sequence[str], listing: PageTable) -> Figure:
     some = [each for each in shown.drawn if each.scenario.outcomes]
     layers = [
         Layer(

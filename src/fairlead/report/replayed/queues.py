@@ -13,7 +13,7 @@ from fairlead.results.comparison import Queue
 from fairlead.results.summary import Step
 from fairlead.text import date, every, moment, visible
 from fairlead.web.charts import Mark
-from fairlead.web.parts import MAX_ROWS, Figure, Table, table
+from fairlead.web.parts import MAX_ROWS, Figure, PageTable, table
 
 MAX_SCENARIOS: Final = 3
 """Named beside a change that not all have."""
@@ -59,7 +59,7 @@ def _mean(n: float) -> str:
     return f"{n:,.0f}" if n >= WHOLE else f"{n:.3g}"
 
 
-def _table(found: Sequence[tuple[Drawn, Queue]]) -> Table:
+def _table(found: Sequence[tuple[Drawn, Queue]]) -> PageTable:
     waiting = [{q.start + k * q.width: n for k, n in enumerate(q.waiting)} for _, q in found]
     times = sorted({at for own in waiting for at in own})
     return table(

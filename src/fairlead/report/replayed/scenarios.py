@@ -8,7 +8,7 @@ from fairlead.report.replayed.plots import Row, waits
 from fairlead.report.replayed.shown import BUSY, LEFT_IN, Shown, quoted
 from fairlead.results.comparison import Scenario, Waits
 from fairlead.text import length, plural, visible
-from fairlead.web.parts import Figure, Table
+from fairlead.web.parts import Figure, PageTable
 
 COLUMNS = ("messages", "mean wait", "p50", "p90", "p99", "max")
 MORE_COLUMNS = ("busy", "not started", "redelivered", "released", "groups out of order")
@@ -36,7 +36,7 @@ def about(shown: Shown) -> str:
     return " ".join(meanings)
 
 
-def differences(shown: Shown) -> Table | None:
+def differences(shown: Shown) -> PageTable | None:
     """What was set for each; None where it is not known of any."""
     if not any(each.differs for each in shown.all):
         return None

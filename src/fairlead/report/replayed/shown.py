@@ -10,7 +10,7 @@ from fairlead.report.replayed.labels import labels
 from fairlead.results.comparison import Scenario, Waits
 from fairlead.text import LONGEST_NAME
 from fairlead.web.charts import PALETTE, Layer
-from fairlead.web.parts import MAX_ROWS, Table, table
+from fairlead.web.parts import MAX_ROWS, PageTable, table
 
 MAX_DRAWN: Final = 8
 """Scenarios in a chart: more cannot be kept apart."""
@@ -93,7 +93,7 @@ class Shown:
         """What the colours mean; nothing where there is one."""
         return self.layers if len(self.drawn) > 1 else []
 
-    def table(self, columns: Sequence[str], cells: Cells, *, texts: int = 1) -> Table:
+    def table(self, columns: Sequence[str], cells: Cells, *, texts: int = 1) -> PageTable:
         """A row for each scenario: its name, and its cells."""
         rows = [[self.name(each), *cells(each)] for each in self.first(MAX_ROWS)]
         total = len(self.all)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from fairlead.balance.objects import spelled
+from fairlead.balance.objects import repr_of
 from fairlead.balance.times import seconds
 from fairlead.errors import MessageError
 from fairlead.order.key import NOTHING, UNRAISED
@@ -105,7 +105,7 @@ def number_of(dialog: object) -> int:
     """The number of a dialog. Raises MessageError."""
     found = DIALOG.fullmatch(dialog) if isinstance(dialog, str) else None
     if found is None:
-        raise MessageError(f"dialog: found {spelled(dialog)}, allowed: a name such as d-17")
+        raise MessageError(f"dialog: found {repr_of(dialog)}, allowed: a name such as d-17")
     return int(found[1])
 
 
@@ -163,7 +163,7 @@ def ends_of_open(database: Database, dialog: str) -> list[Endpoint]:
     ends = both_ends(database, number_of(dialog))
     if all(end.state == ENDED for end in ends):
         raise MessageError(
-            f"dialog: found {spelled(dialog)}, allowed: one that is open; "
+            f"dialog: found {repr_of(dialog)}, allowed: one that is open; "
             "`fairlead conversations` lists these"
         )
     return ends

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal
 from typing import Any, Final, NamedTuple, TypedDict
 
-from fairlead.balance.objects import Order, listed, spelled
+from fairlead.balance.objects import Order, listed, repr_of
 from fairlead.balance.refusal import read
 from fairlead.balance.times import micros, seconds
 from fairlead.errors import MessageError
@@ -150,7 +150,7 @@ def check_limits(named: Mapping[str, object]) -> None:
     for what, found in named.items():
         if what == "poison":
             if found not in POISON:
-                raise MessageError(f"poison: found {spelled(found)}, allowed: {listed(POISON)}")
+                raise MessageError(f"poison: found {repr_of(found)}, allowed: {listed(POISON)}")
         elif found is not None:
             whole(what, found, 1)
 
@@ -344,7 +344,7 @@ def _check_open(database: Database, rows: Sequence[Row]) -> None:
 def _taken_out(database: Database, queue: Queue, ids: Iterable[str] | None) -> Sequence[Row]:
     """Dead letters that are so no more: those with these ids, or the next `STEP` of all."""
     if isinstance(ids, str):
-        raise MessageError(f"ids: found {spelled(ids)}, allowed: several, or None for all")
+        raise MessageError(f"ids: found {repr_of(ids)}, allowed: several, or None for all")
     rows: Sequence[Row] = []
     if ids is None:
         rows = database.run("dead", queue=queue.id, after=0, most=STEP)
@@ -353,7 +353,7 @@ def _taken_out(database: Database, queue: Queue, ids: Iterable[str] | None) -> S
             found = database.run("dead_by_key", queue=queue.id, key=key)
             if not found:
                 raise MessageError(
-                    f"id: found {spelled(key)}, allowed: that of a dead letter of queue "
+                    f"id: found {repr_of(key)}, allowed: that of a dead letter of queue "
                     f"{queue.name!r}"
                 )
             rows = [*rows, *found]

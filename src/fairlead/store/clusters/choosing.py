@@ -21,7 +21,7 @@ from fairlead.balance.message import (
     check,
     text,
 )
-from fairlead.balance.objects import hint, listed, spelled
+from fairlead.balance.objects import hint, listed, repr_of
 from fairlead.balance.runtime import ClusterRuntime
 from fairlead.errors import MessageError
 from fairlead.store.clusters.changing import make_due
@@ -323,7 +323,7 @@ def check_names(message: Mapping[str, object], version: Version) -> None:
     for name in message:
         if name not in known:
             raise MessageError(
-                f"message: attribute: found {spelled(name)}, allowed: {listed(sorted(known), 30)}"
+                f"message: attribute: found {repr_of(name)}, allowed: {listed(sorted(known), 30)}"
                 f"{hint(str(name), known)}"
             )
     check(message, relevant)

@@ -10,7 +10,7 @@ import msgspec
 from fairlead.balance.decision import Context, Decision
 from fairlead.balance.history import UNKNOWN
 from fairlead.balance.message import CONTROL, AttributeValues
-from fairlead.balance.objects import spelled
+from fairlead.balance.objects import repr_of
 from fairlead.errors import MessageError, StoreError
 from fairlead.store.clusters.choosing import BOUND, DECIDED, to
 from fairlead.store.clusters.completing import COMPLETED
@@ -86,7 +86,7 @@ def number_of(database: Database, cluster: str, id_: str) -> int:
         )
     if not rows:
         raise MessageError(
-            f"id: found {spelled(id_)}, allowed: that of a message for which cluster {cluster!r} "
+            f"id: found {repr_of(id_)}, allowed: that of a message for which cluster {cluster!r} "
             f"decided, as far as the journal goes back, or its place, such as {cluster}/0"
         )
     return int(rows[0][0])

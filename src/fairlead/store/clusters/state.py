@@ -15,7 +15,7 @@ from functools import cached_property
 from typing import Any, Final, NamedTuple
 
 from fairlead.balance.cluster import Cluster
-from fairlead.balance.objects import hint, listed, spelled
+from fairlead.balance.objects import hint, listed, repr_of
 from fairlead.balance.rules.rule import ScheduledRule
 from fairlead.balance.runtime import ClusterRuntime
 from fairlead.errors import MessageError
@@ -225,7 +225,7 @@ def read_row(database: Database, name: str, how: str) -> Row:
     if not found:
         names = [name for (name,) in database.run("cluster_names")]
         raise MessageError(
-            f"cluster: found {spelled(name)}, allowed: "
+            f"cluster: found {repr_of(name)}, allowed: "
             f"{listed(names) or 'none: load_clusters has read no file yet'}{hint(str(name), names)}"
         )
     return Row(*found[0])

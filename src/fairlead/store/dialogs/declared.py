@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
-from fairlead.balance.objects import hint, listed, spelled
+from fairlead.balance.objects import hint, listed, repr_of
 from fairlead.errors import MessageError
 from fairlead.store.database.port import Database
 from fairlead.store.database.setting import Setting
@@ -113,7 +113,7 @@ def _known(what: str, name: object, known: Mapping[str, object]) -> str:
     if not isinstance(name, str) or name not in known:
         allowed = listed(list(known)) or "none; `fairlead declare FILE` declares some"
         raise MessageError(
-            f"{what}: found {spelled(name)}, allowed: {allowed}{hint(str(name), list(known))}"
+            f"{what}: found {repr_of(name)}, allowed: {allowed}{hint(str(name), list(known))}"
         )
     return name
 

@@ -12,7 +12,7 @@ import secrets
 from collections.abc import Sequence
 from typing import Any, Final, NamedTuple
 
-from fairlead.balance.objects import listed, spelled
+from fairlead.balance.objects import listed, repr_of
 from fairlead.balance.times import Time
 from fairlead.config.services import DIALOG_TIMER, END_DIALOG, ERROR, RESERVED
 from fairlead.errors import ConversationError, MessageError
@@ -222,7 +222,7 @@ class Dialogs:
         if isinstance(handle, str) and HANDLE.fullmatch(handle):
             found = by_handle(self._database, handle)
         if found is None:  # an id is a secret, whosever it is: it is not repeated
-            what = "an id of no end" if isinstance(handle, str) else spelled(handle)[:60]
+            what = "an id of no end" if isinstance(handle, str) else repr_of(handle)[:60]
             raise ConversationError(
                 f"conversation: found {what}, allowed: the id of an end that is open; its other "
                 "end has an id of its own"
@@ -370,7 +370,7 @@ def checked_error(error: object) -> tuple[int, str] | None:
         if whole and 0 < code <= MAX_CODE and isinstance(description, str):
             return code, reason_of(description)[:MAX_DESCRIPTION]
     raise MessageError(
-        f"error: found {spelled(error)}, allowed: (code, description), a code from 1 to {MAX_CODE}"
+        f"error: found {repr_of(error)}, allowed: (code, description), a code from 1 to {MAX_CODE}"
     )
 
 
@@ -388,7 +388,7 @@ def _contract(declared: Declared, asked: object, accepted: Sequence[str], servic
 def _no_type(type_: object, end: Endpoint, allowed: list[str]) -> str:
     side = "the initiator" if end.side == INITIATOR else "the target"
     return (
-        f"type: found {spelled(type_)}, allowed: {listed(allowed) or 'none'}, which contract "
+        f"type: found {repr_of(type_)}, allowed: {listed(allowed) or 'none'}, which contract "
         f"{end.contract!r} lets {side} send"
     )
 

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from typing import Any, Final, NamedTuple
 
-from fairlead.balance.objects import spelled
+from fairlead.balance.objects import repr_of
 from fairlead.errors import MessageError, PrunedError, StoreError
 from fairlead.rows import EVENT_COLUMNS
 from fairlead.store.database.port import Database
@@ -151,6 +151,6 @@ def _read(since: str) -> Place:
     place = Place(*(int(part or 0) for part in found.groups())) if found else None
     if place is None or place.transaction > MAX_TRANSACTION or place.number > MAX_NUMBER:
         raise MessageError(
-            f"since: found {spelled(since)}, allowed: the cursor of an event, or None"
+            f"since: found {repr_of(since)}, allowed: the cursor of an event, or None"
         )
     return place

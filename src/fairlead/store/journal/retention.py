@@ -9,7 +9,7 @@ from __future__ import annotations
 import time
 from typing import Final
 
-from fairlead.balance.objects import spelled
+from fairlead.balance.objects import repr_of
 from fairlead.balance.times import MICROS
 from fairlead.errors import MessageError
 from fairlead.store.arguments import REMEMBERED, duration
@@ -71,6 +71,6 @@ def set_journal_keep(database: Database, days: float | None) -> None:
     found = duration("journal_keep", days or 0) * DAY
     if found > MAX_DAYS * DAY * MICROS:
         raise MessageError(
-            f"journal_keep: found {spelled(days)}, allowed: days from 0 to {MAX_DAYS}, or None"
+            f"journal_keep: found {repr_of(days)}, allowed: days from 0 to {MAX_DAYS}, or None"
         )
     database.run("set_retention", keep=found or None)

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import msgspec
 
-from fairlead.balance.objects import spelled
+from fairlead.balance.objects import repr_of
 from fairlead.errors import MessageError
 
 MAX_BODY: Final = 16 * 1024 * 1024
@@ -56,11 +56,11 @@ def _of_data(body: object) -> bytes:
     except (TypeError, ValueError, RecursionError, OverflowError) as error:
         line = str(error).splitlines()[0] if str(error) else type(error).__name__
         raise MessageError(
-            f"body: found {spelled(body)} ({line}), allowed: bytes, a text, or data that JSON has"
+            f"body: found {repr_of(body)} ({line}), allowed: bytes, a text, or data that JSON has"
         ) from None
     if msgspec.json.decode(found) != body:
         raise MessageError(
-            f"body: found {spelled(body)}, which JSON would change, allowed: bytes, a text, or "
+            f"body: found {repr_of(body)}, which JSON would change, allowed: bytes, a text, or "
             "data that JSON has"
         )
     return found

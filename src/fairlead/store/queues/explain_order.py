@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 
 from msgspec import Struct, field
 
-from fairlead.balance.objects import spelled
+from fairlead.balance.objects import repr_of
 from fairlead.balance.times import micros, seconds
 from fairlead.errors import MessageError, PrunedError
 from fairlead.order.key import NO_ENTRY, NOTHING, UNRAISED, Entry, key, reentered, standing
@@ -255,7 +255,7 @@ def explain_order(database: Database, queue: Queue, first: str, second: str) -> 
     names = [_group_of(database, queue, each) for each in (first, second)]
     if names[0] == names[1]:
         raise MessageError(
-            f"explain: found {spelled(first)} and {spelled(second)}, which is one group, allowed: "
+            f"explain: found {repr_of(first)} and {repr_of(second)}, which is one group, allowed: "
             "two groups"
         )
     return _Reader(database, queue, *names).explain()

@@ -7,7 +7,7 @@ from typing import Final, TypedDict
 
 from msgspec import Struct
 
-from fairlead.balance.objects import MAX_CHARGE, listed, spelled
+from fairlead.balance.objects import MAX_CHARGE, listed, repr_of
 from fairlead.balance.times import Time
 from fairlead.errors import MessageError
 from fairlead.store.arguments import check_keys, check_priority, later, name, whole
@@ -75,7 +75,7 @@ def outgoing(  # the verb's own names
     until = None if expires is None else later("expires", expires, now)
     if until is not None and until <= max(after, now):
         raise MessageError(
-            f"expires: found {spelled(expires)}, allowed: a time after the message arrives"
+            f"expires: found {repr_of(expires)}, allowed: a time after the message arrives"
         )
     format_, raw = encoded(body)
     return OutgoingMessage(
@@ -96,7 +96,7 @@ def outgoing_of(plain: object, now: int) -> OutgoingMessage:
     """Check one message of many: {"body": ..., "group": ..., ...}. Raises MessageError."""
     if not isinstance(plain, dict | Mapping) or "body" not in plain:
         raise MessageError(
-            f"message: found {spelled(plain)}, allowed: a table with body, and {listed(KEYS)}"
+            f"message: found {repr_of(plain)}, allowed: a table with body, and {listed(KEYS)}"
         )
     check_keys("message", plain, ("body", *KEYS))
     return outgoing(now=now, **plain)

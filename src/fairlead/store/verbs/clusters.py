@@ -12,7 +12,7 @@ from fairlead.balance.change import RESET, Change
 from fairlead.balance.changes import changes_in
 from fairlead.balance.cluster import Cluster
 from fairlead.balance.decision import Decision
-from fairlead.balance.objects import spelled
+from fairlead.balance.objects import repr_of
 from fairlead.config.clusters import load_clusters
 from fairlead.errors import MessageError
 from fairlead.store.arguments import name, whole
@@ -84,7 +84,7 @@ class ClusterVerbs(ABC):
         self._check()
         if not isinstance(decision, StoreDecision):
             raise MessageError(
-                f"completed: found {spelled(decision)}, allowed: what next_destination returned"
+                f"completed: found {repr_of(decision)}, allowed: what next_destination returned"
             )
         row = read_row(self._database, decision.cluster, "cluster")
         if not row.rule:  # a rule that plain SQL knows does not look at what is pending
@@ -294,5 +294,5 @@ def checked_name(cluster: object) -> str:
     """The name of a cluster. Raises MessageError."""
     found = name("cluster", cluster)
     if not found:
-        raise MessageError(f"cluster: found {spelled(cluster)}, allowed: a name")
+        raise MessageError(f"cluster: found {repr_of(cluster)}, allowed: a name")
     return found

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-from fairlead.balance.objects import hint, listed, spelled
+from fairlead.balance.objects import hint, listed, repr_of
 from fairlead.errors import ConfigError
 from fairlead.store.message import Message
 
@@ -39,7 +39,7 @@ def named(place: str) -> Any:  # noqa: ANN401 - whatever the user's module has
     """
     module, colon, name = place.partition(":")
     if not (module and colon and name):
-        raise ConfigError(f"handlers: found {spelled(place)}, allowed: MODULE:NAME")
+        raise ConfigError(f"handlers: found {repr_of(place)}, allowed: MODULE:NAME")
     here = str(Path.cwd())
     if here not in sys.path:
         sys.path.insert(0, here)
@@ -67,7 +67,7 @@ def load(place: str, queues: list[str] | None = None) -> dict[str, Handler]:
     """
     found = named(place)
     if not isinstance(found, Mapping) or not found:
-        raise ConfigError(f"handlers: {place}: found {spelled(found)}, allowed: {ALLOWED}")
+        raise ConfigError(f"handlers: {place}: found {repr_of(found)}, allowed: {ALLOWED}")
     every = {str(queue): _handler(place, queue, call) for queue, call in found.items()}
     for queue in queues or []:
         if queue not in every:
@@ -79,16 +79,16 @@ def load(place: str, queues: list[str] | None = None) -> dict[str, Handler]:
 
 
 def _handler(place: str, queue: object, call: object) -> Handler:
-    where = f"handlers: {place}: {spelled(queue)}"
+    where = f"handlers: {place}: {repr_of(queue)}"
     if not isinstance(queue, str) or not callable(call):
-        raise ConfigError(f"{where}: found {spelled(call)}, allowed: a queue's name -> a function")
+        raise ConfigError(f"{where}: found {repr_of(call)}, allowed: a queue's name -> a function")
     return function(where, call)
 
 
 def function(where: str, call: object) -> Handler:
     """What handles messages by a function; `where`: as errors say it. Raises ConfigError."""
     if not callable(call):
-        raise ConfigError(f"{where}: found {spelled(call)}, allowed: a function")
+        raise ConfigError(f"{where}: found {repr_of(call)}, allowed: a function")
     if inspect.iscoroutinefunction(call):
         raise ConfigError(f"{where}: found a coroutine function, allowed: a plain function")
     signature = inspect.signature(call)

@@ -13,7 +13,7 @@ import re
 from typing import Final
 from xml.etree import ElementTree as ET
 
-from fairlead.balance.objects import spelled
+from fairlead.balance.objects import repr_of
 from fairlead.config.services import DIALOG_TIMER, END_DIALOG, ERROR
 from fairlead.errors import ConversationError, MessageError
 from fairlead.order.agenda import HIGHEST, LOWEST
@@ -101,7 +101,7 @@ def priority_in(body: object) -> int | None:
     if isinstance(found, int) and not isinstance(found, bool) and LOWEST <= found <= HIGHEST:
         return found
     raise MessageError(
-        f"priority: found {spelled(found)[:100]}, allowed: an integer from {LOWEST} to {HIGHEST}"
+        f"priority: found {repr_of(found)[:100]}, allowed: an integer from {LOWEST} to {HIGHEST}"
     )
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Final, TypeVar
 
-from fairlead.balance.objects import listed, spelled
+from fairlead.balance.objects import listed, repr_of
 from fairlead.config.services import DIALOG_TIMER, END_DIALOG, ERROR
 from fairlead.errors import ConfigError, ConversationError, MessageError, Reject
 from fairlead.store.arguments import duration, name, whole
@@ -163,5 +163,5 @@ def _refused(error: ConversationError, here: Conversation | None) -> Exception:
 def _named(what: str, found: object) -> str:
     checked = name(what, found)
     if not checked:
-        raise MessageError(f"{what}: found {spelled(found)}, allowed: a name")
+        raise MessageError(f"{what}: found {repr_of(found)}, allowed: a name")
     return checked

@@ -10,7 +10,7 @@ from functools import partial
 from multiprocessing.connection import Connection
 from typing import Final, NamedTuple
 
-from fairlead.balance.objects import spelled
+from fairlead.balance.objects import repr_of
 from fairlead.config.services import load_declared
 from fairlead.errors import ConfigError
 from fairlead.store.store import Store
@@ -59,7 +59,7 @@ def served(place: str) -> list[Served]:
     found = named(place)
     every = found if isinstance(found, list | tuple) else [found]
     if not every or not all(isinstance(each, Service) for each in every):
-        raise ConfigError(f"handlers: {place}: found {spelled(found)}, allowed: {ALLOWED}")
+        raise ConfigError(f"handlers: {place}: found {repr_of(found)}, allowed: {ALLOWED}")
     return [of_service(each) for each in every]
 
 
