@@ -66,7 +66,7 @@ RUN = """
 import json
 import numpy as np
 from fairlead.balance.rules.fewest_pending import FewestPending
-from fairlead.compiled.decide import Block, Table, decide
+from fairlead.compiled.decide import Block, DecisionTable, decide
 from fairlead.compiled.kernels import as_arrays, compiled, kernels
 from fairlead.replay import readers
 from rule import RULES
@@ -81,7 +81,7 @@ pool = FewestPending([1000, 1000])
 ab, nothing = np.array([0, 1]), np.array([-1])
 one = {"preselected": nothing, "unserved": nothing, "copies": np.array([0])}
 both = {"label": ab, "holds": ab >= 0, "speed": np.array([1000, 1000])}
-table = Table(among=ab, start=np.array([0]), stop=np.array([2]), **one, **both)
+table = DecisionTable(among=ab, start=np.array([0]), stop=np.array([2]), **one, **both)
 block = Block(np.zeros(3, np.int32), times=times, services=services)
 found["due"] = decide(pool, table, block).tolist()
 cells = np.full(64, -1)
