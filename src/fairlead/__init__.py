@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from fairlead.store.journal.events import Event
     from fairlead.store.leasing import StoreWork
     from fairlead.store.message import Message
-    from fairlead.store.queues.explain_order import OrderExplanation, Precedent
+    from fairlead.store.queues.explain_order import ComparedGroup, OrderExplanation
     from fairlead.store.store import Store
     from fairlead.store.transaction import Transaction
     from fairlead.store.workers.priority_service import PriorityService
@@ -71,7 +71,7 @@ _PLACES = {
     "Outlook": "fairlead.order.outlook",
     "OwnChoice": "fairlead.balance.own",
     "OwnElimination": "fairlead.balance.own",
-    "Precedent": "fairlead.store.queues.explain_order",
+    "ComparedGroup": "fairlead.store.queues.explain_order",
     "PriorityService": "fairlead.store.workers.priority_service",
     "Promotion": "fairlead.store.admin.waiting",
     "Reject": "fairlead.errors",
@@ -101,6 +101,7 @@ __all__ = [
     "Balancer",
     "Change",
     "Cluster",
+    "ComparedGroup",
     "Conversation",
     "Dead",
     "Decision",
@@ -120,7 +121,6 @@ __all__ = [
     "Outlook",
     "OwnChoice",
     "OwnElimination",
-    "Precedent",
     "PriorityService",
     "Promotion",
     "Reject",

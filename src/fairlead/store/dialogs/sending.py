@@ -12,13 +12,21 @@ import secrets
 from collections.abc import Sequence
 from typing import Any, Final, NamedTuple
 
-from fairlead.balance.objects import listed, repr_of
+from fairlead.balance.objects import repr_of
 from fairlead.balance.times import Time
 from fairlead.config.services import DIALOG_TIMER, END_DIALOG, ERROR, RESERVED
 from fairlead.errors import ConversationError, MessageError
-from fairlead.store.arguments import duration, reason_of
+from fairlead.store.arguments import duration
 from fairlead.store.database.port import Database
 from fairlead.store.dialogs.declared import Declared, DialogSetting
+from fairlead.store.dialogs.replies import (
+    agreed_contract,
+    error_message,
+    key_of,
+    no_such_type,
+    over,
+    system_message,
+)
 from fairlead.store.dialogs.validation import fault
 from fairlead.store.journal.log import Log
 from fairlead.store.queues.bodies import encoded
@@ -48,8 +56,6 @@ LIFETIME_OVER: Final = -8489
 HANDLE: Final = re.compile("[0-9a-f]{32}")
 GIVEN_GROUP: Final = re.compile(r"d-\d+/[it]", re.ASCII)
 """A group that nobody named: who joins it has to know an end in it."""
-MAX_CODE: Final = 2**31 - 1
-MAX_DESCRIPTION: Final = 3000
 
 
 class Beginning(NamedTuple):
@@ -77,7 +83,7 @@ class Dialogs:
         declared = self._setting.declared.get(self._database)
         service = declared.service(asked.service, "from service")
         far = declared.service(asked.far_service, "to service")
-        contract = _contract(declared, asked.contract, far.contracts, far.name)
+        contract = agreed_contract(declared, asked.contract, far.contracts, far.name)
         queue = self._queue(service.queue)
         lifetime = None
         if asked.lifetime is not None:
@@ -129,11 +135,11 @@ class Dialogs:
         end, declared = self._counted(end)
         allowed = declared.contract(end.contract).types(end.side)
         if type_ not in allowed:
-            raise MessageError(_no_type(type_, end, allowed))
+            raise MessageError(no_such_type(type_, end, allowed))
         peer = far_end(self._database, end)
         if peer is not None and peer.state == ENDED:
-            raise _over(end, "the other side has ended it")
-        key = _key(end, end.sent - 1)
+            raise over(end, "the other side has ended it")
+        key = key_of(end, end.sent - 1)
         if peer is None and end.contract not in declared.service(end.far_service).contracts:
             why = f"service {end.far_service!r} does not accept contract {end.contract!r}"
             self._fail(end, REFUSED_CONTRACT, why, key)
@@ -162,7 +168,7 @@ class Dialogs:
         """End an end. `given`: numbers of messages that its reader has, and will settle."""
         rows = self._database.run("end_endpoint", id=end.id)
         if not rows:
-            raise _over(end, "it has ended")
+            raise over(end, "it has ended")
         ((sent,),) = rows
         peer = far_end(self._database, end)
         queue = self._queue(end.queue)
@@ -172,9 +178,11 @@ class Dialogs:
         log.add("ended", id=number, group=end.group, key=end.end, detail=how)
         log.flush()
         if peer is not None and peer.state != ENDED and not cleanup:
-            key = _key(end, sent - 1)
+            key = key_of(end, sent - 1)
             self._forget_timers(peer, [ERROR], after=queue.now)
-            self._deliver(peer, _error(key, *error) if error else _notice(key, END_DIALOG))
+            self._deliver(
+                peer, error_message(key, *error) if error else system_message(key, END_DIALOG)
+            )
         self._forget_timers(end, [ERROR, DIALOG_TIMER])
         self._database.run("drop_unread", conversation=end.id, given=list(given))
         self._put_in_order(end, queue, number)
@@ -185,17 +193,17 @@ class Dialogs:
         """Set, or with None take away, the timer of an end."""
         queue = self._queue(end.queue)
         if not self._database.run("lock_open", id=end.id) or is_past(end, queue.now):
-            raise _over(end, "it has ended or failed")
+            raise over(end, "it has ended or failed")
         self._forget_timers(end, [DIALOG_TIMER])
         if seconds is not None:
-            outgoing = _notice(f"{end.end}/timer", DIALOG_TIMER)
+            outgoing = system_message(f"{end.end}/timer", DIALOG_TIMER)
             self._later(end, queue, queue.now + duration("timer", seconds), outgoing)
 
     def bind(self, one: Endpoint, other: Endpoint) -> None:
         """Bind two ends, each to the other."""
         for end, bound in sorted([(one, other), (other, one)]):  # so nobody waits for each other
             if not self._database.run("bind_endpoint", id=end.id, bound=bound.id):
-                raise _over(end, "it has ended")
+                raise over(end, "it has ended")
 
     def bound(self, end: Endpoint) -> Endpoint | None:
         """The end that an end is bound to; None where that has ended."""
@@ -235,10 +243,10 @@ class Dialogs:
         if not rows:
             current = self.current(end)
             failed = current is not None and current.state == FAILED
-            raise _over(end, "an error has broken it off: end it" if failed else "it has ended")
+            raise over(end, "an error has broken it off: end it" if failed else "it has ended")
         ((sent, revision),) = rows
         if end.lifetime is not None and is_past(end, self._queue(end.queue).now):
-            raise _over(end, "its lifetime is over: end it")
+            raise over(end, "its lifetime is over: end it")
         declared = self._setting.declared.get(self._database, revision)
         return end._replace(sent=sent), declared
 
@@ -295,12 +303,14 @@ class Dialogs:
         log = self._log(self._queue(end.queue))
         log.add("refused", group=end.group, key=key, detail=f"error {code}: {description}")
         log.flush()
-        self._deliver(end, _error(f"{end.end}/error", code, description))
+        self._deliver(end, error_message(f"{end.end}/error", code, description))
 
     def _limit(self, end: Endpoint, queue: Queue) -> None:
         """What an end gets when its lifetime is over."""
         if end.lifetime is not None:
-            outgoing = _error(f"{end.end}/lifetime", LIFETIME_OVER, "the dialog's lifetime is over")
+            outgoing = error_message(
+                f"{end.end}/lifetime", LIFETIME_OVER, "the dialog's lifetime is over"
+            )
             self._later(end, queue, end.lifetime, outgoing)
 
     def _later(self, end: Endpoint, queue: Queue, due: int, outgoing: OutgoingMessage) -> None:
@@ -358,55 +368,3 @@ class Dialogs:
 
     def _log(self, queue: Queue) -> Log:
         return Log(self._database, queue.name, queue.moment, self._setting.actor)
-
-
-def checked_error(error: object) -> tuple[int, str] | None:
-    """How a conversation ends with an error. Raises MessageError."""
-    if error is None:
-        return None
-    if isinstance(error, tuple | list) and len(error) == 2:
-        code, description = error
-        whole = isinstance(code, int) and not isinstance(code, bool)
-        if whole and 0 < code <= MAX_CODE and isinstance(description, str):
-            return code, reason_of(description)[:MAX_DESCRIPTION]
-    raise MessageError(
-        f"error: found {repr_of(error)}, allowed: (code, description), a code from 1 to {MAX_CODE}"
-    )
-
-
-def _contract(declared: Declared, asked: object, accepted: Sequence[str], service: str) -> str:
-    if asked is not None:
-        return declared.contract(asked).name
-    if len(accepted) != 1:
-        raise MessageError(
-            f"contract: found none, allowed: one of those that service {service!r} accepts: "
-            f"{listed(list(accepted)) or 'none'}"
-        )
-    return accepted[0]
-
-
-def _no_type(type_: object, end: Endpoint, allowed: list[str]) -> str:
-    side = "the initiator" if end.side == INITIATOR else "the target"
-    return (
-        f"type: found {repr_of(type_)}, allowed: {listed(allowed) or 'none'}, which contract "
-        f"{end.contract!r} lets {side} send"
-    )
-
-
-def _over(end: Endpoint, why: str) -> ConversationError:
-    return ConversationError(
-        f"conversation {end.end}: {why}; allowed: to speak in one that is open"
-    )
-
-
-def _key(end: Endpoint, place: int) -> str:
-    return f"{end.end}/{place}"
-
-
-def _error(key: str, code: int, description: str) -> OutgoingMessage:
-    format_, raw = encoded({"code": code, "description": description})
-    return OutgoingMessage(None, None, key, ERROR, "", 1, None, None, format_, raw)
-
-
-def _notice(key: str, type_: str) -> OutgoingMessage:
-    return OutgoingMessage(None, None, key, type_, "", 1, None, None, 0, b"")

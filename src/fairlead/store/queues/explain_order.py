@@ -9,12 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final, NamedTuple
 
-from msgspec import Struct, field
-
 from fairlead.balance.objects import repr_of
 from fairlead.balance.times import micros, seconds
 from fairlead.errors import MessageError, PrunedError
-from fairlead.order.key import NO_ENTRY, NOTHING, UNRAISED, Entry, key, reentered, standing
+from fairlead.order.key import NO_ENTRY, NOTHING, UNRAISED, Entry, key, standing
 from fairlead.order.outlook import compared
 from fairlead.store.database.port import Database
 from fairlead.store.queues.endpoints import (
@@ -25,13 +23,20 @@ from fairlead.store.queues.endpoints import (
     group_of_dialog,
     sides_meant,
 )
+from fairlead.store.queues.group_history import (
+    GroupEvent,
+    GroupHistory,
+    GroupPlace,
+    TakeDecision,
+    Takes,
+)
 from fairlead.store.queues.settings import Queue
 from fairlead.text import dated, moment, visible
 
 PAGE: Final = 1000
 
 
-class Precedent(NamedTuple):
+class ComparedGroup(NamedTuple):
     """One of two groups, at the moment that decided between them."""
 
     group: str
@@ -87,9 +92,9 @@ class OrderExplanation(NamedTuple):
 
     queue: str
     """The queue of both."""
-    first: Precedent
+    first: ComparedGroup
     """The group that was asked about as the first."""
-    second: Precedent
+    second: ComparedGroup
     """The other one."""
     as_asked: bool
     """Whether the first was taken before the second."""
@@ -111,143 +116,6 @@ class OrderExplanation(NamedTuple):
             since = "since" if self.first.takes else "at all"
             return f"the other way round: {b} was taken, and {a} was not {since}"
         return f"the other way round: {b} was taken before {a}"
-
-
-class _Event(NamedTuple):
-    """A row of the journal."""
-
-    id: int
-    time: int
-    kind: str
-    group: str
-    key: str
-    tenant: str
-    priority: int | None
-    token: int | None
-    actor: str
-    detail: str | None
-
-
-class _Story(Struct):
-    """A group, as its events have told of it so far."""
-
-    name: str
-    tenant: str = ""
-    known: bool = False
-    """Whether anything happened to it."""
-    waiting: dict[str, tuple[int, int]] = field(default_factory=dict)
-    """Messages: id -> number, when it came."""
-    entry: Entry = NO_ENTRY
-    was: Entry = NO_ENTRY
-    raiser: tuple[int, str] | None = None
-    """When its entry was made, and by whom."""
-    was_raiser: tuple[int, str] | None = None
-    token: int | None = None
-    since: int = 0
-    reader: str = ""
-
-    def tell(self, event: _Event) -> None:
-        """What an event does to the group."""
-        self.known = True
-        self.tenant = event.tenant or self.tenant
-        if event.kind in {"sent", "arrived"}:
-            if event.kind == "arrived" or not (event.detail or "").startswith("due "):
-                self.waiting.setdefault(event.key, (event.id, event.time))
-                self._raise(event)
-        elif event.kind == "raised":
-            self._raise(event)
-        elif event.kind == "taken":
-            self._take(event)
-        elif event.kind in {"accepted", "rejected", "expired", "dropped"}:
-            self._free(event)
-            self.waiting.pop(event.key, None)
-        elif event.kind == "released":
-            self._free(event)
-            if self.entry.priority == UNRAISED:
-                self.raiser = self.was_raiser
-            self.entry = reentered(self.entry, self.was)
-        elif event.kind == "ended":
-            self._end(event)
-
-    def _raise(self, event: _Event) -> None:
-        if event.priority is not None:
-            self.entry = Entry(event.priority, event.time, event.id)
-            self.raiser = event.time, event.actor
-
-    def _take(self, event: _Event) -> None:
-        self.was, self.entry = self.entry, NO_ENTRY
-        self.was_raiser, self.raiser = self.raiser, None
-        self.token, self.since, self.reader = event.token, event.time, event.actor
-
-    def _free(self, event: _Event) -> None:
-        if event.token is not None and event.token == self.token:
-            self.token = None
-
-    def _end(self, event: _Event) -> None:
-        """What was said to the end is dropped: by the other side, and by its own timers."""
-        dialog, _, side = event.key.rpartition("/")
-        own = {f"{event.key}/{each}" for each in ("error", "timer", "lifetime")}
-        other = f"{dialog}/{'t' if side == 'i' else 'i'}/"
-        self.waiting = {
-            name: came
-            for name, came in self.waiting.items()
-            if name not in own and not name.startswith(other)
-        }
-
-    def first(self) -> tuple[int, int]:
-        """The number of its first message that waits, and when that came."""
-        return min(self.waiting.values(), default=(NOTHING, 0))
-
-
-class _Place(NamedTuple):
-    """A group at a moment."""
-
-    story: str
-    tenant: str
-    entry: Entry
-    """With which it stands; its number is NOTHING where it could not be taken."""
-    came: int | None
-    raised_to: int | None
-    raiser: tuple[int, str] | None
-    reader: str | None
-    since: int
-
-
-class _Decision(Struct):
-    """A take of one of the two groups, and where the other one was."""
-
-    time: int
-    taken: _Place
-    other: _Place
-    by: str
-    parked: bool = False
-    """Whether the other one was released with a delay, which was not over."""
-    later: tuple[int, str] | None = None
-    """When the other one was taken after it, and by whom."""
-
-    @property
-    def contested(self) -> bool:
-        """Whether the other one could have been taken."""
-        return self.other.entry.number != NOTHING and not self.parked
-
-
-class _Takes:
-    """The latest takes of a group, where the other one is looked at, too."""
-
-    def __init__(self) -> None:
-        self.count = 0
-        self.latest: _Decision | None = None
-        self.contested: _Decision | None = None
-
-    def add(self, decision: _Decision) -> None:
-        self.settle()
-        self.count += 1
-        self.latest = decision
-
-    def settle(self) -> None:
-        """The latest one will not change any more."""
-        if self.latest is not None and self.latest.contested:
-            self.contested = self.latest
 
 
 def explain_order(database: Database, queue: Queue, first: str, second: str) -> OrderExplanation:
@@ -291,8 +159,8 @@ class _Reader:
         self._database = database
         self._queue = queue
         self._names = (first, second)
-        self._stories = {name: _Story(name) for name in self._names}
-        self._takes = {name: _Takes() for name in self._names}
+        self._stories = {name: GroupHistory(name) for name in self._names}
+        self._takes = {name: Takes() for name in self._names}
 
     def explain(self) -> OrderExplanation:
         for event in self._events():
@@ -311,7 +179,7 @@ class _Reader:
             return self._uncontested(min(found, key=lambda each: each.time))
         return self._waiting()
 
-    def _events(self) -> Iterator[_Event]:
+    def _events(self) -> Iterator[GroupEvent]:
         after = 0
         while True:
             rows = self._database.run(
@@ -322,17 +190,17 @@ class _Reader:
                 most=PAGE,
             )
             for row in rows:
-                yield _Event(*row)
+                yield GroupEvent(*row)
             if len(rows) < PAGE:
                 return
             after = rows[-1][0]
 
-    def _tell(self, event: _Event) -> None:
+    def _tell(self, event: GroupEvent) -> None:
         other = next(name for name in self._names if name != event.group)
         if event.kind == "taken":
             mine = self._place(self._stories[event.group], event)
             at = self._place(self._stories[other])
-            self._takes[event.group].add(_Decision(event.time, mine, at, event.actor))
+            self._takes[event.group].add(TakeDecision(event.time, mine, at, event.actor))
             before = self._takes[other]
             for each in (before.latest, before.contested):
                 if each is not None and each.later is None:
@@ -343,7 +211,7 @@ class _Reader:
                 latest.parked = True
         self._stories[event.group].tell(event)
 
-    def _place(self, story: _Story, taken: _Event | None = None) -> _Place:
+    def _place(self, story: GroupHistory, taken: GroupEvent | None = None) -> GroupPlace:
         """Where a group stands; `taken`: the event that says with what priority it was taken."""
         entry = story.entry
         number, came = story.first()
@@ -355,7 +223,7 @@ class _Reader:
         held = taken is None and story.token is not None
         counts = entry if self._queue.ordered else NO_ENTRY
         stands = standing(counts, came, number, held, self._queue.step)
-        return _Place(
+        return GroupPlace(
             *(story.name, story.tenant, stands if number else NO_ENTRY, came if number else None),
             entry.priority if raised else None,
             story.raiser if raised and entry == story.entry else None,
@@ -383,7 +251,7 @@ class _Reader:
                 "dialog such as d-17"
             )
 
-    def _decided(self, found: _Decision) -> OrderExplanation:
+    def _decided(self, found: TakeDecision) -> OrderExplanation:
         one, two, step = found.taken, found.other, self._queue.step
         a, b = visible(one.story), visible(two.story)
         if one.tenant != two.tenant:
@@ -401,7 +269,7 @@ class _Reader:
             )
         return self._explained(found, why)
 
-    def _uncontested(self, found: _Decision) -> OrderExplanation:
+    def _uncontested(self, found: TakeDecision) -> OrderExplanation:
         a, b = visible(found.taken.story), visible(found.other.story)
         if found.other.reader is not None:
             why = f"{b} was in the hands of a reader when {a} was taken"
@@ -411,7 +279,7 @@ class _Reader:
             why = f"nothing of {b} waited when {a} was taken"
         return self._explained(found, why)
 
-    def _explained(self, found: _Decision, why: str) -> OrderExplanation:
+    def _explained(self, found: TakeDecision, why: str) -> OrderExplanation:
         mine = self._shown(found.taken, (found.time, found.by))
         other = self._shown(found.other, found.later, parked=found.parked)
         as_asked = found.taken.story == self._names[0]
@@ -433,11 +301,11 @@ class _Reader:
         return OrderExplanation(self._queue.name, a, b, False, seconds(step), why)
 
     def _shown(
-        self, place: _Place, taken: tuple[int, str] | None, *, parked: bool = False
-    ) -> Precedent:
+        self, place: GroupPlace, taken: tuple[int, str] | None, *, parked: bool = False
+    ) -> ComparedGroup:
         raised, raised_by = place.raiser or (None, "")
         at, by = taken or (None, "")
-        return Precedent(
+        return ComparedGroup(
             group=place.story,
             tenant=place.tenant,
             came=None if place.came is None else seconds(place.came),

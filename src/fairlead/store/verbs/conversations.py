@@ -15,7 +15,8 @@ from fairlead.store.database.port import Database
 from fairlead.store.database.retrying import again
 from fairlead.store.database.setting import Setting
 from fairlead.store.dialogs.declared import DeclaredService
-from fairlead.store.dialogs.sending import Beginning, Dialogs, checked_error
+from fairlead.store.dialogs.replies import checked_error
+from fairlead.store.dialogs.sending import Beginning, Dialogs
 from fairlead.store.queues.endpoints import Endpoint, far_end
 from fairlead.store.work import HeldWork
 
