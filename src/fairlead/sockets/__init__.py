@@ -8,9 +8,9 @@
 b'work'
 """
 
-from fairlead.sockets.base import EndpointState
 from fairlead.sockets.device import Device
 from fairlead.sockets.events import SocketEvent
+from fairlead.sockets.peers import EndpointState
 from fairlead.sockets.pull import Pull
 from fairlead.sockets.push import Push
 from fairlead.sockets.rep import Rep, Request

@@ -3,31 +3,33 @@
 from __future__ import annotations
 
 import os
-import ssl
 import time
 from collections import Counter
 from pathlib import Path
-from typing import Any, Final, Self
+from typing import Any, Final, Self, Unpack
 
 from fairlead.balance.cluster import Cluster
 from fairlead.errors import UserError
 from fairlead.sockets import options
-from fairlead.sockets.base import BACKOFF, BUFFER, LINGER, MEMORY, SHARE, EndpointState, Peer
+from fairlead.sockets.arguments import RequesterOptions, SocketOptions
+from fairlead.sockets.base import LINGER, SHARE
 from fairlead.sockets.closing import Closing
-from fairlead.sockets.events import EventHandler
 from fairlead.sockets.neighbours import LONGEST, UNLIMITED, Neighbour, Word, heard, sum_of
+from fairlead.sockets.peers import EndpointState, Peer
 from fairlead.sockets.pipe import Pipe
 from fairlead.sockets.rep import Rep, Request
-from fairlead.sockets.requester import ATTEMPTS, RESEND, RETRY, Pending, Requester
+from fairlead.sockets.requester import Pending, Requester
 from fairlead.sockets.ring import CAPACITY, NOTHING
 from fairlead.sockets.sender import cluster_of
-from fairlead.sockets.wire import MAX_SIZE, MAX_TTL, WORD, Bytes, hop
+from fairlead.sockets.wire import MAX_TTL, WORD, Bytes, hop
 
 HOPS: Final = 1 << 31
 UNDERWAY: Final = 8
 """Times `buffer`: requests of one requester that workers have; more are not read from it."""
 
 
+BOTH: Final = ("buffer", "max_size", "memory", "on_event")
+"""Options of both sides."""
 HEARTBEAT: Final = 2.0
 """Seconds between two words to a device behind this one, unless a device says otherwise."""
 MISSED: Final = 3
@@ -59,7 +61,7 @@ class _Front(Rep):
 
     back: _Back
 
-    def __init__(self, **more: Any) -> None:  # noqa: ANN401 - as `Rep`
+    def __init__(self, *, max_ttl: int, **more: Unpack[SocketOptions]) -> None:
         self._latest = 0
         self._numbers: dict[Pipe, int] = {}
         self._pipe_of_number: dict[int, Pipe] = {}
@@ -78,7 +80,7 @@ class _Front(Rep):
         self._told: dict[Pipe, Word] = {}
         """What they were told the latest time."""
         self._telling = False
-        super().__init__(**more)
+        super().__init__(max_ttl=max_ttl, **more)
 
     def received(self, pipe: Pipe, messages: list[Bytes]) -> None:
         self._received[pipe] += len(messages)
@@ -221,9 +223,10 @@ class _Back(Requester):
     def __init__(
         self,
         front: _Front,
-        *args: Any,  # noqa: ANN401 - as `Requester`
+        cluster: Cluster | None,
+        *,
         heartbeat: float | None,
-        **more: Any,  # noqa: ANN401
+        **more: Unpack[RequesterOptions],
     ) -> None:
         self.front = front
         front.back = self
@@ -234,7 +237,7 @@ class _Back(Requester):
         """Requests that each was sent."""
         self._heartbeat = heartbeat
         self._beating = False
-        super().__init__(*args, **more)
+        super().__init__(cluster, **more)
 
     # -------- other devices
 
@@ -387,17 +390,8 @@ class Device(Closing):
         cluster: Cluster | None = None,
         *,
         max_ttl: int = MAX_TTL,
-        resend: float = RESEND,
-        retry: float = RETRY,
-        attempts: int = ATTEMPTS,
         heartbeat: float | None = HEARTBEAT,
-        buffer: int = BUFFER,
-        max_size: int = MAX_SIZE,
-        memory: int = MEMORY,
-        reconnect: tuple[float, float] = BACKOFF,
-        on_event: EventHandler | None = None,
-        journal: bool = False,
-        tls: ssl.SSLContext | None = None,
+        **more: Unpack[RequesterOptions],
     ) -> None:
         """`max_ttl`: how many may have received a request; `buffer`, `max_size`: on both sides.
 
@@ -407,25 +401,10 @@ class Device(Closing):
         The rest is for the workers' side, as for a `Req`. Raises SocketError.
         """
         options.check_heartbeat(heartbeat)
-        self.front: Final = _Front(
-            max_ttl=max_ttl, buffer=buffer, max_size=max_size, memory=memory, on_event=on_event
-        )
+        both: SocketOptions = {key: more[key] for key in BOTH if key in more}  # type: ignore[assignment]
+        self.front: Final = _Front(max_ttl=max_ttl, **both)
         try:
-            self.back: Final = _Back(
-                self.front,
-                cluster,
-                resend=resend,
-                retry=retry,
-                attempts=attempts,
-                heartbeat=heartbeat,
-                buffer=buffer,
-                max_size=max_size,
-                memory=memory,
-                reconnect=reconnect,
-                on_event=on_event,
-                journal=journal,
-                tls=tls,
-            )
+            self.back: Final = _Back(self.front, cluster, heartbeat=heartbeat, **more)
         except Exception:
             self.front.close()
             raise

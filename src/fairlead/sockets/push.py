@@ -7,10 +7,11 @@ from typing import Any, Final, NamedTuple
 from fairlead.balance.decision import Decision
 from fairlead.balance.message import Message
 from fairlead.errors import SocketError, UserError
-from fairlead.sockets.base import Peer, now
+from fairlead.sockets.base import now
 from fairlead.sockets.events import GAVE_UP
 from fairlead.sockets.guard import Calm
 from fairlead.sockets.options import check_timeout
+from fairlead.sockets.peers import Peer
 from fairlead.sockets.pipe import TOGETHER, Pipe
 from fairlead.sockets.ring import CAPACITY, NOTHING, Lane
 from fairlead.sockets.sender import SENT, Sender

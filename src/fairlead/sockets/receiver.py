@@ -4,27 +4,19 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections import deque
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, TypeVar, Unpack
 
 from fairlead.balance.objects import listed, shown
 from fairlead.errors import SocketError
-from fairlead.sockets.base import (
-    BACKOFF,
-    BUFFER,
-    MEMORY,
-    NAME,
-    PRIORITY,
-    SHARE,
-    Peer,
-    Socket,
-)
-from fairlead.sockets.events import EventHandler
+from fairlead.sockets.arguments import SocketOptions
+from fairlead.sockets.base import SHARE, Socket
 from fairlead.sockets.guard import Calm
 from fairlead.sockets.options import check_timeout
+from fairlead.sockets.peers import NAME, PRIORITY, Peer
 from fairlead.sockets.pipe import Pipe
 from fairlead.sockets.sources import Source, Sources
 from fairlead.sockets.waiter import Waiter
-from fairlead.sockets.wire import MAX_SIZE, Bytes
+from fairlead.sockets.wire import Bytes
 
 T = TypeVar("T")
 
@@ -36,15 +28,7 @@ NOTHING_CAME = "recv: nothing came"
 class Receiver(Socket, Generic[T]):
     """Receives items, each of which comes from one pipe."""
 
-    def __init__(
-        self,
-        *,
-        buffer: int = BUFFER,
-        max_size: int = MAX_SIZE,
-        memory: int = MEMORY,
-        reconnect: tuple[float, float] = BACKOFF,
-        on_event: EventHandler | None = None,
-    ) -> None:
+    def __init__(self, **more: Unpack[SocketOptions]) -> None:
         """As a `Socket`."""
         self._sources: Sources[T] = Sources(self._size)
         self._of: dict[Pipe, Source[T]] = {}
@@ -55,9 +39,7 @@ class Receiver(Socket, Generic[T]):
         self._tight = False
         """Whether that is so of all."""
         self._waiting: deque[Waiter[tuple[Source[T], T]]] = deque()
-        super().__init__(
-            buffer=buffer, max_size=max_size, memory=memory, reconnect=reconnect, on_event=on_event
-        )
+        super().__init__(**more)
 
     def recv(self, *, timeout: float | None = None) -> T:
         """The next message, waiting until there is one.

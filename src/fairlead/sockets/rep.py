@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from typing import Final
+from typing import Final, Unpack
 
 from fairlead.errors import SocketError, WireError
-from fairlead.sockets.base import BACKOFF, BUFFER, IGNORED, MEMORY, SHARE, Peer
-from fairlead.sockets.events import GAVE_UP, EventHandler
+from fairlead.sockets.arguments import SocketOptions
+from fairlead.sockets.base import SHARE
+from fairlead.sockets.events import GAVE_UP
 from fairlead.sockets.guard import Calm
 from fairlead.sockets.neighbours import MARK
 from fairlead.sockets.options import check_handler, check_ttl, checked_reply
+from fairlead.sockets.peers import IGNORED, Peer
 from fairlead.sockets.pipe import Pipe
 from fairlead.sockets.receiver import RECEIVED, Receiver
 from fairlead.sockets.sources import Source
-from fairlead.sockets.wire import MAX_SIZE, MAX_TTL, Bytes, Protocol, split
+from fairlead.sockets.wire import MAX_TTL, Bytes, Protocol, split
 
 REPLIED, LOST, TOO_FAR, RESENT = "replied", "lost", "too_far", "resent"
 
@@ -59,16 +61,7 @@ class Rep(Receiver[Request]):
 
     protocol = Protocol.REP
 
-    def __init__(
-        self,
-        *,
-        max_ttl: int = MAX_TTL,
-        buffer: int = BUFFER,
-        max_size: int = MAX_SIZE,
-        memory: int = MEMORY,
-        reconnect: tuple[float, float] = BACKOFF,
-        on_event: EventHandler | None = None,
-    ) -> None:
+    def __init__(self, *, max_ttl: int = MAX_TTL, **more: Unpack[SocketOptions]) -> None:
         """A request that more than `max_ttl` have received, this one included, is dropped.
 
         The rest as a `Socket`. Raises SocketError.
@@ -79,9 +72,7 @@ class Rep(Receiver[Request]):
         """Stacks of the requests of each requester that nobody has received yet."""
         self._clogged: set[Pipe] = set()
         """Those who do not read their replies: nothing more is read from them."""
-        super().__init__(
-            buffer=buffer, max_size=max_size, memory=memory, reconnect=reconnect, on_event=on_event
-        )
+        super().__init__(**more)
 
     def serve(self, handler: Callable[[bytes], bytes]) -> None:
         """Answer with what a function makes of each request, until the socket is closed.

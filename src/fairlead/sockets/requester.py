@@ -3,36 +3,26 @@
 from __future__ import annotations
 
 import math
-import ssl
 import time
 from abc import ABC, abstractmethod
 from itertools import takewhile
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, Unpack
 
 from fairlead.balance.cluster import Cluster
 from fairlead.balance.decision import Decision
 from fairlead.balance.message import Message
 from fairlead.errors import SocketError, UserError, WireError
 from fairlead.sockets import options
-from fairlead.sockets.base import (
-    BACKOFF,
-    BUFFER,
-    BUSY,
-    DOWN,
-    IGNORED,
-    MEMORY,
-    UP,
-    EndpointState,
-    Peer,
-    now,
-)
-from fairlead.sockets.events import GAVE_UP, HANGS, RETURNED, EventHandler
+from fairlead.sockets.arguments import SenderOptions
+from fairlead.sockets.base import now
+from fairlead.sockets.events import GAVE_UP, HANGS, RETURNED
 from fairlead.sockets.neighbours import MARK
+from fairlead.sockets.peers import BUSY, DOWN, IGNORED, UP, EndpointState, Peer
 from fairlead.sockets.pipe import Pipe
 from fairlead.sockets.ring import CAPACITY, Lane
 from fairlead.sockets.sender import SENT, Sender
 from fairlead.sockets.suspects import Suspect, Watch
-from fairlead.sockets.wire import HIGHEST_TTL, MAX_SIZE, Bytes, Protocol, TooLongError, split
+from fairlead.sockets.wire import HIGHEST_TTL, Bytes, Protocol, TooLongError, split
 
 RESEND: Final = 60.0
 """Seconds without a reply after which a request is sent again, as nanomsg has them."""
@@ -108,13 +98,7 @@ class Requester(Sender):
         resend: float = RESEND,
         retry: float = RETRY,
         attempts: int = ATTEMPTS,
-        buffer: int = BUFFER,
-        max_size: int = MAX_SIZE,
-        memory: int = MEMORY,
-        reconnect: tuple[float, float] = BACKOFF,
-        on_event: EventHandler | None = None,
-        journal: bool = False,
-        tls: ssl.SSLContext | None = None,
+        **more: Unpack[SenderOptions],
     ) -> None:
         """`resend`, `retry`: seconds; the rest as a `Sender`. Raises SocketError.
 
@@ -133,16 +117,7 @@ class Requester(Sender):
         self._due: set[Pipe] = set()
         """Suspects that it is time to try."""
         self._timed = False
-        super().__init__(
-            cluster,
-            buffer=buffer,
-            max_size=max_size,
-            memory=memory,
-            reconnect=reconnect,
-            on_event=on_event,
-            journal=journal,
-            tls=tls,
-        )
+        super().__init__(cluster, **more)
 
     def ask(self, found: Pending) -> None:
         """Send a request, or let it wait. The lock is held.

@@ -8,7 +8,7 @@ from abc import abstractmethod
 from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Final, Self
+from typing import Any, Final, Self, Unpack
 
 from fairlead.balance.change import PRESENT, STATE, Change
 from fairlead.balance.cluster import Cluster
@@ -23,26 +23,15 @@ from fairlead.config.clusters import load_clusters
 from fairlead.errors import ConfigError, SocketError
 from fairlead.sockets import options
 from fairlead.sockets.addresses import ALLOWED, TLS, Address
-from fairlead.sockets.base import (
-    BACKOFF,
-    BUFFER,
-    DOWN,
-    MEMORY,
-    NAME,
-    SHARE,
-    UP,
-    EndpointState,
-    Peer,
-    Socket,
-    now,
-)
-from fairlead.sockets.events import DRAINED, DRAINING, FAILBACK, FAILOVER, RESUMED, EventHandler
+from fairlead.sockets.arguments import SocketOptions
+from fairlead.sockets.base import BUFFER, SHARE, Socket, now
+from fairlead.sockets.events import DRAINED, DRAINING, FAILBACK, FAILOVER, RESUMED
 from fairlead.sockets.guard import Calm
 from fairlead.sockets.journal import Recorded
 from fairlead.sockets.lanes import Lanes
+from fairlead.sockets.peers import DOWN, NAME, UP, EndpointState, Peer
 from fairlead.sockets.pipe import Pipe
 from fairlead.sockets.ring import CAPACITY, Ring
-from fairlead.sockets.wire import MAX_SIZE
 
 SENT: Final = "sent"
 ADDRESS: Final = "address"
@@ -59,13 +48,9 @@ class Sender(Socket):
         self,
         cluster: Cluster | None = None,
         *,
-        buffer: int = BUFFER,
-        max_size: int = MAX_SIZE,
-        memory: int = MEMORY,
-        reconnect: tuple[float, float] = BACKOFF,
-        on_event: EventHandler | None = None,
         journal: bool = False,
         tls: ssl.SSLContext | None = None,
+        **more: Unpack[SocketOptions],
     ) -> None:
         """`cluster`: whose policy chooses (nanomsg's unless given); its destinations are connected.
 
@@ -78,8 +63,8 @@ class Sender(Socket):
             options.check_cluster(cluster)
         if tls is not None:
             options.check_context(tls, binds=False)
-        options.check_messages(buffer)
-        self._buffer = buffer
+        self._buffer = more.get("buffer", BUFFER)
+        options.check_messages(self._buffer)
         self._file, tables = (
             tables_of(cluster) if cluster is not None else ({"policy": "nanomsg"}, {})
         )
@@ -108,9 +93,7 @@ class Sender(Socket):
         """When something changes of itself, by which somebody may be ready; 0: never."""
         self._tables_read: dict[str, dict[str, Any]] = {}
         """Of the destinations of the file."""
-        super().__init__(
-            buffer=buffer, max_size=max_size, memory=memory, reconnect=reconnect, on_event=on_event
-        )
+        super().__init__(**more)
         try:
             self._follow(tables)
         except Exception:

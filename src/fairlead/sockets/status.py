@@ -13,9 +13,10 @@ from pathlib import Path
 from typing import Any, Final
 
 from fairlead.errors import SocketError, SocketTimeoutError, UserError
-from fairlead.sockets.base import PEER, Socket
+from fairlead.sockets.base import Socket
 from fairlead.sockets.closing import Closing
 from fairlead.sockets.device import Device
+from fairlead.sockets.peers import PEER
 from fairlead.sockets.rep import Rep
 from fairlead.sockets.req import Req
 
