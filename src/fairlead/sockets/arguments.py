@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import inspect
 import ssl
+from collections.abc import Iterable
 from typing import TypedDict
 
+from fairlead.balance.objects import hint, listed
 from fairlead.sockets.events import EventHandler
 
 
@@ -31,3 +34,26 @@ class RequesterOptions(SenderOptions, total=False):
     resend: float
     retry: float
     attempts: int
+
+
+def signature_of(kind: type, *others: type) -> inspect.Signature:
+    """What a class can be given, its bases and some others too, as `help` shows it."""
+    found: dict[str, inspect.Parameter] = {}
+    every = [each for one in (kind, *others) for each in one.__mro__ if each is not object]
+    for init in [vars(each)["__init__"] for each in every if "__init__" in vars(each)]:
+        _, *parameters = inspect.signature(init).parameters.values()
+        for each in parameters:
+            if each.kind is not each.VAR_KEYWORD:
+                found.setdefault(each.name, each)
+    return inspect.Signature(sorted(found.values(), key=lambda each: each.kind))
+
+
+def check_known(kind: type, names: Iterable[str]) -> None:
+    """Raises TypeError for an option that a class does not have."""
+    known = [*inspect.signature(kind).parameters]
+    for name in names:
+        if name not in known:
+            raise TypeError(
+                f"{kind.__name__}: found the option {name!r}, allowed: {listed(known)}"
+                f"{hint(name, known)}"
+            )

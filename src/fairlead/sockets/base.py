@@ -19,6 +19,7 @@ from fairlead.balance.times import MICROS
 from fairlead.errors import SocketError, SocketTimeoutError
 from fairlead.sockets import files, hosts, options
 from fairlead.sockets.addresses import TLS, Address
+from fairlead.sockets.arguments import check_known, signature_of
 from fairlead.sockets.closing import Closing
 from fairlead.sockets.endpoints import Dialer, Endpoint, Listener
 from fairlead.sockets.events import JOINED, LEFT, EventHandler, SocketEvent, announce
@@ -69,6 +70,11 @@ class Socket(Closing):
     _closed = True
     """Until it is made, and once it is closed."""
 
+    def __init_subclass__(cls, **more: object) -> None:
+        """Let `help` show what a kind of socket can be given, whichever of its bases has it."""
+        super().__init_subclass__(**more)
+        cls.__signature__ = signature_of(cls)  # type: ignore[attr-defined]
+
     def __init__(
         self,
         *,
@@ -77,6 +83,7 @@ class Socket(Closing):
         memory: int = MEMORY,
         reconnect: tuple[float, float] = BACKOFF,
         on_event: EventHandler | None = None,
+        **unknown: object,
     ) -> None:
         """A socket without endpoints.
 
@@ -86,6 +93,7 @@ class Socket(Closing):
         first and at most; `on_event`: called with a `SocketEvent` for each, in another thread.
         Raises SocketError, also where the process may open no more files.
         """
+        check_known(type(self), unknown)
         options.check_messages(buffer)
         options.check_size(max_size)
         options.check_memory(memory)

@@ -11,7 +11,7 @@ from typing import Any, Final, Self, Unpack
 from fairlead.balance.cluster import Cluster
 from fairlead.errors import UserError
 from fairlead.sockets import options
-from fairlead.sockets.arguments import RequesterOptions, SocketOptions
+from fairlead.sockets.arguments import RequesterOptions, SocketOptions, check_known, signature_of
 from fairlead.sockets.base import LINGER, SHARE
 from fairlead.sockets.closing import Closing
 from fairlead.sockets.neighbours import LONGEST, UNLIMITED, Neighbour, Word, heard, sum_of
@@ -400,6 +400,7 @@ class Device(Closing):
 
         The rest is for the workers' side, as for a `Req`. Raises SocketError.
         """
+        check_known(Device, more)
         options.check_heartbeat(heartbeat)
         both: SocketOptions = {key: more[key] for key in BOTH if key in more}  # type: ignore[assignment]
         self.front: Final = _Front(max_ttl=max_ttl, **both)
@@ -425,3 +426,6 @@ class Device(Closing):
         """Close both sides."""
         self.back.close(linger)
         self.front.close(linger)
+
+
+Device.__signature__ = signature_of(Device, Requester)  # type: ignore[attr-defined]
