@@ -239,7 +239,7 @@ class Compared:
         for name, ways in self.names.items():
             way = self.random.choice(ways)
             if way == "python":  # the functions are not asked
-                self.by["python"]._setting.memory.only_here[name] = True
+                self.by["python"]._context.memory.only_here[name] = True
             yield name, way
 
     def choose(self, times: int) -> None:
@@ -251,7 +251,7 @@ class Compared:
                 store = self.by[way]
                 found = []
                 for _ in range(times):
-                    store._setting.memory.only_here |= {name: True} if way == "python" else {}
+                    store._context.memory.only_here |= {name: True} if way == "python" else {}
                     found.append(store.next_destination(name))
                 got = [(each.destination, each.sequence) for each in found]
             if not self.resets:

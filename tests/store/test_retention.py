@@ -114,7 +114,7 @@ def test_it_looks_each_minute_and_more_often_while_there_is_more(
     store: Store, clock: Clock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(retention, "MOST", 3)
-    looked = retention.Retention(store._connections, store._setting)
+    looked = retention.Retention(store._connections, store._context)
     store.send_many("q", [{"body": k} for k in range(10)])
     clock.now = 31 * DAY
     left = []

@@ -247,7 +247,7 @@ def test_what_waits_is_said_in_its_order(store: Store) -> None:
 def test_the_place_in_the_queue_is_said_with_who_gave_it(store: Store) -> None:
     first, second, third = begun(store), begun(store), begun(store)
     third.prioritise(200)
-    actor = store._setting.actor
+    actor = store._context.actor
     nothing, why = whys(store, third.dialog)
     assert nothing == "nothing waits"
     assert why.startswith(f"group {third.dialog}/t: raised to 200 by {actor} at 2001-")
@@ -260,13 +260,13 @@ def test_a_reader_a_delay_and_a_queue_that_is_off_are_reasons(store: Store) -> N
     mine = begun(store)
     work = store.take("shop", lease=10**6)
     assert work is not None
-    assert f"held by reader {store._setting.actor} since 2001-" in whys(store, mine.dialog)[1]
+    assert f"held by reader {store._context.actor} since 2001-" in whys(store, mine.dialog)[1]
     work.release(delay=1000)
     assert "released, not before 2001-" in whys(store, mine.dialog)[1]
     store.switch("shop", on=False, reason="stock taking")
     why = whys(store, mine.dialog)[1]
     assert "queue shop is switched off since 2001-" in why
-    assert f": stock taking, by {store._setting.actor}" in why
+    assert f": stock taking, by {store._context.actor}" in why
 
 
 def test_a_queue_that_failures_switched_off_says_which_group_it_was(store: Store) -> None:
@@ -311,7 +311,7 @@ def test_a_raised_dialog_went_first(store: Store) -> None:
         f"{early.dialog}/t was not"
     )
     one, two = found.first, found.second
-    assert (one.priority, one.raised_by, two.priority) == (200, store._setting.actor, None)
+    assert (one.priority, one.raised_by, two.priority) == (200, store._context.actor, None)
     assert one.came is not None
     assert two.came is not None
     assert two.came < one.came
@@ -389,7 +389,7 @@ def test_what_a_reader_held_was_not_there(store: Store) -> None:
     found = store.explain_order("q", "b", "a")
     assert found.as_asked
     assert found.decided == "a was in the hands of a reader when b was taken"
-    assert found.second.reader == store._setting.actor
+    assert found.second.reader == store._context.actor
     assert "held by reader" in str(found.second)
 
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from fairlead.store.clusters.state import Memory
-from fairlead.store.dialogs.declared import DialogSetting
+from fairlead.store.dialogs.declared import DialogContext
 
 
 @dataclass(frozen=True, kw_only=True)
-class Context(DialogSetting):
+class Context(DialogContext):
     """All of it."""
 
     memory: Memory

@@ -8,8 +8,8 @@ from typing import Any, Protocol, Self
 
 from fairlead.balance.times import Time
 from fairlead.order.queue import Work
+from fairlead.store.database.context import BaseContext
 from fairlead.store.database.port import Database
-from fairlead.store.database.setting import Setting
 from fairlead.store.queues.endpoints import SIDES, Endpoint
 
 
@@ -70,7 +70,7 @@ class DialogSession(Protocol):
     def bound_to(self, conversation: Conversation) -> Conversation | None:
         """The end that an end is bound to."""
 
-    def is_of(self, setting: Setting) -> bool:
+    def is_of(self, context: BaseContext) -> bool:
         """Whether it is of the store with this setting."""
 
 
@@ -202,9 +202,9 @@ class Conversation:
         """
         return self._session.receive(self, wait, lease)
 
-    def is_of(self, setting: Setting) -> bool:
+    def is_of(self, context: BaseContext) -> bool:
         """Whether it is an end of the store with this setting, as far as is known here."""
-        return self._session.is_of(setting)
+        return self._session.is_of(context)
 
     def act_through(self, session: DialogSession) -> None:
         """Act through another speaker: the transaction in which it was begun is committed."""

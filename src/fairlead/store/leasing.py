@@ -27,7 +27,7 @@ from fairlead.store.queues.one_statement import (
 )
 from fairlead.store.queues.received import Received
 from fairlead.store.queues.settings import known_queue, read_queue
-from fairlead.store.queues.settling import End, settle, stale
+from fairlead.store.queues.settling import Settlement, settle, stale
 from fairlead.store.queues.taking import Claim, Held, more_of_held, take
 from fairlead.store.queues.waking import Waker
 from fairlead.store.transaction import Transaction
@@ -59,7 +59,7 @@ class StoreWork(HeldWork):
     def _has_ended(self, conversation: Conversation) -> bool:
         return self._store.has_ended(conversation)
 
-    def _settle_as(self, end: End) -> None:
+    def _settle_as(self, end: Settlement) -> None:
         self._store.settle(self.queue, end)
 
     def extend(self, lease: float = 60) -> None:
@@ -78,7 +78,7 @@ class StoreWork(HeldWork):
 class StoreLeases(ABC, DialogSession):
     """Take groups, keep them and settle them, each in a transaction of its own."""
 
-    _setting: Context
+    _context: Context
     _leases: Leases
     _retention: Retention
     _waker: Waker
@@ -127,7 +127,7 @@ class StoreLeases(ABC, DialogSession):
             duration("lease", lease, MIN_LEASE),
             name("group", group),
             most,
-            self._setting.actor,
+            self._context.actor,
         )
         return self._wait_for(wanted, claim, until)
 
@@ -139,7 +139,7 @@ class StoreLeases(ABC, DialogSession):
             duration("lease", lease, MIN_LEASE),
             conversation.group,
             1,
-            self._setting.actor,
+            self._context.actor,
             conversation.endpoint.id,
         )
         found = self._wait_for(conversation.queue, claim, until)
@@ -203,22 +203,22 @@ class StoreLeases(ABC, DialogSession):
             return has_ended(database, conversation.endpoint)
 
     @again
-    def settle(self, queue: str, end: End) -> None:
+    def settle(self, queue: str, end: Settlement) -> None:
         """Settle work in a transaction of its own."""
         if self._one_statement and queue not in self._shared and is_for_one(end):
             try:
                 with self._alone() as database:
-                    settle_one(database, end, self._setting.actor, self._clock())
+                    settle_one(database, end, self._context.actor, self._clock())
             except SharedQueueError:
                 self._shared.add(queue)
             else:
                 return
         self._even_if_full(lambda: self._settle(queue, end))
 
-    def _settle(self, queue: str, end: End) -> None:
+    def _settle(self, queue: str, end: Settlement) -> None:
         with self._writing() as database:
             found = known_queue(database, queue, self._clock())
-            settle(database, found, [end], self._setting.actor)
+            settle(database, found, [end], self._context.actor)
 
     @again
     def extend(self, held: Held, lease: float) -> int:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Final, Self, TypeVar, Unpack
+from typing import Any, Final, Self, Unpack
 
 from fairlead.balance.objects import shown
 from fairlead.balance.times import Time, moment
@@ -24,7 +24,7 @@ from fairlead.store.database.sqlite import open_sqlite
 from fairlead.store.dialogs.declared import Cache
 from fairlead.store.journal.retention import Retention
 from fairlead.store.leasing import StoreLeases, StoreWork
-from fairlead.store.queues.lease_holders import LockFiles, Session, describe_self
+from fairlead.store.queues.lease_holders import LockFiles, SessionLocks, describe_self
 from fairlead.store.queues.leases import Leases
 from fairlead.store.queues.one_statement import (
     send_one,
@@ -40,10 +40,6 @@ from fairlead.store.work import HeldWork
 
 SQLITE: Final = "sqlite:///"
 POSTGRESQL: Final = ("postgresql://", "postgres://")
-MAX_TAKEN: Final = 10_000
-MIN_LEASE: Final = 0.001
-"""Seconds; with none at all, work would be somebody else's before its reader has it."""
-T = TypeVar("T")
 
 
 class Store(StoreLeases, StoreOperations, StoreClusters, StoreConversations, StoreDialogs):
@@ -71,7 +67,7 @@ class Store(StoreLeases, StoreOperations, StoreClusters, StoreConversations, Sto
     def __init__(
         self,
         connect: Callable[[], Database],
-        liveness: LockFiles | Session,
+        liveness: LockFiles | SessionLocks,
         place: str,
         clock: Callable[[], Time] | None = None,
     ) -> None:
@@ -83,17 +79,17 @@ class Store(StoreLeases, StoreOperations, StoreClusters, StoreConversations, Sto
         self._reserve = liveness.reserve if isinstance(liveness, LockFiles) else None
         room = self._reserve.check if self._reserve else lambda: None
         actor = str(describe_self()["name"])
-        self._setting = Context(
-            clock=self._clock, actor=actor, memory=Memory(), declared=Cache(), check_room=room
+        self._context = Context(
+            clock=self._clock, actor=actor, memory=Memory(), declared=Cache(), check_disk=room
         )
         connections = self._connections = Connections(connect, place)
         self._connection, self._writing = connections.one, connections.writing
         self._alone, self._refuse_nested = connections.alone, connections.refuse_nested
-        self._leases = Leases(connections, liveness, self._setting)
-        self._retention = Retention(connections, self._setting)
+        self._leases = Leases(connections, liveness, self._context)
+        self._retention = Retention(connections, self._context)
         self._waker = Waker(connections, liveness, self._clock)
         self._joining = Joining(place)
-        self._one_statement = isinstance(liveness, Session)
+        self._one_statement = isinstance(liveness, SessionLocks)
         self._shared: set[str] = set()
         """Queues that tenants share."""
         self.upgraded: tuple[int, int] | None = None
@@ -128,7 +124,7 @@ class Store(StoreLeases, StoreOperations, StoreClusters, StoreConversations, Sto
                 "postgresql://USER@HOST/DATABASE"
             )
         connect: Callable[[], Database]
-        liveness: LockFiles | Session
+        liveness: LockFiles | SessionLocks
         if url.startswith(SQLITE):
             path = Path(url.removeprefix(SQLITE))
             if not path.name or ":memory:" in url:
@@ -145,7 +141,7 @@ class Store(StoreLeases, StoreOperations, StoreClusters, StoreConversations, Sto
             def connect() -> Database:
                 return files.reserve.needed_by(lambda: open_sqlite(path))
         else:
-            liveness, place = Session(url), without_password(url)
+            liveness, place = SessionLocks(url), without_password(url)
 
             def connect() -> Database:
                 return open_postgresql(url)
@@ -199,7 +195,7 @@ class Store(StoreLeases, StoreOperations, StoreClusters, StoreConversations, Sto
         if self._one_statement and not {"delay", "expires"} & more.keys():
             each, to = outgoing(body, 0, **more), queue_name(queue)
             with self._alone() as database:
-                return send_one(database, to, each, self._setting.actor, self._clock())
+                return send_one(database, to, each, self._context.actor, self._clock())
         with self._writing() as database:
             return self._verbs(database).send(queue, body, **more)
 
@@ -220,13 +216,13 @@ class Store(StoreLeases, StoreOperations, StoreClusters, StoreConversations, Sto
 
     def _verbs(self, database: Database) -> Transaction:
         """The verbs, for one of them: where it is refused, the whole transaction is undone."""
-        return Transaction(database, self._setting, shared=False)
+        return Transaction(database, self._context, shared=False)
 
     @contextmanager
     def transaction(self, work: HeldWork | None = None) -> Iterator[Transaction]:
         """A transaction of the store's own, with the verbs that write."""
         with self._writing() as database:
-            tx = Transaction(database, self._setting, work)
+            tx = Transaction(database, self._context, work)
             try:
                 tx.hold()
                 yield tx
@@ -249,7 +245,7 @@ class Store(StoreLeases, StoreOperations, StoreClusters, StoreConversations, Sto
         MessageError, and the driver's own errors.
         """
         database = self._joining.joined(connection)
-        tx = Transaction(database, self._setting)
+        tx = Transaction(database, self._context)
         with self._connections.joined(database), tx.undone_if_raised():
             try:
                 yield tx

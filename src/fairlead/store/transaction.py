@@ -28,7 +28,7 @@ from fairlead.store.queues.pending import RAISED, PendingUpdate, add_pending
 from fairlead.store.queues.received import Received
 from fairlead.store.queues.sending import send
 from fairlead.store.queues.settings import Queue, known_queue, made_queue, read_queue
-from fairlead.store.queues.settling import ACCEPTED, REJECTED, RELEASE, End, fence, settle
+from fairlead.store.queues.settling import ACCEPTED, REJECTED, RELEASE, Settlement, fence, settle
 from fairlead.store.queues.taking import Claim, Held, more_of_held, take
 from fairlead.store.verbs.clusters import ClusterVerbs
 from fairlead.store.verbs.conversations import ConversationVerbs
@@ -51,19 +51,19 @@ class Transaction(ClusterVerbs, ConversationVerbs):
     def __init__(
         self,
         database: Database,
-        setting: Context,
+        context: Context,
         work: HeldWork | None = None,
         *,
         shared: bool = True,
     ) -> None:
         """`shared`: whether it goes on after a refusal: then what was refused is undone alone."""
         self._database = database
-        self._setting = setting
+        self._context = context
         self._work = work
         self._shared = shared
         self._taken: list[HeldWork] = [] if work is None else [work]
         """What is to be settled before the block ends."""
-        self._ends: dict[int, tuple[HeldWork, End]] = {}
+        self._ends: dict[int, tuple[HeldWork, Settlement]] = {}
         self._stale: StaleWorkError | None = None
         self._begun: list[Conversation] = []
         self._ended: list[Conversation] = []
@@ -75,7 +75,7 @@ class Transaction(ClusterVerbs, ConversationVerbs):
             self._check()
             each, to = outgoing(body, 0, **more), queue_name(queue)
             return try_send_one(
-                self._database, to, each, self._setting.actor, self._setting.clock()
+                self._database, to, each, self._context.actor, self._context.clock()
             )
         (found,) = self._send(queue, lambda now: [outgoing(body, now, **more)])
         return found
@@ -90,7 +90,7 @@ class Transaction(ClusterVerbs, ConversationVerbs):
         self._check()
         check_priority(priority)
         wanted = name("group", group)
-        found = known_queue(self._database, queue_name(queue), self._setting.clock())
+        found = known_queue(self._database, queue_name(queue), self._context.clock())
         if not wanted or not found.ordered:
             return False
         at = {"queue": found.id, "name": wanted}
@@ -98,7 +98,7 @@ class Transaction(ClusterVerbs, ConversationVerbs):
         if not rows:
             return False
         raised = found.columns.default_priority if priority is None else priority
-        log = Log(self._database, found.name, found.moment, self._setting.actor)
+        log = Log(self._database, found.name, found.moment, self._context.actor)
         (number,) = log.draw()
         ((id_, tenant),) = rows
         with self._undone_if_refused():
@@ -130,12 +130,12 @@ class Transaction(ClusterVerbs, ConversationVerbs):
                 "take: found a transaction on SQLite, where one writes at a time and all others "
                 "would wait for this work; allowed: Store.take"
             )
-        found = known_queue(self._database, queue_name(queue), self._setting.clock())
+        found = known_queue(self._database, queue_name(queue), self._context.clock())
         if found.fair:
             raise SharedQueueError(
                 f"queue {found.name!r}: found a queue that its tenants share, allowed: Store.take"
             )
-        claim = Claim(0, FOREVER, group, 1, self._setting.actor, conversation)
+        claim = Claim(0, FOREVER, group, 1, self._context.actor, conversation)
         held = take(self._database, found, claim)
         if not held:
             return None
@@ -165,7 +165,7 @@ class Transaction(ClusterVerbs, ConversationVerbs):
 
     def more(self, held: Held, given: list[int]) -> list[Received]:
         """Messages of a group that was taken here, and that were not given yet."""
-        return more_of_held(self._database, held, given, self._setting.clock())
+        return more_of_held(self._database, held, given, self._context.clock())
 
     def has_ended(self, conversation: Conversation) -> bool:
         """Whether the receiver's end of a conversation has ended, as is seen here."""
@@ -187,7 +187,7 @@ class Transaction(ClusterVerbs, ConversationVerbs):
                     f"work on {work.named}: found the end of its transaction, allowed: accept, "
                     "reject or release before it"
                 )
-        by_queue: dict[str, list[End]] = {}
+        by_queue: dict[str, list[Settlement]] = {}
         for work, end in self._ends.values():
             by_queue.setdefault(work.queue, []).append(end)
         for queue, ends in by_queue.items():
@@ -198,8 +198,8 @@ class Transaction(ClusterVerbs, ConversationVerbs):
                 raise
         self.leave()
 
-    def _settle(self, queue: str, ends: list[End]) -> None:
-        clock, actor = self._setting.clock(), self._setting.actor
+    def _settle(self, queue: str, ends: list[Settlement]) -> None:
+        clock, actor = self._context.clock(), self._context.actor
         if self._database.locks and len(ends) == 1 and is_for_one(ends[0]):
             with suppress(SharedQueueError):  # else it takes more than one statement
                 return try_settle_one(self._database, ends[0], actor, clock)
@@ -246,14 +246,14 @@ class Transaction(ClusterVerbs, ConversationVerbs):
 
     def _send(self, queue: str, batch: Callable[[int], list[OutgoingMessage]]) -> list[str]:
         self._check()
-        self._setting.check_room()
-        wanted, clock = queue_name(queue), self._setting.clock()
+        self._context.check_disk()
+        wanted, clock = queue_name(queue), self._context.clock()
         found = read_queue(self._database, wanted, clock)
         now = found.now if found else time_of(self._database, clock)
         checked = batch(now)
         with self._undone_if_refused():
             to: Queue = found or made_queue(self._database, wanted, clock)
-            return send(self._database, to, checked, self._setting.actor) if checked else []
+            return send(self._database, to, checked, self._context.actor) if checked else []
 
     def _undone_if_refused(self) -> AbstractContextManager[None]:
         """What is refused has done nothing, and leaves the user's transaction as it was."""
@@ -270,7 +270,7 @@ class Transaction(ClusterVerbs, ConversationVerbs):
             raise
         self._database.execute("RELEASE SAVEPOINT fairlead")
 
-    def record(self, work: HeldWork, end: End) -> None:
+    def record(self, work: HeldWork, end: Settlement) -> None:
         """Settle work at the end of the block."""
         self._check()
         work.check_open(self._database)
@@ -331,7 +331,7 @@ class TransactionWork(HeldWork):
     def _has_ended(self, conversation: Conversation) -> bool:
         return self._tx.has_ended(conversation)
 
-    def _settle_as(self, end: End) -> None:
+    def _settle_as(self, end: Settlement) -> None:
         """At the end of the transaction."""
         self._tx.record(self, end)
 

@@ -16,7 +16,7 @@ from fairlead.store.conversation import Conversation, DialogSession
 from fairlead.store.database.port import Database
 from fairlead.store.message import Message, message_of
 from fairlead.store.queues.received import Received
-from fairlead.store.queues.settling import ACCEPTED, REJECTED, RELEASE, End, Given
+from fairlead.store.queues.settling import ACCEPTED, REJECTED, RELEASE, Given, Settlement
 from fairlead.store.queues.taking import Held
 
 
@@ -28,7 +28,7 @@ class HeldWork(Work):
     """
 
     def __init__(self, session: DialogSession, queue: str, held: Held) -> None:
-        """`speaker`: through whom its reader answers in conversations."""
+        """`session`: through whom its reader answers in conversations."""
         self._session = session
         self.queue = queue
         """The queue's name."""
@@ -60,7 +60,7 @@ class HeldWork(Work):
         """Whether the receiver's end of a conversation has ended."""
 
     @abstractmethod
-    def _settle_as(self, end: End) -> None:
+    def _settle_as(self, end: Settlement) -> None:
         """Settle the work."""
 
     @abstractmethod
@@ -227,12 +227,12 @@ class HeldWork(Work):
 
     def end(
         self, kind: str, reason: str = "", delay: int = 0, *, failed: bool = False, done: int = 0
-    ) -> End:
+    ) -> Settlement:
         """How it ends, with what was given so far."""
         whole("done", done, 0, max(len(self._given) - 1, 0))
         given = [Given(each.number, each.id, each.cost) for each in self._given]
         held = self.held
-        return End(
+        return Settlement(
             *(kind, held.id, held.token, held.group, given),
             dead={} if kind == REJECTED else self._dead,
             reason=reason_of(reason),

@@ -9,8 +9,8 @@ from typing import Any, Final, NamedTuple
 
 from fairlead.balance.objects import hint, listed, repr_of
 from fairlead.errors import MessageError
+from fairlead.store.database.context import BaseContext
 from fairlead.store.database.port import Database
-from fairlead.store.database.setting import Setting
 from fairlead.store.queues.endpoints import INITIATOR
 
 MESSAGE_TYPE: Final = "message_type"
@@ -119,7 +119,7 @@ def _known(what: str, name: object, known: Mapping[str, object]) -> str:
 
 
 @dataclass(frozen=True, kw_only=True)
-class DialogSetting(Setting):
+class DialogContext(BaseContext):
     """The same, and what a store remembers of what is declared in it."""
 
     declared: Cache

@@ -18,7 +18,7 @@ from fairlead.config.services import DIALOG_TIMER, END_DIALOG, ERROR, RESERVED
 from fairlead.errors import ConversationError, MessageError
 from fairlead.store.arguments import duration
 from fairlead.store.database.port import Database
-from fairlead.store.dialogs.declared import Declared, DialogSetting
+from fairlead.store.dialogs.declared import Declared, DialogContext
 from fairlead.store.dialogs.replies import (
     agreed_contract,
     error_message,
@@ -46,7 +46,7 @@ from fairlead.store.queues.endpoints import (
 )
 from fairlead.store.queues.outgoing import OutgoingMessage
 from fairlead.store.queues.pending import RAISED, PendingUpdate, add_pending
-from fairlead.store.queues.sending import arrive, check_room
+from fairlead.store.queues.sending import arrive, check_limit
 from fairlead.store.queues.settings import Queue, known_queue
 
 REFUSED_BODY: Final = -9615
@@ -72,15 +72,15 @@ class Beginning(NamedTuple):
 class Dialogs:
     """What is said in one transaction."""
 
-    def __init__(self, database: Database, setting: DialogSetting) -> None:
+    def __init__(self, database: Database, context: DialogContext) -> None:
         """The transaction's connection, and what it has from its store."""
         self._database = database
-        self._setting = setting
-        self._now = setting.clock()
+        self._context = context
+        self._now = context.clock()
 
     def begin(self, asked: Beginning) -> Endpoint:
         """Begin a dialog; the initiator's end. Nobody hears of it before something is sent."""
-        declared = self._setting.declared.get(self._database)
+        declared = self._context.declared.get(self._database)
         service = declared.service(asked.service, "from service")
         far = declared.service(asked.far_service, "to service")
         contract = agreed_contract(declared, asked.contract, far.contracts, far.name)
@@ -247,7 +247,7 @@ class Dialogs:
         ((sent, revision),) = rows
         if end.lifetime is not None and is_past(end, self._queue(end.queue).now):
             raise over(end, "its lifetime is over: end it")
-        declared = self._setting.declared.get(self._database, revision)
+        declared = self._context.declared.get(self._database, revision)
         return end._replace(sent=sent), declared
 
     def _deliver_first(self, end: Endpoint, declared: Declared, outgoing: OutgoingMessage) -> None:
@@ -282,7 +282,7 @@ class Dialogs:
         self, end: Endpoint, queue: Queue, number: int, outgoing: OutgoingMessage, log: Log
     ) -> None:
         if outgoing.type not in RESERVED:
-            check_room(self._database, queue, 1)
+            check_limit(self._database, queue, 1)
         outgoing.group, outgoing.conversation = end.group, end.id
         arrive(self._database, queue, [(number, outgoing)])
         log.add(
@@ -367,4 +367,4 @@ class Dialogs:
         return known_queue(self._database, name, self._now)
 
     def _log(self, queue: Queue) -> Log:
-        return Log(self._database, queue.name, queue.moment, self._setting.actor)
+        return Log(self._database, queue.name, queue.moment, self._context.actor)

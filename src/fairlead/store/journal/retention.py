@@ -15,8 +15,8 @@ from fairlead.errors import MessageError
 from fairlead.store.arguments import REMEMBERED, duration
 from fairlead.store.database.clock import time_of
 from fairlead.store.database.connections import Connections
+from fairlead.store.database.context import BaseContext
 from fairlead.store.database.port import Database
-from fairlead.store.database.setting import Setting
 
 LOOK: Final = 60.0
 """Seconds between two looks."""
@@ -31,10 +31,10 @@ MAX_DAYS: Final = 100_000
 class Retention:
     """When a store looks for what is old. Thread-safe."""
 
-    def __init__(self, connections: Connections, setting: Setting) -> None:
+    def __init__(self, connections: Connections, context: BaseContext) -> None:
         """Of one store."""
         self._connections = connections
-        self._setting = setting
+        self._context = context
         self._due = 0.0
 
     def look(self) -> None:
@@ -44,7 +44,7 @@ class Retention:
             return
         self._due = now + LOOK
         with self._connections.writing() as database:
-            more = forget(database, time_of(database, self._setting.clock()))
+            more = forget(database, time_of(database, self._context.clock()))
         if more:
             self._due = now + BUSY
 

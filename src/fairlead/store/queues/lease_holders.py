@@ -125,7 +125,7 @@ def _leave_to_parent() -> None:
 os.register_at_fork(after_in_child=_leave_to_parent)
 
 
-class Session:
+class SessionLocks:
     """A session of the server that holds an advisory lock, and hears of new work."""
 
     def __init__(self, url: str) -> None:

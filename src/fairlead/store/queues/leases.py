@@ -11,10 +11,10 @@ from typing import Final
 from fairlead.balance.objects import hint
 from fairlead.errors import StoreError
 from fairlead.store.database.connections import Connections
+from fairlead.store.database.context import BaseContext
 from fairlead.store.database.port import Database
-from fairlead.store.database.setting import Setting
 from fairlead.store.journal.log import Log
-from fairlead.store.queues.lease_holders import LockFiles, Session, describe_self, is_running
+from fairlead.store.queues.lease_holders import LockFiles, SessionLocks, describe_self, is_running
 from fairlead.store.queues.settings import known_queue, read_queue
 from fairlead.store.queues.settling import take_back
 
@@ -29,12 +29,12 @@ class Leases:
     """Who holds what: this process, and others that may be dead. Thread-safe."""
 
     def __init__(
-        self, connections: Connections, liveness: LockFiles | Session, setting: Setting
+        self, connections: Connections, liveness: LockFiles | SessionLocks, context: BaseContext
     ) -> None:
         """Of one store."""
         self._connections = connections
         self._liveness = liveness
-        self._setting = setting
+        self._context = context
         self._lock = threading.Lock()
         self._id = 0
         self._looked: dict[str, float] = {}
@@ -82,10 +82,10 @@ class Leases:
         if time.monotonic() - self._looked.get(queue, -LOOK) < LOOK:
             return
         self._looked[queue] = time.monotonic()
-        if isinstance(self._liveness, Session):
+        if isinstance(self._liveness, SessionLocks):
             self._liveness.check()
         with self._connections.one() as database:
-            found = read_queue(database, queue, self._setting.clock())
+            found = read_queue(database, queue, self._context.clock())
             if found is None:
                 self._say_missing(database, queue)
                 return
@@ -129,7 +129,7 @@ class Leases:
             _forget(database, others)
 
     def _gone(self) -> list[tuple[int, str]]:
-        if isinstance(self._liveness, Session):
+        if isinstance(self._liveness, SessionLocks):
             self._liveness.check()
         with self._connections.one() as database:
             rows = database.run("every_holder")
@@ -139,8 +139,8 @@ class Leases:
     def _take_back(
         self, database: Database, queue: str, dead: set[int], stopping: set[int]
     ) -> None:
-        found = known_queue(database, queue, self._setting.clock())
-        log = Log(database, found.name, found.moment, self._setting.actor)
+        found = known_queue(database, queue, self._context.clock())
+        log = Log(database, found.name, found.moment, self._context.actor)
         for id_ in sorted(dead):
             held = database.run("held_by", queue=found.id, holders=[id_])
             blameless = {

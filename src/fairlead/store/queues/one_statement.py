@@ -14,7 +14,7 @@ from fairlead.store.database.port import Database, Row
 from fairlead.store.database.postgresql import refusal
 from fairlead.store.queues.outgoing import OutgoingMessage
 from fairlead.store.queues.received import Stored, received
-from fairlead.store.queues.settling import ACCEPTED, End
+from fairlead.store.queues.settling import ACCEPTED, Settlement
 from fairlead.store.queues.taking import PAGE, Claim, Held
 
 
@@ -42,7 +42,7 @@ def take_one(database: Database, queue: str, claim: Claim, now: int | None) -> l
     return [_held(rows)] if rows else []
 
 
-def settle_one(database: Database, end: End, actor: str, now: int | None) -> None:
+def settle_one(database: Database, end: Settlement, actor: str, now: int | None) -> None:
     """Settle work on one group. Raises StaleWorkError, SharedQueueError."""
     set_clock(database, now)
     database.run("settle_one", **_ending(end, actor))
@@ -59,7 +59,7 @@ def try_send_one(
     return str(key)
 
 
-def try_settle_one(database: Database, end: End, actor: str, now: int | None) -> None:
+def try_settle_one(database: Database, end: Settlement, actor: str, now: int | None) -> None:
     """Settle work in a transaction that goes on after a refusal, as `settle_one` does."""
     set_clock(database, now)
     ((state, line),) = database.run("try_settle_one", **_ending(end, actor))
@@ -67,7 +67,7 @@ def try_settle_one(database: Database, end: End, actor: str, now: int | None) ->
         raise refusal(state, line)
 
 
-def _ending(end: End, actor: str) -> dict[str, object]:
+def _ending(end: Settlement, actor: str) -> dict[str, object]:
     return {
         "id": end.id,
         "token": end.token,
@@ -80,7 +80,7 @@ def _ending(end: End, actor: str) -> dict[str, object]:
     }
 
 
-def is_for_one(end: End) -> bool:
+def is_for_one(end: Settlement) -> bool:
     """Whether `settle_one` can do it: all that was given ends alike."""
     return not end.done and not (end.kind == ACCEPTED and end.dead)
 

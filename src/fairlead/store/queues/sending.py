@@ -47,7 +47,7 @@ def send(
     """
     _check_costs(queue, batch)
     known = _known(database, queue, batch)
-    check_room(database, queue, len(batch) - len(known))
+    check_limit(database, queue, len(batch) - len(known))
     log = Log(database, queue.name, queue.moment, actor)
     numbers = log.draw(len(batch) - len(known))
     new = (each for position, each in enumerate(batch) if position not in known)
@@ -227,7 +227,7 @@ def _place(number: int, each: OutgoingMessage) -> int:
     return -number if each.type == ERROR and each.conversation is not None else number
 
 
-def check_room(database: Database, queue: Queue, count: int) -> None:
+def check_limit(database: Database, queue: Queue, count: int) -> None:
     """Raises QueueFullError where so many more messages are too many."""
     most = queue.columns.max_waiting
     if most is None or not count:

@@ -36,7 +36,7 @@ class Given(Struct):
     cost: int
 
 
-class End(Struct):
+class Settlement(Struct):
     """How the work on a group ended."""
 
     kind: str
@@ -114,7 +114,7 @@ def stale(token: int) -> StaleWorkError:
     )
 
 
-def settle(database: Database, queue: Queue, ends: Sequence[End], actor: str) -> None:
+def settle(database: Database, queue: Queue, ends: Sequence[Settlement], actor: str) -> None:
     """Settle work on groups of one queue. Raises StaleWorkError, StoreError."""
     queue.check_isolation()
     log = Log(database, queue.name, queue.moment, actor)
@@ -131,12 +131,12 @@ def settle(database: Database, queue: Queue, ends: Sequence[End], actor: str) ->
         database.run("notify", queue=queue.id)
 
 
-def _is_simple(end: End) -> bool:
+def _is_simple(end: Settlement) -> bool:
     """Whether a message without a group is accepted: nothing can be left of it."""
     return end.kind == ACCEPTED and not end.group and len(end.given) == 1 and not end.dead
 
 
-def _accept_lone(database: Database, ends: Sequence[End], log: Log) -> None:
+def _accept_lone(database: Database, ends: Sequence[Settlement], log: Log) -> None:
     ids = [each.id for each in ends]
     log.add_lone(ACCEPTED, ids)
     if database.many("end_lone", [(each.id, each.token) for each in ends]) < len(ends):
@@ -144,7 +144,7 @@ def _accept_lone(database: Database, ends: Sequence[End], log: Log) -> None:
     database.many("drop_lone", [(id_,) for id_ in ids])
 
 
-def _first_stale(database: Database, ends: Sequence[End]) -> End:
+def _first_stale(database: Database, ends: Sequence[Settlement]) -> Settlement:
     """Of messages without a group whose groups were to end: one that somebody else has, or had."""
     ids = [each.id for each in ends]
     others = {row[0] for row in database.run("fence", ids=ids)}
@@ -152,7 +152,7 @@ def _first_stale(database: Database, ends: Sequence[End]) -> End:
     return next(each for each in ends if each.id not in ours)
 
 
-def _settle(database: Database, queue: Queue, ends: Sequence[End], log: Log) -> bool:
+def _settle(database: Database, queue: Queue, ends: Sequence[Settlement], log: Log) -> bool:
     """Settle them one by one; whether something is left of any group."""
     fenced = fence(database, {each.id: each.token for each in ends})
     raises = raises_of(database, list(fenced))
@@ -231,7 +231,9 @@ def _settle(database: Database, queue: Queue, ends: Sequence[End], log: Log) -> 
     return bool(kept)
 
 
-def _counted(database: Database, queue: Queue, end: End, row: Fenced, log: Log) -> tuple[int, bool]:
+def _counted(
+    database: Database, queue: Queue, end: Settlement, row: Fenced, log: Log
+) -> tuple[int, bool]:
     """The failures of a group, and whether what was given of it is to be dead letters.
 
     A queue that failures switch off gives nothing any more until somebody has looked.
@@ -292,7 +294,7 @@ def take_back(
         if not rows or rows[0][4] != token:
             continue
         failed = id_ not in blameless
-        end = End(RELEASE, id_, token, rows[0][2] or "", reason=reason, failed=failed)
+        end = Settlement(RELEASE, id_, token, rows[0][2] or "", reason=reason, failed=failed)
         _settle(database, queue, [end], log)
 
 
@@ -363,7 +365,7 @@ def _bury(database: Database, queue: Queue, row: Fenced, dead: Mapping[int, str]
         )
 
 
-def _log_given(log: Log, end: End, given: Sequence[Given], tenant: str) -> None:
+def _log_given(log: Log, end: Settlement, given: Sequence[Given], tenant: str) -> None:
     for each in given:
         log.add(
             ACCEPTED,

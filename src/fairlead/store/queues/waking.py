@@ -16,7 +16,7 @@ from typing import Final, NamedTuple
 
 from fairlead.store.database.connections import Connections
 from fairlead.store.database.port import Database
-from fairlead.store.queues.lease_holders import LockFiles, Session
+from fairlead.store.queues.lease_holders import LockFiles, SessionLocks
 
 LOOK: Final = 1.0
 """Seconds: a reader that waits looks at least so often."""
@@ -47,7 +47,7 @@ class Waker:
     def __init__(
         self,
         connections: Connections,
-        liveness: LockFiles | Session,
+        liveness: LockFiles | SessionLocks,
         clock: Callable[[], int | None],
     ) -> None:
         """`clock`: of the user's own, in microseconds; None: the database's."""
@@ -82,7 +82,7 @@ class Waker:
     def wait(self, queue: str, left: float) -> None:
         """Wait until something may have arrived for a queue; so many seconds, at most one."""
         left = min(left, LOOK)
-        if isinstance(self._liveness, Session):
+        if isinstance(self._liveness, SessionLocks):
             found = self._listened(self._liveness, queue, left)
         else:
             found = self._look(queue)
@@ -99,7 +99,7 @@ class Waker:
             due = left if found.due is None else min(left, found.due)
             self._wait(found.id, time.monotonic() + due)
 
-    def _listened(self, session: Session, queue: str, left: float) -> Seen | None:
+    def _listened(self, session: SessionLocks, queue: str, left: float) -> Seen | None:
         """A queue as it is after this process has begun to hear of what arrives for it."""
         found = self._look(queue)
         if found is None or session.hears(found.id):
@@ -157,7 +157,7 @@ class Waker:
 
     def _listen(self, queue: int, until: float) -> None:
         """Hear of what arrives, for all queues, until one who waits for this queue is to look."""
-        if isinstance(self._liveness, Session):
+        if isinstance(self._liveness, SessionLocks):
             hear: Callable[[float], None] = self._hear_from(self._liveness)
         else:
             hear = self._watcher()
@@ -170,7 +170,7 @@ class Waker:
                 return
             self._look_later(time.monotonic())
 
-    def _hear_from(self, session: Session) -> Callable[[float], None]:
+    def _hear_from(self, session: SessionLocks) -> Callable[[float], None]:
         def hear(left: float) -> None:
             for queue, meant in session.hear(left):
                 with self._turn:

@@ -41,7 +41,7 @@ class ClusterVerbs(ABC):
     """Choose, publish and change, in one transaction with the user's own rows."""
 
     _database: Database
-    _setting: Context
+    _context: Context
 
     @abstractmethod
     def _check(self) -> None:
@@ -55,11 +55,11 @@ class ClusterVerbs(ABC):
         """Choose where a message goes, and count it, as `Store.next_destination` does."""
         self._check()
         asked = self._asked(cluster, message)
-        found = decide_one(self._database, self._setting.memory, asked)
+        found = decide_one(self._database, self._context.memory, asked)
         if found is not None:
             return found
         with self._undone_if_refused():
-            return Choices(self._database, self._setting.memory).decide(asked)[1]
+            return Choices(self._database, self._context.memory).decide(asked)[1]
 
     def publish(
         self,
@@ -70,13 +70,13 @@ class ClusterVerbs(ABC):
     ) -> StoreDecision:
         """Choose a destination and send a message to its queue, as `Store.publish` does."""
         self._check()
-        self._setting.check_room()
-        now = time_of(self._database, self._setting.clock())
+        self._context.check_disk()
+        now = time_of(self._database, self._context.clock())
         each = outgoing(body, now, **more)
         said = _said(each, message)
         with self._undone_if_refused():
             asked = self._asked(cluster, said, each.key or "")
-            choices = Choices(self._database, self._setting.memory)
+            choices = Choices(self._database, self._context.memory)
             return publish(self._database, choices, asked, each)
 
     def completed(self, decision: StoreDecision, by: str | None = None) -> None:
@@ -118,17 +118,17 @@ class ClusterVerbs(ABC):
         self.change(cluster, cluster, RESET)
 
     def _author(self) -> Author:
-        return Author(self._setting.actor, self._setting.clock())
+        return Author(self._context.actor, self._context.clock())
 
     def _asked(self, cluster: object, message: Mapping[str, object], id_: str = "") -> Asked:
-        setting = self._setting
-        return Asked(checked_name(cluster), message, setting.clock(), setting.actor, id_)
+        context = self._context
+        return Asked(checked_name(cluster), message, context.clock(), context.actor, id_)
 
 
 class StoreClusters(ABC):
     """The same, each in a transaction of its own."""
 
-    _setting: Context
+    _context: Context
     _retention: Retention
 
     @abstractmethod
@@ -163,7 +163,7 @@ class StoreClusters(ABC):
     @again
     def _keep(self, clusters: Sequence[Cluster], *, replace: bool) -> None:
         with self._writing() as database:
-            author = Author(self._setting.actor, self._setting.clock())
+            author = Author(self._context.actor, self._context.clock())
             for each in clusters:
                 keeping = each.tables.store
                 counting = Counting(keeping.allocation, int(keeping.reset_every * 1_000_000))
@@ -188,10 +188,10 @@ class StoreClusters(ABC):
         """
         self._retention.look()
         if self._one_statement:
-            setting = self._setting
-            asked = Asked(checked_name(cluster), message, setting.clock(), setting.actor)
+            context = self._context
+            asked = Asked(checked_name(cluster), message, context.clock(), context.actor)
             with self._alone() as database:
-                found = decide_one(database, setting.memory, asked)
+                found = decide_one(database, context.memory, asked)
             if found is not None:
                 return found
         with self._writing() as database:
@@ -217,11 +217,11 @@ class StoreClusters(ABC):
         self._retention.look()
         at_any_time = more.keys().isdisjoint({"delay", "expires"})
         if self._one_statement and at_any_time and {"group", "type"}.isdisjoint(message):
-            each, setting = outgoing(body, 0, **more), self._setting
+            each, context = outgoing(body, 0, **more), self._context
             said = _said(each, message)
-            asked = Asked(checked_name(cluster), said, setting.clock(), setting.actor)
+            asked = Asked(checked_name(cluster), said, context.clock(), context.actor)
             with self._alone() as database:
-                found = publish_one(database, setting.memory, asked, each)
+                found = publish_one(database, context.memory, asked, each)
             if found is not None:
                 return found
         with self._writing() as database:

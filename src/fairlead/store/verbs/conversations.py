@@ -11,9 +11,9 @@ from fairlead.errors import MessageError
 from fairlead.store.arguments import check_priority, name
 from fairlead.store.context import Context
 from fairlead.store.conversation import Conversation, DialogSession
+from fairlead.store.database.context import BaseContext
 from fairlead.store.database.port import Database
 from fairlead.store.database.retrying import again
-from fairlead.store.database.setting import Setting
 from fairlead.store.dialogs.declared import DeclaredService
 from fairlead.store.dialogs.replies import checked_error
 from fairlead.store.dialogs.sending import Beginning, Dialogs
@@ -25,7 +25,7 @@ class ConversationVerbs(ABC, DialogSession):
     """Begin dialogs and speak in them, in one transaction with the user's own rows."""
 
     _database: Database
-    _setting: Context
+    _context: Context
     _shared: bool
     _taken: list[HeldWork]
     _begun: list[Conversation]
@@ -66,7 +66,7 @@ class ConversationVerbs(ABC, DialogSession):
         near = None if related is None else self._endpoint(related)
         asked = Beginning(service, far_service, contract, near, name("group", group), lifetime)
         with self._undone_if_refused():
-            found = Conversation(Dialogs(self._database, self._setting).begin(asked), self)
+            found = Conversation(Dialogs(self._database, self._context).begin(asked), self)
         self._begun.append(found)
         return found
 
@@ -84,7 +84,7 @@ class ConversationVerbs(ABC, DialogSession):
         self._check()
         with self._undone_if_refused():
             end = self._endpoint(conversation)
-            return Dialogs(self._database, self._setting).send(end, type_, body)
+            return Dialogs(self._database, self._context).send(end, type_, body)
 
     def raise_far_end(self, conversation: Conversation, priority: int | None) -> bool:
         """Raise the other end's group, as `Conversation.prioritise` does."""
@@ -98,19 +98,19 @@ class ConversationVerbs(ABC, DialogSession):
         self._check()
         with self._undone_if_refused():
             end = self._endpoint(conversation)
-            Dialogs(self._database, self._setting).set_timer(end, seconds)
+            Dialogs(self._database, self._context).set_timer(end, seconds)
 
     def bind(self, conversation: Conversation, other: Conversation) -> None:
         """Bind two conversations, as `Conversation.bind` does."""
         self._check()
         with self._undone_if_refused():
             ends = self._endpoint(conversation), self._endpoint(other)
-            Dialogs(self._database, self._setting).bind(*ends)
+            Dialogs(self._database, self._context).bind(*ends)
 
     def bound_to(self, conversation: Conversation) -> Conversation | None:
         """The conversation that one is bound to, in this transaction."""
         self._check()
-        end = Dialogs(self._database, self._setting).bound(conversation.endpoint)
+        end = Dialogs(self._database, self._context).bound(conversation.endpoint)
         return None if end is None else self.conversation(Conversation(end, self))
 
     def end_conversation(
@@ -122,7 +122,7 @@ class ConversationVerbs(ABC, DialogSession):
         if checked and cleanup:
             raise MessageError("end: found error and cleanup, allowed: one of them")
         end = self._endpoint(conversation)
-        dialog_transaction = Dialogs(self._database, self._setting)
+        dialog_transaction = Dialogs(self._database, self._context)
         with self._undone_if_refused():
             dialog_transaction.end(end, checked, cleanup=cleanup, given=conversation.given)
         if self._shared:
@@ -141,28 +141,28 @@ class ConversationVerbs(ABC, DialogSession):
         del lease
         return self._take(conversation.queue, conversation.group, conversation.endpoint.id)
 
-    def is_of(self, setting: Setting) -> bool:
+    def is_of(self, context: BaseContext) -> bool:
         """Whether it is of the store with this setting."""
-        return self._setting is setting
+        return self._context is context
 
     def state_of(self, end: Endpoint) -> str:
         """How an end stands."""
         self._check()
-        return Dialogs(self._database, self._setting).state(end)
+        return Dialogs(self._database, self._context).state(end)
 
     def _endpoint(self, conversation: Conversation | str) -> Endpoint:
         if not isinstance(conversation, Conversation):
-            return Dialogs(self._database, self._setting).found(conversation)
-        if conversation.is_of(self._setting):
+            return Dialogs(self._database, self._context).found(conversation)
+        if conversation.is_of(self._context):
             return conversation.endpoint
         # another store's: of the same database, or of one where the same numbers are others' ends
-        return Dialogs(self._database, self._setting).found(conversation.id)
+        return Dialogs(self._database, self._context).found(conversation.id)
 
 
 class StoreConversations(ABC, DialogSession):
     """The same, each in a transaction of its own."""
 
-    _setting: Context
+    _context: Context
     _connection: Callable[[], AbstractContextManager[Database]]
     _writing: Callable[[], AbstractContextManager[Database]]
 
@@ -201,12 +201,12 @@ class StoreConversations(ABC, DialogSession):
     def conversation(self, id: str) -> Conversation:  # noqa: A002 - it is called so
         """The end of a dialog with this id. Raises ConversationError."""
         with self._connection() as database:
-            return Conversation(Dialogs(database, self._setting).found(id), self)
+            return Conversation(Dialogs(database, self._context).found(id), self)
 
     def service(self, name: str) -> DeclaredService:
         """A service as it was declared. Raises MessageError."""
         with self._connection() as database:
-            return self._setting.declared.get(database).service(name)
+            return self._context.declared.get(database).service(name)
 
     @contextmanager
     def dialog_transaction(self) -> Iterator[ConversationVerbs]:
@@ -217,14 +217,14 @@ class StoreConversations(ABC, DialogSession):
     def bound_to(self, conversation: Conversation) -> Conversation | None:
         """The conversation that one is bound to."""
         with self._connection() as database:
-            end = Dialogs(database, self._setting).bound(conversation.endpoint)
+            end = Dialogs(database, self._context).bound(conversation.endpoint)
         return None if end is None else Conversation(end, self)
 
-    def is_of(self, setting: Setting) -> bool:
+    def is_of(self, context: BaseContext) -> bool:
         """Whether it is of the store with this setting."""
-        return self._setting is setting
+        return self._context is context
 
     def state_of(self, end: Endpoint) -> str:
         """How an end stands."""
         with self._connection() as database:
-            return Dialogs(database, self._setting).state(end)
+            return Dialogs(database, self._context).state(end)

@@ -32,7 +32,7 @@ LAST: Final = 2**63 - 1
 class StoreDialogs(ABC, DialogSession):
     """What an operator asks of conversations."""
 
-    _setting: Context
+    _context: Context
     _connection: Callable[[], AbstractContextManager[Database]]
 
     @abstractmethod
@@ -53,15 +53,15 @@ class StoreDialogs(ABC, DialogSession):
             if service is None:
                 rows = database.run("dialogs", before=last, most=most)
             else:
-                found = self._setting.declared.get(database).service(service)
+                found = self._context.declared.get(database).service(service)
                 rows = database.run("dialogs_of", service=found.name, before=last, most=most)
-            now = time_of(database, self._setting.clock())
+            now = time_of(database, self._context.clock())
             return described(database, [Endpoint(*row) for row in rows], now)
 
     def dialog(self, dialog: str) -> OpenDialog:
         """A dialog that is open, by its name. Raises MessageError."""
         with self._connection() as database:
-            now = time_of(database, self._setting.clock())
+            now = time_of(database, self._context.clock())
             (found,) = described(database, ends_of_open(database, dialog), now)
             return found
 
@@ -77,7 +77,7 @@ class StoreDialogs(ABC, DialogSession):
             self._maintain(queue)  # else what was raised has no place yet
         with self._connection() as database:
             ends = ends_of_open(database, dialog)
-            return waits(database, ends, self._setting.clock(), most)
+            return waits(database, ends, self._context.clock(), most)
 
     def ends(self, dialog: str) -> list[Conversation]:
         """The ends of a dialog, the initiator's first, with their ids: to act as either.
@@ -90,4 +90,4 @@ class StoreDialogs(ABC, DialogSession):
     def services(self) -> list[ListedService]:
         """The services that are declared, and how many ends of dialogs each has."""
         with self._connection() as database:
-            return listed_services(database, self._setting.declared.get(database))
+            return listed_services(database, self._context.declared.get(database))

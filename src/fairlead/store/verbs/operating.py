@@ -46,7 +46,7 @@ class StoreOperations(ABC):
     """Each in a transaction of its own."""
 
     place: str
-    _setting: Context
+    _context: Context
     _leases: Leases
     _connection: Callable[[], AbstractContextManager[Database]]
     _writing: Callable[[], AbstractContextManager[Database]]
@@ -169,7 +169,7 @@ class StoreOperations(ABC):
         why = name("reason", reason or None) or ""
         with self._writing() as database:
             found = known_queue(database, queue_name(queue), self._clock())
-            return admin.switch(database, found, self._setting.actor, why, on=on)
+            return admin.switch(database, found, self._context.actor, why, on=on)
 
     def off(self, queue: str) -> SwitchedOff | None:
         """When and why a queue was switched off; None: it is on. Raises MessageError."""
@@ -250,7 +250,7 @@ class StoreOperations(ABC):
         def one() -> int:
             with self._writing() as database:
                 found = known_queue(database, queue_name(queue), self._clock())
-                return step(database, found, chosen, self._setting.actor)
+                return step(database, found, chosen, self._context.actor)
 
         done = 0
         while True:
@@ -310,7 +310,7 @@ class StoreOperations(ABC):
         happens from now on. Nobody may send or take meanwhile.
         """
         with self._writing() as database:
-            found = admin.recover(database, self._clock(), self._setting.actor)
+            found = admin.recover(database, self._clock(), self._context.actor)
         self._leases.forget_others()
         return found
 
@@ -330,7 +330,7 @@ class StoreOperations(ABC):
 
     def _repair(self) -> None:
         self._leases.take_back_all()
-        actor, more = self._setting.actor, True
+        actor, more = self._context.actor, True
         while more:
             with self._writing() as database:
                 more = checking.mend_lost_messages(database, self._clock(), actor)
@@ -365,7 +365,7 @@ class StoreOperations(ABC):
             if found.fair:
                 found = known_queue(database, queue, self._clock(), locked=True)
             line = Line(database, found) if found.fair else None
-            log = Log(database, found.name, found.moment, self._setting.actor)
+            log = Log(database, found.name, found.moment, self._context.actor)
             maintain(database, found, line, log)
             if line is not None:
                 line.write()

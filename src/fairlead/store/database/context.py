@@ -7,12 +7,12 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True, kw_only=True)
-class Setting:
+class BaseContext:
     """Of one store."""
 
     clock: Callable[[], int | None]
     """Microseconds, of a clock of the user's own; None: the database's."""
     actor: str
     """Who does it, for the journal."""
-    check_room: Callable[[], object]
+    check_disk: Callable[[], object]
     """Raises DiskFullError where only those who take may write."""
