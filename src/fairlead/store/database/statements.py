@@ -47,8 +47,12 @@ def migrations(dialect: str) -> tuple[str, ...]:
 @cache
 def functions(dialect: str) -> str:
     """The functions that a schema has for plain SQL, made anew with each version; "" for none."""
-    found = [_folder(room) / f"{dialect}_functions.sql" for room in ROOMS]
-    return "\n".join(each.read_text("utf-8") for each in found if each.is_file())
+    texts = []
+    for room in ROOMS:
+        every = {each.name: each for each in _folder(room).iterdir()}
+        names = sorted(name for name in every if name.startswith(f"{dialect}_functions"))
+        texts += [every[name].read_text("utf-8") for name in names]
+    return "\n".join(texts)
 
 
 @cache

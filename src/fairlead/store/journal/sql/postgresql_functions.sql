@@ -1,0 +1,99 @@
+-- What of the journal is done with the rights of the schema's owner.
+
+-- Whoever reads the journal is told what is missing, however it was deleted. An epoch's events are
+-- before those of the next one, whatever their transactions.
+CREATE OR REPLACE FUNCTION fairlead._pruned() RETURNS trigger
+LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  last record;
+BEGIN
+  SELECT g.transaction, g.id INTO last FROM gone g
+    ORDER BY fairlead._epoch(g.id) DESC, g.transaction DESC, g.id DESC LIMIT 1;
+  UPDATE fairlead.schema SET pruned_transaction = last.transaction, pruned_id = last.id
+    WHERE (fairlead._epoch(pruned_id), pruned_transaction, pruned_id)
+      < (fairlead._epoch(last.id), last.transaction, last.id);
+  RETURN NULL;
+END $$;
+
+-- Forget the first events, if they are older than events are kept, but for the latest event. Whoever
+-- may call it does so with the rights of the schema's owner: so a reader can forget what is old, and
+-- nothing else. A clock of the caller's own can only make it forget less.
+CREATE OR REPLACE FUNCTION fairlead._forget_events(p_now bigint, p_most bigint)
+RETURNS SETOF bigint
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  before bigint;
+BEGIN
+  SELECT least(p_now, (extract(epoch FROM clock_timestamp()) * 1000000)::bigint) - journal_keep
+    INTO before FROM fairlead.schema FOR NO KEY UPDATE SKIP LOCKED;
+  IF before IS NOT NULL THEN  -- else they are kept for ever, or somebody else is at it
+    RETURN QUERY DELETE FROM fairlead.journal x WHERE x.id = ANY (ARRAY (
+        SELECT j.id FROM (SELECT id, time FROM fairlead.journal ORDER BY id LIMIT p_most) j
+        WHERE j.time < before AND j.id < (SELECT max(id) FROM fairlead.journal)))
+      RETURNING x.id;
+  END IF;
+END $$;
+
+-- Forget the oldest ids of messages, if their time is over; in the same way.
+CREATE OR REPLACE FUNCTION fairlead._forget_ids(p_now bigint, p_most bigint) RETURNS SETOF text
+LANGUAGE sql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+  DELETE FROM fairlead.message_ids x WHERE (x.queue, x.key) IN (
+    SELECT i.queue, i.key
+    FROM (SELECT queue, key, at FROM fairlead.message_ids ORDER BY at LIMIT p_most
+          FOR UPDATE SKIP LOCKED) i
+      LEFT JOIN fairlead.queues q ON q.id = i.queue  -- a cluster's ids have none
+    WHERE i.at < least(p_now, (extract(epoch FROM clock_timestamp()) * 1000000)::bigint)
+      - coalesce(q.remembered, 604800000000))
+  RETURNING x.key
+$$;
+
+-- The first stretches of each cluster, at most so many, if the next one began before a time, too.
+CREATE OR REPLACE FUNCTION fairlead._over(p_before bigint, p_most bigint)
+RETURNS SETOF fairlead.stretches
+LANGUAGE sql STABLE
+BEGIN ATOMIC
+  SELECT s.* FROM fairlead.clusters c CROSS JOIN LATERAL (
+      SELECT w.* FROM fairlead.stretches w WHERE w.cluster = c.id
+      ORDER BY w.first, w.version LIMIT p_most) s
+    WHERE s.at < p_before AND p_before > (SELECT l.at FROM fairlead.stretches l
+      WHERE l.cluster = s.cluster AND (l.first, l.version) > (s.first, s.version)
+      ORDER BY l.first, l.version LIMIT 1)
+    LIMIT p_most;
+END;
+
+-- Forget what clusters were, as far back as no event is kept; in the same way.
+CREATE OR REPLACE FUNCTION fairlead._forget_stretches(p_now bigint, p_most bigint)
+RETURNS SETOF bigint
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  before bigint;
+BEGIN
+  SELECT least(p_now, (extract(epoch FROM clock_timestamp()) * 1000000)::bigint) - journal_keep
+    INTO before FROM fairlead.schema;
+  RETURN QUERY DELETE FROM fairlead.stretches x WHERE (x.cluster, x.first, x.version) IN (
+      SELECT s.cluster, s.first, s.version FROM fairlead._over(before, p_most) s)
+    RETURNING x.first;
+  DELETE FROM fairlead.versions v USING fairlead.clusters c
+    WHERE v.cluster = c.id AND v.version < (SELECT s.version FROM fairlead.stretches s
+      WHERE s.cluster = c.id ORDER BY s.first, s.version LIMIT 1);
+END $$;
+
+-- Forget dialogs of which both ends have ended, each at the same moment; in the same way.
+CREATE OR REPLACE FUNCTION fairlead._forget_ended(p_most bigint) RETURNS SETOF bigint
+LANGUAGE sql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+  DELETE FROM fairlead.endpoints x WHERE x.dialog IN (
+    SELECT dialog FROM fairlead.endpoints WHERE state = 3
+    GROUP BY dialog HAVING count(*) = 2 LIMIT p_most)
+  RETURNING x.id
+$$;
+
+-- Whether work is held. A transaction that is just settling it is waited for, but not for long: its
+-- reader may ask because it has lost the connection while it committed.
+CREATE OR REPLACE FUNCTION fairlead._is_held(p_token bigint) RETURNS boolean
+LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp SET lock_timeout = '5s' AS $$
+BEGIN
+  PERFORM 1 FROM fairlead.groups WHERE token = p_token AND state = 2 FOR SHARE;
+  RETURN FOUND;
+EXCEPTION WHEN lock_not_available THEN
+  RETURN true;
+END $$;

@@ -1,0 +1,209 @@
+-- Settle, for plain SQL: see postgresql_functions.sql.
+
+-- Put back or end a group that is held, or was picked; the caller has locked its row.
+CREATE OR REPLACE FUNCTION fairlead._put_back(
+  q fairlead.queues, p_id bigint, p_released boolean, p_failed boolean, p_not_before bigint)
+RETURNS void LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  g fairlead.groups;
+  n record;
+  first record;
+  v_priority bigint := -1;
+  v_entered bigint := 0;
+  raised bigint := 0;
+  again boolean := false;
+BEGIN
+  SELECT * INTO g FROM fairlead.groups WHERE id = p_id;
+  FOR n IN DELETE FROM fairlead.notices x WHERE x.group_id = p_id AND x.kind = 'raised'
+      RETURNING x.number, x.priority, x.at LOOP
+    IF n.priority IS NOT NULL AND n.number > raised THEN
+      v_priority := n.priority; v_entered := n.at; raised := n.number;
+    END IF;
+  END LOOP;
+  IF p_released AND raised = 0 THEN
+    v_priority := g.was_priority; v_entered := g.was_entered; raised := g.was_number;
+  END IF;
+  LOOP
+    SELECT m.id, m.arrived INTO first FROM fairlead.messages m WHERE m.group_id = p_id
+      ORDER BY m.id LIMIT 1;
+    EXIT WHEN FOUND OR raised <> 0;
+    IF again THEN  -- nobody is sending to it, and nothing has come
+      DELETE FROM fairlead.groups WHERE id = p_id;
+      RETURN;
+    END IF;
+    PERFORM 1 FROM fairlead.groups WHERE id = p_id FOR UPDATE SKIP LOCKED;
+    IF NOT FOUND THEN  -- somebody is sending to it: it is looked at again in a moment
+      p_not_before := fairlead._now() + 50000;
+      EXIT;
+    END IF;
+    again := true;
+  END LOOP;
+  UPDATE fairlead.groups x SET
+    state = CASE WHEN p_not_before IS NULL THEN 1 ELSE 3 END, not_before = p_not_before,
+    priority = v_priority, entered = v_entered, number = raised,
+    k1 = fairlead._k1(q.discipline, q.step, v_priority, v_entered, raised,
+      coalesce(first.id, 0), coalesce(first.arrived, 0)),
+    k2 = fairlead._k2(q.discipline, q.step, raised, coalesce(first.id, 0)),
+    head = coalesce(first.id, 0), arrived = coalesce(first.arrived, 0),
+    releases = CASE WHEN p_released THEN g.releases + 1 ELSE 0 END,
+    failures = CASE WHEN p_released THEN g.failures + p_failed::integer ELSE 0 END,
+    token = NULL, holder = NULL, deadline = NULL
+    WHERE x.id = p_id;
+END $$;
+
+-- Messages are about to be done: the clusters that wait for them are told.
+CREATE OR REPLACE FUNCTION fairlead._complete(p_numbers bigint[]) RETURNS void
+LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+  INSERT INTO fairlead.completions (cluster, destination, part, version)
+    SELECT p.cluster, p.destination, p.part, p.version
+    FROM fairlead.messages m JOIN fairlead.published p ON p.queue = m.queue AND p.key = m.key
+    WHERE m.id = ANY (p_numbers) ORDER BY m.id;
+  DELETE FROM fairlead.published WHERE (queue, key) IN (
+    SELECT m.queue, m.key FROM fairlead.messages m WHERE m.id = ANY (p_numbers));
+END $$;
+
+-- Messages of a group become dead letters.
+CREATE OR REPLACE FUNCTION fairlead._bury(
+  q fairlead.queues, g fairlead.groups, p_numbers bigint[], p_reason text, p_attempt bigint,
+  p_token bigint, p_kind text, p_actor text) RETURNS void
+LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  now bigint := fairlead._now();
+BEGIN
+  INSERT INTO fairlead.dead (id, queue, died, reason, attempt, group_name, tenant, priority, key,
+      cost, type, format, body)
+    SELECT m.id, m.queue, now, p_reason, p_attempt, g.name, g.tenant,
+      CASE WHEN g.was_priority >= 0 AND p_attempt > 0 THEN g.was_priority END, m.key, m.cost,
+      m.type, m.format, m.body
+    FROM fairlead.messages m WHERE m.id = ANY (p_numbers) AND m.group_id = g.id;
+  INSERT INTO fairlead.journal (time, kind, queue, group_name, key, tenant, cost, attempt, token,
+      actor, detail)
+    SELECT fairlead._moment(now), p_kind, q.name, coalesce(g.name, ''), m.key, g.tenant, m.cost,
+      nullif(p_attempt, 0), p_token, p_actor, nullif(p_reason, '')
+    FROM fairlead.messages m WHERE m.id = ANY (p_numbers) AND m.group_id = g.id ORDER BY m.id;
+  IF q.completing > 0 THEN
+    PERFORM fairlead._complete(ARRAY (SELECT m.id FROM fairlead.messages m
+      WHERE m.id = ANY (p_numbers) AND m.group_id = g.id));
+  END IF;
+  DELETE FROM fairlead.messages m WHERE m.id = ANY (p_numbers) AND m.group_id = g.id;
+END $$;
+
+-- Settle a group whose row the caller has locked.
+CREATE OR REPLACE FUNCTION fairlead._end(
+  q fairlead.queues, g fairlead.groups, p_outcome text, p_given bigint[], p_reason text,
+  p_delay bigint, p_failed boolean, p_actor text) RETURNS void
+LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  moment bigint := fairlead._moment(fairlead._now());
+  done bigint[] := coalesce(p_given, '{}');
+BEGIN
+  IF p_outcome = 'released' AND NOT (p_failed AND coalesce(g.failures + 1 >= q.max_failures, false)) THEN
+    INSERT INTO fairlead.journal (time, kind, queue, group_name, key, tenant, cost, attempt, token,
+        actor, detail)
+      SELECT moment, 'released', q.name, coalesce(g.name, ''),
+        CASE WHEN g.name IS NULL THEN coalesce(min(m.key), '') ELSE '' END, g.tenant,
+        coalesce(sum(m.cost), 0), g.releases + 1, g.token, p_actor, nullif(p_reason, '')
+      FROM fairlead.messages m WHERE m.group_id = g.id;
+    PERFORM fairlead._put_back(q, g.id, true, p_failed,
+      CASE WHEN p_delay > 0 THEN fairlead._now() + p_delay END);
+    RETURN;
+  END IF;
+  IF p_outcome = 'accepted' THEN
+    INSERT INTO fairlead.journal (time, kind, queue, group_name, key, tenant, cost, token, actor)
+      SELECT moment, 'accepted', q.name, coalesce(g.name, ''), m.key, g.tenant, m.cost, g.token,
+        p_actor
+      FROM fairlead.messages m WHERE m.id = ANY (done) AND m.group_id = g.id ORDER BY m.id;
+    IF NOT FOUND THEN
+      INSERT INTO fairlead.journal (time, kind, queue, group_name, key, tenant, token, actor)
+        VALUES (moment, 'accepted', q.name, coalesce(g.name, ''), '', g.tenant, g.token, p_actor);
+    END IF;
+    IF q.completing > 0 THEN
+      PERFORM fairlead._complete(ARRAY (SELECT m.id FROM fairlead.messages m
+        WHERE m.id = ANY (done) AND m.group_id = g.id));
+    END IF;
+    DELETE FROM fairlead.messages m WHERE m.id = ANY (done) AND m.group_id = g.id;
+  ELSE
+    IF p_failed AND done = '{}' THEN  -- nobody knows which message it was: the first, then
+      done := ARRAY (SELECT m.id FROM fairlead.messages m WHERE m.group_id = g.id
+        ORDER BY m.id LIMIT 1);
+    END IF;
+    PERFORM fairlead._bury(q, g, done, p_reason, g.releases + 1, g.token, 'rejected', p_actor);
+    IF done = '{}' THEN
+      INSERT INTO fairlead.journal (time, kind, queue, group_name, key, tenant, token, actor, detail)
+        VALUES (moment, 'rejected', q.name, coalesce(g.name, ''), '', g.tenant, g.token, p_actor,
+          nullif(p_reason, ''));
+    END IF;
+  END IF;
+  IF g.name IS NULL AND NOT EXISTS (SELECT 1 FROM fairlead.messages m WHERE m.group_id = g.id) THEN
+    DELETE FROM fairlead.groups WHERE id = g.id;  -- nobody can send to it, or raise it
+  ELSE
+    PERFORM fairlead._put_back(q, g.id, false, false, NULL);
+  END IF;
+END $$;
+
+CREATE OR REPLACE FUNCTION fairlead._settle(
+  p_token bigint, p_outcome text, p_given bigint[], p_reason text, p_delay bigint,
+  p_failed boolean, p_actor text, p_id bigint DEFAULT NULL) RETURNS void
+LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  q fairlead.queues;
+  g fairlead.groups;
+BEGIN
+  PERFORM fairlead._check_isolation();
+  IF p_token IS NULL THEN
+    PERFORM fairlead._refuse('token: found NULL, allowed: the token of work');
+  ELSIF p_given IS NULL THEN
+    PERFORM fairlead._refuse('given: found NULL, allowed: the numbers of messages');
+  ELSIF p_outcome NOT IN ('accepted', 'rejected', 'released') OR p_outcome IS NULL THEN
+    PERFORM fairlead._refuse(format(
+      'outcome: found %L, allowed: accepted, rejected or released', p_outcome));
+  END IF;
+  IF p_id IS NOT NULL THEN
+    SELECT * INTO g FROM fairlead.groups WHERE id = p_id AND token = p_token AND state = 2
+      FOR NO KEY UPDATE;
+  ELSE
+    SELECT * INTO g FROM fairlead.groups WHERE token = p_token AND state = 2 FOR NO KEY UPDATE;
+  END IF;
+  IF NOT FOUND THEN
+    PERFORM fairlead._refuse(format('work with token %s: found that it is not this reader''s any '
+      'more (its lease was over, or it was taken back), allowed: to read, extend or settle what '
+      'one holds',
+      p_token), 'FL003');
+  END IF;
+  SELECT * INTO q FROM fairlead.queues WHERE id = g.queue;
+  IF q.by_library > 0 THEN
+    PERFORM fairlead._refuse(format('queue %L: found a queue of a service, or one that failures '
+      'switch off, allowed in SQL: another one', q.name), 'FL004');
+  ELSIF q.fair > 0 THEN
+    PERFORM fairlead._refuse(format('queue %L: found a queue that its tenants share, allowed in '
+      'SQL: one without tenants', q.name), 'FL004');
+  END IF;
+  PERFORM fairlead._end(q, g, p_outcome, p_given, p_reason, p_delay, p_failed, p_actor);
+  IF EXISTS (SELECT 1 FROM fairlead.groups x WHERE x.id = g.id) THEN  -- something is left of it
+    PERFORM fairlead._wake(q.id);
+  END IF;
+END $$;
+
+-- The same in a transaction that goes on after a refusal: what was refused, and why.
+CREATE OR REPLACE FUNCTION fairlead._try_settle(
+  p_token bigint, p_outcome text, p_given bigint[], p_reason text, p_delay bigint,
+  p_failed boolean, p_actor text, p_id bigint, OUT o_state text, OUT o_line text)
+LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+  PERFORM fairlead._settle(p_token, p_outcome, p_given, p_reason, p_delay, p_failed, p_actor, p_id);
+EXCEPTION WHEN SQLSTATE 'FL001' OR SQLSTATE 'FL003' OR SQLSTATE 'FL004' OR SQLSTATE 'FL007' THEN
+  o_state := SQLSTATE;
+  o_line := SQLERRM;
+END $$;
+
+-- Settle work in the transaction that runs. `given`: the numbers of the messages that are done
+-- (accepted) or cannot be done (rejected); a release gives all back.
+CREATE OR REPLACE FUNCTION fairlead.settle(
+  token bigint, outcome text DEFAULT 'accepted', given bigint[] DEFAULT '{}',
+  reason text DEFAULT '', delay interval DEFAULT '0') RETURNS void
+LANGUAGE sql SET search_path = pg_catalog, pg_temp AS $$
+  SELECT fairlead._settle(token, outcome, given, reason,
+    coalesce(fairlead._micros('delay', delay), 0), outcome = 'released' AND coalesce(reason, '') <> '',
+    fairlead._actor())
+$$;

@@ -1,0 +1,231 @@
+-- Take, with the maintenance before it, for plain SQL: see postgresql_functions.sql.
+
+-- Bring a queue without tenants up to date, before a take.
+CREATE OR REPLACE FUNCTION fairlead._chores(q fairlead.queues, p_actor text) RETURNS void
+LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  now bigint := fairlead._now();
+  moment bigint := fairlead._moment(now);
+  v_number bigint;
+  v_priority bigint;
+  v_entered bigint;
+  told bigint := -9223372036854775808;
+  g fairlead.groups;
+  n record;
+  d fairlead.delayed;
+BEGIN
+  FOR g IN SELECT * FROM fairlead.groups WHERE queue = q.id AND state = 2 AND deadline <= now
+      ORDER BY deadline LIMIT 1000 FOR NO KEY UPDATE SKIP LOCKED LOOP
+    PERFORM fairlead._end(q, g, 'released', '{}', 'its lease was over', 0, true, p_actor);
+  END LOOP;
+  FOR d IN WITH due_now AS (DELETE FROM fairlead.delayed WHERE id = ANY (ARRAY (
+        SELECT id FROM fairlead.delayed WHERE queue = q.id AND due <= now ORDER BY due, id
+        LIMIT 1000 FOR UPDATE SKIP LOCKED)) RETURNING *)
+      SELECT * FROM due_now ORDER BY due, id LOOP
+    v_number := nextval('fairlead.numbers');
+    IF EXISTS (SELECT 1 FROM fairlead.groups x WHERE x.queue = q.id AND x.name = d.group_name
+        AND x.tenant <> d.tenant) THEN
+      INSERT INTO fairlead.dead (id, queue, died, reason, attempt, group_name, tenant, priority,
+          key, cost, type, format, body)
+        VALUES (v_number, q.id, now, 'its group is another tenant''s now', 0, d.group_name,
+          d.tenant, d.priority, d.key, d.cost, d.type, d.format, d.body);
+      INSERT INTO fairlead.journal (id, time, kind, queue, group_name, key, tenant, priority, cost,
+          type, actor, detail)
+        VALUES (v_number, moment, 'rejected', q.name, d.group_name, d.key, d.tenant, d.priority,
+          d.cost, d.type, p_actor, 'its group is another tenant''s now');
+      CONTINUE;
+    END IF;
+    PERFORM fairlead._arrive(q, v_number, moment, d.group_name, d.priority, d.key, d.type, d.tenant,
+      d.cost, d.expires, d.format, d.body);
+    INSERT INTO fairlead.journal (id, time, kind, queue, group_name, key, tenant, priority, cost,
+        type, actor)
+      VALUES (v_number, moment, 'arrived', q.name, coalesce(d.group_name, ''), d.key, d.tenant,
+        d.priority, d.cost, d.type, p_actor);
+  END LOOP;
+  IF EXISTS (SELECT 1 FROM fairlead.notices WHERE queue = q.id AND kind <> 'raised') THEN
+    DELETE FROM fairlead.notices WHERE id = ANY (ARRAY (  -- of tenants, which it has no more
+      SELECT x.id FROM fairlead.notices x WHERE x.queue = q.id AND x.kind <> 'raised'
+      ORDER BY x.id LIMIT 1000 FOR UPDATE SKIP LOCKED));
+  END IF;
+  LOOP  -- from one group that was raised to the next, however often each was
+    SELECT min(x.group_id) INTO told FROM fairlead.notices x
+      WHERE x.queue = q.id AND x.kind = 'raised' AND x.group_id > told;
+    EXIT WHEN told IS NULL;
+    SELECT * INTO g FROM fairlead.groups y WHERE y.id = told;
+    CONTINUE WHEN g.state = 2;  -- its reader acts on this
+    IF g.id IS NOT NULL THEN
+      PERFORM 1 FROM fairlead.groups y WHERE y.id = told AND y.state <> 2
+        FOR NO KEY UPDATE SKIP LOCKED;
+      CONTINUE WHEN NOT FOUND;
+    END IF;
+    v_priority := NULL; v_entered := NULL; v_number := NULL;
+    FOR n IN DELETE FROM fairlead.notices x WHERE x.id = ANY (ARRAY (
+          SELECT z.id FROM fairlead.notices z WHERE z.group_id = told AND z.kind = 'raised'
+          FOR UPDATE SKIP LOCKED)) RETURNING x.number, x.priority, x.at LOOP
+      IF n.priority IS NOT NULL AND (v_number IS NULL OR n.number > v_number) THEN
+        v_priority := n.priority; v_entered := n.at; v_number := n.number;
+      END IF;
+    END LOOP;
+    CONTINUE WHEN g.id IS NULL;  -- it has ended
+    UPDATE fairlead.groups z SET priority = coalesce(v_priority, z.priority),
+      entered = coalesce(v_entered, z.entered), number = coalesce(v_number, z.number)
+      WHERE z.id = told;
+    UPDATE fairlead.groups z SET head = coalesce(f.id, 0), arrived = coalesce(f.arrived, 0),
+      k1 = fairlead._k1(q.discipline, q.step, z.priority, z.entered, z.number, coalesce(f.id, 0),
+        coalesce(f.arrived, 0)),
+      k2 = fairlead._k2(q.discipline, q.step, z.number, coalesce(f.id, 0))
+      FROM (SELECT 1) AS one LEFT JOIN LATERAL (SELECT m.id, m.arrived FROM fairlead.messages m
+        WHERE m.group_id = told ORDER BY m.id LIMIT 1) f ON true
+      WHERE z.id = told;
+  END LOOP;
+  FOR g IN WITH woken AS (UPDATE fairlead.groups SET state = 1, not_before = NULL
+        WHERE id = ANY (ARRAY (
+          SELECT id FROM fairlead.groups WHERE queue = q.id AND state = 3 AND not_before <= now
+          ORDER BY not_before LIMIT 1000 FOR UPDATE SKIP LOCKED)) RETURNING *)
+      SELECT * FROM woken ORDER BY id LOOP
+    IF g.head = 0 THEN  -- somebody was sending to it: it stands where that message does
+      UPDATE fairlead.groups z SET head = f.id, arrived = f.arrived,
+        k1 = fairlead._k1(q.discipline, q.step, z.priority, z.entered, z.number, f.id, f.arrived),
+        k2 = fairlead._k2(q.discipline, q.step, z.number, f.id)
+        FROM (SELECT m.id, m.arrived FROM fairlead.messages m WHERE m.group_id = g.id
+          ORDER BY m.id LIMIT 1) f
+        WHERE z.id = g.id;
+    ELSE
+      INSERT INTO fairlead.journal (time, kind, queue, group_name, key, tenant, actor)
+        VALUES (moment, 'woken', q.name, coalesce(g.name, ''), '', g.tenant, p_actor);
+    END IF;
+  END LOOP;
+  -- what is left, somebody is still sending to: it is looked at again, the later the longer it takes
+  UPDATE fairlead.groups
+    SET not_before = now + least(greatest((now - coalesce(taken, 0)) / 4, 50000), 1000000)
+    WHERE id = ANY (ARRAY (
+      SELECT id FROM fairlead.groups WHERE queue = q.id AND state = 3 AND not_before <= now
+      ORDER BY not_before LIMIT 1000 FOR NO KEY UPDATE SKIP LOCKED)) AND head = 0;
+END $$;
+
+-- Take the best group that nobody holds, or the one that is named, and its first messages.
+CREATE OR REPLACE FUNCTION fairlead._take(
+  p_queue text, p_group text, p_lease bigint, p_holder bigint, p_most bigint, p_actor text)
+RETURNS TABLE (
+  o_group_id bigint, o_group text, o_tenant text, o_priority bigint, o_releases bigint,
+  o_token bigint, o_taken bigint, o_deadline bigint, o_k1 bigint, o_k2 bigint, o_number bigint,
+  o_key text, o_arrived bigint, o_expires bigint, o_cost bigint, o_type text, o_format bigint,
+  o_body bytea)
+LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  q fairlead.queues;
+  g fairlead.groups;
+  now bigint := fairlead._now();
+  moment bigint;
+  gone bigint[];
+  total bigint;
+BEGIN
+  PERFORM fairlead._check_isolation();
+  IF p_lease IS NULL OR p_lease < 1000 THEN
+    PERFORM fairlead._refuse(format('lease: found %s, allowed: 0.001 seconds or more',
+      CASE WHEN p_lease IS NULL THEN 'NULL' ELSE 'less than a millisecond' END));
+  ELSIF p_most IS NULL OR p_most < 1 THEN
+    PERFORM fairlead._refuse(format('most: found %s, allowed: an integer from 1 on',
+      coalesce(p_most::text, 'NULL')));
+  ELSIF coalesce(p_queue, '') = '' THEN
+    PERFORM fairlead._refuse('queue: found no name, allowed: a name');
+  END IF;
+  SELECT * INTO q FROM fairlead.queues WHERE name = p_queue;
+  IF NOT FOUND OR q.enabled = 0 THEN
+    RETURN;
+  ELSIF q.by_library > 0 THEN
+    PERFORM fairlead._refuse(format('queue %L: found a queue of a service, or one that failures '
+      'switch off, allowed in SQL: another one; take from it with the library', p_queue), 'FL004');
+  ELSIF q.fair > 0 THEN
+    PERFORM fairlead._refuse(format('queue %L: found a queue that its tenants share, allowed in '
+      'SQL: one without tenants; take from it with the library', p_queue), 'FL004');
+  END IF;
+  moment := fairlead._moment(now);
+  -- the first in the order of an index: a plan without values would look anywhere for one that fits
+  IF EXISTS (SELECT 1 FROM fairlead.notices WHERE queue = q.id AND kind = 'raised')
+      OR EXISTS (SELECT 1 FROM fairlead.notices WHERE queue = q.id AND kind <> 'raised')
+      OR (SELECT min(not_before) FROM fairlead.groups WHERE queue = q.id AND state = 3) <= now
+      OR (SELECT min(due) FROM fairlead.delayed WHERE queue = q.id) <= now
+      OR (SELECT min(deadline) FROM fairlead.groups WHERE queue = q.id AND state = 2) <= now THEN
+    PERFORM fairlead._chores(q, p_actor);
+  END IF;
+  LOOP
+    IF p_group IS NULL THEN
+      UPDATE fairlead.groups SET state = 2, was_priority = priority, was_entered = entered,
+          was_number = number, was_turn = 0, priority = -1, entered = 0, number = 0,
+          token = nextval('fairlead.numbers'), holder = p_holder, taken = moment,
+          deadline = now + p_lease
+        WHERE id = (SELECT id FROM fairlead.groups WHERE queue = q.id AND state = 1
+          ORDER BY k1, k2 LIMIT 1 FOR NO KEY UPDATE SKIP LOCKED)
+        RETURNING * INTO g;
+    ELSE
+      UPDATE fairlead.groups SET state = 2, was_priority = priority, was_entered = entered,
+          was_number = number, was_turn = 0, priority = -1, entered = 0, number = 0,
+          token = nextval('fairlead.numbers'), holder = p_holder, taken = moment,
+          deadline = now + p_lease
+        WHERE id = (SELECT id FROM fairlead.groups WHERE queue = q.id
+          AND name = p_group COLLATE "default" AND state = 1 FOR NO KEY UPDATE SKIP LOCKED)
+        RETURNING * INTO g;
+    END IF;
+    IF g.id IS NULL THEN
+      RETURN;
+    END IF;
+    gone := ARRAY (SELECT m.id FROM (SELECT x.id, x.expires FROM fairlead.messages x
+      WHERE x.group_id = g.id ORDER BY x.id LIMIT p_most) m WHERE m.expires <= now);
+    IF gone <> '{}' THEN
+      PERFORM fairlead._bury(q, g, gone, 'it has expired', 0, NULL, 'expired', p_actor);
+    END IF;
+    SELECT sum(m.cost) INTO total FROM (SELECT x.cost FROM fairlead.messages x
+      WHERE x.group_id = g.id ORDER BY x.id LIMIT p_most) m;
+    EXIT WHEN total IS NOT NULL;
+    PERFORM fairlead._put_back(q, g.id, false, false, NULL);
+  END LOOP;
+  INSERT INTO fairlead.journal (time, kind, queue, group_name, key, tenant, priority, cost, attempt,
+      token, actor, lease)
+    VALUES (moment, 'taken', q.name, coalesce(g.name, ''),
+      CASE WHEN g.name IS NULL
+        THEN (SELECT m.key FROM fairlead.messages m WHERE m.group_id = g.id LIMIT 1) ELSE '' END,
+      g.tenant, nullif(g.was_priority, -1), total, g.releases + 1, g.token, p_actor, g.deadline);
+  RETURN QUERY SELECT g.id, coalesce(g.name, ''), g.tenant, g.was_priority, g.releases, g.token,
+      g.taken, g.deadline, g.k1, g.k2, m.id, m.key, m.arrived, m.expires, m.cost, m.type, m.format,
+      m.body
+    FROM fairlead.messages m WHERE m.group_id = g.id ORDER BY m.id LIMIT p_most;
+END $$;
+
+-- Take the best group that nobody holds, or the one that is named: its messages, in their order.
+-- No row: there is none. Settle it with its token and the numbers of these messages.
+CREATE OR REPLACE FUNCTION fairlead.take(
+  queue text, "group" text DEFAULT NULL, lease interval DEFAULT '60 seconds',
+  most integer DEFAULT 1000)
+RETURNS TABLE (token bigint, in_group text, priority bigint, attempt bigint, number bigint, id text,
+  type text, body_text text, body bytea)
+LANGUAGE sql SET search_path = pg_catalog, pg_temp AS $$
+  SELECT o_token, o_group, nullif(o_priority, -1), o_releases + 1, o_number, o_key, o_type,
+    CASE WHEN o_format > 0 THEN convert_from(o_body, 'UTF8') END, o_body
+  FROM fairlead._take(queue, "group", fairlead._micros('lease', CASE WHEN lease < '0' THEN '-1 s' ELSE lease END, NULL), NULL, most,
+    fairlead._actor())
+$$;
+
+-- What has arrived meanwhile for the group that is held with a token: all that was not given yet.
+CREATE OR REPLACE FUNCTION fairlead.more(
+  token bigint, given bigint[], most integer DEFAULT 1000)
+RETURNS TABLE (number bigint, id text, type text, body_text text, body bytea)
+LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
+#variable_conflict use_column
+BEGIN
+  IF more.token IS NULL THEN
+    PERFORM fairlead._refuse('token: found NULL, allowed: the token of work');
+  ELSIF given IS NULL OR array_position(given, NULL) IS NOT NULL THEN
+    PERFORM fairlead._refuse('given: found NULL, allowed: the numbers of the messages that were '
+      'given');
+  ELSIF most IS NULL OR most < 1 THEN
+    PERFORM fairlead._refuse(format('most: found %s, allowed: an integer from 1 on',
+      coalesce(most::text, 'NULL')));
+  END IF;
+  RETURN QUERY SELECT m.id, m.key, m.type,
+      CASE WHEN m.format > 0 THEN convert_from(m.body, 'UTF8') END, m.body
+    FROM fairlead.groups g JOIN fairlead.messages m ON m.group_id = g.id
+    WHERE g.token = more.token AND g.state = 2 AND m.id <> ALL (given)
+      AND coalesce(m.expires > fairlead._now(), true)
+    ORDER BY m.id LIMIT most;
+END $$;
