@@ -77,7 +77,7 @@ VERBS: Final[dict[str, tuple[str, Verb]]] = {
     "prioritise": ("sender", lambda s, o, u: s.prioritise("orders", "kim", 7)),
     "begin_dialog": ("sender", lambda s, o, u: s.begin_dialog("Client", "Shop", lifetime=60)),
     "conversation": ("sender", lambda s, o, u: s.conversation(spoken(o).id).state),
-    "speaking": ("sender", lambda s, o, u: spoken(s)),
+    "dialog_transaction": ("sender", lambda s, o, u: spoken(s)),
     "next_destination": ("sender", lambda s, o, u: [s.next_destination(c) for c in CLUSTERS]),
     "publish": ("sender", lambda s, o, u: [s.publish(c, "o", id=some()) for c in CLUSTERS]),
     "completed": ("sender", lambda s, o, u: s.completed(s.next_destination("pending"))),

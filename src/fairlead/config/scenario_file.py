@@ -14,7 +14,7 @@ from msgspec import UNSET, Meta, UnsetType
 
 from fairlead.balance.objects import FileTable, Name, shown
 from fairlead.balance.refusal import place_in_words, refusal
-from fairlead.config.clusters import line_of, parsed
+from fairlead.config.toml import line_of, parsed
 from fairlead.errors import ConfigError
 
 SCENARIO: Final = "scenario"

@@ -11,9 +11,9 @@ from msgspec import Meta
 
 from fairlead.balance.objects import FileTable, Name, Names, hint, listed
 from fairlead.balance.refusal import place_in_words, read
-from fairlead.config.clusters import file_and_line, parsed
 from fairlead.config.queues import Queue, check_name
 from fairlead.config.schemas import Schema, schema_of
+from fairlead.config.toml import file_and_line, parsed
 from fairlead.errors import ConfigError
 
 END_DIALOG: Final = "EndDialog"

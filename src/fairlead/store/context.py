@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from fairlead.store.clusters.state import Memory
+from fairlead.store.clusters.memory import Memory
 from fairlead.store.dialogs.declared import DialogContext
 
 

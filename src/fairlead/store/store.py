@@ -12,7 +12,7 @@ from fairlead.balance.objects import shown
 from fairlead.balance.times import Time, moment
 from fairlead.errors import MessageError, StoreError
 from fairlead.store.arguments import queue_name
-from fairlead.store.clusters.state import Memory
+from fairlead.store.clusters.memory import Memory
 from fairlead.store.context import Context
 from fairlead.store.database import schema
 from fairlead.store.database.connections import Connections

@@ -163,7 +163,7 @@ def retry(store: Store, queue: str, ids: list[str] | None) -> None:
 def discard(store: Store, queue: str, ids: list[str] | None) -> None:
     """Delete dead letters."""
     count = store.discard(queue, ids)
-    print(f"deleted: {plural(count, 'dead outgoing')}")
+    print(f"deleted: {plural(count, 'dead letter')}")
 
 
 def declare(store: Store, path: Path) -> None:

@@ -34,12 +34,12 @@ from fairlead.store.clusters.events import (
     write_event,
     write_stretch,
 )
+from fairlead.store.clusters.memory import Memory
 from fairlead.store.clusters.state import (
     LOGGED,
     NO_PART,
     NOBODY,
     TICKET,
-    Memory,
     Row,
     Running,
     Stretch,

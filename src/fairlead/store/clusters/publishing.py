@@ -10,7 +10,8 @@ from fairlead.store.arguments import REMEMBERED
 from fairlead.store.clusters.choosing import UNREAD, Asked, Choices, as_said, decision_of
 from fairlead.store.clusters.decision import StoreDecision
 from fairlead.store.clusters.history import published_before
-from fairlead.store.clusters.state import Memory, read_row
+from fairlead.store.clusters.memory import Memory
+from fairlead.store.clusters.state import read_row
 from fairlead.store.database.clock import time_of
 from fairlead.store.database.port import Database
 from fairlead.store.queues.bodies import digest

@@ -1,4 +1,7 @@
-"""What a transaction does with clusters, and what a store does with them in one of its own."""
+"""What a transaction does with clusters, and what a store does with them in one of its own.
+
+What only clusters need is imported where it is used: who has queues alone loads no policy.
+"""
 
 from __future__ import annotations
 
@@ -6,31 +9,26 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import Any, Final, TypeVar, Unpack
+from typing import TYPE_CHECKING, Any, Final, TypeVar, Unpack
 
-from fairlead.balance.change import RESET, Change
-from fairlead.balance.changes import changes_in
-from fairlead.balance.cluster import Cluster
-from fairlead.balance.decision import Decision
 from fairlead.balance.objects import repr_of
-from fairlead.config.clusters import load_clusters
 from fairlead.errors import MessageError
 from fairlead.store.arguments import name, whole
-from fairlead.store.clusters import changing
-from fairlead.store.clusters.changing import Author, Counting
-from fairlead.store.clusters.choosing import Asked, Choices, decide_one
-from fairlead.store.clusters.completing import completed
 from fairlead.store.clusters.decision import StoreDecision
-from fairlead.store.clusters.history import decision_at, number_of
-from fairlead.store.clusters.publishing import publish, publish_one
-from fairlead.store.clusters.shares import Pool, pool
-from fairlead.store.clusters.state import read_row
 from fairlead.store.context import Context
 from fairlead.store.database.clock import time_of
 from fairlead.store.database.port import Database
 from fairlead.store.database.retrying import again
 from fairlead.store.journal.retention import Retention
 from fairlead.store.queues.outgoing import OutgoingMessage, Sending, outgoing
+
+if TYPE_CHECKING:
+    from fairlead.balance.change import Change
+    from fairlead.balance.cluster import Cluster
+    from fairlead.balance.decision import Decision
+    from fairlead.store.clusters.changing import Author
+    from fairlead.store.clusters.choosing import Asked
+    from fairlead.store.clusters.shares import Pool
 
 NOTHING: Final[Mapping[str, object]] = {}
 
@@ -53,6 +51,8 @@ class ClusterVerbs(ABC):
 
     def next_destination(self, cluster: str, /, **message: object) -> StoreDecision:
         """Choose where a message goes, and count it, as `Store.next_destination` does."""
+        from fairlead.store.clusters.choosing import Choices, decide_one
+
         self._check()
         asked = self._asked(cluster, message)
         found = decide_one(self._database, self._context.memory, asked)
@@ -69,6 +69,9 @@ class ClusterVerbs(ABC):
         **more: Unpack[Sending],
     ) -> StoreDecision:
         """Choose a destination and send a message to its queue, as `Store.publish` does."""
+        from fairlead.store.clusters.choosing import Choices
+        from fairlead.store.clusters.publishing import publish
+
         self._check()
         self._context.check_disk()
         now = time_of(self._database, self._context.clock())
@@ -81,6 +84,9 @@ class ClusterVerbs(ABC):
 
     def completed(self, decision: StoreDecision, by: str | None = None) -> None:
         """A message is done, as `Store.completed` says."""
+        from fairlead.store.clusters.completing import completed
+        from fairlead.store.clusters.state import read_row
+
         self._check()
         if not isinstance(decision, StoreDecision):
             raise MessageError(
@@ -92,10 +98,15 @@ class ClusterVerbs(ABC):
 
     def change(self, cluster: str, target: str, attribute: str, value: object = None) -> None:
         """Change an attribute of a cluster's destination, as `Store.change` does."""
+        from fairlead.balance.change import Change
+
         self.apply(cluster, Change(target, attribute, value))
 
     def apply(self, cluster: str, changes: Change | Iterable[Change]) -> None:
         """Make several changes as one step, as `Store.apply` does."""
+        from fairlead.balance.changes import changes_in
+        from fairlead.store.clusters import changing
+
         self._check()
         every = changes_in(changes)
         with self._undone_if_refused():
@@ -103,24 +114,34 @@ class ClusterVerbs(ABC):
 
     def add_destination(self, cluster: str, destination: Mapping[str, Any]) -> None:
         """Add a destination that no file listed, as `Store.add_destination` does."""
+        from fairlead.store.clusters import changing
+
         self._check()
         with self._undone_if_refused():
             changing.add(self._database, checked_name(cluster), destination, self._author())
 
     def remove_destination(self, cluster: str, destination: str) -> None:
         """Remove a destination for good, as `Store.remove_destination` does."""
+        from fairlead.store.clusters import changing
+
         self._check()
         with self._undone_if_refused():
             changing.remove(self._database, checked_name(cluster), destination, self._author())
 
     def reset(self, cluster: str) -> None:
         """Count everybody as not served, as `Store.reset` does."""
+        from fairlead.balance.change import RESET
+
         self.change(cluster, cluster, RESET)
 
     def _author(self) -> Author:
+        from fairlead.store.clusters.changing import Author
+
         return Author(self._context.actor, self._context.clock())
 
     def _asked(self, cluster: object, message: Mapping[str, object], id_: str = "") -> Asked:
+        from fairlead.store.clusters.choosing import Asked
+
         context = self._context
         return Asked(checked_name(cluster), message, context.clock(), context.actor, id_)
 
@@ -152,6 +173,8 @@ class StoreClusters(ABC):
         loaded; if it has, that is refused. `replace`: such a cluster starts anew instead. Raises
         ConfigError.
         """
+        from fairlead.config.clusters import load_clusters
+
         return self.keep_clusters(load_clusters(path), replace=replace)
 
     def keep_clusters(self, clusters: Iterable[Cluster], *, replace: bool = False) -> list[str]:
@@ -162,6 +185,9 @@ class StoreClusters(ABC):
 
     @again
     def _keep(self, clusters: Sequence[Cluster], *, replace: bool) -> None:
+        from fairlead.store.clusters import changing
+        from fairlead.store.clusters.changing import Author, Counting
+
         with self._writing() as database:
             author = Author(self._context.actor, self._context.clock())
             for each in clusters:
@@ -176,6 +202,8 @@ class StoreClusters(ABC):
 
     def pool(self, cluster: str) -> Pool:
         """A cluster as it is: its destinations, what they were sent, and what was their share."""
+        from fairlead.store.clusters.shares import pool
+
         with self._connection() as database:
             return pool(database, checked_name(cluster))
 
@@ -186,6 +214,8 @@ class StoreClusters(ABC):
         `message`: routing attributes that the policy reads, such as `group`, `queue`, `subject`.
         Raises MessageError for an unknown cluster, and for what a message cannot say.
         """
+        from fairlead.store.clusters.choosing import Asked, decide_one
+
         self._retention.look()
         if self._one_statement:
             context = self._context
@@ -214,6 +244,9 @@ class StoreClusters(ABC):
         its first decision is returned. When the work is settled, the cluster knows (where its
         policy asks for that). Raises MessageError, NoDestinationError.
         """
+        from fairlead.store.clusters.choosing import Asked
+        from fairlead.store.clusters.publishing import publish_one
+
         self._retention.look()
         at_any_time = more.keys().isdisjoint({"delay", "expires"})
         if self._one_statement and at_any_time and {"group", "type"}.isdisjoint(message):
@@ -244,6 +277,8 @@ class StoreClusters(ABC):
 
     def apply(self, cluster: str, changes: Change | Iterable[Change]) -> None:
         """Make several changes as one step; their time is now. Raises ChangeError, MessageError."""
+        from fairlead.balance.changes import changes_in
+
         every = changes_in(changes)
         self._alone_in(lambda tx: tx.apply(cluster, every))
 
@@ -270,6 +305,8 @@ class StoreClusters(ABC):
 
         Raises MessageError for one that the journal does not have.
         """
+        from fairlead.store.clusters.history import decision_at
+
         whole("number", number, 0)
         with self._connection() as database:
             return decision_at(database, number)
@@ -279,6 +316,8 @@ class StoreClusters(ABC):
 
         Raises MessageError.
         """
+        from fairlead.store.clusters.history import decision_at, number_of
+
         wanted = checked_name(cluster)
         with self._connection() as database:
             return decision_at(database, number_of(database, wanted, str(id)))

@@ -1,0 +1,71 @@
+"""What a store remembers of its clusters. It loads no policy before there is a cluster."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any, Final
+
+from fairlead.store.database.port import Database
+
+if TYPE_CHECKING:
+    from fairlead.store.clusters.state import Row, Running, Stretch, Version
+
+
+class Memory:
+    """What one process remembers of clusters; each entry is under a name that is never used twice.
+
+    So an entry is right as long as anybody asks for it, also where a transaction is rolled back.
+    """
+
+    MOST: Final = 256
+
+    def __init__(self) -> None:
+        """Nothing."""
+        self.versions: dict[str, Version] = {}
+        self.stretches: dict[tuple[str, int], Stretch] = {}
+        self.states: dict[int, tuple[int, Running]] = {}
+        self.only_here: dict[str, bool] = {}
+        """Clusters whose policy the functions of the database do not know."""
+
+    def version(self, database: Database, row: Row) -> Version:
+        """The version that a row names."""
+        found = self.versions.get(row.stamp)
+        if found is None:
+            from fairlead.store.clusters.state import read_version
+
+            found = read_version(database, row)
+            self.keep(self.versions, row.stamp, found)
+        return found
+
+    def stretch(self, database: Database, row: Row) -> Stretch:
+        """The stretch that runs."""
+        key = row.stamp, row.first
+        found = self.stretches.get(key)
+        if found is None:
+            from fairlead.store.clusters.state import read_stretch
+
+            found = read_stretch(database, row, row.first)
+            self.keep(self.stretches, key, found)
+        return found
+
+    def running(self, database: Database, row: Row) -> Running:
+        """The cluster as it is, where its row has the state; the caller's own from now on."""
+        revision, found = self.states.pop(row.id, (None, None))
+        if found is not None and revision == row.revision:
+            return found
+        from fairlead.store.clusters.state import running
+
+        return running(self.version(database, row), json.loads(row.state or "{}"))
+
+    def remember_rule(self, row: Row) -> None:
+        """Whether the functions of the database can choose in this cluster."""
+        if row.rule:
+            self.only_here.pop(row.name, None)
+        else:
+            self.keep(self.only_here, row.name, found=True)
+
+    def keep(self, among: dict[Any, Any], key: object, found: object) -> None:
+        """Remember; the oldest is forgotten where there are many."""
+        while len(among) >= self.MOST:
+            among.pop(next(iter(among)), None)
+        among[key] = found
