@@ -424,7 +424,7 @@ def check(
     ],
 ) -> None:
     """Check a cluster file, or all in a folder, and say what each means in words."""
-    from fairlead.cli.show import show_cluster
+    from fairlead.cli.policies import show_cluster
 
     show_cluster(cluster)
 
@@ -432,7 +432,7 @@ def check(
 @command(rich_help_panel="Look")
 def policies() -> None:
     """List the policies: what each does, when to choose it and when not."""
-    from fairlead.cli.show import show_policies
+    from fairlead.cli.policies import show_policies
 
     show_policies()
 
