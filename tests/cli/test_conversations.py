@@ -200,7 +200,7 @@ def test_a_queue_is_switched_off_and_on(shop: Shell) -> None:
     assert header.split()[-1] == "now"
     assert (clients.split()[-1], row.split()[-1]) == ("0", "off")
     assert why.startswith("shop is switched off since 2")
-    assert why.endswith(f": stock taking, by {shop.store._setting.actor}")
+    assert why.endswith(f": stock taking, by {shop.store._context.actor}")
     assert shop.ok("waiting", "shop").splitlines()[1] == why
     assert [each["off_why"].split(",")[0] for each in shop.rows("queues")] == ["", "stock taking"]
     assert shop.ok("switch", "shop", "on") == "shop: on\n"
