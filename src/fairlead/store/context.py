@@ -1,4 +1,4 @@
-"""What a transaction has from its store."""
+"""What a transaction has from its store: all that its calls need."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from fairlead.store.dialogs.declared import DialogContext
 
 @dataclass(frozen=True, kw_only=True)
 class Context(DialogContext):
-    """All of it."""
+    """With what the store remembers of its clusters and of what is declared."""
 
     memory: Memory
     """What the store remembers of its clusters."""

@@ -71,7 +71,7 @@ class DialogSession(Protocol):
         """The end that an end is bound to."""
 
     def is_of(self, context: BaseContext) -> bool:
-        """Whether it is of the store with this setting."""
+        """Whether it is of the store with this context."""
 
 
 class Conversation:
@@ -203,11 +203,11 @@ class Conversation:
         return self._session.receive(self, wait, lease)
 
     def is_of(self, context: BaseContext) -> bool:
-        """Whether it is an end of the store with this setting, as far as is known here."""
+        """Whether it is an end of the store with this context, as far as is known here."""
         return self._session.is_of(context)
 
     def act_through(self, session: DialogSession) -> None:
-        """Act through another speaker: the transaction in which it was begun is committed."""
+        """Act through another session: the transaction in which it was begun is committed."""
         self._session = session
 
     def __eq__(self, other: object) -> bool:

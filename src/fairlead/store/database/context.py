@@ -1,4 +1,4 @@
-"""What everything that is done in a store has from it."""
+"""What each call has from its store: the clock, who acts, whether there is room on the disk."""
 
 from __future__ import annotations
 

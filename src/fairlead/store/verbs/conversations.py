@@ -142,7 +142,7 @@ class ConversationVerbs(ABC, DialogSession):
         return self._take(conversation.queue, conversation.group, conversation.endpoint.id)
 
     def is_of(self, context: BaseContext) -> bool:
-        """Whether it is of the store with this setting."""
+        """Whether it is of the store with this context."""
         return self._context is context
 
     def state_of(self, end: Endpoint) -> str:
@@ -221,7 +221,7 @@ class StoreConversations(ABC, DialogSession):
         return None if end is None else Conversation(end, self)
 
     def is_of(self, context: BaseContext) -> bool:
-        """Whether it is of the store with this setting."""
+        """Whether it is of the store with this context."""
         return self._context is context
 
     def state_of(self, end: Endpoint) -> str:
