@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import pyarrow as pa
 
-from fairlead.balance.message import SET_PRIORITY, AttributeValues
+from fairlead.balance.message import SET_PRIORITY
 from fairlead.balance.procedure import NONE
 from fairlead.balance.rules.keyed import NO_KEY as WITHOUT
 from fairlead.balance.rules.keyed import number_of
@@ -69,16 +69,28 @@ def homes(plan: ClassifiedPlan) -> list[int]:
 
     NO_KEY where they cannot be bound.
     """
-    numbers: dict[tuple[str, AttributeValues], int] = {}
-    found = []
-    for each in plan.classes:
-        state = plan.states.get(each.cluster)
-        home: AttributeValues | None = None
-        if state is not None and state.binds and not each.control:
-            home = state.home(each.values)
-        at = (each.cluster, home or ())
-        found.append(NO_KEY if home is None else numbers.setdefault(at, len(numbers)))
+    numbers = numbered_homes(plan)
+    return [NO_KEY if home is None else numbers[home] for home in map(_home(plan), plan.classes)]
+
+
+def numbered_homes(plan: ClassifiedPlan) -> dict[tuple[str, ...], int]:
+    """By what binds messages to each other, a cluster and attributes in it: its number."""
+    found: dict[tuple[str, ...], int] = {}
+    for home in map(_home(plan), plan.classes):
+        if home is not None:
+            found.setdefault(home, len(found))
     return found
+
+
+def _home(plan: ClassifiedPlan) -> Callable[[MessageClass], tuple[str, ...] | None]:
+    def home(each: MessageClass) -> tuple[str, ...] | None:
+        state = plan.states.get(each.cluster)
+        if state is None or not state.binds or each.control:
+            return None
+        inside = state.home(each.values)
+        return None if inside is None else (each.cluster, *inside)
+
+    return home
 
 
 def bindings(messages: pa.Table, plan: ClassifiedPlan, codes: Int32s) -> Bindings | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -14,18 +15,48 @@ from fairlead.compiled.kernels import Int32s, Int64s, number
 from fairlead.compiled.plan import ClassifiedPlan
 from fairlead.compiled.run import ClusterRun
 
+Name = tuple[str, ...]
+"""A cluster, and the texts that tell apart what is of it."""
 NO_RUN = -1
 EARLIEST = -(1 << 62)
 
 
-def _partitions(plan: ClassifiedPlan, cluster: str) -> list[list[int]]:
+def _partitions(plan: ClassifiedPlan, cluster: str) -> dict[AttributeValues, list[int]]:
     """The codes of a cluster's classes, those together that share a state of its rule."""
     state = plan.states[cluster]
     found: dict[AttributeValues, list[int]] = {} if state.policy.partition_by else {(): []}
     for code, each in enumerate(plan.classes):
         if each.cluster == cluster and not each.control:
             found.setdefault(state.partition(each.values), []).append(code)
-    return list(found.values())
+    return found
+
+
+@dataclass(frozen=True)
+class Carried:
+    """Where clusters and streams stand, by their names: it holds for messages of any classes."""
+
+    runs: Mapping[Name, Mapping[str, Any]] = field(default_factory=dict)
+    streams: Mapping[Name, int] = field(default_factory=dict)
+    """The next place in each."""
+    latest: int = EARLIEST
+    """The latest time so far, in microseconds."""
+
+    def dump(self) -> dict[str, Any]:
+        """As plain data."""
+        return {
+            "runs": [[list(name), run] for name, run in self.runs.items()],
+            "streams": [[list(name), n] for name, n in self.streams.items()],
+            "latest": self.latest,
+        }
+
+    @classmethod
+    def load(cls, plain: Mapping[str, Any]) -> Carried:
+        """What `dump` gave."""
+        return cls(
+            {tuple(name): run for name, run in plain["runs"]},
+            {tuple(name): n for name, n in plain["streams"]},
+            plain["latest"],
+        )
 
 
 class Router:
@@ -40,6 +71,8 @@ class Router:
         timed = plan.timed
         self._keyed = bool(plan.keyed)
         self.runs: list[ClusterRun] = []
+        self._names: list[Name] = []
+        """Of the runs: the cluster, and what its messages share."""
         classes = plan.classes
         self._run_of = np.full(len(classes), NO_RUN, np.int32)
         self._own_code = np.zeros(len(classes), np.int32)
@@ -49,7 +82,8 @@ class Router:
             np.int32,
         )
         for cluster in plan.clusters:
-            for own in _partitions(plan, cluster.name):
+            for shared, own in _partitions(plan, cluster.name).items():
+                self._names.append((cluster.name, *shared))
                 self._run_of[own] = len(self.runs)
                 self._own_code[own] = np.arange(len(own))
                 values = [classes[code].values for code in own]
@@ -141,6 +175,28 @@ class Router:
             "upcoming": self.upcoming.tolist(),
             "latest": self.latest,
         }
+
+    def carried(self, before: Carried) -> Carried:
+        """Where all clusters and streams stand, for a router of messages of other classes.
+
+        `before`: what this router was resumed from; what did not occur since stays as it was.
+        """
+        names = map(tuple, self.plan.streams)
+        runs = zip(self._names, (run.dump() for run in self.runs), strict=True)
+        return Carried(
+            {**before.runs, **dict(runs)},
+            {**before.streams, **dict(zip(names, self.upcoming.tolist(), strict=True))},
+            self.latest,
+        )
+
+    def resume(self, before: Carried) -> None:
+        """Go to where `carried` was taken; what is new since begins."""
+        for name, run in zip(self._names, self.runs, strict=True):
+            if name in before.runs:
+                run.load(before.runs[name])
+        known = [before.streams.get(tuple(name), 0) for name in self.plan.streams]
+        self.upcoming = np.array(known, np.int64)
+        self.latest = before.latest
 
     def load(self, plain: Mapping[str, Any]) -> None:
         """Go to where `dump` was taken; only forwards."""

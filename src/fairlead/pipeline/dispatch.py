@@ -8,9 +8,9 @@ from __future__ import annotations
 import logging
 import time
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from weakref import finalize
 
 from py4j.protocol import Py4JError
@@ -26,8 +26,9 @@ from fairlead.balance.journal import check_names
 from fairlead.balance.message import NO_DESTINATION, SPELLED_ALIKE
 from fairlead.compiled.needed import check_columns
 from fairlead.compiled.plan import ClassifiedPlan, Plan
+from fairlead.compiled.router import EARLIEST
 from fairlead.errors import MessageError
-from fairlead.pipeline.columns import REASON, TIME, quoted
+from fairlead.pipeline.columns import AT, REASON, TIME, quoted
 from fairlead.pipeline.intake.journal import messages_of
 from fairlead.pipeline.intake.read import checked
 from fairlead.pipeline.intake.unique import unique
@@ -56,6 +57,7 @@ from fairlead.pipeline.routing.route import (
     numbered,
     route,
 )
+from fairlead.pipeline.routing.since import BEGINNING, Since
 from fairlead.pipeline.spark.executors import check_executors
 from fairlead.results.summary import Summary
 from fairlead.rows import DECISION, JOURNAL
@@ -82,6 +84,10 @@ class Prepared:
     """The router's state at the start of each block."""
     kept: Sequence[DataFrame] = ()
     """What Spark keeps until `release`, so that it is made once."""
+    after: Mapping[str, object] = field(default_factory=dict)
+    """The router's state after the last block."""
+    members: DataFrame | None = None
+    """To whom groups are bound after the last block; None: no message can be bound."""
 
     def decisions(self) -> DataFrame:
         """The messages, in order, with destination, address, outcome and sequence."""
@@ -191,8 +197,12 @@ def prepare(
     clusters: Cluster | Iterable[Cluster],
     changes: Change | Iterable[Change] = (),
     options: Options = DEFAULTS,
+    since: Since = BEGINNING,
 ) -> Prepared:
-    """Learn what is needed to route a table. Runs several jobs."""
+    """Learn what is needed to route a table. Runs several jobs.
+
+    `since`: what came before it, where it is a part of a stream.
+    """
     where, progress = options.where, options.progress
     plan = Plan(clusters_in(clusters), changes_in(changes))
     given, messages = messages, messages_of(messages, [plan], where)
@@ -202,32 +212,49 @@ def prepare(
     by_position = "position" in columns and needed(plan)[1]
     check_executors(messages.sparkSession, progress)
     rows = accepted = validate(messages, plan)
+    if options.horizon is not None:
+        rows = accepted = clocked(rows, since.clock, options.rows_a_block)
     most = None
     if not options.trust_ids:
         with progress("check ids"):
-            rows, most = unique(rows)
+            rows, most = unique(rows, options.horizon, since.ids)
     good = rows.where(F.col(REASON).isNull())
     with progress("cut into blocks"):
         # Joins, of duplicates or for bindings, times by position, and finding the messages of a
         # journal take the files' pieces apart.
         apart = rows is not accepted or messages is not given or plan.binds or by_position
-        stays = options.as_in_files and not apart
+        stays = options.as_in_files and not apart and since is BEGINNING
         few = sample(good, most, in_files=stays)
     with progress("survey"):
         in_place = survey_in_place(rows, plan, options.rows_a_block) if few.apart else None
         blocks = in_place.blocks if in_place else cut(few, rows_a_block=options.rows_a_block)
-        timed, latest = latest_so_far(rows, blocks) if by_position else (rows, [])
-        found = in_place or survey(placed(timed, blocks, plan), blocks, plan)
+        before = since.carried.latest
+        timed, latest = rows, [before] * len(blocks)
+        if by_position:
+            timed, latest = latest_so_far(rows, blocks, first=before)
+        found = in_place or survey(placed(timed, blocks, plan, before), blocks, plan)
         if found.rejected and not found.accepted:
             refuse_other_units(rows, where)
         good = timed.where(F.col(REASON).isNull())
-        classified = found.classified(placed(good, blocks, plan))
+        classified = found.classified(placed(good, blocks, plan, before))
     ready = plan.classified(found.classes)
-    begun = begin(classified, ready, found, columns, progress)
-    states = begun.states
-    if by_position:
+    begun = begin(classified, ready, found, columns, progress, since, options.horizon)
+    *states, after = begun.states
+    if by_position or before != EARLIEST:
         states = [{**state, "latest": at} for state, at in zip(states, latest, strict=True)]
-    return Prepared(ready, columns, rows, begun.rows, found, states, begun.kept)
+    return Prepared(
+        ready, columns, rows, begun.rows, found, states, begun.kept, after, begun.members
+    )
+
+
+def clocked(rows: DataFrame, since: int, rows_a_block: int) -> DataFrame:
+    """The rows with AT, the latest time of a message up to each; `since`: before all of them."""
+    if "position" not in rows.columns:
+        return rows.withColumn(AT, F.greatest(F.lit(since), TIME))
+    blocks = cut(
+        sample(rows.where(F.col(REASON).isNull()), in_files=False), rows_a_block=rows_a_block
+    )
+    return latest_so_far(rows, blocks, AT, since)[0]
 
 
 def unknown_clusters(counts: Iterable[Counted], plan: Plan) -> dict[str, int]:

@@ -20,6 +20,9 @@ class Options:
     """Do not look for duplicate ids (dispatch)."""
     as_in_files: bool = False
     """The table comes straight from files, so rows lie together as they do there (dispatch)."""
+    horizon: int | None = None
+    """After so many microseconds in which nothing was seen of an id or a group it is forgotten
+    (dispatch); None: never."""
     command: str | None = None
     """What a report shows as the way to this run; None: nobody wants a report."""
     rows_a_block: int = ROWS_A_BLOCK

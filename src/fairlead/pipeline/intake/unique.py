@@ -2,39 +2,67 @@
 
 from __future__ import annotations
 
-from pyspark.sql import DataFrame, Window
+from typing import Final
+
+from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
-from fairlead.pipeline.columns import ID, KEY, PREFIX, REASON, quoted
+from fairlead.pipeline.columns import AT, ID, KEY, PREFIX, REASON, quoted
 
-HASH = PREFIX + "hash"
-RANK = PREFIX + "rank"
+HASH: Final = PREFIX + "hash"
+RANK: Final = PREFIX + "rank"
+EARLIER: Final = PREFIX + "earlier"
+"""When an id was seen last before the messages of this table."""
 
 
-def unique(accepted: DataFrame) -> tuple[DataFrame, int]:
+def unique(
+    accepted: DataFrame, horizon: int | None = None, before: DataFrame | None = None
+) -> tuple[DataFrame, int]:
     """The same rows, with a REASON on every message whose id an earlier one has.
 
-    Only hashes are counted at first; ids themselves are compared where two hashes agree. Returns
-    also how many messages there were before.
+    `horizon`: an id is forgotten when it was not seen for so many microseconds, by AT. `before`:
+    the ids that are remembered (ID, AT) when the table begins. Only hashes are counted at first;
+    ids themselves are compared where two hashes agree. Returns also how many messages there were
+    before.
     """
     good = accepted.where(F.col(REASON).isNull())
     hashes = good.select(F.xxhash64(ID).alias(HASH)).groupBy(HASH).agg(F.count(F.lit(1)).alias("n"))
+    if before is not None:
+        again = before.select(F.xxhash64(ID).alias(HASH)).distinct().withColumn(EARLIER, F.lit(1))
+        hashes = hashes.join(again, HASH, "left")
+        hashes = hashes.withColumn("most", F.col("n") + F.coalesce(EARLIER, F.lit(0)))
+    else:
+        hashes = hashes.withColumn("most", F.col("n"))
     # A sum is null where there is no row.
-    ((messages, most),) = hashes.agg(F.sum("n"), F.max("n")).collect()
+    ((messages, most),) = hashes.agg(F.sum("n"), F.max("most")).collect()
     if (most or 0) <= 1:
         return accepted, messages or 0
-    suspects = hashes.where("n > 1").select(HASH)
+    suspects = hashes.where("most > 1").select(HASH)
     marked = accepted.join(
         suspects.withColumn(RANK, F.lit(True)), F.xxhash64(ID) == suspects[HASH], "left"
     ).drop(HASH)
     suspect = F.col(RANK) & F.col(REASON).isNull()
     clear = marked.where(F.coalesce(~suspect, F.lit(True))).drop(RANK)
     several = marked.where(suspect).drop(RANK)
+    found = F.concat(F.lit("id: found '"), F.col(ID), F.lit("' again, allowed: once"))
+    if before is not None:
+        seen = before.select(ID, F.col(AT).alias(EARLIER))
+        several = several.join(seen, ID, "left")
+    repeated = _again(accepted.columns, horizon, earlier=before is not None)
+    named = several.withColumn(RANK, repeated).withColumn(REASON, F.when(F.col(RANK), found))
+    return clear.unionByName(named.drop(RANK, EARLIER)), messages
+
+
+def _again(names: list[str], horizon: int | None, *, earlier: bool) -> Column:
+    """Whether a row has the id of one before it that is remembered."""
     # Equal in key and id, and yet two rows: any of them may stay, but it must be the same one in
     # every action, so all of its columns take part in the order.
-    whole = F.xxhash64(*(quoted(name).cast("string") for name in accepted.columns))
+    whole = F.xxhash64(*(quoted(name).cast("string") for name in names))
     order = Window.partitionBy(ID).orderBy(KEY, whole)
-    ranked = several.withColumn(RANK, F.row_number().over(order))
-    found = F.concat(F.lit("id: found '"), F.col(ID), F.lit("' again, allowed: once"))
-    reason = F.when(F.col(RANK) > 1, found)
-    return clear.unionByName(ranked.withColumn(REASON, reason).drop(RANK)), messages
+    if horizon is None:
+        again = F.row_number().over(order) > 1
+        return again | F.col(EARLIER).isNotNull() if earlier else again
+    last = F.lag(AT).over(order)
+    if earlier:
+        last = F.coalesce(last, F.col(EARLIER))
+    return F.coalesce(F.col(AT) - last <= horizon, F.lit(False))

@@ -7,16 +7,19 @@ messages can be bound pay for it.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
+from typing import Final
 
 import pyarrow as pa
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 
 from fairlead.balance.message import ON_GROUP, ON_OPEN
-from fairlead.compiled.classes import homes
+from fairlead.compiled.classes import homes, numbered_homes
 from fairlead.compiled.plan import ClassifiedPlan
 from fairlead.pipeline.columns import (
+    AT,
     BIND,
     BLOCK,
     BOUND,
@@ -24,8 +27,10 @@ from fairlead.pipeline.columns import (
     EPOCH,
     FIRST,
     FREE,
+    HOME,
     ID,
     KEY,
+    MEMBER,
     PACKED,
     PREFIX,
     SERVICE,
@@ -42,6 +47,10 @@ from fairlead.pipeline.routing.class_counts import eligible_rows
 from fairlead.pipeline.routing.route import States, in_blocks, route
 
 OK, DEFAULT, HEEDED = (PREFIX + name for name in ("ok", "bind_default", "bind_heeded"))
+LAST: Final = PREFIX + "last"
+"""When a group was seen last, before the messages of this table."""
+GAP: Final = PREFIX + "gap"
+SESSION: Final = PREFIX + "session"
 ELIGIBLE = {
     VERSION: pa.int32(),
     CLASS: pa.int32(),
@@ -67,11 +76,53 @@ def ends(plan: ClassifiedPlan) -> bool:
     return any(row[5] for row in eligible_rows(plan))
 
 
-def keyed(rows: DataFrame, plan: ClassifiedPlan) -> DataFrame:
+def known(groups: DataFrame, plan: ClassifiedPlan) -> DataFrame:
+    """Bindings that are remembered, as the classes of these messages name them.
+
+    `groups`: BIND, HOME, WORD, MEMBER, AT; returned with WHOSE in the place of HOME.
+    """
+    rows = [(json.dumps(home), number) for home, number in numbered_homes(plan).items()]
+    names = small_table(groups.sparkSession, {HOME: pa.string(), WHOSE: pa.int32()}, rows)
+    return groups.join(F.broadcast(names), HOME).drop(HOME)
+
+
+def still_bound(known: DataFrame, keyed: DataFrame, horizon: int | None) -> DataFrame:
+    """Of what is remembered, that which messages of the table may be bound by."""
+    word = F.col(WORD) if horizon is None else F.concat(F.lit("0:"), F.col(WORD))
+    named = known.select(BIND, WHOSE, word.alias(WORD), MEMBER)
+    asked = keyed.where(F.col(WORD).isNotNull()).select(BIND, WHOSE, WORD)
+    return named.join(asked, [BIND, WHOSE, WORD], "left_semi")
+
+
+def _in_sessions(marked: DataFrame, known: DataFrame | None, horizon: int) -> DataFrame:
+    """WORD tells apart what was said before and after a group was forgotten: `0:word`, `1:word`."""
+    who = [BIND, WHOSE, WORD]
+    if known is None:
+        seen = marked.withColumn(LAST, F.lit(None).cast("bigint"))
+    else:
+        seen = marked.join(known.select(*who, F.col(AT).alias(LAST)), who, "left")
+    # What is bound by nothing has no order to keep, and must not come together.
+    alone = F.when(F.col(WORD).isNull(), F.col(ID))
+    order = Window.partitionBy(*who, alone).orderBy(KEY, ID)
+    before = F.coalesce(F.lag(AT).over(order), F.col(LAST))
+    gap = F.when(F.col(AT) - before > horizon, 1).otherwise(0)
+    number = F.sum(GAP).over(order.rowsBetween(Window.unboundedPreceding, 0)).cast("string")
+    numbered = seen.withColumn(GAP, gap).withColumn(SESSION, number)
+    word = F.concat(F.col(SESSION), F.lit(":"), F.col(WORD))
+    return numbered.withColumn(WORD, word).drop(LAST, GAP, SESSION)
+
+
+def keyed(
+    rows: DataFrame,
+    plan: ClassifiedPlan,
+    known: DataFrame | None = None,
+    horizon: int | None = None,
+) -> DataFrame:
     """The rows with WORD, WHOSE, BIND, EPOCH (what binds them; WORD null: nothing), FIRST and FREE.
 
     FREE: nothing in the message's epoch came before it that it could be bound to, so it is chosen
-    for, or finds nobody, unless it is bound since an earlier epoch.
+    for, or finds nobody, unless it is bound since an earlier epoch. `known`: who was bound before;
+    `horizon`: after so many microseconds without a message a group is forgotten.
     """
     spark = rows.sparkSession
     table = small_table(spark, ELIGIBLE, list(eligible_rows(plan)))
@@ -87,6 +138,8 @@ def keyed(rows: DataFrame, plan: ClassifiedPlan) -> DataFrame:
     )
     place = F.struct(KEY, ID)
     marked = joined.withColumns({BIND: kind, WORD: word}).drop(DEFAULT, HEEDED)
+    if horizon is not None:
+        marked = _in_sessions(marked, known, horizon)
     firsts = (
         marked.where(F.col(WORD).isNotNull() & F.col(OK))
         .groupBy(*WHO)

@@ -6,7 +6,7 @@ destination, in a pass that remembers where they went.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from pyspark.sql import DataFrame
@@ -20,6 +20,7 @@ from fairlead.pipeline.routing.class_counts import Counts, Survey, recount, size
 from fairlead.pipeline.routing.in_order import states_in_order
 from fairlead.pipeline.routing.rebind import rebound
 from fairlead.pipeline.routing.route import States
+from fairlead.pipeline.routing.since import BEGINNING, Since
 
 IN_ORDER = "route in order"
 
@@ -30,46 +31,67 @@ class Begun(NamedTuple):
     rows: DataFrame
     """With FREE and BOUND where messages can be bound."""
     states: States
-    """The state at the start of each block."""
+    """The state at the start of each block, and after the last."""
+    members: DataFrame | None = None
+    """To whom groups are bound at the end: BIND, WHOSE, WORD, MEMBER."""
     kept: tuple[DataFrame, ...] = ()
     """What Spark keeps, because the rows are made of it; to be unpersisted when they are read."""
 
 
 def begin(
-    rows: DataFrame, plan: ClassifiedPlan, found: Survey, columns: Sequence[str], progress: Progress
+    rows: DataFrame,
+    plan: ClassifiedPlan,
+    found: Survey,
+    columns: Sequence[str],
+    progress: Progress,
+    since: Since = BEGINNING,
+    horizon: int | None = None,
 ) -> Begun:
     """Look at the messages in order, as far as their order decides where they go.
 
-    `rows`: accepted rows with BLOCK, VERSION and CLASS; `columns`: what the table itself has.
+    `rows`: accepted rows with BLOCK, VERSION and CLASS, and with a horizon AT; `columns`: what the
+    table itself has.
     """
+    start = since.start(plan)
     if not affinity.can_bind(plan, columns):
-        return Begun(rows, _states(rows, plan, found, found.counts, progress))
-    keyed = affinity.keyed(rows, plan)
-    if affinity.ends(plan):
+        return Begun(rows, _states(rows, plan, found, found.counts, progress, start))
+    known = affinity.known(since.groups, plan) if since.groups is not None else None
+    keyed = affinity.keyed(rows, plan, known, horizon)
+    if known is not None or affinity.ends(plan):
+        before = None if known is None else affinity.still_bound(known, keyed, horizon)
         with progress(IN_ORDER):
-            settled, in_order, kept = rebound(keyed, plan, found.blocks)
-        return Begun(settled, _with_streams(plan, found, in_order), (kept,))
+            settled, in_order, members, kept = rebound(keyed, plan, found.blocks, start, before)
+        return Begun(settled, _with_streams(plan, found, in_order, start), members, (kept,))
     free = keyed.where(FREE)
     counts = recount(free)
-    states = _states(free, plan, found, counts, progress)
+    states = _states(free, plan, found, counts, progress, start)
     of_blocks = sizes(counts, len(found.blocks))
     return Begun(affinity.bound(keyed, plan, states, found.blocks, of_blocks), states)
 
 
 def _states(
-    free: DataFrame, plan: ClassifiedPlan, found: Survey, counts: Counts, progress: Progress
+    free: DataFrame,
+    plan: ClassifiedPlan,
+    found: Survey,
+    counts: Counts,
+    progress: Progress,
+    start: Mapping[str, object],
 ) -> States:
     """By arithmetic, or else by a pass over the messages that are chosen for."""
-    known = states(plan, found.counts, counts, len(found.blocks))
+    known = states(plan, found.counts, counts, len(found.blocks), start)
     if known is not None:
         return known
     with progress(IN_ORDER):
-        return _with_streams(plan, found, states_in_order(plan, free, found.blocks))
+        in_order = states_in_order(plan, free, found.blocks, start)
+    return _with_streams(plan, found, in_order, start)
 
 
-def _with_streams(plan: ClassifiedPlan, found: Survey, in_order: States) -> States:
+def _with_streams(
+    plan: ClassifiedPlan, found: Survey, in_order: States, start: Mapping[str, object]
+) -> States:
     """States of the choices, with the streams counted."""
     router = Router(plan)
+    router.load(start)
     whole = []
     for block, state in enumerate(in_order):
         whole.append({**state, "upcoming": router.upcoming.tolist()})

@@ -123,23 +123,25 @@ def cut(sample: Sample, *, rows_a_block: float = ROWS_A_BLOCK) -> Blocks:
     return Blocks(tuple(dict.fromkeys(chosen)))
 
 
-def latest_so_far(rows: DataFrame, blocks: Blocks) -> tuple[DataFrame, list[int]]:
-    """The rows with TIME as the latest time up to each, for a table that `position` orders.
+def latest_so_far(
+    rows: DataFrame, blocks: Blocks, name: str = TIME, first: int = EARLIEST
+) -> tuple[DataFrame, list[int]]:
+    """The rows with the latest time up to each under this name, where `position` orders a table.
 
     There a change once made stays made, so not a message's own time says which changes hold for
-    it. `rows`: rejected ones among them, which move no time. Returns also the latest time before
-    each block.
+    it. `rows`: rejected ones among them, which move no time. `first`: the latest time before them
+    all. Returns also the latest time before each block.
     """
     time = F.when(F.col(REASON).isNull(), F.col(TIME))
     placed = rows.withColumn(BLOCK, blocks.column())
     found = placed.groupBy(BLOCK).agg(F.coalesce(F.max(time), F.lit(EARLIEST))).collect()
     ends: dict[int, int] = dict(found)
-    before = [EARLIEST]
+    before = [first]
     for block in range(len(blocks) - 1):
         before.append(max(before[-1], ends.get(block, EARLIEST)))
     inside = Window.partitionBy(BLOCK).orderBy(KEY, ID).rowsBetween(Window.unboundedPreceding, 0)
     so_far = F.greatest(F.max(time).over(inside), looked_up(before, F.col(BLOCK), "bigint"))
-    return placed.withColumn(TIME, so_far).drop(BLOCK), before
+    return placed.withColumn(name, so_far).drop(BLOCK), before
 
 
 def version(times: Sequence[int], time: str) -> Column:

@@ -16,7 +16,7 @@ from fairlead.balance.state import AnyState
 from fairlead.compiled.bindings import NO_KEY
 from fairlead.compiled.classes import homes
 from fairlead.compiled.plan import ClassifiedPlan, MessageClass, Plan
-from fairlead.compiled.router import Router
+from fairlead.compiled.router import EARLIEST, Router
 from fairlead.pipeline.columns import (
     BLOCK,
     CLASS,
@@ -32,6 +32,7 @@ from fairlead.pipeline.intake.validate import text
 from fairlead.pipeline.routing.blocks import PIECE, Blocks, version
 
 COUNT: Final = PREFIX + "n"
+LATEST: Final = PREFIX + "latest"
 GOOD: Final = PREFIX + "good"
 """Whether a row is a message."""
 LARGEST_PIECE: Final = 4
@@ -83,11 +84,14 @@ def attribute_of(messages: DataFrame, name: str) -> Column:
     return text(messages, name)
 
 
-def placed(accepted: DataFrame, blocks: Blocks, plan: Plan) -> DataFrame:
-    """The rows with their block and version."""
-    return accepted.select(
-        "*", blocks.column().alias(BLOCK), version(plan.times, TIME).alias(VERSION)
-    )
+def placed(accepted: DataFrame, blocks: Blocks, plan: Plan, latest: int = EARLIEST) -> DataFrame:
+    """The rows with their block and version. `latest`: the latest time before all of them."""
+    if latest == EARLIEST or not plan.times:
+        at = version(plan.times, TIME)
+        return accepted.select("*", blocks.column().alias(BLOCK), at.alias(VERSION))
+    so_far = accepted.withColumn(LATEST, F.greatest(F.lit(latest), TIME))
+    at = version(plan.times, LATEST)
+    return so_far.select("*", blocks.column().alias(BLOCK), at.alias(VERSION)).drop(LATEST)
 
 
 def survey(accepted: DataFrame, blocks: Blocks, plan: Plan) -> Survey:
@@ -193,14 +197,16 @@ def recount(free: DataFrame) -> Counts:
 
 
 def states(
-    plan: ClassifiedPlan, every: Counts, free: Counts, blocks: int
+    plan: ClassifiedPlan, every: Counts, free: Counts, blocks: int, start: Mapping[str, object]
 ) -> list[Mapping[str, object]] | None:
-    """The router's state at the start of each block, by arithmetic alone.
+    """The router's state at the start of each block and after the last, by arithmetic alone.
 
     `every` counts all messages, for their places in the streams; `free` those that are chosen
-    for. None where the order of messages of different classes matters.
+    for. `start`: the state before them. None where the order of messages of different classes
+    matters.
     """
     router = Router(plan)
+    router.load(start)
     found: list[Mapping[str, object]] = []
     for block in range(blocks):
         found.append(router.dump())
@@ -209,7 +215,7 @@ def states(
                 return None
         for counts in every.get(block, {}).values():
             router.skip(counts)
-    return found
+    return [*found, router.dump()]
 
 
 def eligible_rows(plan: ClassifiedPlan) -> Iterable[Sequence[Any]]:

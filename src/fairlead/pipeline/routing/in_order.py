@@ -29,11 +29,12 @@ STATE_SCHEMA: Final = "block int, state string"
 
 
 def states_in_order(
-    plan: ClassifiedPlan, free: DataFrame, blocks: Blocks
+    plan: ClassifiedPlan, free: DataFrame, blocks: Blocks, start: Mapping[str, object]
 ) -> list[Mapping[str, object]]:
-    """The router's state at the start of each block, choices only (streams are not counted).
+    """The router's state at the start of each block and after the last (streams not counted).
 
-    `free`: rows with BLOCK, CLASS, KEY, ID, TIME, SERVICE that are chosen for.
+    `free`: rows with BLOCK, CLASS, KEY, ID, TIME, SERVICE that are chosen for. `start`: the state
+    before them.
     """
     timed, dated = needed(plan)
     narrow = free.select(
@@ -50,18 +51,21 @@ def states_in_order(
     sorted_ = in_blocks(narrow, blocks)
     packed = sorted_.select(*kept).mapInArrow(_packer(timed=timed, dated=dated), PACKED_SCHEMA)
     in_order = packed.repartition(1).sortWithinPartitions("block", "part")
-    rows = in_order.mapInArrow(_runner(plan), STATE_SCHEMA).collect()
+    rows = in_order.mapInArrow(_runner(plan, len(blocks), start), STATE_SCHEMA).collect()
     known = {row["block"]: json.loads(row["state"]) for row in rows}
-    return of_every_block(known, plan, blocks)
+    return of_every_block(known, len(blocks), start)
 
 
 def of_every_block(
-    known: Mapping[int, Mapping[str, object]], plan: ClassifiedPlan, blocks: Blocks
+    known: Mapping[int, Mapping[str, object]], blocks: int, start: Mapping[str, object]
 ) -> list[Mapping[str, object]]:
-    """States of some blocks: one without a state starts, harmlessly, where that before it did."""
-    state: Mapping[str, object] = Router(plan).dump()
+    """States of all blocks, and after the last, from those of some.
+
+    One without a state starts, harmlessly, where that before it did.
+    """
+    state = start
     found = []
-    for block in range(len(blocks)):
+    for block in range(blocks + 1):
         state = known.get(block, state)
         found.append(state)
     return found
@@ -97,9 +101,10 @@ def _batch(rows: list[tuple[object, ...]]) -> pa.RecordBatch:
     return pa.RecordBatch.from_arrays(arrays, names)
 
 
-def _runner(plan: ClassifiedPlan):  # type: ignore[no-untyped-def]  # noqa: ANN202
+def _runner(plan: ClassifiedPlan, blocks: int, start: Mapping[str, object]):  # type: ignore[no-untyped-def]  # noqa: ANN202
     def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         router = Router(plan)
+        router.load(start)
         current = None
         for batch in batches:
             found: list[tuple[int, str]] = []
@@ -112,8 +117,13 @@ def _runner(plan: ClassifiedPlan):  # type: ignore[no-untyped-def]  # noqa: ANN2
                     np.frombuffer(row["times"], np.int64) if row["times"] else None,
                     np.frombuffer(row["services"], np.int64) if row["services"] else None,
                 )
-            blocks = pa.array([block for block, _ in found], pa.int32())
-            states = pa.array([state for _, state in found], pa.string())
-            yield pa.RecordBatch.from_arrays([blocks, states], ["block", "state"])
+            yield _states(found)
+        yield _states([(blocks, json.dumps(router.dump()))])
 
     return run
+
+
+def _states(found: list[tuple[int, str]]) -> pa.RecordBatch:
+    blocks = pa.array([block for block, _ in found], pa.int32())
+    states = pa.array([state for _, state in found], pa.string())
+    return pa.RecordBatch.from_arrays([blocks, states], ["block", "state"])

@@ -12,7 +12,7 @@ import json
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from itertools import count, pairwise
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -33,6 +33,7 @@ from fairlead.pipeline.columns import (
     FREE,
     ID,
     KEY,
+    MEMBER,
     SERVICE,
     TIME,
     WHO,
@@ -43,6 +44,8 @@ from fairlead.pipeline.routing.blocks import Blocks
 from fairlead.pipeline.routing.in_order import of_every_block
 from fairlead.pipeline.routing.route import needed
 
+BEFORE: Final = -1
+"""The block of rows that say who was bound to whom before."""
 SCHEMA: Final = pa.schema(
     [
         ("block", pa.int32()),
@@ -53,23 +56,40 @@ SCHEMA: Final = pa.schema(
         (EPOCH, pa.int32()),
         ("label", pa.int32()),
         ("chosen", pa.bool_()),
+        (MEMBER, pa.int32()),
     ]
 )
 SPARK_SCHEMA: Final = (
     f"block int, state string, {BIND} string, {WHOSE} int, {WORD} string, {EPOCH} int, "
-    "label int, chosen boolean"
+    f"label int, chosen boolean, {MEMBER} int"
 )
 
 
+class Rebound(NamedTuple):
+    """Rows of which is known where their groups went before."""
+
+    rows: DataFrame
+    """With FREE and BOUND."""
+    states: list[Mapping[str, object]]
+    """At the start of each block and after the last, without streams."""
+    members: DataFrame
+    """To whom each group is bound at the end: BIND, WHOSE, WORD, MEMBER."""
+    kept: DataFrame
+    """What Spark keeps, because the others are made of it."""
+
+
 def rebound(
-    rows: DataFrame, plan: ClassifiedPlan, blocks: Blocks
-) -> tuple[DataFrame, list[Mapping[str, object]], DataFrame]:
-    """The rows with FREE and BOUND, and the state at the start of each block (no streams).
+    rows: DataFrame,
+    plan: ClassifiedPlan,
+    blocks: Blocks,
+    start: Mapping[str, object],
+    before: DataFrame | None,
+) -> Rebound:
+    """Go through what may be chosen for, in order.
 
-    Returns also what the rows are made of, which is persisted.
-
-    `rows`: as `bind.keyed` gives them. What comes before the first of its epoch that finds
-    somebody stays free: it found nobody, and no later binding says where it went.
+    `rows`: as `affinity.keyed` gives them. `start`: the router's state before them; `before`: to
+    whom groups are bound then (BIND, WHOSE, WORD, MEMBER). What comes before the first of its epoch
+    that finds somebody stays free: it found nobody, and no later binding says where it went.
     """
     timed, dated = needed(plan)
     is_first: Column = F.struct(KEY, ID) == F.col(FIRST)
@@ -82,18 +102,26 @@ def rebound(
         *([TIME] if dated else []),
         *([F.coalesce(SERVICE, F.lit(0)).alias(SERVICE)] if timed else []),
     )
+    if before is not None:
+        none = narrow.withColumn(MEMBER, F.lit(None).cast("int"))
+        known = before.withColumn(BLOCK, F.lit(BEFORE))
+        narrow = none.unionByName(
+            known, allowMissingColumns=True
+        )  # without KEY, so they come first
     in_order = narrow.repartition(1).sortWithinPartitions(KEY, ID).drop(KEY, ID)
-    # The task runs once: what it found is asked twice.
-    found = in_order.mapInArrow(_runner(plan, timed=timed, dated=dated), SPARK_SCHEMA).persist()
+    # The task runs once: what it found is asked several times.
+    runner = _runner(plan, len(blocks), start, timed=timed, dated=dated)
+    found = in_order.mapInArrow(runner, SPARK_SCHEMA).persist()
     states = found.where(F.col("state").isNotNull()).select("block", "state").collect()
-    firsts = found.where(F.col("state").isNull()).select(
+    firsts = found.where(F.col("label").isNotNull()).select(
         *WHO, F.col("label").alias(BOUND), F.col("chosen")
     )
+    members = found.where(F.col(MEMBER).isNotNull()).select(BIND, WHOSE, WORD, MEMBER)
     joined = rows.join(firsts, list(WHO), "left")
     bound_before = F.coalesce(is_first & ~F.col("chosen"), F.lit(False))
     settled = joined.withColumn(FREE, F.col(FREE) & ~bound_before).drop("chosen")
-    known = {row["block"]: json.loads(row["state"]) for row in states}
-    return settled, of_every_block(known, plan, blocks), found
+    at = {row["block"]: json.loads(row["state"]) for row in states}
+    return Rebound(settled, of_every_block(at, len(blocks), start), members, found)
 
 
 class Groups:
@@ -108,6 +136,27 @@ class Groups:
         )
         """By kind of binding and whose it is: word → number."""
         self.bound = np.full(1024, NONE, np.int64)
+
+    def bind(self, batch: pa.RecordBatch) -> None:
+        """Take over who was bound to whom before."""
+        known = self.bindings(batch)
+        known.bound[known.by_group] = np.asarray(batch.column(MEMBER))
+
+    def members(self) -> Iterator[pa.RecordBatch]:
+        """To whom each is bound now."""
+        for (kind, owner), numbers in self.numbers.items():
+            bound = self.bound[np.fromiter(numbers.values(), np.int64, len(numbers))]
+            mine = np.flatnonzero(bound != NONE)
+            words = pa.array(list(numbers), pa.string()).take(pa.array(mine))
+            n = len(mine)
+            columns = {
+                BIND: pa.array([kind] * n, pa.string()),
+                WHOSE: pa.array([owner] * n, pa.int32()),
+                WORD: words,
+                MEMBER: pa.array(bound[mine], pa.int32()),
+            }
+            nothing = {each.name: pa.nulls(n, each.type) for each in SCHEMA}
+            yield pa.RecordBatch.from_pydict({**nothing, **columns}, schema=SCHEMA)
 
     def bindings(self, batch: pa.RecordBatch) -> Bindings:
         """How the messages of a batch are bound."""
@@ -130,10 +179,19 @@ class Groups:
         return Bindings(said, keys, keys, self.bound, np.ones(batch.num_rows, np.bool_))
 
 
-def _runner(plan: ClassifiedPlan, *, timed: bool, dated: bool):  # type: ignore[no-untyped-def]  # noqa: ANN202
+def _runner(  # type: ignore[no-untyped-def]  # noqa: ANN202
+    plan: ClassifiedPlan, blocks: int, state: Mapping[str, object], *, timed: bool, dated: bool
+):
     def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         router, groups, current = Router(plan), Groups(), None
-        for batch in batches:
+        router.load(state)
+        for every in batches:
+            first = int(np.count_nonzero(np.asarray(every.column(BLOCK)) == BEFORE))
+            if first:
+                groups.bind(every.slice(0, first))
+            batch = every.slice(first)
+            if not batch.num_rows:
+                continue
             block, codes = (np.asarray(batch.column(name)) for name in (BLOCK, CLASS))
             times = np.asarray(batch.column(TIME)) if dated else None
             services = np.asarray(batch.column(SERVICE)) if timed else None
@@ -154,6 +212,8 @@ def _runner(plan: ClassifiedPlan, *, timed: bool, dated: bool):  # type: ignore[
                 )
             yield _states(states)
             yield _firsts(batch, label, bindings)
+        yield _states([(blocks, json.dumps(router.dump()))])
+        yield from groups.members()
 
     return run
 
@@ -173,5 +233,6 @@ def _firsts(batch: pa.RecordBatch, label: np.ndarray, bindings: Bindings) -> pa.
         *who,
         pa.array(label[grouped], pa.int32()),
         pa.array(bindings.free[grouped], pa.bool_()),
+        pa.nulls(n, pa.int32()),
     ]
     return pa.RecordBatch.from_arrays(columns, schema=SCHEMA)
