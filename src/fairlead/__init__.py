@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from fairlead.pipeline.dispatch import dispatch, rejected
     from fairlead.pipeline.intake.changes import load_changes
     from fairlead.pipeline.spark.session import spark_session
+    from fairlead.pipeline.streaming.follow import Following, follow
     from fairlead.store.admin.dialogs import (
         DialogEnd,
         EndWaits,
@@ -61,6 +62,7 @@ _PLACES = {
     "Event": "fairlead.store.journal.events",
     "Explanation": "fairlead.balance.explanation",
     "EventRow": "fairlead.balance.journal",
+    "Following": "fairlead.pipeline.streaming.follow",
     "JournalRow": "fairlead.balance.journal",
     "Later": "fairlead.store.admin.waiting",
     "ListedService": "fairlead.store.admin.dialogs",
@@ -87,6 +89,7 @@ _PLACES = {
     "Work": "fairlead.order.queue",
     "dispatch": "fairlead.pipeline.dispatch",
     "drop_where": "fairlead.balance.elimination",
+    "follow": "fairlead.pipeline.streaming.follow",
     "keep_highest": "fairlead.balance.elimination",
     "load_changes": "fairlead.pipeline.intake.changes",
     "load_clusters": "fairlead.config.clusters",
@@ -94,7 +97,14 @@ _PLACES = {
     "route": "fairlead.compiled.table",
     "spark_session": "fairlead.pipeline.spark.session",
 }
-_EXTRAS = {"dispatch": "spark", "rejected": "spark", "route": "tables", "spark_session": "spark"}
+_EXTRAS = {
+    "Following": "spark",
+    "dispatch": "spark",
+    "follow": "spark",
+    "rejected": "spark",
+    "route": "tables",
+    "spark_session": "spark",
+}
 
 __all__ = [
     "Agenda",
@@ -111,6 +121,7 @@ __all__ = [
     "Event",
     "EventRow",
     "Explanation",
+    "Following",
     "JournalRow",
     "Later",
     "ListedService",
@@ -136,6 +147,7 @@ __all__ = [
     "Work",
     "dispatch",
     "drop_where",
+    "follow",
     "keep_highest",
     "load_changes",
     "load_clusters",

@@ -17,7 +17,10 @@ from fairlead.cli.options import (
     Changes,
     Columns,
     Drop,
+    Every,
+    FilesABatch,
     Format,
+    Horizon,
     InputFormat,
     Master,
     Messages,
@@ -35,6 +38,7 @@ from fairlead.cli.store.commands import app as store_commands
 from fairlead.cli.store.conversations import app as conversations
 from fairlead.cli.store.machines import app as machines
 from fairlead.cli.table import MessagesTable
+from fairlead.errors import UserError
 from fairlead.extras import need
 
 app = typer.Typer(
@@ -47,6 +51,8 @@ app = typer.Typer(
     epilog="A first look: `fairlead demo`. What can be chosen: `fairlead policies`.",
 )
 command = partial(app.command, cls=Once)
+DAY, EVERY, FILES = 86_400.0, 10.0, 1_000
+"""What a stream has where nothing else is said: seconds, seconds, files."""
 
 
 ClusterFile = Annotated[
@@ -107,6 +113,15 @@ def dispatch(
     trust_ids: Annotated[
         bool, typer.Option("--trust-ids", help="Do not look for duplicate ids.")
     ] = False,
+    horizon: Horizon = None,
+    follow: Annotated[
+        bool, typer.Option("--follow", help="Decide on files as they come, until it is stopped.")
+    ] = False,
+    available_now: Annotated[
+        bool, typer.Option("--available-now", help="With --follow: end when all is decided.")
+    ] = False,
+    every: Every = None,
+    files_a_batch: FilesABatch = None,
     overwrite: Overwrite = False,
     no_report: NoReport = False,
     master: Master = None,
@@ -118,21 +133,49 @@ def dispatch(
     gets `decisions/`, `rejected/`, `summary.json` and `report.html`, all at once when everything
     is done.
 
+    With `--follow` MESSAGES is a folder, and files that are moved into it are decided on in
+    micro-batches; the same command goes on where it ended.
+
     Example: `fairlead dispatch calls.csv -c pool.toml -o routed --column "time=started_at"`
     """
     need("spark", "dispatch")
     from fairlead.cli.dispatch import run_dispatch
 
+    table = MessagesTable.asked(messages, column, drop, number_rows, input_format, read_option)
+    whole_line = None if no_report else command_line(["fairlead", *context.obj])
+    if follow:
+        from fairlead.cli.follow import FollowOptions, run_follow
+
+        if overwrite:
+            raise UserError("--overwrite: found with --follow, which goes on with what is there")
+        run_follow(
+            table,
+            cluster,
+            out,
+            changes=changes,
+            file_format=format.value,
+            trust_ids=trust_ids,
+            master=master,
+            command=whole_line,
+            follow=FollowOptions(
+                horizon or DAY, every or EVERY, files_a_batch or FILES, available_now
+            ),
+        )
+        return
+    given = {"--available-now": available_now, "--every": every, "--files-a-batch": files_a_batch}
+    for name in (name for name, value in given.items() if value):
+        raise UserError(f"{name}: found without --follow, allowed: with it")
     run_dispatch(
-        MessagesTable.asked(messages, column, drop, number_rows, input_format, read_option),
+        table,
         cluster,
         out,
         changes=changes,
         file_format=format.value,
         trust_ids=trust_ids,
+        horizon=horizon,
         overwrite=overwrite,
         master=master,
-        command=None if no_report else command_line(["fairlead", *context.obj]),
+        command=whole_line,
     )
 
 

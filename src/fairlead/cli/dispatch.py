@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from fairlead import report
 from fairlead.balance.change import Change
+from fairlead.balance.times import MICROS
 from fairlead.cli.progress import Stages
 from fairlead.cli.show import console, filled, print_table, printable
 from fairlead.cli.spark import started
@@ -34,13 +35,15 @@ def run_dispatch(
     changes: Path | None,
     file_format: str,
     trust_ids: bool,
+    horizon: float | None,
     overwrite: bool,
     master: str | None,
     command: str | None,
 ) -> None:
     """Everything that can be refused is refused before Spark is started.
 
-    `command`: the line that a report shows as the way to this run; None: no report.
+    `horizon`: in seconds. `command`: the line that a report shows as the way to this run; None: no
+    report.
     """
     clusters = load_clusters(cluster)
     happened = changes_from(changes)
@@ -76,6 +79,7 @@ def run_dispatch(
                 where=table.where,
                 file_format=file_format,
                 trust_ids=trust_ids,
+                horizon=None if horizon is None else round(horizon * MICROS),
                 as_in_files=not table.number_rows,
                 command=command,
                 progress=stages,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable
 from contextlib import suppress
 from enum import StrEnum
@@ -15,6 +16,9 @@ from fairlead.balance.objects import hint, shown
 from fairlead.errors import UserError
 
 MOST_DAYS: Final = 10_000_000
+UNITS: Final = {"s": 1, "min": 60, "h": 3_600, "d": 86_400}
+"""Seconds."""
+LENGTH: Final = re.compile(r"(?P<number>[0-9]{1,15}(\.[0-9]{1,9})?)\s*(?P<unit>s|min|h|d)?")
 
 
 class Written(StrEnum):
@@ -62,6 +66,22 @@ def whole(option: str, low: int, high: int) -> Callable[[str], int]:
             given = shown(value if found is None else found)
             raise UserError(f"{option}: found {given}, allowed: an integer from {low} to {high}")
         return found
+
+    return read
+
+
+def seconds(option: str) -> Callable[[str], float]:
+    """What reads a length of time, such as 90, 90s, 15min, 6h or 1d; it raises UserError."""
+
+    def read(value: str) -> float:
+        found = LENGTH.fullmatch(value.strip())
+        length = float(found["number"]) * UNITS[found["unit"] or "s"] if found else 0.0
+        if not 0 < length <= MOST_DAYS * UNITS["d"]:
+            raise UserError(
+                f"{option}: found {shown(value)}, allowed: a length of time above 0, such as 90s, "
+                "15min, 6h or 1d"
+            )
+        return length
 
     return read
 
@@ -158,6 +178,34 @@ Format = Annotated[
         parser=one_of("--format", Written),
         metavar="|".join(Written),
         help="Format of the results.",
+    ),
+]
+Horizon = Annotated[
+    float | None,
+    typer.Option(
+        "--horizon",
+        parser=seconds("--horizon"),
+        metavar="TIME",
+        help="Forget an id or a group that was not seen for so long: `6h`. Default: never; with "
+        "--follow `1d`.",
+    ),
+]
+Every = Annotated[
+    float | None,
+    typer.Option(
+        "--every",
+        parser=seconds("--every"),
+        metavar="TIME",
+        help="With --follow: between micro-batches. Default: `10s`.",
+    ),
+]
+FilesABatch = Annotated[
+    int | None,
+    typer.Option(
+        "--files-a-batch",
+        parser=whole("--files-a-batch", 1, 1_000_000),
+        metavar="NUMBER",
+        help="With --follow: of a micro-batch, at most. Default: 1000.",
     ),
 ]
 Overwrite = Annotated[

@@ -86,8 +86,8 @@ class MessagesTable(NamedTuple):
                 f"the reasons are in {Path(out) / 'rejected'}"
             )
 
-    def read(self, spark: SparkSession) -> DataFrame:
-        """The messages. Raises UserError."""
+    def read(self, spark: SparkSession, only: Sequence[str] | None = None) -> DataFrame:
+        """The messages; `only`: in these of the folder's files. Raises UserError."""
         from fairlead.pipeline.intake.read import read
 
         return read(
@@ -98,4 +98,5 @@ class MessagesTable(NamedTuple):
             drop=self.drop,
             number_rows=self.number_rows,
             options=self.options,
+            only=only,
         )

@@ -60,6 +60,9 @@ SCENARIO: Final = PREFIX + "scenario"
 COPY: Final = PREFIX + "copy"
 """One of the destinations of a message, and its address."""
 
+ARRIVAL: Final = "arrival"
+"""The number of a message of a stream, in the order in which they arrived, from 0."""
+
 CSV: Final = {
     # Every value stays the text that it is: ids such as 01 and 1.0, names with blanks.
     "header": "true",

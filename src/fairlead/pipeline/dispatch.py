@@ -28,7 +28,7 @@ from fairlead.compiled.needed import check_columns
 from fairlead.compiled.plan import ClassifiedPlan, Plan
 from fairlead.compiled.router import EARLIEST
 from fairlead.errors import MessageError
-from fairlead.pipeline.columns import AT, REASON, TIME, quoted
+from fairlead.pipeline.columns import ARRIVAL, AT, NUMBER, REASON, TIME, quoted
 from fairlead.pipeline.intake.journal import messages_of
 from fairlead.pipeline.intake.read import checked
 from fairlead.pipeline.intake.unique import unique
@@ -41,7 +41,7 @@ from fairlead.pipeline.options import DEFAULTS, Options
 from fairlead.pipeline.output import run_folder
 from fairlead.pipeline.output.write import SUMMARY, Delivery
 from fairlead.pipeline.routing.block_states import begin
-from fairlead.pipeline.routing.blocks import cut, latest_so_far, sample
+from fairlead.pipeline.routing.blocks import Sample, cut, latest_so_far, sample
 from fairlead.pipeline.routing.class_counts import (
     Survey,
     placed,
@@ -108,6 +108,14 @@ class Prepared:
             journalled, plan, [*own, *(name for name in JOURNAL if name not in DECISION)]
         )
         return rows.select(*map(quoted, own), *JOURNAL)
+
+    def arrived(self, first: int) -> DataFrame:
+        """The decisions with `arrival`, the number of each message in order, from `first` on."""
+        found, plan = self.survey, self.plan
+        ordered = numbered(self.good, found.blocks, found.sizes)
+        routed = route(ordered, plan, self.states, found.sizes)
+        counted = routed.withColumn(ARRIVAL, F.col(NUMBER) + first)
+        return decision_columns(counted, plan, [*self.columns, ARRIVAL])
 
     def rejected(self) -> DataFrame:
         """The rows that are no messages, each with its `reason`."""
@@ -218,13 +226,15 @@ def prepare(
     if not options.trust_ids:
         with progress("check ids"):
             rows, most = unique(rows, options.horizon, since.ids)
+    kept = [rows.persist()] if options.keep else []
     good = rows.where(F.col(REASON).isNull())
     with progress("cut into blocks"):
         # Joins, of duplicates or for bindings, times by position, and finding the messages of a
         # journal take the files' pieces apart.
         apart = rows is not accepted or messages is not given or plan.binds or by_position
         stays = options.as_in_files and not apart and since is BEGINNING
-        few = sample(good, most, in_files=stays)
+        small = most is not None and most <= options.rows_a_block and not stays
+        few = Sample() if small else sample(good, most, in_files=stays)
     with progress("survey"):
         in_place = survey_in_place(rows, plan, options.rows_a_block) if few.apart else None
         blocks = in_place.blocks if in_place else cut(few, rows_a_block=options.rows_a_block)
@@ -243,7 +253,7 @@ def prepare(
     if by_position or before != EARLIEST:
         states = [{**state, "latest": at} for state, at in zip(states, latest, strict=True)]
     return Prepared(
-        ready, columns, rows, begun.rows, found, states, begun.kept, after, begun.members
+        ready, columns, rows, begun.rows, found, states, (*kept, *begun.kept), after, begun.members
     )
 
 

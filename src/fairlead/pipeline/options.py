@@ -25,6 +25,9 @@ class Options:
     (dispatch); None: never."""
     command: str | None = None
     """What a report shows as the way to this run; None: nobody wants a report."""
+    keep: bool = False
+    """Let Spark keep what is learnt of each row until `Prepared.release` (dispatch): a source that
+    is no file may be slow to read again."""
     rows_a_block: int = ROWS_A_BLOCK
     progress: Progress = quiet
 

@@ -67,16 +67,24 @@ def read(
     drop: Sequence[str] = (),
     number_rows: bool = False,
     options: Mapping[str, str] | None = None,
+    only: Sequence[str] | None = None,
 ) -> DataFrame:
     """The messages in a file or a folder of files, as a DataFrame.
 
     `input_format`: what the path's ending does not say (`csv`, `json`, `parquet`, `text`, `orc`).
     `columns`: name → Spark SQL expression over the file's columns. `drop`: columns to leave out.
     `number_rows`: `id` is the file's name (below the folder) and the row's number in it, from 1.
-    `options`: of Spark's reader. There is a column MALFORMED, too, where lines can be no rows.
-    Raises UserError naming the file and what is wrong with it.
+    `options`: of Spark's reader. `only`: of the folder's files, these. There is a column MALFORMED,
+    too, where lines can be no rows. Raises UserError naming the file and what is wrong with it.
     """
-    table = _loaded(spark, path, kind_of(path, input_format, options or {}))
+    places = [path] if only is None else only
+    kind, *others = (kind_of(each, input_format, options or {}) for each in places)
+    for each, other in zip(places[1:], others, strict=True):
+        if other != kind:
+            raise UserError(
+                f"{each}: found {other.format}, allowed: {kind.format}, as in {places[0]}"
+            )
+    table = _loaded(spark, path, [for_spark(each) for each in places], kind)
     names = own_columns(table)
     made = dict(columns or {})
     names_of(names, path, columns=made, drop=drop, number_rows=number_rows)
@@ -87,15 +95,20 @@ def read(
     return mapped(table, path, made, dropped)
 
 
-def _loaded(spark: SparkSession, path: str, kind: Kind) -> DataFrame:
-    """What the files hold, as they are; with MALFORMED where lines can be no rows."""
+def _loaded(spark: SparkSession, path: str, places: list[str], kind: Kind) -> DataFrame:
+    """What the files hold, as they are; with MALFORMED where lines can be no rows.
+
+    `places`: what Spark reads of `path`: itself, or some of its files.
+    """
     said = _options(path, kind)
+    if places != [for_spark(path)] and "recursiveFileLookup" not in said:
+        said["basePath"] = for_spark(path)
 
     def reader() -> DataFrameReader:
         return spark.read.format(kind.format).options(**said)
 
     try:
-        table = reader().load(for_spark(path))
+        table = reader().load(places)
         names = table.columns
     except (PySparkException, Py4JJavaError) as error:
         found = not_reached(error) or f"not a table of format {kind.format}: {why(error)}"
@@ -107,9 +120,9 @@ def _loaded(spark: SparkSession, path: str, kind: Kind) -> DataFrame:
             f"{path}: not a table of format {kind.format}: found no row in it; {ONE_LINE}"
         )
     if kind.format == "csv":
-        _check_header(reader(), table, path)
-        other = kind.encoding == UTF8 and _holds_other_bytes(spark, path, said)
-        return _with_malformed(reader(), table, path, other_bytes=other)
+        _check_header(reader(), table, path, places)
+        other = kind.encoding == UTF8 and _holds_other_bytes(spark, places, said)
+        return _with_malformed(reader(), table, places, other_bytes=other)
     if kind.format == "text":
         return _lines(table, kind)
     return _json(table) if MALFORMED in names else table
@@ -128,7 +141,7 @@ def _options(path: str, kind: Kind) -> dict[str, str]:
     return said
 
 
-def _check_header(reader: DataFrameReader, table: DataFrame, path: str) -> None:
+def _check_header(reader: DataFrameReader, table: DataFrame, path: str, places: list[str]) -> None:
     """Refuse columns of one name, to which Spark has added their places: id0 and id2."""
     bases = [name.removesuffix(str(k)) for k, name in enumerate(table.columns)]
     placed = Counter(
@@ -137,7 +150,7 @@ def _check_header(reader: DataFrameReader, table: DataFrame, path: str) -> None:
     if not any(times > 1 for times in placed.values()):
         return
     # The names may as well be the file's own: only its first row can tell.
-    first = reader.options(header="false").load(for_spark(path)).first()
+    first = reader.options(header="false").load(places).first()
     found = Counter(str(cell).lower() for cell in first or ())
     for base in bases:
         if placed[base.lower()] > 1 and found[base.lower()] > 1:
@@ -148,13 +161,13 @@ def _check_header(reader: DataFrameReader, table: DataFrame, path: str) -> None:
 
 
 def _with_malformed(
-    reader: DataFrameReader, table: DataFrame, path: str, *, other_bytes: bool
+    reader: DataFrameReader, table: DataFrame, places: list[str], *, other_bytes: bool
 ) -> DataFrame:
     """The table with MALFORMED; Spark reports such rows only where the schema has a place."""
     schema = StructType([*table.schema.fields, StructField(MALFORMED, StringType())])
     # With pruning, cells would be counted among the columns that a query happens to need.
     options = {"columnNameOfCorruptRecord": MALFORMED, "columnPruning": "false"}
-    found = reader.options(**options).schema(schema).load(for_spark(path))
+    found = reader.options(**options).schema(schema).load(places)
     # Always true, but Spark refuses a query that looks at nothing but the place.
     seen = F.length(F.coalesce(quoted(table.columns[0]).cast("string"), F.lit(""))) >= 0
     row = F.when(seen, F.col(MALFORMED))
@@ -169,10 +182,10 @@ def _with_malformed(
     return found.withColumn(MALFORMED, F.coalesce(*reasons))
 
 
-def _holds_other_bytes(spark: SparkSession, path: str, options: Mapping[str, str]) -> bool:
+def _holds_other_bytes(spark: SparkSession, places: list[str], options: Mapping[str, str]) -> bool:
     """Whether files hold bytes that are no UTF-8, of which a table of CSV shows nothing."""
     which = {name: value for name, value in options.items() if name in OF_FILES}
-    lines = spark.read.format("text").options(**which).load(for_spark(path))
+    lines = spark.read.format("text").options(**which).load(places)
     return bool(lines.agg(F.bool_or(~F.is_valid_utf8("value"))).collect()[0][0])
 
 

@@ -10,6 +10,8 @@ from pyspark.sql import functions as F
 from fairlead.pipeline.columns import AT, ID, KEY, PREFIX, REASON, quoted
 
 HASH: Final = PREFIX + "hash"
+AGAIN: Final = "' again, allowed: once"
+"""How the reason of a row ends whose id an earlier one has."""
 RANK: Final = PREFIX + "rank"
 EARLIER: Final = PREFIX + "earlier"
 """When an id was seen last before the messages of this table."""
@@ -44,7 +46,7 @@ def unique(
     suspect = F.col(RANK) & F.col(REASON).isNull()
     clear = marked.where(F.coalesce(~suspect, F.lit(True))).drop(RANK)
     several = marked.where(suspect).drop(RANK)
-    found = F.concat(F.lit("id: found '"), F.col(ID), F.lit("' again, allowed: once"))
+    found = F.concat(F.lit("id: found '"), F.col(ID), F.lit(AGAIN))
     if before is not None:
         seen = before.select(ID, F.col(AT).alias(EARLIER))
         several = several.join(seen, ID, "left")

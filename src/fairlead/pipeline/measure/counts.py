@@ -21,7 +21,7 @@ from fairlead.results.summary import Facts, Made, OverTime, Period
 
 def count(written: DataFrame, plan: Plan) -> list[Counted]:
     """The decisions that were written, counted."""
-    return counted(_by_all(written, plan))
+    return counted(by_all(written, plan))
 
 
 def messages(written: DataFrame, plan: Plan, counts: Iterable[Counted]) -> dict[int, int]:
@@ -42,7 +42,7 @@ def count_for_report(
     close = bins.around(plan.times, whole) if whole else None
     columns = {BIN: whole, CLOSE: close}
     also = [each.column(TIME).alias(name) for name, each in columns.items() if each]
-    counts = _by_all(written, plan, *also).persist()
+    counts = by_all(written, plan, *also).persist()
     try:
         found = counted(counts)
         top, on = busiest(found, plan), levels(plan, found)
@@ -66,7 +66,8 @@ def count_for_report(
     )
 
 
-def _by_all(written: DataFrame, plan: Plan, *also: Column) -> DataFrame:
+def by_all(written: DataFrame, plan: Plan, *also: Column) -> DataFrame:
+    """The finest counts of decisions; `also`: what else tells them apart."""
     only = plan.clusters[0].name if len(plan.clusters) == 1 else ""
     named = text(written, "cluster")
     cluster = F.when(named == "", F.lit(only)).otherwise(named)

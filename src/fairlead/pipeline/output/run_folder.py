@@ -137,11 +137,21 @@ def write_manifest(
     states: Sequence[Mapping[str, object]],
     file_format: str,
 ) -> None:
-    """Write what `explain` needs to bring any moment of the run back.
+    """Write what `explain` needs to bring any moment of the run back; see `manifest`."""
+    delivery.write_json(MANIFEST, manifest(plan, starts, states, file_format))
+
+
+def manifest(
+    plan: ClassifiedPlan,
+    starts: Sequence[tuple[int, str]],
+    states: Sequence[Mapping[str, object]],
+    file_format: str,
+) -> dict[str, Any]:
+    """What `explain` needs to bring any moment of the run back.
 
     `starts`: where blocks 1, 2, … begin; `states`: the router's state at the start of each block.
     """
-    content: dict[str, Any] = {
+    return {
         "format": FORMAT,
         "file_format": file_format,
         **_plain(plan),
@@ -149,4 +159,3 @@ def write_manifest(
         "blocks": [list(start) for start in starts],
         "states": list(states),
     }
-    delivery.write_json(MANIFEST, content)

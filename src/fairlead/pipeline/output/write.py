@@ -13,7 +13,7 @@ from typing import Any, ClassVar, Final, Self
 
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import Column, DataFrame, DataFrameWriter
 from pyspark.sql import functions as F
 from pyspark.sql.types import ArrayType, DecimalType, FractionalType, MapType, StructType
 
@@ -116,24 +116,9 @@ class Delivery:
                 f"(this one has no {SUMMARY} and no {COMPARISON})"
             )
 
-    @contextmanager
-    def _writing(self) -> Iterator[None]:
-        """Say where it was, if something cannot be written. Raises OutputError."""
-        try:
-            yield
-        except ConnectionError:
-            raise  # Spark's Java process is gone, which no file says
-        except OSError as error:
-            raise OutputError(f"{self.final}: cannot write there: {error.strerror}") from error
-        except (Py4JJavaError, PySparkException) as error:
-            reason = no_room(error)
-            if reason is None or not of_results(error):
-                raise
-            raise OutputError(f"{self.final}: cannot write there: {reason}") from error
-
     def __enter__(self) -> Self:
         try:
-            with self._writing():
+            with writing(self.final):
                 self._hidden.begin()
         except BaseException:
             self._hidden.clear()
@@ -143,7 +128,7 @@ class Delivery:
     def __exit__(self, *_: object) -> None:
         if self.final.exists() and not self.making.exists():
             self.delivered.append(self.final)
-        with self._writing():
+        with writing(self.final):
             self._hidden.clear()
 
     @property
@@ -160,18 +145,16 @@ class Delivery:
 
         `by`: a column of integers, for each value of which there is a folder.
         """
-        flat = table.select(*(_flat(table, field.name) for field in table.schema.fields))
-        shown = table if file_format != "csv" else flat
-        writer = shown.write.format(file_format).options(**OPTIONS[file_format])
+        found = writer(table, file_format)
         if by is not None:
-            writer = writer.partitionBy(by)
-        with self._writing():
-            writer.save(self.path(name))
+            found = found.partitionBy(by)
+        with writing(self.final):
+            found.save(self.path(name))
 
     def move(self, name: str, to: str) -> None:
         """Put a part elsewhere in the delivery; an empty one where nothing was written."""
         target = self.making / to
-        with self._writing():
+        with writing(self.final):
             target.parent.mkdir(parents=True, exist_ok=True)
             if (self.making / name).exists():
                 (self.making / name).rename(target)
@@ -189,7 +172,7 @@ class Delivery:
 
     def write_text(self, name: str, text: str) -> None:
         """Write a small file as it is."""
-        with self._writing():
+        with writing(self.final):
             (self.making / name).write_text(text, encoding="utf-8")
 
     def finish(self) -> None:
@@ -199,14 +182,37 @@ class Delivery:
         begins with a dot; the next delivery puts it back. Raises OutputError, also where another
         run has delivered there meanwhile and is not to be overwritten.
         """
-        with self._writing():
+        with writing(self.final):
             for file in self.making.rglob("*"):
                 if file.is_file():
                     _sync(file)
         self._refuse_taken()
-        with self._writing():
+        with writing(self.final):
             self._hidden.deliver()
             _sync(self.final.parent)
+
+
+@contextmanager
+def writing(place: Path) -> Iterator[None]:
+    """Say where it was, if something cannot be written. Raises OutputError."""
+    try:
+        yield
+    except ConnectionError:
+        raise  # Spark's Java process is gone, which no file says
+    except OSError as error:
+        raise OutputError(f"{place}: cannot write there: {error.strerror}") from error
+    except (Py4JJavaError, PySparkException) as error:
+        reason = no_room(error)
+        if reason is None or not of_results(error):
+            raise
+        raise OutputError(f"{place}: cannot write there: {reason}") from error
+
+
+def writer(table: DataFrame, file_format: str) -> DataFrameWriter:
+    """What writes a table in files of this format, in the order of its partitions."""
+    flat = table.select(*(_flat(table, field.name) for field in table.schema.fields))
+    shown = table if file_format != "csv" else flat
+    return shown.write.format(file_format).options(**OPTIONS[file_format])
 
 
 def _ours(folder: Path) -> bool:

@@ -72,9 +72,9 @@ def _search(starts: Sequence[Place], low: int, high: int) -> Column:
 class Sample:
     """A few of a table's messages, which only the data decides."""
 
-    places: Sequence[Place]
+    places: Sequence[Place] = ()
     """In order."""
-    rows: float
+    rows: float = 0.0
     """About how many messages the table has."""
     pieces: Sequence[tuple[Place, Place]] = ()
     """The first and the last of each file's piece."""

@@ -1,0 +1,184 @@
+"""The command `dispatch --follow`: decide on what comes into a folder, until it is stopped."""
+
+from __future__ import annotations
+
+import signal
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from fairlead import report
+from fairlead.cli.dispatch import changes_from, print_summary
+from fairlead.cli.progress import Stages
+from fairlead.cli.show import console
+from fairlead.cli.spark import started
+from fairlead.cli.table import MessagesTable
+from fairlead.config.clusters import load_clusters
+from fairlead.errors import UserError
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+    from fairlead.pipeline.streaming.commit import Commit
+    from fairlead.pipeline.streaming.follow import Source
+    from fairlead.results.summary import Summary
+
+SECONDS_A_PAGE: Final = 10
+"""How often the page is drawn anew, at most."""
+LOOK: Final = 0.5
+"""Seconds after which a signal is seen."""
+ENDING: Final = (signal.SIGINT, signal.SIGTERM)
+
+
+@dataclass(frozen=True)
+class FollowOptions:
+    """Options that only a stream has. Times in seconds."""
+
+    horizon: float
+    every: float
+    files: int
+    available_now: bool
+
+
+def run_follow(
+    table: MessagesTable,
+    cluster: Path,
+    out: str,
+    *,
+    changes: Path | None,
+    file_format: str,
+    trust_ids: bool,
+    master: str | None,
+    command: str | None,
+    follow: FollowOptions,
+) -> None:
+    """Everything that can be refused is refused before Spark is started.
+
+    `command`: the line that a report shows as the way to this run; None: no report.
+    """
+    from fairlead.pipeline.measure.facts import made
+    from fairlead.pipeline.options import Options
+    from fairlead.pipeline.paths import local
+    from fairlead.pipeline.streaming.commit import COMMIT
+    from fairlead.pipeline.streaming.follow import Asked, start
+
+    clusters = load_clusters(cluster)
+    changes_from(changes)
+    place = local(table.where)
+    if place is not None and not place.is_dir():
+        raise UserError(
+            f"{table.where}: found no folder, allowed with --follow: a folder into which files come"
+        )
+    if command is not None:
+        report.check_installed()
+    told = Told(Path(out), page=command is not None)
+    asked = Asked(
+        clusters,
+        lambda: changes_from(changes),
+        Options(where=table.where, file_format=file_format, trust_ids=trust_ids),
+        follow.horizon,
+        follow.every,
+        follow.available_now,
+        None if command is None else made(table.where, command),
+        told,
+    )
+    with Stages(1) as stages:
+        spark = started(master, stages)
+    going_on = (Path(out) / COMMIT).exists()
+    source = files_of(spark, table)
+    following = start(names_of(spark, table.where, follow.files), out, asked, source)
+    told.begun(going_on)
+    with told_to_stop() as stopping:
+        while not following.wait(LOOK):
+            if stopping.is_set():
+                following.stop()
+                break
+    _end(told, out)
+
+
+def _end(told: Told, out: str) -> None:
+    if told.latest is None:
+        console().print(f"no micro-batch was decided; results: {out}", markup=False)
+        return
+    told.draw(told.latest)
+    print_summary(told.latest, out)
+
+
+class Told:
+    """What a user sees of a stream: a line for each micro-batch, and the page."""
+
+    def __init__(self, out: Path, *, page: bool) -> None:
+        """`out`: where the page goes."""
+        self.out, self.page = out, page
+        self.latest: Summary | None = None
+        self._drawn = time.monotonic()
+
+    def begun(self, going_on: bool) -> None:
+        """The stream has begun."""
+        how = "going on" if going_on else "begun"
+        console().print(f"{how}; Ctrl-C ends after the micro-batch under way", markup=False)
+
+    def __call__(self, summary: Summary, commit: Commit) -> None:
+        """A micro-batch is committed."""
+        now = time.monotonic()
+        console().print(
+            f"batch {commit.batch}: so far in {summary.read:,} = decided {summary.decided:,} + "
+            f"rejected {summary.rejected:,}; digest {summary.digest}",
+            markup=False,
+        )
+        self.latest = summary
+        if now - self._drawn >= SECONDS_A_PAGE:
+            self.draw(summary)
+
+    def draw(self, summary: Summary) -> None:
+        """Draw the page, if one is wanted."""
+        if self.page:
+            from fairlead.pipeline.streaming.commit import write_text
+
+            write_text(self.out / report.NAME, report.render(summary.to_dict()))
+            self._drawn = time.monotonic()
+
+
+def names_of(spark: SparkSession, where: str, files: int) -> DataFrame:
+    """A stream of the files that come into a folder: their names and sizes, not what they hold."""
+    from fairlead.pipeline.paths import for_spark
+
+    schema = "path string, modificationTime timestamp, length bigint, content binary"
+    reader = spark.readStream.format("binaryFile").schema(schema)
+    reader = reader.option("recursiveFileLookup", "true").option("maxFilesPerTrigger", files)
+    return reader.load(for_spark(where)).select("path", "length")
+
+
+def files_of(spark: SparkSession, table: MessagesTable) -> Source:
+    """What makes messages of such names, as `dispatch` reads a whole folder."""
+
+    def messages(names: DataFrame) -> tuple[DataFrame, list[str]] | None:
+        rows = names.where("length > 0").select("path").collect()
+        paths = sorted(row["path"].removeprefix("file:") for row in rows)
+        return (table.read(spark, only=paths), paths) if paths else None
+
+    return messages
+
+
+@contextmanager
+def told_to_stop() -> Iterator[threading.Event]:
+    """An event that the first signal sets; a second one ends the process at once."""
+    found = threading.Event()
+    before = {each: signal.getsignal(each) for each in ENDING}
+
+    def stop(number: int, _: object) -> None:
+        found.set()
+        signal.signal(number, before[signal.Signals(number)])
+
+    for each in ENDING:
+        if before[each] is not signal.SIG_IGN:
+            signal.signal(each, stop)
+    try:
+        yield found
+    finally:
+        for each, handler in before.items():
+            signal.signal(each, handler)

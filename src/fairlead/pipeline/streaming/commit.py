@@ -1,0 +1,267 @@
+"""Commit: how far a stream has come, in one small file that is replaced in one step.
+
+    OUT/stream.json              the commit: everything that the next micro-batch begins with
+    OUT/decisions/batch=N/       what micro-batch N decided
+    OUT/rejected/batch=N/        its rows that are no messages
+    OUT/batches/N.json           with what it was decided: plan, classes, blocks, states, files
+    OUT/state/                   ids, groups and counts that are remembered
+    OUT/checkpoint/              Spark's own: which messages belong to which micro-batch
+    OUT/summary.json             all micro-batches so far, and OUT/report.html the page about them
+    OUT/.making/                 a micro-batch that is not committed yet
+
+What `stream.json` does not count is not there: readers look at micro-batches up to its `batch`.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import shutil
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+
+from fairlead.errors import OutputError, UserError
+
+COMMIT: Final = "stream.json"
+MAKING: Final = ".making"
+LOCK: Final = ".lock"
+CHECKPOINT: Final = "checkpoint"
+METADATA: Final = "metadata"
+"""Of Spark's checkpoint: the id of its query."""
+FORMAT: Final = 1
+NONE: Final = -1
+PARTS: Final = ("decisions", "rejected", "state/ids", "state/groups", "state/counts")
+"""What a micro-batch may have a folder of its own in."""
+
+
+class Remembered(msgspec.Struct, frozen=True):
+    """Ids that are remembered, in one folder."""
+
+    batch: int
+    """The micro-batch that wrote it."""
+    rows: int
+    last: int
+    """The clock when the last of them was seen."""
+
+
+class Commit(msgspec.Struct, frozen=True, kw_only=True):
+    """How far a stream has come. Times in microseconds."""
+
+    format: int = FORMAT
+    checkpoint: str = ""
+    """The id of Spark's checkpoint that the micro-batches are numbered by."""
+    batch: int = NONE
+    """The last micro-batch that is whole."""
+    clusters: list[dict[str, Any]]
+    """As their files say, each with `name` and `tables`."""
+    options: dict[str, Any]
+    """What must be the same for all micro-batches."""
+    given: list[dict[str, Any]] = []
+    """The changes as they were read."""
+    changes: list[dict[str, Any]] = []
+    """The same with the times from which they hold: one that comes late holds for what follows."""
+    columns: list[list[str]] = []
+    """Names and types of the messages' columns, as the first micro-batch had them."""
+    carried: dict[str, Any] = {}
+    """Where clusters and streams of messages stand."""
+    clock: int | None = None
+    ids: list[Remembered] = []
+    groups: bool = False
+    """Whether bindings are remembered."""
+    arrivals: int = 0
+    """How many messages have been decided."""
+    read: int = 0
+    rejected: int = 0
+    rejections: dict[str, int] = {}
+    unknown_clusters: dict[str, int] = {}
+    messages: dict[int, int] = {}
+    """By version."""
+    width: int = 0
+    """Of the bins in which decisions are counted."""
+    first: int | None = None
+    last: int | None = None
+    """The times of the first and the last message."""
+
+
+class StreamFolder:
+    """The folder of a stream's results."""
+
+    def __init__(self, out: Path) -> None:
+        """`out`: OUT; it may not be there yet."""
+        self.out = out
+
+    def path(self, *parts: str) -> Path:
+        """Something in the folder."""
+        return self.out.joinpath(*parts)
+
+    def making(self, part: str) -> str:
+        """Where the micro-batch in the making has a part."""
+        return str(self.path(MAKING, part))
+
+    def of(self, part: str, batch: int) -> Path:
+        """Where a micro-batch has a part."""
+        return self.path(part, f"batch={batch}")
+
+    @property
+    def checkpoint(self) -> Path:
+        """Spark's checkpoint."""
+        return self.path(CHECKPOINT)
+
+    def checkpoint_id(self) -> str:
+        """The id of Spark's checkpoint; "" where there is none."""
+        place = self.checkpoint / METADATA
+        if not place.is_file():
+            return ""
+        try:
+            return str(json.loads(place.read_bytes())["id"])
+        except (ValueError, KeyError, TypeError):
+            raise OutputError(
+                f"{place}: found what Spark did not write, or not whole, allowed: the checkpoint "
+                "with which the stream began"
+            ) from None
+
+    def commit(self) -> Commit | None:
+        """How far the stream has come; None where it has not begun. Raises OutputError."""
+        place = self.path(COMMIT)
+        try:
+            found = msgspec.json.decode(place.read_bytes(), type=Commit)
+        except FileNotFoundError:
+            return None
+        except msgspec.MsgspecError:
+            found = None
+        if found is None or found.format != FORMAT:
+            raise OutputError(
+                f"{place}: found what this version did not write, allowed: as a stream of "
+                "dispatch writes it"
+            )
+        return found
+
+    def strangers(self) -> bool:
+        """Whether the folder has something that no stream wrote."""
+        ours = {
+            COMMIT,
+            MAKING,
+            LOCK,
+            CHECKPOINT,
+            "batches",
+            *(each.split("/")[0] for each in PARTS),
+        }
+        return self.out.is_dir() and any(each.name not in ours for each in self.out.iterdir())
+
+    @contextmanager
+    def alone(self) -> Iterator[None]:
+        """Nobody else writes here. Raises OutputError where somebody does, or nobody can."""
+        try:
+            self.out.mkdir(exist_ok=True)
+            handle = os.open(self.path(LOCK), os.O_RDWR | os.O_CREAT, 0o666)
+        except OSError as error:
+            raise OutputError(f"{self.out}: cannot write there: {error.strerror}") from error
+        try:
+            try:
+                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                raise OutputError(
+                    f"{self.out}: found another process that writes to this stream, allowed: one"
+                ) from None
+            yield
+        finally:
+            os.close(handle)
+
+    def begin(self) -> None:
+        """Make room for a micro-batch; what a killed one left goes."""
+        shutil.rmtree(self.path(MAKING), ignore_errors=True)
+        self.path(MAKING).mkdir()
+
+    def finish(self, commit: Commit, manifest: Mapping[str, Any]) -> None:
+        """Put a whole micro-batch into its place, and say so in one step."""
+        made = self.path(MAKING)
+        for file in made.rglob("*"):
+            if file.is_file():
+                _sync(file)
+        _write(self.path("batches", f"{commit.batch}.json"), json.dumps(manifest).encode())
+        for part in PARTS:
+            if (made / part).exists():
+                place = self.of(part, commit.batch)
+                # Of a micro-batch that was killed here before, and is made again.
+                shutil.rmtree(place, ignore_errors=True)
+                place.parent.mkdir(parents=True, exist_ok=True)
+                (made / part).rename(place)
+                _sync(place.parent)
+        _write(self.path(COMMIT), msgspec.json.encode(commit))
+        shutil.rmtree(made, ignore_errors=True)
+
+    def forget(self, commit: Commit) -> None:
+        """Remove what no later micro-batch looks at."""
+        kept = {f"batch={each.batch}" for each in commit.ids}
+        latest = {f"batch={commit.batch}"}
+        for part, names in (
+            ("state/ids", kept),
+            ("state/groups", latest),
+            ("state/counts", latest),
+        ):
+            place = self.path(part)
+            for each in place.iterdir() if place.is_dir() else ():
+                if each.name not in names:
+                    shutil.rmtree(each, ignore_errors=True)
+
+
+def committed(folder: Path, part: str) -> list[Path] | None:
+    """The folders of a stream's micro-batches that are whole; None: it is no stream's folder."""
+    found = StreamFolder(folder)
+    commit = found.commit()
+    if commit is None:
+        return None
+    every = (found.of(part, batch) for batch in range(commit.batch + 1))
+    return [place for place in every if place.is_dir()]
+
+
+def manifest_of(folder: Path, batch: int) -> dict[str, Any]:
+    """With what a micro-batch was decided. Raises UserError."""
+    place = StreamFolder(folder).path("batches", f"{batch}.json")
+    try:
+        found: dict[str, Any] = json.loads(place.read_bytes())
+    except (OSError, ValueError):
+        raise UserError(
+            f"{place}: found what this version did not write, or not whole, allowed: as a stream "
+            "of dispatch writes it"
+        ) from None
+    return found
+
+
+def write_json(place: Path, content: Mapping[str, Any]) -> None:
+    """Replace a small file in one step."""
+    _write(place, (json.dumps(content, indent=2, ensure_ascii=False) + "\n").encode())
+
+
+def write_text(place: Path, content: str) -> None:
+    """The same."""
+    _write(place, content.encode())
+
+
+def _write(place: Path, content: bytes) -> None:
+    place.parent.mkdir(exist_ok=True)
+    beside = place.with_name(f".{place.name}.new")
+    with beside.open("wb") as file:
+        file.write(content)
+        file.flush()
+        os.fsync(file.fileno())
+    beside.replace(place)
+    _sync(place.parent)
+
+
+def _sync(path: Path) -> None:
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def typed_columns(schema: Sequence[Any]) -> list[list[str]]:
+    """Names and types, as they are compared between micro-batches."""
+    return [[field.name, field.dataType.simpleString()] for field in schema]

@@ -1,0 +1,292 @@
+"""Follow: dispatch a stream of messages, micro-batch by micro-batch, until it is stopped."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Final
+
+import msgspec
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.streaming.query import StreamingQuery
+
+from fairlead.balance.change import Change
+from fairlead.balance.changes import changes_in
+from fairlead.balance.cluster import Cluster, clusters_in
+from fairlead.balance.objects import repr_of
+from fairlead.balance.times import MICROS
+from fairlead.compiled.plan import Plan
+from fairlead.errors import FairleadError, MessageError, OutputError
+from fairlead.pipeline.options import Options
+from fairlead.pipeline.output.write import FORMATS, SUMMARY
+from fairlead.pipeline.paths import local
+from fairlead.pipeline.streaming import rolling
+from fairlead.pipeline.streaming.commit import Commit, StreamFolder, write_json
+from fairlead.pipeline.streaming.differing import differing
+from fairlead.pipeline.streaming.micro_batch import Stream, decide, nothing, plan_of
+from fairlead.results.summary import Made, Summary
+
+DAY: Final = 86_400.0
+LONGEST: Final = 100 * 365 * DAY
+EVERY: Final = 10.0
+
+log = logging.getLogger("fairlead")
+
+Source = Callable[[DataFrame], tuple[DataFrame, list[str]] | None]
+"""Makes of what Spark brings the messages, and says of which files; None: there is no row."""
+
+
+def follow(
+    messages: DataFrame,
+    clusters: Cluster | Iterable[Cluster],
+    out: str | Path,
+    changes: Change | Iterable[Change] | Callable[[], Iterable[Change]] = (),
+    *,
+    horizon: float = DAY,
+    every: float = EVERY,
+    available_now: bool = False,
+    trust_ids: bool = False,
+    file_format: str = "parquet",
+) -> Following:
+    """Dispatch a streaming DataFrame into a folder until it is stopped.
+
+    `messages`: what `spark.readStream` gives, with the columns that `dispatch` asks for. `out`: a
+    folder on this machine, new or of the same stream: then it goes on where it ended. `changes`:
+    also a function that returns those known by now; it is called for each micro-batch. `horizon`:
+    after so many seconds without them, by the messages' times, an id or a group is forgotten.
+    `every`: seconds between micro-batches. `available_now`: end when what is there is decided.
+    `trust_ids`: do not look for duplicates. `file_format`: parquet, csv or json.
+
+    The decisions are those of one `dispatch` over the same messages in the order of their column
+    `arrival`, with this horizon: micro-batch after micro-batch, in each by `position` or time, then
+    `id`. What comes late does not undo a change; a change that comes late holds for what comes
+    later than all that was decided.
+
+    Raises UserError where something cannot be as it was asked; of a micro-batch of which messages
+    cannot be read, `Following.wait` does.
+    """
+    given: object = messages
+    if not (isinstance(given, DataFrame) and given.isStreaming):
+        raise MessageError(
+            f"messages: found {repr_of(given)}, allowed: a streaming DataFrame; "
+            "fairlead.dispatch takes the others"
+        )
+    known = changes if callable(changes) else _constant(changes_in(changes))
+    options = Options(trust_ids=trust_ids, file_format=file_format)
+    asked = Asked(clusters_in(clusters), known, options, horizon, every, available_now)
+    return start(messages, str(out), asked, lambda rows: (rows, []))
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What a stream is asked for, beside its messages."""
+
+    clusters: Sequence[Cluster]
+    changes: Callable[[], Iterable[Change]]
+    options: Options
+    horizon: float
+    """Seconds."""
+    every: float
+    """Seconds."""
+    available_now: bool
+    made: Made | None = None
+    """What the page says of the run; None: no page."""
+    committed: Callable[[Summary, Commit], None] | None = None
+    """Called after each micro-batch, with what all so far come to."""
+
+
+class Following:
+    """A stream that is being dispatched."""
+
+    def __init__(self, query: StreamingQuery, work: _Work, held: ExitStack) -> None:
+        """Made by `follow`."""
+        self._query, self._work, self._held = query, work, held
+        self._ended = False
+
+    @property
+    def summary(self) -> Summary | None:
+        """What all micro-batches so far come to; None before the first."""
+        return self._work.summary
+
+    @property
+    def active(self) -> bool:
+        """Whether it goes on."""
+        return bool(self._query.isActive)
+
+    def wait(self, timeout: float | None = None) -> bool:
+        """Wait until it has ended; False where it goes on after `timeout` seconds.
+
+        Raises what ended it, where that was an error.
+        """
+        try:
+            ended = self._query.awaitTermination(timeout)  # type: ignore[arg-type]  # floats do
+        except PySparkException:
+            self._end()
+            if self._work.error is not None:
+                raise self._work.error from None
+            raise
+        if timeout is not None and not ended:
+            return False
+        self._end()
+        return True
+
+    def stop(self) -> None:
+        """Let the micro-batch that is under way be finished, and end."""
+        self._work.stopping.set()
+        with self._work.busy:
+            self._query.stop()
+        self._end()
+
+    def _end(self) -> None:
+        if not self._ended:
+            self._ended = True
+            self._held.close()
+
+
+class _Work:
+    """What is done with each micro-batch."""
+
+    def __init__(self, stream: Stream, commit: Commit, asked: Asked, source: Source) -> None:
+        self.stream, self.commit, self.asked, self.source = stream, commit, asked, source
+        self.summary: Summary | None = None
+        self.error: BaseException | None = None
+        self.busy = threading.Lock()
+        self.stopping = threading.Event()
+
+    def __call__(self, rows: DataFrame, batch: int) -> None:
+        with self.busy:
+            if self.stopping.is_set():
+                raise _Stopping
+            try:
+                self._decide(rows, batch)
+            except FairleadError as error:
+                self.error = error
+                raise
+
+    def _decide(self, rows: DataFrame, batch: int) -> None:
+        self._check_checkpoint(batch)
+        if batch <= self.commit.batch:
+            return  # Spark was ended before it knew that this was committed
+        found = self.source(rows)
+        if found is None or found[0].isEmpty():
+            self.commit = nothing(self.stream, self.commit, batch)
+            return
+        messages, files = found
+        self.commit = decide(messages, self.stream, self.commit, batch, files)
+        self.tell(rows.sparkSession)
+
+    def tell(self, spark: SparkSession) -> None:
+        """Say what all micro-batches so far come to."""
+        folder, asked = self.stream.folder, self.asked
+        plan = plan_of(self.stream, self.commit)
+        self.summary = rolling.summary(spark, folder, self.commit, plan, asked.made)
+        write_json(folder.path(SUMMARY), self.summary.to_dict())
+        if asked.committed is not None:
+            asked.committed(self.summary, self.commit)
+
+    def _check_checkpoint(self, batch: int) -> None:
+        """The numbers of micro-batches are those of one checkpoint."""
+        place, folder = self.stream.folder.checkpoint, self.stream.folder
+        now = folder.checkpoint_id()
+        if not self.commit.checkpoint:
+            self.commit = msgspec.structs.replace(self.commit, checkpoint=now)
+        elif now != self.commit.checkpoint:
+            raise OutputError(f"{place}: found another checkpoint, allowed: that of {folder.out}")
+        if batch > self.commit.batch + 1:
+            raise OutputError(
+                f"{place}: found micro-batch {batch}, allowed: {self.commit.batch + 1}, which "
+                f"comes after what {folder.out} has"
+            )
+
+
+class _Stopping(Exception):  # noqa: N818 - it is no error
+    """The stream is being stopped; the micro-batch comes again when it goes on."""
+
+
+def start(messages: DataFrame, out: str, asked: Asked, source: Source) -> Following:
+    """Begin, or go on. `source`: makes messages of what Spark brings. Raises UserError."""
+    stream = _stream(out, asked)
+    folder = stream.folder
+    held = ExitStack()
+    held.enter_context(folder.alone())
+    try:
+        work = _Work(stream, _begun(stream), asked, source)
+        writer = messages.writeStream.foreachBatch(work)
+        writer = writer.option("checkpointLocation", str(folder.checkpoint))
+        every = f"{asked.every} seconds"
+        query = (
+            writer.trigger(availableNow=True)
+            if asked.available_now
+            else writer.trigger(processingTime=every)
+        ).start()
+    except BaseException:
+        held.close()
+        raise
+    return Following(query, work, held)
+
+
+def _stream(out: str, asked: Asked) -> Stream:
+    place = local(out)
+    if place is None:
+        raise OutputError(f"{out}: found a place elsewhere, allowed: a folder of this machine")
+    for name, value in (("horizon", asked.horizon), ("every", asked.every)):
+        if not 0 < value <= LONGEST:
+            raise MessageError(
+                f"{name}: found {repr_of(value)}, allowed: a number of seconds above 0, at most "
+                f"{LONGEST:.0f}"
+            )
+    if asked.options.file_format not in FORMATS:
+        raise OutputError(
+            f"file_format: found {asked.options.file_format!r}, allowed: {', '.join(FORMATS)}"
+        )
+    place = place.resolve()
+    if not place.parent.is_dir():
+        raise OutputError(f"{out}: the folder {place.parent} does not exist")
+    horizon = round(asked.horizon * MICROS)
+    return Stream(
+        StreamFolder(place),
+        asked.clusters,
+        lambda: list(asked.changes()),
+        replace(asked.options, horizon=horizon, keep=True),
+    )
+
+
+def _begun(stream: Stream) -> Commit:
+    """How far it has come. Raises OutputError where this is not the stream of the folder."""
+    folder, options = stream.folder, stream.options
+    now = Commit(
+        clusters=[{"name": each.name, "tables": each.to_dict()} for each in stream.clusters],
+        options={
+            "horizon": stream.horizon,
+            "trust_ids": options.trust_ids,
+            "format": options.file_format,
+        },
+    )
+    now = msgspec.json.decode(msgspec.json.encode(now), type=Commit)  # as it is written
+    Plan(stream.clusters, stream.changes())
+    found = folder.commit()
+    if found is None:
+        if folder.strangers():
+            raise OutputError(
+                f"{folder.out}: found a folder that is no stream's, allowed: a new one, or one "
+                "that a stream of dispatch wrote"
+            )
+        return now
+    what = differing(found, now)
+    if what:
+        raise OutputError(f"{folder.out}: found a stream that was begun otherwise: {what}")
+    if not folder.checkpoint_id():
+        raise OutputError(
+            f"{folder.checkpoint}: found no checkpoint, allowed: that with which the stream began; "
+            "without it nobody knows which messages were decided on: begin in another folder"
+        )
+    return found
+
+
+def _constant(changes: Sequence[Change]) -> Callable[[], Iterable[Change]]:
+    return lambda: changes
