@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import nullcontext
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from fairlead.balance.objects import listed
 from fairlead.cli.gate import Gate, gate
@@ -19,6 +19,7 @@ from fairlead.text import length
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
+    from fairlead.pipeline.questions.runs import Run
     from fairlead.results.diff import Diff
 
 GATES: Final = {
@@ -61,10 +62,11 @@ def run_diff(
     places = [each.resolve() for each in (before, after)]
     if out is not None and Path(out).resolve() in [up for p in places for up in (p, *p.parents)]:
         raise UserError(f"--out {out}: found a run that is compared, allowed: another folder")
-    from fairlead.pipeline.output.run_folder import is_journal, read_manifest
+    from fairlead.pipeline.output.run_folder import is_journal
     from fairlead.pipeline.output.write import SUMMARY, Delivery
+    from fairlead.pipeline.questions.runs import run_of
 
-    manifests = [None if is_journal(each) else read_manifest(each) for each in (before, after)]
+    runs = [None if is_journal(each) else run_of(each) for each in (before, after)]
 
     delivery = nullcontext() if out is None else Delivery(out, overwrite=overwrite)
     with delivery as made, Stages(3 if out else 2) as stages:
@@ -72,8 +74,8 @@ def run_diff(
         from fairlead.pipeline.questions import diff as pipeline
 
         one, other = (
-            _decisions(spark, folder, manifest)
-            for folder, manifest in zip((before, after), manifests, strict=True)
+            _decisions(spark, folder, run)
+            for folder, run in zip((before, after), runs, strict=True)
         )
         compared = pipeline.compare(one, other)
         with stages("compare"):
@@ -89,24 +91,34 @@ def run_diff(
     return _judge(found, gates)
 
 
-def _decisions(spark: SparkSession, folder: Path, manifest: Mapping[str, Any] | None) -> DataFrame:
-    """What was decided in a run, or (without a manifest) in a journal: a row for each message."""
+def _decisions(spark: SparkSession, folder: Path, run: Run | None) -> DataFrame:
+    """What was decided in a run, or (without one) in a journal: a row for each message."""
     from fairlead.pipeline.intake.journal import decisions_of
     from fairlead.pipeline.intake.read import read
     from fairlead.pipeline.measure.attempts import last_attempts
     from fairlead.pipeline.output.run_folder import clusters_of
     from fairlead.pipeline.questions.diff import joined
+    from fairlead.pipeline.questions.runs import DECISIONS
 
-    if manifest is None:
+    if run is None:
         journal = read(spark, str(folder))
         if without_decisions(journal.columns) == journal.columns:
             raise UserError(
                 f"{folder}: found {listed(journal.columns)}, allowed: {listed(JOURNAL)}"
             )
         return joined(last_attempts(decisions_of(journal).where("position IS NOT NULL")))
+    manifest = run.manifest
     options = {"multiLine": "true"} if manifest["file_format"] == "csv" else {}
-    place = str(folder / "decisions")
-    found = read(spark, place, input_format=manifest["file_format"], options=options)
+    only = None if run.batches is None else [str(each) for each in run.batches.values()]
+    if only == []:
+        raise UserError(f"{folder}: found a stream that has decided nothing yet")
+    found = read(
+        spark,
+        str(folder / DECISIONS),
+        input_format=manifest["file_format"],
+        options=options,
+        only=only,
+    )
     if manifest.get("replay"):
         # Attempts that are followed by another one decided nothing.
         found = last_attempts(found)

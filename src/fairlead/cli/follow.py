@@ -63,8 +63,7 @@ def run_follow(
     from fairlead.pipeline.measure.facts import made
     from fairlead.pipeline.options import Options
     from fairlead.pipeline.paths import local
-    from fairlead.pipeline.streaming.commit import COMMIT
-    from fairlead.pipeline.streaming.follow import Asked, start
+    from fairlead.pipeline.streaming.follow import Asked, check, start
 
     clusters = load_clusters(cluster)
     changes_from(changes)
@@ -86,9 +85,9 @@ def run_follow(
         None if command is None else made(table.where, command),
         told,
     )
+    going_on = check(out, asked)
     with Stages(1) as stages:
         spark = started(master, stages)
-    going_on = (Path(out) / COMMIT).exists()
     source = files_of(spark, table)
     following = start(names_of(spark, table.where, follow.files), out, asked, source)
     told.begun(going_on)

@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from random import Random
@@ -11,8 +12,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
 
-from fairlead import Change, Cluster, follow
+from fairlead import Change, Cluster, dispatch, follow
+from fairlead.errors import ChangeError, MessageError, OutputError
 from fairlead.pipeline.dispatch import prepare
 from fairlead.pipeline.options import Options
 
@@ -137,7 +140,9 @@ def as_one(
     return [(places[row[0]], *row[1:]) for row in found]
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize(
+    "seed", [0, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(1, 12))]
+)
 def test_a_stream_decides_as_one_dispatch(spark: SparkSession, tmp_path: Path, seed: int) -> None:
     """Whatever the policies, with late messages, ids again, and groups that were forgotten."""
     batches = rows_of(seed, 5)
@@ -148,3 +153,153 @@ def test_a_stream_decides_as_one_dispatch(spark: SparkSession, tmp_path: Path, s
     following = follow(stream, CLUSTERS, out, CHANGES, horizon=HORIZON, available_now=True)
     following.wait()
     assert decided(out) == as_one(spark, batches, CLUSTERS, CHANGES)
+
+
+ROWS = [{"id": f"m{k}", "time": float(k), "cluster": "msmq"} for k in range(40)]
+
+
+def follow_to_the_end(spark: SparkSession, source: Path, out: Path, **more: Any) -> None:
+    """All that is in the folder, under one policy."""
+    asked: dict[str, Any] = {"clusters": [MSMQ], "horizon": 100.0, **more}
+    follow(streaming(spark, source), out=out, available_now=True, **asked).wait()
+
+
+def test_it_goes_on_where_it_ended(spark: SparkSession, tmp_path: Path) -> None:
+    """Also where it was killed before Spark knew, or before it was committed."""
+    source, out = tmp_path / "in", tmp_path / "out"
+    bring(source, 0, ROWS[:10])
+    follow_to_the_end(spark, source, out)
+    first = decided(out)
+    # Killed after our commit, before Spark's: the micro-batch comes again, and is known.
+    (out / "checkpoint/commits/0").unlink()
+    (out / "checkpoint/commits/.0.crc").unlink(missing_ok=True)
+    bring(source, 1, ROWS[10:20])
+    follow_to_the_end(spark, source, out)
+    assert decided(out)[:10] == first
+    assert [row[1] for row in decided(out)] == [row["id"] for row in ROWS[:20]]
+    # Killed while a micro-batch was put into its place: what is there is not counted.
+    shutil.copytree(out / "decisions/batch=0", out / "decisions/batch=2")
+    shutil.copytree(out / "decisions/batch=0", out / ".making/decisions")
+    bring(source, 2, ROWS[20:30])
+    follow_to_the_end(spark, source, out)
+    assert [row[1] for row in decided(out)] == [row["id"] for row in ROWS[:30]]
+    assert not (out / ".making").exists()
+    assert decided(out) == as_one(spark, [ROWS[:10], ROWS[10:20], ROWS[20:30]], [MSMQ], [])
+    summary = json.loads((out / "summary.json").read_text(encoding="utf-8"))
+    assert (summary["read"], summary["outcomes"]) == (30, {"routed": 30})
+
+
+def test_a_change_that_comes_late_holds_for_what_follows(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    """And the one dispatch that is compared takes the changes that the commit names."""
+    source, out = tmp_path / "in", tmp_path / "out"
+    changes = [Change("A", "enabled", False, 100)]
+    asked: dict[str, Any] = {"clusters": [MSMQ], "changes": lambda: changes, "horizon": HORIZON}
+    bring(source, 0, ROWS[:20])
+    follow_to_the_end(spark, source, out, **asked)
+    changes.append(Change("B", "enabled", False, 5))  # all before 19 s is decided
+    bring(source, 1, ROWS[20:])
+    follow_to_the_end(spark, source, out, **asked)
+    held = json.loads((out / "stream.json").read_text(encoding="utf-8"))["changes"]
+    assert [(each["target"], each["time"]) for each in held] == [
+        ("A", 100_000_000),
+        ("B", 19_000_001),
+    ]
+    assert {row[2] for row in decided(out)[20:]} == {"A", "C"}
+    known = [Change.at_micros(**each) for each in held]
+    assert decided(out) == as_one(spark, [ROWS[:20], ROWS[20:]], [MSMQ], known)
+    del changes[0]
+    bring(source, 2, ROWS[:1])
+    with pytest.raises(ChangeError, match="no more the change of 'A' enabled"):
+        follow_to_the_end(spark, source, out, **asked)
+
+
+def test_what_cannot_go_on_is_refused(spark: SparkSession, tmp_path: Path) -> None:
+    """In one line, and nothing is lost: the same micro-batch comes again."""
+    source, out = tmp_path / "in", tmp_path / "out"
+    bring(source, 0, ROWS[:10])
+    follow_to_the_end(spark, source, out)
+    first = decided(out)
+    heavier = Cluster.of(
+        "msmq",
+        name="msmq",
+        destination=[{"name": n, "weight": w} for n, w in (("A", 3), ("B", 2), ("C", 9))],
+    )
+    with pytest.raises(OutputError, match=r"destination\[C\].weight: was 1, found 9"):
+        follow_to_the_end(spark, source, out, clusters=[heavier])
+    with pytest.raises(OutputError, match=r"options.horizon: was '100 s', found '7 s'"):
+        follow_to_the_end(spark, source, out, horizon=7)
+    with pytest.raises(OutputError, match="no stream's"):
+        follow_to_the_end(spark, source, tmp_path)
+    for wrong in (0, -1, float("nan"), float("inf")):
+        with pytest.raises(MessageError, match="horizon: found"):
+            follow_to_the_end(spark, source, tmp_path / "new", horizon=wrong)
+    with pytest.raises(MessageError, match="allowed: a streaming DataFrame"):
+        follow(spark.range(3), [MSMQ], tmp_path / "new")
+    with pytest.raises(MessageError, match=r"a stream.*fairlead\.follow"):
+        dispatch(streaming(spark, source), [MSMQ])
+    bring(source, 1, ROWS[10:20])
+    other = streaming(spark, source).withColumn("size", F.lit(1))
+    with pytest.raises(MessageError, match="other columns than the stream began with"):
+        follow(other, [MSMQ], out, horizon=100, available_now=True).wait()
+    (out / "checkpoint").rename(tmp_path / "checkpoint")
+    with pytest.raises(OutputError, match="found no checkpoint"):
+        follow_to_the_end(spark, source, out)
+    bring(tmp_path / "other", 0, ROWS)
+    follow_to_the_end(spark, tmp_path / "other", tmp_path / "out2")
+    shutil.copytree(tmp_path / "out2/checkpoint", out / "checkpoint")
+    bring(tmp_path / "other", 1, ROWS)
+    with pytest.raises(OutputError, match="found another checkpoint"):
+        follow_to_the_end(spark, tmp_path / "other", out)
+    shutil.rmtree(out / "checkpoint")
+    (tmp_path / "checkpoint").rename(out / "checkpoint")
+    assert decided(out) == first
+    follow_to_the_end(spark, source, out)
+    assert len(decided(out)) == 20
+
+
+def test_a_stream_that_runs(spark: SparkSession, tmp_path: Path) -> None:
+    """It waits for files, nobody else may write there, and it ends when it is told to."""
+    source, out = tmp_path / "in", tmp_path / "out"
+    stream = streaming(spark, source)
+    following = follow(stream, [MSMQ], out, horizon=100, every=0.1)
+    assert following.active
+    assert following.summary is None
+    with pytest.raises(OutputError, match="another process that writes"):
+        follow(stream, [MSMQ], out, horizon=100)
+    bring(source, 0, ROWS[:10])
+    while following.summary is None:
+        assert not following.wait(0.1)
+    assert following.summary.read == 10
+    following.stop()
+    assert not following.active
+    bring(source, 1, [{"id": "m3", "time": 11.0, "cluster": "msmq"}, {"id": None, "time": 12.0}])
+    follow_to_the_end(spark, source, out)
+    reasons = [
+        row["reason"]
+        for place in out.glob("rejected/batch=*/*.parquet")
+        for row in pq.read_table(place).to_pylist()
+    ]
+    assert sorted(reasons) == [
+        "id: found 'm3' again, allowed: once",
+        "id: found nothing, allowed: a text",
+    ]
+
+
+@pytest.mark.slow
+def test_many_small_batches_keep_few_files(spark: SparkSession, tmp_path: Path) -> None:
+    """What is remembered is put together, and what is older than the horizon goes."""
+    source, out = tmp_path / "in", tmp_path / "out"
+    for number in range(20):
+        bring(source, number, [{"id": f"m{number}", "time": number * 2.0, "group": "g"}])
+    follow_to_the_end(spark, source, out, clusters=[GROUPS], horizon=100.0)
+    commit = json.loads((out / "stream.json").read_text(encoding="utf-8"))
+    assert len(commit["ids"]) < 16
+    assert {each.name for each in (out / "state/ids").iterdir()} == {
+        f"batch={each['batch']}" for each in commit["ids"]
+    }
+    assert [each.name for each in (out / "state/groups").iterdir()] == ["batch=19"]
+    bring(source, 20, [{"id": "m15", "time": 41.0}, {"id": "m1", "time": 200.0}])
+    follow_to_the_end(spark, source, out, clusters=[GROUPS], horizon=100.0)
+    assert [row[1] for row in decided(out)][20:] == ["m1"]

@@ -235,6 +235,10 @@ def columns_of(messages: object, where: str) -> list[str]:
             "; fairlead.spark_session().createDataFrame makes one of it" if kind in CREATED else ""
         )
         raise MessageError(f"{where}: found a {kind}, allowed: a DataFrame of Spark{made}")
+    if messages.isStreaming:
+        raise MessageError(
+            f"{where}: found a stream, allowed: a table; fairlead.follow takes streams"
+        )
     return own_columns(messages)
 
 

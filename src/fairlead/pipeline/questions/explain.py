@@ -44,8 +44,10 @@ from fairlead.compiled.table import route
 from fairlead.config.paths import path_of
 from fairlead.errors import FairleadError, UserError
 from fairlead.pipeline.intake.files import files_in, kind_of, readable
-from fairlead.pipeline.output.run_folder import clusters_of, read_manifest, scenarios_in
+from fairlead.pipeline.output.run_folder import clusters_of, scenarios_in
+from fairlead.pipeline.questions.runs import DECISIONS, run_of
 from fairlead.pipeline.routing.blocks import Blocks, Place
+from fairlead.pipeline.streaming.commit import StreamFolder
 from fairlead.rows import ATTEMPT, DECISION, JOURNAL
 
 SERVICE = "service_time"
@@ -81,24 +83,42 @@ def why(folder: str | Path, message_id: str) -> Why:
         raise UserError(f"message_id: found {repr_of(message_id)}, allowed: a text")
     if scenarios_in(folder):
         raise _of_replay(folder, folder / "*" / "decisions")
-    manifest = read_manifest(folder)
+    run = run_of(folder)
+    manifest = run.manifest
     if manifest.get("replay"):
-        raise _of_replay(folder, folder / "decisions")
-    plan = Plan(
-        clusters_of(manifest), [Change.at_micros(**each) for each in manifest["changes"]]
-    ).classified(MessageClass(each[0], tuple(each[1]), each[2]) for each in manifest["classes"])
-    files = sorted((folder / "decisions").glob("part-*"))
+        raise _of_replay(folder, folder / DECISIONS)
+    places = [folder / DECISIONS] if run.batches is None else list(run.batches.values())
     file_format = manifest["file_format"]
-    for number, file in enumerate(files):
-        found = pc.index(
-            _read(file, file_format, ["id"])["id"].cast(pa.string()), message_id
-        ).as_py()
-        if found >= 0:
-            return _explain(plan, manifest, files[: number + 1], found)
+    for number, place in enumerate(places):
+        files = sorted(place.glob("part-*"))
+        found = _found(files, file_format, message_id)
+        if found is None:
+            continue
+        if run.batches is not None:
+            manifest = StreamFolder(folder).manifest(list(run.batches)[number])
+        plan = Plan(
+            clusters_of(manifest), [Change.at_micros(**each) for each in manifest["changes"]]
+        ).classified(MessageClass(each[0], tuple(each[1]), each[2]) for each in manifest["classes"])
+        if run.batches is not None and plan.binds:
+            raise UserError(
+                f"{folder}: found a stream in which messages are bound to earlier ones, allowed: "
+                f"to explain a dispatch of {folder / DECISIONS} with position=arrival"
+            )
+        return _explain(plan, manifest, files[: found[0] + 1], found[1])
     rejected = _rejection(folder, file_format, message_id)
     raise UserError(
         f"{folder}: found no decision on {message_id!r}; " + (rejected or "no message has this id")
     )
+
+
+def _found(files: list[Path], file_format: str, message_id: str) -> tuple[int, int] | None:
+    """In which of the files, and in which row there, a message stands first."""
+    for number, file in enumerate(files):
+        ids = _read(file, file_format, ["id"])["id"].cast(pa.string())
+        row = pc.index(ids, message_id).as_py()
+        if row >= 0:
+            return number, row
+    return None
 
 
 def why_in_journal(
@@ -209,7 +229,8 @@ def _of_replay(folder: Path, decisions: Path) -> UserError:
 
 
 def _rejection(folder: Path, file_format: str, message_id: str) -> str:
-    for file in sorted((folder / "rejected").glob("part-*")):
+    rejected = folder / "rejected"
+    for file in sorted([*rejected.glob("part-*"), *rejected.glob("batch=*/part-*")]):
         rows = _read(file, file_format, ["id", "reason"])
         place = pc.index(rows["id"].cast(pa.string()), message_id).as_py()
         if place >= 0:

@@ -125,6 +125,18 @@ class StreamFolder:
                 "with which the stream began"
             ) from None
 
+    def manifest(self, batch: int) -> dict[str, Any]:
+        """With what a micro-batch was decided. Raises UserError."""
+        place = self.path("batches", f"{batch}.json")
+        try:
+            found: dict[str, Any] = json.loads(place.read_bytes())
+        except (OSError, ValueError):
+            raise UserError(
+                f"{place}: found what this version did not write, or not whole, allowed: as a "
+                "stream of dispatch writes it"
+            ) from None
+        return found
+
     def commit(self) -> Commit | None:
         """How far the stream has come; None where it has not begun. Raises OutputError."""
         place = self.path(COMMIT)
@@ -152,6 +164,11 @@ class StreamFolder:
             *(each.split("/")[0] for each in PARTS),
         }
         return self.out.is_dir() and any(each.name not in ours for each in self.out.iterdir())
+
+    def committed(self, part: str, commit: Commit) -> dict[int, Path]:
+        """Where the micro-batches that are whole have a part, by their numbers."""
+        every = {batch: self.of(part, batch) for batch in range(commit.batch + 1)}
+        return {batch: place for batch, place in every.items() if place.is_dir()}
 
     @contextmanager
     def alone(self) -> Iterator[None]:
@@ -208,29 +225,6 @@ class StreamFolder:
             for each in place.iterdir() if place.is_dir() else ():
                 if each.name not in names:
                     shutil.rmtree(each, ignore_errors=True)
-
-
-def committed(folder: Path, part: str) -> list[Path] | None:
-    """The folders of a stream's micro-batches that are whole; None: it is no stream's folder."""
-    found = StreamFolder(folder)
-    commit = found.commit()
-    if commit is None:
-        return None
-    every = (found.of(part, batch) for batch in range(commit.batch + 1))
-    return [place for place in every if place.is_dir()]
-
-
-def manifest_of(folder: Path, batch: int) -> dict[str, Any]:
-    """With what a micro-batch was decided. Raises UserError."""
-    place = StreamFolder(folder).path("batches", f"{batch}.json")
-    try:
-        found: dict[str, Any] = json.loads(place.read_bytes())
-    except (OSError, ValueError):
-        raise UserError(
-            f"{place}: found what this version did not write, or not whole, allowed: as a stream "
-            "of dispatch writes it"
-        ) from None
-    return found
 
 
 def write_json(place: Path, content: Mapping[str, Any]) -> None:

@@ -208,6 +208,11 @@ class _Stopping(Exception):  # noqa: N818 - it is no error
     """The stream is being stopped; the micro-batch comes again when it goes on."""
 
 
+def check(out: str, asked: Asked) -> bool:
+    """Refuse what can be refused without Spark; returns whether the stream has begun before."""
+    return _begun(_stream(out, asked)).batch >= 0
+
+
 def start(messages: DataFrame, out: str, asked: Asked, source: Source) -> Following:
     """Begin, or go on. `source`: makes messages of what Spark brings. Raises UserError."""
     stream = _stream(out, asked)
@@ -262,7 +267,7 @@ def _begun(stream: Stream) -> Commit:
     now = Commit(
         clusters=[{"name": each.name, "tables": each.to_dict()} for each in stream.clusters],
         options={
-            "horizon": stream.horizon,
+            "horizon": f"{stream.horizon / MICROS:g} s",
             "trust_ids": options.trust_ids,
             "format": options.file_format,
         },
