@@ -226,15 +226,15 @@ def prepare(
     if not options.trust_ids:
         with progress("check ids"):
             rows, most = unique(rows, options.horizon, since.ids)
-    kept = [rows.persist()] if options.keep else []
+    small = most is not None and most <= options.rows_a_block
+    kept = [rows.persist()] if options.keep and small else []
     good = rows.where(F.col(REASON).isNull())
     with progress("cut into blocks"):
         # Joins, of duplicates or for bindings, times by position, and finding the messages of a
         # journal take the files' pieces apart.
         apart = rows is not accepted or messages is not given or plan.binds or by_position
         stays = options.as_in_files and not apart and since is BEGINNING
-        small = most is not None and most <= options.rows_a_block and not stays
-        few = Sample() if small else sample(good, most, in_files=stays)
+        few = Sample() if small and not stays else sample(good, most, in_files=stays)
     with progress("survey"):
         in_place = survey_in_place(rows, plan, options.rows_a_block) if few.apart else None
         blocks = in_place.blocks if in_place else cut(few, rows_a_block=options.rows_a_block)

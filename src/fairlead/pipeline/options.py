@@ -26,8 +26,7 @@ class Options:
     command: str | None = None
     """What a report shows as the way to this run; None: nobody wants a report."""
     keep: bool = False
-    """Let Spark keep what is learnt of each row until `Prepared.release` (dispatch): a source that
-    is no file may be slow to read again."""
+    """Let Spark keep the rows of a small table until `Prepared.release` (dispatch)."""
     rows_a_block: int = ROWS_A_BLOCK
     progress: Progress = quiet
 

@@ -23,23 +23,21 @@ def unique(
     """The same rows, with a REASON on every message whose id an earlier one has.
 
     `horizon`: an id is forgotten when it was not seen for so many microseconds, by AT. `before`:
-    the ids that are remembered (ID, AT) when the table begins. Only hashes are counted at first;
-    ids themselves are compared where two hashes agree. Returns also how many messages there were
-    before.
+    the ids that are remembered (HASH, ID, AT) when the table begins. Only hashes are counted at
+    first; ids themselves are compared where two hashes agree. Returns also how many messages there
+    were before.
     """
     good = accepted.where(F.col(REASON).isNull())
-    hashes = good.select(F.xxhash64(ID).alias(HASH)).groupBy(HASH).agg(F.count(F.lit(1)).alias("n"))
+    hashes = good.select(F.xxhash64(ID).alias(HASH), F.lit(1).alias("new"))
     if before is not None:
-        again = before.select(F.xxhash64(ID).alias(HASH)).distinct().withColumn(EARLIER, F.lit(1))
-        hashes = hashes.join(again, HASH, "left")
-        hashes = hashes.withColumn("most", F.col("n") + F.coalesce(EARLIER, F.lit(0)))
-    else:
-        hashes = hashes.withColumn("most", F.col("n"))
+        hashes = hashes.unionByName(before.select(HASH, F.lit(0).alias("new")))
+    counts = hashes.groupBy(HASH).agg(F.sum("new").alias("new"), F.count(F.lit(1)).alias("n"))
+    counts = counts.where("new > 0")
     # A sum is null where there is no row.
-    ((messages, most),) = hashes.agg(F.sum("n"), F.max("most")).collect()
+    ((messages, most),) = counts.agg(F.sum("new"), F.max("n")).collect()
     if (most or 0) <= 1:
         return accepted, messages or 0
-    suspects = hashes.where("most > 1").select(HASH)
+    suspects = counts.where("n > 1").select(HASH)
     marked = accepted.join(
         suspects.withColumn(RANK, F.lit(True)), F.xxhash64(ID) == suspects[HASH], "left"
     ).drop(HASH)
@@ -48,7 +46,8 @@ def unique(
     several = marked.where(suspect).drop(RANK)
     found = F.concat(F.lit("id: found '"), F.col(ID), F.lit(AGAIN))
     if before is not None:
-        seen = before.select(ID, F.col(AT).alias(EARLIER))
+        asked = before.join(suspects, HASH, "left_semi")
+        seen = asked.groupBy(ID).agg(F.max(AT).alias(EARLIER))
         several = several.join(seen, ID, "left")
     repeated = _again(accepted.columns, horizon, earlier=before is not None)
     named = several.withColumn(RANK, repeated).withColumn(REASON, F.when(F.col(RANK), found))

@@ -8,7 +8,6 @@ a journal, which holds no states.
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,9 +16,6 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.csv
-import pyarrow.json
-import pyarrow.parquet as pq
 
 from fairlead.balance.again import Again
 from fairlead.balance.change import Change
@@ -45,7 +41,7 @@ from fairlead.config.paths import path_of
 from fairlead.errors import FairleadError, UserError
 from fairlead.pipeline.intake.files import files_in, kind_of, readable
 from fairlead.pipeline.output.run_folder import clusters_of, scenarios_in
-from fairlead.pipeline.questions.runs import DECISIONS, run_of
+from fairlead.pipeline.questions.runs import DECISIONS, read_rows, rejection, row_of, run_of
 from fairlead.pipeline.routing.blocks import Blocks, Place
 from fairlead.pipeline.streaming.commit import StreamFolder
 from fairlead.rows import ATTEMPT, DECISION, JOURNAL
@@ -91,7 +87,7 @@ def why(folder: str | Path, message_id: str) -> Why:
     file_format = manifest["file_format"]
     for number, place in enumerate(places):
         files = sorted(place.glob("part-*"))
-        found = _found(files, file_format, message_id)
+        found = row_of(files, file_format, message_id)
         if found is None:
             continue
         if run.batches is not None:
@@ -105,20 +101,10 @@ def why(folder: str | Path, message_id: str) -> Why:
                 f"to explain a dispatch of {folder / DECISIONS} with position=arrival"
             )
         return _explain(plan, manifest, files[: found[0] + 1], found[1])
-    rejected = _rejection(folder, file_format, message_id)
+    rejected = rejection(folder, file_format, message_id)
     raise UserError(
         f"{folder}: found no decision on {message_id!r}; " + (rejected or "no message has this id")
     )
-
-
-def _found(files: list[Path], file_format: str, message_id: str) -> tuple[int, int] | None:
-    """In which of the files, and in which row there, a message stands first."""
-    for number, file in enumerate(files):
-        ids = _read(file, file_format, ["id"])["id"].cast(pa.string())
-        row = pc.index(ids, message_id).as_py()
-        if row >= 0:
-            return number, row
-    return None
 
 
 def why_in_journal(
@@ -191,7 +177,7 @@ def _journal(place: Path) -> pa.Table:
     """The rows of a journal, in their order."""
     kind = kind_of(str(place), None, {})
     readable(str(place), kind)
-    parts = [_read(file, kind.format, None) for file in files_in(place, str(place))]
+    parts = [read_rows(file, kind.format, None) for file in files_in(place, str(place))]
     table = pa.concat_tables(parts, promote_options="permissive")
     if not set(JOURNAL) <= set(table.column_names) or set(ATTEMPT) <= set(table.column_names):
         raise UserError(
@@ -228,40 +214,6 @@ def _of_replay(folder: Path, decisions: Path) -> UserError:
     )
 
 
-def _rejection(folder: Path, file_format: str, message_id: str) -> str:
-    rejected = folder / "rejected"
-    for file in sorted([*rejected.glob("part-*"), *rejected.glob("batch=*/part-*")]):
-        rows = _read(file, file_format, ["id", "reason"])
-        place = pc.index(rows["id"].cast(pa.string()), message_id).as_py()
-        if place >= 0:
-            return f"it was rejected: {rows['reason'][place].as_py()}"
-    return ""
-
-
-def _read(file: Path, file_format: str, columns: list[str] | None) -> pa.Table:
-    """Some columns of a file of decisions."""
-    if file_format == "parquet":
-        names = pq.read_schema(file).names
-        kept = None if columns is None else [name for name in columns if name in names]
-        return pq.read_table(file, columns=kept)
-    if file_format == "csv":
-        with file.open(encoding="utf-8", newline="") as lines:
-            names = next(csv.reader(lines))
-        options = pyarrow.csv.ConvertOptions(
-            column_types=dict.fromkeys(names, pa.string()),
-            strings_can_be_null=True,
-            quoted_strings_can_be_null=False,
-            null_values=[""],
-        )
-        parse = pyarrow.csv.ParseOptions(newlines_in_values=True)
-        return pyarrow.csv.read_csv(file, convert_options=options, parse_options=parse)
-    found = pyarrow.json.read_json(file)
-    # JSON knows no times: what looks like one is a text, and stays as it is.
-    texts = [(each.name, pa.string()) for each in found.schema if pa.types.is_timestamp(each.type)]
-    parse_json = pyarrow.json.ParseOptions(explicit_schema=pa.schema(texts))
-    return pyarrow.json.read_json(file, parse_options=parse_json) if texts else found
-
-
 def _explain(
     recorded: ClassifiedPlan, manifest: dict[str, Any], files: list[Path], row: int
 ) -> Why:
@@ -280,7 +232,7 @@ def _explain(
     names += [*recorded.reads, *recorded.keyed.values(), "destination", "outcome", "sequence"]
     names = list(dict.fromkeys(names))
     used = files if recorded.binds else files[-1:]
-    parts = [_read(file, file_format, names) for file in used]
+    parts = [read_rows(file, file_format, names) for file in used]
     copies = parts[-1].slice(row)
     parts[-1] = parts[-1].slice(0, row + 1)
     rows = pa.concat_tables(parts, promote_options="permissive")

@@ -21,7 +21,10 @@ class Since:
     clock: int = EARLIEST
     """The latest time of any row so far that was a message, or one again; in microseconds."""
     ids: DataFrame | None = None
-    """The ids that are remembered: ID, and AT, the clock when each was seen last."""
+    """The ids that are remembered: HASH, ID, and AT, the clock when it was seen.
+
+    Of one id there may be several rows.
+    """
     groups: DataFrame | None = None
     """The bindings that are remembered: BIND, HOME, WORD, MEMBER, AT."""
 

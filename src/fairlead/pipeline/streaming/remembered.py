@@ -23,19 +23,19 @@ from fairlead.pipeline.columns import (
     small_table,
 )
 from fairlead.pipeline.dispatch import Prepared
-from fairlead.pipeline.intake.unique import AGAIN
+from fairlead.pipeline.intake.unique import AGAIN, HASH
 from fairlead.pipeline.streaming.commit import Commit, Remembered, StreamFolder
 
 MANY: Final = 16
 """Folders of about one size; then they become one."""
 ROWS_A_FILE: Final = 1_000_000
 SESSION: Final = "session"
-IDS: Final = f"{ID} string, {AT} bigint"
+IDS: Final = f"{HASH} bigint, {ID} string, {AT} bigint"
 GROUPS: Final = f"{BIND} string, {HOME} string, {WORD} string, {MEMBER} int, {AT} bigint"
 
 
 def ids_before(spark: SparkSession, folder: StreamFolder, commit: Commit) -> DataFrame | None:
-    """The ids that are remembered: ID and AT; of one id there may be several rows."""
+    """The ids that are remembered: HASH, ID and AT."""
     if not commit.ids:
         return None
     return _ids(spark, folder, commit.ids)
@@ -55,6 +55,9 @@ def groups_before(spark: SparkSession, folder: StreamFolder, commit: Commit) -> 
 
 def clock(ready: Prepared, before: int) -> int:
     """The latest time of any row so far that was a message, or one again."""
+    period = ready.survey.period
+    if not ready.survey.rejected:
+        return before if period is None else max(before, period[1])
     (row,) = _seen(ready.rows).agg(F.max(AT).alias("at")).collect()
     return before if row["at"] is None else max(before, int(row["at"]))
 
@@ -72,13 +75,13 @@ def remember_ids(
     `now`: the clock after it. Folders that have grown many are put together, so that there are few
     however long the stream runs.
     """
-    new = _seen(ready.rows).groupBy(ID).agg(F.max(AT).alias(AT))
+    new = _seen(ready.rows).select(F.xxhash64(ID).alias(HASH), ID, AT)
     kept = [each for each in commit.ids if each.last >= now - horizon]
     rows = ready.survey.accepted + ready.survey.rejected
     together = _to_merge(kept, rows)
     if together:
         old = _ids(ready.rows.sparkSession, folder, together).where(F.col(AT) >= now - horizon)
-        new = new.unionByName(old).groupBy(ID).agg(F.max(AT).alias(AT))
+        new = new.unionByName(old).groupBy(HASH, ID).agg(F.max(AT).alias(AT))
         rows += sum(each.rows for each in together)
     new.coalesce(rows // ROWS_A_FILE + 1).write.parquet(folder.making("state/ids"))
     left = [each for each in kept if each not in together]
