@@ -149,6 +149,11 @@ def names_of(spark: SparkSession, where: str, files: int) -> DataFrame:
     schema = "path string, modificationTime timestamp, length bigint, content binary"
     reader = spark.readStream.format("binaryFile").schema(schema)
     reader = reader.option("recursiveFileLookup", "true").option("maxFilesPerTrigger", files)
+    # Else Spark says nothing of a file that is a week older than the newest it has seen, and what
+    # was moved there from elsewhere keeps its time.
+    reader = reader.option("maxFileAge", "36500d")
+    # A file that stopped the stream may be taken away.
+    reader = reader.option("ignoreMissingFiles", "true")
     return reader.load(for_spark(where)).select("path", "length")
 
 

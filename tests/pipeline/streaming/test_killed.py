@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from random import Random
 
@@ -29,13 +30,17 @@ name = "c"
 CHANGES = "time,target,attribute,value\n900,a,enabled,false\n2100,a,enabled,true\n"
 COMMAND = [sys.executable, "-m", "fairlead", "dispatch"]
 PLACES = ("in", "-c", "pool.toml", "--changes", "changes.csv", "--horizon", "1h")
-FILES, ROWS = 60, 50
+ROWS = 50
+"""Messages of a file, one a second of recorded time."""
 
 
-def bring(folder: Path, number: int) -> None:
-    """A file of messages, whole; groups come back in later files."""
+def bring(folder: Path, number: int, *, more: bool = False) -> None:
+    """A file of messages, whole; groups come back in later files.
+
+    `more`: with a column that the stream did not begin with.
+    """
     rows = [
-        {"id": f"m{k}", "time": k, "group": f"g{k * 7919 % 400}"}
+        {"id": f"m{k}", "time": k, "group": f"g{k * 7919 % 400}"} | ({"size": 1} if more else {})
         for k in range(number * ROWS, (number + 1) * ROWS)
     ]
     hidden = folder / f".{number:05}"
@@ -45,16 +50,27 @@ def bring(folder: Path, number: int) -> None:
 
 
 @pytest.mark.slow
-def test_killed_again_and_again(tmp_path: Path) -> None:
-    """With kill -9 of all its processes, or of a Python worker, while files come in."""
+@pytest.mark.parametrize(
+    ("files", "pause", "life"),
+    [(60, (0.5, 2.0), (8.0, 25.0)), (3600, (0.5, 0.5), (55.0, 65.0))],
+    ids=["three minutes", "half an hour at a hundredfold speed, a kill each minute"],
+)
+def test_killed_again_and_again(
+    tmp_path: Path, files: int, pause: tuple[float, float], life: tuple[float, float]
+) -> None:
+    """With kill -9 of all its processes, or of a Python worker, while files come in.
+
+    `pause`, `life`: seconds between two files, and until the next kill; from, to.
+    """
     random = Random(3)  # noqa: S311
     source = tmp_path / "in"
     source.mkdir()
     (tmp_path / "pool.toml").write_text(POOL, encoding="utf-8")
     (tmp_path / "changes.csv").write_text(CHANGES, encoding="utf-8")
-    follow = [*COMMAND, *PLACES, "-o", "out", "--follow", "--files-a-batch", "4", "--no-report"]
+    follow = [*COMMAND, *PLACES, "-o", "out", "--follow", "--files-a-batch", str(files // 15)]
+    follow.append("--no-report")
     came, kills = 0, 0
-    while came < FILES:
+    while came < files:
         with subprocess.Popen(
             [*follow, "--every", "100s" if kills == 0 else "0.1s"],
             cwd=tmp_path,
@@ -62,21 +78,21 @@ def test_killed_again_and_again(tmp_path: Path) -> None:
             stderr=subprocess.DEVNULL,
             start_new_session=True,
         ) as process:
-            until = time.monotonic() + random.uniform(8, 25)
+            until = time.monotonic() + random.uniform(*life)
             while time.monotonic() < until and process.poll() is None:
-                if came < FILES:
+                if came < files:
                     bring(source, came)
                     came += 1
-                time.sleep(random.uniform(0.5, 2))
+                time.sleep(random.uniform(*pause))
             if random.random() < 0.3:
                 _kill_a_worker(process.pid)
                 time.sleep(random.uniform(0, 3))
             if process.poll() is None:
                 os.killpg(process.pid, signal.SIGKILL)
             kills += 1
-    subprocess.run(
-        [*follow, "--available-now"], cwd=tmp_path, check=True, stdout=subprocess.DEVNULL
-    )
+    to_the_end = [*follow, "--available-now"]
+    subprocess.run(to_the_end, cwd=tmp_path, check=True, stdout=subprocess.DEVNULL)
+    _nothing_and_other_columns(source, files, to_the_end)
     subprocess.run(
         [*COMMAND, *PLACES, "-o", "one", "--no-report"],
         cwd=tmp_path,
@@ -88,14 +104,31 @@ def test_killed_again_and_again(tmp_path: Path) -> None:
         for name in ("out", "one")
     )
     assert kills > 3
-    assert stream["read"] == one["read"] == FILES * ROWS
+    assert stream["read"] == one["read"] == (files + 1) * ROWS
     assert stream["digest"] == one["digest"]
     written = [
         row["arrival"]
         for place in (tmp_path / "out/decisions").glob("batch=*/*.parquet")
         for row in pq.read_table(place, columns=["arrival"]).to_pylist()
     ]
-    assert sorted(written) == list(range(FILES * ROWS))
+    assert sorted(written) == list(range((files + 1) * ROWS))
+
+
+def _nothing_and_other_columns(source: Path, number: int, command: list[str]) -> None:
+    """Files without a row are no news; other columns end it until that file is taken away."""
+    run = partial(subprocess.run, cwd=source.parent, capture_output=True, text=True)
+    (source / "empty.json").touch()
+    run(command, check=True)
+    bring(source, number, more=True)
+    ended = run(command, check=False)
+    assert ended.returncode == 2, ended.stderr
+    assert "other columns than the stream began with (new: size" in ended.stderr
+    assert "Traceback" not in ended.stderr
+    (source / f"{number:05}.json").unlink()
+    run(command, check=True)
+    bring(source, number)
+    (source / f"{number:05}.json").rename(source / f"{number:05}-mended.json")
+    run(command, check=True)
 
 
 def _kill_a_worker(session: int) -> None:
