@@ -157,6 +157,16 @@ ReadOptions = Annotated[
     list[str] | None,
     typer.Option(metavar="NAME=VALUE", help="An option of Spark's reader; repeatable."),
 ]
+ClusterFile = Annotated[
+    Path,
+    typer.Option(
+        "--cluster",
+        "-c",
+        metavar="FILE",
+        parser=place,
+        help="The cluster file (TOML), or a folder of them.",
+    ),
+]
 Changes = Annotated[
     Path | None,
     typer.Option(

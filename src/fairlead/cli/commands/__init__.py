@@ -1,0 +1,1 @@
+"""The commands with their options, by what a user does; what each does stands in `cli`."""

@@ -1,0 +1,213 @@
+"""Whole tables are decided on: once, as they come, and with readers."""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from fairlead.cli.arguments import command_line
+from fairlead.cli.once import Once
+from fairlead.cli.options import (
+    Changes,
+    ClusterFile,
+    Columns,
+    Drop,
+    Every,
+    FilesABatch,
+    Format,
+    Horizon,
+    InputFormat,
+    Master,
+    Messages,
+    NoReport,
+    NumberRows,
+    Out,
+    Overwrite,
+    ReadOptions,
+    Written,
+    place,
+    whole,
+)
+from fairlead.cli.table import MessagesTable
+from fairlead.errors import UserError
+from fairlead.extras import need
+
+app = typer.Typer()
+command = partial(app.command, cls=Once, rich_help_panel="Decide")
+DAY, EVERY, FILES = 86_400.0, 10.0, 1_000
+"""What a stream has where nothing else is said: seconds, seconds, files."""
+
+
+@command()
+def dispatch(
+    context: typer.Context,
+    messages: Messages,
+    cluster: ClusterFile,
+    out: Out,
+    changes: Changes = None,
+    column: Columns = None,
+    drop: Drop = None,
+    number_rows: NumberRows = False,
+    input_format: InputFormat = None,
+    read_option: ReadOptions = None,
+    format: Format = Written.parquet,  # noqa: A002 - the option is called so
+    trust_ids: Annotated[
+        bool, typer.Option("--trust-ids", help="Do not look for duplicate ids.")
+    ] = False,
+    horizon: Horizon = None,
+    follow: Annotated[
+        bool, typer.Option("--follow", help="Decide on files as they come, until it is stopped.")
+    ] = False,
+    available_now: Annotated[
+        bool, typer.Option("--available-now", help="With --follow: end when all is decided.")
+    ] = False,
+    every: Every = None,
+    files_a_batch: FilesABatch = None,
+    overwrite: Overwrite = False,
+    no_report: NoReport = False,
+    master: Master = None,
+) -> None:
+    """Route a whole table of messages on Spark, as the live balancer would.
+
+    MESSAGES is CSV (with a header), JSON lines or Parquet with the columns `id` and `time` (a
+    timestamp, or a number of seconds); `--column` makes them from what the table has. The folder
+    gets `decisions/`, `rejected/`, `summary.json` and `report.html`, all at once when everything
+    is done.
+
+    With `--follow` MESSAGES is a folder, and files that are moved into it are decided on in
+    micro-batches; the same command goes on where it ended.
+
+    Example: `fairlead dispatch calls.csv -c pool.toml -o routed --column "time=started_at"`
+    """
+    need("spark", "dispatch")
+    from fairlead.cli.dispatch import run_dispatch
+
+    table = MessagesTable.asked(messages, column, drop, number_rows, input_format, read_option)
+    whole_line = None if no_report else command_line(["fairlead", *context.obj])
+    if follow:
+        from fairlead.cli.follow import FollowOptions, run_follow
+
+        if overwrite:
+            raise UserError("--overwrite: found with --follow, which goes on with what is there")
+        run_follow(
+            table,
+            cluster,
+            out,
+            changes=changes,
+            file_format=format.value,
+            trust_ids=trust_ids,
+            master=master,
+            command=whole_line,
+            follow=FollowOptions(
+                horizon or DAY, every or EVERY, files_a_batch or FILES, available_now
+            ),
+        )
+        return
+    given = {"--available-now": available_now, "--every": every, "--files-a-batch": files_a_batch}
+    for name in (name for name, value in given.items() if value):
+        raise UserError(f"{name}: found without --follow, allowed: with it")
+    run_dispatch(
+        table,
+        cluster,
+        out,
+        changes=changes,
+        file_format=format.value,
+        trust_ids=trust_ids,
+        horizon=horizon,
+        overwrite=overwrite,
+        master=master,
+        command=whole_line,
+    )
+
+
+@command()
+def replay(
+    context: typer.Context,
+    messages: Messages,
+    cluster: Annotated[
+        list[Path],
+        typer.Option(
+            "--cluster",
+            "-c",
+            metavar="FILE",
+            parser=place,
+            help="A cluster file (or a folder of them); repeatable, each is a scenario.",
+        ),
+    ],
+    out: Out,
+    changes: Changes = None,
+    column: Columns = None,
+    drop: Drop = None,
+    number_rows: NumberRows = False,
+    input_format: InputFormat = None,
+    read_option: ReadOptions = None,
+    format: Format = Written.parquet,  # noqa: A002 - the option is called so
+    scenarios: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            parser=place,
+            help="A file of scenarios: how they differ from the cluster.",
+        ),
+    ] = None,
+    scale_rate: Annotated[
+        str,
+        typer.Option(
+            "--scale-rate", metavar="RATE", help="Each message so many times, on average: 1.5."
+        ),
+    ] = "1",
+    seed: Annotated[
+        int | None,
+        typer.Option(
+            parser=whole("--seed", 0, 2**63 - 1),
+            metavar="NUMBER",
+            help="Which messages those are that come once more.",
+        ),
+    ] = None,
+    fail_if: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--fail-if",
+            metavar="CONDITION",
+            help="End with status 3 if it holds in any scenario, such as 'p99_wait > 2s'.",
+        ),
+    ] = None,
+    overwrite: Overwrite = False,
+    no_report: NoReport = False,
+    master: Master = None,
+) -> None:
+    """Replay recorded messages on Spark: who would have waited how long, in each scenario.
+
+    A scenario is a cluster file, or what a file of --scenarios makes of one.
+
+    MESSAGES is a table as for `dispatch`, with `service_time` (seconds that each message takes),
+    and perhaps `priority`, `group`, `tenant`, `cost` and `rollbacks`. The folder gets
+    `comparison.json`, `rejected/`, `report.html` and, for each scenario, a folder with its
+    `decisions/`.
+
+    `--fail-if` looks at mean_wait, p50_wait, p90_wait, p99_wait, max_wait (with ms, s, min or h),
+    waiting, redeliveries and groups_out_of_order.
+
+    Example: `fairlead replay calls.csv -c pool.toml -c pool-new.toml -o replayed`
+    """
+    need("spark", "replay")
+    from fairlead.cli.replay import run_replay
+
+    status = run_replay(
+        MessagesTable.asked(messages, column, drop, number_rows, input_format, read_option),
+        cluster,
+        out,
+        changes=changes,
+        file_format=format.value,
+        scenario_file=scenarios,
+        scale=scale_rate,
+        seed=seed,
+        fail_if=fail_if or [],
+        overwrite=overwrite,
+        master=master,
+        command=None if no_report else command_line(["fairlead", *context.obj]),
+    )
+    raise typer.Exit(status)
