@@ -3,8 +3,11 @@
 import json
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
+
+from fairlead import Store
 
 HEAVY = {
     "altair",
@@ -26,7 +29,7 @@ def loaded(code: str) -> set[str]:
     """The top-level packages in memory after some code, in a process of its own."""
     script = f"{code}\nimport json, sys\nprint(json.dumps(sorted(sys.modules)))"
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, check=True)
-    return {name.partition(".")[0] for name in json.loads(done.stdout)}
+    return {name.partition(".")[0] for name in json.loads(done.stdout.splitlines()[-1])}
 
 
 def test_import_loads_nothing_heavy() -> None:
@@ -62,6 +65,17 @@ def test_a_live_agenda_loads_only_msgspec() -> None:
         "agenda.take(0).accept()"
     )
     assert loaded(code) & HEAVY <= {"msgspec"}
+
+
+@pytest.mark.parametrize("line", ["--version", "send orders x", "take orders", "queues --json"])
+def test_a_command_about_queues_loads_no_library_of_tables(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, line: str
+) -> None:
+    monkeypatch.setenv("FAIRLEAD_STORE", f"sqlite:///{tmp_path}/work.db")
+    with Store.open(f"sqlite:///{tmp_path}/work.db") as store:
+        store.send("orders", "x")
+    code = f"from fairlead.cli.app import run\nassert run({line.split()}) == 0"
+    assert loaded(code) & HEAVY <= {"msgspec", "typer"}
 
 
 def test_every_public_name_is_there() -> None:

@@ -6,13 +6,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import typer
-
 import fairlead
 import fairlead.errors
 import fairlead.sockets
 from fairlead import rows
-from fairlead.cli.app import app
+from fairlead.cli.app import commands as put_together
 from fairlead.store.database.statements import functions, roles
 
 PAGE = (Path(__file__).parent.parent / "docs" / "reference" / "public.md").read_text("utf-8")
@@ -45,7 +43,7 @@ def test_python_exports_what_is_listed() -> None:
 
 
 def test_each_command_is_listed() -> None:
-    found = {*commands(typer.main.get_command(app))}
+    found = {*commands(put_together())}
     assert listed_after("Commands, with the options") == found
 
 

@@ -10,9 +10,8 @@ from typing import Any
 
 import pytest
 from typer.core import TyperArgument, TyperGroup
-from typer.main import get_command
 
-from fairlead.cli.app import app, run
+from fairlead.cli.app import SUBJECTS, commands, run
 from fairlead.cli.gate import gate
 from fairlead.cli.options import Read, Written, one_of, place, whole
 from fairlead.cli.replay import rate_of
@@ -85,13 +84,18 @@ def test_nothing_and_what_begins_with_a_sign_are_not_taken_for_something_else(
 def test_every_argument_may_be_a_negative_number() -> None:
     """What a command makes of it, it says itself; Typer would call it an option."""
     seen = 0
-    for each in every_command(get_command(app)):
+    for each in every_command(commands()):
         if any(isinstance(parameter, TyperArgument) for parameter in each.params):
             context = each.make_context(each.name, [], resilient_parsing=True)
             found, _, _ = each.make_parser(context).parse_args(args=["-5"])
             assert {"-5", ("-5",)} & {*found.values()}, each.name
             seen += 1
     assert seen > 20
+
+
+def test_each_module_declares_the_commands_that_are_looked_for_in_it() -> None:
+    for module, verbs in SUBJECTS.items():
+        assert tuple(commands((module,)).commands) == verbs
 
 
 def every_command(command: Any) -> Iterator[Any]:

@@ -2,41 +2,53 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Iterable, Sequence
 from functools import cache
-from typing import Annotated
+from importlib import import_module
+from typing import Annotated, Any, Final
 
 import typer
 
-from fairlead.cli.commands.connect import app as connect
-from fairlead.cli.commands.look import app as look
-from fairlead.cli.commands.questions import app as questions
-from fairlead.cli.commands.runs import app as runs
 from fairlead.cli.faults import guarded
-from fairlead.cli.store.commands import app as store_commands
-from fairlead.cli.store.conversations import app as conversations
-from fairlead.cli.store.machines import app as machines
 
-app = typer.Typer(
-    name="fairlead",
-    no_args_is_help=True,
-    rich_markup_mode="markdown",
-    pretty_exceptions_enable=False,
-    context_settings={"help_option_names": ["-h", "--help"]},
-    help="Decide **who** gets each message, say why, and prove it on a whole table.",
-    epilog="A first look: `fairlead demo`. What can be chosen: `fairlead policies`.",
-)
+SUBJECTS: Final = {
+    "commands.runs": ("dispatch", "replay"),
+    "commands.questions": ("whatif", "diff", "explain"),
+    "commands.look": ("check", "policies", "demo"),
+    "commands.connect": ("device", "endpoints"),
+    "commands.messages": ("send", "take", "peek"),
+    "commands.queues": ("queues", "waiting", "promote", "dead", "declare", "journal", "top"),
+    "commands.work": ("work",),
+    "commands.upkeep": ("store",),
+    "store.conversations": ("conversations", "conversation", "services", "switch"),
+    "store.machines": ("machines",),
+}
+"""The modules that declare commands: a line that begins with one of theirs loads no other."""
 
 
 def run(arguments: Sequence[str]) -> int:
     """Run one command line; returns its exit status (see docs/reference/errors.md)."""
     given = list(arguments)
-    return guarded(lambda: _whole()(given, standalone_mode=False, obj=given))
+    verb = given[0] if given else ""
+    subjects = [module for module, verbs in SUBJECTS.items() if verb in verbs] or SUBJECTS
+    return guarded(lambda: commands(tuple(subjects))(given, standalone_mode=False, obj=given))
 
 
 @cache
-def _whole() -> Callable[..., object]:
-    """All commands, put together once."""
+def commands(subjects: Iterable[str] = tuple(SUBJECTS)) -> Any:  # noqa: ANN401 - Typer hides it
+    """The commands that these modules declare, put together once."""
+    app = typer.Typer(
+        name="fairlead",
+        no_args_is_help=True,
+        rich_markup_mode="markdown",
+        pretty_exceptions_enable=False,
+        context_settings={"help_option_names": ["-h", "--help"]},
+        help="Decide **who** gets each message, say why, and prove it on a whole table.",
+        epilog="A first look: `fairlead demo`. What can be chosen: `fairlead policies`.",
+    )
+    app.callback()(main)
+    for module in subjects:
+        app.add_typer(import_module(f"fairlead.cli.{module}").app)
     return typer.main.get_command(app)
 
 
@@ -48,7 +60,6 @@ def _version(asked: bool) -> None:
         raise typer.Exit
 
 
-@app.callback()
 def main(
     version: Annotated[
         bool,
@@ -56,8 +67,3 @@ def main(
     ] = False,
 ) -> None:
     """Decide who gets each message."""
-
-
-for each in (runs, questions, look, connect, store_commands, conversations):
-    app.add_typer(each)
-app.add_typer(machines, name="machines", rich_help_panel="Queue")

@@ -168,7 +168,7 @@ def explain_kept(url: str, cluster: str, message_id: str) -> None:
 
 def explain_order(url: str | None, queue: str, first: str, second: str) -> None:
     """Explain why one group of a store went before another."""
-    from fairlead.cli.store.commands import opened
+    from fairlead.cli.store.options import opened
 
     with opened(url) as store:
         found = store.explain_order(queue, first, second)

@@ -13,7 +13,7 @@ import typer
 from fairlead.balance.objects import on_one_line, shown
 from fairlead.cli.once import Once
 from fairlead.cli.options import whole
-from fairlead.cli.store.commands import PANEL, AsJson, Most, QueueName, Url, opened
+from fairlead.cli.store.options import PANEL, AsJson, Most, QueueName, Url, opened
 from fairlead.cli.store.printing import print_json, print_rows, when
 from fairlead.errors import UserError
 from fairlead.text import length, plural

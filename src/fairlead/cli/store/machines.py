@@ -13,7 +13,7 @@ from fairlead.balance.objects import shown
 from fairlead.cli.arguments import pairs
 from fairlead.cli.once import Once
 from fairlead.cli.options import place, whole
-from fairlead.cli.store.commands import AsJson, Url, opened
+from fairlead.cli.store.options import PANEL, AsJson, Url, opened
 from fairlead.cli.store.printing import print_json, print_rows
 
 if TYPE_CHECKING:
@@ -30,12 +30,14 @@ class OrList(TyperGroup):
         return super().parse_args(ctx, args if known else ["list", *args])
 
 
-app = typer.Typer(
+app = typer.Typer()
+machines = typer.Typer(
     cls=OrList,
     help="Look at the clusters of a store and change them; what changes counts from the next "
     "choice, for everybody.",
 )
-command = partial(app.command, cls=Once)
+app.add_typer(machines, name="machines", rich_help_panel=PANEL)
+command = partial(machines.command, cls=Once)
 
 ClusterName = Annotated[str, typer.Argument(metavar="CLUSTER", help="The cluster's name.")]
 MachineName = Annotated[str, typer.Argument(metavar="NAME", help="The destination's name.")]

@@ -1,0 +1,195 @@
+"""Queues of a store: what they hold, in which order, how they are set, what happened."""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from fairlead.cli.once import Once
+from fairlead.cli.store.options import PANEL, AsJson, Most, Priority, QueueName, Url, opened
+from fairlead.errors import UserError
+
+app = typer.Typer()
+command = partial(app.command, cls=Once, rich_help_panel=PANEL)
+
+
+@command()
+def queues(as_json: AsJson = False, store: Url = None) -> None:
+    """What each queue holds.
+
+    Messages; groups that are ready, worked on, or parked after a failure; messages that are
+    delayed or dead letters; for how long the oldest ready group has waited; failures in a row.
+    `--json` says how each queue is set, too.
+    """
+    from fairlead.cli.store import queues as shown
+
+    with opened(store) as found:
+        shown.queues(found, as_json=as_json)
+
+
+@command()
+def waiting(
+    queue: QueueName,
+    most: Most = 20,
+    as_json: AsJson = False,
+    store: Url = None,
+) -> None:
+    """The groups in the order in which they would be taken, and why the first is the first.
+
+    After them what cannot be taken yet, and until when: groups that were released with a delay, and
+    messages that were sent with one.
+    """
+    from fairlead.cli.store import queues as shown
+
+    with opened(store) as found:
+        shown.waiting(found, queue, most, as_json=as_json)
+
+
+@command()
+def promote(
+    queue: QueueName,
+    group: Annotated[str, typer.Argument(metavar="GROUP", help="The group to raise.")],
+    priority: Priority = None,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only show whom it delays.")] = False,
+    as_json: AsJson = False,
+    store: Url = None,
+) -> None:
+    """Raise a group, behind its equals; shows before it does so whom that delays.
+
+    Without `--priority`, to the queue's default. On a terminal it asks.
+
+    Example: `fairlead promote orders customer-7 --priority 200`
+    """
+    from fairlead.cli.store import queues as shown
+
+    with opened(store) as found:
+        shown.promote(found, queue, group, priority, yes=yes, dry=dry_run, as_json=as_json)
+
+
+@command()
+def dead(
+    queue: QueueName,
+    retry: Annotated[
+        list[str] | None,
+        typer.Option("--retry", metavar="ID", help="Send this one again; repeatable."),
+    ] = None,
+    retry_all: Annotated[bool, typer.Option("--retry-all", help="Send all again.")] = False,
+    drop: Annotated[
+        list[str] | None,
+        typer.Option("--drop", metavar="ID", help="Delete this one; repeatable."),
+    ] = None,
+    drop_all: Annotated[bool, typer.Option("--drop-all", help="Delete all.")] = False,
+    most: Most = 100,
+    as_json: AsJson = False,
+    store: Url = None,
+) -> None:
+    """List dead letters and why they are.
+
+    Or send them again, to the end of their groups (`--retry`), or delete them (`--drop`).
+    """
+    from fairlead.cli.store import queues as shown
+
+    if sum(map(bool, (retry, retry_all, drop, drop_all))) > 1:
+        raise UserError(
+            "dead: found several of --retry, --retry-all, --drop, --drop-all, allowed: one of them"
+        )
+    with opened(store) as found:
+        if retry or retry_all:
+            shown.retry(found, queue, retry or None)
+        elif drop or drop_all:
+            shown.discard(found, queue, drop or None)
+        else:
+            shown.dead(found, queue, most, as_json=as_json)
+
+
+@command()
+def declare(
+    file: Annotated[
+        Path,
+        typer.Argument(
+            metavar="FILE",
+            help="A file of `[[queue]]`, `[[message_type]]`, `[[contract]]`, `[[service]]`.",
+        ),
+    ],
+    store: Url = None,
+) -> None:
+    """Set queues, and declare services, as a file says; prints their names.
+
+    All of it or nothing. What the file does not say of one gets its default. A new SQLite file is
+    made if need be.
+
+    Example: `fairlead declare queues.toml`
+    """
+    from fairlead.cli.store import queues as shown
+    from fairlead.config.services import load_declared
+
+    load_declared(file)  # a file with a fault makes no store
+    with opened(store, create=None) as found:
+        shown.declare(found, file)
+
+
+@command()
+def journal(
+    since: Annotated[
+        str | None,
+        typer.Option(
+            metavar="CURSOR|TIME", help="Go on after the event with this cursor, or from a time."
+        ),
+    ] = None,
+    queue: Annotated[str | None, typer.Option(metavar="NAME", help="Of this queue only.")] = None,
+    cluster: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Of this cluster only.")
+    ] = None,
+    messages: Annotated[
+        bool,
+        typer.Option("--messages", help="The queue's messages instead, as `replay` takes them."),
+    ] = False,
+    decisions: Annotated[
+        bool,
+        typer.Option(
+            "--decisions",
+            help="The cluster's decisions instead, as `dispatch`, `replay` and `diff` take them.",
+        ),
+    ] = False,
+    changes: Annotated[
+        bool,
+        typer.Option("--changes", help="The cluster's changes instead, as `--changes` takes them."),
+    ] = False,
+    store: Url = None,
+) -> None:
+    """Print what happened in a store, as JSON lines; each event has its `cursor`.
+
+    With `--messages` a row is a message that was accepted, with its `service_time`, or a raise.
+    With `--decisions` a row is one destination of a message.
+
+    Example: `fairlead journal --cluster pool --decisions --since 2026-11-16 > pool.jsonl`
+    """
+    from fairlead.cli.store import journal as shown
+
+    with opened(store) as found:
+        shown.journal(
+            *(found, since, queue, cluster),
+            messages=messages,
+            decisions=decisions,
+            changes=changes,
+        )
+
+
+@command()
+def top(
+    interval: Annotated[
+        float, typer.Option(metavar="SECONDS", min=0.1, help="Between two looks.")
+    ] = 1,
+    once: Annotated[bool, typer.Option("--once", help="Two looks, one table.")] = False,
+    as_json: AsJson = False,
+    store: Url = None,
+) -> None:
+    """Show what the queues hold and how fast they move, until Ctrl-C."""
+    from fairlead.cli.store import top as live
+
+    with opened(store) as found:
+        live.top(found, interval, once=once, as_json=as_json)
