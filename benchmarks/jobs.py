@@ -17,7 +17,7 @@ from fairlead.config.clusters import load_clusters
 from fairlead.pipeline import dispatch, replay
 from fairlead.pipeline.intake.read import read
 from fairlead.pipeline.options import Options
-from fairlead.pipeline.output.write import Delivery
+from fairlead.pipeline.output.folder import FolderDelivery
 from fairlead.results.comparison import Comparison
 from fairlead.results.summary import Summary
 
@@ -68,7 +68,7 @@ class Jobs:
         """`command`: None for a run without a report."""
         shutil.rmtree(self.out, ignore_errors=True)
         self.stages = {}
-        with Delivery(self.out, overwrite=False) as delivery:
+        with FolderDelivery(self.out, overwrite=False) as delivery:
             summary = dispatch.run(
                 self.spark,
                 read(self.spark, str(source), columns=columns, drop=drop),
@@ -95,7 +95,7 @@ class Jobs:
         """A scenario for each cluster, without a report."""
         shutil.rmtree(self.out, ignore_errors=True)
         self.stages = {}
-        with Delivery(self.out, overwrite=False) as delivery:
+        with FolderDelivery(self.out, overwrite=False) as delivery:
             found = replay.run(
                 self.spark,
                 read(self.spark, str(source), drop=drop),

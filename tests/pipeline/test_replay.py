@@ -21,7 +21,7 @@ from fairlead.pipeline.measure.attempts import groups_of, started
 from fairlead.pipeline.measure.queues import available, queues_of
 from fairlead.pipeline.measure.waits import waits_of
 from fairlead.pipeline.options import Options
-from fairlead.pipeline.output.write import Delivery
+from fairlead.pipeline.output.folder import FolderDelivery
 from fairlead.pipeline.replay import (
     Prepared,
     Scale,
@@ -215,7 +215,7 @@ def test_a_scenario_that_cannot_be_is_refused_before_any_is_replayed(
         "as it is": Plan([cluster("weighted")], []),
         "less": Plan([cluster("rendezvous", options={"key": "producer"})], []),
     }
-    with Delivery(str(tmp_path / "out"), overwrite=False) as delivery:
+    with FolderDelivery(str(tmp_path / "out"), overwrite=False) as delivery:
         with pytest.raises(MessageError, match="no column 'producer'"):
             run(
                 spark,
@@ -240,7 +240,7 @@ def test_nothing_is_moved_for_the_join(
 
 def in_files(spark: SparkSession, out: Path) -> list[list[dict[str, Any]]]:
     """What a run wrote of each scenario, in the order of its files."""
-    with Delivery(str(out), overwrite=False) as delivery:
+    with FolderDelivery(str(out), overwrite=False) as delivery:
         frame = spread(spark, traffic(3), 4)
         run(spark, frame, plans(), delivery, Options(rows_a_block=50))
         delivery.finish()
@@ -307,7 +307,7 @@ def test_the_comparison_counts_what_was_written(spark: SparkSession, tmp_path: P
     table = traffic(9)
     digests = []
     for partitions, rows_a_block in ((1, 500_000), (7, 50)):
-        with Delivery(str(tmp_path / f"out-{partitions}"), overwrite=False) as delivery:
+        with FolderDelivery(str(tmp_path / f"out-{partitions}"), overwrite=False) as delivery:
             found = run(
                 spark,
                 spread(spark, table, partitions),

@@ -60,7 +60,7 @@ def run_demo(out: Path, master: str | None) -> None:
     from fairlead.pipeline import dispatch as pipeline
     from fairlead.pipeline.intake.read import read
     from fairlead.pipeline.options import Options
-    from fairlead.pipeline.output.write import Delivery
+    from fairlead.pipeline.output.folder import FolderDelivery
 
     to = console()
     to.print(
@@ -71,7 +71,7 @@ def run_demo(out: Path, master: str | None) -> None:
         spark = started(master, stages)
     for name, about in POLICIES.items():
         folder = out / name
-        with Delivery(str(folder), overwrite=True) as delivery, Stages(7) as stages:
+        with FolderDelivery(str(folder), overwrite=True) as delivery, Stages(7) as stages:
             departures = read(spark, str(out / TABLE), columns=COLUMNS)
             summary = pipeline.run(
                 spark,
@@ -107,11 +107,11 @@ def _replay(out: Path, spark: SparkSession) -> None:
     from fairlead.pipeline import replay as pipeline
     from fairlead.pipeline.intake.read import read
     from fairlead.pipeline.options import Options
-    from fairlead.pipeline.output.write import Delivery
+    from fairlead.pipeline.output.folder import FolderDelivery
 
     folder = out / REPLAYED
     asked = scenarios([out / "weighted.toml"], out / STORM, out / SCENARIOS, Decimal(1), 0)
-    with Delivery(str(folder), overwrite=True) as delivery, Stages(7) as stages:
+    with FolderDelivery(str(folder), overwrite=True) as delivery, Stages(7) as stages:
         departures = read(spark, str(out / TABLE), columns=HANDLED)
         found = pipeline.run(
             spark,

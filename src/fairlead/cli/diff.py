@@ -62,13 +62,14 @@ def run_diff(
     places = [each.resolve() for each in (before, after)]
     if out is not None and Path(out).resolve() in [up for p in places for up in (p, *p.parents)]:
         raise UserError(f"--out {out}: found a run that is compared, allowed: another folder")
+    from fairlead.pipeline.output.delivery import SUMMARY
+    from fairlead.pipeline.output.folder import FolderDelivery
     from fairlead.pipeline.output.run_folder import is_journal
-    from fairlead.pipeline.output.write import SUMMARY, Delivery
     from fairlead.pipeline.questions.runs import run_of
 
     runs = [None if is_journal(each) else run_of(each) for each in (before, after)]
 
-    delivery = nullcontext() if out is None else Delivery(out, overwrite=overwrite)
+    delivery = nullcontext() if out is None else FolderDelivery(out, overwrite=overwrite)
     with delivery as made, Stages(3 if out else 2) as stages:
         spark = started(master, stages)
         from fairlead.pipeline.questions import diff as pipeline

@@ -20,7 +20,7 @@ from fairlead.text import date, plural
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from fairlead.pipeline.output.write import Delivery
+    from fairlead.pipeline.output.delivery import Delivery
     from fairlead.results.summary import Phase, Summary
 
 MAX_PHASES = 12
@@ -51,7 +51,7 @@ def run_dispatch(
     from fairlead.compiled.plan import Plan
     from fairlead.pipeline.columns import RESERVED
     from fairlead.pipeline.intake.read import check_names, reading
-    from fairlead.pipeline.output.write import Delivery
+    from fairlead.pipeline.output.folder import FolderDelivery
 
     if command is not None:
         report.check_installed()
@@ -63,7 +63,7 @@ def run_dispatch(
 
     table.refuse(RESERVED, check)
     also = [cluster, *([changes] if changes else [])]
-    place = Delivery(out, overwrite=overwrite, read=table.where, also_read=also)
+    place = FolderDelivery(out, overwrite=overwrite, read=table.where, also_read=also)
     with place as delivery, Stages(7) as stages, reading():
         spark = started(master, stages)
         from fairlead.pipeline import dispatch as pipeline

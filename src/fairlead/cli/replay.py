@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from fairlead.compiled.plan import Plan
-    from fairlead.pipeline.output.write import Delivery
+    from fairlead.pipeline.output.delivery import Delivery
     from fairlead.results.comparison import Comparison, Scenario, Waits
 
 TIMED: Final = ("mean_wait", "p50_wait", "p90_wait", "p99_wait", "max_wait")
@@ -66,7 +66,7 @@ def run_replay(
     from fairlead.pipeline.columns import RESERVED
     from fairlead.pipeline.intake.read import reading
     from fairlead.pipeline.options import Options
-    from fairlead.pipeline.output.write import Delivery
+    from fairlead.pipeline.output.folder import FolderDelivery
 
     if command is not None:
         report.check_installed()
@@ -75,7 +75,7 @@ def run_replay(
         lambda names: pipeline.check_names(names, table.where, asked.plans.values()),
     )
     also = [*clusters, *(each for each in (changes, scenario_file) if each)]
-    place = Delivery(out, overwrite=overwrite, read=table.where, also_read=also)
+    place = FolderDelivery(out, overwrite=overwrite, read=table.where, also_read=also)
     with place as delivery, Stages(8) as stages, reading():
         spark = started(master, stages)
         found = pipeline.run(

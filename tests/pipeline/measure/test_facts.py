@@ -18,7 +18,7 @@ from fairlead.pipeline.dispatch import run
 from fairlead.pipeline.measure.bins import MAX_BINS, Bins, around, over, widths
 from fairlead.pipeline.measure.facts import changes as in_words
 from fairlead.pipeline.options import Options
-from fairlead.pipeline.output.write import Delivery
+from fairlead.pipeline.output.folder import FolderDelivery
 from fairlead.results.summary import Summary
 
 SECOND = 1_000_000
@@ -109,7 +109,7 @@ def dispatched(
     spark: SparkSession, rows: pa.Table, folder: Path, **more: Any
 ) -> tuple[Summary, list[Any]]:
     pq.write_table(rows, folder / "messages.parquet")
-    with Delivery(str(folder / "out"), overwrite=True) as delivery:
+    with FolderDelivery(str(folder / "out"), overwrite=True) as delivery:
         summary = run(
             spark,
             spark.read.parquet(str(folder / "messages.parquet")),

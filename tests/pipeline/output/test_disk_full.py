@@ -7,7 +7,8 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
 from fairlead.errors import OutputError
-from fairlead.pipeline.output.write import SUMMARY, Delivery
+from fairlead.pipeline.output.delivery import SUMMARY
+from fairlead.pipeline.output.folder import FolderDelivery
 
 FULL = Path("/dev/full")
 
@@ -16,7 +17,10 @@ FULL = Path("/dev/full")
 def test_decisions_that_do_not_fit(spark: SparkSession, small: Path, file_format: str) -> None:
     rows = spark.range(20_000).select(F.sha2(F.col("id").cast("string"), 256).alias("id"))
     out = small / "out"
-    with Delivery(str(out), overwrite=False) as delivery, pytest.raises(OutputError) as refused:
+    with (
+        FolderDelivery(str(out), overwrite=False) as delivery,
+        pytest.raises(OutputError) as refused,
+    ):
         delivery.write(rows, "decisions", file_format)
     assert str(refused.value) == f"{out}: cannot write there: No space left on device"
     assert list(small.iterdir()) == []
@@ -25,7 +29,7 @@ def test_decisions_that_do_not_fit(spark: SparkSession, small: Path, file_format
 def test_a_summary_that_does_not_fit(small: Path) -> None:
     out = small / "out"
     with (
-        Delivery(str(out), overwrite=False) as delivery,
+        FolderDelivery(str(out), overwrite=False) as delivery,
         pytest.raises(OutputError, match=f"{out}: cannot write there: No space left on device"),
     ):
         delivery.write_json(SUMMARY, {"text": "x" * 200_000})
@@ -35,7 +39,7 @@ def test_a_summary_that_does_not_fit(small: Path) -> None:
 @pytest.mark.skipif(not FULL.exists(), reason="there is no /dev/full")
 def test_a_report_on_a_full_device(tmp_path: Path) -> None:
     out = tmp_path / "out"
-    with Delivery(str(out), overwrite=False) as delivery:
+    with FolderDelivery(str(out), overwrite=False) as delivery:
         (delivery.making / "report.html").symlink_to(FULL)
         with pytest.raises(OutputError, match="cannot write there: No space left on device"):
             delivery.write_text("report.html", "page")
@@ -45,7 +49,7 @@ def test_a_report_on_a_full_device(tmp_path: Path) -> None:
 def test_other_errors_of_spark_stay_what_they_are(spark: SparkSession, tmp_path: Path) -> None:
     rows = spark.range(1).selectExpr("raise_error('out of patience') as id")
     with (
-        Delivery(str(tmp_path / "out"), overwrite=False) as delivery,
+        FolderDelivery(str(tmp_path / "out"), overwrite=False) as delivery,
         pytest.raises(Exception, match="out of patience") as found,
     ):
         delivery.write(rows, "decisions", "parquet")

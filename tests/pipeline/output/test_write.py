@@ -10,8 +10,9 @@ import pytest
 from pyspark.sql import SparkSession
 
 from fairlead.errors import OutputError, UserError
+from fairlead.pipeline.output.delivery import SUMMARY
+from fairlead.pipeline.output.folder import LONGEST_NAME, FolderDelivery
 from fairlead.pipeline.output.run_folder import MANIFEST, read_manifest
-from fairlead.pipeline.output.write import LONGEST_NAME, SUMMARY, Delivery
 
 
 def numbers() -> list[float]:
@@ -42,7 +43,7 @@ def test_numbers_in_csv_are_plain_and_read_back_the_same(
     places = pa.array(range(len(given)))
     short = np.array(given, np.float32)
     rows = pa.table({"k": places, "x": given, "y": short, "n": pa.nulls(len(given), pa.float64())})
-    with Delivery(str(tmp_path / "o"), overwrite=False) as delivery:
+    with FolderDelivery(str(tmp_path / "o"), overwrite=False) as delivery:
         delivery.write(spark.createDataFrame(rows).orderBy("k"), "x", "csv")
         delivery.finish()
     read = []
@@ -63,12 +64,12 @@ def test_numbers_in_csv_are_plain_and_read_back_the_same(
 
 
 def test_a_name_leaves_room_for_the_folder_in_the_making(tmp_path: Path) -> None:
-    with Delivery(str(tmp_path / ("x" * LONGEST_NAME)), overwrite=False) as delivery:
+    with FolderDelivery(str(tmp_path / ("x" * LONGEST_NAME)), overwrite=False) as delivery:
         delivery.write_json(SUMMARY, {})
         delivery.finish()
     for name in ("x" * (LONGEST_NAME + 1), "ü" * LONGEST_NAME, "x" * 300):
         with pytest.raises(OutputError, match=f"found a name of .* at most {LONGEST_NAME}$"):
-            Delivery(str(tmp_path / name), overwrite=False)
+            FolderDelivery(str(tmp_path / name), overwrite=False)
 
 
 @pytest.mark.parametrize("name", ["o[1]", "{x}", "*", "what?", "at-12:30", "back\\slash"])
@@ -76,7 +77,7 @@ def test_a_place_that_spark_would_read_otherwise_is_refused(tmp_path: Path, name
     for place in (name, f"{name}/inside"):
         (tmp_path / place).parent.mkdir(exist_ok=True)
         with pytest.raises(OutputError, match=r"found '.*' in the path .*, allowed: any without"):
-            Delivery(str(tmp_path / place), overwrite=False)
+            FolderDelivery(str(tmp_path / place), overwrite=False)
 
 
 @pytest.mark.parametrize("content", [b"", b"[]", b"{", b"\xff", b"{}", b'{"format": 2}'])

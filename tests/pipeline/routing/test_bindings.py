@@ -8,7 +8,7 @@ from pyspark.sql import SparkSession
 
 from fairlead import Balancer, Change, Cluster, dispatch, route
 from fairlead.pipeline.dispatch import run
-from fairlead.pipeline.output.write import Delivery
+from fairlead.pipeline.output.folder import FolderDelivery
 
 PLAIN: dict[str, Any] = {
     "queue_manager": {"name": "hub", "clusters": ["X"]},
@@ -119,7 +119,7 @@ def keeps(spark: SparkSession) -> bool:
 
 def test_spark_keeps_nothing_of_a_run(spark: SparkSession, tmp_path: Any) -> None:
     spark.catalog.clearCache()
-    with Delivery(str(tmp_path / "out"), overwrite=False) as delivery:
+    with FolderDelivery(str(tmp_path / "out"), overwrite=False) as delivery:
         run(spark, spark.createDataFrame(messages(GROUP)), [TURNS], [DOWN], delivery)
     assert not keeps(spark)
 
@@ -156,7 +156,7 @@ def test_each_message_is_counted_once_beside_clusters_that_fan_out(
         *({"id": f"n{k}", "time": k, "cluster": "n", "pcf": ""} for k in range(2)),
         {"id": "s", "time": 0, "cluster": "n", "pcf": "", "type": "SetPriority"},
     ]
-    with Delivery(str(tmp_path / "out"), overwrite=False) as delivery:
+    with FolderDelivery(str(tmp_path / "out"), overwrite=False) as delivery:
         frame = spark.createDataFrame(messages(rows))
         summary = run(spark, frame, clusters, [], delivery)
     assert summary.rows == 3 + 4 + 2 * 2 + 1

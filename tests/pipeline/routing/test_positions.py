@@ -10,7 +10,7 @@ from tests import engines
 from fairlead import Change, Cluster, route
 from fairlead.pipeline.dispatch import prepare, run
 from fairlead.pipeline.options import Options
-from fairlead.pipeline.output.write import Delivery
+from fairlead.pipeline.output.folder import FolderDelivery
 from fairlead.pipeline.questions.explain import why
 
 ROWS, ROWS_A_BLOCK = 400, 60
@@ -50,7 +50,7 @@ def test_the_latest_time_is_carried_over_blocks(spark: SparkSession, tmp_path: P
     told = ("id", "destination", "sequence", "version")
     found = ready.journal().select(*told).collect()
     assert sorted(map(tuple, found)) == [tuple(row[name] for name in told) for row in wanted]
-    with Delivery(str(tmp_path / "out"), overwrite=False) as delivery:
+    with FolderDelivery(str(tmp_path / "out"), overwrite=False) as delivery:
         run(spark, frame, CLUSTERS, CHANGES, delivery, options)
         delivery.finish()
     first = next(row for row in wanted[31:] if row["cluster"] == "counts")

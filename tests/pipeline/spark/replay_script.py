@@ -10,7 +10,7 @@ from fairlead.compiled.plan import Plan
 from fairlead.pipeline import replay
 from fairlead.pipeline.intake.read import read
 from fairlead.pipeline.options import Options
-from fairlead.pipeline.output.write import Delivery
+from fairlead.pipeline.output.folder import FolderDelivery
 from fairlead.pipeline.spark.session import spark_session
 
 TWO = [{"name": name, "readers": 2} for name in "AB"]
@@ -35,7 +35,7 @@ def main(master: str, folder: Path) -> None:
         for policy in ("weighted", "fewest-pending")
     }
     spark = spark_session(master)
-    with Delivery(str(folder / "out"), overwrite=True) as delivery:
+    with FolderDelivery(str(folder / "out"), overwrite=True) as delivery:
         found = replay.run(
             spark,
             read(spark, str(table)),

@@ -13,7 +13,7 @@ from fairlead.balance.objects import hint
 from fairlead.compiled.needed import named
 from fairlead.errors import UserError
 from fairlead.pipeline.columns import MALFORMED, quoted
-from fairlead.pipeline.intake.refusals import unknown_column, why
+from fairlead.pipeline.spark.refusals import unknown_column, why
 
 IDENTITY = "id"
 COLUMN = re.compile(r"[A-Za-z_]\w*")

@@ -31,8 +31,8 @@ from fairlead.pipeline.intake.files import (
 )
 from fairlead.pipeline.intake.mapped import IDENTITY, mapped, names_of, own_columns
 from fairlead.pipeline.intake.read_options import OF_FILES
-from fairlead.pipeline.intake.refusals import not_reached, why
 from fairlead.pipeline.paths import for_spark, local
+from fairlead.pipeline.spark.refusals import not_reached, why
 
 __all__ = ["read"]
 

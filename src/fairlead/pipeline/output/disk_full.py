@@ -6,7 +6,12 @@ import errno
 import os
 import re
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
 from typing import Final
+
+from fairlead.errors import OutputError
 
 NO_ROOM: Final = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EIO)
 IN_WORDS: Final = re.compile("|".join(re.escape(os.strerror(each)) for each in NO_ROOM))
@@ -38,3 +43,19 @@ def of_results(error: BaseException) -> bool:
         return "TASK_WRITE_FAILED" in text
     *_, last = IN_WORDS.finditer(text)
     return FILE_SYSTEM.match(text, last.end()) is not None
+
+
+@contextmanager
+def writing(place: Path | str) -> Iterator[None]:
+    """Say where it was, if something cannot be written. Raises OutputError."""
+    try:
+        yield
+    except ConnectionError:
+        raise  # Spark's Java process is gone, which no file says
+    except OSError as error:
+        raise OutputError(f"{place}: cannot write there: {error.strerror}") from error
+    except Exception as error:
+        reason = no_room(error)
+        if reason is None or not of_results(error):
+            raise
+        raise OutputError(f"{place}: cannot write there: {reason}") from error

@@ -16,7 +16,8 @@ from fairlead.balance.objects import listed
 from fairlead.compiled.plan import ClassifiedPlan, Plan
 from fairlead.errors import UserError
 from fairlead.pipeline.intake.files import kind_of, names_in
-from fairlead.pipeline.output.write import COMPARISON, OPTIONS, Delivery
+from fairlead.pipeline.output.delivery import COMPARISON, Delivery
+from fairlead.pipeline.output.write import OPTIONS
 from fairlead.results.comparison import Comparison, Waits
 from fairlead.rows import without_decisions
 

@@ -27,7 +27,8 @@ from fairlead.pipeline.intake.read import columns_of
 from fairlead.pipeline.measure.tally import check_nothing_lost
 from fairlead.pipeline.options import Options
 from fairlead.pipeline.output import run_folder
-from fairlead.pipeline.output.write import writer, writing
+from fairlead.pipeline.output.disk_full import writing
+from fairlead.pipeline.output.write import writer
 from fairlead.pipeline.routing.since import Since
 from fairlead.pipeline.streaming import remembered, rolling
 from fairlead.pipeline.streaming.commit import Commit, StreamFolder, typed_columns
