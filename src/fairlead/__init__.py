@@ -28,6 +28,10 @@ if TYPE_CHECKING:
     from fairlead.pipeline.intake.changes import load_changes
     from fairlead.pipeline.spark.session import spark_session
     from fairlead.pipeline.streaming.follow import Following, follow
+    from fairlead.pool.counts import DestinationCounts, PoolCounts
+    from fairlead.pool.decision import PoolDecision
+    from fairlead.pool.log import PoolRow
+    from fairlead.pool.pool import Pool
     from fairlead.store.admin.dialogs import (
         DialogEnd,
         EndWaits,
@@ -74,6 +78,11 @@ _PLACES = {
     "OwnChoice": "fairlead.balance.own",
     "OwnElimination": "fairlead.balance.own",
     "ComparedGroup": "fairlead.store.queues.explain_order",
+    "DestinationCounts": "fairlead.pool.counts",
+    "Pool": "fairlead.pool.pool",
+    "PoolCounts": "fairlead.pool.counts",
+    "PoolDecision": "fairlead.pool.decision",
+    "PoolRow": "fairlead.pool.log",
     "PriorityService": "fairlead.store.workers.priority_service",
     "Promotion": "fairlead.store.admin.waiting",
     "Reject": "fairlead.errors",
@@ -115,6 +124,7 @@ __all__ = [
     "Conversation",
     "Dead",
     "Decision",
+    "DestinationCounts",
     "DialogEnd",
     "Drop",
     "EndWaits",
@@ -132,6 +142,10 @@ __all__ = [
     "Outlook",
     "OwnChoice",
     "OwnElimination",
+    "Pool",
+    "PoolCounts",
+    "PoolDecision",
+    "PoolRow",
     "PriorityService",
     "Promotion",
     "Reject",

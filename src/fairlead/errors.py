@@ -94,7 +94,15 @@ class SharedQueueError(MessageError):
 
 
 class NoDestinationError(MessageError):
-    """Nobody can get a message that was to be published; publish again later."""
+    """Nobody can get a message that was to be published, or acquired for; try again later."""
+
+
+class PoolError(UserError):
+    """A pool cannot do what was asked: it is closed, or keeps no journal."""
+
+
+class PoolTimeoutError(PoolError, TimeoutError):
+    """No reader was free within the time that was allowed."""
 
 
 class SocketError(UserError):

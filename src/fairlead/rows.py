@@ -79,6 +79,15 @@ JOURNAL_COLUMNS: Final = (
     ATTEMPT_COLUMNS[0],
 )
 """Beside these, a row of a journal has what the message says itself: queue, group, priority, …."""
+POOL_COLUMNS: Final = (
+    Column(
+        "decided",
+        WHOLE,
+        "the row's place among all that was decided and that happened, from 0; an attempt that "
+        "follows a `rolled-back` one has its place",
+    ),
+)
+"""What rows of a pool's journal have beside those of a replay's attempts and of changes."""
 _OF = {column.name: column for column in JOURNAL_COLUMNS}
 EVENT_COLUMNS: Final = (
     Column("position", WHOLE, "the event's place among all events; there are gaps"),
@@ -136,6 +145,7 @@ JOURNAL: Final = tuple(column.name for column in JOURNAL_COLUMNS)
 """What every row of a journal has."""
 EVENT: Final = tuple(column.name for column in EVENT_COLUMNS)
 """What every row of a store's journal has."""
+(DECIDED,) = (column.name for column in POOL_COLUMNS)
 OWN: Final = ("position", "time", "id", "cluster")
 """Those of a journal's columns that are the message's own; all others were decided."""
 CHANGED: Final = "changed"
@@ -158,4 +168,6 @@ def without_decisions(names: Sequence[str]) -> list[str]:
         decided |= {*ATTEMPT}
     if {*CHANGE} <= set(names):
         decided |= {*CHANGE}
+    if DECIDED in names:
+        decided |= {DECIDED}
     return [name for name in names if name not in decided]

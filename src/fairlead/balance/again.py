@@ -10,9 +10,10 @@ from fairlead.balance.balancer import Balancer
 from fairlead.balance.change import Change, ResolvedChange
 from fairlead.balance.changes import resolve_one
 from fairlead.balance.decision import Decision
+from fairlead.balance.message import text
 from fairlead.balance.times import moment
 from fairlead.errors import ChangeError, MessageError
-from fairlead.rows import CHANGED, COMPLETED
+from fairlead.rows import CHANGED, COMPLETED, DECIDED
 
 Row = Mapping[str, Any]
 Place = tuple[str, str, object]
@@ -27,6 +28,7 @@ class Again(Balancer):
     ) -> Iterator[tuple[list[Row], Decision]]:
         """For each message its rows, one for each destination, and what is decided about it now.
 
+        Of a pool's journal: for each choice its rows, one for each attempt that it was good for.
         `rows`: of a live journal, in their order, from the first on; `said`: the columns that are
         the messages' own. Raises UserError where these clusters cannot have been those.
         """
@@ -40,10 +42,24 @@ class Again(Balancer):
                 for row in own:
                     self.completed(_of(made, row), row["destination"])
             else:
-                decision = self.choose({name: own[0][name] for name in heard})
+                message = {name: own[0][name] for name in heard}
+                if DECIDED in own[0]:
+                    self._number(message, own[0]["sequence"])
+                decision = self.choose(message)
                 if decision.destination is not None:
                     made[_place(own[0])] = decision
                 yield own, decision
+
+    def _number(self, message: Mapping[str, Any], sequence: int | None) -> None:
+        """The next choice is for the message of this place in its stream.
+
+        A pool numbers messages when they come, and may choose for them later, or once more.
+        """
+        runtime = self._runtimes.get(text(message, "cluster")) or self._only
+        if runtime is not None and sequence is not None:
+            self._withdraw()
+            state = runtime.cluster
+            runtime.sequences[state.stream(state.values_of(message))] = sequence
 
     def _called(self, cluster: str) -> str:
         """What a cluster of the journal is called here: where there is one, as that one."""
@@ -68,6 +84,9 @@ class Again(Balancer):
 def _together(row: Row) -> tuple[Any, ...]:
     """What rows of one message, or of one step of changes, have in common."""
     outcome = row["outcome"]
+    if DECIDED in row:
+        happened = outcome if outcome in (CHANGED, COMPLETED) else ""
+        return happened, row[DECIDED], row["cluster"], 0
     if outcome in (CHANGED, COMPLETED):
         return outcome, row["position"], row["cluster"], row["version"]
     return "", row["position"], "", 0

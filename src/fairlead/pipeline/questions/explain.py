@@ -24,31 +24,28 @@ from fairlead.balance.cluster import Cluster, clusters_in
 from fairlead.balance.explanation import Explanation, explain, not_asked
 from fairlead.balance.history import Binding, ClusterVersion, DecisionPoint
 from fairlead.balance.message import CONTROL, ROUTED, text
-from fairlead.balance.objects import listed, repr_of
+from fairlead.balance.objects import repr_of
 from fairlead.balance.rules.keyed import PLACES
 from fairlead.balance.times import micros
 from fairlead.compiled.classes import bindings, classified
 from fairlead.compiled.classes import keys as keys_of
-from fairlead.compiled.columns import order_of
 from fairlead.compiled.columns import text as text_of
 from fairlead.compiled.journal import decided, own_names
 from fairlead.compiled.kernels import Int32s
-from fairlead.compiled.order import taken
 from fairlead.compiled.plan import ClassifiedPlan, MessageClass, Plan
 from fairlead.compiled.router import Router
 from fairlead.compiled.table import route
 from fairlead.config.paths import path_of
 from fairlead.errors import FairleadError, UserError
-from fairlead.pipeline.intake.files import files_in, kind_of, readable
 from fairlead.pipeline.output.run_folder import clusters_of, scenarios_in
+from fairlead.pipeline.questions.journals import given, in_pool, last_choice, rows_of_journal
 from fairlead.pipeline.questions.runs import DECISIONS, read_rows, rejection, row_of, run_of
 from fairlead.pipeline.routing.blocks import Blocks, Place
 from fairlead.pipeline.streaming.commit import StreamFolder
-from fairlead.rows import ATTEMPT, DECISION, JOURNAL
+from fairlead.rows import DECIDED, DECISION
 
 SERVICE = "service_time"
 SEQUENCE = "sequence"
-GIVEN = ("destination", "outcome", SEQUENCE)
 
 __all__ = ["Why", "why", "why_in_journal"]
 
@@ -123,9 +120,13 @@ def why_in_journal(
     if not isinstance(message_id, str):
         raise UserError(f"message_id: found {repr_of(message_id)}, allowed: a text")
     plan = Plan(clusters_in(clusters), changes_in(changes))
-    table = _journal(place)
+    table = rows_of_journal(place)
     happened = not pc.all(decided(table)).as_py()
-    if happened or (any(plan.timed.values()) and SERVICE not in table.column_names):
+    if (
+        DECIDED in table.column_names
+        or happened
+        or (any(plan.timed.values()) and SERVICE not in table.column_names)
+    ):
         return _why_live(place, table, plan, message_id)
     ids = text_of(table, "id")
     row = pc.index(ids, message_id).as_py()
@@ -151,6 +152,9 @@ def _why_live(place: Path, table: pa.Table, plan: Plan, message_id: str) -> Why:
             "allowed: without --changes"
         )
     said = own_names(table.filter(decided(table)), plan)
+    last = last_choice(place, table, message_id)
+    if DECIDED in table.column_names:
+        table = in_pool(table)
     every = table.set_column(
         table.column_names.index(SEQUENCE), SEQUENCE, table[SEQUENCE].cast(pa.int64())
     )
@@ -158,9 +162,9 @@ def _why_live(place: Path, table: pa.Table, plan: Plan, message_id: str) -> Why:
         copies = [copy.destination for copy in decision.copies]
         names: list[str] | list[None] = copies or [None]
         now = {(name, decision.outcome, decision.sequence) for name in names}
-        if {tuple(row[name] for name in GIVEN) for row in rows} != now:
+        if {given(row) for row in rows} != now:
             raise _other_decision(place, rows[0]["position"])
-        if rows[0]["id"] == message_id:
+        if rows[0]["id"] == message_id and last in (None, rows[0].get(DECIDED)):
             return Why(
                 copies,
                 decision.outcome,
@@ -171,21 +175,6 @@ def _why_live(place: Path, table: pa.Table, plan: Plan, message_id: str) -> Why:
                 decision.explain(),
             )
     raise UserError(f"{place}: found no decision on {message_id!r}; no message has this id")
-
-
-def _journal(place: Path) -> pa.Table:
-    """The rows of a journal, in their order."""
-    kind = kind_of(str(place), None, {})
-    readable(str(place), kind)
-    parts = [read_rows(file, kind.format, None) for file in files_in(place, str(place))]
-    table = pa.concat_tables(parts, promote_options="permissive")
-    if not set(JOURNAL) <= set(table.column_names) or set(ATTEMPT) <= set(table.column_names):
-        raise UserError(
-            f"{place}: found {listed(table.column_names)}, allowed: a journal of a live balancer, "
-            f"of route or of dispatch, which has {listed(JOURNAL)}"
-        )
-    order = order_of(table, np.zeros(len(table), np.int64))
-    return table if order is None else taken(table, order)
 
 
 def _check_same(place: Path, recorded: pa.Table, found: pa.Table) -> None:

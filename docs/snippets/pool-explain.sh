@@ -1,0 +1,1 @@
+fairlead explain gpu-journal.jsonl --id r04 --cluster gpus.toml

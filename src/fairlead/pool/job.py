@@ -1,0 +1,153 @@
+"""A job: one message in a pool, from its arrival until it is over."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from fairlead.balance.message import AttributeValues, Message
+from fairlead.balance.procedure import NONE
+from fairlead.order.key import UNRAISED
+
+if TYPE_CHECKING:
+    from fairlead.pool.queue import Queue
+    from fairlead.pool.waiting import Group
+
+WAITING: Final = 0
+WORKING: Final = 1
+OVER: Final = 2
+
+NOBODY: Final = 0
+"""Instead of a reader; they are numbered from 1."""
+
+FAILED: Final = "failed"
+"""How a message ends whose work failed, and is not tried again."""
+TIMEOUT: Final = "timeout"
+"""How one ends that waited too long."""
+CANCELLED: Final = "cancelled"
+"""How one ends whose caller went away while it waited."""
+
+
+class Attempt(NamedTuple):
+    """One attempt of a job, as it ended; times in microseconds."""
+
+    decided: int | None
+    """The running number of the choice; None where none was made."""
+    version: int
+    """Of the cluster, when the choice was made."""
+    destination: str | None
+    address: str | None
+    outcome: str
+    reader: int
+    since: int
+    """When it began to wait."""
+    start: int | None
+    finish: int | None
+    speed: int
+    """Thousandths of the nominal speed."""
+
+
+class Job:
+    """One message: what it says, where it waits or is worked on, and what became of it so far.
+
+    A pool makes its own kind of it, which knows who is to be told.
+    """
+
+    __slots__ = (
+        "address",
+        "arrived",
+        "attempt",
+        "bind",
+        "cost",
+        "decided",
+        "destination",
+        "group",
+        "key",
+        "member",
+        "message",
+        "number",
+        "outcome",
+        "past",
+        "phase",
+        "place",
+        "position",
+        "priority",
+        "queue",
+        "raised",
+        "reader",
+        "row",
+        "sequence",
+        "since",
+        "speed",
+        "start",
+        "stream",
+        "tenant",
+        "time",
+        "values",
+        "version",
+        "was_turn",
+    )
+
+    arrived: int
+    """When it came to where it waits."""
+    number: int
+    """The running number of that, there."""
+    sequence: int
+    """Its place in its stream."""
+    since: int
+    """When it began to wait in this attempt."""
+    was_turn: int
+    """Of its tenant, before a reader took it; where it has no group."""
+
+    position: int
+    """Where a journal is kept: its place among all messages; when it came; its stream's parts."""
+    time: int
+    stream: tuple[str, ...]
+
+    def __init__(
+        self,
+        message: Message,
+        values: AttributeValues = (),
+        group: str = "",
+        priority: int | None = None,
+        tenant: str = "",
+        cost: int = 1,
+    ) -> None:
+        """`values`: what the policy reads of the message; `group` "" for a group of its own."""
+        self.message = message
+        self.values = values
+        self.group = group
+        self.priority = priority
+        self.tenant = tenant
+        self.cost = cost
+        self.attempt = 1
+        self.phase = WAITING
+        self.member = NONE
+        self.destination: str | None = None
+        self.address: str | None = None
+        self.queue: Queue | None = None
+        """Where it waits or is worked on; None: no destination has been ready for it."""
+        self.reader = NOBODY
+        self.speed = 0
+        self.start: int | None = None
+        self.outcome = ""
+        """How it ended, once it has."""
+        self.bind: AttributeValues | None = None
+        """What its destination is bound to, if to anything."""
+        self.key = 0
+        """What a keyed rule chooses by."""
+        self.row: Group | None = None
+        """Its group, where it waits or is worked on; None: it is one of its own."""
+        self.place: tuple[Any, ...] | None = None
+        """Without a group: what stands for it in a heap."""
+        self.raised = UNRAISED
+        """Without a group: the priority that it waits with."""
+        self.decided: int | None = None
+        self.version = 0
+        self.past: list[Attempt] | None = None
+        """Its attempts that are over, where a journal is kept."""
+
+    @property
+    def name(self) -> str:
+        """What a journal calls it."""
+        said = self.message.get("id")
+        return str(self.position) if said in (None, "") else str(said)

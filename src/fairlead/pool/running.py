@@ -1,0 +1,250 @@
+"""What happens in a pool: one event at a time, under one lock, and whoever waited is woken."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from threading import Lock
+from time import monotonic_ns, time_ns
+from typing import TypeVar, cast
+
+from fairlead.balance.change import Change
+from fairlead.balance.changes import resolve
+from fairlead.balance.message import ROUTED, Message
+from fairlead.balance.times import MICROS, Time, moment
+from fairlead.errors import ChangeError, MessageError, PoolError
+from fairlead.pool.core import Core
+from fairlead.pool.job import CANCELLED, FAILED, OVER, TIMEOUT, WAITING, WORKING
+from fairlead.pool.log import Log
+from fairlead.pool.request import Request
+from fairlead.pool.timer import Timer
+from fairlead.pool.waiter import TaskWaiter, ThreadWaiter
+
+W = TypeVar("W", ThreadWaiter, TaskWaiter)
+
+
+class Running:
+    """The clusters of a pool while it runs. Thread-safe; no event happens at the time of another.
+
+    So a replay of its journal goes through the same events in the same order.
+    """
+
+    def __init__(
+        self, cores: dict[str, Core], log: Log | None, clock: Callable[[], Time] | None
+    ) -> None:
+        """`cores` by the names of their clusters; `clock`: None for this machine's."""
+        self.lock = Lock()
+        self.cores = cores
+        self.ended: dict[str, int] = {}
+        """How many messages are over, by outcome."""
+        self._log = log
+        self._clock = clock
+        self._since = time_ns() - monotonic_ns()
+        self._now = 0
+        self._open = 0
+        """Messages that are not over."""
+        self._closed = False
+        self._draining: list[ThreadWaiter | TaskWaiter] = []
+        self._timer = Timer(self._ring)
+
+    # what users ask
+
+    def apply(self, changes: Change | Iterable[Change]) -> None:
+        """As `Pool.apply`."""
+        with self.lock:
+            states = {name: core.state for name, core in self.cores.items()}
+            steps = resolve(states, changes)
+            latest = max(self._now, self._time())
+            if any(time > latest for time, _, _ in steps):
+                raise ChangeError(
+                    "change: found a time to come, allowed: none, or one that is over: a pool "
+                    "makes a change when it is told"
+                )
+            for _, name, resolved in steps:
+                core = self.cores[name]
+                self._tick(core)
+                core.change(resolved)
+                self._settle(core)
+            self._set_timer()
+
+    def prioritise(self, core: Core, said: Message, group: str, priority: int | None) -> bool:
+        """As `Pool.prioritise`; `said`: the same as a message says it."""
+        with self.lock:
+            self._tick(core)
+            raised = core.prioritise(group, priority)
+            if raised and self._log is not None:
+                self._log.raised(core.name, core.state.version, said, self._now)
+            self._settle(core)
+        return raised
+
+    def close(self) -> None:
+        """Take nothing more."""
+        with self.lock:
+            self._closed = True
+
+    def drained(self, kind: type[W]) -> W | None:
+        """Take nothing more; who waits until all is over, if something is not."""
+        with self.lock:
+            self._closed = True
+            if not self._open:
+                return None
+            waiter = kind()
+            self._draining.append(waiter)
+            return waiter
+
+    # what requests and decisions ask
+
+    def enter(self, request: Request, kind: type[W]) -> W | None:
+        """A block begins; who waits for it, if it has to wait."""
+        core = request.core
+        with self.lock:
+            if self._closed:
+                raise PoolError("acquire: the pool is closed, allowed: before close() or drain()")
+            core.check_tenant(request.group, request.tenant)
+            self._tick(core)
+            core.arrive(request)
+            self._open += 1
+            self._settle(core)
+            if request.phase == WAITING:
+                waiter = request.waiter = kind()
+                return waiter
+        return None
+
+    def still(self, request: Request, kind: type[W]) -> W | None:
+        """Who goes on waiting for a request, if it waits again."""
+        with self.lock:
+            if request.phase != WAITING:
+                return None
+            waiter = request.waiter = kind()
+            return waiter
+
+    def leave(self, request: Request, *, failed: bool) -> None:
+        """A block is over."""
+        core = request.core
+        with self.lock:
+            if request.phase == OVER:
+                return
+            self._tick(core)
+            if request.phase == WORKING:
+                core.complete(request, FAILED if failed else ROUTED)
+            else:  # its destination has failed, and it waits for another
+                core.withdraw(request, CANCELLED)
+            self._settle(core)
+
+    def abandon(self, request: Request) -> None:
+        """Who waited for a block goes away, whether or not a reader has just been found."""
+        with self.lock:
+            request.waiter = None
+            self._give_up(request, CANCELLED)
+
+    def expire(self, request: Request, waiter: ThreadWaiter | TaskWaiter) -> None:
+        """Somebody has waited too long, unless it has come in the meantime."""
+        with self.lock:
+            if request.waiter is waiter:
+                self._give_up(request, TIMEOUT)
+
+    def _give_up(self, request: Request, outcome: str) -> None:
+        core = request.core
+        if request.phase == OVER:
+            return
+        self._tick(core)
+        if request.phase == WORKING:
+            core.complete(request, outcome)
+        else:
+            core.withdraw(request, outcome)
+        self._settle(core)
+
+    def retry(self, request: Request, lost: bool, kind: type[W]) -> W | None:
+        """An attempt was in vain; who waits for the next one, if it has to wait."""
+        core = request.core
+        with self.lock:
+            if request.phase == WORKING and not lost:
+                self._tick(core)
+                core.retry(request)
+                self._settle(core)
+            if request.phase == WAITING:
+                waiter = request.waiter = kind()
+                return waiter
+        return None
+
+    # time
+
+    def _time(self) -> int:
+        """The time by the clock, in microseconds."""
+        if self._clock is None:
+            return (self._since + monotonic_ns()) // 1000
+        return moment(self._clock(), "clock", MessageError)
+
+    def _tick(self, core: Core) -> None:
+        """Every event has a time of its own; what is due before it happens before."""
+        now = self._time()
+        due = core.state.follow_ups.next
+        if due is not None:
+            self._make_due(core, now)
+        if now <= self._now:
+            now = self._now + 1
+        self._now = core.now = now
+
+    def _make_due(self, core: Core, now: int) -> None:
+        while (due := core.state.follow_ups.next) is not None and due <= now:
+            self._now = core.now = max(due, self._now)
+            core.change([])
+            self._settle(core)
+
+    def _ring(self) -> None:
+        """Something is due."""
+        with self.lock:
+            now = self._time()
+            for core in self.cores.values():
+                self._make_due(core, now)
+            self._set_timer()
+
+    def _set_timer(self) -> None:
+        due = [core.due for core in self.cores.values()]
+        times = [time for time in due if time is not None]
+        if times:
+            self._timer.set(max(0, min(times) - self._time()) / MICROS)
+
+    # what has become of jobs
+
+    def _settle(self, core: Core) -> None:
+        """Readers look for work, and whoever waited for what has happened is woken."""
+        if core.door.waiting:
+            core.assign()
+        core.look()
+        while core.started or core.ended:
+            gone = self._tell(core)
+            for request in gone:
+                core.complete(request, CANCELLED)
+            if gone:
+                core.assign()
+                core.look()
+
+    def _tell(self, core: Core) -> list[Request]:
+        """Wake whoever waited; returns the requests of which nobody is there any more."""
+        started, ended = cast("list[Request]", core.started), cast("list[Request]", core.ended)
+        core.started, core.ended = [], []
+        gone = [each for each in started if not _start(each)]
+        for request in ended:
+            self.ended[request.outcome] = self.ended.get(request.outcome, 0) + 1
+            _wake(request)
+        self._open -= len(ended)
+        if self._draining and not self._open:
+            for waiter in self._draining:
+                waiter.wake()
+            self._draining.clear()
+        return gone
+
+
+def _start(request: Request) -> bool:
+    """A request has a reader; False: nobody is there any more."""
+    request.granted = request.destination or "", request.address, request.attempt, request.reader
+    return _wake(request)
+
+
+def _wake(request: Request) -> bool:
+    """What a request waited for has come; False: nobody is there any more."""
+    waiter = request.waiter
+    if waiter is None:
+        return True
+    request.waiter = None
+    return waiter.wake()

@@ -1,0 +1,65 @@
+"""Somebody who waits: a thread, or a coroutine. The pool's lock is held wherever one is woken."""
+
+from __future__ import annotations
+
+import asyncio
+from threading import Lock, get_ident
+
+
+class ThreadWaiter:
+    """A thread that waits."""
+
+    __slots__ = ("_lock",)
+
+    def __init__(self) -> None:
+        """Nothing has come."""
+        self._lock = Lock()
+        self._lock.acquire()
+
+    def wake(self) -> bool:
+        """What was waited for has come; True: somebody is there."""
+        self._lock.release()
+        return True
+
+    def wait(self, seconds: float | None) -> bool:
+        """Wait for so many seconds, or as long as it takes; whether it has come."""
+        return self._lock.acquire(timeout=-1 if seconds is None else max(0.0, seconds))
+
+
+class TaskWaiter:
+    """A coroutine that waits, in the loop in which this is made."""
+
+    __slots__ = ("_future", "_loop", "_thread")
+
+    def __init__(self) -> None:
+        """Nothing has come."""
+        self._loop = asyncio.get_running_loop()
+        self._future: asyncio.Future[bool] = self._loop.create_future()
+        self._thread = get_ident()
+
+    async def come(self, seconds: float | None) -> bool:
+        """Wait for so many seconds, or as long as it takes; whether it has come."""
+        if seconds is None:
+            return await self._future
+        timer = self._loop.call_later(max(0.0, seconds), settle, self._future, False)
+        try:
+            return await self._future
+        finally:
+            timer.cancel()
+
+    def wake(self) -> bool:
+        """What was waited for has come; False: the loop is closed, and nobody waits any more."""
+        try:
+            if get_ident() == self._thread:
+                settle(self._future, True)
+            else:
+                self._loop.call_soon_threadsafe(settle, self._future, True)
+        except RuntimeError:
+            return False
+        return True
+
+
+def settle(future: asyncio.Future[bool], come: bool) -> None:
+    """It has come, or the time is over; unless whoever waits was cancelled, or has been told."""
+    if not future.done():
+        future.set_result(come)

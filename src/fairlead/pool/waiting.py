@@ -1,0 +1,80 @@
+"""What can have a place in a line: groups of jobs, inside their tenants."""
+
+from __future__ import annotations
+
+from collections import deque
+from heapq import heapify, heappop, heappush
+from typing import Any
+
+from fairlead.order.key import NO_ENTRY
+from fairlead.order.waiting import SLACK, Member
+from fairlead.pool.job import Job
+
+
+class Group:
+    """A group: its jobs that wait, and the priority it is entered with."""
+
+    __slots__ = ("cost", "entry", "jobs", "locked", "name", "place", "tenant", "was", "was_turn")
+
+    def __init__(self, name: str, tenant: str) -> None:
+        """Nothing of it waits."""
+        self.name = name
+        self.tenant = tenant
+        self.jobs: deque[Job] = deque()
+        self.cost = 0
+        """Of all that wait."""
+        self.entry = NO_ENTRY
+        self.locked = False
+        self.was = NO_ENTRY
+        """The entry with which it was taken, while it is locked."""
+        self.was_turn = 0
+        self.place: tuple[Any, ...] | None = None
+        """What stands for it in the heap of its tenant; None where it has no place."""
+
+
+class Tenant(Member):
+    """A tenant: what it has been charged, and what of it has a place."""
+
+    __slots__ = ("count", "heap", "name", "period", "share", "tag", "turn", "works")
+
+    def __init__(self, name: str, share: int, tag: int, period: int) -> None:
+        """`share`: by how much one unit of cost moves its tag."""
+        super().__init__()
+        self.name = name
+        self.share = share
+        self.tag = tag
+        self.turn = 0
+        self.period = period
+        self.heap: list[tuple[Any, ...]] = []
+        """(*key, job or group); of those that moved or left, stale ones, which are passed over."""
+        self.count = 0
+        """How many of them are not stale."""
+        self.works = 0
+        """How many groups of it readers have."""
+
+    def put(self, member: Job | Group, place: tuple[Any, ...]) -> None:
+        """Give a job or a group, which has none, this place."""
+        member.place = place
+        self.count += 1
+        heappush(self.heap, place)
+
+    def remove(self, member: Job | Group) -> None:
+        """Take its place away."""
+        member.place = None
+        self.count -= 1
+        if len(self.heap) > 2 * self.count + SLACK:
+            self.heap = [each for each in self.heap if each is each[2].place]
+            heapify(self.heap)
+
+    def first(self) -> Job | Group:
+        """What has the lowest key; something must have a place."""
+        heap = self.heap
+        while True:
+            found: Job | Group = heap[0][2]
+            if heap[0] is found.place:
+                return found
+            heappop(heap)
+
+    def members(self) -> list[Job | Group]:
+        """All that have a place."""
+        return [each[2] for each in self.heap if each is each[2].place]
