@@ -17,11 +17,11 @@ GRANT USAGE ON SCHEMA fairlead
 
 -- sends and raises; reads no message
 GRANT SELECT ON fairlead.schema, fairlead.queues, fairlead.groups, fairlead.message_ids,
-  fairlead.sleepers TO fairlead_sender;
+  fairlead.listeners TO fairlead_sender;
 GRANT SELECT (queue) ON fairlead.messages, fairlead.delayed TO fairlead_sender;
 GRANT SELECT (id, time) ON fairlead.journal TO fairlead_sender;
 GRANT INSERT ON fairlead.queues, fairlead.groups, fairlead.messages, fairlead.delayed,
-  fairlead.notices, fairlead.message_ids TO fairlead_sender;
+  fairlead.pending_updates, fairlead.message_ids TO fairlead_sender;
 GRANT INSERT (id, time, kind, queue, group_name, key, tenant, priority, cost, type, attempt, token,
   actor, lease, detail, cluster, version, stream, destination, address, outcome, sequence, said)
   ON fairlead.journal TO fairlead_sender;  -- not the transaction, which orders events
@@ -36,7 +36,7 @@ GRANT SELECT, INSERT, UPDATE (sent) ON fairlead.endpoints TO fairlead_sender;
 -- chooses in clusters, and publishes; who chooses, counts
 GRANT SELECT, INSERT, UPDATE ON fairlead.clusters, fairlead.bindings TO fairlead_sender;
 GRANT SELECT ON fairlead.destinations TO fairlead_sender;
-GRANT SELECT, INSERT ON fairlead.versions, fairlead.stretches, fairlead.published TO fairlead_sender;
+GRANT SELECT, INSERT ON fairlead.versions, fairlead.choice_runs, fairlead.published TO fairlead_sender;
 GRANT SELECT, INSERT, DELETE ON fairlead.completions TO fairlead_sender;
 GRANT SELECT (kind, key, cluster, version, stream, destination, address, outcome, sequence, detail,
   said) ON fairlead.journal TO fairlead_sender;
@@ -45,8 +45,8 @@ GRANT UPDATE (completing) ON fairlead.queues TO fairlead_sender;
 -- takes and settles, too
 GRANT fairlead_sender TO fairlead_worker;
 GRANT SELECT, INSERT, UPDATE, DELETE ON fairlead.groups, fairlead.messages, fairlead.delayed,
-  fairlead.notices, fairlead.tenants, fairlead.holders, fairlead.sleepers TO fairlead_worker;
-GRANT UPDATE (fair, tag_clock, lined, works, enabled) ON fairlead.queues TO fairlead_worker;
+  fairlead.pending_updates, fairlead.tenants, fairlead.lease_holders, fairlead.listeners TO fairlead_worker;
+GRANT UPDATE (fair, virtual_time, backlogged, in_service, enabled) ON fairlead.queues TO fairlead_worker;
 GRANT SELECT, INSERT ON fairlead.dead TO fairlead_worker;
 GRANT DELETE ON fairlead.published TO fairlead_worker;
 GRANT UPDATE, DELETE ON fairlead.endpoints TO fairlead_worker;
@@ -60,5 +60,5 @@ GRANT SELECT, UPDATE ON SEQUENCE fairlead.numbers TO fairlead_operator;  -- to r
 
 -- looks: at what queues hold, at dead letters with their bodies, at dialogs, at the journal
 GRANT SELECT ON fairlead.schema, fairlead.queues, fairlead.groups, fairlead.messages,
-  fairlead.delayed, fairlead.dead, fairlead.journal, fairlead.epochs, fairlead.sleepers,
-  fairlead.declared, fairlead.endpoints, fairlead.holders, fairlead.notices TO fairlead_viewer;
+  fairlead.delayed, fairlead.dead, fairlead.journal, fairlead.epochs, fairlead.listeners,
+  fairlead.declared, fairlead.endpoints, fairlead.lease_holders, fairlead.pending_updates TO fairlead_viewer;

@@ -62,22 +62,22 @@ SELECT 1, 'm-' || k, {later}, 'x'
 FROM n;
 
 -- a group that is held was raised again and again; others that are held, once
-INSERT INTO fairlead.notices
+INSERT INTO fairlead.pending_updates
   (queue, group_id, kind, number, tenant, priority, at)
 SELECT 1, {n} + 1, 'raised', k, '', 1, 1
 FROM n;
 
-INSERT INTO fairlead.notices
+INSERT INTO fairlead.pending_updates
   (queue, group_id, kind, number, tenant, priority, at)
 SELECT 1, {n} + k, 'raised', k, '', 1, 1
 FROM n WHERE k <= {held};
 
 INSERT INTO fairlead.tenants
-  (queue, name, tag, turn, works, lined)
+  (queue, name, tag, turn, in_service, backlogged)
 SELECT 2, 't' || k, '0', k, 0, 1
 FROM n;
 
-INSERT INTO fairlead.holders
+INSERT INTO fairlead.lease_holders
   (host, pid, name, since)
 SELECT 'far', k, 'far:' || k, 1
 FROM n;
@@ -92,7 +92,7 @@ INSERT INTO fairlead.versions
 SELECT 9, k, 's', 1, '{{}}'
 FROM n;
 
-INSERT INTO fairlead.stretches
+INSERT INTO fairlead.choice_runs
   (cluster, first, version, at, number, state, choices)
 SELECT 9, 256 * k, k, 1, k, '{{}}', NULL
 FROM n;

@@ -28,7 +28,7 @@ def by_hand(url: str, statement: str, *values: object) -> list[tuple[Any, ...]]:
 
 def holders(url: str) -> int:
     """How many processes say that they take work."""
-    ((found,),) = by_hand(url, "SELECT count(*) FROM fairlead.holders")
+    ((found,),) = by_hand(url, "SELECT count(*) FROM fairlead.lease_holders")
     return int(found)
 
 

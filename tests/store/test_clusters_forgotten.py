@@ -25,7 +25,7 @@ def test_a_cluster_can_be_explained_as_far_back_as_the_journal_goes(
             store.change("pool", "B", "weight", k)
     store.prune(keep=15 * DAY)
     with store.transaction() as tx:
-        names = ("stretches", "versions")
+        names = ("choice_runs", "versions")
         mark = "_" if url.startswith("sqlite") else "."
         stretches, versions = (
             tx.execute(f"SELECT count(*) FROM fairlead{mark}{name}").fetchone()[0]  # noqa: S608

@@ -349,7 +349,7 @@ class Compared:
     def policy_has(self, what: str) -> bool:
         ((definition, state),) = self.psql(
             "SELECT v.definition, s.state FROM fairlead.clusters c JOIN fairlead.versions v "
-            "ON v.cluster = c.id AND v.version = c.version JOIN fairlead.stretches s "
+            "ON v.cluster = c.id AND v.version = c.version JOIN fairlead.choice_runs s "
             "ON s.cluster = c.id AND s.first = c.first AND s.version = c.version "
             "WHERE c.name = %s",
             self.mixed,
@@ -362,7 +362,7 @@ class Compared:
             "SELECT c.allocation, c.rule, c.reset_due, c.due, c.version, c.first, c.taken, "
             "c.state, v.at, v.definition::jsonb #- '{file,name}', s.first, s.state::jsonb, "
             "s.choices FROM fairlead.clusters c JOIN fairlead.versions v ON v.cluster = c.id "
-            "JOIN fairlead.stretches s ON s.cluster = c.id AND s.version = v.version "
+            "JOIN fairlead.choice_runs s ON s.cluster = c.id AND s.version = v.version "
             "WHERE c.name = %s ORDER BY v.version, s.first",
             name,
         )

@@ -59,7 +59,7 @@ name = "Store"
 queue = "shops"
 contracts = ["Orders", "Other"]
 """
-TABLES = ("endpoints", "groups", "messages", "delayed", "notices")
+TABLES = ("endpoints", "groups", "messages", "delayed", "pending_updates")
 
 
 class Clock:

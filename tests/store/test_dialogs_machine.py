@@ -601,7 +601,7 @@ class Talks(RuleBasedStateMachine):
         """No row of a dialog is left."""
         with self.store._connection() as database:
             dot = "_" if self.dialect == "sqlite" else "."
-            for table in ("endpoints", "groups", "messages", "delayed", "notices", "dead"):
+            for table in ("endpoints", "groups", "messages", "delayed", "pending_updates", "dead"):
                 found = database.execute(f"SELECT * FROM fairlead{dot}{table}").fetchall()  # noqa: S608
                 assert found == [], table
             database.rollback()

@@ -181,6 +181,6 @@ def test_senders_at_one_moment_do_not_wait_for_each_other_and_all_is_counted() -
         for connection in connections:
             connection.commit()
         assert room(store) == 640
-        rows = by_hand(url, "SELECT sum(change), count(*) FROM fairlead.room")
+        rows = by_hand(url, "SELECT sum(change), count(*) FROM fairlead.length_changes")
         assert rows[0][0] == 360
         assert rows[0][1] < 360, "they were summed up"

@@ -51,10 +51,10 @@ READS_ALL: Final = {
     **dict.fromkeys(("events_of_groups", "said_in", "decision_in_place"), COUNTED),
     **dict.fromkeys(("open_of_services", "costs_of", "sizes_of"), COUNTED),
     **dict.fromkeys(
-        ("mark_fair", "mark_late", "ready_tenants", "charges", "forgive", "count_held"), SET
+        ("mark_fair", "mark_late", "ready_tenants", "charges", "forgive", "count_length"), SET
     ),
     **dict.fromkeys(("all_tenants", "drop_tenants", "unbind", "completions"), ALL_OF_ONE),
-    **dict.fromkeys(("holders_of", "every_holder"), IN_HANDS),
+    **dict.fromkeys(("lease_holders_of", "every_lease_holder"), IN_HANDS),
     "forget_ended": ENDED,
     **dict.fromkeys(CHECKS, "an operator checks the store, or mends it"),
 }
@@ -153,9 +153,9 @@ COMMON: Final[dict[str, Any]] = {
     "by_library": 0,
     "remembered": 10**12,
     "enabled": 0,
-    "tag_clock": "",
-    "lined": 0,
-    "works": 0,
+    "virtual_time": "",
+    "backlogged": 0,
+    "in_service": 0,
     "tag": "0",
     "placed": 0,
     "count": 2,

@@ -4,6 +4,7 @@ import sqlite3
 import threading
 from collections import Counter
 from collections.abc import Callable
+from contextlib import closing
 from functools import partial
 from pathlib import Path
 from typing import Any, Self
@@ -14,7 +15,8 @@ import pytest
 from fairlead import Store
 from fairlead.cli.app import run
 from fairlead.errors import StoreError
-from tests.stores import fresh_url
+from fairlead.store.database.statements import migrations
+from tests.stores import fresh_url, made_url
 
 Open = Callable[..., Store]
 RELEASED = Path(__file__).parent / "released"
@@ -22,11 +24,19 @@ NOW = 1_795_422_600.0
 """Soon after these stores were left."""
 
 
+@pytest.fixture(params=[1, 2])
+def version(request: pytest.FixtureRequest) -> int:
+    """The version of the schema from which the upgrade begins; 0.1.0 has the first."""
+    found: int = request.param
+    return found
+
+
 @pytest.fixture
-def url(dialect: str) -> str:
-    """Of a store as 0.1.0 has left it."""
+def url(dialect: str, version: int) -> str:
+    """Of a store as 0.1.0 has left it, with what is between its schema and this version."""
     found = fresh_url(dialect)
     script = (RELEASED / f"0.1.0-{dialect}.sql").read_text(encoding="utf-8")
+    script = "\n".join([script, *migrations(dialect)[1:version]])
     if dialect == "sqlite":
         with sqlite3.connect(found.removeprefix("sqlite:///")) as file:
             file.executescript(script)
@@ -38,21 +48,49 @@ def url(dialect: str) -> str:
 
 
 @pytest.fixture
-def store(url: str, opened: Open) -> Store:
+def store(url: str, version: int, opened: Open) -> Store:
     """The same, upgraded."""
     found = opened(url, upgrade=True, clock=lambda: NOW)
-    assert found.upgraded == (1, 2)
+    assert found.upgraded == (version, 3)
     found.recover()
     return found
 
 
-def test_it_is_refused_until_it_is_upgraded(url: str, opened: Open) -> None:
-    with pytest.raises(
-        StoreError, match=r"found version 1 .* `fairlead store upgrade` leads there"
-    ):
+def test_it_is_refused_until_it_is_upgraded(url: str, version: int, opened: Open) -> None:
+    words = rf"found version {version} .* `fairlead store upgrade` leads there"
+    with pytest.raises(StoreError, match=words):
         opened(url)
     assert run(["store", "upgrade", "--store", url]) == 0
     opened(url)
+
+
+ON_SQLITE = (
+    "SELECT m.type, m.name, c.name FROM sqlite_schema m LEFT JOIN pragma_table_info(m.name) c "
+    "WHERE m.name LIKE 'fairlead%' ORDER BY 1, 2, 3"
+)
+ON_POSTGRESQL = (
+    "SELECT c.relkind::text, c.relname::text, a.attname::text FROM pg_class c "
+    "LEFT JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped "
+    "WHERE c.relnamespace = 'fairlead'::regnamespace AND c.relname !~ '^tickets_[0-9]' UNION ALL "
+    "SELECT 'function', p.oid::regprocedure::text, '' FROM pg_proc p "
+    "WHERE p.pronamespace = 'fairlead'::regnamespace ORDER BY 1, 2, 3"
+)
+
+
+def schema_of(url: str) -> list[tuple[str, str, str]]:
+    """Its tables, indexes, views, triggers and functions, with the columns that they have."""
+    if url.startswith("sqlite"):
+        with closing(sqlite3.connect(url.removeprefix("sqlite:///"))) as file:
+            return file.execute(ON_SQLITE).fetchall()
+    with psycopg.connect(url) as connection:
+        return connection.execute(ON_POSTGRESQL).fetchall()
+
+
+def test_its_schema_is_that_of_a_new_store(store: Store, url: str, dialect: str) -> None:
+    del store
+    made, upgraded = schema_of(made_url(dialect)), schema_of(url)
+    assert len(made) > 100
+    assert upgraded == made
 
 
 def test_nothing_is_wrong_with_it(store: Store) -> None:
@@ -159,17 +197,19 @@ class Load:
     def _take(self, connection: psycopg.Connection[Any]) -> None:
         rows = connection.execute("SELECT token, number, id FROM fairlead.take('load')").fetchall()
         if rows:
+            self.done += [row[2] for row in rows]  # before others can take what comes after it
             values = [rows[0][0], [row[1] for row in rows]]
             connection.execute("SELECT fairlead.settle(%s, 'accepted', %s)", values)
-            self.done += [row[2] for row in rows]
 
 
 @pytest.mark.parametrize("dialect", ["postgresql"], indirect=True)
-def test_it_is_upgraded_while_its_own_functions_send_and_take(url: str, opened: Open) -> None:
+def test_it_is_upgraded_while_its_own_functions_send_and_take(
+    url: str, version: int, opened: Open
+) -> None:
     with Load(url) as load:
         load.go_on(50)
         store = opened(url, upgrade=True)
-        assert store.upgraded == (1, 2)
+        assert store.upgraded == (version, 3)
         load.go_on(50)
     assert load.failed == []
     while work := store.take("load", wait=0.2):  # a group waits a moment for who is sending to it

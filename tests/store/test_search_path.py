@@ -23,7 +23,7 @@ def test_every_function_says_where_it_looks_for_names() -> None:
 
 @pytest.mark.parametrize("role", ["sender", "worker", "operator"])
 @pytest.mark.parametrize(
-    "forget", ["_forget_events", "_forget_ids", "_forget_stretches", "_forget_ended"]
+    "forget", ["_forget_events", "_forget_ids", "_forget_choice_runs", "_forget_ended"]
 )
 def test_what_is_done_with_the_owners_rights_runs_nothing_of_the_callers(
     role: str, forget: str

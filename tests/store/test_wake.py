@@ -221,7 +221,7 @@ def test_a_process_that_was_woken_and_is_gone_keeps_the_others_for_a_moment_only
     store.send("q", "first")
     assert store.take("q", wait=1) is not None
     with psycopg.connect(url) as owner:  # processes that were killed while they waited
-        owner.execute("INSERT INTO fairlead.sleepers SELECT 1, n FROM generate_series(900, 950) n")
+        owner.execute("INSERT INTO fairlead.listeners SELECT 1, n FROM generate_series(900, 950) n")
     with Crowd([store], 2) as crowd:
         for number in range(20):
             store.send("q", number)

@@ -28,7 +28,7 @@ class Copy(NamedTuple):
 
 
 class Context(msgspec.Struct, frozen=True, gc=False):
-    """What the decisions of a stretch have in common, so that each is quickly made."""
+    """What the decisions of a run have in common, so that each is quickly made."""
 
     outcome: str
     cluster: str
@@ -87,12 +87,12 @@ class Decision(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def start(self) -> PrecomputedRun | LoggedRun | None:
-        """Its stretch of choices, for `explain`; None where the rule was not asked."""
+        """Its run of choices, for `explain`; None where the rule was not asked."""
         return self.context.start
 
     @property
     def place(self) -> int:
-        """How many events of the stretch came before."""
+        """How many events of the run came before."""
         return (self.sequence or 0) + self.context.offset
 
     @property

@@ -1,9 +1,9 @@
 """The choices of a cluster between two changes, and how any past moment is brought back.
 
 Where all messages choose among the same members and the rule can skip steps, the choices are made
-ahead, a stretch at a time, and a stretch that is a whole number of periods is simply used again:
+ahead, a run at a time, and a run that is a whole number of periods is simply used again:
 a choice is then a look-up. Otherwise the rule is asked each time. Either way a past moment can be
-brought back from the stretch's beginning, so that a decision can explain itself later.
+brought back from the run's beginning, so that a decision can explain itself later.
 """
 
 from __future__ import annotations
@@ -58,9 +58,9 @@ class DecisionPoint(msgspec.Struct, frozen=True, gc=False):
 
     frame: ClusterVersion
     start: PrecomputedRun | LoggedRun | None
-    """The stretch that the choice belongs to; None where the rule was not asked."""
+    """The run that the choice belongs to; None where the rule was not asked."""
     place: int
-    """How many events of the stretch came before."""
+    """How many events of the run came before."""
     binding: Binding | None = None
     key: int = PLACES
     """The number by which the message was chosen for, where the rule asks for one."""
@@ -89,7 +89,7 @@ class DecisionPoint(msgspec.Struct, frozen=True, gc=False):
 
 
 class LoggedRun:
-    """A stretch in which the rule is asked for each choice; events are kept to go back."""
+    """A run in which the rule is asked for each choice; events are kept to go back."""
 
     __slots__ = ("base", "log", "rule")
 
@@ -112,7 +112,7 @@ class LoggedRun:
         self.log.append(~member)
 
     def rule_at(self, place: int) -> Rule:
-        """The rule after so many events of this stretch."""
+        """The rule after so many events of this run."""
         rule = self.base.copy()
         for event in self.log[:place]:
             if event >= 0:
@@ -123,7 +123,7 @@ class LoggedRun:
 
 
 class PrecomputedRun:
-    """A stretch of choices among the same members, made ahead."""
+    """A run of choices among the same members, made ahead."""
 
     __slots__ = ("base", "choices", "end", "members", "place", "turns")
 
@@ -132,7 +132,7 @@ class PrecomputedRun:
     ) -> None:
         """From the rule's state now; the rule itself stays where it is.
 
-        `again`: a stretch among these members came before, so it pays to look for a period.
+        `again`: a run among these members came before, so it pays to look for a period.
         """
         self.members = members
         self.base = rule.copy()
@@ -152,7 +152,7 @@ class PrecomputedRun:
         return trial.upcoming(self.members, period) == trial.upcoming(self.members, period)
 
     def after(self) -> PrecomputedRun:
-        """The stretch that follows; this very one, another turn, if it is a circle."""
+        """The run that follows; this very one, another turn, if it is a circle."""
         if self.end is not None:
             return PrecomputedRun(self.end, self.members, again=True)
         self.turns += 1
@@ -160,7 +160,7 @@ class PrecomputedRun:
         return self
 
     def rule_at(self, place: int) -> Rule:
-        """The rule after so many choices from the beginning of this stretch."""
+        """The rule after so many choices from the beginning of this run."""
         rule = self.base.copy()
         rule.advance(self.members, place)
         return rule

@@ -35,9 +35,9 @@ class Partition:
     def _begin(self) -> None:
         self._frame: ClusterVersion | None = None
         self.precomputed: PrecomputedRun | None = None
-        """The stretch of choices that was made ahead; one of these two at most."""
+        """The run of choices that was made ahead; one of these two at most."""
         self.logged: LoggedRun | None = None
-        """The stretch in which the rule is asked each time."""
+        """The run in which the rule is asked each time."""
 
     @property
     def frame(self) -> ClusterVersion:
@@ -55,7 +55,7 @@ class Partition:
     def choose(
         self, eligible: Eligible, key: str, sequence: int
     ) -> tuple[PrecomputedRun | LoggedRun | None, int, int]:
-        """Ask the rule: the stretch, the place in it and the member chosen (NONE: nobody)."""
+        """Ask the rule: the run, the place in it and the member chosen (NONE: nobody)."""
         members = eligible.members
         if self.cluster.rule.keyed:
             return None, 0, self.cluster.rule.choose_for(members, number_of(key, sequence))
@@ -68,7 +68,7 @@ class Partition:
         return logged, len(logged.log), logged.choose(members)
 
     def scheduled(self, members: tuple[int, ...]) -> PrecomputedRun | None:
-        """The stretch among just these members, with a choice left; None where they differ."""
+        """The run among just these members, with a choice left; None where they differ."""
         run = self.precomputed
         if run is None and self.logged is None:
             rule = self.cluster.rule.scheduled(members)
@@ -81,7 +81,7 @@ class Partition:
         return run
 
     def _logged(self) -> LoggedRun:
-        """A stretch in which the rule is asked each time."""
+        """A run in which the rule is asked each time."""
         if self.logged is None or len(self.logged.log) >= LOG:
             self.settle()
             self.logged = LoggedRun(self.cluster.rule)

@@ -67,7 +67,7 @@ class Peer:
         return f"{name} {state}{since}{priority}" + "".join(f", {each}" for each in more)
 
 
-class Stretch(NamedTuple):
+class Period(NamedTuple):
     """What was decided between two changes that matter."""
 
     begin: float
@@ -165,15 +165,15 @@ def _changes_and_requests(
             end = place
             while end < len(asked) and asked[end]["time"] < row["time"]:
                 end += 1
-            yield from _requests(_stretch(peers, at, row["time"], asked[place:end], busy))
+            yield from _requests(_period(peers, at, row["time"], asked[place:end], busy))
             place, at, busy = end, row["time"], Counter()
             yield f"{clock(at)} {name} {words}"
-    yield from _requests(_stretch(peers, at, until, asked[place:], busy))
+    yield from _requests(_period(peers, at, until, asked[place:], busy))
 
 
-def _stretch(
+def _period(
     peers: dict[str, Peer], begin: float, end: float, rows: list[Row], busy: Counter[str]
-) -> Stretch:
+) -> Period:
     given = Counter(row["destination"] for row in rows)
     again = sum(1 for row in rows if row["attempt"] > 1)
     slowest = max((row["service_time"] for row in rows), default=0.0)
@@ -182,7 +182,7 @@ def _stretch(
         for name in given
         if (share := _full(rows, name, peers[name].capacity, end) / max(end - begin, 1e-6)) >= 0.01
     }
-    return Stretch(begin, given, again, slowest, busy, full)
+    return Period(begin, given, again, slowest, busy, full)
 
 
 def _full(rows: list[Row], name: str, capacity: int, end: float) -> float:
@@ -201,7 +201,7 @@ def _full(rows: list[Row], name: str, capacity: int, end: float) -> float:
     return found
 
 
-def _requests(found: Stretch) -> Iterator[str]:
+def _requests(found: Period) -> Iterator[str]:
     if found.given:
         shares = ", ".join(f"{name} {count}" for name, count in found.given.most_common())
         again = f", {found.again} of them once more" if found.again else ""

@@ -74,7 +74,7 @@ def run_follow(
         )
     if command is not None:
         report.check_installed()
-    told = Told(Path(out), page=command is not None)
+    printer = BatchPrinter(Path(out), page=command is not None)
     asked = Asked(
         clusters,
         lambda: changes_from(changes),
@@ -83,31 +83,31 @@ def run_follow(
         follow.every,
         follow.available_now,
         None if command is None else made(table.where, command),
-        told,
+        printer,
     )
     going_on = check(out, asked)
     with Stages(1) as stages:
         spark = started(master, stages)
     source = files_of(spark, table)
     following = start(names_of(spark, table.where, follow.files), out, asked, source)
-    told.begun(going_on)
-    with told_to_stop() as stopping:
+    printer.begun(going_on)
+    with stop_requested() as stopping:
         while not following.wait(LOOK):
             if stopping.is_set():
                 following.stop()
                 break
-    _end(told, out)
+    _end(printer, out)
 
 
-def _end(told: Told, out: str) -> None:
-    if told.latest is None:
+def _end(printer: BatchPrinter, out: str) -> None:
+    if printer.latest is None:
         console().print(f"no micro-batch was decided; results: {out}", markup=False)
         return
-    told.draw(told.latest)
-    print_summary(told.latest, out)
+    printer.draw(printer.latest)
+    print_summary(printer.latest, out)
 
 
-class Told:
+class BatchPrinter:
     """What a user sees of a stream: a line for each micro-batch, and the page."""
 
     def __init__(self, out: Path, *, page: bool) -> None:
@@ -169,7 +169,7 @@ def files_of(spark: SparkSession, table: MessagesTable) -> Source:
 
 
 @contextmanager
-def told_to_stop() -> Iterator[threading.Event]:
+def stop_requested() -> Iterator[threading.Event]:
     """An event that the first signal sets; a second one ends the process at once."""
     found = threading.Event()
     before = {each: signal.getsignal(each) for each in ENDING}

@@ -20,7 +20,7 @@ from fairlead.config.differences import differences, said
 from fairlead.config.outages import outage_changes
 from fairlead.config.overrides import ORDER, Key, key_of, overridden
 from fairlead.config.scenario_file import SCENARIO, Entry, Set, Source, Sweep, more_of_it, read
-from fairlead.config.sweeps import Listed, Stretch, swept, without_repetition
+from fairlead.config.sweeps import Listed, NumberRange, swept, without_repetition
 from fairlead.errors import ChangeError, ConfigError
 
 MAX_SCENARIOS: Final = 1_000
@@ -135,7 +135,7 @@ class _Reader:
                     "allowed: once in a scenario"
                 )
 
-    def scenarios(self, sweeps: Sequence[Listed | Stretch]) -> Iterator[Scenario]:
+    def scenarios(self, sweeps: Sequence[Listed | NumberRange]) -> Iterator[Scenario]:
         """One for each combination of the values, those of the last sweep the fastest."""
         every = [each.values for each in sweeps]
         for n, values in enumerate(every):

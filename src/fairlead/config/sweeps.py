@@ -31,7 +31,7 @@ class Listed:
 
 
 @dataclass(frozen=True, slots=True)
-class Stretch:
+class NumberRange:
     """From one number to another, all in whole units of 10^-9, so that nothing is rounded."""
 
     first: int
@@ -52,12 +52,12 @@ class Stretch:
         return [n // UNIT if self.integers else Decimal(n) / UNIT for n in every]
 
 
-def swept(source: Source, place: Sequence[str | int], sweep: Sweep) -> Listed | Stretch:
+def swept(source: Source, place: Sequence[str | int], sweep: Sweep) -> Listed | NumberRange:
     """The values of one sweep. Raises ConfigError naming the key of the scenario file."""
     bounds = {"from": sweep.from_, "to": sweep.to, "step": sweep.step}
     given = [key for key, value in bounds.items() if value is not UNSET]
     if sweep.values is UNSET:
-        return _stretch(source, place, bounds)
+        return _number_range(source, place, bounds)
     if given:
         raise ConfigError(
             f"{source.where(*place)}: found values and {' and '.join(given)}, "
@@ -70,7 +70,9 @@ def swept(source: Source, place: Sequence[str | int], sweep: Sweep) -> Listed | 
     return Listed(sweep.values)
 
 
-def _stretch(source: Source, place: Sequence[str | int], bounds: dict[str, object]) -> Stretch:
+def _number_range(
+    source: Source, place: Sequence[str | int], bounds: dict[str, object]
+) -> NumberRange:
     if bounds["from"] is UNSET or bounds["to"] is UNSET:
         missing = "to" if bounds["from"] is not UNSET else "from"
         raise ConfigError(
@@ -93,7 +95,7 @@ def _stretch(source: Source, place: Sequence[str | int], bounds: dict[str, objec
             f"{source.where(*place, 'step')}: found {bounds['step']}, allowed from "
             f"{bounds['from']} to {bounds['to']}: {sign}"
         )
-    return Stretch(first, last, step, all(isinstance(value, int) for value in bounds.values()))
+    return NumberRange(first, last, step, all(isinstance(value, int) for value in bounds.values()))
 
 
 def without_repetition(

@@ -98,7 +98,7 @@ class Socket(Closing):
         options.check_size(max_size)
         options.check_memory(memory)
         options.check_backoff(reconnect)
-        options.check_told(on_event)
+        options.check_listener(on_event)
         self.lock: Any = self._new_lock()
         self._buffer = buffer
         self._max_size = max_size

@@ -77,7 +77,7 @@ class _Front(Rep):
         """Requests that came from each."""
         self._devices: dict[Pipe, str] = {}
         """Requesters that are devices, and which ones."""
-        self._told: dict[Pipe, Word] = {}
+        self._announced: dict[Pipe, Word] = {}
         """What they were told the latest time."""
         self._telling = False
         super().__init__(max_ttl=max_ttl, **more)
@@ -94,7 +94,7 @@ class _Front(Rep):
         self._received[pipe] -= 1
         if word is not None:
             self._devices[pipe] = word.device
-            self._told.pop(pipe, None)
+            self._announced.pop(pipe, None)
             self._tell(pipe)
 
     def tell_soon(self) -> None:
@@ -115,8 +115,8 @@ class _Front(Rep):
         if room != UNLIMITED:
             total = self._received[pipe] + max(0, room - self._sources.count)
         word = Word(self.back.device, works, total)
-        if word != self._told.get(pipe) and pipe.open and self._max_size >= LONGEST:
-            self._told[pipe] = word
+        if word != self._announced.get(pipe) and pipe.open and self._max_size >= LONGEST:
+            self._announced[pipe] = word
             pipe.send(word.frame())
 
     def device_of(self, pipe: Pipe) -> str:
@@ -204,7 +204,7 @@ class _Front(Rep):
         self._ahead.discard(pipe)
         super()._left(peer, pipe)
         self._devices.pop(pipe, None)
-        self._told.pop(pipe, None)
+        self._announced.pop(pipe, None)
         self._received.pop(pipe, None)
         self._all -= self._bytes.pop(pipe, 0)
         for key in self._asked.pop(pipe):

@@ -54,7 +54,7 @@ def check_memory(found: object) -> None:
         raise refusal("memory", found, "1 byte or more")
 
 
-def check_told(found: object) -> None:
+def check_listener(found: object) -> None:
     """An `on_event`."""
     if found is not None and (not callable(found) or inspect.iscoroutinefunction(found)):
         raise refusal("on_event", found, "a function of a SocketEvent, or None")

@@ -144,7 +144,7 @@ class Sender(Socket):
                 self._tables[name] = _attributes(tables[name])
             for change in changes:
                 if change.attribute == DRAINING:
-                    self._told_to_drain(self._peers[change.target], on=bool(change.value))
+                    self._note_draining(self._peers[change.target], on=bool(change.value))
                 self._weigh(self._peers[change.target], "the file has changed")
             self._drain()
         self._follow(tables)
@@ -190,11 +190,11 @@ class Sender(Socket):
                 self._tables[name] = {**self._tables[name], DRAINING: on}
             for peer in found:
                 if (peer.name in was) != on:
-                    self._told_to_drain(peer, on=on)
+                    self._note_draining(peer, on=on)
                     self._weigh(peer, "it is draining" if on else "it has resumed")
             self._drain()
 
-    def _told_to_drain(self, peer: Peer, *, on: bool) -> None:
+    def _note_draining(self, peer: Peer, *, on: bool) -> None:
         if peer.pipe is not None:
             self.tell(DRAINING if on else RESUMED, peer)
         peer.draining = on

@@ -196,13 +196,13 @@ def decision_columns(routed: DataFrame, plan: ClassifiedPlan, columns: Sequence[
     }
     if not plan.fans_out:
         return routed.select(*own, *(found[name].alias(name) for name in DECISION))
-    crowds = [[copy._asdict() for copy in crowd] for crowd in codes.copies]
-    crowd = looked_up(crowds, F.floor(code / codes.size), COPIES)
+    fan_outs = [[copy._asdict() for copy in fan_out] for fan_out in codes.copies]
+    fan_out = looked_up(fan_outs, F.floor(code / codes.size), COPIES)
     chosen = F.struct(*(found.pop(name).alias(name) for name in COPIED))
     every = (
         F.when(chosen["destination"].isNull(), F.array(chosen))
-        .when(F.array_contains(crowd, chosen), crowd)
-        .otherwise(F.array_sort(F.array_append(crowd, chosen)))
+        .when(F.array_contains(fan_out, chosen), fan_out)
+        .otherwise(F.array_sort(F.array_append(fan_out, chosen)))
     )
     same = (column.alias(name) for name, column in found.items())
     rows = routed.select(*own, F.explode(every).alias(COPY), *same)

@@ -112,7 +112,7 @@ def summary(
     try:
         counts = counted(every)
         ended = outcomes(counts)
-        told = None if made is None else _facts(every, counts, commit, plan, made)
+        facts = None if made is None else _facts(every, counts, commit, plan, made)
     finally:
         every.unpersist()
     return Summary(
@@ -125,7 +125,7 @@ def summary(
         rejections=commit.rejections,
         unknown_clusters=commit.unknown_clusters,
         blocks=commit.batch + 1,
-        facts=told,
+        facts=facts,
     )
 
 

@@ -185,7 +185,7 @@ def set_queue(database: Database, name: str, now: int | None, named: Mapping[str
         **limits,
     )
     if counts:
-        database.run("count_held", queue=queue.id)
+        database.run("count_length", queue=queue.id)
 
 
 def _settings(queue: Queue) -> dict[str, Any]:
@@ -370,7 +370,7 @@ def prune(database: Database, keep: int, now: int | None) -> int:
     moment = time_of(database, now)
     found = len(database.run("prune_journal", before=moment - keep, most=STEP))
     found += len(database.run("forget_ids", now=moment, most=STEP, remembered=REMEMBERED))
-    found += len(database.run("prune_stretches", before=moment - keep, most=STEP))
+    found += len(database.run("prune_choice_runs", before=moment - keep, most=STEP))
     return found + len(database.run("forget_versions"))
 
 

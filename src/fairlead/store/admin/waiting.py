@@ -88,8 +88,8 @@ def outlook(database: Database, queue: Queue, most: int) -> Outlook:
 
 def _tenants(database: Database, queue: Queue, most: int) -> list[Tenant]:
     tenants = []
-    for name, tag, turn, _, lined in database.run("all_tenants", queue=queue.id):
-        if lined:
+    for name, tag, turn, _, backlogged in database.run("all_tenants", queue=queue.id):
+        if backlogged:
             tenant = Tenant(name, tag_of(tag), queue.share(name))
             tenant.turn = turn
             rows = database.run("first_of_tenant", queue=queue.id, tenant=name, most=most)

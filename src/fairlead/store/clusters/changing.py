@@ -16,18 +16,18 @@ from fairlead.balance.policies.composed import ComposedPolicy
 from fairlead.balance.runtime import ClusterRuntime
 from fairlead.errors import ChangeError, ConfigError
 from fairlead.store.clusters.completing import complete
-from fairlead.store.clusters.events import moment, set_row, write_event, write_stretch
+from fairlead.store.clusters.events import moment, set_row, write_choice_run, write_event
 from fairlead.store.clusters.state import (
     EXACT,
     TICKET,
+    ChoiceRun,
     Row,
     Running,
-    Stretch,
     Version,
     at_turn,
     counted,
+    read_choice_run,
     read_row,
-    read_stretch,
     read_version,
     revision,
     running,
@@ -119,7 +119,7 @@ def change(database: Database, name: str, changes: Sequence[Change], author: Aut
     """
     if not changes:
         return
-    row, found, now = _held(database, name, author)
+    row, found, now = _lock_cluster(database, name, author)
     every = [Change.at_micros(c.target, c.attribute, c.value, now, c.where) for c in changes]
     for _, _, resolved in resolve({name: found.runtime.cluster}, every):
         found.runtime.apply(resolved, now)
@@ -137,7 +137,7 @@ def change(database: Database, name: str, changes: Sequence[Change], author: Aut
 
 def add(database: Database, name: str, table: Mapping[str, Any], author: Author) -> None:
     """Add a destination that the cluster's file does not list. Raises ChangeError, ConfigError."""
-    row, found, now = _held(database, name, author)
+    row, found, now = _lock_cluster(database, name, author)
     target = table.get("name")
     if not isinstance(target, str):
         raise ChangeError(f"destination: found {shown(target)}, allowed: a name")
@@ -155,7 +155,7 @@ def add(database: Database, name: str, table: Mapping[str, Any], author: Author)
 
 def remove(database: Database, name: str, target: str, author: Author) -> None:
     """Remove a destination for good. Raises ChangeError, ConfigError."""
-    row, found, now = _held(database, name, author)
+    row, found, now = _lock_cluster(database, name, author)
     cluster = found.runtime.cluster
     without_destination(found.version.cluster, cluster, target)  # refused before anything is done
     steps = resolve({name: cluster}, [Change.at_micros(target, PRESENT, value=False, time=now)])
@@ -185,7 +185,7 @@ def make_due(
     _due(database, row, _now(database, row, author), now, author)
 
 
-def _held(database: Database, name: str, author: Author) -> tuple[Row, Running, int]:
+def _lock_cluster(database: Database, name: str, author: Author) -> tuple[Row, Running, int]:
     """A cluster that nobody else chooses in or changes, up to date."""
     row = read_row(database, name, "lock_cluster")
     now = moment(database, row, author.now)
@@ -197,12 +197,12 @@ def _held(database: Database, name: str, author: Author) -> tuple[Row, Running, 
 
 
 def _now(database: Database, row: Row, author: Author) -> Running:
-    """A cluster as it is now, after the choices of its stretch that the row counts."""
+    """A cluster as it is now, after the choices of its run that the row counts."""
     version = read_version(database, row)
     if row.state is not None:
         found = running(version, json.loads(row.state))
     else:
-        found = at_turn(version, read_stretch(database, row, row.first), row.taken)
+        found = at_turn(version, read_choice_run(database, row, row.first), row.taken)
     complete(database, row, found, now=author.now, actor=author.actor)
     return found
 
@@ -296,8 +296,8 @@ def _begin(
         at=now,
         definition=json.dumps(version.definition),
     )
-    begun = Stretch(first, version.number, number, plain, found.choices())
-    write_stretch(database, row.id, begun, now)
+    begun = ChoiceRun(first, version.number, number, plain, found.choices())
+    write_choice_run(database, row.id, begun, now)
     due = (state.follow_ups.next, row.reset_due)
     row = row._replace(
         rule=rule_in_sql(version),

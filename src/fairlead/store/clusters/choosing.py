@@ -31,8 +31,8 @@ from fairlead.store.clusters.events import (
     latest_number,
     moment,
     set_row,
+    write_choice_run,
     write_event,
-    write_stretch,
 )
 from fairlead.store.clusters.memory import Memory
 from fairlead.store.clusters.state import (
@@ -40,13 +40,13 @@ from fairlead.store.clusters.state import (
     NO_PART,
     NOBODY,
     TICKET,
+    ChoiceRun,
     Row,
     Running,
-    Stretch,
     Version,
     forward,
+    read_choice_run,
     read_row,
-    read_stretch,
     read_version,
     revision,
     running,
@@ -123,40 +123,40 @@ class Choices:
         if row.allocation == TICKET:
             ((turn,),) = self._database.run("draw_ticket", cluster=row.id)
             if turn < row.first:  # drawn before a change, looked at after it
-                stretch = read_stretch(self._database, row, turn)
-                version = read_version(self._database, row, stretch.version)
+                run = read_choice_run(self._database, row, turn)
+                version = read_version(self._database, row, run.version)
             else:
-                stretch = self._memory.stretch(self._database, row)
+                run = self._memory.choice_run(self._database, row)
         else:
             turn = row.turn - 1
-            stretch = self._memory.stretch(self._database, row)
-        choices = stretch.choices or []
-        if turn - stretch.first < len(choices):
-            return turn, choices[turn - stretch.first], version
-        return turn, self._go_on(row, version, stretch, turn, asked), version
+            run = self._memory.choice_run(self._database, row)
+        choices = run.choices or []
+        if turn - run.first < len(choices):
+            return turn, choices[turn - run.first], version
+        return turn, self._go_on(row, version, run, turn, asked), version
 
-    def _go_on(self, row: Row, version: Version, stretch: Stretch, turn: int, asked: Asked) -> int:
-        """The destination of a turn beyond the stretch; the stretches up to it are written."""
+    def _go_on(self, row: Row, version: Version, run: ChoiceRun, turn: int, asked: Asked) -> int:
+        """The destination of a turn beyond the run; the runs up to it are written."""
         write = True
         if row.allocation == TICKET:  # whoever finds the row locked writes nothing
             free = self._database.run("lock_free_cluster", name=row.name)
-            same = stretch.version == row.version and stretch.first == row.first
+            same = run.version == row.version and run.first == row.first
             write = bool(free) and same and Row(*free[0]).first == row.first
-        found = running(version, stretch.state)
-        while turn - stretch.first >= len(stretch.choices or []):
-            made = stretch.choices or []
+        found = running(version, run.state)
+        while turn - run.first >= len(run.choices or []):
+            made = run.choices or []
             forward(found, made)
             if write:  # it changes no choice that is made ahead
                 complete(self._database, row, found, now=asked.now, actor=asked.actor)
-            first = stretch.first + len(made)
-            stretch = Stretch(first, version.number, 0, found.state(), found.choices())
+            first = run.first + len(made)
+            run = ChoiceRun(first, version.number, 0, found.state(), found.choices())
             if write:
                 now = moment(self._database, row, asked.now)
-                write_stretch(self._database, row.id, stretch, now)
+                write_choice_run(self._database, row.id, run, now)
         if write:
-            taken = 0 if row.allocation == TICKET else turn - stretch.first + 1
-            set_row(self._database, row._replace(first=stretch.first, taken=taken))
-        return (stretch.choices or [])[turn - stretch.first]
+            taken = 0 if row.allocation == TICKET else turn - run.first + 1
+            set_row(self._database, row._replace(first=run.first, taken=taken))
+        return (run.choices or [])[turn - run.first]
 
     # -------- one by one
 
@@ -167,9 +167,9 @@ class Choices:
         complete(database, row, found, now=asked.now, actor=asked.actor)
         if row.taken > LOGGED:
             number = latest_number(database)
-            stretch = Stretch(row.turn - 1, row.version, number, found.state(), None)
-            write_stretch(database, row.id, stretch, moment(database, row, asked.now))
-            set_row(database, row._replace(first=stretch.first, taken=1))
+            run = ChoiceRun(row.turn - 1, row.version, number, found.state(), None)
+            write_choice_run(database, row.id, run, moment(database, row, asked.now))
+            set_row(database, row._replace(first=run.first, taken=1))
         runtime = found.runtime
         runtime.bindings = KeptBindings(database, row.id, runtime)
         decision = runtime.choose(asked.message)

@@ -1,11 +1,11 @@
-"""What is written of a cluster: its row, its stretches, its events."""
+"""What is written of a cluster: its row, its runs, its events."""
 
 from __future__ import annotations
 
 import json
 from typing import Any, Final
 
-from fairlead.store.clusters.state import Row, Stretch
+from fairlead.store.clusters.state import ChoiceRun, Row
 from fairlead.store.database.port import Database
 
 NO_EVENT: Final[dict[str, object]] = dict.fromkeys(
@@ -18,17 +18,17 @@ def moment(database: Database, row: Row, now: int | None) -> int:
     return now if now is not None else row.server_time or database.time()
 
 
-def write_stretch(database: Database, cluster: int, stretch: Stretch, now: int) -> None:
-    """Write a stretch down."""
-    choices: Any = stretch.choices
+def write_choice_run(database: Database, cluster: int, run: ChoiceRun, now: int) -> None:
+    """Write a run down."""
+    choices: Any = run.choices
     database.run(
-        "add_stretch",
+        "add_choice_run",
         cluster=cluster,
-        first=stretch.first,
-        version=stretch.version,
+        first=run.first,
+        version=run.version,
         at=now,
-        number=stretch.number,
-        state=json.dumps(stretch.state),
+        number=run.number,
+        state=json.dumps(run.state),
         choices=None if choices is None else list(choices),
     )
 

@@ -20,11 +20,11 @@ from fairlead.store.clusters.state import (
     Running,
     Version,
     at_turn,
+    choice_run,
+    read_choice_run,
     read_row,
-    read_stretch,
     read_version,
     running,
-    stretch,
 )
 from fairlead.store.database.port import Database
 
@@ -108,7 +108,7 @@ def decision_at(database: Database, number: int) -> Decision:
     row = read_row(database, recorded.cluster, "cluster")
     version = read_version(database, row, recorded.version)
     if version.made_ahead:
-        begun = read_stretch(database, row, recorded.sequence)
+        begun = read_choice_run(database, row, recorded.sequence)
         found_then = at_turn(version, begun, recorded.sequence - begun.first)
     else:
         found_then = _one_by_one(database, row, version, recorded)
@@ -123,10 +123,10 @@ def decision_at(database: Database, number: int) -> Decision:
 
 
 def _one_by_one(database: Database, row: Row, version: Version, until: Recorded) -> Running:
-    begun = stretch(
-        database.run("stretch_before", cluster=row.id, version=version.number, number=until.number)[
-            0
-        ]
+    begun = choice_run(
+        database.run(
+            "choice_run_before", cluster=row.id, version=version.number, number=until.number
+        )[0]
     )
     found = running(version, begun.state)
     made: tuple[str, int] | None = None

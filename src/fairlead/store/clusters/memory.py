@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 from fairlead.store.database.port import Database
 
 if TYPE_CHECKING:
-    from fairlead.store.clusters.state import Row, Running, Stretch, Version
+    from fairlead.store.clusters.state import ChoiceRun, Row, Running, Version
 
 
 class Memory:
@@ -22,7 +22,7 @@ class Memory:
     def __init__(self) -> None:
         """Nothing."""
         self.versions: dict[str, Version] = {}
-        self.stretches: dict[tuple[str, int], Stretch] = {}
+        self.choice_runs: dict[tuple[str, int], ChoiceRun] = {}
         self.states: dict[int, tuple[int, Running]] = {}
         self.only_here: dict[str, bool] = {}
         """Clusters whose policy the functions of the database do not know."""
@@ -37,15 +37,15 @@ class Memory:
             self.keep(self.versions, row.stamp, found)
         return found
 
-    def stretch(self, database: Database, row: Row) -> Stretch:
-        """The stretch that runs."""
+    def choice_run(self, database: Database, row: Row) -> ChoiceRun:
+        """The run that runs."""
         key = row.stamp, row.first
-        found = self.stretches.get(key)
+        found = self.choice_runs.get(key)
         if found is None:
-            from fairlead.store.clusters.state import read_stretch
+            from fairlead.store.clusters.state import read_choice_run
 
-            found = read_stretch(database, row, row.first)
-            self.keep(self.stretches, key, found)
+            found = read_choice_run(database, row, row.first)
+            self.keep(self.choice_runs, key, found)
         return found
 
     def running(self, database: Database, row: Row) -> Running:

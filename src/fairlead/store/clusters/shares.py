@@ -12,8 +12,8 @@ from fairlead.store.clusters.state import (
     NOBODY,
     SENT,
     counted,
+    read_choice_run,
     read_row,
-    read_stretch,
     read_version,
 )
 from fairlead.store.database.port import Database
@@ -58,9 +58,9 @@ def pool(database: Database, name: str) -> Pool:
     if row.state is not None:
         sent = Counter(dict(json.loads(row.state)[SENT]))
     else:
-        stretch = read_stretch(database, row, row.first)
-        made_since = (stretch.choices or [])[: row.taken]
-        sent = Counter(dict(stretch.state[SENT])) + Counter(made_since)
+        run = read_choice_run(database, row, row.first)
+        made_since = (run.choices or [])[: row.taken]
+        sent = Counter(dict(run.state[SENT])) + Counter(made_since)
         del sent[NOBODY]
     total = sum(sent.values())
     expected = state.expected()

@@ -1,7 +1,7 @@
-"""A cluster as it is kept: its row, its versions, and stretches of choices.
+"""A cluster as it is kept: its row, its versions, and runs of choices.
 
-A *version* is the cluster between two changes. A *stretch* is the state at one turn and, where the
-rule can make its choices ahead, the choices that follow: then a choice is a place in the stretch,
+A *version* is the cluster between two changes. A *run* is the state at one turn and, where the
+rule can make its choices ahead, the choices that follow: then a choice is a place in the run,
 and the only thing that a choice writes is a number. Otherwise the row has the state.
 """
 
@@ -63,7 +63,7 @@ class Row(NamedTuple):
         return self.first + self.taken
 
 
-class Stretch(NamedTuple):
+class ChoiceRun(NamedTuple):
     """Choices from one turn on."""
 
     first: int
@@ -199,8 +199,8 @@ def forward(found: Running, choices: Sequence[int]) -> None:
     found.sent.update(id_ for id_ in choices if id_ != NOBODY)
 
 
-def at_turn(version: Version, begun: Stretch, turns: int) -> Running:
-    """A cluster whose choices are made ahead, so many turns after a stretch began."""
+def at_turn(version: Version, begun: ChoiceRun, turns: int) -> Running:
+    """A cluster whose choices are made ahead, so many turns after a run began."""
     found, made = running(version, begun.state), begun.choices or []
     while turns > 0:
         forward(found, made[:turns])
@@ -249,15 +249,15 @@ def read_version(database: Database, row: Row, number: int | None = None) -> Ver
     return Version(row.name, wanted, json.loads(definition))
 
 
-def stretch(found: Sequence[Any]) -> Stretch:
-    """A stretch as its row says."""
+def choice_run(found: Sequence[Any]) -> ChoiceRun:
+    """A run as its row says."""
     first, version, number, state, choices = found
     if isinstance(choices, str):
         choices = json.loads(choices)
-    return Stretch(first, version, number, json.loads(state), choices)
+    return ChoiceRun(first, version, number, json.loads(state), choices)
 
 
-def read_stretch(database: Database, row: Row, turn: int) -> Stretch:
-    """The stretch of a turn."""
-    (found,) = database.run("stretch_of", cluster=row.id, turn=turn)
-    return stretch(found)
+def read_choice_run(database: Database, row: Row, turn: int) -> ChoiceRun:
+    """The run of a turn."""
+    (found,) = database.run("choice_run_of", cluster=row.id, turn=turn)
+    return choice_run(found)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import select
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from functools import cache
@@ -36,6 +37,8 @@ KEEPALIVE: Final[dict[str, Any]] = {
     "keepalives_count": 3,
 }
 """A machine that is lost is noticed within a minute."""
+POLL: Final = 0.01
+"""Seconds."""
 COLUMN: Final = re.compile(r"%\((\w+)(?:\.begin)?\)s::\w+\[\]")
 REFUSED: Final[dict[str | None, type[MessageError | StoreError]]] = {
     "FL001": MessageError,
@@ -111,7 +114,7 @@ class PostgreSQL:
         return bool(look.poll(0))
 
     def run(self, name: str, /, **values: object) -> Sequence[Row]:
-        with self._told():
+        with self._as_store_error():
             found = self._cursor.execute(self._texts[name], _bound(values), binary=True)
             return found.fetchall() if found.description else []
 
@@ -120,7 +123,7 @@ class PostgreSQL:
             return 0
         for key, column in zip(columns(name), zip(*rows, strict=True), strict=True):
             common |= _spread(key, column)
-        with self._told():
+        with self._as_store_error():
             return self._cursor.execute(self._texts[name], common).rowcount
 
     def numbers(self, count: int) -> Sequence[int]:
@@ -150,8 +153,15 @@ class PostgreSQL:
             return f"process {pid} of the server (user {user!r}, {application!r}{doing})"
         return "a transaction of somebody else"
 
+    def wait_for_statements(self, timeout: float) -> None:
+        until = time.monotonic() + timeout
+        under_way = {*self.run("statements_under_way")}
+        while under_way and time.monotonic() < until:
+            time.sleep(POLL)
+            under_way &= {*self.run("statements_under_way")}
+
     def script(self, text: str) -> None:
-        with self._told():
+        with self._as_store_error():
             self.connection.execute(text.encode())
 
     def execute(self, sql: str, values: object = ()) -> Any:  # noqa: ANN401 - the driver's cursor
@@ -159,11 +169,11 @@ class PostgreSQL:
         return self.connection.execute(sql.encode(), bound)
 
     def begin(self) -> None:
-        with self._told():
+        with self._as_store_error():
             self.connection.execute("BEGIN ISOLATION LEVEL READ COMMITTED")
 
     def commit(self) -> None:
-        with self._told():
+        with self._as_store_error():
             done = self.connection.execute("COMMIT").statusmessage
         if done != "COMMIT":
             raise StoreError(
@@ -197,7 +207,7 @@ class PostgreSQL:
                 os.close(self.connection.fileno())
 
     @contextmanager
-    def _told(self) -> Iterator[None]:
+    def _as_store_error(self) -> Iterator[None]:
         from psycopg import Error
 
         try:

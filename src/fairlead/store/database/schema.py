@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import Final
 
 from fairlead.errors import StoreError
 from fairlead.store.database.port import Database
-from fairlead.store.database.statements import functions, migrations, roles
+from fairlead.store.database.statements import afterwards, functions, migrations, roles
 
 LOCK_TIMEOUT: Final = 5.0
 """Seconds. Whoever waits for a lock on a table holds up all who come later."""
@@ -57,22 +59,40 @@ def upgrade(database: Database, place: str, timeout: float = LOCK_TIMEOUT) -> tu
     else is in the way for longer, nothing is changed. Raises StoreError.
     """
     scripts = migrations(database.dialect)
-    database.begin()
-    try:
-        database.lock_schema(timeout)
+    found = 0
+
+    def change() -> None:
+        nonlocal found
         found = version(database)
         if found > len(scripts):
             check(database, place)
         for script in [*scripts[found:], functions(database.dialect)]:
             database.script(script)
+
+    who = _alone(database, timeout, change)
+    if who:
+        raise StoreError(
+            f"{place}: found the schema locked by {who} for longer than {timeout:g} s, "
+            "allowed: to change it when that transaction has ended; nothing was changed"
+        )
+    if found < len(scripts):
+        database.wait_for_statements(timeout)  # they go on with functions as these were
+        for script in afterwards(database.dialect):
+            _alone(database, timeout, partial(database.script, script))
+    return found, len(scripts)
+
+
+def _alone(database: Database, timeout: float, change: Callable[[], None]) -> str:
+    """Change the schema, in a transaction; who kept that from being done, if somebody did."""
+    database.begin()
+    try:
+        database.lock_schema(timeout)
+        change()
         database.commit()
     except BaseException as error:
         database.rollback()
         who = database.in_the_way(error) if isinstance(error, StoreError) else ""
         if who:
-            raise StoreError(
-                f"{place}: found the schema locked by {who} for longer than {timeout:g} s, "
-                "allowed: to change it when that transaction has ended; nothing was changed"
-            ) from error
+            return who
         raise
-    return found, len(scripts)
+    return ""

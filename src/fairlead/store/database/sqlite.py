@@ -113,6 +113,9 @@ class SQLite:
     def in_the_way(self, error: StoreError) -> str:
         return ""
 
+    def wait_for_statements(self, timeout: float) -> None:
+        pass
+
     def script(self, text: str) -> None:
         for statement in split(text):
             self._execute(statement)
@@ -150,7 +153,7 @@ class SQLite:
             raise
 
     def _tell(self, error: sqlite3.Error) -> None:
-        """Raise the error as the user is told it; on his own connection it is the driver's.
+        """Raise the error as a StoreError; on his own connection it is the driver's.
 
         Where there was no room, SQLite undoes the transaction, or only the statement if that has
         triggers. A verb is several statements, and none of them may last without the others.
@@ -159,7 +162,7 @@ class SQLite:
             with suppress(sqlite3.Error):
                 self.rollback()
         if self.own:
-            raise _told(error, self.place) from error
+            raise _store_error(error, self.place) from error
         if "locked" in str(error) and not isinstance(error, sqlite3.ProgrammingError):
             error.add_note("Fairlead writes in this transaction: begin it with BEGIN IMMEDIATE")
 
@@ -201,7 +204,7 @@ def open_sqlite(path: Path) -> SQLite:
         connection.execute("PRAGMA synchronous = FULL")
     except sqlite3.Error as error:
         connection.close()
-        raise _told(error, str(path)) from error
+        raise _store_error(error, str(path)) from error
     return SQLite(connection, str(path))
 
 
@@ -229,8 +232,8 @@ def split(script: str) -> Iterator[str]:
             statement = ""
 
 
-def _told(error: sqlite3.Error, place: str) -> StoreError:
-    """The error as the user is told it. SQLite calls some of what a full disk does an I/O error."""
+def _store_error(error: sqlite3.Error, place: str) -> StoreError:
+    """What the error is to the user. SQLite calls some of what a full disk does an I/O error."""
     full = "full" in str(error)
     if "disk I/O" in str(error):
         with suppress(OSError):

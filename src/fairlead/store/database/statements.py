@@ -45,6 +45,16 @@ def migrations(dialect: str) -> tuple[str, ...]:
 
 
 @cache
+def afterwards(dialect: str) -> tuple[str, ...]:
+    """Scripts that drop what migrations have left for calls under way; each looks first."""
+    every = {each.name: each for each in _folder("database").iterdir()}
+    names = sorted(
+        name for name in every if re.fullmatch(rf"{dialect}_\d{{4}}_afterwards\.sql", name)
+    )
+    return tuple(every[name].read_text("utf-8") for name in names)
+
+
+@cache
 def functions(dialect: str) -> str:
     """The functions that a schema has for plain SQL, made anew with each version; "" for none."""
     texts = []

@@ -53,7 +53,7 @@ def forget(database: Database, now: int) -> bool:
     """Forget what is old, as the store is set; whether there may be more of it."""
     found = [
         len(database.run(name, now=now, most=MOST, remembered=REMEMBERED))
-        for name in ("forget_events", "forget_ids", "forget_ended", "forget_stretches")
+        for name in ("forget_events", "forget_ids", "forget_ended", "forget_choice_runs")
     ]
     if found[-1] and not database.locks:
         database.run("forget_versions")

@@ -25,7 +25,7 @@ class GroupEvent(NamedTuple):
 
 
 class GroupHistory(Struct):
-    """A group, as its events have told of it so far."""
+    """A group, as its events say so far."""
 
     name: str
     tenant: str = ""

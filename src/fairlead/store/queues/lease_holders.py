@@ -163,7 +163,7 @@ class SessionLocks:
 
     def dead(self, database: Database, holders: Sequence[tuple[int, str]]) -> set[int]:
         others = [id_ for id_, _ in holders if id_ not in self._ids]
-        found = database.run("dead_holders", ids=others) if others else []
+        found = database.run("dead_lease_holders", ids=others) if others else []
         return {id_ for (id_,) in found}
 
     def blameless(self, database: Database, taken: int) -> bool:
@@ -196,7 +196,7 @@ class SessionLocks:
         if self._database is not None and queue not in self._queues:
             self._hear_of(queue)
             for id_ in self._ids:
-                self._database.run("sleep", queue=queue, holder=id_)
+                self._database.run("add_listener", queue=queue, holder=id_)
             self._queues.add(queue)
 
     def hear(self, timeout: float) -> list[tuple[int, bool]]:
@@ -244,7 +244,7 @@ class SessionLocks:
         if self._database is not None:
             with suppress(StoreError):
                 if self._queues:
-                    self._database.run("wake_up", ids=sorted(self._ids))
+                    self._database.run("drop_listeners", ids=sorted(self._ids))
             self._database.close()
             self._database = None
         for file in self._poke or ():

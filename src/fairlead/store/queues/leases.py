@@ -59,13 +59,15 @@ class Leases:
         """This process takes no more work; nobody need know of it, unless it holds some still."""
         if self._id:
             with suppress(StoreError), self._connections.writing() as database:
-                database.run("drop_holders", ids=[self._id])
+                database.run("drop_lease_holders", ids=[self._id])
 
     def _sweep(self) -> None:
         """Forget processes of this machine that are gone, and held nothing."""
         self._swept = time.monotonic()
         with self._connections.one() as database:
-            rows = [row for row in database.run("every_holder") if not is_running(row[1], row[3])]
+            rows = [
+                row for row in database.run("every_lease_holder") if not is_running(row[1], row[3])
+            ]
             dead = self._liveness.dead(database, [(id_, host) for id_, host, *_ in rows])
         if dead:
             with self._connections.writing() as database:
@@ -90,10 +92,10 @@ class Leases:
                 self._say_missing(database, queue)
                 return
             self._missing.discard(queue)
-            rows = database.run("holders_of", queue=found.id)
+            rows = database.run("lease_holders_of", queue=found.id)
             dead = self._liveness.dead(database, [(id_, host) for id_, host, _ in rows])
         if dead:
-            stopping = {id_ for id_, _, told in rows if told}
+            stopping = {id_ for id_, _, stopping in rows if stopping}
             with self._connections.writing() as database:
                 self._take_back(database, queue, dead, stopping)
         if self._id and time.monotonic() - self._swept >= SWEEP:
@@ -124,7 +126,7 @@ class Leases:
     def forget_others(self) -> None:
         """No other process takes work any more: all work was taken back."""
         with self._connections.writing() as database:
-            rows = database.run("every_holder")
+            rows = database.run("every_lease_holder")
             others = [id_ for id_, *_ in rows if id_ != self._id]
             _forget(database, others)
 
@@ -132,7 +134,7 @@ class Leases:
         if isinstance(self._liveness, SessionLocks):
             self._liveness.check()
         with self._connections.one() as database:
-            rows = database.run("every_holder")
+            rows = database.run("every_lease_holder")
             dead = self._liveness.dead(database, [(id_, host) for id_, host, *_ in rows])
         return [(id_, name) for id_, _, name, _ in rows if id_ in dead]
 
@@ -162,6 +164,6 @@ class Leases:
 
 def _forget(database: Database, holders: list[int]) -> None:
     """These processes are gone: they hold nothing, and nobody notifies them."""
-    database.run("drop_holders", ids=holders)
+    database.run("drop_lease_holders", ids=holders)
     if database.locks:
-        database.run("wake_up", ids=holders)
+        database.run("drop_listeners", ids=holders)

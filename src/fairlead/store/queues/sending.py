@@ -123,7 +123,7 @@ def _groups(
     on it, or will: a group does not end while somebody is sending to it.
     """
     found = _begin(database, queue, numbered)
-    add_pending(database, queue, _notices(queue, numbered, found))
+    add_pending(database, queue, _updates(queue, numbered, found))
     return {name: each.id for name, each in found.items()}
 
 
@@ -171,7 +171,7 @@ def _new(number: int, each: OutgoingMessage) -> Found:
     return Found(number, each.tenant, READY, number)
 
 
-def _notices(
+def _updates(
     queue: Queue, numbered: Sequence[tuple[int, OutgoingMessage]], found: Mapping[str, Found]
 ) -> list[PendingUpdate]:
     updates: list[PendingUpdate] = []

@@ -38,9 +38,9 @@ class Columns(NamedTuple):
     step: int
     weights: str
     fair: int
-    tag_clock: str
-    lined: int
-    works: int
+    virtual_time: str
+    backlogged: int
+    in_service: int
     max_waiting: int | None
     max_failures: int | None
     completing: int

@@ -341,15 +341,15 @@ def _row(queue: Queue, left: Left, not_before: int | None, head: int = 0, arrive
 
 
 def raises_of(database: Database, ids: Sequence[int]) -> dict[int, Entry]:
-    """To what groups were raised meanwhile, that are locked; the notices are used up."""
+    """To what groups were raised meanwhile, that are locked; their pending updates are used up."""
     found: dict[int, Entry] = {}
-    told = []
+    done = []
     for id_, group_id, number, priority, at in database.run("raises_of", ids=list(ids)):
-        told.append(id_)
+        done.append(id_)
         if priority is not None:
             found[group_id] = Entry(priority, at, number)
-    if told:
-        database.run("drop_pending_updates", ids=told)
+    if done:
+        database.run("drop_pending_updates", ids=done)
     return found
 
 

@@ -1,7 +1,8 @@
 """Which tenant is next: what each was charged, as `order.key` decides it.
 
 Only readers write these rows, one reader of a queue at a time (`queue_locked`). What others do that
-charges a tenant, they tell in notices, which a reader acts on, in their order, before it takes.
+charges a tenant, they leave in pending updates: a reader acts on these, in their order, before it
+takes.
 """
 
 from __future__ import annotations
@@ -22,15 +23,17 @@ LOOKED_AT: Final = 1000
 class Tenant:
     """What a tenant was charged."""
 
-    __slots__ = ("lined", "name", "tag", "turn", "works")
+    __slots__ = ("backlogged", "in_service", "name", "tag", "turn")
 
-    def __init__(self, name: str, tag: int, turn: int = 0, works: int = 0, lined: int = 0) -> None:
-        """`works`: how many groups of it are held. `lined`: whether one of it can be taken."""
+    def __init__(
+        self, name: str, tag: int, turn: int = 0, in_service: int = 0, backlogged: int = 0
+    ) -> None:
+        """`in_service`: how many groups of it are held. `backlogged`: one of it can be taken."""
         self.name = name
         self.tag = tag
         self.turn = turn
-        self.works = works
-        self.lined = bool(lined)
+        self.in_service = in_service
+        self.backlogged = bool(backlogged)
 
 
 class Line:
@@ -41,21 +44,21 @@ class Line:
         self._database = database
         self._queue = queue
         columns = queue.columns
-        self.clock = tag_of(columns.tag_clock)
-        self._lined = columns.lined
-        self._works = columns.works
+        self.clock = tag_of(columns.virtual_time)
+        self._backlogged = columns.backlogged
+        self._in_service = columns.in_service
         self._tenants: dict[str, Tenant] = {}
         self._stored: set[str] = set()
         self._emptied = False
 
-    # -------- what the notices tell
+    # -------- what pending updates say
 
     def join(self, name: str, number: int) -> None:
         """A group of the tenant can be taken."""
         tenant = self._get(name)
-        if not tenant.lined:
+        if not tenant.backlogged:
             tenant.tag, tenant.turn = joined(tenant.tag, self.clock, number)
-            self._set_lined(tenant, lined=True)
+            self._set_backlogged(tenant, backlogged=True)
 
     def charge(self, name: str, cost: int) -> None:
         """A message came for a group that is worked on."""
@@ -85,7 +88,7 @@ class Line:
     # -------- what a reader does
 
     def next(self, besides: Sequence[str]) -> Tenant | None:
-        """Who is next, of those that are lined up."""
+        """Who is next, of those that are backlogged."""
         self.write()
         found = self._database.run("next_tenant", queue=self._queue.id, besides=list(besides))
         return self._known(found[0]) if found else None
@@ -99,15 +102,15 @@ class Line:
         self.clock, tenant.tag, tenant.turn = taken(
             tenant.tag, self.clock, cost, self._queue.share(tenant.name), number
         )
-        tenant.works += 1
-        self._works += 1
+        tenant.in_service += 1
+        self._in_service += 1
 
     def unline_if_through(self, tenant: Tenant) -> None:
         """The tenant may have nothing more that can be taken."""
-        if tenant.lined and not self._database.run(
+        if tenant.backlogged and not self._database.run(
             "ready_of_tenant", queue=self._queue.id, tenant=tenant.name
         ):
-            self._set_lined(tenant, lined=False)
+            self._set_backlogged(tenant, backlogged=False)
 
     def forget_if_idle(self) -> None:
         """Where nothing waits and nobody works, nobody has been charged anything."""
@@ -120,11 +123,11 @@ class Line:
             self._emptied = False
         rows = []
         for tenant in self._tenants.values():
-            if tenant.lined or tenant.works or tenant.tag > self.clock:
+            if tenant.backlogged or tenant.in_service or tenant.tag > self.clock:
                 rows.append(
                     (
-                        *(tenant.name, spelled_tag(tenant.tag)),
-                        *(tenant.turn, tenant.works, int(tenant.lined)),
+                        *(tenant.name, tag_text(tenant.tag)),
+                        *(tenant.turn, tenant.in_service, int(tenant.backlogged)),
                     )
                 )
             elif tenant.name in self._stored:
@@ -135,9 +138,9 @@ class Line:
         self._database.run(
             "set_line",
             queue=self._queue.id,
-            tag_clock=spelled_tag(self.clock),
-            lined=self._lined,
-            works=self._works,
+            virtual_time=tag_text(self.clock),
+            backlogged=self._backlogged,
+            in_service=self._in_service,
         )
 
     # -------- how it begins
@@ -146,20 +149,20 @@ class Line:
         """Line up all tenants, because a second one has come."""
         queue = self._queue
         self._database.run("mark_fair", queue=queue.id)
-        self._database.run("drop_tenant_notices", queue=queue.id)
+        self._database.run("drop_tenant_updates", queue=queue.id)
         events = self._database.run("charges", queue_name=queue.name, most=LOOKED_AT)
         before = charged_so_far(events, queue.share)
-        for name, works in self._database.run("held_of_tenants", queue=queue.id):
+        for name, in_service in self._database.run("held_of_tenants", queue=queue.id):
             tenant = self._get(name)
-            tenant.works = works
-            self._works += works
+            tenant.in_service = in_service
+            self._in_service += in_service
             tenant.tag += before.get(name, 0)
         for name, number in self._database.run("ready_tenants", queue=queue.id):
             tenant = self._get(name)
             tenant.turn = number
-            if not tenant.works:
+            if not tenant.in_service:
                 tenant.tag += before.get(name, 0)
-            self._set_lined(tenant, lined=True)
+            self._set_backlogged(tenant, backlogged=True)
         queue.fair = FAIR
 
     def join_late(self) -> bool:
@@ -184,22 +187,22 @@ class Line:
         return found
 
     def _known(self, row: Row) -> Tenant:
-        name, tag, turn, works, lined = row
+        name, tag, turn, in_service, backlogged = row
         if name not in self._tenants:
-            self._tenants[name] = Tenant(name, tag_of(tag), turn, works, lined)
+            self._tenants[name] = Tenant(name, tag_of(tag), turn, in_service, backlogged)
             self._stored.add(name)
         return self._tenants[name]
 
-    def _set_lined(self, tenant: Tenant, *, lined: bool) -> None:
-        tenant.lined = lined
-        self._lined += 1 if lined else -1
+    def _set_backlogged(self, tenant: Tenant, *, backlogged: bool) -> None:
+        tenant.backlogged = backlogged
+        self._backlogged += 1 if backlogged else -1
 
     def _end_work(self, tenant: Tenant) -> None:
-        tenant.works -= 1
-        self._works -= 1
+        tenant.in_service -= 1
+        self._in_service -= 1
 
     def _forget_if_idle(self) -> None:
-        if self._lined == 0 and self._works == 0:
+        if self._backlogged == 0 and self._in_service == 0:
             self._tenants.clear()
             self._stored.clear()
             self._emptied = True
@@ -223,7 +226,7 @@ def charged_so_far(events: Sequence[Row], share: Callable[[str], int]) -> Mappin
     return {name: tag - clock for name, tag in tags.items() if tag > clock}
 
 
-def spelled_tag(tag: int) -> str:
+def tag_text(tag: int) -> str:
     """A whole number as a text that sorts like it."""
     return f"{tag + BIAS:0{DIGITS}d}"
 

@@ -20,15 +20,15 @@ RETURNING id;
 -- lock_queues: nobody adds messages or takes them away: who does looks at queues, if only to count
 LOCK TABLE fairlead.queues IN ACCESS EXCLUSIVE MODE;
 
--- count_held: how many messages a queue holds, which was not limited, or is not any more
-WITH gone AS (DELETE FROM fairlead.room WHERE queue = %(queue)s)
-INSERT INTO fairlead.room (queue, change)
+-- count_length: how many messages a queue holds, which was not limited, or is not any more
+WITH gone AS (DELETE FROM fairlead.length_changes WHERE queue = %(queue)s)
+INSERT INTO fairlead.length_changes (queue, change)
 SELECT q.id, (SELECT count(*) FROM fairlead.messages m WHERE m.queue = q.id)
   + (SELECT count(*) FROM fairlead.delayed d WHERE d.queue = q.id)
 FROM fairlead.queues q WHERE q.id = %(queue)s AND q.max_waiting IS NOT NULL;
 
 -- all_tenants: what all were charged
-SELECT name, tag, turn, works, lined FROM fairlead.tenants WHERE queue = %(queue)s;
+SELECT name, tag, turn, in_service, backlogged FROM fairlead.tenants WHERE queue = %(queue)s;
 
 -- first_groups: the groups that would be taken next
 SELECT g.id, g.name, g.tenant, g.priority, g.entered, g.number, g.head, g.arrived
@@ -117,10 +117,10 @@ ORDER BY id LIMIT %(most)s
 FOR NO KEY UPDATE;
 
 -- clear_line: no tenant was charged anything
-UPDATE fairlead.queues SET tag_clock = '', lined = 0, works = 0 WHERE id = %(queue)s;
+UPDATE fairlead.queues SET virtual_time = '', backlogged = 0, in_service = 0 WHERE id = %(queue)s;
 
--- prune_stretches: forget the first stretches of each cluster that were over before a time
-DELETE FROM fairlead.stretches WHERE (cluster, first, version) IN (
+-- prune_choice_runs: forget the first runs of each cluster that were over before a time
+DELETE FROM fairlead.choice_runs WHERE (cluster, first, version) IN (
     SELECT s.cluster, s.first, s.version FROM fairlead._over(%(before)s, %(most)s) s)
 RETURNING first;
 
@@ -166,16 +166,16 @@ WHERE conversation = ANY (%(ids)s::bigint[]) AND type = 'DialogTimer';
 
 -- groups_of_ends: the groups in which the messages of some ends wait, and to what they were raised
 SELECT e.id, q.enabled, g.state, g.not_before,
-  coalesce((SELECT n.priority FROM fairlead.notices n WHERE n.group_id = g.id AND n.kind = 'raised'
+  coalesce((SELECT n.priority FROM fairlead.pending_updates n WHERE n.group_id = g.id AND n.kind = 'raised'
       AND n.priority IS NOT NULL ORDER BY n.id DESC LIMIT 1),
     CASE g.state WHEN 2 THEN g.was_priority ELSE g.priority END),
-  coalesce((SELECT n.number FROM fairlead.notices n WHERE n.group_id = g.id AND n.kind = 'raised'
+  coalesce((SELECT n.number FROM fairlead.pending_updates n WHERE n.group_id = g.id AND n.kind = 'raised'
       AND n.priority IS NOT NULL ORDER BY n.id DESC LIMIT 1),
     CASE g.state WHEN 2 THEN g.was_number ELSE g.number END),
   h.name, g.taken
 FROM fairlead.endpoints e JOIN fairlead.queues q ON q.name = e.queue
   JOIN fairlead.groups g ON g.queue = q.id AND g.name = e.group_name
-  LEFT JOIN fairlead.holders h ON g.state = 2 AND h.id = g.holder
+  LEFT JOIN fairlead.lease_holders h ON g.state = 2 AND h.id = g.holder
 WHERE e.id = ANY (%(ids)s::bigint[]);
 
 -- open_of_services: how many ends that have not ended each service has
@@ -207,26 +207,26 @@ ORDER BY q.name, abs(m.id) LIMIT %(most)s FOR UPDATE OF m;
 SELECT 'queue ' || q.name, count(*), coalesce(min(g.name), '') FROM fairlead.groups g JOIN fairlead.queues q ON q.id = g.queue
 WHERE g.state <> 2 AND g.head <> 0 AND g.number = 0
   AND NOT EXISTS (SELECT 1 FROM fairlead.messages m WHERE m.group_id = g.id)
-  AND NOT EXISTS (SELECT 1 FROM fairlead.notices n WHERE n.group_id = g.id)
+  AND NOT EXISTS (SELECT 1 FROM fairlead.pending_updates n WHERE n.group_id = g.id)
 GROUP BY q.name ORDER BY q.name;
 
 -- mend_empty_groups: they end
 DELETE FROM fairlead.groups WHERE id = ANY (ARRAY (SELECT g.id FROM fairlead.groups g
   WHERE g.state <> 2 AND g.head <> 0 AND g.number = 0
     AND NOT EXISTS (SELECT 1 FROM fairlead.messages m WHERE m.group_id = g.id)
-    AND NOT EXISTS (SELECT 1 FROM fairlead.notices n WHERE n.group_id = g.id)
+    AND NOT EXISTS (SELECT 1 FROM fairlead.pending_updates n WHERE n.group_id = g.id)
   FOR UPDATE SKIP LOCKED));
 
 -- find_unbounded_work: work that nobody would ever take back
 SELECT 'queue ' || q.name, count(*), coalesce(min(g.name), '') FROM fairlead.groups g JOIN fairlead.queues q ON q.id = g.queue
 WHERE g.state = 2 AND (g.deadline IS NULL
-    OR g.holder > 0 AND NOT EXISTS (SELECT 1 FROM fairlead.holders h WHERE h.id = g.holder))
+    OR g.holder > 0 AND NOT EXISTS (SELECT 1 FROM fairlead.lease_holders h WHERE h.id = g.holder))
 GROUP BY q.name ORDER BY q.name;
 
 -- mend_unbounded_work: its lease is over
 UPDATE fairlead.groups g SET deadline = %(now)s, token = coalesce(g.token, nextval('fairlead.numbers'))
 WHERE g.state = 2 AND (g.deadline IS NULL
-    OR g.holder > 0 AND NOT EXISTS (SELECT 1 FROM fairlead.holders h WHERE h.id = g.holder));
+    OR g.holder > 0 AND NOT EXISTS (SELECT 1 FROM fairlead.lease_holders h WHERE h.id = g.holder));
 
 -- find_future_events: events that are later than now: a clock was wrong when they were written
 SELECT 'journal', count(*), min(id)::text FROM fairlead.journal WHERE time > %(limit)s;
@@ -252,11 +252,11 @@ WHERE m.arrived > %(limit)s GROUP BY q.name ORDER BY q.name;
 UPDATE fairlead.messages SET arrived = %(now)s WHERE arrived > %(limit)s;
 
 -- find_future_raises: raises that are later than now
-SELECT 'queue ' || q.name, count(*), '' FROM fairlead.notices n JOIN fairlead.queues q ON q.id = n.queue
+SELECT 'queue ' || q.name, count(*), '' FROM fairlead.pending_updates n JOIN fairlead.queues q ON q.id = n.queue
 WHERE n.at > %(limit)s GROUP BY q.name ORDER BY q.name;
 
 -- mend_future_raises: the same
-UPDATE fairlead.notices SET at = %(now)s WHERE at > %(limit)s;
+UPDATE fairlead.pending_updates SET at = %(now)s WHERE at > %(limit)s;
 
 -- find_future_ids: ids of messages that were used later than now, and so are known for too long
 SELECT 'ids', count(*), min(key) FROM fairlead.message_ids WHERE at > %(limit)s;
@@ -273,11 +273,11 @@ UPDATE fairlead.clusters SET reset_due = %(now)s + reset_every, due = least(due,
 WHERE reset_every > 0 AND reset_due - reset_every > %(limit)s;
 
 -- find_future_versions: clusters that changed later than now, so that what they were is never forgotten
-SELECT 'cluster ' || c.name, count(*), min(s.version)::text FROM fairlead.stretches s JOIN fairlead.clusters c ON c.id = s.cluster
+SELECT 'cluster ' || c.name, count(*), min(s.version)::text FROM fairlead.choice_runs s JOIN fairlead.clusters c ON c.id = s.cluster
 WHERE s.at > %(limit)s GROUP BY c.name ORDER BY c.name;
 
 -- mend_future_versions: the same
-UPDATE fairlead.stretches SET at = %(now)s WHERE at > %(limit)s;
+UPDATE fairlead.choice_runs SET at = %(now)s WHERE at > %(limit)s;
 
 -- find_lost_published: what a cluster waits for, and is not there any more
 SELECT 'cluster ' || c.name, count(*), min(p.key) FROM fairlead.published p JOIN fairlead.clusters c ON c.id = p.cluster
@@ -297,8 +297,8 @@ WHERE NOT EXISTS (SELECT 1 FROM fairlead.messages m WHERE m.queue = p.queue AND 
   AND NOT EXISTS (SELECT 1 FROM fairlead.delayed d WHERE d.queue = p.queue AND d.key = p.key);
 
 -- find_gone_sleepers: processes that are gone, and that every sender notifies
-SELECT 'queue ' || q.name, count(*), '' FROM fairlead.sleepers s JOIN fairlead.queues q ON q.id = s.queue
-WHERE NOT EXISTS (SELECT 1 FROM fairlead.holders h WHERE h.id = s.holder) GROUP BY q.name ORDER BY q.name;
+SELECT 'queue ' || q.name, count(*), '' FROM fairlead.listeners s JOIN fairlead.queues q ON q.id = s.queue
+WHERE NOT EXISTS (SELECT 1 FROM fairlead.lease_holders h WHERE h.id = s.holder) GROUP BY q.name ORDER BY q.name;
 
 -- mend_gone_sleepers: nobody notifies them
-DELETE FROM fairlead.sleepers s WHERE NOT EXISTS (SELECT 1 FROM fairlead.holders h WHERE h.id = s.holder);
+DELETE FROM fairlead.listeners s WHERE NOT EXISTS (SELECT 1 FROM fairlead.lease_holders h WHERE h.id = s.holder);

@@ -17,26 +17,26 @@ DELETE FROM fairlead_journal WHERE id IN (
   WHERE time < :before AND id < (SELECT max(id) FROM fairlead_journal))
 RETURNING id;
 
--- prune_stretches: forget the first stretches of each cluster that were over before a time
-DELETE FROM fairlead_stretches WHERE (cluster, first, version) IN (
+-- prune_choice_runs: forget the first runs of each cluster that were over before a time
+DELETE FROM fairlead_choice_runs WHERE (cluster, first, version) IN (
     SELECT s.cluster, s.first, s.version
-    FROM fairlead_clusters c JOIN fairlead_stretches s ON s.cluster = c.id AND s.first <= coalesce(
-      (SELECT w.first FROM fairlead_stretches w WHERE w.cluster = c.id
+    FROM fairlead_clusters c JOIN fairlead_choice_runs s ON s.cluster = c.id AND s.first <= coalesce(
+      (SELECT w.first FROM fairlead_choice_runs w WHERE w.cluster = c.id
        ORDER BY w.first, w.version LIMIT 1 OFFSET :most), 9223372036854775807)
     WHERE s.at < :before AND :before > (
-      SELECT l.at FROM fairlead_stretches l
+      SELECT l.at FROM fairlead_choice_runs l
       WHERE l.cluster = s.cluster AND (l.first, l.version) > (s.first, s.version)
       ORDER BY l.first, l.version LIMIT 1)
     LIMIT :most)
 RETURNING first;
 
--- count_held: how many messages a queue holds, which was not limited, or is not any more
-UPDATE fairlead_queues SET held = (SELECT count(*) FROM fairlead_messages WHERE queue = :queue)
+-- count_length: how many messages a queue holds, which was not limited, or is not any more
+UPDATE fairlead_queues SET length = (SELECT count(*) FROM fairlead_messages WHERE queue = :queue)
   + (SELECT count(*) FROM fairlead_delayed WHERE queue = :queue)
 WHERE id = :queue;
 
 -- all_tenants: what all were charged
-SELECT name, tag, turn, works, lined FROM fairlead_tenants WHERE queue = :queue;
+SELECT name, tag, turn, in_service, backlogged FROM fairlead_tenants WHERE queue = :queue;
 
 -- first_groups: the groups that would be taken next
 SELECT g.id, g.name, g.tenant, g.priority, g.entered, g.number, g.head, g.arrived
@@ -124,7 +124,7 @@ WHERE queue = :queue AND id > :after AND state <> 2
 ORDER BY id LIMIT :most;
 
 -- clear_line: no tenant was charged anything
-UPDATE fairlead_queues SET tag_clock = '', lined = 0, works = 0 WHERE id = :queue;
+UPDATE fairlead_queues SET virtual_time = '', backlogged = 0, in_service = 0 WHERE id = :queue;
 
 -- forgive: no group of a queue has failed
 UPDATE fairlead_groups SET failures = 0 WHERE queue = :queue AND failures > 0 AND state <> 2;
@@ -168,16 +168,16 @@ WHERE conversation IN (SELECT value FROM json_each(:ids)) AND type = 'DialogTime
 
 -- groups_of_ends: the groups in which the messages of some ends wait, and to what they were raised
 SELECT e.id, q.enabled, g.state, g.not_before,
-  coalesce((SELECT n.priority FROM fairlead_notices n WHERE n.group_id = g.id AND n.kind = 'raised'
+  coalesce((SELECT n.priority FROM fairlead_pending_updates n WHERE n.group_id = g.id AND n.kind = 'raised'
       AND n.priority IS NOT NULL ORDER BY n.id DESC LIMIT 1),
     CASE g.state WHEN 2 THEN g.was_priority ELSE g.priority END),
-  coalesce((SELECT n.number FROM fairlead_notices n WHERE n.group_id = g.id AND n.kind = 'raised'
+  coalesce((SELECT n.number FROM fairlead_pending_updates n WHERE n.group_id = g.id AND n.kind = 'raised'
       AND n.priority IS NOT NULL ORDER BY n.id DESC LIMIT 1),
     CASE g.state WHEN 2 THEN g.was_number ELSE g.number END),
   h.name, g.taken
 FROM fairlead_endpoints e JOIN fairlead_queues q ON q.name = e.queue
   JOIN fairlead_groups g ON g.queue = q.id AND g.name = e.group_name
-  LEFT JOIN fairlead_holders h ON g.state = 2 AND h.id = g.holder
+  LEFT JOIN fairlead_lease_holders h ON g.state = 2 AND h.id = g.holder
 WHERE e.id IN (SELECT value FROM json_each(:ids));
 
 -- open_of_services: how many ends that have not ended each service has
@@ -209,25 +209,25 @@ ORDER BY q.name, abs(m.id) LIMIT :most;
 SELECT 'queue ' || q.name, count(*), coalesce(min(g.name), '') FROM fairlead_groups g JOIN fairlead_queues q ON q.id = g.queue
 WHERE g.state <> 2 AND g.head <> 0 AND g.number = 0
   AND NOT EXISTS (SELECT 1 FROM fairlead_messages m WHERE m.group_id = g.id)
-  AND NOT EXISTS (SELECT 1 FROM fairlead_notices n WHERE n.group_id = g.id)
+  AND NOT EXISTS (SELECT 1 FROM fairlead_pending_updates n WHERE n.group_id = g.id)
 GROUP BY q.name ORDER BY q.name;
 
 -- mend_empty_groups: they end
 DELETE FROM fairlead_groups WHERE id IN (SELECT g.id FROM fairlead_groups g
   WHERE g.state <> 2 AND g.head <> 0 AND g.number = 0
     AND NOT EXISTS (SELECT 1 FROM fairlead_messages m WHERE m.group_id = g.id)
-    AND NOT EXISTS (SELECT 1 FROM fairlead_notices n WHERE n.group_id = g.id));
+    AND NOT EXISTS (SELECT 1 FROM fairlead_pending_updates n WHERE n.group_id = g.id));
 
 -- find_unbounded_work: work that nobody would ever take back
 SELECT 'queue ' || q.name, count(*), coalesce(min(g.name), '') FROM fairlead_groups g JOIN fairlead_queues q ON q.id = g.queue
 WHERE g.state = 2 AND (g.deadline IS NULL
-    OR g.holder > 0 AND NOT EXISTS (SELECT 1 FROM fairlead_holders h WHERE h.id = g.holder))
+    OR g.holder > 0 AND NOT EXISTS (SELECT 1 FROM fairlead_lease_holders h WHERE h.id = g.holder))
 GROUP BY q.name ORDER BY q.name;
 
 -- mend_unbounded_work: its lease is over
 UPDATE fairlead_groups AS g SET deadline = :now, token = coalesce(g.token, (SELECT max(id) FROM fairlead_journal))
 WHERE g.state = 2 AND (g.deadline IS NULL
-    OR g.holder > 0 AND NOT EXISTS (SELECT 1 FROM fairlead_holders h WHERE h.id = g.holder));
+    OR g.holder > 0 AND NOT EXISTS (SELECT 1 FROM fairlead_lease_holders h WHERE h.id = g.holder));
 
 -- find_future_events: events that are later than now: a clock was wrong when they were written
 SELECT 'journal', count(*), min(id) FROM fairlead_journal WHERE time > :limit;
@@ -253,11 +253,11 @@ WHERE m.arrived > :limit GROUP BY q.name ORDER BY q.name;
 UPDATE fairlead_messages SET arrived = :now WHERE arrived > :limit;
 
 -- find_future_raises: raises that are later than now
-SELECT 'queue ' || q.name, count(*), '' FROM fairlead_notices n JOIN fairlead_queues q ON q.id = n.queue
+SELECT 'queue ' || q.name, count(*), '' FROM fairlead_pending_updates n JOIN fairlead_queues q ON q.id = n.queue
 WHERE n.at > :limit GROUP BY q.name ORDER BY q.name;
 
 -- mend_future_raises: the same
-UPDATE fairlead_notices SET at = :now WHERE at > :limit;
+UPDATE fairlead_pending_updates SET at = :now WHERE at > :limit;
 
 -- find_future_ids: ids of messages that were used later than now, and so are known for too long
 SELECT 'ids', count(*), min(key) FROM fairlead_message_ids WHERE at > :limit;
@@ -274,11 +274,11 @@ UPDATE fairlead_clusters SET reset_due = :now + reset_every, due = min(due, :now
 WHERE reset_every > 0 AND reset_due - reset_every > :limit;
 
 -- find_future_versions: clusters that changed later than now, so that what they were is never forgotten
-SELECT 'cluster ' || c.name, count(*), min(s.version) FROM fairlead_stretches s JOIN fairlead_clusters c ON c.id = s.cluster
+SELECT 'cluster ' || c.name, count(*), min(s.version) FROM fairlead_choice_runs s JOIN fairlead_clusters c ON c.id = s.cluster
 WHERE s.at > :limit GROUP BY c.name ORDER BY c.name;
 
 -- mend_future_versions: the same
-UPDATE fairlead_stretches SET at = :now WHERE at > :limit;
+UPDATE fairlead_choice_runs SET at = :now WHERE at > :limit;
 
 -- find_lost_published: what a cluster waits for, and is not there any more
 SELECT 'cluster ' || c.name, count(*), min(p.key) FROM fairlead_published p JOIN fairlead_clusters c ON c.id = p.cluster

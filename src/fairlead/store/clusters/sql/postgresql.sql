@@ -50,16 +50,16 @@ VALUES (%(cluster)s, %(version)s, %(stamp)s, %(at)s, %(definition)s);
 -- version: a cluster at one version
 SELECT stamp, at, definition FROM fairlead.versions WHERE cluster = %(cluster)s AND version = %(version)s;
 
--- add_stretch: choices that are made ahead, or the state from which on they are made one by one
-INSERT INTO fairlead.stretches (cluster, first, version, at, number, state, choices)
+-- add_choice_run: choices that are made ahead, or the state from which on they are made one by one
+INSERT INTO fairlead.choice_runs (cluster, first, version, at, number, state, choices)
 VALUES (%(cluster)s, %(first)s, %(version)s, %(at)s, %(number)s, %(state)s, %(choices)s);
 
--- stretch_of: the stretch of a turn
-SELECT first, version, number, state, choices FROM fairlead.stretches
+-- choice_run_of: the run of a turn
+SELECT first, version, number, state, choices FROM fairlead.choice_runs
 WHERE cluster = %(cluster)s AND first <= %(turn)s ORDER BY first DESC, version DESC LIMIT 1;
 
--- stretch_before: the stretch in which an event happened
-SELECT first, version, number, state, choices FROM fairlead.stretches
+-- choice_run_before: the run in which an event happened
+SELECT first, version, number, state, choices FROM fairlead.choice_runs
 WHERE cluster = %(cluster)s AND version = %(version)s AND number < %(number)s
 ORDER BY first DESC LIMIT 1;
 

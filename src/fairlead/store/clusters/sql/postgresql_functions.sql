@@ -2,7 +2,7 @@
 -- _choose, because one statement is one way to the server and back. What is written is what
 -- store/clusters/*.py writes, and they are held to the same tests.
 --
--- A cluster's definition and state are the JSON of its version and of its stretch. In a state, the
+-- A cluster's definition and state are the JSON of its version and of its run. In a state, the
 -- rule has one entry for each member. Members are the destinations by name, under `circular` in the
 -- order of the file; the definition's ids are in the same order.
 -- SQLSTATE FL005: plain SQL does not know the cluster's policy; nothing was done. FL006: there is
@@ -146,7 +146,7 @@ LANGUAGE sql IMMUTABLE SET search_path = pg_catalog, pg_temp AS $$
   GROUP BY x.id
 $$;
 
--- The destination of a turn beyond a stretch; the stretches up to it are written. Where tickets are
+-- The destination of a turn beyond a run; the runs up to it are written. Where tickets are
 -- drawn, whoever finds the row locked, or that another has gone on, writes nothing.
 CREATE OR REPLACE FUNCTION fairlead._go_on(
   p_id bigint, p_rule text, p_first bigint, p_version bigint, p_turn bigint, p_exact boolean,
@@ -165,7 +165,7 @@ BEGIN
     writes := FOUND;
   END IF;
   SELECT s.state::jsonb, s.choices, v.definition::jsonb INTO now_state, made, definition
-    FROM fairlead.stretches s JOIN fairlead.versions v ON v.cluster = s.cluster
+    FROM fairlead.choice_runs s JOIN fairlead.versions v ON v.cluster = s.cluster
       AND v.version = s.version
     WHERE s.cluster = p_id AND s.first = p_first AND s.version = p_version;
   WHILE p_turn - begins >= cardinality(made) LOOP
@@ -173,7 +173,7 @@ BEGIN
     begins := begins + cardinality(made);
     made := fairlead._ahead(p_rule, definition, now_state);
     IF writes THEN
-      INSERT INTO fairlead.stretches (cluster, first, version, at, number, state, choices)
+      INSERT INTO fairlead.choice_runs (cluster, first, version, at, number, state, choices)
         VALUES (p_id, begins, p_version, p_now, 0, now_state::text, made);
     END IF;
   END LOOP;
@@ -214,7 +214,7 @@ BEGIN
   END IF;
   INSERT INTO fairlead.versions (cluster, version, stamp, at, definition)
     VALUES (p_id, now_version, mark, p_at, p_definition::text);
-  INSERT INTO fairlead.stretches (cluster, first, version, at, number, state, choices)
+  INSERT INTO fairlead.choice_runs (cluster, first, version, at, number, state, choices)
     VALUES (p_id, p_turn, now_version, p_at, event, p_state::text,
       fairlead._ahead(c.rule, p_definition, p_state));
   UPDATE fairlead.clusters SET version = now_version, stamp = mark, first = p_turn, taken = 0,
@@ -251,7 +251,7 @@ $$;
 
 -- A cluster that nobody else chooses in or changes until the transaction ends, up to date: what was
 -- due until then is done. `p_over`: choices that are counted in its row and were not made.
-CREATE OR REPLACE FUNCTION fairlead._held(
+CREATE OR REPLACE FUNCTION fairlead._lock_cluster(
   p_cluster text, p_until bigint, p_actor text, p_over bigint,
   OUT o_id bigint, OUT o_rule text, OUT o_turn bigint, OUT o_definition jsonb, OUT o_state jsonb)
 LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
@@ -272,7 +272,7 @@ BEGIN
     o_turn := greatest(fairlead._tickets(c.id), c.first);
   END IF;
   SELECT s.state::jsonb, s.choices, v.definition::jsonb INTO o_state, made, o_definition
-    FROM fairlead.stretches s JOIN fairlead.versions v ON v.cluster = s.cluster
+    FROM fairlead.choice_runs s JOIN fairlead.versions v ON v.cluster = s.cluster
       AND v.version = s.version
     WHERE s.cluster = c.id AND s.first = c.first AND s.version = c.version;
   left_over := o_turn - c.first;
@@ -336,7 +336,7 @@ BEGIN
       PERFORM 1 FROM fairlead.clusters WHERE name = p_cluster AND due <= now AND rule <> ''
         FOR NO KEY UPDATE;
       IF FOUND THEN  -- nobody else has done it meanwhile
-        PERFORM fairlead._held(p_cluster, now, p_actor, exact::integer);
+        PERFORM fairlead._lock_cluster(p_cluster, now, p_actor, exact::integer);
       END IF;
       CONTINUE;
     END IF;
@@ -344,13 +344,13 @@ BEGIN
     IF exact THEN
       o_turn := c.first + c.taken - 1;
       SELECT x.first, x.version, x.choices[o_turn - x.first + 1] AS id INTO s
-        FROM fairlead.stretches x
+        FROM fairlead.choice_runs x
         WHERE x.cluster = c.id AND x.first = c.first AND x.version = c.version;
     ELSE
       PERFORM fairlead._check_isolation();
       o_turn := nextval(format('fairlead.tickets_%s', c.id)::regclass);
       SELECT x.first, x.version, x.choices[o_turn - x.first + 1] AS id INTO s
-        FROM fairlead.stretches x WHERE x.cluster = c.id AND x.first <= o_turn
+        FROM fairlead.choice_runs x WHERE x.cluster = c.id AND x.first <= o_turn
         ORDER BY x.first DESC, x.version DESC LIMIT 1;
     END IF;
     o_id := s.id;

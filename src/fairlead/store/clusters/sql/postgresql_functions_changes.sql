@@ -104,7 +104,7 @@ DECLARE
   keys text[];
   in_sql text[] := '{present,enabled,draining,weight,state,address,queue}';
 BEGIN
-  SELECT * INTO h FROM fairlead._held(p_cluster, now - 1, fairlead._actor(), 0);
+  SELECT * INTO h FROM fairlead._lock_cluster(p_cluster, now - 1, fairlead._actor(), 0);
   IF p_attribute = 'reset' THEN
     IF h.o_rule <> 'least-served' THEN
       PERFORM fairlead._refuse(format('change: reset: the policy of cluster %L counts nothing that '
@@ -150,7 +150,7 @@ DECLARE
   each jsonb;
   place text;
 BEGIN
-  SELECT * INTO h FROM fairlead._held(p_cluster, now - 1, fairlead._actor(), 0);
+  SELECT * INTO h FROM fairlead._lock_cluster(p_cluster, now - 1, fairlead._actor(), 0);
   template := h.o_definition #> '{shared,objects,0,1}';
   SELECT k INTO wrong FROM jsonb_object_keys(p_table) AS k WHERE NOT template ? k
     ORDER BY k LIMIT 1;
@@ -207,7 +207,7 @@ DECLARE
   at text;
   place text;
 BEGIN
-  SELECT * INTO h FROM fairlead._held(p_cluster, now - 1, fairlead._actor(), 0);
+  SELECT * INTO h FROM fairlead._lock_cluster(p_cluster, now - 1, fairlead._actor(), 0);
   PERFORM fairlead._check_target(h.o_definition, p_target);
   IF jsonb_array_length(h.o_definition #> '{shared,objects}') = 1 THEN
     PERFORM fairlead._refuse('destination: found none, allowed: at least one [[destination]]');
@@ -257,7 +257,7 @@ SELECT c.name AS cluster, o.name, nullif(o.each ->> 'address', '') AS address,
   coalesce((n.sent -> o.name)::numeric / n.total, 0)::double precision AS share
 FROM fairlead.clusters c
 JOIN fairlead.versions v ON v.cluster = c.id AND v.version = c.version
-LEFT JOIN fairlead.stretches s ON s.cluster = c.id AND s.first = c.first AND s.version = c.version
+LEFT JOIN fairlead.choice_runs s ON s.cluster = c.id AND s.first = c.first AND s.version = c.version
   AND c.state IS NULL
 CROSS JOIN LATERAL (SELECT v.definition::jsonb AS plain, coalesce(c.state, s.state)::jsonb AS state,
   CASE WHEN c.allocation = 'ticket' THEN fairlead._tickets(c.id) - c.first

@@ -39,16 +39,16 @@ VALUES (:cluster, :version, :stamp, :at, :definition);
 -- version: a cluster at one version
 SELECT stamp, at, definition FROM fairlead_versions WHERE cluster = :cluster AND version = :version;
 
--- add_stretch: choices that are made ahead, or the state from which on they are made one by one
-INSERT INTO fairlead_stretches (cluster, first, version, at, number, state, choices)
+-- add_choice_run: choices that are made ahead, or the state from which on they are made one by one
+INSERT INTO fairlead_choice_runs (cluster, first, version, at, number, state, choices)
 VALUES (:cluster, :first, :version, :at, :number, :state, :choices);
 
--- stretch_of: the stretch of a turn
-SELECT first, version, number, state, choices FROM fairlead_stretches
+-- choice_run_of: the run of a turn
+SELECT first, version, number, state, choices FROM fairlead_choice_runs
 WHERE cluster = :cluster AND first <= :turn ORDER BY first DESC, version DESC LIMIT 1;
 
--- stretch_before: the stretch in which an event happened
-SELECT first, version, number, state, choices FROM fairlead_stretches
+-- choice_run_before: the run in which an event happened
+SELECT first, version, number, state, choices FROM fairlead_choice_runs
 WHERE cluster = :cluster AND version = :version AND number < :number
 ORDER BY first DESC LIMIT 1;
 

@@ -84,11 +84,11 @@ SELECT fairlead._forget_ids(%(now)s, %(most)s);
 -- forget_ended: the same, of all
 SELECT fairlead._forget_ended(%(most)s);
 
--- forget_stretches: the same, of those that are older than events are kept, and their versions
-SELECT fairlead._forget_stretches(%(now)s, %(most)s);
+-- forget_choice_runs: the same, of those that are older than events are kept, and their versions
+SELECT fairlead._forget_choice_runs(%(now)s, %(most)s);
 
--- forget_versions: forget the versions of which no stretch is left
+-- forget_versions: forget the versions of which no run is left
 DELETE FROM fairlead.versions v USING fairlead.clusters c
-WHERE v.cluster = c.id AND v.version < (SELECT s.version FROM fairlead.stretches s
+WHERE v.cluster = c.id AND v.version < (SELECT s.version FROM fairlead.choice_runs s
   WHERE s.cluster = c.id ORDER BY s.first, s.version LIMIT 1)
 RETURNING v.version;

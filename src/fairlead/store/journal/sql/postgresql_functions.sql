@@ -47,22 +47,22 @@ LANGUAGE sql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
   RETURNING x.key
 $$;
 
--- The first stretches of each cluster, at most so many, if the next one began before a time, too.
+-- The first runs of each cluster, at most so many, if the next one began before a time, too.
 CREATE OR REPLACE FUNCTION fairlead._over(p_before bigint, p_most bigint)
-RETURNS SETOF fairlead.stretches
+RETURNS SETOF fairlead.choice_runs
 LANGUAGE sql STABLE
 BEGIN ATOMIC
   SELECT s.* FROM fairlead.clusters c CROSS JOIN LATERAL (
-      SELECT w.* FROM fairlead.stretches w WHERE w.cluster = c.id
+      SELECT w.* FROM fairlead.choice_runs w WHERE w.cluster = c.id
       ORDER BY w.first, w.version LIMIT p_most) s
-    WHERE s.at < p_before AND p_before > (SELECT l.at FROM fairlead.stretches l
+    WHERE s.at < p_before AND p_before > (SELECT l.at FROM fairlead.choice_runs l
       WHERE l.cluster = s.cluster AND (l.first, l.version) > (s.first, s.version)
       ORDER BY l.first, l.version LIMIT 1)
     LIMIT p_most;
 END;
 
 -- Forget what clusters were, as far back as no event is kept; in the same way.
-CREATE OR REPLACE FUNCTION fairlead._forget_stretches(p_now bigint, p_most bigint)
+CREATE OR REPLACE FUNCTION fairlead._forget_choice_runs(p_now bigint, p_most bigint)
 RETURNS SETOF bigint
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
@@ -70,11 +70,11 @@ DECLARE
 BEGIN
   SELECT least(p_now, (extract(epoch FROM clock_timestamp()) * 1000000)::bigint) - journal_keep
     INTO before FROM fairlead.schema;
-  RETURN QUERY DELETE FROM fairlead.stretches x WHERE (x.cluster, x.first, x.version) IN (
+  RETURN QUERY DELETE FROM fairlead.choice_runs x WHERE (x.cluster, x.first, x.version) IN (
       SELECT s.cluster, s.first, s.version FROM fairlead._over(before, p_most) s)
     RETURNING x.first;
   DELETE FROM fairlead.versions v USING fairlead.clusters c
-    WHERE v.cluster = c.id AND v.version < (SELECT s.version FROM fairlead.stretches s
+    WHERE v.cluster = c.id AND v.version < (SELECT s.version FROM fairlead.choice_runs s
       WHERE s.cluster = c.id ORDER BY s.first, s.version LIMIT 1);
 END $$;
 

@@ -82,23 +82,23 @@ DELETE FROM fairlead_endpoints WHERE dialog IN (
   LIMIT :most)
 RETURNING id;
 
--- forget_stretches: the same, of those that are older than events are kept
-DELETE FROM fairlead_stretches WHERE (cluster, first, version) IN (
+-- forget_choice_runs: the same, of those that are older than events are kept
+DELETE FROM fairlead_choice_runs WHERE (cluster, first, version) IN (
     SELECT s.cluster, s.first, s.version
-    FROM fairlead_clusters c JOIN fairlead_stretches s ON s.cluster = c.id AND s.first <= coalesce(
-      (SELECT w.first FROM fairlead_stretches w WHERE w.cluster = c.id
+    FROM fairlead_clusters c JOIN fairlead_choice_runs s ON s.cluster = c.id AND s.first <= coalesce(
+      (SELECT w.first FROM fairlead_choice_runs w WHERE w.cluster = c.id
        ORDER BY w.first, w.version LIMIT 1 OFFSET :most), 9223372036854775807)
     WHERE s.at < :now - (SELECT journal_keep FROM fairlead_schema)
       AND :now - (SELECT journal_keep FROM fairlead_schema) > (
-      SELECT l.at FROM fairlead_stretches l
+      SELECT l.at FROM fairlead_choice_runs l
       WHERE l.cluster = s.cluster AND (l.first, l.version) > (s.first, s.version)
       ORDER BY l.first, l.version LIMIT 1)
     LIMIT :most)
 RETURNING first;
 
--- forget_versions: forget the versions of which no stretch is left
+-- forget_versions: forget the versions of which no run is left
 DELETE FROM fairlead_versions WHERE (cluster, version) IN (
   SELECT v.cluster, v.version FROM fairlead_clusters c CROSS JOIN fairlead_versions v ON v.cluster = c.id
-    AND v.version < (SELECT s.version FROM fairlead_stretches s WHERE s.cluster = c.id
+    AND v.version < (SELECT s.version FROM fairlead_choice_runs s WHERE s.cluster = c.id
       ORDER BY s.first, s.version LIMIT 1))
 RETURNING version;

@@ -2,20 +2,20 @@
 -- same names and columns. All run in READ COMMITTED.
 
 -- queue: how a queue is set, and the time of the latest event
-SELECT id, name, discipline, default_priority, step, weights, fair, tag_clock, lined, works,
+SELECT id, name, discipline, default_priority, step, weights, fair, virtual_time, backlogged, in_service,
        max_waiting, max_failures, completing, enabled, poison, by_library, remembered,
        (SELECT time FROM fairlead.journal ORDER BY id DESC LIMIT 1),
        (extract(epoch FROM clock_timestamp()) * 1000000)::bigint,
-       EXISTS (SELECT 1 FROM fairlead.sleepers s WHERE s.queue = q.id),
+       EXISTS (SELECT 1 FROM fairlead.listeners s WHERE s.queue = q.id),
        current_setting('transaction_isolation')
 FROM fairlead.queues q WHERE name = %(name)s;
 
 -- queue_locked: the same, by a reader that charges tenants: one at a time
-SELECT id, name, discipline, default_priority, step, weights, fair, tag_clock, lined, works,
+SELECT id, name, discipline, default_priority, step, weights, fair, virtual_time, backlogged, in_service,
        max_waiting, max_failures, completing, enabled, poison, by_library, remembered,
        (SELECT time FROM fairlead.journal ORDER BY id DESC LIMIT 1),
        (extract(epoch FROM clock_timestamp()) * 1000000)::bigint,
-       EXISTS (SELECT 1 FROM fairlead.sleepers s WHERE s.queue = q.id),
+       EXISTS (SELECT 1 FROM fairlead.listeners s WHERE s.queue = q.id),
        current_setting('transaction_isolation')
 FROM fairlead.queues q WHERE name = %(name)s
 FOR NO KEY UPDATE;
@@ -87,10 +87,10 @@ ON CONFLICT (queue, key) DO UPDATE SET at = excluded.at, digest = excluded.diges
 RETURNING key;
 
 -- over_limit: whether a limited queue holds more than so many messages, those that arrive later too
-SELECT 1 WHERE fairlead._held_by_queue(%(queue)s) > %(most)s;
+SELECT 1 WHERE fairlead._queue_length(%(queue)s) > %(most)s;
 
 -- add_pending_update: what the next reader has to know
-INSERT INTO fairlead.notices (queue, group_id, kind, number, tenant, priority, at, cost, turn, placed)
+INSERT INTO fairlead.pending_updates (queue, group_id, kind, number, tenant, priority, at, cost, turn, placed)
 SELECT %(queue)s, r.group_id, r.kind, r.number, r.tenant, r.priority, r.at, r.cost, r.turn, r.placed
 FROM unnest(%(kind)s::text[], %(number)s::bigint[], %(group_id)s::bigint[], %(tenant)s::text[],
   %(priority)s::bigint[], %(at)s::bigint[], %(cost)s::bigint[], %(turn)s::bigint[],
@@ -99,37 +99,37 @@ FROM unnest(%(kind)s::text[], %(number)s::bigint[], %(group_id)s::bigint[], %(te
 
 -- maintenance: what there is to do before a take. (A plan without the values would look for the first row
 -- that fits, wherever it stands: so the first one is asked for, in the order of an index.)
-SELECT EXISTS (SELECT 1 FROM fairlead.notices WHERE queue = %(queue)s AND kind = 'raised'),
-       EXISTS (SELECT 1 FROM fairlead.notices WHERE queue = %(queue)s AND kind <> 'raised'),
+SELECT EXISTS (SELECT 1 FROM fairlead.pending_updates WHERE queue = %(queue)s AND kind = 'raised'),
+       EXISTS (SELECT 1 FROM fairlead.pending_updates WHERE queue = %(queue)s AND kind <> 'raised'),
        coalesce((SELECT min(not_before) FROM fairlead.groups WHERE queue = %(queue)s AND state = 3) <= %(now)s, false),
        coalesce((SELECT min(due) FROM fairlead.delayed WHERE queue = %(queue)s) <= %(now)s, false),
        coalesce((SELECT min(deadline) FROM fairlead.groups WHERE queue = %(queue)s AND state = 2) <= %(now)s, false);
 
--- pending_updates: what is to be told of tenants
-SELECT id, kind, number, tenant, cost, turn, placed FROM fairlead.notices
+-- pending_updates: what is to be counted for tenants
+SELECT id, kind, number, tenant, cost, turn, placed FROM fairlead.pending_updates
 WHERE queue = %(queue)s AND kind <> 'raised' ORDER BY id LIMIT %(most)s FOR UPDATE SKIP LOCKED;
 
 -- raised_groups: the groups that were raised, but for those that are held; and whether they live. How
 -- often each was raised is of no matter: the index leads from one group to the next.
-WITH RECURSIVE told (id) AS (
-  SELECT min(group_id) FROM fairlead.notices WHERE queue = %(queue)s AND kind = 'raised'
+WITH RECURSIVE raised (id) AS (
+  SELECT min(group_id) FROM fairlead.pending_updates WHERE queue = %(queue)s AND kind = 'raised'
   UNION ALL
-  SELECT (SELECT min(n.group_id) FROM fairlead.notices n
-    WHERE n.queue = %(queue)s AND n.kind = 'raised' AND n.group_id > told.id)
-  FROM told WHERE told.id IS NOT NULL)
-SELECT told.id, g.id IS NOT NULL FROM told LEFT JOIN fairlead.groups g ON g.id = told.id
-WHERE told.id IS NOT NULL AND (g.id IS NULL OR g.state <> 2) LIMIT %(most)s;
+  SELECT (SELECT min(n.group_id) FROM fairlead.pending_updates n
+    WHERE n.queue = %(queue)s AND n.kind = 'raised' AND n.group_id > raised.id)
+  FROM raised WHERE raised.id IS NOT NULL)
+SELECT raised.id, g.id IS NOT NULL FROM raised LEFT JOIN fairlead.groups g ON g.id = raised.id
+WHERE raised.id IS NOT NULL AND (g.id IS NULL OR g.state <> 2) LIMIT %(most)s;
 
 -- raises_of: the raises of groups, by who has them locked
-SELECT id, group_id, number, priority, at FROM fairlead.notices
+SELECT id, group_id, number, priority, at FROM fairlead.pending_updates
 WHERE group_id = ANY (%(ids)s::bigint[]) AND kind = 'raised' ORDER BY id FOR UPDATE;
 
 -- drop_raises_of: groups that have ended cannot be raised
-DELETE FROM fairlead.notices WHERE id = ANY (ARRAY (SELECT id FROM fairlead.notices
+DELETE FROM fairlead.pending_updates WHERE id = ANY (ARRAY (SELECT id FROM fairlead.pending_updates
   WHERE group_id = ANY (%(ids)s::bigint[]) AND kind = 'raised' FOR UPDATE SKIP LOCKED));
 
--- drop_pending_updates: they are told
-DELETE FROM fairlead.notices WHERE id = ANY (%(ids)s::bigint[]);
+-- drop_pending_updates: they are done
+DELETE FROM fairlead.pending_updates WHERE id = ANY (%(ids)s::bigint[]);
 
 -- place: give a group its place
 UPDATE fairlead.groups g SET priority = r.priority, entered = r.entered, number = r.number, k1 = r.k1,
@@ -163,8 +163,8 @@ SELECT id, token, taken FROM fairlead.groups
 WHERE queue = %(queue)s AND state = 2 AND holder = ANY (%(holders)s::bigint[])
 FOR NO KEY UPDATE SKIP LOCKED;
 
--- holders_of: who holds groups of a queue
-SELECT h.id, h.host, h.stopping FROM fairlead.holders h
+-- lease_holders_of: who holds groups of a queue
+SELECT h.id, h.host, h.stopping FROM fairlead.lease_holders h
 WHERE h.id IN (SELECT DISTINCT holder FROM fairlead.groups WHERE queue = %(queue)s AND state = 2);
 
 -- pick: take the best groups that nobody holds
@@ -300,22 +300,22 @@ UPDATE fairlead.groups SET deadline = %(deadline)s WHERE id = %(id)s AND token =
 RETURNING id;
 
 -- tenants: what some tenants were charged
-SELECT name, tag, turn, works, lined FROM fairlead.tenants
+SELECT name, tag, turn, in_service, backlogged FROM fairlead.tenants
 WHERE queue = %(queue)s AND name = ANY (%(names)s::text[]);
 
 -- next_tenant: who is next
-SELECT name, tag, turn, works, lined FROM fairlead.tenants
-WHERE queue = %(queue)s AND lined = 1 AND name <> ALL (%(besides)s::text[])
+SELECT name, tag, turn, in_service, backlogged FROM fairlead.tenants
+WHERE queue = %(queue)s AND backlogged = 1 AND name <> ALL (%(besides)s::text[])
 ORDER BY tag, turn LIMIT 1;
 
 -- set_tenant: what a tenant is charged
-INSERT INTO fairlead.tenants (queue, name, tag, turn, works, lined)
-SELECT %(queue)s, r.name, r.tag, r.turn, r.works, r.lined
-FROM unnest(%(name)s::text[], %(tag)s::text[], %(turn)s::bigint[], %(works)s::bigint[],
-  %(lined)s::bigint[])
-  AS r (name, tag, turn, works, lined)
+INSERT INTO fairlead.tenants (queue, name, tag, turn, in_service, backlogged)
+SELECT %(queue)s, r.name, r.tag, r.turn, r.in_service, r.backlogged
+FROM unnest(%(name)s::text[], %(tag)s::text[], %(turn)s::bigint[], %(in_service)s::bigint[],
+  %(backlogged)s::bigint[])
+  AS r (name, tag, turn, in_service, backlogged)
 ON CONFLICT (queue, name) DO UPDATE SET tag = excluded.tag, turn = excluded.turn,
-  works = excluded.works, lined = excluded.lined;
+  in_service = excluded.in_service, backlogged = excluded.backlogged;
 
 -- drop_tenant: it has nothing that a new one would not have
 DELETE FROM fairlead.tenants WHERE queue = %(queue)s AND name = %(name)s;
@@ -324,14 +324,14 @@ DELETE FROM fairlead.tenants WHERE queue = %(queue)s AND name = %(name)s;
 DELETE FROM fairlead.tenants WHERE queue = %(queue)s;
 
 -- set_line: how many tenants can be served, how many groups are held, and the clock of tags
-UPDATE fairlead.queues SET tag_clock = %(tag_clock)s, lined = %(lined)s, works = %(works)s, fair = 2
+UPDATE fairlead.queues SET virtual_time = %(virtual_time)s, backlogged = %(backlogged)s, in_service = %(in_service)s, fair = 2
 WHERE id = %(queue)s;
 
 -- ready_of_tenant: whether a tenant has a group that can be taken
 SELECT 1 FROM fairlead.groups WHERE queue = %(queue)s AND tenant = %(tenant)s AND state = 1 AND fair = 1
 ORDER BY k1, k2 LIMIT 1;
 
--- mark_fair: all groups of a queue are lined up by tenant
+-- mark_fair: all groups of a queue are ordered by tenant
 UPDATE fairlead.groups SET fair = 1 WHERE queue = %(queue)s AND fair = 0;
 
 -- mark_late: groups that can be taken, of senders that did not know yet of tenants
@@ -360,14 +360,14 @@ SELECT id, tenant FROM fairlead.groups WHERE queue = %(queue)s AND name = %(name
 FOR KEY SHARE SKIP LOCKED;
 
 -- add_holder: a process that takes work
-INSERT INTO fairlead.holders (host, pid, name, since) VALUES (%(host)s, %(pid)s, %(name)s, %(since)s)
+INSERT INTO fairlead.lease_holders (host, pid, name, since) VALUES (%(host)s, %(pid)s, %(name)s, %(since)s)
 RETURNING id;
 
 -- stopping: the process was told to stop; what it holds did not fail
-UPDATE fairlead.holders SET stopping = 1 WHERE id = %(id)s;
+UPDATE fairlead.lease_holders SET stopping = 1 WHERE id = %(id)s;
 
--- drop_holders: they hold nothing any more
-DELETE FROM fairlead.holders h WHERE id = ANY (%(ids)s::bigint[]) AND NOT EXISTS
+-- drop_lease_holders: they hold nothing any more
+DELETE FROM fairlead.lease_holders h WHERE id = ANY (%(ids)s::bigint[]) AND NOT EXISTS
   (SELECT 1 FROM fairlead.groups g WHERE g.state = 2 AND g.holder = h.id);
 
 -- lock_ready: those of some groups that can be given another place now
@@ -377,8 +377,8 @@ FOR NO KEY UPDATE SKIP LOCKED;
 -- lock_alive: this session lives as long as it holds this lock
 SELECT pg_advisory_lock_shared(1181641069, %(id)s::int);
 
--- dead_holders: those of some holders whose session is gone
-SELECT h.id FROM fairlead.holders h WHERE h.id = ANY (%(ids)s::bigint[]) AND NOT EXISTS (
+-- dead_lease_holders: those of some holders whose session is gone
+SELECT h.id FROM fairlead.lease_holders h WHERE h.id = ANY (%(ids)s::bigint[]) AND NOT EXISTS (
   SELECT 1 FROM pg_locks l WHERE l.locktype = 'advisory' AND l.classid = 1181641069
     AND l.objid = h.id AND l.objsubid = 2
     AND l.database = (SELECT oid FROM pg_database WHERE datname = current_database()));
@@ -386,11 +386,11 @@ SELECT h.id FROM fairlead.holders h WHERE h.id = ANY (%(ids)s::bigint[]) AND NOT
 -- server_since: when the server was started
 SELECT (extract(epoch FROM pg_postmaster_start_time()) * 1000000)::bigint;
 
--- sleep: a store waits for work of a queue
-INSERT INTO fairlead.sleepers (queue, holder) VALUES (%(queue)s, %(holder)s) ON CONFLICT DO NOTHING;
+-- add_listener: a store waits for work of a queue
+INSERT INTO fairlead.listeners (queue, holder) VALUES (%(queue)s, %(holder)s) ON CONFLICT DO NOTHING;
 
--- wake_up: the store waits for nothing any more
-DELETE FROM fairlead.sleepers WHERE holder = ANY (%(ids)s::bigint[]);
+-- drop_listeners: the store waits for nothing any more
+DELETE FROM fairlead.listeners WHERE holder = ANY (%(ids)s::bigint[]);
 
 -- notify: wake one of those who wait for work of a queue, at the commit
 SELECT fairlead._wake(%(queue)s);
@@ -406,14 +406,14 @@ FROM fairlead.queues q WHERE q.name = %(name)s;
 -- entries_of: to what groups were raised
 SELECT id, priority, entered, number FROM fairlead.groups WHERE id = ANY (%(ids)s::bigint[]);
 
--- drop_tenant_notices: the tenants are lined up as they stand, whatever was told before
-DELETE FROM fairlead.notices WHERE queue = %(queue)s AND kind <> 'raised';
+-- drop_tenant_updates: the tenants are counted anew, whatever was to be counted
+DELETE FROM fairlead.pending_updates WHERE queue = %(queue)s AND kind <> 'raised';
 
 -- send_one: send a message, in one statement
 SELECT fairlead._send(%(queue)s, %(format)s, %(body)s, %(group)s, %(priority)s, %(key)s, %(type)s,
   %(tenant)s, %(cost)s, %(due)s, %(expires)s, %(actor)s);
 
--- try_send_one: the same; what was refused is told, and leaves the transaction as it was
+-- try_send_one: the same; what was refused comes as a row, and leaves the transaction as it was
 SELECT * FROM fairlead._try_send(%(queue)s, %(format)s, %(body)s, %(group)s, %(priority)s, %(key)s, %(type)s,
   %(tenant)s, %(cost)s, %(due)s, %(expires)s, %(actor)s);
 
@@ -424,7 +424,7 @@ SELECT * FROM fairlead._take(%(queue)s, %(group)s, %(lease)s, %(holder)s, %(most
 SELECT fairlead._settle(%(token)s, %(outcome)s, %(given)s::bigint[], %(reason)s, %(delay)s, %(failed)s,
   %(actor)s, %(id)s);
 
--- try_settle_one: the same; what was refused is told, and leaves the transaction as it was
+-- try_settle_one: the same; what was refused comes as a row, and leaves the transaction as it was
 SELECT * FROM fairlead._try_settle(%(token)s, %(outcome)s, %(given)s::bigint[], %(reason)s, %(delay)s, %(failed)s,
   %(actor)s, %(id)s);
 
@@ -481,8 +481,8 @@ ORDER BY id LIMIT %(most)s;
 -- first_kept: the time of the first event that is kept
 SELECT time FROM fairlead.journal ORDER BY id LIMIT 1;
 
--- every_holder: all processes that say that they take work
-SELECT id, host, name, pid FROM fairlead.holders;
+-- every_lease_holder: all processes that say that they take work
+SELECT id, host, name, pid FROM fairlead.lease_holders;
 
 -- complete: messages that were published are about to be done
 INSERT INTO fairlead.completions (cluster, destination, part, version)

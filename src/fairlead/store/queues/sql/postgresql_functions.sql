@@ -118,7 +118,7 @@ LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   meant integer;
 BEGIN
-  SELECT s.holder INTO meant FROM fairlead.sleepers s WHERE s.queue = p_queue
+  SELECT s.holder INTO meant FROM fairlead.listeners s WHERE s.queue = p_queue
     ORDER BY EXISTS (SELECT 1 FROM fairlead.groups g
       WHERE g.queue = p_queue AND g.state = 2 AND g.holder = s.holder), random() LIMIT 1;
   IF FOUND THEN
@@ -130,7 +130,7 @@ END $$;
 CREATE OR REPLACE FUNCTION fairlead._count() RETURNS trigger
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
-  INSERT INTO fairlead.room (queue, change)
+  INSERT INTO fairlead.length_changes (queue, change)
     SELECT s.queue, CASE TG_OP WHEN 'INSERT' THEN count(*) ELSE -count(*) END
     FROM changed s JOIN fairlead.queues q ON q.id = s.queue AND q.max_waiting IS NOT NULL
     GROUP BY s.queue;
@@ -139,20 +139,20 @@ END $$;
 
 -- How many messages a limited queue holds. Of many rows one is made: of those that nobody else has
 -- locked, so that nobody waits; others see the many until this commits, and their sum is the same.
-CREATE OR REPLACE FUNCTION fairlead._held_by_queue(p_queue bigint) RETURNS bigint
+CREATE OR REPLACE FUNCTION fairlead._queue_length(p_queue bigint) RETURNS bigint
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   total bigint;
   parts bigint;
 BEGIN
-  SELECT coalesce(sum(r.change), 0), count(*) INTO total, parts FROM fairlead.room r
+  SELECT coalesce(sum(r.change), 0), count(*) INTO total, parts FROM fairlead.length_changes r
     WHERE r.queue = p_queue;
   IF parts > 100 AND current_setting('transaction_isolation') = 'read committed' THEN
     WITH gone AS (
-      DELETE FROM fairlead.room WHERE id = ANY (ARRAY (
-        SELECT r.id FROM fairlead.room r WHERE r.queue = p_queue FOR UPDATE SKIP LOCKED))
+      DELETE FROM fairlead.length_changes WHERE id = ANY (ARRAY (
+        SELECT r.id FROM fairlead.length_changes r WHERE r.queue = p_queue FOR UPDATE SKIP LOCKED))
       RETURNING change)
-    INSERT INTO fairlead.room (queue, change) SELECT p_queue, sum(change) FROM gone HAVING count(*) > 0;
+    INSERT INTO fairlead.length_changes (queue, change) SELECT p_queue, sum(change) FROM gone HAVING count(*) > 0;
   END IF;
   RETURN total;
 END $$;

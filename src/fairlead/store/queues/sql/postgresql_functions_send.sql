@@ -1,6 +1,6 @@
 -- Send and raise, for plain SQL: see postgresql_functions.sql.
 
--- A message joins its group; what a reader has to know is told in notices.
+-- A message joins its group; what a reader has to know stands in pending updates.
 CREATE OR REPLACE FUNCTION fairlead._arrive(
   q fairlead.queues, p_number bigint, p_moment bigint, p_group text, p_priority bigint, p_key text,
   p_type text, p_tenant text, p_cost bigint, p_expires bigint, p_format bigint, p_body bytea)
@@ -46,20 +46,20 @@ BEGIN
     VALUES (p_number, q.id, home, p_key, p_moment, p_expires, p_cost, p_type, p_format, p_body);
   IF home = p_number THEN
     IF is_fair = 1 THEN
-      INSERT INTO fairlead.notices (queue, group_id, kind, number, tenant)
+      INSERT INTO fairlead.pending_updates (queue, group_id, kind, number, tenant)
         VALUES (q.id, home, 'joined', p_number, p_tenant);
     END IF;
     RETURN;
   END IF;
   IF is_fair = 1 AND g.state = 2 THEN
-    INSERT INTO fairlead.notices (queue, group_id, kind, number, tenant, cost)
+    INSERT INTO fairlead.pending_updates (queue, group_id, kind, number, tenant, cost)
       VALUES (q.id, home, 'charged', p_number, p_tenant, p_cost);
   END IF;
   IF raised <> 0 THEN
-    INSERT INTO fairlead.notices (queue, group_id, kind, number, tenant, priority, at)
+    INSERT INTO fairlead.pending_updates (queue, group_id, kind, number, tenant, priority, at)
       VALUES (q.id, home, 'raised', p_number, p_tenant, p_priority, p_moment);
   ELSIF g.head = 0 AND g.state <> 2 THEN
-    INSERT INTO fairlead.notices (queue, group_id, kind, number, tenant)
+    INSERT INTO fairlead.pending_updates (queue, group_id, kind, number, tenant)
       VALUES (q.id, home, 'raised', p_number, p_tenant);
   END IF;
 END $$;
@@ -113,7 +113,7 @@ BEGIN
       RETURN p_id;
     END IF;
   END IF;
-  IF q.max_waiting IS NOT NULL AND fairlead._held_by_queue(q.id) >= q.max_waiting THEN
+  IF q.max_waiting IS NOT NULL AND fairlead._queue_length(q.id) >= q.max_waiting THEN
     PERFORM fairlead._refuse(format('queue %L: found more than %s messages, with the one to be '
       'sent; allowed: as many as max_waiting says; send again later', p_queue, q.max_waiting),
       'FL002');
@@ -204,7 +204,7 @@ BEGIN
     RETURN false;
   END IF;
   v_number := nextval('fairlead.numbers');
-  INSERT INTO fairlead.notices (queue, group_id, kind, number, tenant, priority, at)
+  INSERT INTO fairlead.pending_updates (queue, group_id, kind, number, tenant, priority, at)
     VALUES (q.id, g.id, 'raised', v_number, g.tenant, raised, moment);
   INSERT INTO fairlead.journal (id, time, kind, queue, group_name, key, tenant, priority, actor)
     VALUES (v_number, moment, 'raised', q.name, "group", '', g.tenant, raised, fairlead._actor());

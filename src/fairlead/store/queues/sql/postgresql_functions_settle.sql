@@ -14,7 +14,7 @@ DECLARE
   again boolean := false;
 BEGIN
   SELECT * INTO g FROM fairlead.groups WHERE id = p_id;
-  FOR n IN DELETE FROM fairlead.notices x WHERE x.group_id = p_id AND x.kind = 'raised'
+  FOR n IN DELETE FROM fairlead.pending_updates x WHERE x.group_id = p_id AND x.kind = 'raised'
       RETURNING x.number, x.priority, x.at LOOP
     IF n.priority IS NOT NULL AND n.number > raised THEN
       v_priority := n.priority; v_entered := n.at; raised := n.number;

@@ -1,7 +1,7 @@
 -- Take, with the maintenance before it, for plain SQL: see postgresql_functions.sql.
 
 -- Bring a queue without tenants up to date, before a take.
-CREATE OR REPLACE FUNCTION fairlead._chores(q fairlead.queues, p_actor text) RETURNS void
+CREATE OR REPLACE FUNCTION fairlead._maintain(q fairlead.queues, p_actor text) RETURNS void
 LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   now bigint := fairlead._now();
@@ -9,7 +9,7 @@ DECLARE
   v_number bigint;
   v_priority bigint;
   v_entered bigint;
-  told bigint := -9223372036854775808;
+  raised bigint := -9223372036854775808;
   g fairlead.groups;
   n record;
   d fairlead.delayed;
@@ -42,25 +42,25 @@ BEGIN
       VALUES (v_number, moment, 'arrived', q.name, coalesce(d.group_name, ''), d.key, d.tenant,
         d.priority, d.cost, d.type, p_actor);
   END LOOP;
-  IF EXISTS (SELECT 1 FROM fairlead.notices WHERE queue = q.id AND kind <> 'raised') THEN
-    DELETE FROM fairlead.notices WHERE id = ANY (ARRAY (  -- of tenants, which it has no more
-      SELECT x.id FROM fairlead.notices x WHERE x.queue = q.id AND x.kind <> 'raised'
+  IF EXISTS (SELECT 1 FROM fairlead.pending_updates WHERE queue = q.id AND kind <> 'raised') THEN
+    DELETE FROM fairlead.pending_updates WHERE id = ANY (ARRAY (  -- of tenants, which it has no more
+      SELECT x.id FROM fairlead.pending_updates x WHERE x.queue = q.id AND x.kind <> 'raised'
       ORDER BY x.id LIMIT 1000 FOR UPDATE SKIP LOCKED));
   END IF;
   LOOP  -- from one group that was raised to the next, however often each was
-    SELECT min(x.group_id) INTO told FROM fairlead.notices x
-      WHERE x.queue = q.id AND x.kind = 'raised' AND x.group_id > told;
-    EXIT WHEN told IS NULL;
-    SELECT * INTO g FROM fairlead.groups y WHERE y.id = told;
+    SELECT min(x.group_id) INTO raised FROM fairlead.pending_updates x
+      WHERE x.queue = q.id AND x.kind = 'raised' AND x.group_id > raised;
+    EXIT WHEN raised IS NULL;
+    SELECT * INTO g FROM fairlead.groups y WHERE y.id = raised;
     CONTINUE WHEN g.state = 2;  -- its reader acts on this
     IF g.id IS NOT NULL THEN
-      PERFORM 1 FROM fairlead.groups y WHERE y.id = told AND y.state <> 2
+      PERFORM 1 FROM fairlead.groups y WHERE y.id = raised AND y.state <> 2
         FOR NO KEY UPDATE SKIP LOCKED;
       CONTINUE WHEN NOT FOUND;
     END IF;
     v_priority := NULL; v_entered := NULL; v_number := NULL;
-    FOR n IN DELETE FROM fairlead.notices x WHERE x.id = ANY (ARRAY (
-          SELECT z.id FROM fairlead.notices z WHERE z.group_id = told AND z.kind = 'raised'
+    FOR n IN DELETE FROM fairlead.pending_updates x WHERE x.id = ANY (ARRAY (
+          SELECT z.id FROM fairlead.pending_updates z WHERE z.group_id = raised AND z.kind = 'raised'
           FOR UPDATE SKIP LOCKED)) RETURNING x.number, x.priority, x.at LOOP
       IF n.priority IS NOT NULL AND (v_number IS NULL OR n.number > v_number) THEN
         v_priority := n.priority; v_entered := n.at; v_number := n.number;
@@ -69,14 +69,14 @@ BEGIN
     CONTINUE WHEN g.id IS NULL;  -- it has ended
     UPDATE fairlead.groups z SET priority = coalesce(v_priority, z.priority),
       entered = coalesce(v_entered, z.entered), number = coalesce(v_number, z.number)
-      WHERE z.id = told;
+      WHERE z.id = raised;
     UPDATE fairlead.groups z SET head = coalesce(f.id, 0), arrived = coalesce(f.arrived, 0),
       k1 = fairlead._k1(q.discipline, q.step, z.priority, z.entered, z.number, coalesce(f.id, 0),
         coalesce(f.arrived, 0)),
       k2 = fairlead._k2(q.discipline, q.step, z.number, coalesce(f.id, 0))
       FROM (SELECT 1) AS one LEFT JOIN LATERAL (SELECT m.id, m.arrived FROM fairlead.messages m
-        WHERE m.group_id = told ORDER BY m.id LIMIT 1) f ON true
-      WHERE z.id = told;
+        WHERE m.group_id = raised ORDER BY m.id LIMIT 1) f ON true
+      WHERE z.id = raised;
   END LOOP;
   FOR g IN WITH woken AS (UPDATE fairlead.groups SET state = 1, not_before = NULL
         WHERE id = ANY (ARRAY (
@@ -142,12 +142,12 @@ BEGIN
   END IF;
   moment := fairlead._moment(now);
   -- the first in the order of an index: a plan without values would look anywhere for one that fits
-  IF EXISTS (SELECT 1 FROM fairlead.notices WHERE queue = q.id AND kind = 'raised')
-      OR EXISTS (SELECT 1 FROM fairlead.notices WHERE queue = q.id AND kind <> 'raised')
+  IF EXISTS (SELECT 1 FROM fairlead.pending_updates WHERE queue = q.id AND kind = 'raised')
+      OR EXISTS (SELECT 1 FROM fairlead.pending_updates WHERE queue = q.id AND kind <> 'raised')
       OR (SELECT min(not_before) FROM fairlead.groups WHERE queue = q.id AND state = 3) <= now
       OR (SELECT min(due) FROM fairlead.delayed WHERE queue = q.id) <= now
       OR (SELECT min(deadline) FROM fairlead.groups WHERE queue = q.id AND state = 2) <= now THEN
-    PERFORM fairlead._chores(q, p_actor);
+    PERFORM fairlead._maintain(q, p_actor);
   END IF;
   LOOP
     IF p_group IS NULL THEN

@@ -2,14 +2,14 @@
 -- same names and columns. A parameter that is a list arrives as JSON.
 
 -- queue: how a queue is set, and the time of the latest event
-SELECT id, name, discipline, default_priority, step, weights, fair, tag_clock, lined, works,
+SELECT id, name, discipline, default_priority, step, weights, fair, virtual_time, backlogged, in_service,
        max_waiting, max_failures, completing, enabled, poison, by_library, remembered,
        (SELECT time FROM fairlead_journal
         WHERE id = (SELECT max(id) FROM fairlead_journal)), 0, 0, ''
 FROM fairlead_queues WHERE name = :name;
 
 -- queue_locked: the same, by a reader that charges tenants: one at a time
-SELECT id, name, discipline, default_priority, step, weights, fair, tag_clock, lined, works,
+SELECT id, name, discipline, default_priority, step, weights, fair, virtual_time, backlogged, in_service,
        max_waiting, max_failures, completing, enabled, poison, by_library, remembered,
        (SELECT time FROM fairlead_journal
         WHERE id = (SELECT max(id) FROM fairlead_journal)), 0, 0, ''
@@ -67,46 +67,46 @@ ON CONFLICT (queue, key) DO UPDATE SET at = excluded.at, digest = excluded.diges
 RETURNING key;
 
 -- over_limit: whether a limited queue holds more than so many messages, those that arrive later too
-SELECT 1 FROM fairlead_queues WHERE id = :queue AND held > :most;
+SELECT 1 FROM fairlead_queues WHERE id = :queue AND length > :most;
 
 -- add_pending_update: what the next reader has to know
-INSERT INTO fairlead_notices (kind, number, group_id, tenant, priority, at, cost, turn, placed, queue)
+INSERT INTO fairlead_pending_updates (kind, number, group_id, tenant, priority, at, cost, turn, placed, queue)
 VALUES (:kind, :number, :group_id, :tenant, :priority, :at, :cost, :turn, :placed, :queue);
 
 -- maintenance: what there is to do before a take
-SELECT EXISTS (SELECT 1 FROM fairlead_notices WHERE queue = :queue AND kind = 'raised'),
-       EXISTS (SELECT 1 FROM fairlead_notices WHERE queue = :queue AND kind <> 'raised'),
+SELECT EXISTS (SELECT 1 FROM fairlead_pending_updates WHERE queue = :queue AND kind = 'raised'),
+       EXISTS (SELECT 1 FROM fairlead_pending_updates WHERE queue = :queue AND kind <> 'raised'),
        EXISTS (SELECT 1 FROM fairlead_groups WHERE queue = :queue AND state = 3 AND not_before <= :now),
        EXISTS (SELECT 1 FROM fairlead_delayed WHERE queue = :queue AND due <= :now),
        EXISTS (SELECT 1 FROM fairlead_groups WHERE queue = :queue AND state = 2 AND deadline <= :now);
 
--- pending_updates: what is to be told of tenants
-SELECT id, kind, number, tenant, cost, turn, placed FROM fairlead_notices
+-- pending_updates: what is to be counted for tenants
+SELECT id, kind, number, tenant, cost, turn, placed FROM fairlead_pending_updates
 WHERE queue = :queue AND kind <> 'raised' ORDER BY id LIMIT :most;
 
 -- raised_groups: the groups that were raised, but for those that are held; and whether they live. How
 -- often each was raised is of no matter: the index leads from one group to the next.
-WITH RECURSIVE told (id) AS (
-  SELECT min(group_id) FROM fairlead_notices WHERE queue = :queue AND kind = 'raised'
+WITH RECURSIVE raised (id) AS (
+  SELECT min(group_id) FROM fairlead_pending_updates WHERE queue = :queue AND kind = 'raised'
   UNION ALL
-  SELECT (SELECT min(n.group_id) FROM fairlead_notices n
-    WHERE n.queue = :queue AND n.kind = 'raised' AND n.group_id > told.id)
-  FROM told WHERE told.id IS NOT NULL)
-SELECT told.id, g.id IS NOT NULL FROM told LEFT JOIN fairlead_groups g ON g.id = told.id
-WHERE told.id IS NOT NULL AND (g.id IS NULL OR g.state <> 2) LIMIT :most;
+  SELECT (SELECT min(n.group_id) FROM fairlead_pending_updates n
+    WHERE n.queue = :queue AND n.kind = 'raised' AND n.group_id > raised.id)
+  FROM raised WHERE raised.id IS NOT NULL)
+SELECT raised.id, g.id IS NOT NULL FROM raised LEFT JOIN fairlead_groups g ON g.id = raised.id
+WHERE raised.id IS NOT NULL AND (g.id IS NULL OR g.state <> 2) LIMIT :most;
 
 -- raises_of: the raises of groups, by who has them locked
 SELECT n.id, n.group_id, n.number, n.priority, n.at
-FROM json_each(:ids) CROSS JOIN fairlead_notices n ON n.group_id = json_each.value
+FROM json_each(:ids) CROSS JOIN fairlead_pending_updates n ON n.group_id = json_each.value
 WHERE n.kind = 'raised' ORDER BY n.id;
 
 -- drop_raises_of: groups that have ended cannot be raised
-DELETE FROM fairlead_notices WHERE id IN (
-  SELECT n.id FROM json_each(:ids) CROSS JOIN fairlead_notices n ON n.group_id = json_each.value
+DELETE FROM fairlead_pending_updates WHERE id IN (
+  SELECT n.id FROM json_each(:ids) CROSS JOIN fairlead_pending_updates n ON n.group_id = json_each.value
   WHERE n.kind = 'raised');
 
--- drop_pending_updates: they are told
-DELETE FROM fairlead_notices WHERE id IN (SELECT value FROM json_each(:ids));
+-- drop_pending_updates: they are done
+DELETE FROM fairlead_pending_updates WHERE id IN (SELECT value FROM json_each(:ids));
 
 -- place: give a group its place
 UPDATE fairlead_groups SET priority = :priority, entered = :entered, number = :number, k1 = :k1,
@@ -140,8 +140,8 @@ ORDER BY deadline LIMIT :most;
 SELECT id, token, taken FROM fairlead_groups
 WHERE queue = :queue AND state = 2 AND holder IN (SELECT value FROM json_each(:holders));
 
--- holders_of: who holds groups of a queue
-SELECT h.id, h.host, h.stopping FROM fairlead_holders h
+-- lease_holders_of: who holds groups of a queue
+SELECT h.id, h.host, h.stopping FROM fairlead_lease_holders h
 WHERE h.id IN (SELECT DISTINCT holder FROM fairlead_groups WHERE queue = :queue AND state = 2);
 
 -- pick: the best groups that nobody holds
@@ -239,19 +239,19 @@ UPDATE fairlead_groups SET deadline = :deadline WHERE id = :id AND token = :toke
 RETURNING id;
 
 -- tenants: what some tenants were charged
-SELECT name, tag, turn, works, lined FROM fairlead_tenants
+SELECT name, tag, turn, in_service, backlogged FROM fairlead_tenants
 WHERE queue = :queue AND name IN (SELECT value FROM json_each(:names));
 
 -- next_tenant: who is next
-SELECT name, tag, turn, works, lined FROM fairlead_tenants
-WHERE queue = :queue AND lined = 1 AND name NOT IN (SELECT value FROM json_each(:besides))
+SELECT name, tag, turn, in_service, backlogged FROM fairlead_tenants
+WHERE queue = :queue AND backlogged = 1 AND name NOT IN (SELECT value FROM json_each(:besides))
 ORDER BY tag, turn LIMIT 1;
 
 -- set_tenant: what a tenant is charged
-INSERT INTO fairlead_tenants (queue, name, tag, turn, works, lined)
-VALUES (:queue, :name, :tag, :turn, :works, :lined)
+INSERT INTO fairlead_tenants (queue, name, tag, turn, in_service, backlogged)
+VALUES (:queue, :name, :tag, :turn, :in_service, :backlogged)
 ON CONFLICT (queue, name) DO UPDATE SET tag = excluded.tag, turn = excluded.turn,
-  works = excluded.works, lined = excluded.lined;
+  in_service = excluded.in_service, backlogged = excluded.backlogged;
 
 -- drop_tenant: it has nothing that a new one would not have
 DELETE FROM fairlead_tenants WHERE queue = :queue AND name = :name;
@@ -260,14 +260,14 @@ DELETE FROM fairlead_tenants WHERE queue = :queue AND name = :name;
 DELETE FROM fairlead_tenants WHERE queue = :queue;
 
 -- set_line: how many tenants can be served, how many groups are held, and the clock of tags
-UPDATE fairlead_queues SET tag_clock = :tag_clock, lined = :lined, works = :works, fair = 2
+UPDATE fairlead_queues SET virtual_time = :virtual_time, backlogged = :backlogged, in_service = :in_service, fair = 2
 WHERE id = :queue;
 
 -- ready_of_tenant: whether a tenant has a group that can be taken
 SELECT 1 FROM fairlead_groups WHERE queue = :queue AND tenant = :tenant AND state = 1 AND fair = 1
 ORDER BY k1, k2 LIMIT 1;
 
--- mark_fair: all groups of a queue are lined up by tenant
+-- mark_fair: all groups of a queue are ordered by tenant
 UPDATE fairlead_groups SET fair = 1 WHERE queue = :queue AND fair = 0;
 
 -- mark_late: groups that can be taken, of senders that did not know yet of tenants
@@ -295,15 +295,15 @@ SELECT id, tenant FROM fairlead_groups WHERE queue = :queue AND name = :name;
 SELECT id, tenant FROM fairlead_groups WHERE queue = :queue AND name = :name;
 
 -- add_holder: a process that takes work
-INSERT INTO fairlead_holders (host, pid, name, since) VALUES (:host, :pid, :name, :since)
+INSERT INTO fairlead_lease_holders (host, pid, name, since) VALUES (:host, :pid, :name, :since)
 RETURNING id;
 
 -- stopping: the process was told to stop; what it holds did not fail
-UPDATE fairlead_holders SET stopping = 1 WHERE id = :id;
+UPDATE fairlead_lease_holders SET stopping = 1 WHERE id = :id;
 
--- drop_holders: they hold nothing any more
-DELETE FROM fairlead_holders WHERE id IN (SELECT value FROM json_each(:ids)) AND NOT EXISTS
-  (SELECT 1 FROM fairlead_groups g WHERE g.state = 2 AND g.holder = fairlead_holders.id);
+-- drop_lease_holders: they hold nothing any more
+DELETE FROM fairlead_lease_holders WHERE id IN (SELECT value FROM json_each(:ids)) AND NOT EXISTS
+  (SELECT 1 FROM fairlead_groups g WHERE g.state = 2 AND g.holder = fairlead_lease_holders.id);
 
 -- lock_ready: those of some groups that can be given another place now
 SELECT id FROM fairlead_groups WHERE id IN (SELECT value FROM json_each(:ids)) AND state <> 2;
@@ -312,8 +312,8 @@ SELECT id FROM fairlead_groups WHERE id IN (SELECT value FROM json_each(:ids)) A
 SELECT id, priority, entered, number FROM fairlead_groups
 WHERE id IN (SELECT value FROM json_each(:ids));
 
--- drop_tenant_notices: the tenants are lined up as they stand, whatever was told before
-DELETE FROM fairlead_notices WHERE queue = :queue AND kind <> 'raised';
+-- drop_tenant_updates: the tenants are counted anew, whatever was to be counted
+DELETE FROM fairlead_pending_updates WHERE queue = :queue AND kind <> 'raised';
 
 -- still_held: whether a group is held with a token
 SELECT 1 FROM fairlead_groups WHERE id = :id AND token = :token AND state = 2;
@@ -365,8 +365,8 @@ ORDER BY id LIMIT :most;
 -- first_kept: the time of the first event that is kept
 SELECT time FROM fairlead_journal ORDER BY id LIMIT 1;
 
--- every_holder: all processes that say that they take work
-SELECT id, host, name, pid FROM fairlead_holders;
+-- every_lease_holder: all processes that say that they take work
+SELECT id, host, name, pid FROM fairlead_lease_holders;
 
 -- complete: messages that were published are about to be done
 INSERT INTO fairlead_completions (cluster, destination, part, version)
