@@ -9,7 +9,7 @@ from pathlib import Path
 
 from benchmarks.timing import Line
 
-PARTS = "abcdefghijklmno"
+PARTS = "abcdefghijklmnop"
 ON_SPARK = {
     "a": ["on_spark"],
     "b": ["on_spark"],
@@ -20,6 +20,8 @@ ON_SPARK = {
     "d": ["on_spark"],
 }
 """The parts that need Spark, in the order in which they run, and the modules of each."""
+OF_RUNS = {"m": "choices", "n": "dialogs", "o": "sockets", "p": "pools"}
+"""The parts for which only the number of runs counts, and their modules."""
 SMALL = {"spark.driver.memory": "3g"}
 """For part d alone: all that Spark gets, so that what grows with the messages would be seen."""
 
@@ -28,7 +30,7 @@ def main() -> None:
     """Print a line for each ratio."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     parser.add_argument(
-        "parts", nargs="*", default=list(PARTS), help="which of a b c d e f g h i j k l m n o"
+        "parts", nargs="*", default=list(PARTS), help="which of a b c d e f g h i j k l m n o p"
     )
     parser.add_argument("--rows", type=int, default=10_000_000)
     parser.add_argument("--runs", type=int, default=3)
@@ -51,13 +53,10 @@ def main() -> None:
 
 def run(parts: list[str], folder: Path, rows: int, runs: int) -> list[Line]:
     """The lines of the parts that were asked for."""
-    from benchmarks import live
-
     lines: list[Line] = []
-    if "e" in parts:
-        lines += live.part_e()
-    if "f" in parts:
-        lines += live.part_f()
+    for part in "ef":
+        if part in parts:
+            lines += getattr(import_module("benchmarks.live"), f"part_{part}")()
     if "c" in parts:
         from benchmarks import in_memory
 
@@ -70,18 +69,9 @@ def run(parts: list[str], folder: Path, rows: int, runs: int) -> list[Line]:
         from benchmarks import stores
 
         lines += stores.part_l(runs, rows)
-    if "m" in parts:
-        from benchmarks import choices
-
-        lines += choices.part_m(runs)
-    if "n" in parts:
-        from benchmarks import dialogs
-
-        lines += dialogs.part_n(runs)
-    if "o" in parts:
-        from benchmarks import sockets
-
-        lines += sockets.part_o(runs)
+    for part, name in OF_RUNS.items():
+        if part in parts:
+            lines += getattr(import_module(f"benchmarks.{name}"), f"part_{part}")(runs)
     if set(ON_SPARK) & set(parts):
         lines += run_on_spark([part for part in ON_SPARK if part in parts], folder, rows, runs)
     return sorted(lines, key=lambda line: line.part)

@@ -60,13 +60,18 @@ class Core:
         }
         self._queue_of = [self.queues[ref] for ref in owners]
         """By member."""
-        self._touched: list[Queue] = []
+        self.touched: list[Queue] = []
+        """The queues whose readers are to look for work."""
+        self.follows_up = state.follows_up
+        """Whether changes can lead to others, at later times."""
         self._bindings: dict[AttributeValues, int] = {}
         self._sequences: dict[AttributeValues, int] = {}
         self._plain = not (state.binds or state.rule.keyed)
         """Whether nothing of a message counts but what the policy reads."""
         self._counts = type(state.rule).completed is not Rule.completed
         """Whether the rule looks at completions."""
+        self._names = state.members
+        self._addresses: list[str | None] = []
         self._fit_out()
 
     # messages
@@ -107,10 +112,10 @@ class Core:
         state = self.state
         values = job.values
         found = state.eligible(values) if job.attempt == 1 else state.failures.redelivery(values)
+        rule = state.rule
         member = NONE if job.bind is None else self._bound_to(job)
         decides = what_decides(member, found.preselected, bool(found.members))
         if decides == RULE:
-            rule = state.rule
             if rule.keyed:
                 return rule.choose_for(found.members, job.key)
             return rule.choose(found.members)
@@ -130,8 +135,7 @@ class Core:
         """A job begins to wait at its destination, or is over if it has none."""
         if self._log is not None:
             job.decided = self._log.number()
-        state = self.state
-        job.version = state.version
+        job.version = self.state.version
         if member == NO_CANDIDATE:
             self._end(job, job.outcome)
             return
@@ -139,7 +143,7 @@ class Core:
             self._bindings[job.bind] = member
         queue = self._queue_of[member]
         job.member, job.queue = member, queue
-        job.destination, job.address = state.members[member], state.address(member)
+        job.destination, job.address = self._names[member], self._addresses[member]
         queue.now = self.now
         queue.send(job)
         if not queue.touched:
@@ -149,7 +153,7 @@ class Core:
         """A queue's readers are to look for work."""
         if not queue.touched:
             queue.touched = True
-            self._touched.append(queue)
+            self.touched.append(queue)
 
     def check_tenant(self, group: str, tenant: str) -> None:
         """A group that waits or is worked on belongs to one tenant. Raises MessageError."""
@@ -199,7 +203,7 @@ class Core:
 
     def look(self) -> None:
         """Readers that have nothing to do look for work where something has happened."""
-        touched = self._touched
+        touched = self.touched
         if len(touched) > 1:
             touched.sort(key=_rank)
         for queue in touched:
@@ -295,6 +299,7 @@ class Core:
 
     def _fit_out(self) -> None:
         """Give each queue the readers that it has now."""
+        self._addresses = [self.state.address(i) for i in range(len(self._names))]
         for ref, queue in self.queues.items():
             queue.resize(self.state.failures.readers(ref))
             queue.speed = self.state.objects[ref].speed_in_thousandths

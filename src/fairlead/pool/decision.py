@@ -9,8 +9,7 @@ from fairlead.pool.job import OVER
 from fairlead.pool.waiter import TaskWaiter, ThreadWaiter
 
 if TYPE_CHECKING:
-    from fairlead.pool.request import Grant, Request
-    from fairlead.pool.running import Running
+    from fairlead.pool.request import Request
 
 
 class PoolDecision:
@@ -21,7 +20,6 @@ class PoolDecision:
 
     __slots__ = (
         "_request",
-        "_running",
         "address",
         "attempt",
         "destination",
@@ -40,11 +38,13 @@ class PoolDecision:
     has_failed: bool
     """Whether `failed` was called in this attempt."""
 
-    def __init__(self, request: Request, running: Running, granted: Grant) -> None:
-        """Made when a block begins, of what it was granted."""
+    def __init__(self, request: Request) -> None:
+        """Made when a reader begins with a request; under the pool's lock."""
         self._request = request
-        self._running = running
-        self.destination, self.address, self.attempt, self.reader = granted
+        self.destination = request.destination or ""
+        self.address = request.address
+        self.attempt = request.attempt
+        self.reader = request.reader
         self.has_failed = False
 
     @property
@@ -80,14 +80,14 @@ class PoolDecision:
         Raises PoolTimeoutError, and NoDestinationError where nobody is left; the message then is
         over.
         """
-        waiter = self._running.retry(self._request, self.lost, ThreadWaiter)
+        waiter = self._request.running.retry(self._request, self.attempt, ThreadWaiter)
         if waiter is not None:
             self._request.wait(waiter, timeout)
         self._resume()
 
     async def aretry(self, timeout: float | None = None) -> None:  # noqa: ASYNC109 - as `retry`
         """The same in a coroutine."""
-        waiter = self._running.retry(self._request, self.lost, TaskWaiter)
+        waiter = self._request.running.retry(self._request, self.attempt, TaskWaiter)
         if waiter is not None:
             await self._request.come(waiter, timeout)
         self._resume()
@@ -96,7 +96,9 @@ class PoolDecision:
         request = self._request
         if request.granted is None or request.phase == OVER:
             raise request.refusal()
-        self.destination, self.address, self.attempt, self.reader = request.granted
+        granted = request.granted
+        self.destination, self.address = granted.destination, granted.address
+        self.attempt, self.reader = granted.attempt, granted.reader
         self.has_failed = False
 
     def __repr__(self) -> str:

@@ -52,40 +52,33 @@ class Job:
     A pool makes its own kind of it, which knows who is to be told.
     """
 
-    __slots__ = (
-        "address",
-        "arrived",
-        "attempt",
-        "bind",
-        "cost",
-        "decided",
-        "destination",
-        "group",
-        "key",
-        "member",
-        "message",
-        "number",
-        "outcome",
-        "past",
-        "phase",
-        "place",
-        "position",
-        "priority",
-        "queue",
-        "raised",
-        "reader",
-        "row",
-        "sequence",
-        "since",
-        "speed",
-        "start",
-        "stream",
-        "tenant",
-        "time",
-        "values",
-        "version",
-        "was_turn",
-    )
+    # What most jobs do not change stands here once: it is not written for each.
+    attempt: int = 1
+    phase: int = WAITING
+    member: int = NONE
+    destination: str | None = None
+    address: str | None = None
+    queue: Queue | None = None
+    """Where it waits or is worked on; None: no destination has been ready for it."""
+    reader: int = NOBODY
+    speed: int = 0
+    start: int | None = None
+    outcome: str = ""
+    """How it ended, once it has."""
+    bind: AttributeValues | None = None
+    """What its destination is bound to, if to anything."""
+    key: int = 0
+    """What a keyed rule chooses by."""
+    row: Group | None = None
+    """Its group, where it waits or is worked on; None: it is one of its own."""
+    place: tuple[Any, ...] | None = None
+    """Without a group: what stands for it in a heap."""
+    raised: int = UNRAISED
+    """Without a group: the priority that it waits with."""
+    decided: int | None = None
+    version: int = 0
+    past: list[Attempt] | None = None
+    """Its attempts that are over, where a journal is kept."""
 
     arrived: int
     """When it came to where it waits."""
@@ -119,32 +112,6 @@ class Job:
         self.priority = priority
         self.tenant = tenant
         self.cost = cost
-        self.attempt = 1
-        self.phase = WAITING
-        self.member = NONE
-        self.destination: str | None = None
-        self.address: str | None = None
-        self.queue: Queue | None = None
-        """Where it waits or is worked on; None: no destination has been ready for it."""
-        self.reader = NOBODY
-        self.speed = 0
-        self.start: int | None = None
-        self.outcome = ""
-        """How it ended, once it has."""
-        self.bind: AttributeValues | None = None
-        """What its destination is bound to, if to anything."""
-        self.key = 0
-        """What a keyed rule chooses by."""
-        self.row: Group | None = None
-        """Its group, where it waits or is worked on; None: it is one of its own."""
-        self.place: tuple[Any, ...] | None = None
-        """Without a group: what stands for it in a heap."""
-        self.raised = UNRAISED
-        """Without a group: the priority that it waits with."""
-        self.decided: int | None = None
-        self.version = 0
-        self.past: list[Attempt] | None = None
-        """Its attempts that are over, where a journal is kept."""
 
     @property
     def name(self) -> str:

@@ -70,7 +70,9 @@ class Line:
         job.number = number
         job.arrived = self.now
         self.waiting += 1
-        tenant = self._tenant(job.tenant)
+        tenant = self.tenants.get(job.tenant)
+        if tenant is None or tenant.period != self.period:
+            tenant = self._tenant(job.tenant)
         raised = UNRAISED if self.fifo or job.priority is None else job.priority
         if job.group:
             self._join(job, tenant, raised)
@@ -130,16 +132,15 @@ class Line:
             return None
         self.working += 1
         self.waiting -= 1
-        tenant = self._tenant(found.tenant)
+        tenant = self.tenants[found.tenant]
         tenant.works += 1
-        if isinstance(found, Job):
-            found.was_turn = tenant.turn
-            self._take(tenant, found.cost)
-            tenant.remove(found)
-            self._line_up(tenant)
-            return found
         found.was_turn = tenant.turn
         self._take(tenant, found.cost)
+        if isinstance(found, Job):
+            tenant.pop(found)
+            if not tenant.count or len(self._listed) > 1:
+                self._line_up(tenant)
+            return found
         found.was, found.entry = found.entry, NO_ENTRY
         found.locked = True
         self._settle(found, tenant)
@@ -162,7 +163,8 @@ class Line:
                 del self.groups[group.name]
         self.working -= 1
         self.tenants[job.tenant].works -= 1
-        self._forget_if_idle()
+        if not self.working:
+            self._forget_if_idle()
         return None
 
     def give_back(self, job: Job) -> None:
@@ -206,11 +208,8 @@ class Line:
         return None
 
     def _first_tenant(self) -> Tenant:
-        if len(self._listed) > 1:
-            found = self._order.first()
-            if found is not None:
-                return found
-        return next(iter(self._listed.values()))
+        found = self._order.first() if len(self._listed) > 1 else None
+        return next(iter(self._listed.values())) if found is None else found
 
     def _next_of(self, group: Group) -> Job:
         job = group.jobs.popleft()

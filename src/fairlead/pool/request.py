@@ -6,19 +6,15 @@ from time import monotonic
 from types import TracebackType
 from typing import TYPE_CHECKING
 
-from fairlead.balance.message import AttributeValues, Message
-from fairlead.errors import NoDestinationError, PoolError, PoolTimeoutError
+from fairlead.balance.message import ROUTED, AttributeValues, Message
+from fairlead.errors import NoDestinationError, PoolTimeoutError
 from fairlead.pool.decision import PoolDecision
-from fairlead.pool.job import OVER, TIMEOUT, WAITING, Job
+from fairlead.pool.job import FAILED, OVER, TIMEOUT, WAITING, Job
 from fairlead.pool.waiter import TaskWaiter, ThreadWaiter
 
 if TYPE_CHECKING:
     from fairlead.pool.core import Core
     from fairlead.pool.running import Running
-
-
-Grant = tuple[str, str | None, int, int]
-"""Destination, its address, attempt and reader."""
 
 
 class Request(Job):
@@ -27,7 +23,14 @@ class Request(Job):
     It can be used once.
     """
 
-    __slots__ = ("_asked", "_decision", "_running", "core", "granted", "timeout", "waiter")
+    waiter: ThreadWaiter | TaskWaiter | None = None
+    """Who waits now, if somebody does."""
+    granted: PoolDecision | None = None
+    """What the latest attempt that was started had."""
+    asked = False
+    """Whether a block of it has begun."""
+    _decision: PoolDecision | None = None
+    """What the block has."""
 
     def __init__(
         self,
@@ -42,29 +45,26 @@ class Request(Job):
         cost: int,
     ) -> None:
         """`timeout`: seconds, or None; the rest as in `Job`."""
-        super().__init__(message, values, group, priority, tenant, cost)
-        self._running = running
+        self.running = running
         self.core = core
         self.timeout = timeout
-        self.waiter: ThreadWaiter | TaskWaiter | None = None
-        """Who waits now, if somebody does."""
-        self.granted: Grant | None = None
-        """The latest attempt that was started, as it was then."""
-        self._asked = False
-        self._decision: PoolDecision | None = None
+        self.message = message
+        self.values = values
+        self.group = group
+        self.priority = priority
+        self.tenant = tenant
+        self.cost = cost
 
     async def __aenter__(self) -> PoolDecision:
         """Wait until a destination has a reader for it. Raises as `Pool.acquire` says."""
-        self._once()
-        waiter = self._running.enter(self, TaskWaiter)
+        waiter = self.running.enter(self, TaskWaiter)
         if waiter is not None:
             await self.come(waiter, self.timeout)
         return self._decided()
 
     def __enter__(self) -> PoolDecision:
         """The same in a thread."""
-        self._once()
-        waiter = self._running.enter(self, ThreadWaiter)
+        waiter = self.running.enter(self, ThreadWaiter)
         if waiter is not None:
             self.wait(waiter, self.timeout)
         return self._decided()
@@ -76,7 +76,7 @@ class Request(Job):
         trace: TracebackType | None,
     ) -> None:
         """The work is done; after an exception it has failed."""
-        self.__exit__(kind, error, trace)
+        self._leave(kind is not None)
 
     def __exit__(
         self,
@@ -85,21 +85,28 @@ class Request(Job):
         trace: TracebackType | None,
     ) -> None:
         """The same in a thread."""
+        self._leave(kind is not None)
+
+    def _leave(self, failed: bool) -> None:
         decision = self._decision
-        failed = kind is not None or (decision is not None and decision.has_failed)
-        self._running.leave(self, failed=failed)
+        if decision is not None and decision.has_failed:
+            failed = True
+        self.running.leave(self, FAILED if failed else ROUTED)
+        self._decision = self.granted = None  # which know this request: so all is freed at once
 
     async def come(self, waiter: TaskWaiter | None, seconds: float | None) -> None:
         """Wait in a coroutine until it is started, or over."""
         end = None if seconds is None else monotonic() + seconds
         try:
             while waiter is not None:
-                if not await waiter.come(None if end is None else end - monotonic()):
-                    self._running.expire(self, waiter)
+                if end is None:
+                    await waiter.future
+                elif not await waiter.come(end - monotonic()):
+                    self.running.expire(self, waiter)
                 # Its destination may have failed before this coroutine could run.
-                waiter = self._running.still(self, TaskWaiter) if self.phase == WAITING else None
+                waiter = self.running.still(self, TaskWaiter) if self.phase == WAITING else None
         except BaseException:
-            self._running.abandon(self)
+            self.running.abandon(self)
             raise
 
     def wait(self, waiter: ThreadWaiter | None, seconds: float | None) -> None:
@@ -108,10 +115,10 @@ class Request(Job):
         try:
             while waiter is not None:
                 if not waiter.wait(None if end is None else end - monotonic()):
-                    self._running.expire(self, waiter)
-                waiter = self._running.still(self, ThreadWaiter) if self.phase == WAITING else None
+                    self.running.expire(self, waiter)
+                waiter = self.running.still(self, ThreadWaiter) if self.phase == WAITING else None
         except BaseException:
-            self._running.abandon(self)
+            self.running.abandon(self)
             raise
 
     def refusal(self) -> Exception:
@@ -123,13 +130,9 @@ class Request(Job):
             "destination of the cluster can get; fairlead explain says who was dropped and why"
         )
 
-    def _once(self) -> None:
-        if self._asked:
-            raise PoolError("acquire: it was used already, allowed: one block for each acquire")
-        self._asked = True
-
     def _decided(self) -> PoolDecision:
-        if self.granted is None or self.phase == OVER:
+        granted = self.granted
+        if granted is None or self.phase == OVER:
             raise self.refusal()
-        self._decision = PoolDecision(self, self._running, self.granted)
-        return self._decision
+        self._decision = granted
+        return granted

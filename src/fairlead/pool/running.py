@@ -9,11 +9,12 @@ from typing import TypeVar, cast
 
 from fairlead.balance.change import Change
 from fairlead.balance.changes import resolve
-from fairlead.balance.message import ROUTED, Message
+from fairlead.balance.message import Message
 from fairlead.balance.times import MICROS, Time, moment
 from fairlead.errors import ChangeError, MessageError, PoolError
 from fairlead.pool.core import Core
-from fairlead.pool.job import CANCELLED, FAILED, OVER, TIMEOUT, WAITING, WORKING
+from fairlead.pool.decision import PoolDecision
+from fairlead.pool.job import CANCELLED, OVER, TIMEOUT, WAITING, WORKING
 from fairlead.pool.log import Log
 from fairlead.pool.request import Request
 from fairlead.pool.timer import Timer
@@ -99,11 +100,15 @@ class Running:
         with self.lock:
             if self._closed:
                 raise PoolError("acquire: the pool is closed, allowed: before close() or drain()")
-            core.check_tenant(request.group, request.tenant)
+            if request.asked:
+                raise PoolError("acquire: it was used already, allowed: one block for each acquire")
+            if request.group:
+                core.check_tenant(request.group, request.tenant)
+            request.asked = True
             self._tick(core)
             core.arrive(request)
             self._open += 1
-            self._settle(core)
+            self._look(core)  # a message that comes makes no destination ready
             if request.phase == WAITING:
                 waiter = request.waiter = kind()
                 return waiter
@@ -117,15 +122,15 @@ class Running:
             waiter = request.waiter = kind()
             return waiter
 
-    def leave(self, request: Request, *, failed: bool) -> None:
-        """A block is over."""
+    def leave(self, request: Request, outcome: str) -> None:
+        """A block is over, with this outcome."""
         core = request.core
         with self.lock:
             if request.phase == OVER:
                 return
             self._tick(core)
             if request.phase == WORKING:
-                core.complete(request, FAILED if failed else ROUTED)
+                core.complete(request, outcome)
             else:  # its destination has failed, and it waits for another
                 core.withdraw(request, CANCELLED)
             self._settle(core)
@@ -153,11 +158,11 @@ class Running:
             core.withdraw(request, outcome)
         self._settle(core)
 
-    def retry(self, request: Request, lost: bool, kind: type[W]) -> W | None:
+    def retry(self, request: Request, attempt: int, kind: type[W]) -> W | None:
         """An attempt was in vain; who waits for the next one, if it has to wait."""
         core = request.core
         with self.lock:
-            if request.phase == WORKING and not lost:
+            if request.phase == WORKING and request.attempt == attempt:
                 self._tick(core)
                 core.retry(request)
                 self._settle(core)
@@ -177,16 +182,15 @@ class Running:
     def _tick(self, core: Core) -> None:
         """Every event has a time of its own; what is due before it happens before."""
         now = self._time()
-        due = core.state.follow_ups.next
-        if due is not None:
+        if core.follows_up:
             self._make_due(core, now)
         if now <= self._now:
             now = self._now + 1
         self._now = core.now = now
 
     def _make_due(self, core: Core, now: int) -> None:
-        while (due := core.state.follow_ups.next) is not None and due <= now:
-            self._now = core.now = max(due, self._now)
+        while (due := core.due) is not None and due <= now:
+            self._now = core.now = max(due, self._now + 1)
             core.change([])
             self._settle(core)
 
@@ -207,44 +211,47 @@ class Running:
     # what has become of jobs
 
     def _settle(self, core: Core) -> None:
-        """Readers look for work, and whoever waited for what has happened is woken."""
+        """What waits is assigned to who is ready now, and readers look for work."""
         if core.door.waiting:
             core.assign()
-        core.look()
-        while core.started or core.ended:
-            gone = self._tell(core)
-            for request in gone:
-                core.complete(request, CANCELLED)
-            if gone:
-                core.assign()
-                core.look()
+        self._look(core)
 
-    def _tell(self, core: Core) -> list[Request]:
-        """Wake whoever waited; returns the requests of which nobody is there any more."""
-        started, ended = cast("list[Request]", core.started), cast("list[Request]", core.ended)
-        core.started, core.ended = [], []
-        gone = [each for each in started if not _start(each)]
-        for request in ended:
+    def _look(self, core: Core) -> None:
+        """Readers look for work, and whoever waited for what has happened is woken."""
+        if core.touched:
+            core.look()
+        if core.ended:
+            self._tell_ended(core)
+        if core.started:
+            gone = self._tell_started(core)
+            if gone:
+                for request in gone:
+                    core.complete(request, CANCELLED)
+                self._settle(core)
+
+    def _tell_started(self, core: Core) -> list[Request]:
+        """Wake whoever has a reader now; returns those of whom nobody is there any more."""
+        gone = []
+        for request in cast("list[Request]", core.started):
+            request.granted = PoolDecision(request)
+            waiter = request.waiter
+            if waiter is not None:
+                request.waiter = None
+                if not waiter.wake():
+                    gone.append(request)
+        core.started.clear()
+        return gone
+
+    def _tell_ended(self, core: Core) -> None:
+        """Count what is over, and wake whoever waits for it."""
+        for request in cast("list[Request]", core.ended):
             self.ended[request.outcome] = self.ended.get(request.outcome, 0) + 1
-            _wake(request)
-        self._open -= len(ended)
+            self._open -= 1
+            if request.waiter is not None:
+                request.waiter.wake()
+                request.waiter = None
+        core.ended.clear()
         if self._draining and not self._open:
             for waiter in self._draining:
                 waiter.wake()
             self._draining.clear()
-        return gone
-
-
-def _start(request: Request) -> bool:
-    """A request has a reader; False: nobody is there any more."""
-    request.granted = request.destination or "", request.address, request.attempt, request.reader
-    return _wake(request)
-
-
-def _wake(request: Request) -> bool:
-    """What a request waited for has come; False: nobody is there any more."""
-    waiter = request.waiter
-    if waiter is None:
-        return True
-    request.waiter = None
-    return waiter.wake()

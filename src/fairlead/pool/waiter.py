@@ -29,21 +29,21 @@ class ThreadWaiter:
 class TaskWaiter:
     """A coroutine that waits, in the loop in which this is made."""
 
-    __slots__ = ("_future", "_loop", "_thread")
+    __slots__ = ("_loop", "_thread", "future")
 
     def __init__(self) -> None:
         """Nothing has come."""
         self._loop = asyncio.get_running_loop()
-        self._future: asyncio.Future[bool] = self._loop.create_future()
+        self.future: asyncio.Future[bool] = self._loop.create_future()
         self._thread = get_ident()
 
     async def come(self, seconds: float | None) -> bool:
         """Wait for so many seconds, or as long as it takes; whether it has come."""
         if seconds is None:
-            return await self._future
-        timer = self._loop.call_later(max(0.0, seconds), settle, self._future, False)
+            return await self.future
+        timer = self._loop.call_later(max(0.0, seconds), settle, self.future, False)
         try:
-            return await self._future
+            return await self.future
         finally:
             timer.cancel()
 
@@ -51,9 +51,10 @@ class TaskWaiter:
         """What was waited for has come; False: the loop is closed, and nobody waits any more."""
         try:
             if get_ident() == self._thread:
-                settle(self._future, True)
+                if not self.future.done():
+                    self.future.set_result(True)
             else:
-                self._loop.call_soon_threadsafe(settle, self._future, True)
+                self._loop.call_soon_threadsafe(settle, self.future, True)
         except RuntimeError:
             return False
         return True

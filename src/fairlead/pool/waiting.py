@@ -66,6 +66,12 @@ class Tenant(Member):
             self.heap = [each for each in self.heap if each is each[2].place]
             heapify(self.heap)
 
+    def pop(self, member: Job | Group) -> None:
+        """Take away the place of the one that is first."""
+        member.place = None
+        self.count -= 1
+        heappop(self.heap)
+
     def first(self) -> Job | Group:
         """What has the lowest key; something must have a place."""
         heap = self.heap
