@@ -13,6 +13,8 @@ from pyspark.sql import SparkSession
 from fairlead.pipeline.spark.session import spark_session
 from tests.disks import disk
 
+pytest_plugins = ["tests.places"]
+
 settings.register_profile("default", deadline=None)
 settings.register_profile("ci", deadline=None, derandomize=True, print_blob=True)
 settings.load_profile("ci" if os.environ.get("CI") else "default")

@@ -13,6 +13,7 @@ from fairlead.cli.progress import Stages
 from fairlead.cli.show import console, print_table, printable, table
 from fairlead.cli.spark import started
 from fairlead.errors import UserError
+from fairlead.pipeline.paths import inside, is_elsewhere
 from fairlead.rows import JOURNAL, without_decisions
 from fairlead.text import length
 
@@ -47,8 +48,8 @@ MAX_SHOWN: Final = 20
 
 
 def run_diff(
-    before: Path,
-    after: Path,
+    before: str,
+    after: str,
     *,
     out: str | None,
     fail_if: Sequence[str],
@@ -59,24 +60,33 @@ def run_diff(
     gates = [gate(each, GATES) for each in fail_if]
     if overwrite and out is None:
         raise UserError("--overwrite says what to do with --out DIR, which is not given")
-    places = [each.resolve() for each in (before, after)]
-    if out is not None and Path(out).resolve() in [up for p in places for up in (p, *p.parents)]:
+    places = [Path(each).resolve() for each in (before, after) if not is_elsewhere(each)]
+    if out is not None and (
+        out.rstrip("/") in (before.rstrip("/"), after.rstrip("/"))
+        or Path(out).resolve() in [up for p in places for up in (p, *p.parents)]
+    ):
         raise UserError(f"--out {out}: found a run that is compared, allowed: another folder")
-    from fairlead.pipeline.output.delivery import SUMMARY
-    from fairlead.pipeline.output.folder import FolderDelivery
+    from fairlead.pipeline.output.places import delivery_to
     from fairlead.pipeline.output.run_folder import is_journal
+    from fairlead.pipeline.paths import SUMMARY
     from fairlead.pipeline.questions.runs import run_of
 
-    runs = [None if is_journal(each) else run_of(each) for each in (before, after)]
-
-    delivery = nullcontext() if out is None else FolderDelivery(out, overwrite=overwrite)
+    here = {
+        each: None if is_journal(Path(each)) else run_of(Path(each))
+        for each in (before, after)
+        if not is_elsewhere(each)
+    }
+    delivery = nullcontext() if out is None else delivery_to(out, overwrite=overwrite)
     with delivery as made, Stages(3 if out else 2) as stages:
         spark = started(master, stages)
         from fairlead.pipeline.questions import diff as pipeline
+        from fairlead.pipeline.questions.elsewhere import run_at
 
+        if made is not None:
+            made.begin(spark)
         one, other = (
-            _decisions(spark, folder, run)
-            for folder, run in zip((before, after), runs, strict=True)
+            _decisions(spark, each, here[each] if each in here else run_at(spark, each))
+            for each in (before, after)
         )
         compared = pipeline.compare(one, other)
         with stages("compare"):
@@ -92,7 +102,7 @@ def run_diff(
     return _judge(found, gates)
 
 
-def _decisions(spark: SparkSession, folder: Path, run: Run | None) -> DataFrame:
+def _decisions(spark: SparkSession, folder: str, run: Run | None) -> DataFrame:
     """What was decided in a run, or (without one) in a journal: a row for each message."""
     from fairlead.pipeline.intake.journal import decisions_of
     from fairlead.pipeline.intake.read import read
@@ -102,7 +112,7 @@ def _decisions(spark: SparkSession, folder: Path, run: Run | None) -> DataFrame:
     from fairlead.pipeline.questions.runs import DECISIONS
 
     if run is None:
-        journal = read(spark, str(folder))
+        journal = read(spark, folder)
         if without_decisions(journal.columns) == journal.columns:
             raise UserError(
                 f"{folder}: found {listed(journal.columns)}, allowed: {listed(JOURNAL)}"
@@ -115,7 +125,7 @@ def _decisions(spark: SparkSession, folder: Path, run: Run | None) -> DataFrame:
         raise UserError(f"{folder}: found a stream that has decided nothing yet")
     found = read(
         spark,
-        str(folder / DECISIONS),
+        inside(folder, DECISIONS),
         input_format=manifest["file_format"],
         options=options,
         only=only,
@@ -127,7 +137,7 @@ def _decisions(spark: SparkSession, folder: Path, run: Run | None) -> DataFrame:
     return joined(found) if several else found
 
 
-def _print(found: Diff, before: Path, after: Path) -> None:
+def _print(found: Diff, before: str, after: str) -> None:
     to = console()
     to.print(f"messages: {found.before:,} in {before}, {found.after:,} in {after}", markup=False)
     to.print(
@@ -165,11 +175,14 @@ def _print(found: Diff, before: Path, after: Path) -> None:
             to.print(f"… {len(found.moves) - MAX_SHOWN} more pairs in summary.json of --out DIR")
 
 
-def _print_waits(before: Path, after: Path) -> None:
+def _print_waits(before: str, after: str) -> None:
     """How long the messages of two scenarios waited, where both folders lie in a replay's."""
     from fairlead.pipeline.output.run_folder import waits_in
 
-    waits = [(str(folder), waits_in(folder)) for folder in (before, after)]
+    waits = [
+        (folder, None if is_elsewhere(folder) else waits_in(Path(folder)))
+        for folder in (before, after)
+    ]
     columns = ("mean", "p50", "p90", "p99", "max")
     found = table("wait", *columns, right=columns)
     for name, each in waits:

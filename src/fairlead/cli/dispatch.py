@@ -15,6 +15,7 @@ from fairlead.cli.spark import started
 from fairlead.cli.table import MessagesTable
 from fairlead.config.clusters import load_clusters
 from fairlead.pipeline.intake.changes import load_changes
+from fairlead.pipeline.paths import inside
 from fairlead.text import date, plural
 
 if TYPE_CHECKING:
@@ -51,7 +52,7 @@ def run_dispatch(
     from fairlead.compiled.plan import Plan
     from fairlead.pipeline.columns import RESERVED
     from fairlead.pipeline.intake.read import check_names, reading
-    from fairlead.pipeline.output.folder import FolderDelivery
+    from fairlead.pipeline.output.places import delivery_to
 
     if command is not None:
         report.check_installed()
@@ -63,9 +64,10 @@ def run_dispatch(
 
     table.refuse(RESERVED, check)
     also = [cluster, *([changes] if changes else [])]
-    place = FolderDelivery(out, overwrite=overwrite, read=table.where, also_read=also)
+    place = delivery_to(out, overwrite=overwrite, read=table.where, also_read=also)
     with place as delivery, Stages(7) as stages, reading():
         spark = started(master, stages)
+        delivery.begin(spark)
         from fairlead.pipeline import dispatch as pipeline
         from fairlead.pipeline.options import Options
 
@@ -124,7 +126,7 @@ def print_summary(summary: Summary, out: str) -> None:
         to.print(f"decisions: {summary.rows:,}, one for each destination of a message")
     to.print(f"results: {out}", markup=False)
     if summary.facts is not None:
-        to.print(f"report: {Path(out) / report.NAME}", markup=False)
+        to.print(f"report: {inside(out, report.NAME)}", markup=False)
 
 
 def print_phases(to: Console, phases: Sequence[Phase]) -> None:

@@ -16,6 +16,7 @@ from fairlead.cli.show import console, print_table, printable, table
 from fairlead.config.clusters import load_clusters
 from fairlead.errors import UserError
 from fairlead.extras import need
+from fairlead.pipeline.paths import is_elsewhere
 
 if TYPE_CHECKING:
     from fairlead.pipeline.questions.explain import Why
@@ -24,7 +25,7 @@ MAX_LISTED = 100
 
 
 def run_explain(
-    out: Path | None,
+    out: str | None,
     cluster: Path | None,
     changes: Path | None,
     message: Sequence[str],
@@ -50,9 +51,14 @@ def run_explain(
                 "explain --store goes with a cluster's name and --id, and nothing else: fairlead "
                 "explain CLUSTER --id ID --store URL; or with --queue, --first and --second"
             )
-        explain_kept(store, str(out), message_id)
+        explain_kept(store, out, message_id)
+    elif out is not None and is_elsewhere(out):
+        if message_id is None or invented or changes is not None:
+            raise UserError(f"explain {out} takes --id ID and nothing else")
+        explain_elsewhere(out, message_id)
     else:
-        _without_store(out, cluster, changes, message, count, message_id)
+        here = None if out is None else Path(out)
+        _without_store(here, cluster, changes, message, count, message_id)
 
 
 def _without_store(
@@ -144,6 +150,21 @@ def explain_made(folder: Path, message_id: str) -> None:
     from fairlead.pipeline.questions.explain import why
 
     _print(message_id, why(folder, message_id))
+
+
+def explain_elsewhere(uri: str, message_id: str) -> None:
+    """Explain one decision of a run at a URI; Spark finds the files that are needed."""
+    from fairlead.cli.progress import Stages
+    from fairlead.cli.spark import started
+
+    need("spark", f"explain {uri}")
+    with Stages(2) as stages:
+        spark = started(None, stages)
+        from fairlead.pipeline.questions.elsewhere import why_at
+
+        with stages("find the message"):
+            found = why_at(spark, uri, message_id)
+    _print(message_id, found)
 
 
 def explain_journal(place: Path, message_id: str, cluster: Path, changes: Path | None) -> None:

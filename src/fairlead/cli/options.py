@@ -14,6 +14,7 @@ import typer
 
 from fairlead.balance.objects import hint, shown
 from fairlead.errors import UserError
+from fairlead.pipeline.paths import is_elsewhere, local
 
 MOST_DAYS: Final = 10_000_000
 UNITS: Final = {"s": 1, "min": 60, "h": 3_600, "d": 86_400}
@@ -126,8 +127,14 @@ def place(value: str | Path) -> Path:
     return found
 
 
+def run_place(value: str) -> str:
+    """A run's place: a path that can be read if something is there, or a URI. Raises UserError."""
+    return value if is_elsewhere(value) else str(place(local(path(value)) or value))
+
+
 Messages = Annotated[
-    str, typer.Argument(parser=path, metavar="MESSAGES", help="A file or a folder.")
+    str,
+    typer.Argument(parser=path, metavar="MESSAGES", help="A file or a folder; a path or a URI."),
 ]
 Columns = Annotated[
     list[str] | None,
@@ -178,7 +185,11 @@ Changes = Annotated[
 Out = Annotated[
     str,
     typer.Option(
-        "--out", "-o", parser=path, metavar="DIR", help="Where the results go; a new folder."
+        "--out",
+        "-o",
+        parser=path,
+        metavar="DIR",
+        help="Where the results go; a new folder: a path or a URI.",
     ),
 ]
 Format = Annotated[

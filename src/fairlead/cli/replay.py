@@ -21,6 +21,7 @@ from fairlead.config.differences import more_traffic
 from fairlead.config.scenario_file import MAX_RATE, RATE_DECIMALS, RATES, number
 from fairlead.config.scenarios import load_scenarios
 from fairlead.errors import UserError
+from fairlead.pipeline.paths import inside
 from fairlead.rows import ATTEMPT
 from fairlead.text import length
 
@@ -66,7 +67,7 @@ def run_replay(
     from fairlead.pipeline.columns import RESERVED
     from fairlead.pipeline.intake.read import reading
     from fairlead.pipeline.options import Options
-    from fairlead.pipeline.output.folder import FolderDelivery
+    from fairlead.pipeline.output.places import delivery_to
 
     if command is not None:
         report.check_installed()
@@ -75,9 +76,10 @@ def run_replay(
         lambda names: pipeline.check_names(names, table.where, asked.plans.values()),
     )
     also = [*clusters, *(each for each in (changes, scenario_file) if each)]
-    place = FolderDelivery(out, overwrite=overwrite, read=table.where, also_read=also)
+    place = delivery_to(out, overwrite=overwrite, read=table.where, also_read=also)
     with place as delivery, Stages(8) as stages, reading():
         spark = started(master, stages)
+        delivery.begin(spark)
         found = pipeline.run(
             spark,
             table.read(spark),
@@ -185,7 +187,7 @@ def print_comparison(to: Console, found: Comparison, out: str) -> None:
     )
     to.print(f"results: {out}", markup=False)
     if found.made is not None:
-        to.print(f"report: {Path(out) / report.NAME}", markup=False)
+        to.print(f"report: {inside(out, report.NAME)}", markup=False)
 
 
 NUMBERS: Final = (

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, Self
 
 from fairlead.cli.arguments import pairs
 from fairlead.cli.options import Read
 from fairlead.errors import MessageError, UserError
+from fairlead.pipeline.paths import inside
 from fairlead.rows import without_decisions
 from fairlead.text import plural
 
@@ -83,7 +83,7 @@ class MessagesTable(NamedTuple):
         if rejected and rejected == read:
             raise MessageError(
                 f"{self.where}: found no message in {plural(read, 'row')}, allowed: at least one; "
-                f"the reasons are in {Path(out) / 'rejected'}"
+                f"the reasons are in {inside(out, 'rejected')}"
             )
 
     def read(self, spark: SparkSession, only: Sequence[str] | None = None) -> DataFrame:

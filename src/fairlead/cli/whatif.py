@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from fairlead.balance.times import micros
 from fairlead.cli.progress import Stages
 from fairlead.cli.show import console, filled, print_table, printable
 from fairlead.cli.spark import started
 from fairlead.errors import UserError
+from fairlead.pipeline.paths import inside, is_elsewhere
 from fairlead.text import date, length, plural
 
 if TYPE_CHECKING:
     from fairlead.results.whatif import WhatIf
 
 
-def run_whatif(out: Path, group: str, at: str, priority: int, master: str | None) -> None:
+def run_whatif(out: str, group: str, at: str, priority: int, master: str | None) -> None:
     """Everything that can be refused is refused before Spark is started."""
     time = micros(at)
     if time is None:
@@ -24,20 +26,30 @@ def run_whatif(out: Path, group: str, at: str, priority: int, master: str | None
     from fairlead.balance.change import Change
     from fairlead.compiled.plan import Plan
     from fairlead.pipeline.output.run_folder import clusters_of, read_manifest
-
-    manifest = read_manifest(out)
-    if not manifest.get("replay"):
-        raise UserError(f"{out}: found a run of dispatch, allowed: a scenario's folder of replay")
-    plan = Plan(clusters_of(manifest), [Change.at_micros(**each) for each in manifest["changes"]])
     from fairlead.pipeline.questions.whatif import refuse_fifo, what_if
 
-    refuse_fifo(plan)
+    def plan_of(manifest: Mapping[str, Any]) -> Plan:
+        if not manifest.get("replay"):
+            raise UserError(
+                f"{out}: found a run of dispatch, allowed: a scenario's folder of replay"
+            )
+        changes = [Change.at_micros(**each) for each in manifest["changes"]]
+        plan = Plan(clusters_of(manifest), changes)
+        refuse_fifo(plan)
+        return plan
+
+    manifest = None if is_elsewhere(out) else read_manifest(Path(out))
+    plan = None if manifest is None else plan_of(manifest)
     with Stages(2) as stages:
         spark = started(master, stages)
         from fairlead.pipeline.intake.read import read
+        from fairlead.pipeline.questions.elsewhere import manifest_at
 
+        if manifest is None or plan is None:
+            manifest = manifest_at(spark, out)
+            plan = plan_of(manifest)
         options = {"multiLine": "true"} if manifest["file_format"] == "csv" else {}
-        place = str(out / "decisions")
+        place = inside(out, "decisions")
         decisions = read(spark, place, input_format=manifest["file_format"], options=options)
         with stages("replay"):
             found = what_if(decisions, plan, group, time, priority)

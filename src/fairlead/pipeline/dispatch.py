@@ -39,7 +39,8 @@ from fairlead.pipeline.measure.facts import made
 from fairlead.pipeline.measure.tally import Counted, check_nothing_lost, digest, outcomes, phases
 from fairlead.pipeline.options import DEFAULTS, Options
 from fairlead.pipeline.output import run_folder
-from fairlead.pipeline.output.delivery import SUMMARY, Delivery
+from fairlead.pipeline.output.delivery import Delivery
+from fairlead.pipeline.paths import SUMMARY
 from fairlead.pipeline.routing.block_states import begin
 from fairlead.pipeline.routing.blocks import Sample, cut, latest_so_far, sample
 from fairlead.pipeline.routing.class_counts import (

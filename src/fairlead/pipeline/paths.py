@@ -10,6 +10,11 @@ from urllib.parse import unquote, urlparse
 URL: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:/")
 SPECIAL: Final = re.compile(r"[][{}*?\\:]")
 """What Spark and Hadoop read otherwise in a path."""
+SUMMARY: Final = "summary.json"
+COMPARISON: Final = "comparison.json"
+"""What a run found; a folder has one of them where one of ours wrote it, and all of it."""
+CLAIM: Final = "_writing.json"
+"""In a folder elsewhere that is not whole yet: which run writes there."""
 OF_PATTERNS: Final = re.compile(r"([][{}*?\\])")
 
 
@@ -23,6 +28,20 @@ def local(place: str) -> Path | None:
         return Path(place)
     url = urlparse(place)
     return Path(unquote(url.path)) if url.scheme == "file" else None
+
+
+def is_elsewhere(place: str) -> bool:
+    """Whether it is on no file system of this machine."""
+    return local(place) is None
+
+
+def inside(place: str, name: str) -> str:
+    """What has this name in a folder, here or elsewhere.
+
+    >>> inside("s3a://bucket/out/", "report.html"), inside("out/", "report.html")
+    ('s3a://bucket/out/report.html', 'out/report.html')
+    """
+    return f"{place.rstrip('/')}/{name}" if URL.match(place) else str(Path(place) / name)
 
 
 def for_spark(place: str) -> str:

@@ -43,7 +43,8 @@ from fairlead.pipeline.measure.scenarios import compared
 from fairlead.pipeline.measure.tally import check_nothing_lost
 from fairlead.pipeline.options import DEFAULTS, Options
 from fairlead.pipeline.output import run_folder
-from fairlead.pipeline.output.delivery import COMPARISON, Delivery
+from fairlead.pipeline.output.delivery import Delivery
+from fairlead.pipeline.paths import COMPARISON
 from fairlead.pipeline.routing.blocks import cut, sample
 from fairlead.pipeline.routing.journal import of_decisions, others
 from fairlead.pipeline.routing.route import numbered

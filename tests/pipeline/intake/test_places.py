@@ -13,10 +13,7 @@ from fairlead.pipeline.intake.read import read
         ("hdfs://nn.invalid/m.parquet", "there is no host 'nn.invalid'"),
         ("hdfs://nn.invalid:8020/m.csv", "there is no host 'nn.invalid'"),
         ("hdfs://127.0.0.1:9/m.json", "nobody answers there: Connection refused"),
-        (
-            "foo://bucket/m.csv",
-            "this Spark cannot read from there: it lacks a package with the file system foo",
-        ),
+        ("foo://bucket/m.csv", "this Spark lacks a package with the file system foo"),
         (
             "http://nn.invalid/m.csv",
             (

@@ -7,8 +7,8 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
 from fairlead.errors import OutputError
-from fairlead.pipeline.output.delivery import SUMMARY
 from fairlead.pipeline.output.folder import FolderDelivery
+from fairlead.pipeline.paths import SUMMARY
 
 FULL = Path("/dev/full")
 

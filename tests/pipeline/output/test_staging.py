@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from fairlead.errors import OutputError
-from fairlead.pipeline.output.delivery import SUMMARY
 from fairlead.pipeline.output.folder import FolderDelivery
+from fairlead.pipeline.paths import SUMMARY
 
 PROGRAM = """
 import sys

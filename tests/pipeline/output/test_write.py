@@ -10,9 +10,9 @@ import pytest
 from pyspark.sql import SparkSession
 
 from fairlead.errors import OutputError, UserError
-from fairlead.pipeline.output.delivery import SUMMARY
 from fairlead.pipeline.output.folder import LONGEST_NAME, FolderDelivery
 from fairlead.pipeline.output.run_folder import MANIFEST, read_manifest
+from fairlead.pipeline.paths import SUMMARY
 
 
 def numbers() -> list[float]:
@@ -89,4 +89,7 @@ def test_a_manifest_that_is_not_whole_is_refused_in_one_line(
         read_manifest(tmp_path)
     whole = {"format": 1, "file_format": "csv", "clusters": [], "changes": []}
     (tmp_path / MANIFEST).write_text(json.dumps(whole))
+    with pytest.raises(UserError, match=r"found results that are not whole \(there is no summary"):
+        read_manifest(tmp_path)
+    (tmp_path / SUMMARY).touch()
     assert read_manifest(tmp_path) == whole

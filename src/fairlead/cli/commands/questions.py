@@ -10,7 +10,7 @@ import typer
 
 from fairlead.balance.message import WHOLE_NUMBERS
 from fairlead.cli.once import Once
-from fairlead.cli.options import Changes, Master, Overwrite, path, place, whole
+from fairlead.cli.options import Changes, Master, Overwrite, path, place, run_place, whole
 from fairlead.errors import UserError
 from fairlead.extras import need
 
@@ -21,10 +21,10 @@ command = partial(app.command, cls=Once, rich_help_panel="Decide")
 @command()
 def whatif(
     out: Annotated[
-        Path,
+        str,
         typer.Argument(
             metavar="OUT",
-            parser=place,
+            parser=run_place,
             help="A scenario's folder of replay, such as replayed/pool.",
         ),
     ],
@@ -57,16 +57,16 @@ def whatif(
 @command()
 def diff(
     before: Annotated[
-        Path,
+        str,
         typer.Argument(
             metavar="OUT_A",
-            parser=place,
+            parser=run_place,
             help="A folder of dispatch, or a scenario's of replay, or a journal.",
         ),
     ],
     after: Annotated[
-        Path,
-        typer.Argument(metavar="OUT_B", parser=place, help="Another one of the same messages."),
+        str,
+        typer.Argument(metavar="OUT_B", parser=run_place, help="Another one of the same messages."),
     ],
     out: Annotated[
         str | None,
@@ -117,10 +117,10 @@ def diff(
 @command()
 def explain(
     out: Annotated[
-        Path | None,
+        str | None,
         typer.Argument(
             metavar="[OUT]",
-            parser=place,
+            parser=run_place,
             help="A folder that dispatch wrote, or a journal, or a cluster of --store; needs --id.",
         ),
     ] = None,
@@ -195,7 +195,7 @@ def explain(
                 "explain --between goes with a device's journal, and nothing else: "
                 "fairlead explain JOURNAL --between TIME TIME"
             )
-        explain_between(out, *between)
+        explain_between(Path(out), *between)
         return
     from fairlead.cli.explain import run_explain
 

@@ -31,6 +31,7 @@ from fairlead.pipeline.intake.files import (
 )
 from fairlead.pipeline.intake.mapped import IDENTITY, mapped, names_of, own_columns
 from fairlead.pipeline.intake.read_options import OF_FILES
+from fairlead.pipeline.intake.unfinished import refuse_unfinished
 from fairlead.pipeline.paths import for_spark, local
 from fairlead.pipeline.spark.refusals import not_reached, why
 
@@ -100,6 +101,7 @@ def _loaded(spark: SparkSession, path: str, places: list[str], kind: Kind) -> Da
 
     `places`: what Spark reads of `path`: itself, or some of its files.
     """
+    refuse_unfinished(spark, path)
     said = _options(path, kind)
     if places != [for_spark(path)] and "recursiveFileLookup" not in said:
         said["basePath"] = for_spark(path)

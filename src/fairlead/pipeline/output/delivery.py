@@ -11,9 +11,6 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, Self
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-SUMMARY: Final = "summary.json"
-COMPARISON: Final = "comparison.json"
-"""What a run found; a folder has one of them where one of ours wrote it, and all of it."""
 NUMBERS: Final = re.compile(r"\[\n[-+\d.,e\s]+\]")
 """A list of numbers in JSON; inside a text a line break would be escaped."""
 

@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, Self
 
 from fairlead.errors import OutputError
-from fairlead.pipeline.output.delivery import COMPARISON, SUMMARY, Delivery
+from fairlead.pipeline.output.delivery import Delivery
 from fairlead.pipeline.output.disk_full import writing
 from fairlead.pipeline.output.staging import Making, clear_dead
-from fairlead.pipeline.paths import SPECIAL, local
+from fairlead.pipeline.paths import COMPARISON, SPECIAL, SUMMARY, local
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

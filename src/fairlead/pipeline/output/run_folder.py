@@ -16,8 +16,9 @@ from fairlead.balance.objects import listed
 from fairlead.compiled.plan import ClassifiedPlan, Plan
 from fairlead.errors import UserError
 from fairlead.pipeline.intake.files import kind_of, names_in
-from fairlead.pipeline.output.delivery import COMPARISON, Delivery
+from fairlead.pipeline.output.delivery import Delivery
 from fairlead.pipeline.output.write import OPTIONS
+from fairlead.pipeline.paths import COMPARISON, SUMMARY
 from fairlead.results.comparison import Comparison, Waits
 from fairlead.rows import without_decisions
 
@@ -61,16 +62,32 @@ def read_manifest(folder: Path) -> dict[str, Any]:
         raise UserError(
             f"{folder}: not a folder that dispatch or replay wrote (it has no {MANIFEST})"
         ) from None
+    found = manifest_in(written, str(folder / MANIFEST))
+    if not found.get("replay") and not (folder / SUMMARY).exists():
+        raise not_whole(str(folder), SUMMARY)
+    return found
+
+
+def manifest_in(written: bytes, where: str) -> dict[str, Any]:
+    """What a manifest says. Raises UserError where it is none of this version's."""
     try:
         found: object = json.loads(written)
     except ValueError:
         found = None
     if not isinstance(found, dict) or found.get("format") != FORMAT or not found.keys() >= NEEDED:
         raise UserError(
-            f"{folder / MANIFEST}: found what this version did not write, or not whole, allowed: "
+            f"{where}: found what this version did not write, or not whole, allowed: "
             "as dispatch and replay write it; run them again"
         )
     return found
+
+
+def not_whole(folder: str, last: str) -> UserError:
+    """That a folder has results to which the last file is missing."""
+    return UserError(
+        f"{folder}: found results that are not whole (there is no {last}): their run was stopped, "
+        "or writes them now, allowed: those of a run that has ended"
+    )
 
 
 def is_journal(place: Path) -> bool:

@@ -19,7 +19,7 @@ NOT_REACHED: Final[Mapping[re.Pattern[str], str]] = {
         "nobody answers there: {0}"
     ),
     re.compile(r'(?:No FileSystem for scheme "?|Class org\.apache\.hadoop\.fs\.)(\w+)'): (
-        "this Spark cannot read from there: it lacks a package with the file system {0}"
+        "this Spark lacks a package with the file system {0}"
     ),
     re.compile(r"UNSUPPORTED_FILE_SYSTEM\].*The file system (\S+)"): (
         "Spark cannot read tables from there: {0} does not list files"

@@ -23,9 +23,8 @@ from fairlead.balance.times import MICROS
 from fairlead.compiled.plan import Plan
 from fairlead.errors import FairleadError, MessageError, OutputError
 from fairlead.pipeline.options import Options
-from fairlead.pipeline.output.delivery import SUMMARY
 from fairlead.pipeline.output.write import FORMATS
-from fairlead.pipeline.paths import local
+from fairlead.pipeline.paths import SUMMARY, local
 from fairlead.pipeline.streaming import rolling
 from fairlead.pipeline.streaming.commit import Commit, StreamFolder, write_json
 from fairlead.pipeline.streaming.differing import differing
