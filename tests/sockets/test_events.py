@@ -12,7 +12,7 @@ from fairlead import Cluster
 from fairlead.balance.policies import POLICIES
 from fairlead.errors import ChangeError, SocketError, SocketTimeoutError
 from fairlead.sockets import Device, Pull, Push, Rep, Req, SocketEvent
-from fairlead.sockets.sender import _can_be_asked
+from fairlead.sockets.cluster_tables import _can_be_asked
 
 from .test_follow import cluster
 from .test_req_rep import SECONDS, check_replay, serving

@@ -21,10 +21,10 @@ from rich.table import Table
 from fairlead.cli.show import console, filled, print_table
 from fairlead.errors import OutputError, UserError
 from fairlead.sockets.addresses import TLS, Address
+from fairlead.sockets.cluster_tables import cluster_of, differences
 from fairlead.sockets.device import Device
 from fairlead.sockets.folder import JournalFolder
 from fairlead.sockets.metrics import Metrics
-from fairlead.sockets.sender import cluster_of, differences
 from fairlead.sockets.status import DRAIN, RESUME, Status, address_for, asked
 from fairlead.sockets.tls import authority, identity, show
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import socket
 import ssl
 import sys
 import threading
@@ -12,35 +11,23 @@ import warnings
 import weakref
 from abc import abstractmethod
 from collections.abc import Mapping
-from typing import Any, ClassVar, Final, TypeVar, Unpack
+from typing import Any, Final, TypeVar, Unpack
 
 from fairlead.balance.objects import listed, repr_of
 from fairlead.balance.times import MICROS
 from fairlead.errors import SocketError, SocketTimeoutError
-from fairlead.sockets import files, hosts, options
+from fairlead.sockets import files, options
 from fairlead.sockets.addresses import TLS, Address
 from fairlead.sockets.arguments import check_known, signature_of
-from fairlead.sockets.closing import Closing
-from fairlead.sockets.endpoints import Dialer, Endpoint, Listener
-from fairlead.sockets.events import JOINED, LEFT, EventHandler, SocketEvent, announce
+from fairlead.sockets.connections import Connections
+from fairlead.sockets.endpoints import Dialer, Listener
+from fairlead.sockets.events import EventHandler
 from fairlead.sockets.forked import Forked
 from fairlead.sockets.guard import Calm
 from fairlead.sockets.loop import Loop
-from fairlead.sockets.peers import (
-    BUSY,
-    DOWN,
-    IGNORED,
-    NAME,
-    NOBODY,
-    PEER,
-    UP,
-    Attributes,
-    EndpointState,
-    Peer,
-)
-from fairlead.sockets.pipe import Pipe
+from fairlead.sockets.peers import NAME, PEER, Attributes, Peer
 from fairlead.sockets.waiter import Waiter
-from fairlead.sockets.wire import MAX_SIZE, Bytes, Protocol, TooLongError
+from fairlead.sockets.wire import MAX_SIZE
 
 T = TypeVar("T")
 
@@ -54,8 +41,6 @@ BACKOFF: Final = (0.01, 0.05)
 """Seconds between two tries to connect, at first and at most; more where many peers are down."""
 LINGER: Final = 1.0
 """Seconds in which what waits still goes out when a socket is closed."""
-SHOWN: Final = 10
-"""Endpoints that an error names."""
 
 
 def now() -> int:
@@ -63,12 +48,8 @@ def now() -> int:
     return time.time_ns() // (1_000_000_000 // MICROS)
 
 
-class Socket(Closing):
+class Socket(Connections):
     """A socket of one protocol. Thread-safe; to be closed, or used in a `with` block."""
-
-    protocol: ClassVar[Protocol]
-    _closed = True
-    """Until it is made, and once it is closed."""
 
     def __init_subclass__(cls, **more: object) -> None:
         """Let `help` show what a kind of socket can be given, whichever of its bases has it."""
@@ -99,25 +80,11 @@ class Socket(Closing):
         options.check_memory(memory)
         options.check_backoff(reconnect)
         options.check_listener(on_event)
-        self.lock: Any = self._new_lock()
-        self._buffer = buffer
-        self._max_size = max_size
         self._memory = memory
-        self._on_event = on_event
-        self.quiet = False
-        """Whether nothing is told of it: it is no socket of a user's."""
         self._reconnect = reconnect
-        self._endpoints: dict[str, Endpoint] = {}
         self._tables: dict[str, dict[str, Any]] = {}
         """What was said of an endpoint, by its name."""
-        self._peers: dict[str, Peer] = {}
-        self._free: dict[str, list[Peer]] = {}
-        """Of an endpoint to which peers connect: those that are not there, the first at the end."""
-        self._pipes: set[Pipe] = set()
-        self._looks = False
-        """Whether somebody will see which hosts have vanished."""
-        self._flushed: Waiter[None] | None = None
-        self._loop = Loop.enter()
+        super().__init__(buffer=buffer, max_size=max_size, on_event=on_event)
         self._closed = False
         _ALL.add(self)
 
@@ -267,95 +234,6 @@ class Socket(Closing):
     def _add(self, tables: list[dict[str, Any]]) -> None:
         """There will be peers of whom this is said. Raises ConfigError, SocketError."""
 
-    # -------- connections, in the loop's thread
-
-    def _connected(self, source: Endpoint, end: socket.socket) -> None:
-        with self.lock:
-            if self._closed or source.name not in self._endpoints:
-                end.close()
-                return
-            try:
-                end = source.wrapped(end)
-                pipe = Pipe(end, self.protocol, self, source, max_size=self._max_size)
-            except OSError as error:  # the peer has gone already
-                end.close()
-                source.closed(files.reason(error), greeted=False)
-                return
-            self._pipes.add(pipe)
-            if not self._looks:
-                self._looks = True
-                self._loop.later(hosts.BETWEEN, self._look_at_hosts)
-
-    def _look_at_hosts(self) -> None:
-        """See which hosts have vanished, as long as there are connections."""
-        for pipe in [*self._pipes]:
-            pipe.look_at_host()
-        self._looks = bool(self._pipes)
-        if self._looks:
-            self._loop.later(hosts.BETWEEN, self._look_at_hosts)
-
-    def opened(self, pipe: Pipe) -> None:
-        """The peer has greeted."""
-        source = pipe.source
-        if isinstance(source, Listener):
-            if not self._free[source.name]:
-                self._grow(source)
-            peer = self._free[source.name].pop()
-        else:
-            peer = self._peers[source.name]
-            source.trouble = ""
-        pipe.peer, peer.pipe = peer, pipe
-        peer.full = peer.heavy = peer.busy = False
-        self.tell(JOINED, peer)
-        self._joined(peer)
-
-    def closed(self, pipe: Pipe, reason: str) -> None:
-        """The connection is over."""
-        self._pipes.discard(pipe)
-        peer = pipe.peer
-        pipe.source.closed(reason, greeted=peer is not None)
-        if peer is not None:
-            peer.pipe = None
-            if not self._closed:
-                self.tell(LEFT, peer, reason, self._moved(pipe))
-            self._left(peer, pipe)
-            if pipe.source.name in self._free:
-                self._free[pipe.source.name].append(peer)
-        self._flush()
-
-    def tell(self, kind: str, peer: Peer, why: str = "", number: int = 0) -> None:
-        """Log an event and tell whoever wants to know, soon and with no lock held."""
-        if self.quiet:
-            return
-        source = peer.source
-        event = SocketEvent(
-            *(time.time(), self.protocol.name, kind, peer.name, source.address.url, why, number)
-        )
-        self._loop.call(announce, event, self._on_event)
-
-    def received(self, pipe: Pipe, messages: list[Bytes]) -> None:
-        """Messages have come. What the protocol does not expect is ignored."""
-        pipe.peer.count(IGNORED, len(messages))
-
-    def too_long(self, pipe: Pipe, error: TooLongError) -> None:
-        """A message has come that is longer than `max_size`; that ends the connection."""
-
-    def written(self, pipe: Pipe, tokens: list[object]) -> None:
-        """The transport has taken messages that had to wait."""
-        self._flush()
-
-    @abstractmethod
-    def _joined(self, peer: Peer) -> None:
-        """A peer is connected."""
-
-    def _moved(self, pipe: Pipe) -> int:
-        """How much of what a peer had, which is about to be no more, goes to others."""
-        return 0
-
-    @abstractmethod
-    def _left(self, peer: Peer, pipe: Pipe) -> None:
-        """A peer is connected no more."""
-
     def checked(self, body: object) -> bytes:
         """A message that can be sent. Raises SocketError."""
         if not isinstance(body, bytes):
@@ -404,48 +282,6 @@ class Socket(Closing):
     @abstractmethod
     def _abandon(self, waiter: Waiter[Any]) -> None:
         """Nobody waits there any more."""
-
-    # -------- what can be seen
-
-    def endpoints(self) -> list[EndpointState]:
-        """Who is up, busy or down: each peer that is connected, and each endpoint without one."""
-        with Calm(), self.lock:
-            return self._standing()
-
-    def _standing(self) -> list[EndpointState]:
-        found = []
-        peers: dict[str, list[Peer]] = {}
-        for each in self._peers.values():
-            if each.pipe is not None:
-                peers.setdefault(each.source.name, []).append(each)
-        for endpoint in self._endpoints.values():
-            connected = [each for each in peers.get(endpoint.name, ()) if each.source is endpoint]
-            found += [self._one(each) for each in connected]
-            paused = isinstance(endpoint, Listener) and endpoint.paused
-            if paused or not connected:
-                state = DOWN if paused or isinstance(endpoint, Dialer) else NOBODY
-                url = endpoint.address.url
-                found.append(EndpointState(endpoint.name, url, state, 0, endpoint.trouble))
-        return found
-
-    def _one(self, peer: Peer) -> EndpointState:
-        waiting = peer.pipe.waiting if peer.pipe else 0
-        state = BUSY if peer.busy or waiting >= self._buffer else UP
-        return EndpointState(peer.name, peer.source.address.url, state, waiting, "")
-
-    def _states(self) -> str:
-        """The same in a line."""
-        found = self._standing()
-        lines = [each.in_words() for each in found[:SHOWN]]
-        more = [f"and {len(found) - SHOWN} more"] if len(found) > SHOWN else []
-        return ", ".join([*lines, *more]) or "found no endpoint, allowed: one (connect, bind)"
-
-    def counters(self) -> dict[str, dict[str, int]]:
-        """What was sent, received and lost, by peer."""
-        with Calm(), self.lock:
-            return {
-                name: dict(peer.counters) for name, peer in self._peers.items() if peer.counters
-            }
 
     # -------- closing
 
@@ -507,12 +343,6 @@ class Socket(Closing):
             endpoint.let_go()
         for pipe in self._pipes:
             pipe.let_go()
-
-    def _flush(self) -> None:
-        flushed = self._flushed
-        if flushed is None or flushed.done or any(pipe.waiting for pipe in self._pipes):
-            return
-        flushed.settle(None)
 
     @abstractmethod
     def _abort(self, error: SocketError) -> None:

@@ -12,7 +12,8 @@ from fairlead.balance.message import Message
 from fairlead.errors import UserError
 from fairlead.sockets.guard import Calm
 from fairlead.sockets.options import check_timeout
-from fairlead.sockets.requester import Pending, Requester
+from fairlead.sockets.pending import Pending
+from fairlead.sockets.requester import Requester
 from fairlead.sockets.ring import NOTHING
 from fairlead.sockets.waiter import Waiter
 from fairlead.sockets.wire import Bytes, request_id

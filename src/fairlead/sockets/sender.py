@@ -10,35 +10,35 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final, Self, Unpack
 
-from fairlead.balance.change import PRESENT, STATE, Change
+from fairlead.balance.change import Change
 from fairlead.balance.cluster import Cluster
 from fairlead.balance.decision import Decision
 from fairlead.balance.message import Message
-from fairlead.balance.objects import listed, repr_of, shown
-from fairlead.balance.policies import POLICIES
+from fairlead.balance.objects import listed, repr_of
 from fairlead.balance.policies.destinations import KIND
-from fairlead.balance.policy import Policy
 from fairlead.balance.times import MICROS
-from fairlead.config.clusters import load_clusters
 from fairlead.errors import ConfigError, SocketError
 from fairlead.sockets import options
-from fairlead.sockets.addresses import ALLOWED, TLS, Address
+from fairlead.sockets.addresses import TLS, Address
 from fairlead.sockets.arguments import SocketOptions
 from fairlead.sockets.base import BUFFER, SHARE, Socket, now
+from fairlead.sockets.cluster_tables import (
+    ADDRESS,
+    NOT_CHANGED,
+    attributes_of,
+    check_said,
+    cluster_of,
+    tables_of,
+)
 from fairlead.sockets.events import DRAINED, DRAINING, FAILBACK, FAILOVER, RESUMED
 from fairlead.sockets.guard import Calm
 from fairlead.sockets.journal import Recorded
 from fairlead.sockets.lanes import Lanes
-from fairlead.sockets.peers import DOWN, NAME, UP, EndpointState, Peer
+from fairlead.sockets.peers import DOWN, NAME, EndpointState, Peer
 from fairlead.sockets.pipe import Pipe
 from fairlead.sockets.ring import CAPACITY, Ring
 
 SENT: Final = "sent"
-ADDRESS: Final = "address"
-SEEN: Final = (PRESENT, STATE, "speed", "readers", "queue", ADDRESS)
-"""What is seen of a peer, and so not said when it is connected."""
-NOT_CHANGED: Final = (NAME, ADDRESS, PRESENT, STATE, "speed", "readers", "queue")
-"""Of a destination: what it is here, and what a socket does not look at."""
 
 
 class Sender(Socket):
@@ -141,7 +141,7 @@ class Sender(Socket):
                     pipe.flush()
                 self._ring.change(now(), *changes)
             for name in self._tables_read.keys() & tables.keys():
-                self._tables[name] = _attributes(tables[name])
+                self._tables[name] = attributes_of(tables[name])
             for change in changes:
                 if change.attribute == DRAINING:
                     self._note_draining(self._peers[change.target], on=bool(change.value))
@@ -238,16 +238,11 @@ class Sender(Socket):
         for name, table in tables.items():
             if name not in self._tables_read:
                 tls = self._tls if Address.of(table[ADDRESS]).kind == TLS else None
-                self._connect(table[ADDRESS], name=name, tls=tls, **_attributes(table))
+                self._connect(table[ADDRESS], name=name, tls=tls, **attributes_of(table))
             self._tables_read[name] = table
 
     def _check_said(self, attributes: Mapping[str, object]) -> None:
-        for key in attributes:
-            if key in SEEN:
-                raise SocketError(
-                    f"endpoint: found {key!r}, which is seen of a peer and not said, allowed: what "
-                    "its policy reads, such as priority or capacity"
-                )
+        check_said(attributes)
 
     def _capacity(self) -> int:
         """Messages that a peer holds which says nothing else, where the policy knows; 0: any."""
@@ -270,12 +265,12 @@ class Sender(Socket):
     def _add(self, tables: list[dict[str, Any]]) -> None:
         new = []
         for table in tables:
-            name, said = table[NAME], _attributes(table)
+            name, said = table[NAME], attributes_of(table)
             before = self._ring.said_before(name)
-            if before is not None and _attributes(before) != said:
+            if before is not None and attributes_of(before) != said:
                 raise SocketError(
                     f"endpoint {name!r}: found {said}, allowed: as it was before it was "
-                    f"disconnected, {_attributes(before)}, as a journal has both; or another name"
+                    f"disconnected, {attributes_of(before)}, as a journal has both; or another name"
                 )
             if not self._ring.knows(name):
                 new.append(table)
@@ -401,80 +396,3 @@ class Sender(Socket):
     def _rests(self, peer: Peer) -> bool:
         """Whether nothing more is sent to a peer for now."""
         return peer.full or peer.heavy
-
-
-def tables_of(cluster: Cluster) -> tuple[dict[str, Any], dict[str, dict[str, Any]]]:
-    """What a file says of the whole, and of each destination that is to be there, by its name.
-
-    Raises ConfigError for a policy that sockets cannot ask, SocketError for an address.
-    """
-    if not _can_be_asked(cluster.policy):
-        allowed = [each.name for each in POLICIES.values() if _can_be_asked(each)]
-        raise ConfigError(
-            f"policy: found {cluster.policy.name!r}, allowed: one that chooses one destination of "
-            f"[[{KIND}]] tables: {listed(allowed)}"
-        )
-    plain = {NAME: cluster.name, **cluster.to_dict()}
-    tables = {}
-    for table in plain.pop(KIND):
-        if table.get(PRESENT, True) and table.get(STATE, UP) == UP:
-            tables[table[NAME]] = {**table, ADDRESS: _address(table)}
-    return plain, tables
-
-
-def differences(before: Cluster, after: Cluster) -> list[str]:
-    """What `follow` takes over of a change, in words: who is new, who is gone, what is another."""
-    old, new = tables_of(before)[1], tables_of(after)[1]
-    found = [
-        f"{what} {', '.join(names)}"
-        for what, names in (
-            ("added", [name for name in new if name not in old]),
-            ("removed", [name for name in old if name not in new]),
-        )
-        if names
-    ]
-    for name, table in new.items():
-        looked_at = {*table} - {*NOT_CHANGED} | {ADDRESS}
-        said = [
-            f"{key} {shown(table[key])}"
-            for key in sorted(looked_at)
-            if name in old and table[key] != old[name][key]
-        ]
-        if said:
-            found.append(f"{name}: {', '.join(said)}")
-    return found or ["found no change of a destination"]
-
-
-def _can_be_asked(policy: Policy) -> bool:
-    return KIND in policy.kinds and not policy.fans_out
-
-
-def _address(table: dict[str, Any]) -> str:
-    """Where a destination is; its name can be its address."""
-    name, said = table[NAME], table.get(ADDRESS)
-    try:
-        return Address.of(said or name).to_connect().url
-    except SocketError as error:
-        reason = error if said else f"{ADDRESS}: found none, {ALLOWED}"
-        raise SocketError(f"{KIND} {name!r}: {reason}") from None
-
-
-def _attributes(table: Mapping[str, Any]) -> dict[str, Any]:
-    return {key: value for key, value in table.items() if key not in (NAME, ADDRESS)}
-
-
-def cluster_of(path: str | Path, name: str = "") -> Cluster:
-    """The cluster of a file, or the one of this name if there are several.
-
-    Raises ConfigError and, for an address, SocketError; each names the file.
-    """
-    found = load_clusters(path)
-    named = [each for each in found if name in ("", each.name)]
-    if len(named) != 1:
-        names = listed([each.name for each in found])
-        raise ConfigError(f"{path}: cluster: found {repr_of(name)}, allowed: one of {names}")
-    try:
-        tables_of(named[0])
-    except (ConfigError, SocketError) as error:
-        raise type(error)(f"{path}: {error}") from None
-    return named[0]
