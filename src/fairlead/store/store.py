@@ -24,7 +24,9 @@ from fairlead.store.database.sqlite import open_sqlite
 from fairlead.store.dialogs.declared import Cache
 from fairlead.store.journal.retention import Retention
 from fairlead.store.leasing import StoreLeases, StoreWork
-from fairlead.store.queues.lease_holders import LockFiles, SessionLocks, describe_self
+from fairlead.store.queues.lease_holders import Liveness, describe_self
+from fairlead.store.queues.lease_holders_postgresql import SessionLocks
+from fairlead.store.queues.lease_holders_sqlite import LockFiles
 from fairlead.store.queues.leases import Leases
 from fairlead.store.queues.one_statement import (
     send_one,
@@ -67,7 +69,7 @@ class Store(StoreLeases, StoreOperations, StoreClusters, StoreConversations, Sto
     def __init__(
         self,
         connect: Callable[[], Database],
-        liveness: LockFiles | SessionLocks,
+        liveness: Liveness,
         place: str,
         clock: Callable[[], Time] | None = None,
     ) -> None:
@@ -89,7 +91,7 @@ class Store(StoreLeases, StoreOperations, StoreClusters, StoreConversations, Sto
         self._retention = Retention(connections, self._context)
         self._waker = Waker(connections, liveness, self._clock)
         self._joining = Joining(place)
-        self._one_statement = isinstance(liveness, SessionLocks)
+        self._one_statement = liveness.remote
         self._shared: set[str] = set()
         """Queues that tenants share."""
         self.upgraded: tuple[int, int] | None = None
@@ -124,7 +126,7 @@ class Store(StoreLeases, StoreOperations, StoreClusters, StoreConversations, Sto
                 "postgresql://USER@HOST/DATABASE"
             )
         connect: Callable[[], Database]
-        liveness: LockFiles | SessionLocks
+        liveness: Liveness
         if url.startswith(SQLITE):
             path = Path(url.removeprefix(SQLITE))
             if not path.name or ":memory:" in url:

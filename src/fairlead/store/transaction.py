@@ -71,7 +71,7 @@ class Transaction(ClusterVerbs, ConversationVerbs):
 
     def send(self, queue: str, body: object, **more: Unpack[Sending]) -> str:
         """Send a message, as `Store.send` does."""
-        if self._database.locks and not {"delay", "expires"} & more.keys():
+        if self._database.remote and not {"delay", "expires"} & more.keys():
             self._check()
             each, to = outgoing(body, 0, **more), queue_name(queue)
             return try_send_one(
@@ -125,7 +125,7 @@ class Transaction(ClusterVerbs, ConversationVerbs):
         self, queue: str, group: str | None, conversation: int | None = None
     ) -> TransactionWork | None:
         self._check()
-        if not self._database.locks:
+        if not self._database.concurrent_writers:
             raise MessageError(
                 "take: found a transaction on SQLite, where one writes at a time and all others "
                 "would wait for this work; allowed: Store.take"
@@ -200,7 +200,7 @@ class Transaction(ClusterVerbs, ConversationVerbs):
 
     def _settle(self, queue: str, ends: list[Settlement]) -> None:
         clock, actor = self._context.clock(), self._context.actor
-        if self._database.locks and len(ends) == 1 and is_for_one(ends[0]):
+        if self._database.remote and len(ends) == 1 and is_for_one(ends[0]):
             with suppress(SharedQueueError):  # else it takes more than one statement
                 return try_settle_one(self._database, ends[0], actor, clock)
         settle(self._database, known_queue(self._database, queue, clock), ends, actor)

@@ -165,7 +165,8 @@ def set_queue(database: Database, name: str, now: int | None, named: Mapping[str
     weights = json.dumps(dict(order.weights), sort_keys=True)
     fair = columns.fair
     counts = (limits["max_waiting"] is None) != (columns.max_waiting is None)
-    if counts and database.locks:  # before anything is written: senders hold what they write
+    if counts and database.concurrent_writers:
+        # before anything is written: senders hold what they write
         database.run("lock_timeout", milliseconds=str(LOCK_TIMEOUT))
         database.run("lock_queues")
     if weights != columns.weights:

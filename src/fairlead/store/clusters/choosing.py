@@ -211,7 +211,7 @@ def decide_one(database: Database, memory: Memory, asked: Asked) -> StoreDecisio
 
     Whatever a message says makes no difference to the policies that it has functions for.
     """
-    if not database.locks or asked.cluster in memory.only_here or asked.message.keys() - UNREAD:
+    if not database.remote or asked.cluster in memory.only_here or asked.message.keys() - UNREAD:
         return None
     rows = database.run(
         "choose_one",

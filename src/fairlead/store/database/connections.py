@@ -77,7 +77,7 @@ class Connections:
     def joined(self, database: Database) -> Iterator[None]:
         """A transaction of the caller's; where one writes at a time, his thread does so there."""
         before = getattr(self._thread, "writing", False)
-        self._thread.writing = before or not database.locks
+        self._thread.writing = before or not database.concurrent_writers
         try:
             yield
         finally:

@@ -15,8 +15,16 @@ class Database(Protocol):
 
     dialect: str
     """sqlite | postgresql."""
-    locks: bool
-    """Whether several write at one time, so that rows are locked: not on SQLite."""
+    concurrent_writers: bool
+    """Whether several write at one time, so that rows are locked, and read again once they are."""
+    has_sequences: bool
+    """Whether numbers come from sequences: an insertion draws its own, and tickets can be drawn."""
+    remote: bool
+    """Whether a statement is a way to a server and back: a verb that can be is one statement."""
+    notifies: bool
+    """Whether those who wait for work are notified when some arrives."""
+    has_roles: bool
+    """Whether users have rights of their own: a sender may not read what waits."""
 
     connection: Any
     """The driver's."""

@@ -73,7 +73,7 @@ class PostgreSQL:
     """One connection to a server."""
 
     dialect = "postgresql"
-    locks = True
+    concurrent_writers = has_sequences = remote = notifies = has_roles = True
 
     def __init__(
         self, connection: psycopg.Connection[Any], place: str, *, own: bool = True

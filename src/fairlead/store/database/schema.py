@@ -44,7 +44,7 @@ def check(database: Database, place: str) -> None:
 
 def make_roles(database: Database, place: str) -> None:
     """Make the roles of the schema, or give them the rights of this version. Raises StoreError."""
-    if not database.locks:
+    if not database.has_roles:
         raise StoreError(
             f"{place}: found a store on SQLite, where whoever may write the file may do "
             "everything, allowed: a store on PostgreSQL, which has roles"

@@ -34,7 +34,7 @@ class SQLite:
     """One connection to a file."""
 
     dialect = "sqlite"
-    locks = False
+    concurrent_writers = has_sequences = remote = notifies = has_roles = False
 
     def __init__(self, connection: sqlite3.Connection, place: str, *, own: bool = True) -> None:
         """`place`: the file, as errors name it. `own`: whether the connection is the store's."""

@@ -41,7 +41,7 @@ class Epochs:
 
 def begin_epoch(database: Database, now: int, actor: str) -> None:
     """A new epoch begins, with an event that says so. `now`: microseconds."""
-    if database.locks:
+    if database.has_sequences:
         database.run("skip_numbers")
     log = Log(database, "", now, actor)
     (number,) = log.draw()

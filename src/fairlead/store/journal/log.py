@@ -51,13 +51,13 @@ class Log:
         `numbered`: where no database draws them, their numbers are drawn already.
         """
         self.flush()
-        first = 0 if self._database.locks or numbered else self.draw(len(ids))[0]
+        first = 0 if self._database.has_sequences or numbered else self.draw(len(ids))[0]
         self._database.run(f"add_journal_{kind}", ids=ids, first=first, **self._common)
 
     def flush(self) -> None:
         """Write the events."""
         if self._events:
-            if not self._database.locks:  # else the insertion itself draws them
+            if not self._database.has_sequences:  # else the insertion itself draws them
                 missing = [place for place, event in enumerate(self._events) if event[0] is None]
                 for place, number in zip(missing, self.draw(len(missing)), strict=True):
                     self._events[place] = (number, *self._events[place][1:])

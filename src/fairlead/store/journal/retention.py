@@ -55,7 +55,7 @@ def forget(database: Database, now: int) -> bool:
         len(database.run(name, now=now, most=MOST, remembered=REMEMBERED))
         for name in ("forget_events", "forget_ids", "forget_ended", "forget_choice_runs")
     ]
-    if found[-1] and not database.locks:
+    if found[-1] and not database.remote:
         database.run("forget_versions")
     return max(found) >= MOST
 

@@ -14,7 +14,7 @@ from fairlead.store.database.connections import Connections
 from fairlead.store.database.context import BaseContext
 from fairlead.store.database.port import Database
 from fairlead.store.journal.log import Log
-from fairlead.store.queues.lease_holders import LockFiles, SessionLocks, describe_self, is_running
+from fairlead.store.queues.lease_holders import Liveness, describe_self, is_running
 from fairlead.store.queues.settings import known_queue, read_queue
 from fairlead.store.queues.settling import take_back
 
@@ -28,9 +28,7 @@ SWEEP: Final = 60.0
 class Leases:
     """Who holds what: this process, and others that may be dead. Thread-safe."""
 
-    def __init__(
-        self, connections: Connections, liveness: LockFiles | SessionLocks, context: BaseContext
-    ) -> None:
+    def __init__(self, connections: Connections, liveness: Liveness, context: BaseContext) -> None:
         """Of one store."""
         self._connections = connections
         self._liveness = liveness
@@ -84,8 +82,7 @@ class Leases:
         if time.monotonic() - self._looked.get(queue, -LOOK) < LOOK:
             return
         self._looked[queue] = time.monotonic()
-        if isinstance(self._liveness, SessionLocks):
-            self._liveness.check()
+        self._liveness.check()
         with self._connections.one() as database:
             found = read_queue(database, queue, self._context.clock())
             if found is None:
@@ -131,8 +128,7 @@ class Leases:
             _forget(database, others)
 
     def _gone(self) -> list[tuple[int, str]]:
-        if isinstance(self._liveness, SessionLocks):
-            self._liveness.check()
+        self._liveness.check()
         with self._connections.one() as database:
             rows = database.run("every_lease_holder")
             dead = self._liveness.dead(database, [(id_, host) for id_, host, *_ in rows])
@@ -165,5 +161,5 @@ class Leases:
 def _forget(database: Database, holders: list[int]) -> None:
     """These processes are gone: they hold nothing, and nobody notifies them."""
     database.run("drop_lease_holders", ids=holders)
-    if database.locks:
+    if database.notifies:
         database.run("drop_listeners", ids=holders)

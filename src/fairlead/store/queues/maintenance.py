@@ -58,7 +58,7 @@ def maintain(database: Database, queue: Queue, line: Line | None, log: Log) -> N
         rows = database.run("wake_groups", queue=queue.id, now=queue.now, most=MOST)
         _place(database, queue, sorted(row[0] for row in rows if row[2] == NOTHING), {})
         _log_woken(sorted(rows), line, log)
-        if database.locks and len(rows) < MOST:  # what is left, somebody is sending to
+        if database.concurrent_writers and len(rows) < MOST:  # what is left, somebody is sending to
             database.run("postpone", queue=queue.id, now=queue.now, most=MOST)
 
 

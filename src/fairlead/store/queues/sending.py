@@ -72,7 +72,7 @@ def _record(
     if not numbered:
         return
     plain = all(each.due is None and not _raises(queue, each) for _, each in numbered)
-    if plain and not database.locks:  # where a sender may have no right to read messages
+    if plain and not database.has_roles:  # where a sender may have no right to read messages
         log.add_sent(numbered[0][0], numbered[-1][0])
         return
     for number, each in numbered:

@@ -258,7 +258,7 @@ def put_back(database: Database, queue: Queue, left: Sequence[Left]) -> dict[int
     rows, empty = _rows(database, queue, left)
     if empty:
         free = {id_ for (id_,) in database.run("lock_ended", ids=[each.id for each in empty])}
-        if database.locks:  # a sender may have committed meanwhile: look again
+        if database.concurrent_writers:  # a sender may have committed meanwhile: look again
             more, still = _rows(database, queue, [each for each in empty if each.id in free])
             rows += more
             rows += [_row(queue, each, queue.now + MOMENT) for each in empty if each.id not in free]

@@ -71,7 +71,7 @@ def take(database: Database, queue: Queue, claim: Claim) -> list[Held]:
     log = Log(database, queue.name, queue.moment, claim.actor)
     line = Line(database, queue) if queue.fair else None
     maintain(database, queue, line, log)
-    if not database.locks:
+    if not database.has_sequences:
         log.flush()  # tokens are numbers of the events of taking, which come after these
     found: list[Held] = []
     while queue.columns.enabled and len(found) < claim.most and _is_there(database, claim):
@@ -79,7 +79,7 @@ def take(database: Database, queue: Queue, claim: Claim) -> list[Held]:
         if not picked:
             break
         found += _fill(database, queue, picked, line, log)
-    _record(found, log, numbered=not database.locks)
+    _record(found, log, numbered=not database.has_sequences)
     if line is not None:
         line.forget_if_idle()
         line.write()
@@ -128,7 +128,7 @@ def more_of_held(
     `clock`: microseconds, of a clock of the user's own; None: the database's. Raises
     StaleWorkError.
     """
-    if held.only is not None or held.speaks or not database.locks:
+    if held.only is not None or held.speaks or not database.remote:
         if not database.run("still_held", id=held.id, token=held.token):
             raise stale(held.token)
         return more_messages(database, held, given, time_of(database, clock))
@@ -237,7 +237,7 @@ def _hold(
     Elsewhere tokens are the numbers of the events of taking.
     """
     rows = database.run(pick, queue=queue.id, **which, **values)
-    if database.locks or not rows:
+    if database.has_sequences or not rows:
         return rows
     tokens = log.draw(len(rows))
     database.run("hold", ids=[row[0] for row in rows], first=tokens[0], **values)
@@ -324,7 +324,7 @@ def _read(database: Database, picked: Sequence[Held]) -> list[Stored]:
     lone = [each.id for each in picked if not each.group] if len(picked) > 1 else []
     named = [each.id for each in picked if each.group or len(picked) == 1]
     rows = list(database.run("lone_messages", ids=lone)) if lone else []
-    if database.locks and len(named) > 1:
+    if database.remote and len(named) > 1:
         rows += database.run("messages_of", ids=named, most=PAGE)
     else:
         for id_ in named:

@@ -167,7 +167,7 @@ class Line:
 
     def join_late(self) -> bool:
         """Line up groups whose senders began before there were tenants; whether there are any."""
-        if not self._database.locks:
+        if not self._database.concurrent_writers:
             return False
         rows = self._database.run("mark_late", queue=self._queue.id)
         for name, number in sorted(rows, key=lambda row: row[1]):

@@ -16,7 +16,8 @@ from typing import Final, NamedTuple
 
 from fairlead.store.database.connections import Connections
 from fairlead.store.database.port import Database
-from fairlead.store.queues.lease_holders import LockFiles, SessionLocks
+from fairlead.store.queues.lease_holders import Liveness
+from fairlead.store.queues.lease_holders_postgresql import SessionLocks
 
 LOOK: Final = 1.0
 """Seconds: a reader that waits looks at least so often."""
@@ -47,7 +48,7 @@ class Waker:
     def __init__(
         self,
         connections: Connections,
-        liveness: LockFiles | SessionLocks,
+        liveness: Liveness,
         clock: Callable[[], int | None],
     ) -> None:
         """`clock`: of the user's own, in microseconds; None: the database's."""

@@ -1,0 +1,158 @@
+"""How a process says that it lives to others at the same PostgreSQL server, and hears of work."""
+
+from __future__ import annotations
+
+import os
+import select
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from threading import Condition, Lock
+from typing import Final
+
+from fairlead.errors import StoreError
+from fairlead.store.database.port import Database
+from fairlead.store.database.postgresql import PostgreSQL, open_postgresql
+
+CHANNEL: Final = "fairlead_"
+"""Of a queue, with its id: on it a server notifies those who wait."""
+
+
+class SessionLocks:
+    """A session of the server that holds an advisory lock, and hears of new work."""
+
+    remote = True
+
+    def __init__(self, url: str) -> None:
+        """Connects when it is first needed."""
+        self._url = url
+        self._database: PostgreSQL | None = None
+        self._ids: set[int] = set()
+        self._queues: set[int] = set()
+        self.lock = Lock()
+        """Of the thread that listens."""
+        self._poke: tuple[int, int] | None = None
+        """By which it is interrupted: a pipe."""
+        self._counting = Condition()
+        self._interrupters = 0
+
+    def live(self, id_: int) -> None:
+        self._ids.add(id_)
+        if self._database is None or self._database.connection.closed:
+            self._connect()
+        else:
+            self._database.run("lock_alive", id=id_)
+
+    def check(self) -> None:
+        """Connect again where the session was lost, as when the server was started anew."""
+        if self._database is None or not self.lock.acquire(blocking=False):
+            return  # whoever listens finds out
+        try:
+            with suppress(StoreError):  # what says that it is lost
+                if not self._database.lost:
+                    self._database.run("time")
+            if self._database.lost:
+                self._connect()
+        finally:
+            self.lock.release()
+
+    def dead(self, database: Database, holders: Sequence[tuple[int, str]]) -> set[int]:
+        others = [id_ for id_, _ in holders if id_ not in self._ids]
+        found = database.run("dead_lease_holders", ids=others) if others else []
+        return {id_ for (id_,) in found}
+
+    def blameless(self, database: Database, taken: int) -> bool:
+        ((since,),) = database.run("server_since")
+        return bool(since > taken)
+
+    def hears(self, queue: int) -> bool:
+        """Whether it hears of what arrives for a queue."""
+        return queue in self._queues
+
+    @contextmanager
+    def interrupting(self, timeout: float) -> Iterator[bool]:
+        """Interrupt who hears; whether nobody does now. `timeout`: seconds."""
+        with self._counting:
+            self._interrupters += 1
+        if self._poke is not None:
+            os.write(self._poke[1], b"!")
+        ours = self.lock.acquire(timeout=timeout)
+        try:
+            yield ours
+        finally:
+            if ours:
+                self.lock.release()
+            with self._counting:
+                self._interrupters -= 1
+                self._counting.notify_all()
+
+    def listen(self, queue: int) -> None:
+        """Hear of what arrives for a queue, from now on. Needs `lock`."""
+        if self._database is not None and queue not in self._queues:
+            self._hear_of(queue)
+            for id_ in self._ids:
+                self._database.run("add_listener", queue=queue, holder=id_)
+            self._queues.add(queue)
+
+    def hear(self, timeout: float) -> list[tuple[int, bool]]:
+        """Wait until something arrives, or for so many seconds, or until somebody interrupts.
+
+        Returns the queues for which something has, and whether this process is meant to take it.
+        """
+        from psycopg import Error
+
+        with self._counting:
+            self._counting.wait_for(lambda: not self._interrupters, timeout)
+        with self.lock:
+            database = self._database
+            if database is None:
+                return []
+            try:
+                found = self._heard(database)
+                if not found:
+                    self._sleep(database, timeout)
+                    found = self._heard(database)
+            except Error as error:
+                raise StoreError(f"{database.place}: {error}") from None
+        return found
+
+    def _sleep(self, database: PostgreSQL, timeout: float) -> None:
+        """Until the server says something, or somebody interrupts."""
+        look = select.poll()
+        look.register(database.connection.pgconn.socket, select.POLLIN)
+        poke = self._poke[0] if self._poke else -1
+        look.register(poke, select.POLLIN)
+        for file, _ in look.poll(timeout * 1000):
+            if file == poke:
+                os.read(file, 1024)
+
+    def _heard(self, database: PostgreSQL) -> list[tuple[int, bool]]:
+        return [
+            (
+                int(each.channel.removeprefix(CHANNEL)),
+                not each.payload or int(each.payload) in self._ids,
+            )
+            for each in database.connection.notifies(timeout=0)
+        ]
+
+    def close(self) -> None:
+        if self._database is not None:
+            with suppress(StoreError):
+                if self._queues:
+                    self._database.run("drop_listeners", ids=sorted(self._ids))
+            self._database.close()
+            self._database = None
+        for file in self._poke or ():
+            os.close(file)
+        self._poke = None
+
+    def _connect(self) -> None:
+        self._database = open_postgresql(self._url)
+        self._poke = self._poke or os.pipe()
+        for id_ in self._ids:
+            self._database.run("lock_alive", id=id_)
+        for queue in self._queues:
+            self._hear_of(queue)
+
+    def _hear_of(self, queue: int) -> None:
+        if self._database is not None:
+            self._database.script(f"LISTEN {CHANNEL}{queue:d}")
