@@ -32,7 +32,7 @@ CHECKS: Final = {
     "future_resets": "resets that are too far away",
     "future_versions": "changes later than now",
     "lost_published": "messages that a cluster waits for, and that are not there",
-    "gone_sleepers": "processes that are notified, and gone",
+    "gone_listeners": "processes that are notified, and gone",
 }
 """What statements of these names find, and mend."""
 

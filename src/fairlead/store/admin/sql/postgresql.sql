@@ -296,9 +296,9 @@ DELETE FROM fairlead.published p
 WHERE NOT EXISTS (SELECT 1 FROM fairlead.messages m WHERE m.queue = p.queue AND m.key = p.key)
   AND NOT EXISTS (SELECT 1 FROM fairlead.delayed d WHERE d.queue = p.queue AND d.key = p.key);
 
--- find_gone_sleepers: processes that are gone, and that every sender notifies
+-- find_gone_listeners: processes that are gone, and that every sender notifies
 SELECT 'queue ' || q.name, count(*), '' FROM fairlead.listeners s JOIN fairlead.queues q ON q.id = s.queue
 WHERE NOT EXISTS (SELECT 1 FROM fairlead.lease_holders h WHERE h.id = s.holder) GROUP BY q.name ORDER BY q.name;
 
--- mend_gone_sleepers: nobody notifies them
+-- mend_gone_listeners: nobody notifies them
 DELETE FROM fairlead.listeners s WHERE NOT EXISTS (SELECT 1 FROM fairlead.lease_holders h WHERE h.id = s.holder);
