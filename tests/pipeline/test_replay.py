@@ -16,16 +16,17 @@ from pyspark.sql import DataFrame, Row, SparkSession
 from fairlead import Change, Cluster, route
 from fairlead.compiled.plan import Plan
 from fairlead.errors import MessageError
+from fairlead.measure.workers import available
 from fairlead.pipeline.columns import BLOCK, SCENARIO
 from fairlead.pipeline.measure.attempts import groups_of, started
-from fairlead.pipeline.measure.queues import available, queues_of
+from fairlead.pipeline.measure.queues import queues_of
 from fairlead.pipeline.measure.waits import waits_of
 from fairlead.pipeline.options import Options
 from fairlead.pipeline.output.folder import FolderDelivery
+from fairlead.pipeline.output.scenario_folders import folder_names
 from fairlead.pipeline.replay import (
     Prepared,
     Scale,
-    folder_names,
     prepare,
     replay,
     run,

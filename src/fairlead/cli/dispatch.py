@@ -50,8 +50,9 @@ def run_dispatch(
     happened = changes_from(changes)
     from fairlead.compiled.needed import check_columns
     from fairlead.compiled.plan import Plan
-    from fairlead.pipeline.columns import RESERVED
-    from fairlead.pipeline.intake.read import check_names, reading
+    from fairlead.pipeline.constants import RESERVED
+    from fairlead.pipeline.intake.names import check_names
+    from fairlead.pipeline.intake.read import reading
     from fairlead.pipeline.output.places import delivery_to
 
     if command is not None:

@@ -60,7 +60,9 @@ def run_follow(
 
     `command`: the line that a report shows as the way to this run; None: no report.
     """
-    from fairlead.pipeline.measure.facts import made
+    from pyspark import __version__ as spark_version
+
+    from fairlead.measure.facts import made
     from fairlead.pipeline.options import Options
     from fairlead.pipeline.paths import local
     from fairlead.pipeline.streaming.follow import Asked, check, start
@@ -82,7 +84,7 @@ def run_follow(
         follow.horizon,
         follow.every,
         follow.available_now,
-        None if command is None else made(table.where, command),
+        None if command is None else made(table.where, command, spark_version),
         printer,
     )
     going_on = check(out, asked)

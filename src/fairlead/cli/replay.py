@@ -64,7 +64,8 @@ def run_replay(
     gates = [gate(each, PART_OF, timed=TIMED) for each in fail_if]
     asked = scenarios(clusters, changes, scenario_file, *rate_of(scale, seed))
     from fairlead.pipeline import replay as pipeline
-    from fairlead.pipeline.columns import RESERVED
+    from fairlead.pipeline.constants import RESERVED
+    from fairlead.pipeline.intake.names import check_replayed
     from fairlead.pipeline.intake.read import reading
     from fairlead.pipeline.options import Options
     from fairlead.pipeline.output.places import delivery_to
@@ -73,7 +74,7 @@ def run_replay(
         report.check_installed()
     table.refuse(
         (*RESERVED, *ATTEMPT),
-        lambda names: pipeline.check_names(names, table.where, asked.plans.values()),
+        lambda names: check_replayed(names, table.where, asked.plans.values()),
     )
     also = [*clusters, *(each for each in (changes, scenario_file) if each)]
     place = delivery_to(out, overwrite=overwrite, read=table.where, also_read=also)

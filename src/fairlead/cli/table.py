@@ -52,7 +52,7 @@ class MessagesTable(NamedTuple):
         `added`: columns that the command adds; `check`: what else is asked of the names.
         """
         from fairlead.pipeline.intake.files import kind_of, names_in, readable
-        from fairlead.pipeline.intake.mapped import names_of
+        from fairlead.pipeline.intake.names import names_of
 
         if self.number_rows and "id" in self.columns:
             raise UserError("--number-rows makes the column id; --column id=… would be ignored")

@@ -8,10 +8,8 @@ import pyarrow as pa
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from fairlead.rows import DECISION
+from fairlead.pipeline.constants import PREFIX
 
-ROWS_A_BLOCK: Final = 500_000
-PREFIX: Final = "__fairlead_"
 KEY: Final = PREFIX + "key"
 """What orders the messages, then `ID`: the position, or the time."""
 ID: Final = PREFIX + "id"
@@ -62,17 +60,6 @@ COPY: Final = PREFIX + "copy"
 
 ARRIVAL: Final = "arrival"
 """The number of a message of a stream, in the order in which they arrived, from 0."""
-
-CSV: Final = {
-    # Every value stays the text that it is: ids such as 01 and 1.0, names with blanks.
-    "header": "true",
-    "escape": '"',
-    "ignoreLeadingWhiteSpace": "false",
-    "ignoreTrailingWhiteSpace": "false",
-}
-"""How Spark reads and writes CSV."""
-RESERVED: Final = (*DECISION, "reason")
-"""Columns that a table of messages must not have."""
 
 
 def quoted(name: str) -> Column:

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import logging
 import time
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from weakref import finalize
 
 from py4j.protocol import Py4JError
+from pyspark import __version__ as SPARK
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
@@ -23,11 +23,19 @@ from fairlead.balance.change import Change
 from fairlead.balance.changes import changes_in
 from fairlead.balance.cluster import Cluster, clusters_in
 from fairlead.balance.journal import check_names
-from fairlead.balance.message import NO_DESTINATION, SPELLED_ALIKE
+from fairlead.balance.message import SPELLED_ALIKE
 from fairlead.compiled.needed import check_columns
 from fairlead.compiled.plan import ClassifiedPlan, Plan
 from fairlead.compiled.router import EARLIEST
 from fairlead.errors import MessageError
+from fairlead.measure.facts import made
+from fairlead.measure.tally import (
+    check_nothing_lost,
+    digest,
+    outcomes,
+    phases,
+    unknown_clusters,
+)
 from fairlead.pipeline.columns import ARRIVAL, AT, NUMBER, REASON, TIME, quoted
 from fairlead.pipeline.intake.journal import messages_of
 from fairlead.pipeline.intake.read import checked
@@ -35,8 +43,6 @@ from fairlead.pipeline.intake.unique import unique
 from fairlead.pipeline.intake.validate import refuse_other_units, rejected_rows, validate
 from fairlead.pipeline.measure.counts import count, count_for_report
 from fairlead.pipeline.measure.counts import messages as counted_messages
-from fairlead.pipeline.measure.facts import made
-from fairlead.pipeline.measure.tally import Counted, check_nothing_lost, digest, outcomes, phases
 from fairlead.pipeline.options import DEFAULTS, Options
 from fairlead.pipeline.output import run_folder
 from fairlead.pipeline.output.delivery import Delivery
@@ -64,9 +70,6 @@ from fairlead.results.summary import Summary
 from fairlead.rows import DECISION, JOURNAL
 
 log = logging.getLogger("fairlead")
-
-MAX_UNKNOWN = 20
-"""Names of clusters that are listed, of those that no file has."""
 
 
 @dataclass(frozen=True)
@@ -268,16 +271,6 @@ def clocked(rows: DataFrame, since: int, rows_a_block: int) -> DataFrame:
     return latest_so_far(rows, blocks, AT, since)[0]
 
 
-def unknown_clusters(counts: Iterable[Counted], plan: Plan) -> dict[str, int]:
-    """Messages by the name of a cluster that is in no file, where they are most; "" is no name."""
-    known = {cluster.name for cluster in plan.clusters}
-    found = Counter[str]()
-    for each in counts:
-        if each.cluster not in known and each.outcome == NO_DESTINATION:
-            found[each.cluster] += each.messages
-    return dict(sorted(found.items(), key=lambda each: (-each[1], each[0]))[:MAX_UNKNOWN])
-
-
 def _check_keys(plan: Plan, messages: DataFrame, where: str) -> None:
     for name in plan.keyed.values():
         kind = messages.schema[name].dataType
@@ -314,7 +307,7 @@ def run(
         if options.command is None:
             counts, facts = count(written, plan), None
         else:
-            of_run = made(options.where, options.command)
+            of_run = made(options.where, options.command, SPARK)
             counts, facts = count_for_report(written, plan, ready.survey, of_run)
         decided = counted_messages(written, plan, counts)
         rejections = run_folder.rejections(reasons) if ready.survey.rejected else {}

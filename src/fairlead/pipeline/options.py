@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from fairlead.pipeline.columns import ROWS_A_BLOCK
+from fairlead.pipeline.constants import ROWS_A_BLOCK
 from fairlead.pipeline.progress import Progress, quiet
 
 

@@ -7,19 +7,20 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
-from itertools import chain, count
 from typing import Final, NamedTuple
 
+from pyspark import __version__ as SPARK
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from fairlead.balance.journal import check_names as check_journal
-from fairlead.compiled.needed import check_columns, mapping, named
 from fairlead.compiled.plan import ClassifiedPlan, Plan
 from fairlead.errors import MessageError
+from fairlead.measure.facts import changes, made
+from fairlead.measure.tally import check_nothing_lost
 from fairlead.pipeline.columns import (
     BLOCK,
     CLASS,
@@ -30,20 +31,18 @@ from fairlead.pipeline.columns import (
     quoted,
 )
 from fairlead.pipeline.dispatch import left_out
-from fairlead.pipeline.intake import read
 from fairlead.pipeline.intake.journal import messages_of
 from fairlead.pipeline.intake.mapped import own_columns
-from fairlead.pipeline.intake.read import renaming
+from fairlead.pipeline.intake.names import check_replayed
 from fairlead.pipeline.intake.scale import scale_rate
 from fairlead.pipeline.intake.tenants import one_tenant
 from fairlead.pipeline.intake.unique import unique
 from fairlead.pipeline.intake.validate import refuse_other_units, rejected_rows, validate
-from fairlead.pipeline.measure.facts import changes, made
 from fairlead.pipeline.measure.scenarios import compared
-from fairlead.pipeline.measure.tally import check_nothing_lost
 from fairlead.pipeline.options import DEFAULTS, Options
 from fairlead.pipeline.output import run_folder
 from fairlead.pipeline.output.delivery import Delivery
+from fairlead.pipeline.output.scenario_folders import REJECTED, folder_names
 from fairlead.pipeline.paths import COMPARISON
 from fairlead.pipeline.routing.blocks import cut, sample
 from fairlead.pipeline.routing.journal import of_decisions, others
@@ -58,10 +57,6 @@ log = logging.getLogger("fairlead")
 
 TOGETHER: Final = "~all"
 """Where the decisions of all scenarios are first; no scenario's folder is called so."""
-REJECTED: Final = "rejected"
-NOT_SCENARIOS: Final = (REJECTED, "report.html", COMPARISON)
-LONGEST_FOLDER: Final = 60
-"""Letters of a scenario's folder; file systems take 255 bytes, and a letter can have four."""
 
 
 @dataclass(frozen=True)
@@ -115,7 +110,7 @@ def prepare(
 ) -> Prepared:
     """Learn what is needed to replay a table that nothing is to be said against.
 
-    `messages`: see `check_names`; `plans`: by the scenario's name. Runs several jobs.
+    `messages`: see `check_replayed`; `plans`: by the scenario's name. Runs several jobs.
     """
     columns, progress = own_columns(messages), options.progress
     every = list(plans.values())
@@ -141,23 +136,6 @@ def prepare(
     return Prepared(ready, columns, rows, classified, gathered)
 
 
-def check_names(names: Sequence[str], where: str, plans: Iterable[Plan]) -> None:
-    """Refuse a table of these names, which cannot be replayed so. Raises MessageError."""
-    read.check_names(names, where)
-    for name in ATTEMPT:
-        if name in (each.lower() for each in names):
-            line = f"{where}: column {name!r} is what a replay adds; rename it"
-            raise MessageError(line, renaming(line, name))
-    if "service_time" not in names:
-        line = (
-            f"{where}: no column 'service_time', found: {named(names)}; a replay needs the "
-            "seconds that each message takes"
-        )
-        raise MessageError(line, mapping(line, "service_time"))
-    for plan in plans:
-        check_columns(plan, names, where)
-
-
 def replay(messages: DataFrame, plans: Mapping[str, Plan], *, journal: bool = False) -> DataFrame:
     """What would have become of the messages of a DataFrame under each plan.
 
@@ -168,7 +146,7 @@ def replay(messages: DataFrame, plans: Mapping[str, Plan], *, journal: bool = Fa
     of the logger `fairlead` says. Raises MessageError.
     """
     messages = messages_of(messages, list(plans.values()), "messages")
-    check_names(own_columns(messages), "messages", plans.values())
+    check_replayed(own_columns(messages), "messages", plans.values())
     if "scenario" in (each.lower() for each in messages.columns):
         raise MessageError("messages: column 'scenario' is what a replay adds; rename it")
     found = prepare(messages, plans)
@@ -207,7 +185,7 @@ def run(
     began = time.monotonic()
     file_format, progress = options.file_format, options.progress
     messages = messages_of(messages, list(plans.values()), options.where)
-    check_names(own_columns(messages), options.where, plans.values())
+    check_replayed(own_columns(messages), options.where, plans.values())
     folders = dict(zip(plans, folder_names(plans), strict=True))
     scenarios: dict[str, Scenario] = {}
     recorded: Gathered | None = None
@@ -246,7 +224,7 @@ def run(
             for name, plan in plans.items()
         ],
         seconds=round(time.monotonic() - began, 3),
-        made=None if options.command is None else made(options.where, options.command),
+        made=None if options.command is None else made(options.where, options.command, SPARK),
     )
     for name, plan in plans.items():
         run_folder.write_scenario(delivery, folders[name], plan, file_format)
@@ -275,15 +253,3 @@ def _write_rejected(
         return {}
     written = run_folder.load(spark, delivery.path(REJECTED), file_format, bad.schema)
     return run_folder.rejections(written)
-
-
-def folder_names(plans: Mapping[str, Plan]) -> list[str]:
-    """A folder for each scenario: its name, where that can be one."""
-    found: list[str] = []
-    for k, name in enumerate(plans):
-        plain = "".join(c if c.isalnum() or c in "-_.+ " else "_" for c in name).strip(" .")
-        plain = plain[:LONGEST_FOLDER].rstrip(" .") or "_"
-        taken = {each.lower() for each in (*found, *NOT_SCENARIOS)}
-        others = (f"{plain}-{number}" for number in count(k + 1))
-        found.append(next(each for each in chain([plain], others) if each.lower() not in taken))
-    return found

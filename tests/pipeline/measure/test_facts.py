@@ -14,9 +14,10 @@ from pyspark.sql import SparkSession
 
 from fairlead import Change, Cluster
 from fairlead.balance.times import LATEST
+from fairlead.measure.bins import MAX_BINS, Bins, around, over, widths
+from fairlead.measure.facts import changes as in_words
 from fairlead.pipeline.dispatch import run
-from fairlead.pipeline.measure.bins import MAX_BINS, Bins, around, over, widths
-from fairlead.pipeline.measure.facts import changes as in_words
+from fairlead.pipeline.measure.over_time import bin_of
 from fairlead.pipeline.options import Options
 from fairlead.pipeline.output.folder import FolderDelivery
 from fairlead.results.summary import Summary
@@ -78,7 +79,7 @@ def test_a_row_is_in_its_bin(spark: SparkSession, bins: Bins) -> None:
     times = [t for t in times if abs(t) <= LATEST * SECOND]
     frame = spark.createDataFrame([(t,) for t in times], "t long")
     got = {
-        row["t"]: row["bin"] for row in frame.select("t", bins.column("t").alias("bin")).collect()
+        row["t"]: row["bin"] for row in frame.select("t", bin_of(bins, "t").alias("bin")).collect()
     }
     for time in times:
         place = (time - bins.start) // bins.width

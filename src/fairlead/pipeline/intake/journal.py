@@ -9,7 +9,8 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from fairlead.compiled.plan import Plan
-from fairlead.pipeline.columns import PREFIX, quoted
+from fairlead.pipeline.columns import quoted
+from fairlead.pipeline.constants import PREFIX
 from fairlead.pipeline.intake.read import columns_of
 from fairlead.pipeline.intake.validate import text
 from fairlead.rows import HAPPENED, without_decisions

@@ -16,11 +16,10 @@ from pyspark.sql import Column, DataFrame, DataFrameReader, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import StringType, StructField, StructType
 
-from fairlead.balance.objects import hint
 from fairlead.balance.objects import kind_of as type_of
-from fairlead.compiled.needed import mapping, named
 from fairlead.errors import MessageError, UserError
-from fairlead.pipeline.columns import CSV, MALFORMED, PREFIX, RESERVED, quoted, small_table
+from fairlead.pipeline.columns import MALFORMED, quoted, small_table
+from fairlead.pipeline.constants import CSV, LONGEST_SHOWN, PREFIX, ROW_DIGITS
 from fairlead.pipeline.intake.files import (
     ONE_LINE,
     OTHER_ENCODING,
@@ -29,7 +28,8 @@ from fairlead.pipeline.intake.files import (
     has_plain_folders,
     kind_of,
 )
-from fairlead.pipeline.intake.mapped import IDENTITY, mapped, names_of, own_columns
+from fairlead.pipeline.intake.mapped import mapped, own_columns
+from fairlead.pipeline.intake.names import IDENTITY, check_names, names_of
 from fairlead.pipeline.intake.read_options import OF_FILES
 from fairlead.pipeline.intake.unfinished import refuse_unfinished
 from fairlead.pipeline.paths import for_spark, local
@@ -46,13 +46,8 @@ OPTIONS: Mapping[str, Mapping[str, str]] = {
     "orc": {"mergeSchema": "true"},
     "text": {},
 }
-ROW_DIGITS = 10
-"""Row numbers are padded, so that ids of one file sort in the file's order."""
-LONGEST_SHOWN = 60
 NO_CHARACTER = "\ufffd"
 """What Spark makes of bytes that are no UTF-8."""
-SEPARATORS = {";": ";", "\t": r"\t", "|": "|"}
-"""What else may stand between cells, as Spark's option has it."""
 UNREADABLE = "FAILED_READ_FILE"
 """What Spark calls a file that it cannot read to its end."""
 CREATED = ("pandas.DataFrame", "pyarrow.Table", "list")
@@ -249,45 +244,6 @@ def checked(messages: DataFrame, where: str) -> list[str]:
     names = columns_of(messages, where)
     check_names(names, where)
     return names
-
-
-def check_names(names: Sequence[str], where: str) -> None:
-    """The same of names. Raises MessageError."""
-    for name in ("id", "time"):
-        if name not in names:
-            line = f"{where}: no column {name!r}, found: {named(names)}{hint(name, names)}"
-            raise MessageError(line, mapping(line, name) + _instead(name, names))
-    folded = Counter(name.lower() for name in names)
-    for name in names:
-        if folded[name.lower()] > 1:
-            line = (
-                f"{where}: column {name!r}: found another that differs only in upper and lower "
-                "case, allowed: one"
-            )
-            raise MessageError(line, f"{line}; --drop the other")
-        # Spark does not tell upper from lower case in names.
-        if name.lower() in RESERVED or name.lower().startswith(PREFIX):
-            line = f"{where}: column {name!r} is what the decisions add; rename it"
-            raise MessageError(line, renaming(line, name))
-
-
-def renaming(line: str, name: str) -> str:
-    """A line about a column that must be called otherwise, as the command line says it."""
-    return f"{line} with --column new_{name}={name} --drop {name}"
-
-
-def _instead(name: str, names: Sequence[str]) -> str:
-    """How else the column could be had, by what the table has instead."""
-    if len(names) == 1:
-        for mark, separator in SEPARATORS.items():
-            if mark in names[0]:
-                return (
-                    f"; or is it {separator} that is between cells: --read-option 'sep={separator}'"
-                )
-    other = [each for each in names if each.lower() == name]
-    if other:
-        return f", here --column {name}={other[0]}"
-    return ", or use --number-rows" if name == IDENTITY else ""
 
 
 def _numbered(spark: SparkSession, table: DataFrame, path: str) -> DataFrame:

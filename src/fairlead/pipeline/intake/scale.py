@@ -11,7 +11,8 @@ from pyspark.sql.types import NumericType, StringType, TimestampType
 
 from fairlead.balance.times import MICROS
 from fairlead.errors import MessageError
-from fairlead.pipeline.columns import PREFIX, quoted
+from fairlead.pipeline.columns import quoted
+from fairlead.pipeline.constants import PREFIX
 from fairlead.pipeline.intake.validate import DECIMAL, micros, text
 
 GAPS: Final = 10

@@ -8,8 +8,9 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from fairlead.compiled.plan import Plan
-from fairlead.pipeline.columns import ID, KEY, PREFIX, REASON
-from fairlead.pipeline.intake.validate import LONGEST_SHOWN, text
+from fairlead.pipeline.columns import ID, KEY, REASON
+from fairlead.pipeline.constants import LONGEST_SHOWN, PREFIX
+from fairlead.pipeline.intake.validate import text
 
 WHERE = PREFIX + "where"
 NAME = PREFIX + "name"

@@ -7,7 +7,8 @@ from typing import Final
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
-from fairlead.pipeline.columns import AT, ID, KEY, PREFIX, REASON, quoted
+from fairlead.pipeline.columns import AT, ID, KEY, REASON, quoted
+from fairlead.pipeline.constants import PREFIX
 
 HASH: Final = PREFIX + "hash"
 AGAIN: Final = "' again, allowed: once"

@@ -48,8 +48,8 @@ from fairlead.compiled.needed import ALL_WORK, LONGEST_SERVICE, SECONDS, Served,
 from fairlead.compiled.plan import Plan
 from fairlead.errors import MessageError
 from fairlead.pipeline.columns import ID, KEY, MALFORMED, REASON, SERVICE, TIME, quoted
+from fairlead.pipeline.constants import LONGEST_SHOWN
 
-LONGEST_SHOWN = 60
 LONGEST_DATE = 10
 WAYS = (
     "timestamp_millis(bigint(ts))",

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import operator
-from collections.abc import Iterable
-from functools import reduce
-from typing import Final, NamedTuple
+from typing import Final
 
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
 from fairlead.balance.message import ROUTED
 from fairlead.balance.times import MICROS
-from fairlead.pipeline.columns import PREFIX, SCENARIO
+from fairlead.measure.attempts import End
+from fairlead.pipeline.columns import SCENARIO
+from fairlead.pipeline.constants import PREFIX
 from fairlead.pipeline.intake.validate import text, time_of
-from fairlead.pipeline.measure.tally import MASK
 from fairlead.replay.words import AGAIN
 from fairlead.rows import ATTEMPT, DECISION
 
@@ -48,25 +46,6 @@ def started(written: DataFrame, *, dated: bool) -> DataFrame:
     return counts.withColumn(WAIT, F.when(F.col("attempt") > 1, whole).otherwise(first))
 
 
-class End(NamedTuple):
-    """Rows of one scenario, outcome and destination. Times in microseconds."""
-
-    scenario: int
-    outcome: str
-    cluster: str
-    destination: str | None
-    rows: int
-    waiting: int
-    redeliveries: int
-    started: int
-    busy: int | None
-    last: int | None
-    """When the last one was finished."""
-    xor: int
-    sum: int
-    """`xor` and `sum` of the rows' hashes, whatever their order."""
-
-
 def ends_of(written: DataFrame, *, dated: bool) -> list[End]:
     """How it ended with the rows, all counted in one pass."""
     row = F.xxhash64(F.col("id").cast("string"), *DECISION, *ATTEMPT)
@@ -92,12 +71,6 @@ def ends_of(written: DataFrame, *, dated: bool) -> list[End]:
         .collect()
     )
     return [End(**each.asDict()) for each in rows]
-
-
-def digest_of(ends: Iterable[End]) -> str:
-    """One word for the rows, the same however they were partitioned."""
-    xor = reduce(operator.xor, (each.xor for each in ends), 0)
-    return f"{xor & MASK:016x}{sum(each.sum for each in ends) & MASK:016x}"
 
 
 def groups_of(written: DataFrame, *, fans_out: bool) -> dict[int, tuple[int, int]]:

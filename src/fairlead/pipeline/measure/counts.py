@@ -8,12 +8,16 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from fairlead.compiled.plan import ClassifiedPlan, Plan
+from fairlead.measure import bins, facts
+from fairlead.measure.levels import levels
+from fairlead.measure.over_time import busiest
+from fairlead.measure.tally import Counted, rows
 from fairlead.pipeline.columns import TIME
 from fairlead.pipeline.intake.validate import micros, text
-from fairlead.pipeline.measure import bins, facts, tally
-from fairlead.pipeline.measure.levels import levels
-from fairlead.pipeline.measure.over_time import BIN, CLOSE, busiest, over_time
-from fairlead.pipeline.measure.tally import Counted, counted, finest
+from fairlead.pipeline.measure import tally
+from fairlead.pipeline.measure.groups import groups
+from fairlead.pipeline.measure.over_time import BIN, CLOSE, bin_of, over_time
+from fairlead.pipeline.measure.tally import counted, finest
 from fairlead.pipeline.routing.blocks import version
 from fairlead.pipeline.routing.class_counts import Survey
 from fairlead.results.summary import Facts, Made, OverTime, Period
@@ -27,7 +31,7 @@ def count(written: DataFrame, plan: Plan) -> list[Counted]:
 def messages(written: DataFrame, plan: Plan, counts: Iterable[Counted]) -> dict[int, int]:
     """How many messages were decided, by version."""
     if not plan.fans_out:
-        return tally.rows(counts)
+        return rows(counts)
     return tally.messages(_timed(written), plan, version(plan.times, TIME))
 
 
@@ -41,7 +45,7 @@ def count_for_report(
     whole = bins.over(*survey.period) if survey.period else None
     close = bins.around(plan.times, whole) if whole else None
     columns = {BIN: whole, CLOSE: close}
-    also = [each.column(TIME).alias(name) for name, each in columns.items() if each]
+    also = [bin_of(each, TIME).alias(name) for name, each in columns.items() if each]
     counts = by_all(written, plan, *also).persist()
     try:
         found = counted(counts)
@@ -60,8 +64,8 @@ def count_for_report(
         over_time=seen.get(BIN),
         around_changes=seen.get(CLOSE),
         changes=facts.changes(plan.changes),
-        streams=facts.streams(plan, survey),
-        groups=facts.groups(written, plan),
+        streams=facts.streams(plan, survey.messages),
+        groups=groups(written, plan),
         policies=facts.policies(plan),
     )
 

@@ -1,46 +1,36 @@
-"""Decisions over time: how many went where, with which outcome, to which level, in each bin."""
+"""Decisions over time: the finest counts rolled up by bin."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from functools import reduce
 from operator import and_
-from typing import Any, Final
+from typing import Final
 
-from pyspark.sql import Column, DataFrame, Row
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from fairlead.compiled.plan import Plan
-from fairlead.pipeline.columns import PREFIX
-from fairlead.pipeline.measure.bins import Bins
-from fairlead.pipeline.measure.levels import LEVEL, OWNER, Level, leveled
-from fairlead.pipeline.measure.tally import Counted
-from fairlead.results.summary import OverTime, Series
+from fairlead.measure.bins import Bins
+from fairlead.measure.levels import Level
+from fairlead.measure.over_time import Binned, Destination
+from fairlead.measure.over_time import over_time as series
+from fairlead.pipeline.constants import PREFIX
+from fairlead.pipeline.measure.levels import LEVEL, OWNER, leveled
+from fairlead.results.summary import OverTime
 
-MAX_SERIES: Final = 12
 BIN: Final = PREFIX + "bin"
 CLOSE: Final = PREFIX + "close"
 """The bin of the time around the changes."""
 SLOT: Final = PREFIX + "slot"
 
-Destination = tuple[str, str | None, str]
-"""Cluster, subject and name."""
 
-
-def busiest(counts: Iterable[Counted], plan: Plan) -> list[Destination]:
-    """The destinations with the most messages, in the order of the files."""
-    totals: dict[Destination, int] = {}
-    for each in counts:
-        if each.destination is not None:
-            place = (each.cluster, each.subject, each.destination)
-            totals[place] = totals.get(place, 0) + each.messages
-    listed: dict[Destination, int] = {}
-    for cluster, policy in plan.states.items():
-        for member in policy.destinations():
-            place = (cluster, policy.subject(member), policy.members[member])
-            listed[place] = len(listed)
-    most = sorted(totals, key=lambda place: (-totals[place], listed[place]))[:MAX_SERIES]
-    return sorted(most, key=lambda place: listed[place])
+def bin_of(bins: Bins, time: str) -> Column:
+    """The number of a row's bin, from 0; null outside of them."""
+    # 64 bits hold every time, but not every difference of two.
+    multiple = F.expr(f"({time} - pmod({time}, {bins.width}L)) div {bins.width}L")
+    place = multiple - F.lit(bins.start // bins.width)
+    return F.when((place >= 0) & (place < bins.number), place.cast("int"))
 
 
 def over_time(
@@ -63,17 +53,7 @@ def over_time(
         .agg(F.sum("messages").alias("messages"))
         .collect()
     )
-    slots = dict(enumerate([*top, (None, None, None)]))
-    return OverTime(
-        bins.start,
-        bins.width,
-        [Series(*slots[k], counts) for (k,), counts in _counts(rows, bins, SLOT)],
-        [Series(None, None, name, counts) for (name,), counts in _counts(rows, bins, "outcome")],
-        [
-            Series(plan.clusters[k].name, None, str(priority), counts)
-            for (k, priority), counts in _counts(rows, bins, OWNER, LEVEL)
-        ],
-    )
+    return series([Binned(*row) for row in rows], bins, top, plan)
 
 
 def _slot(top: Sequence[Destination]) -> Column:
@@ -83,13 +63,3 @@ def _slot(top: Sequence[Destination]) -> Column:
         same = [F.col(name).eqNullSafe(F.lit(value)) for name, value in columns]
         found = F.when(reduce(and_, same), F.lit(k)).otherwise(found)
     return found
-
-
-def _counts(rows: Iterable[Row], bins: Bins, *columns: str) -> list[tuple[Any, list[int]]]:
-    """Counts in each bin by the values of these columns, in their order; null is none."""
-    found: dict[Any, list[int]] = {}
-    for row in rows:
-        values = tuple(row[name] for name in columns)
-        if None not in values:
-            found.setdefault(values, [0] * bins.number)[row[BIN]] += row["messages"]
-    return sorted(found.items())

@@ -9,23 +9,24 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
 from fairlead.balance.times import MICROS
-from fairlead.pipeline.columns import PREFIX, SCENARIO, looked_up
+from fairlead.measure.waits import (
+    ALL,
+    EXACT,
+    HALF,
+    KINDS,
+    MAX_BITS,
+    MAX_NAMES,
+    NEARLY,
+    QUANTILES,
+)
+from fairlead.pipeline.columns import SCENARIO, looked_up
+from fairlead.pipeline.constants import PREFIX
 from fairlead.pipeline.intake.validate import text
 from fairlead.pipeline.measure.attempts import WAIT
 from fairlead.pipeline.routing.blocks import version
 from fairlead.results.comparison import Longest, Waits
 
-EXACT: Final = 10
-"""Waits are told apart by so many leading bits."""
-NEARLY: Final = 1 - 1e-9
-MAX_BITS: Final = 63
-HALF: Final = 32
-"""Of the bits of a wait."""
 BIN: Final = PREFIX + "bin"
-ALL: Final = "all"
-KINDS: Final = ("destination", "priority", "tenant")
-MAX_NAMES: Final = 1_000
-QUANTILES: Final = (0.5, 0.9, 0.99)
 
 
 def binned(wait: str) -> Column:

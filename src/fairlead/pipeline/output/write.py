@@ -9,7 +9,8 @@ from pyspark.sql import Column, DataFrame, DataFrameWriter
 from pyspark.sql import functions as F
 from pyspark.sql.types import ArrayType, DecimalType, FractionalType, MapType, StructType
 
-from fairlead.pipeline.columns import CSV, quoted
+from fairlead.pipeline.columns import quoted
+from fairlead.pipeline.constants import CSV
 
 FORMATS: Final = ("parquet", "csv", "json")
 TIMES: Final = {

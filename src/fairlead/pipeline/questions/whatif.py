@@ -17,7 +17,8 @@ from fairlead.balance.message import SET_PRIORITY
 from fairlead.balance.times import MICROS
 from fairlead.compiled.plan import Plan
 from fairlead.errors import MessageError, UserError
-from fairlead.pipeline.columns import PREFIX, quoted
+from fairlead.pipeline.columns import quoted
+from fairlead.pipeline.constants import PREFIX
 from fairlead.pipeline.intake.scale import EXACT
 from fairlead.pipeline.intake.validate import micros, text
 from fairlead.pipeline.measure.attempts import last_attempts

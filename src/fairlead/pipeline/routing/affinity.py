@@ -32,7 +32,6 @@ from fairlead.pipeline.columns import (
     KEY,
     MEMBER,
     PACKED,
-    PREFIX,
     SERVICE,
     TIME,
     VERSION,
@@ -41,6 +40,7 @@ from fairlead.pipeline.columns import (
     WORD,
     small_table,
 )
+from fairlead.pipeline.constants import PREFIX
 from fairlead.pipeline.intake.validate import text
 from fairlead.pipeline.routing.blocks import Blocks
 from fairlead.pipeline.routing.class_counts import eligible_rows

@@ -18,7 +18,8 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
 from fairlead.compiled.router import EARLIEST
-from fairlead.pipeline.columns import BLOCK, ID, KEY, REASON, ROWS_A_BLOCK, TIME, looked_up
+from fairlead.pipeline.columns import BLOCK, ID, KEY, REASON, TIME, looked_up
+from fairlead.pipeline.constants import ROWS_A_BLOCK
 
 SAMPLE: Final = 8_000
 SPARSE: Final = 1_024

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
@@ -17,17 +18,8 @@ from fairlead.compiled.bindings import NO_KEY
 from fairlead.compiled.classes import homes
 from fairlead.compiled.plan import ClassifiedPlan, MessageClass, Plan
 from fairlead.compiled.router import EARLIEST, Router
-from fairlead.pipeline.columns import (
-    BLOCK,
-    CLASS,
-    CONTROL,
-    KEY,
-    PREFIX,
-    REASON,
-    TIME,
-    VERSION,
-    small_table,
-)
+from fairlead.pipeline.columns import BLOCK, CLASS, CONTROL, KEY, REASON, TIME, VERSION, small_table
+from fairlead.pipeline.constants import PREFIX
 from fairlead.pipeline.intake.validate import text
 from fairlead.pipeline.routing.blocks import PIECE, Blocks, version
 
@@ -62,6 +54,15 @@ class Survey:
     def sizes(self) -> list[int]:
         """How many accepted rows each block has."""
         return sizes(self.counts, len(self.blocks))
+
+    @property
+    def messages(self) -> Mapping[int, int]:
+        """How many messages of each class there are, by its code."""
+        found = Counter[int]()
+        for versions in self.counts.values():
+            for codes in versions.values():
+                found.update(codes)
+        return found
 
     def classified(self, accepted: DataFrame) -> DataFrame:
         """The rows with their class code."""

@@ -17,7 +17,8 @@ from pyspark.sql import functions as F
 
 from fairlead.balance.times import MICROS
 from fairlead.compiled.plan import ClassifiedPlan
-from fairlead.pipeline.columns import BLOCK, NUMBER, PREFIX, SCENARIO, THERE, looked_up
+from fairlead.pipeline.columns import BLOCK, NUMBER, SCENARIO, THERE, looked_up
+from fairlead.pipeline.constants import PREFIX
 from fairlead.pipeline.routing.route import CHANGED, changed
 from fairlead.pipeline.simulate.gather import Gathered, packed, pieces
 from fairlead.replay.batch import Attempts, Traits

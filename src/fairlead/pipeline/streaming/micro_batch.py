@@ -21,10 +21,10 @@ from fairlead.balance.objects import listed
 from fairlead.compiled.plan import Plan
 from fairlead.compiled.router import EARLIEST, Carried, Router
 from fairlead.errors import ChangeError, MessageError
+from fairlead.measure.tally import check_nothing_lost
 from fairlead.pipeline.columns import ARRIVAL
 from fairlead.pipeline.dispatch import Prepared, prepare
 from fairlead.pipeline.intake.read import columns_of
-from fairlead.pipeline.measure.tally import check_nothing_lost
 from fairlead.pipeline.options import Options
 from fairlead.pipeline.output import run_folder
 from fairlead.pipeline.output.disk_full import writing

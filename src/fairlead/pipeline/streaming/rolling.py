@@ -12,14 +12,16 @@ from pyspark.sql import functions as F
 
 from fairlead.compiled.plan import Plan
 from fairlead.compiled.router import Carried
+from fairlead.measure import facts
+from fairlead.measure.bins import MAX_BINS, Bins, widths
+from fairlead.measure.levels import levels
+from fairlead.measure.over_time import busiest
+from fairlead.measure.tally import Counted, digest, outcomes, phases, unknown_clusters
 from fairlead.pipeline.columns import TIME
-from fairlead.pipeline.dispatch import Prepared, unknown_clusters
-from fairlead.pipeline.measure import facts
-from fairlead.pipeline.measure.bins import MAX_BINS, Bins, widths
+from fairlead.pipeline.dispatch import Prepared
 from fairlead.pipeline.measure.counts import by_all, messages
-from fairlead.pipeline.measure.levels import levels
-from fairlead.pipeline.measure.over_time import BIN, busiest, over_time
-from fairlead.pipeline.measure.tally import Counted, counted, digest, outcomes, phases
+from fairlead.pipeline.measure.over_time import BIN, over_time
+from fairlead.pipeline.measure.tally import counted
 from fairlead.pipeline.streaming.commit import Commit, StreamFolder
 from fairlead.results.summary import Facts, Made, Period, Stream, Streams, Summary
 

@@ -3,33 +3,27 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from importlib.metadata import version
 from itertools import groupby
 from typing import Final
 
-from pyspark.sql import DataFrame
-from pyspark.sql import functions as F
-
 from fairlead.balance.change import Change
 from fairlead.balance.in_words import InWords, in_words
 from fairlead.compiled.plan import NO_STREAM, ClassifiedPlan, Plan
-from fairlead.pipeline.intake.validate import text
-from fairlead.pipeline.routing.class_counts import Survey
-from fairlead.results.summary import Changes, Groups, Made, Policies, Step, Stream, Streams
+from fairlead.results.summary import Changes, Made, Policies, Step, Stream, Streams
 
 MAX_STREAMS: Final = 20
 MAX_STEPS: Final = 50
 MAX_CHANGES: Final = 8
 MAX_CLUSTERS: Final = 20
 MAX_DESTINATIONS: Final = 50
-GROUP: Final = "group"
 
 
-def made(messages: str, command: str) -> Made:
-    """What this process is."""
+def made(messages: str, command: str, spark: str = "") -> Made:
+    """What this process is. `spark`: its version, where it took part."""
     python = ".".join(map(str, sys.version_info[:3]))
-    return Made(messages, command, version("fairlead"), version("pyspark"), python)
+    return Made(messages, command, version("fairlead"), spark, python)
 
 
 def changes(made: Iterable[Change]) -> Changes:
@@ -51,14 +45,12 @@ def _shown(value: object) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-def streams(plan: ClassifiedPlan, survey: Survey) -> Streams:
-    """The busiest streams; the survey has counted them already."""
+def streams(plan: ClassifiedPlan, messages: Mapping[int, int]) -> Streams:
+    """The busiest streams. `messages`: how many of each class, by its code."""
     totals: dict[int, int] = {}
-    for versions in survey.counts.values():
-        for codes in versions.values():
-            for code, n in codes.items():
-                place = plan.stream_of[code]
-                totals[place] = totals.get(place, 0) + n
+    for code, n in messages.items():
+        place = plan.stream_of[code]
+        totals[place] = totals.get(place, 0) + n
     totals.pop(NO_STREAM, None)
     found = [
         Stream("/".join(part for part in plan.streams[place] if part), n)
@@ -66,24 +58,6 @@ def streams(plan: ClassifiedPlan, survey: Survey) -> Streams:
     ]
     found.sort(key=lambda stream: (-stream.messages, stream.name))
     return Streams(len(found), found[:MAX_STREAMS])
-
-
-def groups(written: DataFrame, plan: Plan) -> Groups | None:
-    """Whether groups stayed together, in one aggregation; None where the table has no groups.
-
-    Where a message goes to several destinations, so does every group: such clusters are left out.
-    """
-    together = [name for name, state in plan.states.items() if not state.policy.fans_out]
-    if GROUP not in written.columns or not together:
-        return None
-    routed = written.where((text(written, GROUP) != "") & F.col("destination").isNotNull())
-    if plan.fans_out:
-        routed = routed.where(text(routed, "cluster").isin(together))
-    each = routed.groupBy(text(routed, "cluster"), text(routed, GROUP)).agg(
-        (F.min("destination") != F.max("destination")).alias("spread")
-    )
-    row = each.agg(F.count(F.lit(1)).alias("number"), F.count_if("spread").alias("spread"))
-    return Groups(**row.collect()[0].asDict())
 
 
 def policies(plan: Plan) -> Policies:

@@ -6,9 +6,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from pyspark.sql import Column
-from pyspark.sql import functions as F
-
 MAX_BINS: Final = 150
 SECOND: Final = 1_000_000
 HOUR: Final = 3_600 * SECOND
@@ -43,13 +40,6 @@ class Bins:
     def end(self) -> int:
         """Where the last one ends."""
         return self.start + self.width * self.number
-
-    def column(self, time: str) -> Column:
-        """The number of a row's bin, from 0; null outside of them."""
-        # 64 bits hold every time, but not every difference of two.
-        multiple = F.expr(f"({time} - pmod({time}, {self.width}L)) div {self.width}L")
-        place = multiple - F.lit(self.start // self.width)
-        return F.when((place >= 0) & (place < self.number), place.cast("int"))
 
 
 def over(first: int, last: int) -> Bins:

@@ -1,0 +1,1 @@
+"""Each measure once: what counts come to, whichever engine has counted."""

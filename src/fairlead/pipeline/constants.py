@@ -1,0 +1,23 @@
+"""What engines agree on beside the rows: how many make a block, names, and how CSV is written."""
+
+from typing import Final
+
+from fairlead.rows import DECISION
+
+ROWS_A_BLOCK: Final = 500_000
+PREFIX: Final = "__fairlead_"
+"""How columns begin that the stages add and drop again; a user's own must not."""
+ROW_DIGITS: Final = 10
+"""Row numbers are padded, so that ids of one file sort in the file's order."""
+LONGEST_SHOWN: Final = 60
+"""Letters of what was found, in the reason of a rejection."""
+CSV: Final = {
+    # Every value stays the text that it is: ids such as 01 and 1.0, names with blanks.
+    "header": "true",
+    "escape": '"',
+    "ignoreLeadingWhiteSpace": "false",
+    "ignoreTrailingWhiteSpace": "false",
+}
+"""How Spark reads and writes CSV."""
+RESERVED: Final = (*DECISION, "reason")
+"""Columns that a table of messages must not have."""

@@ -1,0 +1,32 @@
+"""Groups: whether those of a dispatch stayed together."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from fairlead.compiled.plan import Plan
+from fairlead.pipeline.intake.validate import text
+from fairlead.results.summary import Groups
+
+GROUP: Final = "group"
+
+
+def groups(written: DataFrame, plan: Plan) -> Groups | None:
+    """Whether groups stayed together, in one aggregation; None where the table has no groups.
+
+    Where a message goes to several destinations, so does every group: such clusters are left out.
+    """
+    together = [name for name, state in plan.states.items() if not state.policy.fans_out]
+    if GROUP not in written.columns or not together:
+        return None
+    routed = written.where((text(written, GROUP) != "") & F.col("destination").isNotNull())
+    if plan.fans_out:
+        routed = routed.where(text(routed, "cluster").isin(together))
+    each = routed.groupBy(text(routed, "cluster"), text(routed, GROUP)).agg(
+        (F.min("destination") != F.max("destination")).alias("spread")
+    )
+    row = each.agg(F.count(F.lit(1)).alias("number"), F.count_if("spread").alias("spread"))
+    return Groups(**row.collect()[0].asDict())
