@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from typing import Final, TypeAlias
 
 import msgspec
 
@@ -12,6 +13,11 @@ from fairlead.balance.change import ALL_CLUSTERS, FAILED, RESET, STATE, UP, Chan
 from fairlead.balance.objects import Ref, converted, hint, listed, shown
 from fairlead.balance.state import AnyState
 from fairlead.errors import ChangeError, ConfigError
+
+KEYS: Final = ("time", "target", "attribute", "value")
+"""Of a change that is given as a dict; `value` may be missing."""
+GivenChanges: TypeAlias = Change | Mapping[str, object] | Iterable[Change | Mapping[str, object]]
+"""One change or several, each a Change or a dict of KEYS."""
 
 
 def resolve_one(state: AnyState, change: Change) -> ResolvedChange:
@@ -122,14 +128,29 @@ def with_follow_ups(
 def changes_in(given: object) -> list[Change]:
     """One change or several, as a list. Raises ChangeError for anything else."""
     every: list[object] = [given]
-    if isinstance(given, Iterable) and not isinstance(given, str):
+    if isinstance(given, Iterable) and not isinstance(given, str | Mapping):
         every = list(given)
-    found: list[Change] = []
-    for each in every:
-        if not isinstance(each, Change):
-            raise ChangeError(f"change: found {shown(each)}, allowed: a fairlead.Change")
-        found.append(each)
-    return found
+    return [_change(each) for each in every]
+
+
+def _change(given: object) -> Change:
+    if isinstance(given, Change):
+        return given
+    if not isinstance(given, Mapping):
+        raise ChangeError(
+            f"change: found {shown(given)}, allowed: a fairlead.Change, or a dict of "
+            f"{', '.join(KEYS)}"
+        )
+    for name in given:
+        if name not in KEYS:
+            raise ChangeError(
+                f"change: found the key {shown(name)}, allowed: {', '.join(KEYS)}"
+                f"{hint(str(name), KEYS)}"
+            )
+    for name in KEYS[:-1]:
+        if name not in given:
+            raise ChangeError(f"change: found no {name} in {shown(dict(given))}, allowed: with it")
+    return Change(**given)
 
 
 def _addressed(states: Mapping[str, AnyState], change: Change) -> list[tuple[str, Change]]:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from fairlead import report
 from fairlead.balance.change import Change
 from fairlead.balance.times import MICROS
+from fairlead.cli.options import Engine
 from fairlead.cli.progress import Stages
 from fairlead.cli.show import console, filled, print_table, printable
 from fairlead.cli.spark import started
@@ -21,6 +22,7 @@ from fairlead.text import date, plural
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from fairlead.compiled.plan import Plan
     from fairlead.pipeline.output.delivery import Delivery
     from fairlead.results.summary import Phase, Summary
 
@@ -38,10 +40,11 @@ def run_dispatch(
     trust_ids: bool,
     horizon: float | None,
     overwrite: bool,
+    engine: Engine,
     master: str | None,
     command: str | None,
 ) -> None:
-    """Everything that can be refused is refused before Spark is started.
+    """Everything that can be refused is refused before an engine is started.
 
     `horizon`: in seconds. `command`: the line that a report shows as the way to this run; None: no
     report.
@@ -52,7 +55,6 @@ def run_dispatch(
     from fairlead.compiled.plan import Plan
     from fairlead.pipeline.constants import RESERVED
     from fairlead.pipeline.intake.names import check_names
-    from fairlead.pipeline.intake.read import reading
     from fairlead.pipeline.output.places import delivery_to
 
     if command is not None:
@@ -66,17 +68,59 @@ def run_dispatch(
     table.refuse(RESERVED, check)
     also = [cluster, *([changes] if changes else [])]
     place = delivery_to(out, overwrite=overwrite, read=table.where, also_read=also)
-    with place as delivery, Stages(7) as stages, reading():
+    with place as delivery, Stages(7) as stages:
+        if engine is Engine.memory:
+            from fairlead.cli.memory import dispatch_in_memory
+
+            summary = dispatch_in_memory(
+                table, plan, delivery, file_format, stages, trust_ids=trust_ids, command=command
+            )
+        else:
+            summary = _on_spark(
+                table,
+                plan,
+                delivery,
+                file_format,
+                stages,
+                trust_ids=trust_ids,
+                horizon=horizon,
+                master=master,
+                command=command,
+            )
+        if command is not None:
+            write_report(summary, delivery, stages)
+        delivery.finish()
+    print_summary(summary, out)
+    table.refuse_nothing(summary.read, summary.rejected, out)
+    if engine is Engine.spark:
+        table.suggest_memory(summary.read, stages.console)
+
+
+def _on_spark(
+    table: MessagesTable,
+    plan: Plan,
+    delivery: Delivery,
+    file_format: str,
+    stages: Stages,
+    *,
+    trust_ids: bool,
+    horizon: float | None,
+    master: str | None,
+    command: str | None,
+) -> Summary:
+    from fairlead.pipeline.intake.read import reading
+
+    with reading():
         spark = started(master, stages)
         delivery.begin(spark)
         from fairlead.pipeline import dispatch as pipeline
         from fairlead.pipeline.options import Options
 
-        summary = pipeline.run(
+        return pipeline.run(
             spark,
             table.read(spark),
-            clusters,
-            happened,
+            plan.clusters,
+            plan.changes,
             delivery,
             Options(
                 where=table.where,
@@ -88,11 +132,6 @@ def run_dispatch(
                 progress=stages,
             ),
         )
-        if command is not None:
-            write_report(summary, delivery, stages)
-        delivery.finish()
-    print_summary(summary, out)
-    table.refuse_nothing(summary.read, summary.rejected, out)
 
 
 def write_report(summary: Summary, delivery: Delivery, stages: Stages) -> None:

@@ -139,7 +139,7 @@ def _goes(decision: Decision) -> str:
 
 def is_journal(place: Path) -> bool:
     """Whether it is one. Raises EnvironmentProblem, as what reads both is an extra."""
-    need("spark", f"explain {place}")
+    need("tables", f"explain {place}")
     from fairlead.pipeline.output import run_folder
 
     return run_folder.is_journal(place)

@@ -40,6 +40,13 @@ class Read(StrEnum):
     orc = "orc"
 
 
+class Engine(StrEnum):
+    """Who decides on a table."""
+
+    spark = "spark"
+    memory = "memory"
+
+
 E = TypeVar("E", bound=StrEnum)
 
 
@@ -233,6 +240,15 @@ Overwrite = Annotated[
     bool, typer.Option("--overwrite", help="Replace the results of an earlier run.")
 ]
 NoReport = Annotated[bool, typer.Option("--no-report", help="Do not make `report.html`.")]
+EngineOption = Annotated[
+    Engine,
+    typer.Option(
+        "--engine",
+        metavar="ENGINE",
+        parser=one_of("--engine", Engine),
+        help="`spark`, or `memory` for a table that fits: the same results, without Java.",
+    ),
+]
 Master = Annotated[
     str | None,
     typer.Option(

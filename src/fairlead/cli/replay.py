@@ -12,6 +12,7 @@ from fairlead.balance.objects import shown
 from fairlead.cli.diff import FAILED
 from fairlead.cli.dispatch import changes_from
 from fairlead.cli.gate import Gate, gate
+from fairlead.cli.options import Engine
 from fairlead.cli.progress import Stages
 from fairlead.cli.show import console, filled, print_table, printable
 from fairlead.cli.spark import started
@@ -54,20 +55,23 @@ def run_replay(
     seed: int | None,
     fail_if: Sequence[str],
     overwrite: bool,
+    engine: Engine,
     master: str | None,
     command: str | None,
 ) -> int:
-    """Everything that can be refused is refused before Spark is started; returns the status.
+    """Everything that can be refused is refused before an engine is started; returns the status.
 
     `command`: the line that a report shows as the way to this run; None: no report.
     """
     gates = [gate(each, PART_OF, timed=TIMED) for each in fail_if]
     asked = scenarios(clusters, changes, scenario_file, *rate_of(scale, seed))
-    from fairlead.pipeline import replay as pipeline
+    if engine is Engine.memory and asked.scaled:
+        raise UserError(
+            "--scale-rate, or scale_rate of a scenario: found with --engine memory, allowed: with "
+            "--engine spark"
+        )
     from fairlead.pipeline.constants import RESERVED
     from fairlead.pipeline.intake.names import check_replayed
-    from fairlead.pipeline.intake.read import reading
-    from fairlead.pipeline.options import Options
     from fairlead.pipeline.output.places import delivery_to
 
     if command is not None:
@@ -78,10 +82,42 @@ def run_replay(
     )
     also = [*clusters, *(each for each in (changes, scenario_file) if each)]
     place = delivery_to(out, overwrite=overwrite, read=table.where, also_read=also)
-    with place as delivery, Stages(8) as stages, reading():
+    with place as delivery, Stages(8) as stages:
+        if engine is Engine.memory:
+            from fairlead.cli.memory import replay_in_memory
+
+            found = replay_in_memory(
+                table, asked.plans, asked.differs, delivery, file_format, stages, command=command
+            )
+        else:
+            found = _on_spark(table, asked, delivery, file_format, stages, master, command)
+        if command is not None:
+            write_page(found, delivery, stages)
+        delivery.finish()
+    print_comparison(console(), found, out)
+    table.refuse_nothing(found.read, found.rejected, out)
+    if engine is Engine.spark and not asked.scaled:
+        table.suggest_memory(found.read, stages.console)
+    return judged(found, gates)
+
+
+def _on_spark(
+    table: MessagesTable,
+    asked: Asked,
+    delivery: Delivery,
+    file_format: str,
+    stages: Stages,
+    master: str | None,
+    command: str | None,
+) -> Comparison:
+    from fairlead.pipeline import replay as pipeline
+    from fairlead.pipeline.intake.read import reading
+    from fairlead.pipeline.options import Options
+
+    with reading():
         spark = started(master, stages)
         delivery.begin(spark)
-        found = pipeline.run(
+        return pipeline.run(
             spark,
             table.read(spark),
             asked.plans,
@@ -90,12 +126,6 @@ def run_replay(
             scaled={name: pipeline.Scale(*each) for name, each in asked.scaled.items()},
             differs=asked.differs,
         )
-        if command is not None:
-            write_page(found, delivery, stages)
-        delivery.finish()
-    print_comparison(console(), found, out)
-    table.refuse_nothing(found.read, found.rejected, out)
-    return judged(found, gates)
 
 
 def write_page(found: Comparison, delivery: Delivery, stages: Stages) -> None:

@@ -14,6 +14,12 @@ from fairlead.text import plural
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
+    from rich.console import Console
+
+    from fairlead.memory.files import Found
+
+FEW = 2_000_000
+"""Rows for which memory is proposed instead of Spark."""
 
 
 class MessagesTable(NamedTuple):
@@ -84,6 +90,30 @@ class MessagesTable(NamedTuple):
             raise MessageError(
                 f"{self.where}: found no message in {plural(read, 'row')}, allowed: at least one; "
                 f"the reasons are in {inside(out, 'rejected')}"
+            )
+
+    def read_here(self) -> Found:
+        """The messages, in this process. Raises UserError."""
+        from fairlead.memory.columns import mapped
+        from fairlead.memory.files import Found, read
+        from fairlead.memory.fits import check_fits
+        from fairlead.pipeline.intake.files import kind_of
+
+        kind = kind_of(self.where, self.input_format, self.options)
+        check_fits(self.where, kind)
+        found = read(self.where, kind, number_rows=self.number_rows)
+        table = mapped(found.table, self.where, self.columns, self.drop)
+        return Found(table, found.malformed)
+
+    def suggest_memory(self, read: int, to: Console) -> None:
+        """Say what would do for a table of so few rows on this machine."""
+        from fairlead.pipeline.paths import local
+
+        place = local(self.where)
+        if read <= FEW and place is not None and place.exists():
+            to.print(
+                f"{plural(read, 'row')}: --engine memory gives the same without Spark, in seconds",
+                markup=False,
             )
 
     def read(self, spark: SparkSession, only: Sequence[str] | None = None) -> DataFrame:

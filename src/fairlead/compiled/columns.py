@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from fairlead.balance.message import ALLOWED_WORDS, CONTRADICTIONS, SET_PRIORITY, SPELLED_ALIKE
-from fairlead.balance.objects import kind_of, shown
+from fairlead.balance.objects import shown
 from fairlead.balance.times import (
     FINE,
     LATEST,
@@ -45,14 +45,6 @@ KEY_TYPES = (
     pa.types.is_null,
 )
 VIEWS: Final = {pa.string_view(): pa.string(), pa.binary_view(): pa.binary()}
-FROM: Final = {
-    "pandas.DataFrame": "pyarrow.Table.from_pandas",
-    "polars.DataFrame": "its to_arrow()",
-    "pyspark.DataFrame": "its toArrow()",
-    "list": "pyarrow.Table.from_pylist",
-    "dict": "pyarrow.table",
-}
-"""What makes a table of what people have."""
 MAX_WHOLE = 2**63 - 1
 WHOLE: Final = re.compile(r"[ \t\r\n]*[+-]?[0-9]+[ \t\r\n]*")
 """Spark takes neither "1.0" nor "1e1" for an integer."""
@@ -68,10 +60,6 @@ ALLOWED: Final = {
 
 def checked(messages: pa.Table, heeded: Collection[str], *, trust_ids: bool) -> pa.Table:
     """A table in which every row is a message. Raises MessageError."""
-    if not isinstance(messages, pa.Table):
-        kind = kind_of(messages)
-        made = f"; {FROM[kind]} makes one of it" if kind in FROM else ""
-        raise MessageError(f"messages: found a {kind}, allowed: a pyarrow.Table{made}")
     _check_names(messages.column_names)
     _check_types(messages)
     for name in ("id", "cluster", "group", "tenant", *sorted(heeded)):

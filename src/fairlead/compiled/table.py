@@ -7,8 +7,7 @@ from collections.abc import Iterable
 import numpy as np
 import pyarrow as pa
 
-from fairlead.balance.change import Change
-from fairlead.balance.changes import changes_in
+from fairlead.balance.changes import GivenChanges, changes_in
 from fairlead.balance.cluster import Cluster, clusters_in
 from fairlead.balance.journal import check_names
 from fairlead.compiled.classes import bindings, classified, keys
@@ -20,6 +19,7 @@ from fairlead.compiled.columns import (
     services_of,
     times_of,
 )
+from fairlead.compiled.given import table_of
 from fairlead.compiled.journal import messages_of, rows_of
 from fairlead.compiled.kernels import Int32s, Int64s
 from fairlead.compiled.labels import Codes
@@ -31,21 +31,23 @@ from fairlead.rows import DECISION
 
 
 def route(
-    messages: pa.Table,
+    messages: object,
     clusters: Cluster | Iterable[Cluster],
-    changes: Change | Iterable[Change] = (),
+    changes: GivenChanges = (),
     *,
     trust_ids: bool = False,
     journal: bool = False,
 ) -> pa.Table:
     """Decide where each message of a table goes.
 
-    `messages`: columns `id` and `time` (a timestamp, or a number of seconds), and any of the
-    routing attributes; other columns are carried through. The rows may be in any order; they are
-    decided in the order of (`position` or `time`, `id`). `changes`: their times count from where
-    the messages' do. `trust_ids`: do not look for duplicates. `journal`: return rows of a journal,
-    as the live balancer makes them: with `position`, `cluster`, `version`, `stream` and `attempt`,
-    too. `messages` may be a journal: its messages are decided anew.
+    `messages`: a table of Arrow's, of pandas or Polars, anything with the Arrow stream interface,
+    or a list of dicts. Columns `id` and `time` (a timestamp, or a number of seconds), and any of
+    the routing attributes; other columns are carried through. The rows may be in any order; they
+    are decided in the order of (`position` or `time`, `id`). `changes`: as Change or as dicts of
+    time, target, attribute and value; their times count from where the messages' do. `trust_ids`:
+    do not look for duplicate ids. `journal`: return rows of a journal, as the live balancer makes
+    them: with `position`, `cluster`, `version`, `stream` and `attempt`, too. `messages` may be a
+    journal: its messages are decided anew.
 
     Returns the rows in that order with `destination`, `address`, `outcome` (dictionaries of text)
     and `sequence` (int64) added, the same values that the live balancer and Spark give; a message
@@ -54,28 +56,28 @@ def route(
     would put into `rejected/`: here the table is the caller's own, so it is refused as a whole.
     """
     given = Plan(clusters_in(clusters), changes_in(changes))
-    messages = messages_of(messages, given)
+    table = messages_of(table_of(messages), given)
     if journal:
-        check_names(messages.column_names, given.relevant_attributes)
-    messages = checked(messages, given.relevant_attributes, trust_ids=trust_ids)
-    check_columns(given, messages.column_names, "messages")
-    check_keys(messages, given)
-    times = times_of(messages)
-    order = order_of(messages, times)
+        check_names(table.column_names, given.relevant_attributes)
+    table = checked(table, given.relevant_attributes, trust_ids=trust_ids)
+    check_columns(given, table.column_names, "messages")
+    check_keys(table, given)
+    times = times_of(table)
+    order = order_of(table, times)
     if order is not None:
-        messages, times = taken(messages, order), times[order]
+        table, times = taken(table, order), times[order]
     dated = times if given.times or any(given.timed.values()) else None
-    plan, codes = classified(messages, given)
+    plan, codes = classified(table, given)
     router = Router(plan)
-    services = services_of(messages, served(plan))
-    bound = bindings(messages, plan, codes)
-    decided = router.feed(codes, dated, services, bound, keys(messages, plan, codes))
+    services = services_of(table, served(plan))
+    bound = bindings(table, plan, codes)
+    decided = router.feed(codes, dated, services, bound, keys(table, plan, codes))
     sequence = router.sequence(codes)
     label = decided % router.codes.size if plan.fans_out else decided
     rows: Int64s | None = None
     if plan.fans_out:
         rows, destination, address = fanned_out(router.codes, decided)
-        messages = messages.take(pa.array(rows))
+        table = table.take(pa.array(rows))
         label, sequence = label[rows], sequence[rows]
     else:
         found = pa.array(label)
@@ -88,11 +90,11 @@ def route(
         "sequence": pa.array(sequence, mask=sequence < 0),
     }
     for name in DECISION:
-        messages = messages.append_column(name, added[name])
+        table = table.append_column(name, added[name])
     if journal:
-        rows = np.arange(len(messages)) if rows is None else rows
-        return rows_of(messages, plan, codes, np.maximum.accumulate(times)[rows], rows)
-    return messages
+        rows = np.arange(len(table)) if rows is None else rows
+        return rows_of(table, plan, codes, np.maximum.accumulate(times)[rows], rows)
+    return table
 
 
 def fanned_out(codes: Codes, decided: Int32s) -> tuple[Int64s, pa.Array, pa.Array]:

@@ -46,6 +46,8 @@ from fairlead.pipeline.measure.counts import messages as counted_messages
 from fairlead.pipeline.options import DEFAULTS, Options
 from fairlead.pipeline.output import run_folder
 from fairlead.pipeline.output.delivery import Delivery
+from fairlead.pipeline.output.written import load
+from fairlead.pipeline.output.written import rejections as counted_rejections
 from fairlead.pipeline.paths import SUMMARY
 from fairlead.pipeline.routing.block_states import begin
 from fairlead.pipeline.routing.blocks import Sample, cut, latest_so_far, sample
@@ -177,7 +179,7 @@ def _released_with(found: DataFrame, ready: Prepared) -> DataFrame:
 
 def left_out(rows: DataFrame, way: str) -> str:
     """How many rows are no messages, and why. `rows`: with REASON; `way`: how to see them."""
-    reasons = run_folder.rejections(
+    reasons = counted_rejections(
         rows.where(F.col(REASON).isNotNull()).select(F.col(REASON).alias("reason"))
     )
     counted = ", ".join(f"{reason}: {n:,}" for reason, n in reasons.items())
@@ -302,15 +304,15 @@ def run(
         delivery.write(bad, "rejected", file_format)
         ready.release()
     with progress("measure"):
-        written = run_folder.load(spark, delivery.path("decisions"), file_format, decisions.schema)
-        reasons = run_folder.load(spark, delivery.path("rejected"), file_format, bad.schema)
+        written = load(spark, delivery.path("decisions"), file_format, decisions.schema)
+        reasons = load(spark, delivery.path("rejected"), file_format, bad.schema)
         if options.command is None:
             counts, facts = count(written, plan), None
         else:
             of_run = made(options.where, options.command, SPARK)
             counts, facts = count_for_report(written, plan, ready.survey, of_run)
         decided = counted_messages(written, plan, counts)
-        rejections = run_folder.rejections(reasons) if ready.survey.rejected else {}
+        rejections = counted_rejections(reasons) if ready.survey.rejected else {}
     total = ready.survey.accepted + ready.survey.rejected
     ended = outcomes(counts)
     check_nothing_lost(total, sum(decided.values()), sum(rejections.values()))

@@ -43,8 +43,10 @@ from fairlead.pipeline.options import DEFAULTS, Options
 from fairlead.pipeline.output import run_folder
 from fairlead.pipeline.output.delivery import Delivery
 from fairlead.pipeline.output.scenario_folders import REJECTED, folder_names
+from fairlead.pipeline.output.written import load
+from fairlead.pipeline.output.written import rejections as counted_rejections
 from fairlead.pipeline.paths import COMPARISON
-from fairlead.pipeline.routing.blocks import cut, sample
+from fairlead.pipeline.routing.blocks import block_of, cut, sample
 from fairlead.pipeline.routing.journal import of_decisions, others
 from fairlead.pipeline.routing.route import numbered
 from fairlead.pipeline.simulate.attempts import SINCE, at_once, attempt_columns, simulated, together
@@ -126,7 +128,7 @@ def prepare(
         # A task writes a block of all scenarios: more blocks, while tasks have nothing to do.
         fewer = max(options.rows_a_block / len(every), places.rows / at_once(good.sparkSession))
         blocks = cut(places, rows_a_block=min(options.rows_a_block, fewer))
-    block = blocks.column().alias(BLOCK)
+    block = block_of(blocks).alias(BLOCK)
     with progress("survey"):
         gathered = gather(rows.select("*", block), blocks, every, REASON)
         if gathered.rejected and not sum(gathered.sizes):
@@ -198,7 +200,7 @@ def run(
             decisions = ready.attempts()
             delivery.write(decisions, TOGETHER, file_format, by=SCENARIO)
         with progress("measure"):
-            written = run_folder.load(spark, delivery.path(TOGETHER), file_format, decisions.schema)
+            written = load(spark, delivery.path(TOGETHER), file_format, decisions.schema)
             every, period = list(own.values()), gathered.period
             found = compared(list(own), written, every, period, dated=gathered.dated)
         if not any(plan.fans_out for plan in every):
@@ -251,5 +253,5 @@ def _write_rejected(
     delivery.write(bad if ready.gathered.rejected else bad.limit(0), REJECTED, file_format)
     if not ready.gathered.rejected:
         return {}
-    written = run_folder.load(spark, delivery.path(REJECTED), file_format, bad.schema)
-    return run_folder.rejections(written)
+    written = load(spark, delivery.path(REJECTED), file_format, bad.schema)
+    return counted_rejections(written)

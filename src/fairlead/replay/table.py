@@ -8,8 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from fairlead.balance.change import Change
-from fairlead.balance.changes import changes_in
+from fairlead.balance.changes import GivenChanges, changes_in
 from fairlead.balance.cluster import Cluster, clusters_in
 from fairlead.balance.journal import check_names
 from fairlead.balance.message import SET_PRIORITY, WHOLE_NUMBERS
@@ -27,6 +26,7 @@ from fairlead.compiled.columns import (
     times_of,
     whole_numbers,
 )
+from fairlead.compiled.given import table_of
 from fairlead.compiled.journal import messages_of, rows_of
 from fairlead.compiled.kernels import Int32s, Int64s
 from fairlead.compiled.needed import ALL_WORK, check_columns
@@ -41,17 +41,18 @@ from fairlead.rows import ATTEMPT, DECISION
 
 
 def replay(
-    messages: pa.Table,
+    messages: object,
     clusters: Cluster | Iterable[Cluster],
-    changes: Change | Iterable[Change] = (),
+    changes: GivenChanges = (),
     *,
     trust_ids: bool = False,
     journal: bool = False,
 ) -> pa.Table:
     """What would have become of each message of a table, waiting and work included.
 
-    `messages`: columns `id`, `time` and `service_time` (seconds), and any of `priority`, `group`,
-    `tenant`, `cost`, `rollbacks` and of the routing attributes; other columns are carried through.
+    `messages`: a table, as `fairlead.route` takes it, with the columns `id`, `time` and
+    `service_time` (seconds), and any of `priority`, `group`, `tenant`, `cost`, `rollbacks` and of
+    the routing attributes; other columns are carried through.
     The rows may be in any order. `changes`: their times count from where the messages' do.
     `journal`: return rows of a journal (see `fairlead.route`); `version` then is the cluster's when
     the message was sent, or came back. `messages` may be a journal: its messages are replayed.
@@ -63,28 +64,28 @@ def replay(
     Raises ConfigError, ChangeError, RuleError and MessageError.
     """
     given = Plan(clusters_in(clusters), changes_in(changes))
-    messages = messages_of(messages, given)
+    table = messages_of(table_of(messages), given)
     if journal:
-        check_names(messages.column_names, given.relevant_attributes)
-    messages = checked(messages, given.relevant_attributes, trust_ids=trust_ids)
-    _check_added(messages)
-    check_columns(given, messages.column_names, "messages")
-    check_keys(messages, given)
-    times = times_of(messages)
-    order = order_of(messages, times)
+        check_names(table.column_names, given.relevant_attributes)
+    table = checked(table, given.relevant_attributes, trust_ids=trust_ids)
+    _check_added(table)
+    check_columns(given, table.column_names, "messages")
+    check_keys(table, given)
+    times = times_of(table)
+    order = order_of(table, times)
     if order is not None:
-        messages, times = taken(messages, order), times[order]
-    plan, codes = classified(messages, given)
-    batch, groups, tenants = batch_of(messages, plan, codes, times)
-    _check_tenants(messages, plan, batch, tenants)
-    found = Replays(plan, traits_of(batch, raises=has_control(messages)))
+        table, times = taken(table, order), times[order]
+    plan, codes = classified(table, given)
+    batch, groups, tenants = batch_of(table, plan, codes, times)
+    _check_tenants(table, plan, batch, tenants)
+    found = Replays(plan, traits_of(batch, raises=has_control(table)))
     found.feed(batch, groups, tenants)
     found.finish()
     attempts = Attempts.together([found.done(), found.left()])
     if not (np.diff(attempts.message) > 0).all():
         order_of_rows = np.lexsort((attempts.attempt, attempts.message))
         attempts = Attempts(*(column[order_of_rows] for column in attempts))
-    table = _with_attempts(messages, plan, attempts)
+    table = _with_attempts(table, plan, attempts)
     return rows_of(table, plan, codes, attempts.since, attempts.message) if journal else table
 
 

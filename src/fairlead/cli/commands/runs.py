@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 from typing import Annotated
@@ -15,6 +16,8 @@ from fairlead.cli.options import (
     ClusterFile,
     Columns,
     Drop,
+    Engine,
+    EngineOption,
     Every,
     FilesABatch,
     Format,
@@ -39,6 +42,14 @@ app = typer.Typer()
 command = partial(app.command, cls=Once, rich_help_panel="Decide")
 DAY, EVERY, FILES = 86_400.0, 10.0, 1_000
 """What a stream has where nothing else is said: seconds, seconds, files."""
+NEEDED = {Engine.spark: "spark", Engine.memory: "tables"}
+"""The extra of each engine."""
+
+
+def _refuse_of_spark(given: Mapping[str, object]) -> None:
+    """Refuse options that only Spark has. Raises UserError."""
+    for name in (name for name, value in given.items() if value):
+        raise UserError(f"{name}: found with --engine memory, allowed: with --engine spark")
 
 
 @command()
@@ -68,9 +79,10 @@ def dispatch(
     files_a_batch: FilesABatch = None,
     overwrite: Overwrite = False,
     no_report: NoReport = False,
+    engine: EngineOption = Engine.spark,
     master: Master = None,
 ) -> None:
-    """Route a whole table of messages on Spark, as the live balancer would.
+    """Route a whole table of messages, as the live balancer would: on Spark, or in memory.
 
     MESSAGES is CSV (with a header), JSON lines or Parquet with the columns `id` and `time` (a
     timestamp, or a number of seconds); `--column` makes them from what the table has. The folder
@@ -82,7 +94,9 @@ def dispatch(
 
     Example: `fairlead dispatch calls.csv -c pool.toml -o routed --column "time=started_at"`
     """
-    need("spark", "dispatch")
+    need(NEEDED[engine], "dispatch")
+    if engine is Engine.memory:
+        _refuse_of_spark({"--master": master, "--horizon": horizon, "--follow": follow})
     from fairlead.cli.dispatch import run_dispatch
 
     table = MessagesTable.asked(messages, column, drop, number_rows, input_format, read_option)
@@ -118,6 +132,7 @@ def dispatch(
         trust_ids=trust_ids,
         horizon=horizon,
         overwrite=overwrite,
+        engine=engine,
         master=master,
         command=whole_line,
     )
@@ -177,9 +192,10 @@ def replay(
     ] = None,
     overwrite: Overwrite = False,
     no_report: NoReport = False,
+    engine: EngineOption = Engine.spark,
     master: Master = None,
 ) -> None:
-    """Replay recorded messages on Spark: who would have waited how long, in each scenario.
+    """Replay recorded messages: who would have waited how long, in each scenario.
 
     A scenario is a cluster file, or what a file of --scenarios makes of one.
 
@@ -193,7 +209,9 @@ def replay(
 
     Example: `fairlead replay calls.csv -c pool.toml -c pool-new.toml -o replayed`
     """
-    need("spark", "replay")
+    need(NEEDED[engine], "replay")
+    if engine is Engine.memory:
+        _refuse_of_spark({"--master": master, "--seed": seed is not None})
     from fairlead.cli.replay import run_replay
 
     status = run_replay(
@@ -207,6 +225,7 @@ def replay(
         seed=seed,
         fail_if=fail_if or [],
         overwrite=overwrite,
+        engine=engine,
         master=master,
         command=None if no_report else command_line(["fairlead", *context.obj]),
     )

@@ -1,4 +1,4 @@
-"""Run folder: what a later question about a delivery needs, and reading a delivery again."""
+"""Run folder: what a later question about a delivery needs."""
 
 from __future__ import annotations
 
@@ -7,17 +7,12 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as F
-from pyspark.sql.types import ArrayType, MapType, StringType, StructField, StructType
-
 from fairlead.balance.cluster import Cluster
 from fairlead.balance.objects import listed
 from fairlead.compiled.plan import ClassifiedPlan, Plan
 from fairlead.errors import UserError
 from fairlead.pipeline.intake.files import kind_of, names_in
 from fairlead.pipeline.output.delivery import Delivery
-from fairlead.pipeline.output.write import OPTIONS
 from fairlead.pipeline.paths import COMPARISON, SUMMARY
 from fairlead.results.comparison import Comparison, Waits
 from fairlead.rows import without_decisions
@@ -26,23 +21,6 @@ MANIFEST = "manifest.json"
 FORMAT = 1
 NEEDED = {"file_format", "clusters", "changes"}
 MAX_NAMED = 3
-
-
-def load(spark: SparkSession, path: str, file_format: str, schema: StructType) -> DataFrame:
-    """A written table, with the columns that it was written with."""
-    nested = ArrayType | MapType | StructType
-    flat = StructType(
-        [
-            StructField(each.name, StringType())
-            if file_format == "csv" and isinstance(each.dataType, nested)
-            else each
-            for each in schema.fields
-        ]
-    )
-    options: Mapping[str, str] = OPTIONS[file_format]
-    if file_format == "csv":
-        options = {**options, "multiLine": "true"}
-    return spark.read.schema(flat).format(file_format).options(**options).load(path)
 
 
 def read_manifest(folder: Path) -> dict[str, Any]:
@@ -139,13 +117,6 @@ def _plain(plan: Plan) -> dict[str, Any]:
         ],
         "changes": [change.to_dict() for change in plan.changes],
     }
-
-
-def rejections(rejected: DataFrame) -> dict[str, int]:
-    """Rejected rows by what was wrong: the reason up to what was found."""
-    kind = F.split(F.col("reason"), ": found|: a message", 2)[0]
-    rows = rejected.groupBy(kind.alias("kind")).agg(F.count(F.lit(1)).alias("n")).collect()
-    return {row["kind"]: row["n"] for row in sorted(rows, key=lambda row: str(row["kind"]))}
 
 
 def write_manifest(

@@ -42,8 +42,8 @@ from fairlead.pipeline.columns import (
 )
 from fairlead.pipeline.constants import PREFIX
 from fairlead.pipeline.intake.validate import text
-from fairlead.pipeline.routing.blocks import Blocks
 from fairlead.pipeline.routing.class_counts import eligible_rows
+from fairlead.pipeline.routing.places import Blocks
 from fairlead.pipeline.routing.route import States, in_blocks, route
 
 OK, DEFAULT, HEEDED = (PREFIX + name for name in ("ok", "bind_default", "bind_heeded"))

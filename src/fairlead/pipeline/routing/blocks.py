@@ -20,6 +20,7 @@ from pyspark.sql import functions as F
 from fairlead.compiled.router import EARLIEST
 from fairlead.pipeline.columns import BLOCK, ID, KEY, REASON, TIME, looked_up
 from fairlead.pipeline.constants import ROWS_A_BLOCK
+from fairlead.pipeline.routing.places import Blocks, Place
 
 SAMPLE: Final = 8_000
 SPARSE: Final = 1_024
@@ -33,30 +34,10 @@ HASHES: Final = 1 << 64
 MAX_NESTED: Final = 250
 """Conditions that Spark still compiles; with more times, a look-up in Python is faster."""
 
-Place = tuple[int, str]
-"""(key, id): a message's place in the order."""
 
-
-@dataclass(frozen=True)
-class Blocks:
-    """The places at which blocks 1, 2, … begin; block 0 begins before everything."""
-
-    starts: tuple[Place, ...] = ()
-    in_place: bool = False
-    """Whether each block is a piece of a file, so that nothing has to be moved."""
-
-    def __len__(self) -> int:
-        """How many blocks there are."""
-        return len(self.starts) + 1
-
-    def column(self) -> Column:
-        """The block of a row, from its KEY and ID."""
-        return _search(self.starts, 0, len(self.starts))
-
-    def of(self, place: Place) -> int:
-        """The block of one message."""
-        bytes_ = [(key, id_.encode()) for key, id_ in self.starts]
-        return sum((place[0], place[1].encode()) >= start for start in bytes_)
+def block_of(blocks: Blocks) -> Column:
+    """The block of a row, from its KEY and ID."""
+    return _search(blocks.starts, 0, len(blocks.starts))
 
 
 def _search(starts: Sequence[Place], low: int, high: int) -> Column:
@@ -134,7 +115,7 @@ def latest_so_far(
     all. Returns also the latest time before each block.
     """
     time = F.when(F.col(REASON).isNull(), F.col(TIME))
-    placed = rows.withColumn(BLOCK, blocks.column())
+    placed = rows.withColumn(BLOCK, block_of(blocks))
     found = placed.groupBy(BLOCK).agg(F.coalesce(F.max(time), F.lit(EARLIEST))).collect()
     ends: dict[int, int] = dict(found)
     before = [first]

@@ -21,7 +21,8 @@ from fairlead.compiled.router import EARLIEST, Router
 from fairlead.pipeline.columns import BLOCK, CLASS, CONTROL, KEY, REASON, TIME, VERSION, small_table
 from fairlead.pipeline.constants import PREFIX
 from fairlead.pipeline.intake.validate import text
-from fairlead.pipeline.routing.blocks import PIECE, Blocks, version
+from fairlead.pipeline.routing.blocks import PIECE, block_of, version
+from fairlead.pipeline.routing.places import Blocks
 
 COUNT: Final = PREFIX + "n"
 LATEST: Final = PREFIX + "latest"
@@ -89,10 +90,10 @@ def placed(accepted: DataFrame, blocks: Blocks, plan: Plan, latest: int = EARLIE
     """The rows with their block and version. `latest`: the latest time before all of them."""
     if latest == EARLIEST or not plan.times:
         at = version(plan.times, TIME)
-        return accepted.select("*", blocks.column().alias(BLOCK), at.alias(VERSION))
+        return accepted.select("*", block_of(blocks).alias(BLOCK), at.alias(VERSION))
     so_far = accepted.withColumn(LATEST, F.greatest(F.lit(latest), TIME))
     at = version(plan.times, LATEST)
-    return so_far.select("*", blocks.column().alias(BLOCK), at.alias(VERSION)).drop(LATEST)
+    return so_far.select("*", block_of(blocks).alias(BLOCK), at.alias(VERSION)).drop(LATEST)
 
 
 def survey(accepted: DataFrame, blocks: Blocks, plan: Plan) -> Survey:

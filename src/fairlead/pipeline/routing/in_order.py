@@ -20,7 +20,7 @@ from pyspark.sql import functions as F
 from fairlead.compiled.plan import ClassifiedPlan
 from fairlead.compiled.router import Router
 from fairlead.pipeline.columns import BLOCK, CLASS, ID, KEY, SERVICE, TIME
-from fairlead.pipeline.routing.blocks import Blocks
+from fairlead.pipeline.routing.places import Blocks
 from fairlead.pipeline.routing.route import in_blocks, needed
 
 PACK_BYTES: Final = 1 << 14

@@ -40,8 +40,8 @@ from fairlead.pipeline.columns import (
     WHOSE,
     WORD,
 )
-from fairlead.pipeline.routing.blocks import Blocks
 from fairlead.pipeline.routing.in_order import of_every_block
+from fairlead.pipeline.routing.places import Blocks
 from fairlead.pipeline.routing.route import needed
 
 BEFORE: Final = -1

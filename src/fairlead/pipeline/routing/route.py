@@ -36,7 +36,7 @@ from fairlead.pipeline.columns import (
     quoted,
 )
 from fairlead.pipeline.intake.validate import text
-from fairlead.pipeline.routing.blocks import Blocks
+from fairlead.pipeline.routing.places import Blocks
 from fairlead.rows import DECISION
 
 NO_BLOCK = -1

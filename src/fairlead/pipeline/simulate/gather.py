@@ -28,8 +28,8 @@ from fairlead.pipeline.columns import (
     TIME,
 )
 from fairlead.pipeline.intake.validate import is_timestamp, said, text
-from fairlead.pipeline.routing.blocks import Blocks
 from fairlead.pipeline.routing.class_counts import Survey, attribute_of
+from fairlead.pipeline.routing.places import Blocks
 from fairlead.pipeline.routing.route import in_blocks
 from fairlead.replay import traffic
 from fairlead.replay.batch import Traits

@@ -29,6 +29,8 @@ from fairlead.pipeline.options import Options
 from fairlead.pipeline.output import run_folder
 from fairlead.pipeline.output.disk_full import writing
 from fairlead.pipeline.output.write import writer
+from fairlead.pipeline.output.written import load
+from fairlead.pipeline.output.written import rejections as counted_rejections
 from fairlead.pipeline.routing.since import Since
 from fairlead.pipeline.streaming import remembered, rolling
 from fairlead.pipeline.streaming.commit import Commit, StreamFolder, typed_columns
@@ -179,12 +181,12 @@ def _write(ready: Prepared, stream: Stream, commit: Commit, batch: int) -> Commi
             writer(bad, file_format).save(folder.making("rejected"))
     with options.progress("measure"):
         made = folder.making("decisions")
-        written = run_folder.load(spark, made, file_format, decisions.schema)
+        written = load(spark, made, file_format, decisions.schema)
         rolled = rolling.roll(written, ready, folder, commit)
         rejections: dict[str, int] = {}
         if survey.rejected:
-            reasons = run_folder.load(spark, folder.making("rejected"), file_format, bad.schema)
-            rejections = run_folder.rejections(reasons)
+            reasons = load(spark, folder.making("rejected"), file_format, bad.schema)
+            rejections = counted_rejections(reasons)
     read = survey.accepted + survey.rejected
     check_nothing_lost(read, sum(rolled.messages.values()), sum(rejections.values()))
     with options.progress("remember"):

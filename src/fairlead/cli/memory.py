@@ -1,0 +1,87 @@
+"""The engine in memory for commands: read, run, and write what Spark would write."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from fairlead.errors import OutputError
+from fairlead.pipeline.output import run_folder
+from fairlead.pipeline.output.disk_full import writing
+from fairlead.pipeline.paths import COMPARISON, SUMMARY
+
+if TYPE_CHECKING:
+    from fairlead.cli.progress import Stages
+    from fairlead.cli.table import MessagesTable
+    from fairlead.compiled.plan import Plan
+    from fairlead.pipeline.output.delivery import Delivery
+    from fairlead.pipeline.output.folder import FolderDelivery
+    from fairlead.results.comparison import Comparison
+    from fairlead.results.summary import Summary
+
+
+def dispatch_in_memory(
+    table: MessagesTable,
+    plan: Plan,
+    delivery: Delivery,
+    file_format: str,
+    stages: Stages,
+    *,
+    trust_ids: bool,
+    command: str | None,
+) -> Summary:
+    """Dispatch a table into a delivery, which the caller finishes."""
+    from fairlead.memory.dispatch import Options, run
+
+    options = Options(
+        where=table.where,
+        file_format=file_format,
+        trust_ids=trust_ids,
+        command=command,
+        progress=stages,
+    )
+    place = _of_this_machine(delivery)
+    with stages("read"):
+        found = table.read_here()
+    with writing(place.final):
+        result = run(found, plan.clusters, plan.changes, place.making, options)
+    delivery.write_json(run_folder.MANIFEST, result.manifest)
+    delivery.write_json(SUMMARY, result.summary.to_dict())
+    return result.summary
+
+
+def replay_in_memory(
+    table: MessagesTable,
+    plans: Mapping[str, Plan],
+    differs: Mapping[str, Sequence[str]],
+    delivery: Delivery,
+    file_format: str,
+    stages: Stages,
+    *,
+    command: str | None,
+) -> Comparison:
+    """Replay a table into a delivery, which the caller finishes."""
+    from fairlead.memory.dispatch import Options
+    from fairlead.memory.replay import run
+
+    options = Options(where=table.where, file_format=file_format, command=command, progress=stages)
+    place = _of_this_machine(delivery)
+    with stages("read"):
+        found = table.read_here()
+    with writing(place.final):
+        result = run(found, plans, place.making, options, differs=differs)
+    for scenario in result.scenarios:
+        run_folder.write_scenario(delivery, scenario.folder, plans[scenario.name], file_format)
+    delivery.write_json(COMPARISON, result.to_dict())
+    return result
+
+
+def _of_this_machine(delivery: Delivery) -> FolderDelivery:
+    """The delivery, if it is to a folder of this machine. Raises OutputError."""
+    from fairlead.pipeline.output.folder import FolderDelivery
+
+    if not isinstance(delivery, FolderDelivery):
+        raise OutputError(
+            "--out: found a place elsewhere, allowed with --engine memory: a folder of this machine"
+        )
+    return delivery

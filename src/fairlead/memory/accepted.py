@@ -1,0 +1,143 @@
+"""Accepted: the rows that are messages, in order, each id once and each group of one tenant."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from fairlead.compiled import hashes
+from fairlead.compiled.kernels import Int64s
+from fairlead.compiled.order import in_order, taken
+from fairlead.compiled.plan import Plan
+from fairlead.compiled.unique import all_different
+from fairlead.memory.validate import Rows, text
+from fairlead.memory.values import to_text
+from fairlead.pipeline.constants import LONGEST_SHOWN
+
+KIND: Final = re.compile(": found|: a message")
+
+
+@dataclass(frozen=True)
+class Accepted:
+    """The messages, in order; times and services in whole microseconds."""
+
+    table: pa.Table
+    ids: pa.Array
+    times: Int64s
+    services: Int64s
+    """0 where none is given."""
+
+    @property
+    def period(self) -> tuple[int, int] | None:
+        """The first and the last time."""
+        return (int(self.times.min()), int(self.times.max())) if len(self.times) else None
+
+
+def unique(rows: Rows) -> None:
+    """Reject every message whose id an earlier one has."""
+    good = np.flatnonzero(rows.good)
+    ids = rows.ids.take(pa.array(good))
+    if all_different(pa.chunked_array([ids])):
+        return
+    coded = ids.dictionary_encode()
+    code = np.asarray(coded.indices).astype(np.int64)
+    several = np.flatnonzero(np.bincount(code)[code] > 1)
+    suspects = good[several]
+    order = np.lexsort((_whole(rows, suspects), rows.key[suspects], code[several]))
+    repeated = np.append(False, np.diff(code[several][order]) == 0)
+    bad = np.zeros(len(rows.good), np.bool_)
+    bad[suspects[order[repeated]]] = True
+    rows.reject(bad, lambda row: f"id: found '{rows.ids[row].as_py()}' again, allowed: once")
+
+
+def _whole(rows: Rows, which: Int64s) -> Int64s:
+    """A number of all that some rows say: of equals in order, the least stays in every engine."""
+    at = pa.array(which)
+    table = rows.table.take(at)
+    found = hashes.new(len(which))
+    for name in table.column_names:
+        found = hashes.with_texts(found, to_text(table.column(name).combine_chunks()))
+    service = pa.array(rows.service.values[which], mask=~rows.service.known[which])
+    parts = (pa.array(rows.key[which]), rows.ids.take(at), pa.array(rows.time[which]), service)
+    for part in parts:
+        found = hashes.with_texts(found, part.cast(pa.string()))
+    return found.view(np.int64)
+
+
+def one_tenant(rows: Rows, plans: Iterable[Plan]) -> None:
+    """Reject every message whose group, inside its cluster, is another tenant's."""
+    if not {"group", "tenant"} <= set(rows.table.column_names):
+        return
+    named = "cluster" in rows.table.column_names
+    every: dict[tuple[str, ...], None] = {}
+    for plan in plans:
+        names = sorted(cluster.name for cluster in plan.clusters)
+        alone = ("",) if len(names) == 1 else ()
+        every[(*alone, *names) if named else alone] = None
+    for each in every:
+        _one_tenant(rows, each)
+
+
+def _one_tenant(rows: Rows, names: Sequence[str]) -> None:
+    """... as a plan has it whose clusters are called so; "": the only one."""
+    clusters, groups, tenants = (text(rows.table, n) for n in ("cluster", "group", "tenant"))
+    mine = np.asarray(pc.is_in(clusters, pa.array(list(names), pa.string())))
+    grouped = np.flatnonzero(mine & np.asarray(pc.not_equal(groups, "")) & rows.good)
+    if not len(grouped):
+        return
+    at = pa.array(grouped)
+    # A message need not name the only cluster, so all that have the plan's are in that one.
+    where = pa.repeat("", len(grouped)) if "" in names else clusters.take(at)
+    whose = _codes(pc.binary_join_element_wise(where, groups.take(at), "\0"))
+    tenant = _codes(tenants.take(at))
+    order = in_order(rows.key[grouped], pa.chunked_array([rows.ids.take(at)]))
+    order = np.arange(len(grouped)) if order is None else order
+    owner = np.zeros(int(whose.max()) + 1, np.int64)
+    owner[whose[order[::-1]]] = order[::-1]  # the first is written last
+    wrong = tenant != tenant[owner[whose]]
+    bad = np.zeros(len(rows.good), np.bool_)
+    bad[grouped[wrong]] = True
+    first = np.zeros(len(rows.good), np.int64)
+    first[grouped] = grouped[owner[whose]]
+
+    def reason(row: int) -> str:
+        found, allowed = (tenants[each].as_py()[:LONGEST_SHOWN] for each in (row, int(first[row])))
+        return (
+            f"tenant: found '{found}', allowed: '{allowed}', as the first message of its group has"
+        )
+
+    rows.reject(bad, reason)
+
+
+def _codes(words: pa.Array) -> Int64s:
+    return np.asarray(words.dictionary_encode().indices).astype(np.int64)
+
+
+def accepted(rows: Rows) -> Accepted:
+    """The messages, in order."""
+    good = np.flatnonzero(rows.good)
+    order = in_order(rows.key[good], pa.chunked_array([rows.ids.take(pa.array(good))]))
+    places = good if order is None else good[order]
+    services = np.where(rows.service.known, rows.service.values, 0)[places]
+    table = taken(rows.table, places)
+    return Accepted(table, rows.ids.take(pa.array(places)), rows.time[places], services)
+
+
+def rejected(rows: Rows) -> pa.Table:
+    """The rows that are no messages, each with its `reason`."""
+    bad = pa.array(~rows.good)
+    reasons = pa.array([rows.reasons[row] for row in sorted(rows.reasons)], pa.string())
+    return rows.table.filter(bad).append_column("reason", reasons)
+
+
+def rejections(rows: Rows) -> dict[str, int]:
+    """Rejected rows by what was wrong: the reason up to what was found."""
+    found = Counter(KIND.split(reason)[0] for reason in rows.reasons.values())
+    return dict(sorted(found.items()))

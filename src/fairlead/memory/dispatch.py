@@ -1,0 +1,190 @@
+"""Dispatch in memory: the same folder as on Spark. The whole flow stands in this file.
+
+read → validate → unique → order → route → write → measure
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+
+from fairlead.balance.change import Change
+from fairlead.balance.cluster import Cluster
+from fairlead.balance.message import SPELLED_ALIKE
+from fairlead.compiled.classes import bindings, classified, keys
+from fairlead.compiled.columns import dictionary_column
+from fairlead.compiled.kernels import Int64s
+from fairlead.compiled.needed import check_columns
+from fairlead.compiled.plan import Plan
+from fairlead.compiled.router import Router
+from fairlead.compiled.table import fanned_out
+from fairlead.errors import MessageError
+from fairlead.measure.facts import made
+from fairlead.measure.tally import (
+    check_nothing_lost,
+    digest,
+    outcomes,
+    phases,
+    unknown_clusters,
+)
+from fairlead.memory.accepted import Accepted, accepted, rejected, rejections, unique
+from fairlead.memory.counts import Counts, Decided
+from fairlead.memory.files import Found
+from fairlead.memory.journal import messages_of
+from fairlead.memory.validate import column, refuse_other_units, simple, text, validate
+from fairlead.memory.values import is_text
+from fairlead.memory.write import write
+from fairlead.pipeline.intake.names import check_names
+from fairlead.pipeline.output.run_folder import manifest
+from fairlead.pipeline.progress import Progress, quiet
+from fairlead.results.summary import Summary
+from fairlead.rows import DECISION
+
+log = logging.getLogger("fairlead")
+
+ALSO_READ = ("cluster", "type", "group", "producer", "bind", "tenant")
+"""What tells messages apart, or binds them, beside what policies read."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options:
+    """Options of a run in memory."""
+
+    where: str = "messages"
+    """What errors call the table: its path."""
+    file_format: str = "parquet"
+    """Of the results."""
+    trust_ids: bool = False
+    """Do not look for duplicate ids (dispatch)."""
+    command: str | None = None
+    """What a report shows as the way to this run; None: nobody wants a report."""
+    progress: Progress = quiet
+
+
+@dataclass(frozen=True)
+class Result:
+    """What a dispatch gives, before the summary is written."""
+
+    summary: Summary
+    manifest: dict[str, object]
+
+
+def run(
+    found: Found,
+    clusters: Sequence[Cluster],
+    changes: Sequence[Change],
+    making: Path,
+    options: Options,
+) -> Result:
+    """Dispatch a table into a folder in the making; the caller writes what is returned.
+
+    Raises MessageError, ConfigError, ChangeError, OSError.
+    """
+    began = time.monotonic()
+    progress = options.progress
+    plan = Plan(clusters, changes)
+    found = messages_of(found, [plan], options.where)
+    names = found.table.column_names
+    check_names(names, options.where)
+    check_columns(plan, names, options.where)
+    check_keys(plan, found.table, options.where)
+    rows = validate(found, plan)
+    if not options.trust_ids:
+        with progress("check ids"):
+            unique(rows)
+    if rows.reasons and not rows.good.any():
+        refuse_other_units(rows, options.where)
+    with progress("route"):
+        messages = accepted(rows)
+        decided, start = route(messages, plan)
+    with progress("write"):
+        write(decided.table, making / "decisions", options.file_format)
+        write(rejected(rows), making / "rejected", options.file_format)
+    with progress("measure"):
+        counts = Counts(decided, _ids(messages, decided))
+        by_version = counts.messages()
+        facts = None
+        if options.command is not None:
+            facts = counts.facts(made(options.where, options.command), messages.period)
+    ended = outcomes(counts.counted)
+    check_nothing_lost(len(rows.good), sum(by_version.values()), len(rows.reasons))
+    summary = Summary(
+        read=len(rows.good),
+        rejected=len(rows.reasons),
+        outcomes=ended,
+        rows=sum(ended.values()),
+        digest=digest(counts.counted),
+        phases=phases(decided.plan, counts.counted, by_version),
+        rejections=rejections(rows),
+        unknown_clusters=unknown_clusters(counts.counted, decided.plan),
+        seconds=round(time.monotonic() - began, 3),
+        facts=facts,
+    )
+    log.info("dispatched", extra={"read": summary.read, "outcomes": ended})
+    return Result(summary, manifest(decided.plan, [], [start], options.file_format))
+
+
+def check_keys(plan: Plan, table: pa.Table, where: str) -> None:
+    """Refuse keys that engines would spell otherwise. Raises MessageError."""
+    for name in plan.keyed.values():
+        kind = table.schema.field(name).type
+        alike = (is_text, pa.types.is_integer, pa.types.is_boolean, pa.types.is_null)
+        if not any(known(kind) for known in alike):
+            raise MessageError(f"{where}: {name}: found {simple(kind)}, allowed: {SPELLED_ALIKE}")
+
+
+def narrow(table: pa.Table, plans: Sequence[Plan]) -> pa.Table:
+    """What decisions read of the messages, as texts."""
+    read = dict.fromkeys(ALSO_READ)
+    for plan in plans:
+        read |= dict.fromkeys((*plan.reads, *plan.keyed.values()))
+    found = {name: text(table, name) for name in read if name in table.column_names}
+    # A table of no columns would have no rows.
+    return pa.table({"id": column(table, "id"), **found})
+
+
+def route(messages: Accepted, plan: Plan) -> tuple[Decided, dict[str, object]]:
+    """The decisions, and the router's state before them."""
+    read = narrow(messages.table, [plan])
+    known, codes = classified(read, plan)
+    router = Router(known)
+    start = router.dump()
+    timed = any(plan.timed.values())
+    decided = router.feed(
+        codes,
+        messages.times if plan.times or timed else None,
+        messages.services if timed else None,
+        bindings(read, known, codes),
+        keys(read, known, codes),
+    )
+    sequence = router.sequence(codes)
+    label: Int64s = (decided % router.codes.size if known.fans_out else decided).astype(np.int64)
+    rows = np.arange(len(messages.times))
+    table = messages.table
+    if known.fans_out:
+        rows, destination, address = fanned_out(router.codes, decided)
+        table, label, sequence = table.take(pa.array(rows)), label[rows], sequence[rows]
+    else:
+        at = pa.array(label)
+        destination = dictionary_column(router.codes.destination, at)
+        address = dictionary_column(router.codes.address, at)
+    added = (
+        destination,
+        address,
+        dictionary_column(router.codes.outcome, pa.array(label)),
+        pa.array(sequence, pa.int64(), mask=sequence < 0),
+    )
+    for name, values in zip(DECISION, added, strict=True):
+        table = table.append_column(name, values)
+    return Decided(table, known, codes, messages.times, rows), start
+
+
+def _ids(messages: Accepted, decided: Decided) -> pa.Array:
+    """By the row of decisions."""
+    return messages.ids.take(pa.array(decided.message))

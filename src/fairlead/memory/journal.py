@@ -1,0 +1,33 @@
+"""The messages of a journal, which is a table of decisions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from fairlead.compiled.journal import messages_of as of_table
+from fairlead.compiled.plan import Plan
+from fairlead.errors import MessageError
+from fairlead.memory.files import Found
+from fairlead.rows import without_decisions
+
+
+def messages_of(found: Found, plans: Sequence[Plan], where: str) -> Found:
+    """The messages that a journal tells of, each once; any other table is left as it is.
+
+    Raises MessageError for a journal of which some lines are no rows.
+    """
+    names = found.table.column_names
+    if without_decisions(names) == names:
+        return found
+    if found.malformed is not None and any(found.malformed):
+        why = next(each for each in found.malformed if each)
+        raise MessageError(f"{where}: found a journal with a line that is no row: {why}")
+    table = of_table(found.table, plans[0])
+    for plan in plans[1:]:
+        names = of_table(found.table, plan).column_names
+        if names != table.column_names:
+            raise MessageError(
+                f"{where}: found a journal of one cluster, allowed: scenarios that all have one, "
+                "or all several"
+            )
+    return Found(table, None)

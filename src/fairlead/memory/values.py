@@ -1,0 +1,278 @@
+"""Values of Spark SQL in Arrow: their types, and one made of another as Spark casts them.
+
+As in a session without ANSI, which is how Fairlead starts Spark: what cannot be cast is null.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from decimal import ROUND_HALF_UP, Context, Decimal, InvalidOperation
+from typing import Any, Final
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from fairlead.balance.times import micros
+from fairlead.errors import UserError
+
+TEXT: Final = pa.string()
+INT: Final = pa.int32()
+LONG: Final = pa.int64()
+DOUBLE: Final = pa.float64()
+BOOL: Final = pa.bool_()
+MOMENT: Final = pa.timestamp("us", "UTC")
+NAMED: Final = {
+    **dict.fromkeys(("string", "varchar", "char"), TEXT),
+    **dict.fromkeys(("int", "integer"), INT),
+    **dict.fromkeys(("bigint", "long"), LONG),
+    "double": DOUBLE,
+    "boolean": BOOL,
+    "timestamp": MOMENT,
+}
+DECIMAL: Final = re.compile(r"(?:decimal|dec|numeric)(?:\((\d+)(?:,(\d+))?\))?")
+MOST_DIGITS: Final = 38
+LEAST_SCALE: Final = 6
+WHOLE: Final = re.compile(
+    r"[ \t\r\n]*([+-]?)(\d+)(?:\.\d*)?[ \t\r\n]*|[ \t\r\n]*[+-]?\.\d+[ \t\r\n]*"
+)
+NUMBER: Final = re.compile(r"[+-]?(?:(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?|Infinity|NaN|inf)[dDfF]?")
+BLANK: Final = " \t\r\n"
+TRUE: Final = {"t", "true", "y", "yes", "1"}
+FALSE: Final = {"f", "false", "n", "no", "0"}
+EXACT: Final = Context(prec=80, rounding=ROUND_HALF_UP)
+EPOCH_DIGITS: Final = 6
+PLAIN_FROM, PLAIN_TO = 1e-3, 1e7
+
+
+def kind_of(name: str) -> pa.DataType:
+    """The type that Spark SQL calls so. Raises UserError."""
+    if name in NAMED:
+        return NAMED[name]
+    found = DECIMAL.fullmatch(name)
+    if found is not None:
+        digits, scale = int(found[1] or 10), int(found[2] or 0)
+        if 1 <= digits <= MOST_DIGITS and scale <= digits:
+            return pa.decimal128(digits, scale)
+    allowed = ", ".join(("decimal(P,S)", *NAMED))
+    raise UserError(f"found the type {name}, allowed: {allowed}")
+
+
+def is_text(kind: pa.DataType) -> bool:
+    """Whether it is a text."""
+    return bool(pa.types.is_string(kind))
+
+
+def is_whole(kind: pa.DataType) -> bool:
+    """Whether it is an integer."""
+    return bool(pa.types.is_integer(kind))
+
+
+def is_decimal(kind: pa.DataType) -> bool:
+    """Whether it is a decimal."""
+    return bool(pa.types.is_decimal(kind))
+
+
+def is_number(kind: pa.DataType) -> bool:
+    """Whether it is a number of any kind."""
+    return is_whole(kind) or is_decimal(kind) or pa.types.is_floating(kind)
+
+
+def by_word(words: pa.Array, read: Callable[[str], Any], kind: pa.DataType) -> pa.Array:
+    """A value for each text, read once for each different one; null for null."""
+    coded = words.dictionary_encode()
+    found = pa.array(
+        [None if word is None else read(word) for word in coded.dictionary.to_pylist()], kind
+    )
+    return found.take(coded.indices)
+
+
+def cast(values: pa.Array, kind: pa.DataType) -> pa.Array:
+    """The values as another type; null where one cannot be that. Raises UserError for types."""
+    given = values.type
+    if given == kind:
+        return values
+    if pa.types.is_null(given):
+        return pa.nulls(len(values), kind)
+    if is_text(given):
+        return _of_text(values, kind)
+    if is_text(kind):
+        return to_text(values)
+    if pa.types.is_boolean(given) and is_number(kind):
+        return cast(values.cast(INT), kind)
+    if is_number(given):
+        return _of_number(values, kind)
+    if pa.types.is_timestamp(given) and is_number(kind):
+        seconds = pc.divide(cast(values, MOMENT).cast(LONG).cast(DOUBLE), 1e6)
+        return _number(pc.floor(seconds) if is_whole(kind) else seconds, kind)
+    if kind == MOMENT and (pa.types.is_timestamp(given) or pa.types.is_date(given)):
+        return (
+            values.cast(pa.timestamp("us", getattr(given, "tz", None)), safe=False)
+            .cast(LONG)
+            .cast(MOMENT)
+        )
+    raise UserError(f"found a cast of {given} to {kind}, allowed: of texts and numbers")
+
+
+def _of_number(values: pa.Array, kind: pa.DataType) -> pa.Array:
+    if pa.types.is_boolean(kind):
+        return pc.not_equal(values.cast(DOUBLE), 0.0)
+    if is_number(kind):
+        return _number(values, kind)
+    if kind == MOMENT:
+        return _moment(values)
+    raise UserError(f"found a cast of {values.type} to {kind}, allowed: to a number or timestamp")
+
+
+def _of_text(values: pa.Array, kind: pa.DataType) -> pa.Array:
+    if pa.types.is_floating(kind):
+        return by_word(values, _double, kind)
+    if is_whole(kind):
+        least, most = -(1 << (kind.bit_width - 1)), (1 << (kind.bit_width - 1)) - 1
+        return by_word(values, lambda word: _whole(word, least, most), kind)
+    if is_decimal(kind):
+        return by_word(values, lambda word: rounded(_decimal(word), kind), kind)
+    if pa.types.is_boolean(kind):
+        return by_word(values, _truth, kind)
+    if kind == MOMENT:
+        return by_word(values, _time, LONG).cast(MOMENT)
+    raise UserError(f"found a cast of a text to {kind}, allowed: to a number, boolean or timestamp")
+
+
+def _double(word: str) -> float | None:
+    found = NUMBER.fullmatch(word.strip(BLANK))
+    return (
+        None
+        if found is None
+        else float(found[0].rstrip("dDfF") if "inf" not in found[0].lower() else found[0])
+    )
+
+
+def _whole(word: str, least: int, most: int) -> int | None:
+    found = WHOLE.fullmatch(word)
+    if found is None:
+        return None
+    number = int((found[1] or "") + (found[2] or "0"))
+    return number if least <= number <= most else None
+
+
+def _decimal(word: str) -> Decimal | None:
+    try:
+        found = EXACT.create_decimal(word.strip(BLANK))
+    except InvalidOperation:
+        return None
+    return found if found.is_finite() and "_" not in word else None
+
+
+def rounded(value: Decimal | None, kind: pa.DataType) -> Decimal | None:
+    """A decimal with the type's digits, halves away from zero; None where they do not hold it."""
+    if value is None:
+        return None
+    found = value.quantize(Decimal(1).scaleb(-kind.scale), ROUND_HALF_UP, EXACT)
+    return found if abs(found) < Decimal(10) ** (kind.precision - kind.scale) else None
+
+
+def _truth(word: str) -> bool | None:
+    lower = word.strip(BLANK).lower()
+    return True if lower in TRUE else False if lower in FALSE else None
+
+
+def _time(word: str) -> int | None:
+    # A plain number is no timestamp to Spark.
+    return None if NUMBER.fullmatch(word.strip(BLANK)) else micros(word)
+
+
+def _number(values: pa.Array, kind: pa.DataType) -> pa.Array:
+    given = values.type
+    if pa.types.is_floating(kind):
+        return values.cast(kind)
+    if is_whole(kind) and is_whole(given):
+        return values.cast(kind, safe=False)
+    if is_whole(kind) and is_decimal(given):
+        cut = [None if each is None else int(each) for each in values.to_pylist()]
+        bits = (1 << kind.bit_width) - 1
+        half = 1 << (kind.bit_width - 1)
+        return pa.array(
+            [None if each is None else ((each + half) & bits) - half for each in cut], kind
+        )
+    if is_whole(kind):
+        most = float((1 << (kind.bit_width - 1)) - 1)
+        numbers = np.nan_to_num(np.asarray(values.fill_null(0.0)), nan=0.0)
+        whole = np.trunc(np.clip(numbers, -most - 1, most))
+        ends = np.where(whole >= most, (1 << (kind.bit_width - 1)) - 1, 0)
+        inside = np.where(whole >= most, 0, whole).astype(np.int64)
+        return pa.array(
+            np.where(whole >= most, ends, inside), LONG, mask=np.asarray(values.is_null())
+        ).cast(kind)
+    texts = [
+        None if each is None else _decimal(repr(each) if isinstance(each, float) else str(each))
+        for each in values.to_pylist()
+    ]
+    return pa.array([rounded(each, kind) for each in texts], kind)
+
+
+def _moment(values: pa.Array) -> pa.Array:
+    if is_whole(values.type):
+        return pc.multiply(values.cast(LONG), 1_000_000).cast(MOMENT)
+    found = [None if each is None else int(each * 1_000_000) for each in values.to_pylist()]
+    return pa.array(found, LONG).cast(MOMENT)
+
+
+def to_text(values: pa.Array) -> pa.Array:
+    """The values as Spark writes them."""
+    kind = values.type
+    if is_text(kind):
+        return values
+    if pa.types.is_null(kind):
+        return pa.nulls(len(values), TEXT)
+    if pa.types.is_floating(kind):
+        found = [None if each is None else double_text(each) for each in values.to_pylist()]
+        return pa.array(found, TEXT)
+    if pa.types.is_timestamp(kind):
+        return pa.array(
+            [
+                None if each is None else _shown_time(each)
+                for each in values.cast(pa.timestamp("us")).to_pylist()
+            ],
+            TEXT,
+        )
+    if is_decimal(kind):
+        return pa.array(
+            [None if each is None else f"{each:f}" for each in values.to_pylist()], TEXT
+        )
+    if pa.types.is_binary(kind) or pa.types.is_large_binary(kind):
+        return pa.array(
+            [
+                None if each is None else each.decode(errors="replace")
+                for each in values.to_pylist()
+            ],
+            TEXT,
+        )
+    return values.cast(TEXT)
+
+
+def double_text(value: float) -> str:
+    """A floating-point number as Java writes it: shortest, with a power of ten outside 1e-3..1e7.
+
+    >>> double_text(0.1), double_text(12345678.0), double_text(100.0), double_text(1e-4)
+    ('0.1', '1.2345678E7', '100.0', '1.0E-4')
+    """
+    if value != value:  # noqa: PLR0124 - so is NaN known
+        return "NaN"
+    if value in (float("inf"), float("-inf")):
+        return "Infinity" if value > 0 else "-Infinity"
+    if value == 0 or PLAIN_FROM <= abs(value) < PLAIN_TO:
+        plain = f"{Decimal(repr(value)):f}"
+        return plain if "." in plain else plain + ".0"
+    sign, digits, exponent = Decimal(repr(value)).normalize().as_tuple()
+    assert isinstance(exponent, int)  # it is no infinity  # noqa: S101
+    word = "".join(map(str, digits))
+    power = exponent + len(word) - 1
+    return f"{'-' if sign else ''}{word[0]}.{word[1:] or '0'}E{power}"
+
+
+def _shown_time(moment: Any) -> str:  # noqa: ANN401 - a datetime
+    shown = f"{moment:%Y-%m-%d %H:%M:%S}"
+    fraction = f"{moment.microsecond:06d}".rstrip("0")
+    return f"{shown}.{fraction}" if fraction else shown

@@ -1,0 +1,115 @@
+"""Write: tables as files that read back as those that Spark writes."""
+
+from __future__ import annotations
+
+import json
+from decimal import Decimal
+from pathlib import Path
+from typing import Any, Final
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from fairlead.memory.values import double_text, is_text, to_text
+
+ROWS_A_GROUP: Final = 1 << 20
+SPECIAL: Final = '[,"\\r\\n]'
+"""What a cell of CSV that has any of it is quoted for."""
+PLAIN: Final = ((1e7, 1e18), (1e-6, 1e-3))
+"""Numbers that Spark's writer of CSV spells without a power of ten, although Java has one."""
+SUCCESS: Final = "_SUCCESS"
+
+
+def write(table: pa.Table, folder: Path, file_format: str) -> None:
+    """Write a table as one file of a new folder. Raises OSError."""
+    folder.mkdir(parents=True)
+    table = _plain(table)
+    if file_format == "parquet":
+        place = folder / "part-00000.snappy.parquet"
+        pq.write_table(table, place, compression="snappy", row_group_size=ROWS_A_GROUP)
+    else:
+        spelled = _csv if file_format == "csv" else _json
+        with (folder / f"part-00000.{file_format}").open("w", encoding="utf-8", newline="") as file:
+            if file_format == "csv":
+                file.write(",".join(_quoted(name) for name in table.column_names) + "\n")
+            for at in range(0, len(table), ROWS_A_GROUP):
+                lines = spelled(table.slice(at, ROWS_A_GROUP))
+                file.writelines(f"{line}\n" for line in lines)
+    (folder / SUCCESS).touch()
+
+
+def _plain(table: pa.Table) -> pa.Table:
+    """The table without dictionaries."""
+    for place, field in enumerate(table.schema):
+        if pa.types.is_dictionary(field.type):
+            column = table.column(place).cast(field.type.value_type)
+            table = table.set_column(place, field.name, column)
+    return table
+
+
+def _csv(table: pa.Table) -> list[str]:
+    cells = [_cells(column.combine_chunks()) for column in table.columns]
+    return pc.binary_join_element_wise(*cells, ",").to_pylist() if cells else []
+
+
+def _cells(column: pa.Array) -> pa.Array:
+    """A column as it stands in CSV; nothing where there is nothing, and "" for an empty text."""
+    texts = pa.array([*map(_moment, column.to_pylist())], pa.string()) if _is_time(column) else None
+    if pa.types.is_floating(column.type):
+        found = [None if each is None else _without_power(each) for each in column.to_pylist()]
+        texts = pa.array(found, pa.string())
+    if texts is None:
+        texts = to_text(column)
+    if is_text(column.type):
+        odd = pc.match_substring_regex(texts, SPECIAL)
+        doubled = pc.replace_substring(texts, '"', '""')
+        quoted = pc.binary_join_element_wise('"', doubled, '"', "")
+        texts = pc.if_else(pc.or_(odd, pc.equal(texts, "")), quoted, texts)
+    return pc.fill_null(texts, "")
+
+
+def _quoted(name: str) -> str:
+    odd = any(each in name for each in ',"\r\n')
+    return '"' + name.replace('"', '""') + '"' if odd else name
+
+
+def _is_time(column: pa.Array) -> bool:
+    return bool(pa.types.is_timestamp(column.type))
+
+
+def _moment(value: Any) -> str | None:  # noqa: ANN401 - a datetime, or None
+    if value is None:
+        return None
+    zone = "" if value.tzinfo is None else "Z"
+    return f"{value:%Y-%m-%dT%H:%M:%S}.{value.microsecond:06d}{zone}"
+
+
+def _without_power(value: float) -> str:
+    """A number with all digits that name it and no other; without a power of ten if not too long.
+
+    >>> _without_power(12345678.5), _without_power(1e-5), _without_power(1e20)
+    ('12345678.5', '0.00001', '1.0E20')
+    """
+    if not any(least <= abs(value) < below for least, below in PLAIN):
+        return double_text(value)
+    found = f"{Decimal(repr(value)):f}"
+    return found if "." in found else found + ".0"
+
+
+def _json(table: pa.Table) -> list[str]:
+    columns = [_json_values(column.combine_chunks()) for column in table.columns]
+    names = table.column_names
+    return [
+        json.dumps(dict(zip(names, row, strict=True)), ensure_ascii=False, separators=(",", ":"))
+        for row in zip(*columns, strict=True)
+    ]
+
+
+def _json_values(column: pa.Array) -> list[Any]:
+    if _is_time(column):
+        return [*map(_moment, column.to_pylist())]
+    if pa.types.is_decimal(column.type) or pa.types.is_date(column.type):
+        column = to_text(column)
+    found: list[Any] = column.to_pylist()
+    return found

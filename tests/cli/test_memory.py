@@ -1,0 +1,118 @@
+"""Commands with `--engine memory`: no Spark is loaded, and what only Spark has is refused."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from fairlead.cli.app import run
+from fairlead.memory import fits
+
+POOL = """
+policy = "weighted"
+[[destination]]
+name = "A"
+weight = 2
+[[destination]]
+name = "B"
+"""
+WITHOUT_SPARK = """
+import sys
+class Without:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] in ("pyspark", "py4j", "pandas"):
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+sys.meta_path.insert(0, Without())
+from fairlead.cli.app import run
+sys.exit(run(sys.argv[1:]))
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with messages and a cluster file."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "pool.toml").write_text(POOL)
+    rows = [f"m{k},{k},0.5,g{k % 3}" for k in range(30)]
+    (tmp_path / "m.csv").write_text("\n".join(["id,time,service_time,group", *rows, "x"]) + "\n")
+    return tmp_path
+
+
+def without_spark(*arguments: str) -> str:
+    done = subprocess.run(
+        [sys.executable, "-c", WITHOUT_SPARK, *arguments],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_a_dispatch_and_its_explanation_need_no_spark(folder: Path) -> None:
+    out = without_spark(
+        *("dispatch", "m.csv", "-c", "pool.toml", "-o", "out", "--engine", "memory"),
+        *("--column", "time=2 * time", "--format", "csv"),
+    )
+    assert "routed: 30\nrejected, row: 1\n" in out
+    assert {each.name for each in (folder / "out").iterdir()} == {
+        *("decisions", "rejected", "summary.json", "manifest.json", "report.html"),
+    }
+    assert json.loads((folder / "out/summary.json").read_text())["facts"]["made"]["pyspark"] == ""
+    assert without_spark("explain", "out", "--id", "m7").startswith("m7 -> ")
+
+
+def test_a_replay_needs_no_spark(folder: Path) -> None:
+    out = without_spark(
+        *("replay", "m.csv", "-c", "pool.toml", "-o", "out", "--engine", "memory"),
+        *("--drop", "group"),
+    )
+    assert "in 31 = replayed 30 + rejected 1" in out
+    assert (folder / "out/pool/manifest.json").exists()
+    assert (folder / "out/report.html").exists()
+
+
+@pytest.mark.parametrize(
+    ("more", "line"),
+    [
+        (["--master", "local"], "--master: found with --engine memory"),
+        (["--horizon", "1d"], "--horizon: found with --engine memory"),
+        (["--follow"], "--follow: found with --engine memory"),
+        (["--column", "x=foo(id)"], "m.csv: --column x=foo(id): found the function foo"),
+        (["--read-option", "quote=x"], "m.csv: --read-option quote: allowed with --engine memory"),
+    ],
+)
+def test_what_only_spark_has_is_refused_in_one_line(
+    folder: Path, capsys: pytest.CaptureFixture[str], more: list[str], line: str
+) -> None:
+    given = ["dispatch", "m.csv", "-c", "pool.toml", "-o", "out", "--engine", "memory", *more]
+    assert run(given) == 2
+    refused = capsys.readouterr().err.splitlines()[-1]
+    assert refused.startswith(f"fairlead: {line}")
+    assert not (folder / "out").exists()
+    assert not [*folder.glob(".out*")]
+
+
+def test_more_traffic_is_for_spark(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    given = ["replay", "m.csv", "-c", "pool.toml", "-o", "out", "--engine", "memory"]
+    assert run([*given, "--scale-rate", "1.1"]) == 2
+    assert "--scale-rate" in capsys.readouterr().err
+
+
+def test_a_table_that_does_not_fit(
+    folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(fits, "available", lambda: 100)
+    assert run(["dispatch", "m.csv", "-c", "pool.toml", "-o", "out", "--engine", "memory"]) == 2
+    assert "of memory, of which 0 are free, allowed: one that fits" in capsys.readouterr().err
+
+
+def test_a_table_without_a_message_says_why(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (folder / "bad.csv").write_text("id,time\na,1772442000000\nb,1772442000001\n")
+    given = ["dispatch", "bad.csv", "-c", "pool.toml", "-o", "out", "--engine", "memory"]
+    assert run(given) == 2
+    assert "--column 'time=timestamp_millis(bigint(ts))'" in capsys.readouterr().err

@@ -1,0 +1,217 @@
+"""The engine in memory, held against Spark: the same rows, rejections, digest, summary and page."""
+
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from pyspark.sql import SparkSession
+
+from fairlead import Change, Cluster
+from fairlead.compiled.plan import Plan
+from fairlead.memory import dispatch as in_memory
+from fairlead.memory import replay as replayed_in_memory
+from fairlead.memory.columns import mapped
+from fairlead.memory.files import Found, read
+from fairlead.pipeline import dispatch as on_spark
+from fairlead.pipeline import replay as replayed_on_spark
+from fairlead.pipeline.intake.files import kind_of
+from fairlead.pipeline.intake.read import read as read_on_spark
+from fairlead.pipeline.options import Options
+from fairlead.pipeline.output.folder import FolderDelivery
+
+POOL = Cluster.of(
+    "msmq",
+    name="pool",
+    destination=[{"name": f"D{k}", "weight": 1 + k, "address": f"tcp://{k}"} for k in range(4)],
+)
+FAILOVER = Cluster.of(
+    "nanomsg",
+    name="failover",
+    destination=[{"name": "A", "priority": 1}, {"name": "B", "priority": 2, "capacity": 3}],
+)
+EVERYONE = Cluster.of("broadcast", name="everyone", destination=[{"name": "x"}, {"name": "y"}])
+NEWS = Cluster.of(
+    "smartsockets",
+    name="news",
+    message_type=[{"name": "tick", "mode": "weighted"}],
+    subscriber=[
+        {"name": "R1", "subject": "/a"},
+        {"name": "R2", "subject": "/a"},
+        {"name": "R3", "subject": "/b"},
+    ],
+)
+CHANGES = [
+    Change("D1", "enabled", False, 300),
+    Change("A", "state", "down", 200),
+    Change("A", "state", "up", 500),
+    Change("D1", "enabled", True, 600),
+]
+CLUSTERS = [POOL, FAILOVER, EVERYONE, NEWS]
+NAMES = ["pool", "failover", "everyone", "news", "nowhere", ""]
+
+
+def traffic(seed: int, n: int = 600) -> list[dict[str, str | None]]:
+    random = Random(seed)  # noqa: S311
+    rows: list[dict[str, str | None]] = [
+        {
+            "id": f"m{random.randrange(n * 9 // 10):04}" if k % 7 else f"é{k}",
+            "time": f"{random.uniform(0, 900):.3f}",
+            "cluster": random.choice(NAMES),
+            "group": random.choice(["", None, "g1", "g2", 'g,"3']),
+            "subject": random.choice(["/a", "/b", "", "/c"]),
+            "type": random.choice(["tick", "tock", "SetPriority"]) if k % 5 == 0 else "tick",
+            "priority": random.choice(["", "1", "7", "300", "x"]) if k % 9 == 0 else None,
+            "tenant": random.choice(["t1", "t2"]) if k % 40 == 0 else "t1",
+            "service_time": random.choice(["0.5", "2", "1e-1", "-1", ""]),
+            "note": random.choice(["plain", "a, b", 'say "hi"', "", None]),
+        }
+        for k in range(n)
+    ]
+    rows[3]["time"], rows[4]["time"], rows[5]["id"] = "soon", "1772442000000", ""
+    return rows
+
+
+def as_csv(rows: Sequence[dict[str, str | None]], file: Path) -> Path:
+    def cell(value: str | None) -> str:
+        if value is None:
+            return ""
+        odd = value == "" or any(each in value for each in ',"\n')
+        return '"' + value.replace('"', '""') + '"' if odd else value
+
+    lines = [",".join(rows[0]), *(",".join(map(cell, row.values())) for row in rows)]
+    lines[10:10] = ["too,few", ",".join(["x"] * (len(rows[0]) + 2)), "   "]
+    file.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return file
+
+
+def as_json(rows: Sequence[dict[str, str | None]], file: Path) -> Path:
+    lines = [json.dumps(row, ensure_ascii=False) for row in rows]
+    lines[10:10] = ["{", "[1]", ""]
+    file.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return file
+
+
+def as_parquet(rows: Sequence[dict[str, str | None]], file: Path) -> Path:
+    table = pa.Table.from_pylist([*rows])
+    times = pa.array([float(row["time"] or 0) if row["time"] != "soon" else None for row in rows])
+    work = [row["service_time"] for row in rows]
+    service = pa.array([None if each in ("", None) else float(str(each)) for each in work])
+    table = table.set_column(1, "time", times)
+    table = table.set_column(table.column_names.index("service_time"), "service_time", service)
+    pq.write_table(table, file)
+    return file
+
+
+WRITERS: dict[str, Callable[..., Path]] = {"csv": as_csv, "json": as_json, "parquet": as_parquet}
+
+
+def contents(folder: Path, file_format: str, spark: SparkSession) -> list[tuple[Any, ...]]:
+    reader = spark.read.format(file_format)
+    if file_format == "csv":
+        reader = reader.options(header="true", escape='"', multiLine="true")
+    frame = reader.load(str(folder))
+    rows = [tuple(str(row[name]) for name in sorted(frame.columns)) for row in frame.collect()]
+    return sorted(rows)
+
+
+def plain(result: Any) -> dict[str, Any]:
+    """Without what may differ between engines."""
+    found = asdict(result)
+    found.pop("seconds")
+    found.pop("blocks", None)
+    for made in (found.get("made"), (found.get("facts") or {}).get("made")):
+        if made:
+            made.pop("pyspark")
+    return found
+
+
+@pytest.mark.parametrize("file_format", ["csv", "json", "parquet"])
+@pytest.mark.parametrize("written", ["csv", "json", "parquet"])
+def test_a_dispatch_gives_the_same_folder(
+    spark: SparkSession, tmp_path: Path, file_format: str, written: str
+) -> None:
+    if (file_format, written) not in {("csv", "csv"), ("json", "json"), ("parquet", "parquet")}:
+        pytest.skip("each format is read once and written once")
+    file = WRITERS[file_format](traffic(1), tmp_path / f"messages.{file_format}")
+    columns = {"tag": "upper(cluster)", "half": "time / 2"}
+    place = FolderDelivery(str(tmp_path / "spark"), overwrite=False)
+    with place as delivery:
+        table = read_on_spark(spark, str(file), columns=columns)
+        options = Options(where="m", file_format=written, command="x")
+        wanted = on_spark.run(spark, table, CLUSTERS, CHANGES, delivery, options)
+        delivery.finish()
+    found = read(str(file), kind_of(str(file), None, {}))
+    found = Found(mapped(found.table, str(file), columns, []), found.malformed)
+    out = tmp_path / "memory"
+    options_here = in_memory.Options(where="m", file_format=written, command="x")
+    result = in_memory.run(found, CLUSTERS, CHANGES, out, options_here)
+    assert plain(result.summary) == plain(wanted)
+    assert result.summary.digest == wanted.digest
+    for part in ("decisions", "rejected"):
+        same = contents(tmp_path / "spark" / part, written, spark)
+        assert contents(out / part, written, spark) == same, part
+    assert wanted.rejected > 50
+    assert len(wanted.rejections) >= 3
+
+
+def test_a_table_ordered_by_position_and_one_that_is_trusted(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    random = Random(5)  # noqa: S311
+    rows = [row for row in traffic(2) if row["time"] not in ("soon", "1772442000000")]
+    for k, row in enumerate(rows):
+        row |= {"id": f"i{k}", "position": str(random.randrange(100))}
+    file = as_json(rows, tmp_path / "messages.json")
+    with FolderDelivery(str(tmp_path / "spark"), overwrite=False) as delivery:
+        table = read_on_spark(spark, str(file))
+        options = Options(trust_ids=True)
+        wanted = on_spark.run(spark, table, CLUSTERS, CHANGES, delivery, options)
+    found = read(str(file), kind_of(str(file), None, {}))
+    out = tmp_path / "memory"
+    result = in_memory.run(found, CLUSTERS, CHANGES, out, in_memory.Options(trust_ids=True))
+    assert plain(result.summary) == plain(wanted)
+
+
+@pytest.mark.parametrize("dated", [False, True])
+def test_a_replay_gives_the_same_folder(spark: SparkSession, tmp_path: Path, dated: bool) -> None:
+    rows = traffic(3)
+    if dated:
+        for row in rows:
+            number = str(row["time"])
+            if number != "soon" and len(number) < 10:
+                seconds = float(number)
+                row["time"] = f"2023-11-16 18:{int(seconds) // 60:02}:{seconds % 60:06.3f}"
+    file = as_csv(rows, tmp_path / "messages.csv")
+    weighted = [Cluster.of("weighted", name="pool", destination=[{"name": "D0", "readers": 2}])]
+    by_priority = Cluster.of(
+        "weighted", name="pool", destination=[{"name": "D0"}], order={"discipline": "priority"}
+    )
+    plans = {
+        "all": Plan(CLUSTERS, []),
+        "changed": Plan(CLUSTERS, [] if dated else CHANGES),
+        "one": Plan(weighted, []),
+        "by priority": Plan([by_priority], []),
+    }
+    with FolderDelivery(str(tmp_path / "spark"), overwrite=False) as delivery:
+        table = read_on_spark(spark, str(file))
+        wanted = replayed_on_spark.run(spark, table, plans, delivery, Options(command="x"))
+        delivery.finish()
+    found = read(str(file), kind_of(str(file), None, {}))
+    out = tmp_path / "memory"
+    options = in_memory.Options(command="x")
+    result = replayed_in_memory.run(found, plans, out, options)
+    mine, theirs = plain(result), plain(wanted)
+    for one, other in zip(mine.pop("scenarios"), theirs.pop("scenarios"), strict=True):
+        for name in one:
+            assert one[name] == pytest.approx(other[name]), (one["name"], name)
+    assert mine == {**theirs, "made": {**theirs["made"], "messages": "messages"}}
+    for scenario in wanted.scenarios:
+        part = f"{scenario.folder}/decisions"
+        same = contents(tmp_path / "spark" / part, "parquet", spark)
+        assert contents(out / part, "parquet", spark) == same, part
