@@ -8,7 +8,12 @@ from typing import Final
 
 from fairlead.errors import EnvironmentProblem
 
-TABLES: Final = {"numpy": "NumPy", "pyarrow": "Arrow", "numba": "Numba"}
+TABLES: Final = {
+    "numpy": "NumPy",
+    "pyarrow": "Arrow",
+    "numba": "Numba",
+    "tomli_w": "tomli-w",
+}
 SPARK: Final = {"pyspark": "PySpark", "pandas": "pandas", **TABLES}
 REPORT: Final = {"altair": "Altair", "jinja2": "Jinja2", "vl_convert": "vl-convert"}
 EXTRAS: Final[Mapping[str, Mapping[str, str]]] = {

@@ -131,13 +131,11 @@ def plain(result: Any) -> dict[str, Any]:
     return found
 
 
-@pytest.mark.parametrize("file_format", ["csv", "json", "parquet"])
 @pytest.mark.parametrize("written", ["csv", "json", "parquet"])
 def test_a_dispatch_gives_the_same_folder(
-    spark: SparkSession, tmp_path: Path, file_format: str, written: str
+    spark: SparkSession, tmp_path: Path, written: str
 ) -> None:
-    if (file_format, written) not in {("csv", "csv"), ("json", "json"), ("parquet", "parquet")}:
-        pytest.skip("each format is read once and written once")
+    file_format = written
     file = WRITERS[file_format](traffic(1), tmp_path / f"messages.{file_format}")
     columns = {"tag": "upper(cluster)", "half": "time / 2"}
     place = FolderDelivery(str(tmp_path / "spark"), overwrite=False)
@@ -209,7 +207,7 @@ def test_a_replay_gives_the_same_folder(spark: SparkSession, tmp_path: Path, dat
     mine, theirs = plain(result), plain(wanted)
     for one, other in zip(mine.pop("scenarios"), theirs.pop("scenarios"), strict=True):
         for name in one:
-            assert one[name] == pytest.approx(other[name]), (one["name"], name)
+            assert one[name] == other[name], (one["name"], name)
     assert mine == {**theirs, "made": {**theirs["made"], "messages": "messages"}}
     for scenario in wanted.scenarios:
         part = f"{scenario.folder}/decisions"

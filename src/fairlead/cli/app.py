@@ -14,6 +14,7 @@ from fairlead.cli.faults import guarded
 SUBJECTS: Final = {
     "commands.runs": ("dispatch", "replay"),
     "commands.questions": ("whatif", "diff", "explain"),
+    "commands.search": ("recommend",),
     "commands.look": ("check", "policies", "demo"),
     "commands.connect": ("device", "endpoints"),
     "commands.messages": ("send", "take", "peek"),

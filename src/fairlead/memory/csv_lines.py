@@ -13,7 +13,7 @@ LINE_END: Final = re.compile(r"\r\n|\n|\r")
 QUOTE: Final = '"'
 
 Cells = list[str | None]
-"""None: nothing stands there; "": an empty text in quotes."""
+"""None: nothing stands there, or an empty text in quotes, which is nothing to Spark."""
 
 
 class Row(NamedTuple):
@@ -47,7 +47,7 @@ def _cells(text: str, separator: str, at: int, *, multi_line: bool) -> tuple[Cel
     while True:
         if at < n and text[at] == QUOTE:
             cell, at = _quoted(text, at, ends)
-            found.append(cell)
+            found.append(cell or None)
         else:
             start = at
             while at < n and text[at] not in ends:

@@ -159,7 +159,8 @@ def _regular(data: bytes, separator: str, names: list[str], *, multi_line: bool)
     convert = pa.csv.ConvertOptions(
         column_types=dict.fromkeys(names, pa.string()),
         strings_can_be_null=True,
-        quoted_strings_can_be_null=False,
+        # Spark takes an empty text in quotes for nothing, too.
+        quoted_strings_can_be_null=True,
         null_values=[""],
     )
     try:

@@ -14,9 +14,10 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
+from fairlead.compiled.bindings import Bindings
 from fairlead.compiled.classes import bindings, classified, keys
 from fairlead.compiled.columns import coded as coded_of
-from fairlead.compiled.kernels import Int64s
+from fairlead.compiled.kernels import Int32s, Int64s
 from fairlead.compiled.plan import ClassifiedPlan, Plan
 from fairlead.measure.bins import over
 from fairlead.measure.facts import changes, made
@@ -78,27 +79,40 @@ def prepared(messages: Accepted, plans: Sequence[Plan]) -> Prepared:
     return Prepared(messages, narrow(messages.table, plans), dated)
 
 
-def simulated(ready: Prepared, plan: Plan) -> tuple[ClassifiedPlan, Attempts]:
-    """What becomes of the messages in one scenario."""
+def batch_of(
+    ready: Prepared, codes: Int32s, numbered: Int64s | None, bound: Bindings | None
+) -> tuple[Batch, int, list[str]]:
+    """The messages as columns of numbers; how many groups there are, and the tenants' names.
+
+    `codes`: of their classes; `numbered`: their keys; `bound`: by what they are bound.
+    """
     messages, read = ready.messages, ready.read
-    known, codes = classified(read, plan)
     groups, group = grouped(read)
     tenant, tenants = coded_of(read, "tenant")
-    nothing = np.zeros(0, np.int64)
-    number = keys(read, known, codes)
+    nothing = np.zeros(len(codes), np.int64)
     batch = Batch(
         codes,
         messages.times,
         messages.services,
         np.arange(len(messages.times)),
         nothing,
-        nothing if number is None else number,
+        nothing if numbered is None else numbered,
         group,
         _whole(messages.table, "priority", NONE),
         tenant if len(tenants) > 1 else None,
         _whole(messages.table, "cost", 1),
         _whole(messages.table, "rollbacks", 0),
-        bindings(read, known, codes),
+        bound,
+    )
+    return batch, groups, tenants
+
+
+def simulated(ready: Prepared, plan: Plan) -> tuple[ClassifiedPlan, Attempts]:
+    """What becomes of the messages in one scenario."""
+    read = ready.read
+    known, codes = classified(read, plan)
+    batch, groups, tenants = batch_of(
+        ready, codes, keys(read, known, codes), bindings(read, known, codes)
     )
     replays = Replays(known, traits_of(batch, raises=has_control(read)))
     replays.feed(batch, groups, tenants)

@@ -12,6 +12,7 @@ SPECIAL: Final = re.compile(r"[][{}*?\\:]")
 """What Spark and Hadoop read otherwise in a path."""
 SUMMARY: Final = "summary.json"
 COMPARISON: Final = "comparison.json"
+RECOMMENDATION: Final = "recommendation.json"
 """What a run found; a folder has one of them where one of ours wrote it, and all of it."""
 CLAIM: Final = "_writing.json"
 """In a folder elsewhere that is not whole yet: which run writes there."""

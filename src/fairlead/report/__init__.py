@@ -39,3 +39,16 @@ def render_comparison(comparison: Mapping[str, Any]) -> str:
 
     with unchecked():
         return whole(Comparison.from_dict(comparison))
+
+
+def render_recommendation(recommendation: Mapping[str, Any]) -> str:
+    """The page about a search, from the plain data of its `recommendation.json`.
+
+    Raises UserError where the data is another, or has no `made`.
+    """
+    from fairlead.report.recommended.page import whole
+    from fairlead.results.recommendation import Recommendation
+    from fairlead.web.charts import unchecked
+
+    with unchecked():
+        return whole(Recommendation.from_dict(recommendation))

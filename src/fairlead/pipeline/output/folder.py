@@ -12,7 +12,7 @@ from fairlead.errors import OutputError
 from fairlead.pipeline.output.delivery import Delivery
 from fairlead.pipeline.output.disk_full import writing
 from fairlead.pipeline.output.staging import Making, clear_dead
-from fairlead.pipeline.paths import COMPARISON, SPECIAL, SUMMARY, local
+from fairlead.pipeline.paths import COMPARISON, RECOMMENDATION, SPECIAL, SUMMARY, local
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -158,7 +158,7 @@ class FolderDelivery(Delivery):
 
 
 def _ours(folder: Path) -> bool:
-    return any((folder / name).is_file() for name in (SUMMARY, COMPARISON))
+    return any((folder / name).is_file() for name in (SUMMARY, COMPARISON, RECOMMENDATION))
 
 
 def _sync(path: Path) -> None:

@@ -1,0 +1,148 @@
+"""The command `recommend`: search on recorded traffic, verify, say why, write the cluster file."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from fairlead import report
+from fairlead.cli.dispatch import changes_from
+from fairlead.cli.progress import Stages
+from fairlead.cli.show import console, filled, print_table, printable
+from fairlead.cli.table import MessagesTable
+from fairlead.config.clusters import load_clusters
+from fairlead.errors import UserError
+from fairlead.rows import ATTEMPT
+from fairlead.text import length, percent
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from fairlead.compiled.plan import Plan
+    from fairlead.memory.replay import Prepared
+    from fairlead.results.recommendation import Held, Recommendation
+
+NOTHING_MEETS: Final = 3
+"""The status where nothing in the space meets the target."""
+CLUSTER_FILE: Final = "recommended.toml"
+
+
+def run_recommend(
+    table: MessagesTable,
+    cluster: Path,
+    out: str,
+    *,
+    target: str,
+    vary: Sequence[str],
+    cost: Sequence[str],
+    changes: Path | None,
+    budget: int,
+    overwrite: bool,
+    command: str | None,
+) -> int:
+    """Everything that can be refused is refused before anything is read; returns the status.
+
+    `command`: the line that a report shows as the way to this run; None: no report.
+    """
+    from fairlead.compiled.plan import Plan
+    from fairlead.config.written import as_toml
+    from fairlead.measure.facts import made
+    from fairlead.pipeline.constants import RESERVED
+    from fairlead.pipeline.intake.names import check_replayed
+    from fairlead.pipeline.output.folder import FolderDelivery
+    from fairlead.pipeline.paths import RECOMMENDATION
+    from fairlead.recommend.goal import cost_of, target_of
+    from fairlead.recommend.recommend import Asked, recommend
+    from fairlead.recommend.space import space_of
+
+    aim = target_of(target)
+    clusters = load_clusters(cluster)
+    if len(clusters) != 1:
+        raise UserError(f"{cluster}: found {len(clusters)} clusters, allowed for recommend: one")
+    (given,) = clusters
+    space, prices = space_of(given, vary), cost_of(cost, given)
+    plan = Plan([given], changes_from(changes))
+    if command is not None:
+        report.check_installed()
+    table.refuse((*RESERVED, *ATTEMPT), lambda names: check_replayed(names, table.where, [plan]))
+    also = [cluster, *([changes] if changes else [])]
+    place = FolderDelivery(out, overwrite=overwrite, read=table.where, also_read=also)
+    with place as delivery, Stages(5) as stages:
+        ready, rejected = _read(table, plan, stages)
+        asked = Asked(space, aim, prices, plan.changes, budget)
+        of_run = None if command is None else made(table.where, command)
+        found = recommend(ready, asked, where=table.where, made=of_run, progress=stages)
+        result = found.recommendation
+        if rejected:
+            notes = [*result.notes, f"{rejected:,} rows are no messages and were left out"]
+            result = replace(result, notes=notes)
+        delivery.write_json(RECOMMENDATION, result.to_dict())
+        comment = f"Recommended for {aim.text}: {', '.join(result.said) or 'as it was'}."
+        delivery.write_text(CLUSTER_FILE, as_toml(found.cluster, comment))
+        if command is not None:
+            with stages("report"):
+                delivery.write_text(report.NAME, report.render_recommendation(result.to_dict()))
+        delivery.finish()
+    _print(console(), result, out, page=command is not None)
+    return 0 if result.found else NOTHING_MEETS
+
+
+def _read(table: MessagesTable, plan: Plan, stages: Stages) -> tuple[Prepared, int]:
+    """The messages, ready to be replayed, and how many rows are none. Raises MessageError."""
+    from fairlead.memory.accepted import accepted, one_tenant, unique
+    from fairlead.memory.journal import messages_of
+    from fairlead.memory.replay import prepared
+    from fairlead.memory.validate import refuse_other_units, validate
+
+    with stages("read"):
+        rows = validate(messages_of(table.read_here(), [plan], table.where), plan, worked=True)
+        unique(rows)
+        one_tenant(rows, [plan])
+        if rows.reasons and not rows.good.any():
+            refuse_other_units(rows, table.where)
+        return prepared(accepted(rows), [plan]), len(rows.reasons)
+
+
+def _print(to: Console, found: Recommendation, out: str, *, page: bool) -> None:
+    if found.found:
+        to.print(f"{found.target}: met by", markup=False)
+    else:
+        to.print(f"nothing in this space meets {found.target}; the nearest:", markup=False)
+    for each in found.said or ["the cluster file as it is"]:
+        to.print(f"  {printable(each)}", markup=False)
+    to.print("on traffic that the search never saw:", markup=False)
+    _table(to, [found.now, found.then], "cluster")
+    if found.why:
+        to.print("with one setting as in the file:", markup=False)
+        _table(to, found.why, "recommended, but")
+    to.print("what breaks it:", markup=False)
+    _table(to, found.breaks, "what if")
+    to.print(
+        f"how sure: the target is met in {found.tenths} of 10 tenths of the held-out time, and in "
+        f"{percent(found.sure)} of samples of these",
+        markup=False,
+    )
+    for note in found.notes:
+        to.print(f"note: {note}", markup=False)
+    to.print(f"cluster file: {Path(out) / CLUSTER_FILE}", markup=False)
+    if page:
+        to.print(f"report: {Path(out) / report.NAME}", markup=False)
+
+
+def _table(to: Console, every: Sequence[Held], what: str) -> None:
+    rows = [
+        {
+            what: printable(each.name),
+            "cost": f"{each.cost:g}",
+            "p50": length(each.p50),
+            "p99": length(each.p99),
+            "longest": length(each.max),
+            "never started": f"{each.unserved:,}" if each.unserved else "",
+            "target": "met" if each.met else "missed",
+        }
+        for each in every
+    ]
+    numbers = ("cost", "p50", "p99", "longest", "never started")
+    print_table(to, filled(rows, right=numbers))

@@ -1,0 +1,181 @@
+"""Recommend: the whole flow. split → search on the earlier traffic → verify on the later."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+import numpy as np
+
+from fairlead.balance.change import Change
+from fairlead.balance.cluster import Cluster
+from fairlead.balance.times import MICROS
+from fairlead.errors import MessageError
+from fairlead.memory.replay import Prepared
+from fairlead.pipeline.progress import Progress, quiet
+from fairlead.recommend.goal import Cost, Target
+from fairlead.recommend.search import Search, Try
+from fairlead.recommend.space import Space
+from fairlead.recommend.trial import part, trial
+from fairlead.recommend.verify import Verified, more_traffic, one_down, without_one
+from fairlead.results.recommendation import Recommendation, Tried
+from fairlead.results.summary import Made
+
+log = logging.getLogger("fairlead")
+
+SEARCHED: Final = 2 / 3
+"""The part of the time that the search sees."""
+FEWEST: Final = 20
+"""Messages that each part must have."""
+MORE: Final = 10
+"""Per cent of traffic more, which the recommended cluster is tried with."""
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What to search for."""
+
+    space: Space
+    target: Target
+    cost: Cost
+    changes: Sequence[Change] = field(default_factory=tuple)
+    budget: int = 200
+    """Clusters that are tried beside the one of the file."""
+
+
+@dataclass(frozen=True)
+class Found:
+    """What was found."""
+
+    recommendation: Recommendation
+    cluster: Cluster
+    """The recommended one; where nothing meets the target, the nearest."""
+
+
+def recommend(
+    ready: Prepared,
+    asked: Asked,
+    *,
+    where: str = "messages",
+    made: Made | None = None,
+    progress: Progress = quiet,
+) -> Found:
+    """Search on the earlier two thirds of the traffic, and verify on the rest.
+
+    `ready`: the traffic; `where`: what errors call it. Raises MessageError for too little traffic.
+    """
+    began = time.monotonic()
+    earlier, later = split(ready, where)
+    space, target, cost = asked.space, asked.target, asked.cost
+    with progress("search"):
+        now = trial(earlier, space.cluster, asked.changes, target)
+        search = Search(
+            space,
+            cost,
+            target,
+            lambda cluster: trial(earlier, cluster, asked.changes, target, unserved=now.unserved),
+            budget=asked.budget,
+            unserved=now.unserved,
+        )
+        best = search.run()
+        tried = len(search.tried)
+        broken_off = sum(not each.outcome.whole for each in search.tried)
+    with progress("finish what a chart needs"):
+        search.finish(best, lambda cluster: trial(earlier, cluster, asked.changes, target))
+    with progress("verify"):
+        verified = Verified(later, asked.changes, target, cost)
+        present, before = verified.held("as in the file", space.cluster)
+        unserved = before.unserved
+        then, outcome = verified.held("recommended", best.cluster, unserved=unserved)
+        sure, tenths = verified.certainty(outcome)
+        why = [
+            verified.held(name, cluster, unserved=unserved)[0]
+            for name, cluster in without_one(space, best.point)
+        ]
+    with progress("look for what breaks it"):
+        breaks = [
+            verified.held(name, best.cluster, more=[change], unserved=unserved)[0]
+            for name, change in one_down(best.cluster)
+        ]
+        traffic = more_traffic(later, MORE)
+        name = f"{MORE} % more traffic"
+        breaks.append(
+            verified.held(name, best.cluster, ready=traffic, unserved=unserved + unserved // MORE)[
+                0
+            ]
+        )
+    found = Recommendation(
+        target=target.text,
+        limit=target.limit / MICROS,
+        found=best.met,
+        said=space.said(best.point),
+        space=space.size,
+        budget=asked.budget,
+        tried=_tried(search, space),
+        searched=len(earlier.messages.times),
+        held_out=len(later.messages.times),
+        now=present,
+        then=then,
+        sure=sure,
+        tenths=tenths,
+        why=why,
+        breaks=breaks,
+        seconds=round(time.monotonic() - began, 3),
+        made=made,
+        notes=_notes(tried, broken_off, asked),
+    )
+    log.info("recommended", extra={"found": found.found, "tried": len(found.tried)})
+    return Found(found, best.cluster)
+
+
+def split(ready: Prepared, where: str) -> tuple[Prepared, Prepared]:
+    """The earlier two thirds of the time, and the rest. Raises MessageError."""
+    times = ready.messages.times
+    if len(times):
+        first, last = int(times.min()), int(times.max())
+        late = times >= first + int((last - first) * SEARCHED)
+        parts = [np.flatnonzero(~late), np.flatnonzero(late)]
+        if min(map(len, parts)) >= FEWEST:
+            earlier, later = (part(ready, rows) for rows in parts)
+            return earlier, later
+    raise MessageError(
+        f"{where}: found {len(times)} messages, allowed: at least {FEWEST} in the first two thirds "
+        "of the time, and in the last third"
+    )
+
+
+def _tried(search: Search, space: Space) -> list[Tried]:
+    best: float | None = None
+    frontier: set[int] = set()
+    whole = [each for each in search.tried if each.outcome.whole]
+    for each in sorted(whole, key=lambda each: (each.cost, each.value)):
+        if best is None or each.value < best:
+            frontier.add(id(each))
+            best = each.value
+    return [_plain(each, space, frontier=id(each) in frontier) for each in search.tried]
+
+
+def _plain(each: Try, space: Space, *, frontier: bool) -> Tried:
+    said = space.said(each.point)
+    return Tried(said, each.cost, each.value, each.met, round(each.outcome.seen, 4), frontier)
+
+
+def _notes(tried: int, broken_off: int, asked: Asked) -> list[str]:
+    """`tried`, `broken_off`: clusters in the search, the one of the file among them."""
+    found = []
+    if asked.space.size > asked.budget:
+        found.append(
+            f"{tried - 1:,} of {asked.space.size:,} points were tried: there may be better ones; a "
+            "larger --budget tries more"
+        )
+    if asked.target.part is None:
+        found.append("of a mean, the tenths and samples look at the median instead")
+    if broken_off:
+        found.append(
+            f"of {tried:,} clusters {broken_off:,} were broken off when it was clear that they "
+            "miss the target"
+        )
+    return found
