@@ -14,16 +14,24 @@ from pyspark.sql import SparkSession
 
 from fairlead import Change, Cluster
 from fairlead.compiled.plan import Plan
+from fairlead.errors import UserError
 from fairlead.memory import dispatch as in_memory
 from fairlead.memory import replay as replayed_in_memory
 from fairlead.memory.columns import mapped
+from fairlead.memory.diff import compare, decisions_of, diff, moved
 from fairlead.memory.files import Found, read
+from fairlead.memory.whatif import what_if
 from fairlead.pipeline import dispatch as on_spark
 from fairlead.pipeline import replay as replayed_on_spark
 from fairlead.pipeline.intake.files import kind_of
 from fairlead.pipeline.intake.read import read as read_on_spark
+from fairlead.pipeline.measure.attempts import last_attempts
 from fairlead.pipeline.options import Options
+from fairlead.pipeline.output import run_folder
 from fairlead.pipeline.output.folder import FolderDelivery
+from fairlead.pipeline.questions import diff as diff_on_spark
+from fairlead.pipeline.questions.runs import run_of
+from fairlead.pipeline.questions.whatif import what_if as what_if_on_spark
 
 POOL = Cluster.of(
     "msmq",
@@ -213,3 +221,45 @@ def test_a_replay_gives_the_same_folder(spark: SparkSession, tmp_path: Path, dat
         part = f"{scenario.folder}/decisions"
         same = contents(tmp_path / "spark" / part, "parquet", spark)
         assert contents(out / part, "parquet", spark) == same, part
+
+
+def test_a_diff_and_a_whatif_say_the_same(spark: SparkSession, tmp_path: Path) -> None:
+    rows = [row for row in traffic(4) if row["time"] not in ("soon", "1772442000000")]
+    file = as_csv(rows, tmp_path / "messages.csv")
+    found = read(str(file), kind_of(str(file), None, {}))
+    ordered = [
+        Cluster.from_dict(
+            {**each.to_dict(), "order": {"discipline": "priority"}}, default_name=each.name
+        )
+        for each in CLUSTERS
+    ]
+    changed = Plan(ordered, CHANGES)
+    plans = {"plain": Plan(ordered, []), "changed": changed}
+    out = tmp_path / "replayed"
+    with FolderDelivery(str(out), overwrite=False) as delivery:
+        options = in_memory.Options()
+        result = replayed_in_memory.run(found, plans, delivery.making, options)
+        for scenario in result.scenarios:
+            plan = plans[scenario.name]
+            run_folder.write_scenario(delivery, scenario.folder, plan, "parquet")
+        delivery.write_json("comparison.json", result.to_dict())
+        delivery.finish()
+    folders = [out / "plain", out / "changed"]
+    runs = [run_of(each) for each in folders]
+    frames = [
+        diff_on_spark.joined(last_attempts(read_on_spark(spark, str(each / "decisions"))))
+        for each in folders
+    ]
+    wanted = diff_on_spark.compare(*frames)
+    mine = compare(*map(decisions_of, folders, runs))
+    assert diff(mine) == diff_on_spark.diff(wanted)
+    assert diff(mine).moved > 10
+    same = sorted(row["id"] for row in diff_on_spark.moved(wanted).collect())
+    assert sorted(moved(mine)["id"].to_pylist()) == same
+    decisions = read_on_spark(spark, str(folders[1] / "decisions"))
+    asked = ("g1", 100_000_000, 255)
+    assert what_if(folders[1], runs[1], changed, *asked) == what_if_on_spark(
+        decisions, changed, *asked
+    )
+    with pytest.raises(UserError, match="--promote: found 'g9', allowed: a group of"):
+        what_if(folders[1], runs[1], changed, "g9", 0, 1)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from fairlead.balance.objects import listed
 from fairlead.cli.gate import Gate, gate
+from fairlead.cli.options import Engine
 from fairlead.cli.progress import Stages
 from fairlead.cli.show import console, print_table, printable, table
 from fairlead.cli.spark import started
@@ -20,6 +21,7 @@ from fairlead.text import length
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
+    from fairlead.pipeline.output.delivery import Delivery
     from fairlead.pipeline.questions.runs import Run
     from fairlead.results.diff import Diff
 
@@ -54,6 +56,7 @@ def run_diff(
     out: str | None,
     fail_if: Sequence[str],
     overwrite: bool,
+    engine: Engine,
     master: str | None,
 ) -> int:
     """Compare two runs or journals; the status is FAILED where a condition holds."""
@@ -68,7 +71,6 @@ def run_diff(
         raise UserError(f"--out {out}: found a run that is compared, allowed: another folder")
     from fairlead.pipeline.output.places import delivery_to
     from fairlead.pipeline.output.run_folder import is_journal
-    from fairlead.pipeline.paths import SUMMARY
     from fairlead.pipeline.questions.runs import run_of
 
     here = {
@@ -78,28 +80,75 @@ def run_diff(
     }
     delivery = nullcontext() if out is None else delivery_to(out, overwrite=overwrite)
     with delivery as made, Stages(3 if out else 2) as stages:
-        spark = started(master, stages)
-        from fairlead.pipeline.questions import diff as pipeline
-        from fairlead.pipeline.questions.elsewhere import run_at
-
-        if made is not None:
-            made.begin(spark)
-        one, other = (
-            _decisions(spark, each, here[each] if each in here else run_at(spark, each))
-            for each in (before, after)
-        )
-        compared = pipeline.compare(one, other)
-        with stages("compare"):
-            found = pipeline.diff(compared)
-        if made is not None:
-            with stages("write"):
-                made.write(pipeline.moved(compared), "moved", "parquet")
-                made.write_json(SUMMARY, found.to_dict())
-                made.finish()
+        if engine is Engine.memory:
+            found = _in_memory(before, after, here, made, stages)
+        else:
+            found = _on_spark(before, after, here, made, stages, master)
     _print(found, before, after)
     if out:
         console().print(f"results: {out}", markup=False)
     return _judge(found, gates)
+
+
+def _in_memory(
+    before: str,
+    after: str,
+    here: Mapping[str, Run | None],
+    made: Delivery | None,
+    stages: Stages,
+) -> Diff:
+    from fairlead.memory.diff import compare, decisions_of, diff, moved
+    from fairlead.memory.write import write
+    from fairlead.pipeline.output.folder import of_this_machine
+    from fairlead.pipeline.paths import SUMMARY
+
+    for each in (before, after):
+        if each not in here:
+            raise UserError(
+                f"{each}: found a place elsewhere, allowed with --engine memory: a folder of this "
+                "machine"
+            )
+    place = None if made is None else of_this_machine(made)
+    with stages("compare"):
+        compared = compare(*(decisions_of(Path(each), here[each]) for each in (before, after)))
+        found = diff(compared)
+    if place is not None:
+        with stages("write"):
+            write(moved(compared), place.making / "moved", "parquet")
+            place.write_json(SUMMARY, found.to_dict())
+            place.finish()
+    return found
+
+
+def _on_spark(
+    before: str,
+    after: str,
+    here: Mapping[str, Run | None],
+    made: Delivery | None,
+    stages: Stages,
+    master: str | None,
+) -> Diff:
+    from fairlead.pipeline.paths import SUMMARY
+
+    spark = started(master, stages)
+    from fairlead.pipeline.questions import diff as pipeline
+    from fairlead.pipeline.questions.elsewhere import run_at
+
+    if made is not None:
+        made.begin(spark)
+    one, other = (
+        _decisions(spark, each, here[each] if each in here else run_at(spark, each))
+        for each in (before, after)
+    )
+    compared = pipeline.compare(one, other)
+    with stages("compare"):
+        found = pipeline.diff(compared)
+    if made is not None:
+        with stages("write"):
+            made.write(pipeline.moved(compared), "moved", "parquet")
+            made.write_json(SUMMARY, found.to_dict())
+            made.finish()
+    return found
 
 
 def _decisions(spark: SparkSession, folder: str, run: Run | None) -> DataFrame:

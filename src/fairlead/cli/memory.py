@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from fairlead.errors import OutputError
 from fairlead.pipeline.output import run_folder
 from fairlead.pipeline.output.disk_full import writing
+from fairlead.pipeline.output.folder import of_this_machine
 from fairlead.pipeline.paths import COMPARISON, SUMMARY
 
 if TYPE_CHECKING:
@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from fairlead.cli.table import MessagesTable
     from fairlead.compiled.plan import Plan
     from fairlead.pipeline.output.delivery import Delivery
-    from fairlead.pipeline.output.folder import FolderDelivery
     from fairlead.results.comparison import Comparison
     from fairlead.results.summary import Summary
 
@@ -40,7 +39,7 @@ def dispatch_in_memory(
         command=command,
         progress=stages,
     )
-    place = _of_this_machine(delivery)
+    place = of_this_machine(delivery)
     with stages("read"):
         found = table.read_here()
     with writing(place.final):
@@ -65,7 +64,7 @@ def replay_in_memory(
     from fairlead.memory.replay import run
 
     options = Options(where=table.where, file_format=file_format, command=command, progress=stages)
-    place = _of_this_machine(delivery)
+    place = of_this_machine(delivery)
     with stages("read"):
         found = table.read_here()
     with writing(place.final):
@@ -74,14 +73,3 @@ def replay_in_memory(
         run_folder.write_scenario(delivery, scenario.folder, plans[scenario.name], file_format)
     delivery.write_json(COMPARISON, result.to_dict())
     return result
-
-
-def _of_this_machine(delivery: Delivery) -> FolderDelivery:
-    """The delivery, if it is to a folder of this machine. Raises OutputError."""
-    from fairlead.pipeline.output.folder import FolderDelivery
-
-    if not isinstance(delivery, FolderDelivery):
-        raise OutputError(
-            "--out: found a place elsewhere, allowed with --engine memory: a folder of this machine"
-        )
-    return delivery

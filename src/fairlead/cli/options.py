@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from enum import StrEnum
 from pathlib import Path
@@ -45,6 +45,16 @@ class Engine(StrEnum):
 
     spark = "spark"
     memory = "memory"
+
+
+NEEDED: Final = {Engine.spark: "spark", Engine.memory: "tables"}
+"""The extra of each engine."""
+
+
+def refuse_of_spark(given: Mapping[str, object]) -> None:
+    """Refuse options that only Spark has. Raises UserError."""
+    for name in (name for name, value in given.items() if value):
+        raise UserError(f"{name}: found with --engine memory, allowed: with --engine spark")
 
 
 E = TypeVar("E", bound=StrEnum)

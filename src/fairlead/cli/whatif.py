@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fairlead.balance.times import micros
+from fairlead.cli.options import Engine
 from fairlead.cli.progress import Stages
 from fairlead.cli.show import console, filled, print_table, printable
 from fairlead.cli.spark import started
@@ -18,15 +19,17 @@ if TYPE_CHECKING:
     from fairlead.results.whatif import WhatIf
 
 
-def run_whatif(out: str, group: str, at: str, priority: int, master: str | None) -> None:
-    """Everything that can be refused is refused before Spark is started."""
+def run_whatif(
+    out: str, group: str, at: str, priority: int, engine: Engine, master: str | None
+) -> None:
+    """Everything that can be refused is refused before an engine is started."""
     time = micros(at)
     if time is None:
         raise UserError(f"--at: found {at!r}, allowed: a number of seconds, or a timestamp")
     from fairlead.balance.change import Change
     from fairlead.compiled.plan import Plan
     from fairlead.pipeline.output.run_folder import clusters_of, read_manifest
-    from fairlead.pipeline.questions.whatif import refuse_fifo, what_if
+    from fairlead.replay.raised import refuse_fifo
 
     def plan_of(manifest: Mapping[str, Any]) -> Plan:
         if not manifest.get("replay"):
@@ -40,10 +43,24 @@ def run_whatif(out: str, group: str, at: str, priority: int, master: str | None)
 
     manifest = None if is_elsewhere(out) else read_manifest(Path(out))
     plan = None if manifest is None else plan_of(manifest)
+    if engine is Engine.memory:
+        if plan is None:
+            raise UserError(
+                f"{out}: found a place elsewhere, allowed with --engine memory: a folder of this "
+                "machine"
+            )
+        from fairlead.memory.whatif import what_if as in_memory
+        from fairlead.pipeline.questions.runs import run_of
+
+        with Stages(1) as stages, stages("replay"):
+            found = in_memory(Path(out), run_of(Path(out)), plan, group, time, priority)
+        _print(found)
+        return
     with Stages(2) as stages:
         spark = started(master, stages)
         from fairlead.pipeline.intake.read import read
         from fairlead.pipeline.questions.elsewhere import manifest_at
+        from fairlead.pipeline.questions.whatif import what_if
 
         if manifest is None or plan is None:
             manifest = manifest_at(spark, out)

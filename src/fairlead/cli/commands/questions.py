@@ -10,7 +10,19 @@ import typer
 
 from fairlead.balance.message import WHOLE_NUMBERS
 from fairlead.cli.once import Once
-from fairlead.cli.options import Changes, Master, Overwrite, path, place, run_place, whole
+from fairlead.cli.options import (
+    NEEDED,
+    Changes,
+    Engine,
+    EngineOption,
+    Master,
+    Overwrite,
+    path,
+    place,
+    refuse_of_spark,
+    run_place,
+    whole,
+)
 from fairlead.errors import UserError
 from fairlead.extras import need
 
@@ -40,6 +52,7 @@ def whatif(
             help="To which priority; 255 is the highest.",
         ),
     ] = 255,
+    engine: EngineOption = Engine.spark,
     master: Master = None,
 ) -> None:
     """Raise a group in a replayed scenario: when it would go, whom that delays and by how much.
@@ -48,10 +61,12 @@ def whatif(
 
     Example: `fairlead whatif replayed/pool --promote g17 --at 1200`
     """
-    need("spark", "whatif")
+    need(NEEDED[engine], "whatif")
+    if engine is Engine.memory:
+        refuse_of_spark({"--master": master})
     from fairlead.cli.whatif import run_whatif
 
-    run_whatif(out, promote, at, priority, master)
+    run_whatif(out, promote, at, priority, engine, master)
 
 
 @command()
@@ -87,6 +102,7 @@ def diff(
         ),
     ] = None,
     overwrite: Overwrite = False,
+    engine: EngineOption = Engine.spark,
     master: Master = None,
 ) -> None:
     """Compare two runs: which messages and groups moved, who gains, who loses.
@@ -100,7 +116,9 @@ def diff(
 
     Example: `fairlead diff old new --fail-if "moved > 5%" --fail-if "no_longer_routed > 0"`
     """
-    need("spark", "diff")
+    need(NEEDED[engine], "diff")
+    if engine is Engine.memory:
+        refuse_of_spark({"--master": master})
     from fairlead.cli.diff import run_diff
 
     status = run_diff(
@@ -109,6 +127,7 @@ def diff(
         out=out,
         fail_if=fail_if or [],
         overwrite=overwrite,
+        engine=engine,
         master=master,
     )
     raise typer.Exit(status)

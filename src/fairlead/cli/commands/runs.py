@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 from typing import Annotated
@@ -12,6 +11,7 @@ import typer
 from fairlead.cli.arguments import command_line
 from fairlead.cli.once import Once
 from fairlead.cli.options import (
+    NEEDED,
     Changes,
     ClusterFile,
     Columns,
@@ -32,6 +32,7 @@ from fairlead.cli.options import (
     ReadOptions,
     Written,
     place,
+    refuse_of_spark,
     whole,
 )
 from fairlead.cli.table import MessagesTable
@@ -42,14 +43,6 @@ app = typer.Typer()
 command = partial(app.command, cls=Once, rich_help_panel="Decide")
 DAY, EVERY, FILES = 86_400.0, 10.0, 1_000
 """What a stream has where nothing else is said: seconds, seconds, files."""
-NEEDED = {Engine.spark: "spark", Engine.memory: "tables"}
-"""The extra of each engine."""
-
-
-def _refuse_of_spark(given: Mapping[str, object]) -> None:
-    """Refuse options that only Spark has. Raises UserError."""
-    for name in (name for name, value in given.items() if value):
-        raise UserError(f"{name}: found with --engine memory, allowed: with --engine spark")
 
 
 @command()
@@ -96,7 +89,7 @@ def dispatch(
     """
     need(NEEDED[engine], "dispatch")
     if engine is Engine.memory:
-        _refuse_of_spark({"--master": master, "--horizon": horizon, "--follow": follow})
+        refuse_of_spark({"--master": master, "--horizon": horizon, "--follow": follow})
     from fairlead.cli.dispatch import run_dispatch
 
     table = MessagesTable.asked(messages, column, drop, number_rows, input_format, read_option)
@@ -211,7 +204,7 @@ def replay(
     """
     need(NEEDED[engine], "replay")
     if engine is Engine.memory:
-        _refuse_of_spark({"--master": master, "--seed": seed is not None})
+        refuse_of_spark({"--master": master, "--seed": seed is not None})
     from fairlead.cli.replay import run_replay
 
     status = run_replay(

@@ -157,6 +157,15 @@ class FolderDelivery(Delivery):
             _sync(self.final.parent)
 
 
+def of_this_machine(delivery: Delivery) -> FolderDelivery:
+    """The delivery, where it is to a folder of this machine. Raises OutputError."""
+    if not isinstance(delivery, FolderDelivery):
+        raise OutputError(
+            "--out: found a place elsewhere, allowed with --engine memory: a folder of this machine"
+        )
+    return delivery
+
+
 def _ours(folder: Path) -> bool:
     return any((folder / name).is_file() for name in (SUMMARY, COMPARISON, RECOMMENDATION))
 

@@ -24,6 +24,7 @@ from fairlead.pipeline.intake.validate import micros, text
 from fairlead.pipeline.measure.attempts import last_attempts
 from fairlead.pipeline.questions.diff import STARTED_AFTER, STARTED_BEFORE, compare, joined
 from fairlead.pipeline.replay import prepare
+from fairlead.replay.raised import refuse_fifo
 from fairlead.results.whatif import Shift, WhatIf
 from fairlead.rows import ATTEMPT, DECISION
 
@@ -94,16 +95,6 @@ def _whose(messages: DataFrame, group: str) -> list[dict[str, str]]:
             + (f", such as {known}" if known else "; none of them has one")
         )
     return sorted(found, key=lambda row: [row[name] for name in names])
-
-
-def refuse_fifo(plan: Plan) -> None:
-    """Refuse a scenario in which a raise would change nothing. Raises UserError."""
-    for cluster in plan.clusters:
-        if cluster.tables.order.discipline == "fifo":
-            raise UserError(
-                f"{cluster.name}: order.discipline: found fifo, allowed: priority; "
-                "first come, first served, no group can be raised"
-            )
 
 
 def what_if(decisions: DataFrame, plan: Plan, group: str, time: int, priority: int) -> WhatIf:

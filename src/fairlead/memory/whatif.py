@@ -1,0 +1,159 @@
+"""What if a group had been raised, in memory: the scenario replayed with one row more."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from decimal import Decimal
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from fairlead.balance.message import SET_PRIORITY
+from fairlead.balance.times import MICROS
+from fairlead.compiled.kernels import Int64s
+from fairlead.compiled.order import taken
+from fairlead.compiled.plan import Plan
+from fairlead.errors import MessageError, UserError
+from fairlead.memory.accepted import accepted
+from fairlead.memory.attempts import tried
+from fairlead.memory.diff import last_attempts, rows_of
+from fairlead.memory.files import Found
+from fairlead.memory.numbers import times
+from fairlead.memory.replay import prepared, simulated
+from fairlead.memory.validate import column, text, validate
+from fairlead.pipeline.questions.runs import Run
+from fairlead.results.whatif import Shift, WhatIf
+from fairlead.rows import ATTEMPT, DECISION
+
+RAISE: Final = "~__fairlead_raised"
+"""How the id of the row more begins: after all others of its time."""
+MAX_LISTED: Final = 20
+MAX_NAMED: Final = 3
+Starts = Mapping[str, int]
+"""By message: when it started first, in microseconds."""
+
+
+def what_if(folder: Path, run: Run, plan: Plan, group: str, time: int, priority: int) -> WhatIf:
+    """Raise a group of a scenario at a time, and tell what that does. Raises UserError."""
+    rows = rows_of(folder, run)
+    messages = _messages(rows)
+    found = validate(Found(_with_raise(messages, group, time, priority), None), plan, worked=True)
+    ready = prepared(accepted(found), [plan])
+    known, attempts = simulated(ready, plan)
+    again = tried(ready.messages, known, attempts, dated=False).table
+    whose = dict(
+        zip(text(messages, "id").to_pylist(), text(messages, "group").to_pylist(), strict=True)
+    )
+    return _effect(_starts(last_attempts(rows)), _starts(last_attempts(again)), whose, group)
+
+
+def _messages(rows: pa.Table) -> pa.Table:
+    """The messages that a scenario's decisions are about, their times in seconds."""
+    first = rows.filter(pc.equal(column(rows, "attempt").cast(pa.int64()), 1))
+    own = [name for name in first.column_names if name not in (*DECISION, *ATTEMPT)]
+    ids = text(first, "id").to_pylist()
+    places: Int64s = np.array([*{name: k for k, name in reversed([*enumerate(ids)])}.values()])
+    found = taken(first.select(own), np.sort(places))
+    if "group" not in own:
+        raise MessageError(
+            "decisions: no column 'group', so there is no group that could be raised"
+        )
+    if "position" in own:
+        raise MessageError(
+            "decisions: column 'position' orders the messages, so a time is no place among them"
+        )
+    at = times(column(found, "time"))
+    exact = _exact(at.values.tolist(), pa.decimal128(38, 6))
+    return found.set_column(own.index("time"), "time", exact)
+
+
+def _with_raise(messages: pa.Table, group: str, time: int, priority: int) -> pa.Table:
+    """The same messages, and one in each cluster that has the group, which raises it."""
+    names = [name for name in ("cluster", "tenant") if name in messages.column_names]
+    groups = text(messages, "group")
+    own = messages.filter(pc.equal(groups, group))
+    if not len(own):
+        every = sorted({*groups.to_pylist()} - {""})
+        near = get_close_matches(group, every, MAX_NAMED, cutoff=0) or every[:MAX_NAMED]
+        known = ", ".join(map(repr, near))
+        raise UserError(
+            f"--promote: found {group!r}, allowed: a group of the scenario's messages"
+            + (f", such as {known}" if known else "; none of them has one")
+        )
+    whose = sorted({*zip(*(text(own, name).to_pylist() for name in names), strict=True)} or {()})
+    texts = dict.fromkeys(("id", "group", "type", *names), pa.string())
+    for name in (*texts, "priority"):
+        have = text(messages, name)
+        place = messages.column_names.index(name) if name in messages.column_names else None
+        messages = (
+            messages.append_column(name, have)
+            if place is None
+            else messages.set_column(place, name, have)
+        )
+    more = [
+        {
+            **dict(zip(names, each, strict=True)),
+            "id": f"{RAISE}-{k}",
+            "group": group,
+            "type": SET_PRIORITY,
+            "priority": str(priority),
+            "time": time,
+        }
+        for k, each in enumerate(whose)
+    ]
+    columns = []
+    for field in messages.schema:
+        values = [row.get(field.name) for row in more]
+        if field.name == "time":
+            columns.append(_exact(values, field.type))
+        else:
+            columns.append(pa.array(values, field.type))
+    return pa.concat_tables([messages, pa.Table.from_arrays(columns, schema=messages.schema)])
+
+
+def _exact(micros: list[object], kind: pa.DataType) -> pa.Array:
+    return pa.array([Decimal(str(each)).scaleb(-6) for each in micros], kind)
+
+
+def _starts(rows: pa.Table) -> dict[str, int]:
+    at = times(column(rows, "start"))
+    found: dict[str, int] = {}
+    ids = text(rows, "id").to_pylist()
+    for name, start, known in zip(ids, at.values.tolist(), at.known.tolist(), strict=True):
+        if known:
+            found[name] = min(start, found.get(name, start))
+    return found
+
+
+def _effect(before: Starts, after: Starts, whose: Mapping[str, str], group: str) -> WhatIf:
+    moved = [
+        (name, start / MICROS, (after[name] - start) / MICROS)
+        for name, start in before.items()
+        if name in after and name in whose
+    ]
+    own = [each for each in moved if whose[each[0]] == group]
+    others = [each for each in moved if whose[each[0]] != group]
+    sooner = sorted((start, name, later) for name, start, later in own if later < 0)
+    delayed = [each for each in others if each[2] > 0]
+    hurt: dict[str, list[tuple[float, float]]] = {}
+    for name, start, later in delayed:
+        hurt.setdefault(whose[name] or name, []).append((later, start))
+    listed = [
+        Shift(name, len(each), min(start for _, start in each), max(later for later, _ in each))
+        for name, each in hurt.items()
+    ]
+    listed.sort(key=lambda each: (-each.seconds, each.name))
+    return WhatIf(
+        group=group,
+        waiting=len(sooner),
+        raised=[Shift(name, 1, start, later) for start, name, later in sooner[:MAX_LISTED]],
+        delayed=len(delayed),
+        longest=max(0.0, *(later for _, _, later in others)) if others else 0.0,
+        total=sum(later for _, _, later in delayed),
+        hurt=listed[:MAX_LISTED],
+        sooner=sum(later < 0 for _, _, later in others),
+    )
