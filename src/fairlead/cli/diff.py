@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from fairlead.balance.objects import listed
-from fairlead.cli.gate import Gate, gate
+from fairlead.cli.gate import FAILED, Gate, gate
 from fairlead.cli.options import Engine
 from fairlead.cli.progress import Stages
 from fairlead.cli.show import console, print_table, printable, table
@@ -44,8 +44,6 @@ OF: Final = {
     "after": "message in the second run, allowed: a run that decided some",
 }
 """What is missing where there is nothing that a condition could look at."""
-FAILED: Final = 3
-"""Exit status where a condition of --fail-if holds."""
 MAX_SHOWN: Final = 20
 
 

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from fairlead import report
 from fairlead.balance.change import Change
+from fairlead.balance.message import CONTROL, NO_DESTINATION, ROUTED
 from fairlead.balance.times import MICROS
+from fairlead.cli.gate import FAILED, Gate, gate
 from fairlead.cli.options import Engine
 from fairlead.cli.progress import Stages
 from fairlead.cli.show import console, filled, print_table, printable
@@ -26,6 +28,12 @@ if TYPE_CHECKING:
     from fairlead.pipeline.output.delivery import Delivery
     from fairlead.results.summary import Phase, Summary
 
+GATES: Final[dict[str, str | None]] = {
+    "rejected": "rows",
+    "no_destination": "decisions",
+    "not_routed": "decisions",
+}
+"""What --fail-if can look at, and a part of what it is."""
 MAX_PHASES = 12
 MAX_SHARES = 20
 
@@ -39,16 +47,18 @@ def run_dispatch(
     file_format: str,
     trust_ids: bool,
     horizon: float | None,
+    fail_if: Sequence[str],
     overwrite: bool,
     engine: Engine,
     master: str | None,
     command: str | None,
-) -> None:
-    """Everything that can be refused is refused before an engine is started.
+) -> int:
+    """Everything that can be refused is refused before an engine is started; returns the status.
 
     `horizon`: in seconds. `command`: the line that a report shows as the way to this run; None: no
     report.
     """
+    gates = [gate(each, GATES) for each in fail_if]
     clusters = load_clusters(cluster)
     happened = changes_from(changes)
     from fairlead.compiled.needed import check_columns
@@ -94,6 +104,25 @@ def run_dispatch(
     table.refuse_nothing(summary.read, summary.rejected, out)
     if engine is Engine.spark:
         table.suggest_memory(summary.read, stages.console)
+    return judged(summary, gates)
+
+
+def judged(summary: Summary, gates: Sequence[Gate]) -> int:
+    """The status: FAILED where a condition holds."""
+    routed = summary.outcomes.get(ROUTED, 0)
+    found = {
+        "rejected": (summary.rejected, summary.read),
+        "no_destination": (summary.outcomes.get(NO_DESTINATION, 0), summary.rows),
+        "not_routed": (summary.rows - routed - summary.outcomes.get(CONTROL, 0), summary.rows),
+    }
+    status = 0
+    for each in gates:
+        n, of = found[each.name]
+        if each.fails(n, of):
+            line = f"fails: {each.text}: {each.name} is {n:,} of {of:,}"
+            console().print(line, markup=False)
+            status = FAILED
+    return status
 
 
 def _on_spark(

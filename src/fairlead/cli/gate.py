@@ -21,6 +21,8 @@ SIGNS: Final[Mapping[str, Callable[[Fraction, Fraction], bool]]] = {
     "<": operator.lt,
     "<=": operator.le,
 }
+FAILED: Final = 3
+"""Exit status where a condition holds."""
 WHOLE: Final = 100
 SECONDS: Final[Mapping[str, Fraction]] = {
     "ms": Fraction(1, 1000),

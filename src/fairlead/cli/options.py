@@ -51,6 +51,12 @@ NEEDED: Final = {Engine.spark: "spark", Engine.memory: "tables"}
 """The extra of each engine."""
 
 
+def refuse_with(option: str, given: Mapping[str, object]) -> None:
+    """Refuse options that have no effect with another one. Raises UserError."""
+    for name in (name for name, value in given.items() if value):
+        raise UserError(f"{name}: found with {option}, allowed: without it")
+
+
 def refuse_of_spark(given: Mapping[str, object]) -> None:
     """Refuse options that only Spark has. Raises UserError."""
     for name in (name for name, value in given.items() if value):
@@ -207,6 +213,24 @@ Out = Annotated[
         parser=path,
         metavar="DIR",
         help="Where the results go; a new folder: a path or a URI.",
+    ),
+]
+OptionalOut = Annotated[
+    str | None,
+    typer.Option(
+        "--out",
+        "-o",
+        parser=path,
+        metavar="DIR",
+        help="Where the results go; a new folder: a path or a URI.",
+    ),
+]
+FailIf = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--fail-if",
+        metavar="CONDITION",
+        help="End with status 3 if it holds, such as 'rejected > 1%'; repeatable.",
     ),
 ]
 Format = Annotated[

@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from fairlead import report
 from fairlead.balance.objects import shown
-from fairlead.cli.diff import FAILED
 from fairlead.cli.dispatch import changes_from
-from fairlead.cli.gate import Gate, gate
+from fairlead.cli.gate import FAILED, Gate, gate
 from fairlead.cli.options import Engine
 from fairlead.cli.progress import Stages
 from fairlead.cli.show import console, filled, print_table, printable

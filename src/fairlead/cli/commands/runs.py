@@ -19,6 +19,7 @@ from fairlead.cli.options import (
     Engine,
     EngineOption,
     Every,
+    FailIf,
     FilesABatch,
     Format,
     Horizon,
@@ -27,12 +28,14 @@ from fairlead.cli.options import (
     Messages,
     NoReport,
     NumberRows,
+    OptionalOut,
     Out,
     Overwrite,
     ReadOptions,
     Written,
     place,
     refuse_of_spark,
+    refuse_with,
     whole,
 )
 from fairlead.cli.table import MessagesTable
@@ -50,7 +53,7 @@ def dispatch(
     context: typer.Context,
     messages: Messages,
     cluster: ClusterFile,
-    out: Out,
+    out: OptionalOut = None,
     changes: Changes = None,
     column: Columns = None,
     drop: Drop = None,
@@ -70,6 +73,11 @@ def dispatch(
     ] = False,
     every: Every = None,
     files_a_batch: FilesABatch = None,
+    fail_if: FailIf = None,
+    dry_run: Annotated[
+        bool,
+        typer.Option("--dry-run", help="Only look: rows, rejections, times, what looks wrong."),
+    ] = False,
     overwrite: Overwrite = False,
     no_report: NoReport = False,
     engine: EngineOption = Engine.spark,
@@ -85,6 +93,8 @@ def dispatch(
     With `--follow` MESSAGES is a folder, and files that are moved into it are decided on in
     micro-batches; the same command goes on where it ended.
 
+    `--fail-if` looks at rejected, no_destination and not_routed, as a number or in per cent.
+
     Example: `fairlead dispatch calls.csv -c pool.toml -o routed --column "time=started_at"`
     """
     need(NEEDED[engine], "dispatch")
@@ -93,12 +103,31 @@ def dispatch(
     from fairlead.cli.dispatch import run_dispatch
 
     table = MessagesTable.asked(messages, column, drop, number_rows, input_format, read_option)
+    if dry_run:
+        refuse_with(
+            "--dry-run",
+            {
+                "--out": out,
+                "--follow": follow,
+                "--fail-if": fail_if,
+                "--overwrite": overwrite,
+                "--no-report": no_report,
+                "--horizon": horizon,
+            },
+        )
+        from fairlead.cli.dry_run import run_dry
+
+        run_dry(table, cluster, changes, trust_ids=trust_ids, engine=engine, master=master)
+        return
+    if out is None:
+        raise UserError("--out: found nothing, allowed: a folder for the results, or --dry-run")
     whole_line = None if no_report else command_line(["fairlead", *context.obj])
     if follow:
         from fairlead.cli.follow import FollowOptions, run_follow
 
         if overwrite:
             raise UserError("--overwrite: found with --follow, which goes on with what is there")
+        refuse_with("--follow", {"--fail-if": fail_if})
         run_follow(
             table,
             cluster,
@@ -116,7 +145,7 @@ def dispatch(
     given = {"--available-now": available_now, "--every": every, "--files-a-batch": files_a_batch}
     for name in (name for name, value in given.items() if value):
         raise UserError(f"{name}: found without --follow, allowed: with it")
-    run_dispatch(
+    status = run_dispatch(
         table,
         cluster,
         out,
@@ -124,11 +153,13 @@ def dispatch(
         file_format=format.value,
         trust_ids=trust_ids,
         horizon=horizon,
+        fail_if=fail_if or [],
         overwrite=overwrite,
         engine=engine,
         master=master,
         command=whole_line,
     )
+    raise typer.Exit(status)
 
 
 @command()

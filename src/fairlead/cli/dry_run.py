@@ -1,0 +1,123 @@
+"""`dispatch --dry-run`: look at a table, and decide nothing."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from fairlead.balance.times import MICROS
+from fairlead.cli.dispatch import changes_from
+from fairlead.cli.options import Engine
+from fairlead.cli.progress import Stages
+from fairlead.cli.show import console
+from fairlead.cli.spark import started
+from fairlead.cli.table import MessagesTable
+from fairlead.config.clusters import load_clusters
+from fairlead.text import duration, moment
+
+if TYPE_CHECKING:
+    from fairlead.compiled.plan import Plan
+    from fairlead.results.look import Look
+
+
+def run_dry(
+    table: MessagesTable,
+    cluster: Path,
+    changes: Path | None,
+    *,
+    trust_ids: bool,
+    engine: Engine,
+    master: str | None,
+) -> None:
+    """Say what a dispatch would read and reject, and what looks wrong."""
+    from fairlead.compiled.needed import check_columns
+    from fairlead.compiled.plan import Plan
+    from fairlead.pipeline.constants import RESERVED
+    from fairlead.pipeline.intake.names import check_names
+
+    plan = Plan(load_clusters(cluster), changes_from(changes))
+
+    def check(names: Sequence[str]) -> None:
+        check_names(names, table.where)
+        check_columns(plan, names, table.where)
+
+    table.refuse(RESERVED, check)
+    with Stages(4) as stages:
+        if engine is Engine.memory:
+            found = _in_memory(table, plan, stages, trust_ids=trust_ids)
+        else:
+            found = _on_spark(table, plan, stages, master, trust_ids=trust_ids)
+    _print(found)
+
+
+def _in_memory(table: MessagesTable, plan: Plan, stages: Stages, *, trust_ids: bool) -> Look:
+    from fairlead.memory.accepted import accepted, rejections, unique
+    from fairlead.memory.dispatch import check_keys, narrow
+    from fairlead.memory.journal import messages_of
+    from fairlead.memory.validate import text as text_of
+    from fairlead.memory.validate import validate
+    from fairlead.results.look import Look
+
+    with stages("read"):
+        found = messages_of(table.read_here(), [plan], table.where)
+        check_keys(plan, found.table, table.where)
+        rows = validate(found, plan)
+        if not trust_ids:
+            unique(rows)
+        messages = accepted(rows)
+    names = Counter(text_of(narrow(messages.table, [plan]), "cluster").to_pylist())
+    return Look(len(rows.good), rejections(rows), messages.period, _unknown(names, plan))
+
+
+def _on_spark(
+    table: MessagesTable, plan: Plan, stages: Stages, master: str | None, *, trust_ids: bool
+) -> Look:
+    from fairlead.pipeline.intake.read import reading
+    from fairlead.results.look import Look
+
+    with reading():
+        spark = started(master, stages)
+        from fairlead.pipeline.dispatch import prepare
+        from fairlead.pipeline.options import Options
+        from fairlead.pipeline.output.written import rejections
+
+        options = Options(where=table.where, trust_ids=trust_ids, keep=True, progress=stages)
+        ready = prepare(table.read(spark), plan.clusters, plan.changes, options)
+        survey = ready.survey
+        names = Counter[str]()
+        for code, n in survey.messages.items():
+            names[ready.plan.classes[code].cluster] += n
+        reasons = rejections(ready.rejected()) if survey.rejected else {}
+        ready.release()
+    read = survey.accepted + survey.rejected
+    return Look(read, reasons, survey.period, _unknown(names, plan))
+
+
+def _unknown(names: Counter[str], plan: Plan) -> dict[str, int]:
+    known = {cluster.name for cluster in plan.clusters}
+    if len(known) == 1:
+        known.add("")
+    return {name: n for name, n in names.most_common() if name not in known}
+
+
+def _print(found: Look) -> None:
+    to = console()
+    messages = found.read - found.rejected
+    to.print(
+        f"rows: {found.read:,} = messages {messages:,} + rejected {found.rejected:,}", markup=False
+    )
+    for reason, n in found.rejections.items():
+        to.print(f"rejected, {reason}: {n:,}", markup=False)
+    if found.period is not None:
+        first, last = found.period
+        to.print(f"first: {moment(first)}", markup=False)
+        to.print(f"last: {moment(last)}, {duration(last - first)} later", markup=False)
+    odd = found.odd(int(time.time() * MICROS))
+    for each in odd:
+        to.print(f"looks wrong: {each}", markup=False)
+    if not odd:
+        to.print("nothing looks wrong")
+    to.print("nothing was decided or written")
