@@ -9,7 +9,7 @@ from pathlib import Path
 
 from benchmarks.timing import Line
 
-PARTS = "abcdefghijklmnop"
+PARTS = "abcdefghijklmnopq"
 ON_SPARK = {
     "a": ["on_spark"],
     "b": ["on_spark"],
@@ -20,7 +20,7 @@ ON_SPARK = {
     "d": ["on_spark"],
 }
 """The parts that need Spark, in the order in which they run, and the modules of each."""
-OF_RUNS = {"m": "choices", "n": "dialogs", "o": "sockets", "p": "pools"}
+OF_RUNS = {"m": "choices", "n": "dialogs", "o": "sockets", "p": "pools", "q": "one_statement"}
 """The parts for which only the number of runs counts, and their modules."""
 SMALL = {"spark.driver.memory": "3g"}
 """For part d alone: all that Spark gets, so that what grows with the messages would be seen."""
@@ -30,7 +30,7 @@ def main() -> None:
     """Print a line for each ratio."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     parser.add_argument(
-        "parts", nargs="*", default=list(PARTS), help="which of a b c d e f g h i j k l m n o p"
+        "parts", nargs="*", default=list(PARTS), help="which of a b c d e f g h i j k l m n o p q"
     )
     parser.add_argument("--rows", type=int, default=10_000_000)
     parser.add_argument("--runs", type=int, default=3)
