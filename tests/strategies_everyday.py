@@ -30,7 +30,7 @@ STARTING = UP | {"draining"}
 READ_BY = {
     "round-robin": STARTING,
     "weighted": STARTING | {"weight"},
-    "fewest-pending": STARTING | {"speed"},
+    "fewest-pending": STARTING | {"speed", "weight"},
     "hot-standby": STARTING,
     "broadcast": UP,
     "rendezvous": STARTING | {"weight"},

@@ -69,7 +69,7 @@ def test_a_policy_that_is_none_is_refused(policy: Any, line: str) -> None:
         ("round-robin", "weight", 2),
         ("round-robin", "priority", 2),
         ("hot-standby", "weight", 2),
-        ("fewest-pending", "weight", 2),
+        ("fewest-pending", "priority", 2),
         ("weighted", "priority", 2),
         ("weighted", "capacity", 2),
         ({"eliminate": [], "choose": "circular"}, "enabled", True),

@@ -295,6 +295,53 @@ def test_a_live_balancer_passes_the_edge() -> None:
     assert [balancer.choose().destination for _ in range(600)] == ["A"] * 600
 
 
+# --- fewest-pending by strength --------------------------------------------------------------
+
+
+@pytest.mark.parametrize("weight", [2**31, 2**62 - 1, 2**62, TOP])
+def test_pending_times_weight_stays_below_the_edge(weight: int) -> None:
+    rule = FewestPending([1000, 1000], [weight, 1])
+    most = TOP // weight
+    assert rule.fits_int64(most - 1) == (most < TOP // (2 << 24))
+    assert not rule.fits_int64(most)
+
+
+@pytest.mark.parametrize("weights", [(TOP, TOP - 1), (TOP, 1), (TOP, TOP, 3), (2**62, 2**61, 5)])
+def test_engines_agree_on_who_is_strong_at_the_edge(weights: tuple[int, ...]) -> None:
+    cluster = {
+        "policy": "fewest-pending",
+        "destination": [{"name": f"D{i}", "weight": w} for i, w in enumerate(weights)],
+    }
+    messages = [{"id": f"{k:05}", "time": k // 3, "service_time": 1 + k % 7} for k in range(60)]
+    changes = [{"target": "D0", "attribute": "weight", "value": TOP // 3, "time": 9}]
+    assert compiled(cluster, messages, changes) == live(cluster, messages, changes)
+
+
+@given(pending=st.lists(SMALL, min_size=2, max_size=5), data=st.data())
+def test_without_weights_and_with_equal_ones_it_is_the_fewest(
+    pending: list[int], data: st.DataObject
+) -> None:
+    n = len(pending)
+    cursor = data.draw(st.integers(0, n - 1))
+    chosen = []
+    for weights in ([], [data.draw(SMALL)] * n):
+        rule = FewestPending([1000] * n, weights)
+        rule.state.pending[:] = pending
+        rule.state.cursor[0] = cursor
+        chosen.append(rule.choose(list(range(n))))
+    wanted = min(range(n), key=lambda i: (pending[i], i < cursor, i))
+    assert chosen == [wanted, wanted]
+
+
+def test_a_state_of_a_time_without_weights_is_taken_over() -> None:
+    old = FewestPending([1000, 1000]).dump()
+    del old["weight"], old["uneven"]
+    rule = FewestPending([1000, 1000], [3, 1])
+    rule.load(old)
+    assert [rule.choose([0, 1]) for _ in range(4)] == [0, 1, 0, 0]
+    assert FewestPending([1000, 1000]).carried(old, {0: 0, 1: 1})["weight"] == [1, 1]
+
+
 # --- other weights ---------------------------------------------------------------------------
 
 

@@ -27,7 +27,7 @@ from .comebacks import WHOLE, Comebacks
 PRESETS: dict[str, tuple[list[str], str]] = {
     "round-robin": (["disabled", "down", "draining"], "circular"),
     "weighted": (["disabled", "down", "draining", "weight-zero"], "least-served"),
-    "fewest-pending": (["disabled", "down", "draining"], "fewest-pending"),
+    "fewest-pending": (["disabled", "down", "draining", "weight-zero"], "fewest-pending"),
     "hot-standby": (["disabled", "down", "draining"], "first-by-name"),
     "broadcast": (["disabled", "down"], "everyone"),
     "rendezvous": (["disabled", "down", "draining", "weight-zero"], "rendezvous"),
@@ -103,9 +103,16 @@ class Choosing:
             number = rendezvous.number(text(message.get(self.keyed_by)), sequence)
             chosen = min(left, key=lambda r: (rendezvous.score(r, number), bytes_of(r)))
         else:
-            fewest = min(row["pending"] for row in left)
+            weighs = "weight-zero" in self.steps
             order = self.rows[self.cursor :] + self.rows[: self.cursor]
-            chosen = next(row for row in order if row in left and row["pending"] == fewest)
+            chosen = min(
+                (row for row in order if row in left),
+                key=lambda row: (
+                    (Fraction(row["pending"], row["weight"]), -row["weight"])
+                    if weighs
+                    else row["pending"]
+                ),
+            )
             self.cursor = (self.rows.index(chosen) + 1) % len(self.rows)
             self.number += 1
             done = now + duration(message["service_time"], chosen["speed"])

@@ -512,7 +512,7 @@ def test_sent_is_exact_at_every_moment(store: Store, psql: Psql) -> None:
     store.next_destination("pending")
     assert psql(
         "SELECT name, sent, share, weight FROM fairlead.machines WHERE cluster = 'pending'"
-    ) == [("A", 1, 1.0, None), ("B", 0, 0.0, None)]
+    ) == [("A", 1, 1.0, 1), ("B", 0, 0.0, 1)]
 
 
 def test_a_stretch_among_a_thousand_machines_is_exact(store: Store, psql: Psql) -> None:

@@ -220,15 +220,29 @@ class FewestPendingWording(Wording[FewestPending]):
     """What is pending, and the cursor."""
 
     def value(self, member: int) -> str:
-        return f"{self.rule.state.pending[member]} pending"
+        s = self.rule.state
+        found = f"{s.pending[member]} pending"
+        weighed = f" / weight {s.weight[member]} = {self._load(member)}" if self._uneven else ""
+        return f"{found}{weighed}"
 
     def decided(self) -> str:
         s, a = self.rule.state, self.first
         i, j = self.found.order[:2]
         if self.found.decided == fewest_pending.PENDING:
-            return f"{a} has fewer pending: {s.pending[i]} < {s.pending[j]}"
-        start = self.names[s.cursor[0]]
-        return f"equal at {s.pending[i]}; from {start} on, {a} comes first"
+            weighed = " for its weight" if self._uneven else ""
+            return f"{a} has fewer pending{weighed}: {self._load(i)} < {self._load(j)}"
+        equal = f"equal at {self._load(i)}"
+        if self.found.decided == fewest_pending.WEIGHT:
+            return f"{equal}; {a} has the larger weight: {s.weight[i]} > {s.weight[j]}"
+        return f"{equal}; from {self.names[s.cursor[0]]} on, {a} comes first"
+
+    @property
+    def _uneven(self) -> bool:
+        return bool(self.rule.state.uneven[0])
+
+    def _load(self, member: int) -> str:
+        s = self.rule.state
+        return str(fewest_pending.load(s, member) if self._uneven else s.pending[member])
 
     def otherwise(self, what_if: WhatIf) -> str:
         first = self.found.order[0]

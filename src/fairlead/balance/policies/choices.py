@@ -75,6 +75,8 @@ class Choice(ABC):
     about: ClassVar[str]
     attributes: ClassVar[Attributes] = {}
     """What it reads of a destination."""
+    heeds: ClassVar[tuple[str, ...]] = ()
+    """What it looks at, too, where an elimination reads it of a destination."""
     options: ClassVar[type[Returning]] = NoOptions
     by_name: ClassVar[bool] = False
     """Whether its members are in name order; else they are in the order of the file."""
@@ -236,15 +238,26 @@ class ByFewestPending(Choice):
     """By load."""
 
     name = "fewest-pending"
-    about = "the fewest messages not completed yet; ties in turn"
+    about = (
+        "the fewest messages not completed yet, for the weight; ties to the heavier, then in turn"
+    )
+    heeds = ("weight",)
     timed = True
     affine = False
 
     def rule(self, listed: Sequence[Any], passing: Sequence[bool], options: Returning) -> Rule:
-        return FewestPending([each.speed_in_thousandths for each in listed])
+        return FewestPending(
+            [each.speed_in_thousandths for each in listed], [_strength(each) for each in listed]
+        )
 
     def changed(self, rule: Rule, i: int, news: News) -> None:
         rule.state.speed[i] = news.after.speed_in_thousandths
+        cast(FewestPending, rule).reweigh(i, _strength(news.after))
+
+
+def _strength(each: Any) -> int:  # noqa: ANN401 - a destination's table
+    """Its weight; 1 where nothing reads weights. Nobody of weight 0 is left to be chosen."""
+    return getattr(each, "weight", 1) or 1
 
 
 class ByOwnRule(Choice):

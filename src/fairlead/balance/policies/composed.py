@@ -180,8 +180,9 @@ class ComposedState(ReturningState[Any]):
         i = self.index[ref]
         passed, passes = self.passes(before), self.passes(after)
         self.moved(ref, passed=passed, passes=passes)
-        names = ("present", "speed", *self.policy.choice.attributes)
-        differs = any(getattr(before, name) != getattr(after, name) for name in names)
+        choice = self.policy.choice
+        names = ("present", "speed", *choice.attributes, *choice.heeds)
+        differs = any(getattr(before, name, 1) != getattr(after, name, 1) for name in names)
         if differs or passed != passes:
             news = News(before, after, passed, passes, lambda: self.peers(i), self.options)
             self.policy.choice.changed(self.rule, i, news)
@@ -315,9 +316,9 @@ PRESETS: Final = (
     ),
     compose(
         "fewest-pending",
-        STARTING,
+        (*STARTING, WEIGHT_ZERO.name),
         "fewest-pending",
-        about="the one with the fewest messages not completed",
+        about="the one with the fewest messages not completed, for its weight",
         choose_when="messages take unequal times, and completions are known",
         choose_when_not="nothing says when a message is completed (round-robin)",
     ),
