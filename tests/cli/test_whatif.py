@@ -70,10 +70,35 @@ def test_a_whole_replay_is_no_scenario(desk: Desk) -> None:
     assert wanted in desk.refused("whatif", desk / "o", "--promote", "g", "--at", "0")
 
 
-def test_decisions_of_a_replay_are_not_explained(desk: Desk) -> None:
+def test_a_replayed_message_is_explained(desk: Desk) -> None:
+    asked = ["replay", desk / "calls.csv", "-c", desk / "pool.toml", "-o", desk / "o"]
+    assert desk.run(*asked, "--engine", "memory", "--no-report") == 0, desk.err
+    assert desk.run("explain", desk / "o/pool", "--id", "m03") == 0, desk.err
+    lines = desk.out.splitlines()
+    assert lines[0] == "m03 of group g3 -> A, attempt 1, routed"
+    assert lines[1] == (
+        "it came at 2026-11-16 08:00:03 UTC, was started after 25 s by reader 1, and ended at "
+        "2026-11-16 08:00:32 UTC"
+    )
+    assert lines[2] == "when it came, 1 message was in work there:"
+    heads = [line for line in lines if line.endswith(":")]
+    assert heads == [
+        "when it came, 1 message was in work there:",
+        "while it waited, 2 messages were started that had come before:",
+        "4 messages were started before it that came later:",
+    ]
+    assert lines[-3:] == [
+        "reader 1 worked on m10 of group g2 until it started",
+        "with a priority of 255 it would have started 24 s sooner, at 2026-11-16 08:00:04 UTC",
+        "with one more reader at A it would have started 23 s sooner, at 2026-11-16 08:00:05 UTC",
+    ]
+    assert desk.run("explain", desk / "o/pool", "--id", "m00") == 0, desk.err
+    assert "was started at once by reader 1" in desk.out
+
+
+def test_a_whole_replay_is_not_explained(desk: Desk) -> None:
     desk.write("o/comparison.json", "{}")
     one = scenario(desk, "o/half")
+    assert "found a whole replay" in desk.refused("explain", desk / "o", "--id", "m01")
     line = desk.refused("explain", one, "--id", "m01")
-    assert "found what replay wrote, allowed: a folder that dispatch wrote" in line
-    assert f"stands in {one}/decisions" in line
-    assert "o/*/decisions" in desk.refused("explain", desk / "o", "--id", "m01")
+    assert line.endswith("found a run that has decided nothing yet")

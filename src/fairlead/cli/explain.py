@@ -89,7 +89,8 @@ def _without_store(
         explain_made(out, message_id)
     elif message_id is not None:
         raise UserError(
-            "explain --id needs the folder that dispatch wrote: fairlead explain OUT --id ID"
+            "explain --id needs the folder that dispatch or replay wrote: fairlead explain OUT "
+            "--id ID"
         )
     elif cluster is None:
         raise UserError("explain needs --cluster FILE (an invented message) or OUT --id ID")
@@ -146,9 +147,12 @@ def is_journal(place: Path) -> bool:
 
 
 def explain_made(folder: Path, message_id: str) -> None:
-    """Explain one decision of a run."""
+    """Explain one decision of a run, or why a message of a replay's scenario waited."""
+    from fairlead.cli.waited import explain_waited
     from fairlead.pipeline.questions.explain import why
 
+    if explain_waited(folder, message_id):
+        return
     _print(message_id, why(folder, message_id))
 
 

@@ -40,7 +40,8 @@ Starts = Mapping[str, int]
 def what_if(folder: Path, run: Run, plan: Plan, group: str, time: int, priority: int) -> WhatIf:
     """Raise a group of a scenario at a time, and tell what that does. Raises UserError."""
     rows = rows_of(folder, run)
-    messages = _messages(rows)
+    messages = messages_of(rows)
+    _check_order(messages)
     found = validate(Found(_with_raise(messages, group, time, priority), None), plan, worked=True)
     ready = prepared(accepted(found), [plan])
     known, attempts = simulated(ready, plan)
@@ -48,27 +49,31 @@ def what_if(folder: Path, run: Run, plan: Plan, group: str, time: int, priority:
     whose = dict(
         zip(text(messages, "id").to_pylist(), text(messages, "group").to_pylist(), strict=True)
     )
-    return _effect(_starts(last_attempts(rows)), _starts(last_attempts(again)), whose, group)
+    return _effect(starts(last_attempts(rows)), starts(last_attempts(again)), whose, group)
 
 
-def _messages(rows: pa.Table) -> pa.Table:
+def messages_of(rows: pa.Table) -> pa.Table:
     """The messages that a scenario's decisions are about, their times in seconds."""
     first = rows.filter(pc.equal(column(rows, "attempt").cast(pa.int64()), 1))
     own = [name for name in first.column_names if name not in (*DECISION, *ATTEMPT)]
     ids = text(first, "id").to_pylist()
     places: Int64s = np.array([*{name: k for k, name in reversed([*enumerate(ids)])}.values()])
     found = taken(first.select(own), np.sort(places))
-    if "group" not in own:
-        raise MessageError(
-            "decisions: no column 'group', so there is no group that could be raised"
-        )
-    if "position" in own:
-        raise MessageError(
-            "decisions: column 'position' orders the messages, so a time is no place among them"
-        )
     at = times(column(found, "time"))
     exact = _exact(at.values.tolist(), pa.decimal128(38, 6))
     return found.set_column(own.index("time"), "time", exact)
+
+
+def _check_order(messages: pa.Table) -> None:
+    """Refuse messages among which no group can be raised at a time."""
+    if "group" not in messages.column_names:
+        raise MessageError(
+            "decisions: no column 'group', so there is no group that could be raised"
+        )
+    if "position" in messages.column_names:
+        raise MessageError(
+            "decisions: column 'position' orders the messages, so a time is no place among them"
+        )
 
 
 def _with_raise(messages: pa.Table, group: str, time: int, priority: int) -> pa.Table:
@@ -119,7 +124,8 @@ def _exact(micros: list[object], kind: pa.DataType) -> pa.Array:
     return pa.array([Decimal(str(each)).scaleb(-6) for each in micros], kind)
 
 
-def _starts(rows: pa.Table) -> dict[str, int]:
+def starts(rows: pa.Table) -> dict[str, int]:
+    """By message: when it started first, in microseconds."""
     at = times(column(rows, "start"))
     found: dict[str, int] = {}
     ids = text(rows, "id").to_pylist()

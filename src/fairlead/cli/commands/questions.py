@@ -140,7 +140,8 @@ def explain(
         typer.Argument(
             metavar="[OUT]",
             parser=run_place,
-            help="A folder that dispatch wrote, or a journal, or a cluster of --store; needs --id.",
+            help="A folder that dispatch wrote, a scenario's of replay, a journal, or a cluster of "
+            "--store; needs --id.",
         ),
     ] = None,
     cluster: Annotated[

@@ -1,0 +1,114 @@
+"""The command `explain` about a replayed message: why it waited, and what would have helped."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from fairlead.balance.change import Change
+from fairlead.balance.times import MICROS
+from fairlead.cli.show import console, print_table, printable, table
+from fairlead.compiled.plan import Plan
+from fairlead.pipeline.output.run_folder import clusters_of
+from fairlead.pipeline.questions.runs import run_of
+from fairlead.results.waited import Beside, Otherwise, Waited
+from fairlead.text import length, moment, plural
+
+MOST = 10
+"""So many of each kind are listed."""
+
+
+def explain_waited(folder: Path, message_id: str) -> bool:
+    """Explain a message of a replay's scenario; False: the folder is none.
+
+    Raises UserError where there is no such message.
+    """
+    run = run_of(folder)
+    if not run.manifest.get("replay"):
+        return False
+    from fairlead.memory.waited import why_it_waited
+
+    changes = [Change.at_micros(**each) for each in run.manifest["changes"]]
+    plan = Plan(clusters_of(run.manifest), changes)
+    show(why_it_waited(folder, run, plan, message_id))
+    return True
+
+
+def show(found: Waited) -> None:
+    """Print it."""
+    out = console()
+    for line in _head(found):
+        out.print(line, markup=False)
+    _list(found.holding, f"when it came, {_count(found.holding)} in work there:")
+    _list(found.earlier, f"while it waited, {_count(found.earlier)} started that had come before:")
+    _list(found.overtook, f"{_count(found.overtook)} started before it that came later:")
+    if found.until is not None:
+        until = found.until
+        out.print(
+            f"reader {until.reader} worked on {_called(until)} until it started", markup=False
+        )
+    for each in found.otherwise:
+        out.print(_otherwise(found, each), markup=False)
+
+
+def _head(found: Waited) -> list[str]:
+    name, to = printable(found.id), printable(found.destination or f"none ({found.outcome})")
+    group = f" of group {printable(found.group)}" if found.group else ""
+    lines = [f"{name}{group} -> {to}, attempt {found.attempt}, {found.outcome}"]
+    if found.came is None or found.wait is None:
+        lines.append("it was not started")
+        return lines
+    if found.start is None:
+        return [
+            *lines,
+            f"it came at {_at(found.came)}, and was taken away {length(found.wait)} later",
+        ]
+    waited = f"after {length(found.wait)}" if found.wait else "at once"
+    done = "" if found.finish is None else f", and ended at {_at(found.finish)}"
+    lines.append(
+        f"it came at {_at(found.came)}, was started {waited} by reader {found.reader}{done}"
+    )
+    return lines
+
+
+def _list(beside: Sequence[Beside], head: str) -> None:
+    if not beside:
+        return
+    out = console()
+    out.print(head, markup=False)
+    rows = table("reader", "message", "group", "came", "started", "ended", right=("reader",))
+    for each in beside[:MOST]:
+        ended = "-" if each.finish is None else _at(each.finish)
+        group = printable(each.group) or "-"
+        rows.add_row(
+            str(each.reader), printable(each.id), group, _at(each.came), _at(each.start), ended
+        )
+    print_table(out, rows)
+    if len(beside) > MOST:
+        out.print(f"… ({len(beside) - MOST:,} more)", markup=False)
+
+
+def _count(beside: Sequence[Beside]) -> str:
+    return f"{plural(len(beside), 'message')} {'was' if len(beside) == 1 else 'were'}"
+
+
+def _called(each: Beside) -> str:
+    group = f" of group {printable(each.group)}" if each.group else ""
+    return f"{printable(each.id)}{group}"
+
+
+def _otherwise(found: Waited, each: Otherwise) -> str:
+    if each.start is None:
+        return f"with {each.what} it would not have been started"
+    if found.start is None:
+        return f"with {each.what} it would have started at {_at(each.start)}"
+    sooner = found.start - each.start
+    if round(sooner * MICROS) == 0:
+        return f"with {each.what} it would have started no sooner"
+    if sooner < 0:
+        return f"with {each.what} it would have started {length(-sooner)} later"
+    return f"with {each.what} it would have started {length(sooner)} sooner, at {_at(each.start)}"
+
+
+def _at(seconds: float) -> str:
+    return moment(round(seconds * MICROS))
