@@ -15,7 +15,7 @@ from msgspec import UNSET
 from fairlead.balance.describe import Description
 from fairlead.balance.elimination import Elimination, Preselected
 from fairlead.balance.message import NO_DESTINATION, PUT_INHIBITED, UNKNOWN_QUEUE, AttributeValues
-from fairlead.balance.objects import Object, Ref, hint, listed, special
+from fairlead.balance.objects import Object, Ref, special
 from fairlead.balance.policies.ibm_mq_objects import (
     LOCAL,
     Alias,
@@ -24,6 +24,7 @@ from fairlead.balance.policies.ibm_mq_objects import (
     LocalQueueManager,
     Queue,
     Remote,
+    check,
     workload,
 )
 from fairlead.balance.policies.ibm_mq_steps import Candidate, Put, eliminations
@@ -31,7 +32,6 @@ from fairlead.balance.policy import Policy
 from fairlead.balance.rules import least_served
 from fairlead.balance.rules.least_served import LeastServed
 from fairlead.balance.state import ClusterState
-from fairlead.errors import ConfigError
 
 STEPS_1_AND_2 = 6
 QUEUE_MANAGER, CHANNEL, QUEUE, ALIAS = "queue_manager", "channel", "queue", "alias"
@@ -48,7 +48,7 @@ class IbmMqState(ClusterState[IbmMqTables, Put, Candidate]):
         """No channel has been used yet."""
         self.local_name = tables.queue_manager.name
         super().__init__(policy, tables)
-        self._check(tables)
+        check(tables)
         self.local = Ref(QUEUE_MANAGER, self.local_name)
         """The local queue manager."""
         self._refs = channels = sorted(
@@ -63,37 +63,6 @@ class IbmMqState(ClusterState[IbmMqTables, Put, Candidate]):
         self.rule = LeastServed([*weights, self._local_channel.weight], recency=True, recent=recent)
         self._eliminations = eliminations(literal_step_11=tables.options.literal_step_11)
         self._only_queue = self._single_queue()
-
-    def _check(self, tables: IbmMqTables) -> None:
-        if not (tables.channel or tables.queue or tables.alias):
-            raise ConfigError("queue: found none, allowed: at least one [[queue]] or [[channel]]")
-        remotes = [each.name for each in tables.remote]
-        known_remotes = set(remotes)
-        seen: set[str] = set()
-        for k, channel in enumerate(tables.channel):
-            if channel.name in seen:
-                raise ConfigError(f"channel {channel.name!r}: found twice, allowed: once")
-            if channel.name == LOCAL:
-                raise ConfigError(
-                    f"channel[{k + 1}].name: found 'local', allowed: any other name; "
-                    "it stands for the local queue manager's own instance"
-                )
-            seen.add(channel.name)
-            if channel.queue_manager not in known_remotes:
-                raise ConfigError(
-                    f"channel[{k + 1}].queue_manager: found {channel.queue_manager!r}, "
-                    f"allowed: the name of a [[remote]] ({listed(remotes) or 'there is none'})"
-                    f"{hint(channel.queue_manager, remotes)}"
-                )
-        placed: dict[str, Sequence[Queue | Alias]] = {"queue": tables.queue, "alias": tables.alias}
-        for kind, objects in placed.items():
-            for k, each in enumerate(objects):
-                known = [self.local_name, *remotes]
-                if each.queue_manager not in known:
-                    raise ConfigError(
-                        f"{kind}[{k + 1}].queue_manager: found {each.queue_manager!r}, "
-                        f"allowed: {listed(known)}{hint(each.queue_manager, known)}"
-                    )
 
     def _single_queue(self) -> str:
         names = {ref.name for ref in self.objects if ref.kind == QUEUE}

@@ -5,12 +5,14 @@ Channel attributes are those of the receiving end (CLUSRCVR).
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Annotated, Any, Final, Literal, TypeAlias
 
 from msgspec import UNSET, Meta, UnsetType
 
-from fairlead.balance.objects import FileTable, Name, Names, Object, Worker
+from fairlead.balance.objects import FileTable, Name, Names, Object, Worker, hint, listed
 from fairlead.balance.policy import Tables
+from fairlead.errors import ConfigError
 
 LOCAL: Final = "local"
 
@@ -108,3 +110,36 @@ class IbmMqTables(Tables, frozen=True, kw_only=True):
 def workload(channel: Channel) -> tuple[Any, ...]:
     """The attributes whose change resets all factors."""
     return (channel.rank, channel.priority, channel.weight, channel.network_priority)
+
+
+def check(tables: IbmMqTables) -> None:
+    """Names stand once, and what they name is there. Raises ConfigError."""
+    if not (tables.channel or tables.queue or tables.alias):
+        raise ConfigError("queue: found none, allowed: at least one [[queue]] or [[channel]]")
+    remotes = [each.name for each in tables.remote]
+    known_remotes = set(remotes)
+    seen: set[str] = set()
+    for k, channel in enumerate(tables.channel):
+        if channel.name in seen:
+            raise ConfigError(f"channel {channel.name!r}: found twice, allowed: once")
+        if channel.name == LOCAL:
+            raise ConfigError(
+                f"channel[{k + 1}].name: found 'local', allowed: any other name; "
+                "it stands for the local queue manager's own instance"
+            )
+        seen.add(channel.name)
+        if channel.queue_manager not in known_remotes:
+            raise ConfigError(
+                f"channel[{k + 1}].queue_manager: found {channel.queue_manager!r}, "
+                f"allowed: the name of a [[remote]] ({listed(remotes) or 'there is none'})"
+                f"{hint(channel.queue_manager, remotes)}"
+            )
+    placed: dict[str, Sequence[Queue | Alias]] = {"queue": tables.queue, "alias": tables.alias}
+    for kind, objects in placed.items():
+        for k, each in enumerate(objects):
+            known = [tables.queue_manager.name, *remotes]
+            if each.queue_manager not in known:
+                raise ConfigError(
+                    f"{kind}[{k + 1}].queue_manager: found {each.queue_manager!r}, "
+                    f"allowed: {listed(known)}{hint(each.queue_manager, known)}"
+                )

@@ -1,15 +1,14 @@
 """The SQL of a dialect: statements with names, in files that a database administrator can read.
 
-Each room of the store has those that it uses beside it, in `sql/`, a file for each dialect.
+Each room of the store has those that it uses beside it, in `sql/`, in files for each dialect.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import cache
 from importlib.resources import files
-from importlib.resources.abc import Traversable
 from typing import Final
 
 ROOMS: Final = ("database", "journal", "queues", "clusters", "dialogs", "admin")
@@ -26,50 +25,42 @@ def statements(dialect: str) -> Mapping[str, str]:
 @cache
 def statements_of(room: str, dialect: str) -> Mapping[str, str]:
     """Those of one room."""
-    file = _folder(room) / f"{dialect}.sql"
-    if not file.is_file():
-        return {}
-    parts = HEAD.split(file.read_text("utf-8"))[1:]
-    return {
-        name: text.strip().removesuffix(";")
-        for name, text in zip(parts[::2], parts[1::2], strict=True)
-    }
+    found: dict[str, str] = {}
+    for text in _files(room, rf"{dialect}(_(?!functions|roles)[a-z]+)?\.sql"):
+        parts = HEAD.split(text)[1:]
+        for name, statement in zip(parts[::2], parts[1::2], strict=True):
+            found[name] = statement.strip().removesuffix(";")
+    return found
 
 
 @cache
 def migrations(dialect: str) -> tuple[str, ...]:
     """The scripts that lead from each version of the schema to the next; the first makes it."""
-    every = {each.name: each for each in _folder("database").iterdir()}
-    names = sorted(name for name in every if re.fullmatch(rf"{dialect}_\d{{4}}\.sql", name))
-    return tuple(every[name].read_text("utf-8") for name in names)
+    return (*_files("database", rf"{dialect}_\d{{4}}\.sql"),)
 
 
 @cache
 def afterwards(dialect: str) -> tuple[str, ...]:
     """Scripts that drop what migrations have left for calls under way; each looks first."""
-    every = {each.name: each for each in _folder("database").iterdir()}
-    names = sorted(
-        name for name in every if re.fullmatch(rf"{dialect}_\d{{4}}_afterwards\.sql", name)
-    )
-    return tuple(every[name].read_text("utf-8") for name in names)
+    return (*_files("database", rf"{dialect}_\d{{4}}_afterwards\.sql"),)
 
 
 @cache
 def functions(dialect: str) -> str:
     """The functions that a schema has for plain SQL, made anew with each version; "" for none."""
-    texts = []
-    for room in ROOMS:
-        every = {each.name: each for each in _folder(room).iterdir()}
-        names = sorted(name for name in every if name.startswith(f"{dialect}_functions"))
-        texts += [every[name].read_text("utf-8") for name in names]
-    return "\n".join(texts)
+    return "\n".join(text for room in ROOMS for text in _files(room, rf"{dialect}_functions.*"))
 
 
 @cache
 def roles(dialect: str) -> str:
     """Makes the roles that users may be members of, and says what each may do."""
-    return (_folder("database") / f"{dialect}_roles.sql").read_text("utf-8")
+    (found,) = _files("database", rf"{dialect}_roles\.sql")
+    return found
 
 
-def _folder(room: str) -> Traversable:
-    return files("fairlead.store") / room / "sql"
+def _files(room: str, pattern: str) -> Iterator[str]:
+    """What stands in the files of a room that are named so, in the order of their names."""
+    every = {each.name: each for each in (files("fairlead.store") / room / "sql").iterdir()}
+    for name in sorted(every):
+        if re.fullmatch(pattern, name):
+            yield every[name].read_text("utf-8")

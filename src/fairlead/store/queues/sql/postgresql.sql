@@ -30,9 +30,6 @@ ON CONFLICT (name) DO NOTHING;
 -- set_fair: somebody sends for a tenant; the next reader lines the tenants up
 UPDATE fairlead.queues SET fair = 1 WHERE id = %(queue)s AND fair = 0;
 
--- held_token: whether the work with a token is still in a reader's hands
-SELECT 1 WHERE fairlead._is_held(%(token)s);
-
 -- groups_by_name: the groups that live, kept from ending while this transaction runs
 SELECT name, id, tenant, state, head FROM fairlead.groups
 WHERE queue = %(queue)s AND name = ANY (%(names)s::text[])
@@ -158,15 +155,6 @@ RETURNING id, due, group_name, tenant, priority, key, expires, cost, type, conve
 SELECT id, token FROM fairlead.groups WHERE queue = %(queue)s AND state = 2 AND deadline <= %(now)s
 ORDER BY deadline LIMIT %(most)s FOR NO KEY UPDATE SKIP LOCKED;
 
--- held_by: groups in the hands of some holders
-SELECT id, token, taken FROM fairlead.groups
-WHERE queue = %(queue)s AND state = 2 AND holder = ANY (%(holders)s::bigint[])
-FOR NO KEY UPDATE SKIP LOCKED;
-
--- lease_holders_of: who holds groups of a queue
-SELECT h.id, h.host, h.stopping FROM fairlead.lease_holders h
-WHERE h.id IN (SELECT DISTINCT holder FROM fairlead.groups WHERE queue = %(queue)s AND state = 2);
-
 -- pick: take the best groups that nobody holds
 UPDATE fairlead.groups SET state = 2, was_priority = priority, was_entered = entered,
   was_number = number, was_turn = %(turn)s, priority = -1, entered = 0, number = 0, token = nextval('fairlead.numbers'),
@@ -248,12 +236,6 @@ FROM unnest(%(ids)s::bigint[]) AS g (value) CROSS JOIN LATERAL (
                (SELECT -max(id) FROM fairlead.messages WHERE group_id = g.value AND id < 0)) AS head) h
   JOIN fairlead.messages m ON m.id IN (h.head, -h.head);
 
--- fence: groups with the tokens of who holds them, kept from everybody else until it has settled them
-SELECT id, queue, name, tenant, token, was_priority, was_entered, was_number, was_turn, releases,
-  failures, taken, holder
-FROM fairlead.groups WHERE id = ANY (%(ids)s::bigint[])
-ORDER BY id FOR NO KEY UPDATE;
-
 -- drop_messages: they are done
 DELETE FROM fairlead.messages WHERE id = ANY (%(ids)s::bigint[]);
 
@@ -295,10 +277,6 @@ WHERE g.id = held.id AND g.token = held.token AND g.state = 2;
 -- drop_lone: the messages themselves
 DELETE FROM fairlead.messages WHERE group_id = ANY (%(id)s::bigint[]);
 
--- extend: a longer lease
-UPDATE fairlead.groups SET deadline = %(deadline)s WHERE id = %(id)s AND token = %(token)s AND state = 2
-RETURNING id;
-
 -- tenants: what some tenants were charged
 SELECT name, tag, turn, in_service, backlogged FROM fairlead.tenants
 WHERE queue = %(queue)s AND name = ANY (%(names)s::text[]);
@@ -323,7 +301,7 @@ DELETE FROM fairlead.tenants WHERE queue = %(queue)s AND name = %(name)s;
 -- drop_tenants: nothing waits and nobody works, so nobody was charged anything
 DELETE FROM fairlead.tenants WHERE queue = %(queue)s;
 
--- set_line: how many tenants can be served, how many groups are held, and the clock of tags
+-- set_line: how many tenants can be served, how many groups are held, and the virtual time
 UPDATE fairlead.queues SET virtual_time = %(virtual_time)s, backlogged = %(backlogged)s, in_service = %(in_service)s, fair = 2
 WHERE id = %(queue)s;
 
@@ -359,49 +337,9 @@ SELECT id, tenant FROM fairlead.groups WHERE queue = %(queue)s AND name = %(name
 SELECT id, tenant FROM fairlead.groups WHERE queue = %(queue)s AND name = %(name)s
 FOR KEY SHARE SKIP LOCKED;
 
--- add_holder: a process that takes work
-INSERT INTO fairlead.lease_holders (host, pid, name, since) VALUES (%(host)s, %(pid)s, %(name)s, %(since)s)
-RETURNING id;
-
--- stopping: the process was told to stop; what it holds did not fail
-UPDATE fairlead.lease_holders SET stopping = 1 WHERE id = %(id)s;
-
--- drop_lease_holders: they hold nothing any more
-DELETE FROM fairlead.lease_holders h WHERE id = ANY (%(ids)s::bigint[]) AND NOT EXISTS
-  (SELECT 1 FROM fairlead.groups g WHERE g.state = 2 AND g.holder = h.id);
-
 -- lock_ready: those of some groups that can be given another place now
 SELECT id FROM fairlead.groups WHERE id = ANY (%(ids)s::bigint[]) AND state <> 2
 FOR NO KEY UPDATE SKIP LOCKED;
-
--- lock_alive: this session lives as long as it holds this lock
-SELECT pg_advisory_lock_shared(1181641069, %(id)s::int);
-
--- dead_lease_holders: those of some holders whose session is gone
-SELECT h.id FROM fairlead.lease_holders h WHERE h.id = ANY (%(ids)s::bigint[]) AND NOT EXISTS (
-  SELECT 1 FROM pg_locks l WHERE l.locktype = 'advisory' AND l.classid = 1181641069
-    AND l.objid = h.id AND l.objsubid = 2
-    AND l.database = (SELECT oid FROM pg_database WHERE datname = current_database()));
-
--- server_since: when the server was started
-SELECT (extract(epoch FROM pg_postmaster_start_time()) * 1000000)::bigint;
-
--- add_listener: a store waits for work of a queue
-INSERT INTO fairlead.listeners (queue, holder) VALUES (%(queue)s, %(holder)s) ON CONFLICT DO NOTHING;
-
--- drop_listeners: the store waits for nothing any more
-DELETE FROM fairlead.listeners WHERE holder = ANY (%(ids)s::bigint[]);
-
--- notify: wake one of those who wait for work of a queue, at the commit
-SELECT fairlead._wake(%(queue)s);
-
--- look: whether a group of a queue can be taken, and when one becomes so by itself
-SELECT q.id, q.enabled, (extract(epoch FROM clock_timestamp()) * 1000000)::bigint,
-       EXISTS (SELECT 1 FROM fairlead.groups g WHERE g.queue = q.id AND g.state = 1),
-       least((SELECT min(g.not_before) FROM fairlead.groups g WHERE g.queue = q.id AND g.state = 3),
-         (SELECT min(d.due) FROM fairlead.delayed d WHERE d.queue = q.id)),
-       (SELECT min(g.deadline) FROM fairlead.groups g WHERE g.queue = q.id AND g.state = 2)
-FROM fairlead.queues q WHERE q.name = %(name)s;
 
 -- entries_of: to what groups were raised
 SELECT id, priority, entered, number FROM fairlead.groups WHERE id = ANY (%(ids)s::bigint[]);
@@ -431,47 +369,9 @@ SELECT * FROM fairlead._try_settle(%(token)s, %(outcome)s, %(given)s::bigint[], 
 -- set_clock: what a clock of the user's own says
 SELECT set_config('fairlead.clock', %(now)s, false);
 
--- still_held: whether a group is held with a token
-SELECT 1 FROM fairlead.groups WHERE id = %(id)s AND token = %(token)s AND state = 2;
-
 -- switch: switch a queue on or off
 UPDATE fairlead.queues SET enabled = %(enabled)s WHERE id = %(queue)s AND enabled <> %(enabled)s
 RETURNING id;
-
--- endpoint: the end with a handle
-SELECT id, handle, dialog, side, service, far_service, contract, queue, group_name, state, sent, began,
-  lifetime, bound
-FROM fairlead.endpoints WHERE handle = %(handle)s;
-
--- endpoints: some ends
-SELECT id, handle, dialog, side, service, far_service, contract, queue, group_name, state, sent, began,
-  lifetime, bound
-FROM fairlead.endpoints WHERE id = ANY (%(ids)s::bigint[]);
-
--- end_of: the end of a dialog on one side
-SELECT id, handle, dialog, side, service, far_service, contract, queue, group_name, state, sent, began,
-  lifetime, bound
-FROM fairlead.endpoints WHERE dialog = %(dialog)s AND side = %(side)s;
-
--- drop_ended: nothing is left of dialogs of which both ends have ended
-DELETE FROM fairlead.endpoints WHERE state = 3 AND dialog = ANY (%(dialogs)s::bigint[]) AND NOT EXISTS (
-  SELECT 1 FROM fairlead.endpoints other WHERE other.dialog = fairlead.endpoints.dialog AND other.state <> 3);
-
--- of_conversation: the messages of a conversation
-SELECT group_id, id, key, arrived, expires, cost, type, conversation, format, body
-FROM fairlead.messages WHERE conversation = %(conversation)s AND NOT id = ANY (%(given)s::bigint[]) ORDER BY id LIMIT %(most)s;
-
--- any_of_conversation: whether there is one
-SELECT 1 FROM fairlead.messages WHERE conversation = %(conversation)s LIMIT 1;
-
--- ends_of: both ends of a dialog
-SELECT id, handle, dialog, side, service, far_service, contract, queue, group_name, state, sent, began,
-  lifetime, bound
-FROM fairlead.endpoints WHERE dialog = %(dialog)s ORDER BY side;
-
--- said_in: the group in which a conversation said something
-SELECT group_name FROM fairlead.journal
-WHERE kind = %(kind)s AND queue = %(queue)s AND key = %(key)s ORDER BY id DESC LIMIT 1;
 
 -- events_of_groups: what happened to some groups
 SELECT id, time, kind, group_name, key, tenant, priority, token, actor, detail FROM fairlead.journal
@@ -480,9 +380,6 @@ ORDER BY id LIMIT %(most)s;
 
 -- first_kept: the time of the first event that is kept
 SELECT time FROM fairlead.journal ORDER BY id LIMIT 1;
-
--- every_lease_holder: all processes that say that they take work
-SELECT id, host, name, pid FROM fairlead.lease_holders;
 
 -- complete: messages that were published are about to be done
 INSERT INTO fairlead.completions (cluster, destination, part, version)

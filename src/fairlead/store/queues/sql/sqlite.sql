@@ -25,9 +25,6 @@ ON CONFLICT (name) DO NOTHING;
 -- set_fair: somebody sends for a tenant; the next reader lines the tenants up
 UPDATE fairlead_queues SET fair = 1 WHERE id = :queue AND fair = 0;
 
--- held_token: whether the work with a token is still in a reader's hands
-SELECT 1 FROM fairlead_groups WHERE token = :token AND state = 2 LIMIT 1;
-
 -- groups_by_name: the groups that live, kept from ending while this transaction runs
 SELECT name, id, tenant, state, head FROM fairlead_groups
 WHERE queue = :queue AND name IN (SELECT value FROM json_each(:names));
@@ -124,25 +121,9 @@ DELETE FROM fairlead_delayed WHERE id IN (
   SELECT id FROM fairlead_delayed WHERE queue = :queue AND due <= :now ORDER BY due, id LIMIT :most)
 RETURNING id, due, group_name, tenant, priority, key, expires, cost, type, conversation, format, body;
 
--- look: whether a group of a queue can be taken, and when one becomes so by itself
-SELECT q.id, q.enabled, 0, EXISTS (SELECT 1 FROM fairlead_groups g WHERE g.queue = q.id AND g.state = 1),
-       (SELECT min(at) FROM (
-         SELECT min(g.not_before) AS at FROM fairlead_groups g WHERE g.queue = q.id AND g.state = 3
-         UNION ALL SELECT min(d.due) FROM fairlead_delayed d WHERE d.queue = q.id)),
-       (SELECT min(g.deadline) FROM fairlead_groups g WHERE g.queue = q.id AND g.state = 2)
-FROM fairlead_queues q WHERE q.name = :name;
-
 -- lapsed: groups whose lease is over
 SELECT id, token FROM fairlead_groups WHERE queue = :queue AND state = 2 AND deadline <= :now
 ORDER BY deadline LIMIT :most;
-
--- held_by: groups in the hands of some holders
-SELECT id, token, taken FROM fairlead_groups
-WHERE queue = :queue AND state = 2 AND holder IN (SELECT value FROM json_each(:holders));
-
--- lease_holders_of: who holds groups of a queue
-SELECT h.id, h.host, h.stopping FROM fairlead_lease_holders h
-WHERE h.id IN (SELECT DISTINCT holder FROM fairlead_groups WHERE queue = :queue AND state = 2);
 
 -- pick: the best groups that nobody holds
 SELECT id, name, tenant, priority, releases, 0, k1, k2 FROM fairlead_groups
@@ -194,11 +175,6 @@ FROM (SELECT (SELECT min(id) FROM (
         SELECT -max(id) FROM fairlead_messages WHERE group_id = value AND id < 0)) AS head
       FROM json_each(:ids)) h JOIN fairlead_messages m ON m.id IN (h.head, -h.head);
 
--- fence: groups with the tokens of who holds them, kept from everybody else until it has settled them
-SELECT id, queue, name, tenant, token, was_priority, was_entered, was_number, was_turn, releases,
-  failures, taken, holder
-FROM fairlead_groups WHERE id IN (SELECT value FROM json_each(:ids));
-
 -- drop_messages: they are done
 DELETE FROM fairlead_messages WHERE id IN (SELECT value FROM json_each(:ids));
 
@@ -234,10 +210,6 @@ DELETE FROM fairlead_groups WHERE id = :id AND token = :token AND state = 2;
 -- drop_lone: the messages themselves
 DELETE FROM fairlead_messages WHERE group_id = :id;
 
--- extend: a longer lease
-UPDATE fairlead_groups SET deadline = :deadline WHERE id = :id AND token = :token AND state = 2
-RETURNING id;
-
 -- tenants: what some tenants were charged
 SELECT name, tag, turn, in_service, backlogged FROM fairlead_tenants
 WHERE queue = :queue AND name IN (SELECT value FROM json_each(:names));
@@ -259,7 +231,7 @@ DELETE FROM fairlead_tenants WHERE queue = :queue AND name = :name;
 -- drop_tenants: nothing waits and nobody works, so nobody was charged anything
 DELETE FROM fairlead_tenants WHERE queue = :queue;
 
--- set_line: how many tenants can be served, how many groups are held, and the clock of tags
+-- set_line: how many tenants can be served, how many groups are held, and the virtual time
 UPDATE fairlead_queues SET virtual_time = :virtual_time, backlogged = :backlogged, in_service = :in_service, fair = 2
 WHERE id = :queue;
 
@@ -294,17 +266,6 @@ SELECT id, tenant FROM fairlead_groups WHERE queue = :queue AND name = :name;
 -- group_kept: the same, kept from ending while this transaction runs, if it is not ending already
 SELECT id, tenant FROM fairlead_groups WHERE queue = :queue AND name = :name;
 
--- add_holder: a process that takes work
-INSERT INTO fairlead_lease_holders (host, pid, name, since) VALUES (:host, :pid, :name, :since)
-RETURNING id;
-
--- stopping: the process was told to stop; what it holds did not fail
-UPDATE fairlead_lease_holders SET stopping = 1 WHERE id = :id;
-
--- drop_lease_holders: they hold nothing any more
-DELETE FROM fairlead_lease_holders WHERE id IN (SELECT value FROM json_each(:ids)) AND NOT EXISTS
-  (SELECT 1 FROM fairlead_groups g WHERE g.state = 2 AND g.holder = fairlead_lease_holders.id);
-
 -- lock_ready: those of some groups that can be given another place now
 SELECT id FROM fairlead_groups WHERE id IN (SELECT value FROM json_each(:ids)) AND state <> 2;
 
@@ -315,47 +276,9 @@ WHERE id IN (SELECT value FROM json_each(:ids));
 -- drop_tenant_updates: the tenants are counted anew, whatever was to be counted
 DELETE FROM fairlead_pending_updates WHERE queue = :queue AND kind <> 'raised';
 
--- still_held: whether a group is held with a token
-SELECT 1 FROM fairlead_groups WHERE id = :id AND token = :token AND state = 2;
-
 -- switch: switch a queue on or off
 UPDATE fairlead_queues SET enabled = :enabled WHERE id = :queue AND enabled <> :enabled
 RETURNING id;
-
--- endpoint: the end with a handle
-SELECT id, handle, dialog, side, service, far_service, contract, queue, group_name, state, sent, began,
-  lifetime, bound
-FROM fairlead_endpoints WHERE handle = :handle;
-
--- endpoints: some ends
-SELECT id, handle, dialog, side, service, far_service, contract, queue, group_name, state, sent, began,
-  lifetime, bound
-FROM fairlead_endpoints WHERE id IN (SELECT value FROM json_each(:ids));
-
--- end_of: the end of a dialog on one side
-SELECT id, handle, dialog, side, service, far_service, contract, queue, group_name, state, sent, began,
-  lifetime, bound
-FROM fairlead_endpoints WHERE dialog = :dialog AND side = :side;
-
--- drop_ended: nothing is left of dialogs of which both ends have ended
-DELETE FROM fairlead_endpoints WHERE state = 3 AND dialog IN (SELECT value FROM json_each(:dialogs)) AND NOT EXISTS (
-  SELECT 1 FROM fairlead_endpoints other WHERE other.dialog = fairlead_endpoints.dialog AND other.state <> 3);
-
--- of_conversation: the messages of a conversation
-SELECT group_id, id, key, arrived, expires, cost, type, conversation, format, body
-FROM fairlead_messages WHERE conversation = :conversation AND NOT id IN (SELECT value FROM json_each(:given)) ORDER BY id LIMIT :most;
-
--- any_of_conversation: whether there is one
-SELECT 1 FROM fairlead_messages WHERE conversation = :conversation LIMIT 1;
-
--- ends_of: both ends of a dialog
-SELECT id, handle, dialog, side, service, far_service, contract, queue, group_name, state, sent, began,
-  lifetime, bound
-FROM fairlead_endpoints WHERE dialog = :dialog ORDER BY side;
-
--- said_in: the group in which a conversation said something
-SELECT group_name FROM fairlead_journal
-WHERE kind = :kind AND queue = :queue AND key = :key ORDER BY id DESC LIMIT 1;
 
 -- events_of_groups: what happened to some groups
 SELECT id, time, kind, group_name, key, tenant, priority, token, actor, detail FROM fairlead_journal
@@ -364,9 +287,6 @@ ORDER BY id LIMIT :most;
 
 -- first_kept: the time of the first event that is kept
 SELECT time FROM fairlead_journal ORDER BY id LIMIT 1;
-
--- every_lease_holder: all processes that say that they take work
-SELECT id, host, name, pid FROM fairlead_lease_holders;
 
 -- complete: messages that were published are about to be done
 INSERT INTO fairlead_completions (cluster, destination, part, version)

@@ -1,0 +1,36 @@
+-- The ends of dialogs, as far as their messages are sent, taken and settled.
+
+-- endpoint: the end with a handle
+SELECT id, handle, dialog, side, service, far_service, contract, queue, group_name, state, sent, began,
+  lifetime, bound
+FROM fairlead.endpoints WHERE handle = %(handle)s;
+
+-- endpoints: some ends
+SELECT id, handle, dialog, side, service, far_service, contract, queue, group_name, state, sent, began,
+  lifetime, bound
+FROM fairlead.endpoints WHERE id = ANY (%(ids)s::bigint[]);
+
+-- end_of: the end of a dialog on one side
+SELECT id, handle, dialog, side, service, far_service, contract, queue, group_name, state, sent, began,
+  lifetime, bound
+FROM fairlead.endpoints WHERE dialog = %(dialog)s AND side = %(side)s;
+
+-- drop_ended: nothing is left of dialogs of which both ends have ended
+DELETE FROM fairlead.endpoints WHERE state = 3 AND dialog = ANY (%(dialogs)s::bigint[]) AND NOT EXISTS (
+  SELECT 1 FROM fairlead.endpoints other WHERE other.dialog = fairlead.endpoints.dialog AND other.state <> 3);
+
+-- of_conversation: the messages of a conversation
+SELECT group_id, id, key, arrived, expires, cost, type, conversation, format, body
+FROM fairlead.messages WHERE conversation = %(conversation)s AND NOT id = ANY (%(given)s::bigint[]) ORDER BY id LIMIT %(most)s;
+
+-- any_of_conversation: whether there is one
+SELECT 1 FROM fairlead.messages WHERE conversation = %(conversation)s LIMIT 1;
+
+-- ends_of: both ends of a dialog
+SELECT id, handle, dialog, side, service, far_service, contract, queue, group_name, state, sent, began,
+  lifetime, bound
+FROM fairlead.endpoints WHERE dialog = %(dialog)s ORDER BY side;
+
+-- said_in: the group in which a conversation said something
+SELECT group_name FROM fairlead.journal
+WHERE kind = %(kind)s AND queue = %(queue)s AND key = %(key)s ORDER BY id DESC LIMIT 1;

@@ -1,0 +1,69 @@
+-- Who holds leases, who lives, and who is woken.
+
+-- held_token: whether the work with a token is still in a reader's hands
+SELECT 1 WHERE fairlead._is_held(%(token)s);
+
+-- held_by: groups in the hands of some holders
+SELECT id, token, taken FROM fairlead.groups
+WHERE queue = %(queue)s AND state = 2 AND holder = ANY (%(holders)s::bigint[])
+FOR NO KEY UPDATE SKIP LOCKED;
+
+-- lease_holders_of: who holds groups of a queue
+SELECT h.id, h.host, h.stopping FROM fairlead.lease_holders h
+WHERE h.id IN (SELECT DISTINCT holder FROM fairlead.groups WHERE queue = %(queue)s AND state = 2);
+
+-- fence: groups with the tokens of who holds them, kept from everybody else until it has settled them
+SELECT id, queue, name, tenant, token, was_priority, was_entered, was_number, was_turn, releases,
+  failures, taken, holder
+FROM fairlead.groups WHERE id = ANY (%(ids)s::bigint[])
+ORDER BY id FOR NO KEY UPDATE;
+
+-- extend: a longer lease
+UPDATE fairlead.groups SET deadline = %(deadline)s WHERE id = %(id)s AND token = %(token)s AND state = 2
+RETURNING id;
+
+-- add_holder: a process that takes work
+INSERT INTO fairlead.lease_holders (host, pid, name, since) VALUES (%(host)s, %(pid)s, %(name)s, %(since)s)
+RETURNING id;
+
+-- stopping: the process was told to stop; what it holds did not fail
+UPDATE fairlead.lease_holders SET stopping = 1 WHERE id = %(id)s;
+
+-- drop_lease_holders: they hold nothing any more
+DELETE FROM fairlead.lease_holders h WHERE id = ANY (%(ids)s::bigint[]) AND NOT EXISTS
+  (SELECT 1 FROM fairlead.groups g WHERE g.state = 2 AND g.holder = h.id);
+
+-- lock_alive: this session lives as long as it holds this lock
+SELECT pg_advisory_lock_shared(1181641069, %(id)s::int);
+
+-- dead_lease_holders: those of some holders whose session is gone
+SELECT h.id FROM fairlead.lease_holders h WHERE h.id = ANY (%(ids)s::bigint[]) AND NOT EXISTS (
+  SELECT 1 FROM pg_locks l WHERE l.locktype = 'advisory' AND l.classid = 1181641069
+    AND l.objid = h.id AND l.objsubid = 2
+    AND l.database = (SELECT oid FROM pg_database WHERE datname = current_database()));
+
+-- server_since: when the server was started
+SELECT (extract(epoch FROM pg_postmaster_start_time()) * 1000000)::bigint;
+
+-- add_listener: a store waits for work of a queue
+INSERT INTO fairlead.listeners (queue, holder) VALUES (%(queue)s, %(holder)s) ON CONFLICT DO NOTHING;
+
+-- drop_listeners: the store waits for nothing any more
+DELETE FROM fairlead.listeners WHERE holder = ANY (%(ids)s::bigint[]);
+
+-- notify: wake one of those who wait for work of a queue, at the commit
+SELECT fairlead._wake(%(queue)s);
+
+-- look: whether a group of a queue can be taken, and when one becomes so by itself
+SELECT q.id, q.enabled, (extract(epoch FROM clock_timestamp()) * 1000000)::bigint,
+       EXISTS (SELECT 1 FROM fairlead.groups g WHERE g.queue = q.id AND g.state = 1),
+       least((SELECT min(g.not_before) FROM fairlead.groups g WHERE g.queue = q.id AND g.state = 3),
+         (SELECT min(d.due) FROM fairlead.delayed d WHERE d.queue = q.id)),
+       (SELECT min(g.deadline) FROM fairlead.groups g WHERE g.queue = q.id AND g.state = 2)
+FROM fairlead.queues q WHERE q.name = %(name)s;
+
+-- still_held: whether a group is held with a token
+SELECT 1 FROM fairlead.groups WHERE id = %(id)s AND token = %(token)s AND state = 2;
+
+-- every_lease_holder: all processes that say that they take work
+SELECT id, host, name, pid FROM fairlead.lease_holders;
