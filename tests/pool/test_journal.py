@@ -3,6 +3,7 @@
 import asyncio
 import json
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -11,7 +12,7 @@ import pytest
 from pyarrow.json import read_json
 
 from fairlead import Change, Cluster, Pool, PoolRow, load_changes
-from fairlead.errors import PoolError, UserError
+from fairlead.errors import NoDestinationError, PoolError, PoolTimeoutError, UserError
 from fairlead.pipeline.questions.explain import why_in_journal
 from fairlead.replay import replay
 
@@ -82,6 +83,48 @@ def test_explain_goes_through_the_journal(policy: str, tmp_path: Path) -> None:
         (row,) = [row for row in rows if row.id == name]
         assert found.destinations == [row.destination]
         assert found.sequence == row.sequence
+
+
+async def troubled(pool: Pool, random: Random) -> None:
+    """Blocks that fail, try again, give up and are cancelled, while destinations fail."""
+
+    async def one(k: int) -> None:
+        await asyncio.sleep(random.random() / 20)
+        timeout = random.choice([None, None, 0.001])
+        with suppress(PoolTimeoutError, NoDestinationError):
+            async with pool.acquire(id=f"m{k:02}", group=f"g{k % 5}", timeout=timeout) as decision:
+                await asyncio.sleep(random.random() / 50)
+                if decision.lost or k % 9 == 0:
+                    await decision.aretry()
+                if k % 7 == 0:
+                    decision.failed()
+
+    async def outages() -> None:
+        for name in ("a", "b", "c", "a"):
+            await asyncio.sleep(0.01)
+            pool.apply([Change(name, "state", "failed"), Change(name, "state", "up")])
+
+    tasks = [asyncio.create_task(one(k)) for k in range(60)]
+    await outages()
+    for task in tasks[::10]:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+def test_explain_goes_through_a_journal_of_failures(policy: str, tmp_path: Path) -> None:
+    pool = Pool(cluster_of(policy), journal=True)
+    asyncio.run(troubled(pool, Random(4)))  # noqa: S311
+    assert pool.drain(5)
+    rows = pool.journal()
+    place = written(rows, tmp_path / "journal.jsonl")
+    ended = {row.outcome for row in rows}
+    assert {"routed", "failed", "rolled-back", "changed"} <= ended
+    assert ("lost" if policy == "nanomsg" else "released") in ended
+    decided = {row.id: row for row in rows if row.id and row.decided is not None}
+    for name in sorted(decided)[::7]:
+        last = [row for row in rows if row.id == name and row.decided is not None][-1]
+        assert why_in_journal(place, name, cluster_of(policy)).destinations == [last.destination]
 
 
 def test_a_journal_without_a_row_is_not_explained(tmp_path: Path) -> None:
