@@ -68,8 +68,8 @@ def targets_of(state: AnyState, target: str) -> list[Ref]:
     if named or ":" not in target:
         return named
     kind, _, name = target.partition(":")
-    spelled = f"{state.policy.also_called.get(kind, kind)}:{name}"
-    return [ref for ref in state.objects if spelled in {str(ref), f"{ref.kind}:{ref.name}"}]
+    given = f"{state.policy.also_called.get(kind, kind)}:{name}"
+    return [ref for ref in state.objects if given in {str(ref), f"{ref.kind}:{ref.name}"}]
 
 
 def target_of(state: AnyState, change: Change) -> Ref:

@@ -98,7 +98,7 @@ class Contradiction:
 CONTRADICTIONS: Final = (Contradiction("pcf", ("queue", "queue_manager")),)
 
 
-def _spelled(name: str, value: object) -> str:
+def _as_text(name: str, value: object) -> str:
     """A value that is no text, as every engine spells it. Raises MessageError."""
     if isinstance(value, bool):
         return "true" if value else "false"
@@ -118,7 +118,7 @@ def text(message: Message, name: str) -> str:
     value = message.get(name)
     if value is None:
         return ""
-    found = value if isinstance(value, str) else _spelled(name, value)
+    found = value if isinstance(value, str) else _as_text(name, value)
     words = ALLOWED_WORDS.get(name)
     if words is not None and found and found not in words:
         raise MessageError(f"message {name}: found {found!r}, allowed: {', '.join(words)}, empty")

@@ -36,7 +36,7 @@ class Connections(Closing):
         self._max_size = max_size
         self._on_event = on_event
         self.quiet = False
-        """Whether nothing is told of it: it is no socket of a user's."""
+        """Whether it has no events: it is no socket of a user's."""
         self._endpoints: dict[str, Endpoint] = {}
         self._peers: dict[str, Peer] = {}
         self._free: dict[str, list[Peer]] = {}

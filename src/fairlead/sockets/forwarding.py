@@ -26,7 +26,7 @@ UNDERWAY: Final = 8
 MISSED: Final = 3
 """After so many words of another device that did not come, it hangs."""
 SOON: Final = 0.001
-"""Seconds after which others are told of room here."""
+"""Seconds after which others are notified of room here."""
 
 
 class Forwarded(Pending):
@@ -69,7 +69,7 @@ class Front(Rep):
         self._devices: dict[Pipe, str] = {}
         """Requesters that are devices, and which ones."""
         self._announced: dict[Pipe, Word] = {}
-        """What they were told the latest time."""
+        """What they were sent the latest time."""
         self._telling = False
         super().__init__(max_ttl=max_ttl, **more)
 
@@ -80,7 +80,7 @@ class Front(Rep):
         self.tell_soon()
 
     def aside(self, pipe: Pipe, frame: bytes) -> None:
-        """A device is there; it is told at once, whatever it knows already."""
+        """A device is there; it is answered at once, whatever it knows already."""
         word = heard(frame)
         self._received[pipe] -= 1
         if word is not None:

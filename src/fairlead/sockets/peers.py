@@ -27,7 +27,7 @@ class Peer:
     heavy: bool = False
     """Whether so many bytes for it wait."""
     busy: bool = False
-    """Whether the policy was told that it takes nothing for now."""
+    """Whether the policy was notified that it takes nothing for now."""
     draining: bool = False
     """Whether it gets nothing new, and may still have something."""
     level: int | None = None

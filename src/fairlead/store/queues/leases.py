@@ -1,4 +1,4 @@
-"""This process as a holder of work, and the work of holders that are dead."""
+"""This process as a lease holder, and the work of lease holders that are dead."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from fairlead.store.queues.settling import take_back
 
 LOGGER: Final = logging.getLogger("fairlead.store")
 LOOK: Final = 1.0
-"""Seconds: so often a store looks whether the holders of work live."""
+"""Seconds: so often a store looks whether the lease holders live."""
 SWEEP: Final = 60.0
 """Seconds: so often it looks whether those who hold nothing live."""
 

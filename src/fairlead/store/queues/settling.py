@@ -395,6 +395,6 @@ def _costs(database: Database, queue: Queue, ids: Sequence[int]) -> dict[int, in
 
 
 def _leave_completions(database: Database, messages: list[int]) -> None:
-    """These messages are about to be done; the clusters that wait for them are told."""
+    """These messages are about to be done; the clusters that wait for them are notified."""
     database.run("complete", ids=messages)
     database.run("drop_published", ids=messages)
