@@ -41,7 +41,7 @@ HEADING = re.compile(r"^#+ (.+)$", re.MULTILINE)
 MENTIONED = re.compile(r"\bdocs/[\w/-]+\.\w+")
 NAMING = {".py", ".md", ".toml", ".sql", ".yml", ".html", ""}
 """Files that may name a page."""
-ON_SPARK = re.compile(r"fairlead (dispatch|replay|demo|diff|whatif)\b[^|]*$")
+ON_SPARK = re.compile(r"fairlead (dispatch|replay|demo|diff|whatif|recommend)\b[^|]*$")
 DEMO = ["demo.sh", "flights.sh"]
 TRACES = ["azure.sh", "apache.sh"]
 REPLAYS = ["replay.sh", "scenarios.sh"]
