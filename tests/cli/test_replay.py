@@ -131,12 +131,12 @@ def test_a_page_is_left_unless_nobody_wants_it(desk: Desk, spark: SparkSession) 
 def test_a_rate_for_all_is_told_of_those_without_one(desk: Desk) -> None:
     file, cluster = desk.folder / "s.toml", desk.folder / "pool.toml"
     file.write_text(SCENARIOS, encoding="utf-8")
-    assert scenarios([cluster], None, file, Decimal("1.5"), 7).differs == {
+    assert scenarios([cluster], [], file, Decimal("1.5"), 7).differs == {
         "half": ["scale_rate 0.5, seed 0"],
         "as it is": ["scale_rate 1.5, seed 7"],
         "a/b: quick": ["B: speed 2", "scale_rate 1.5, seed 7"],
     }
-    assert scenarios([cluster], None, None, Decimal(1), 0).differs == {"pool": []}
+    assert scenarios([cluster], [], None, Decimal(1), 0).differs == {"pool": []}
 
 
 @pytest.mark.parametrize(

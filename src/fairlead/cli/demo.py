@@ -110,7 +110,9 @@ def _replay(out: Path, spark: SparkSession) -> None:
     from fairlead.pipeline.output.folder import FolderDelivery
 
     folder = out / REPLAYED
-    asked = scenarios([out / "weighted.toml"], out / STORM, out / SCENARIOS, Decimal(1), 0)
+    asked = scenarios(
+        [out / "weighted.toml"], load_changes(out / STORM), out / SCENARIOS, Decimal(1), 0
+    )
     with FolderDelivery(str(folder), overwrite=True) as delivery, Stages(7) as stages:
         departures = read(spark, str(out / TABLE), columns=HANDLED)
         found = pipeline.run(

@@ -14,7 +14,7 @@ from fairlead.cli.progress import Stages
 from fairlead.cli.show import console, print_table, printable, table
 from fairlead.cli.spark import started
 from fairlead.errors import UserError
-from fairlead.pipeline.paths import inside, is_elsewhere
+from fairlead.pipeline.paths import TABLE, inside, is_elsewhere
 from fairlead.rows import JOURNAL, without_decisions
 from fairlead.text import length
 
@@ -172,7 +172,7 @@ def _decisions(spark: SparkSession, folder: str, run: Run | None) -> DataFrame:
         raise UserError(f"{folder}: found a stream that has decided nothing yet")
     found = read(
         spark,
-        inside(folder, DECISIONS),
+        folder if folder.startswith(TABLE) else inside(folder, DECISIONS),
         input_format=manifest["file_format"],
         options=options,
         only=only,

@@ -17,11 +17,13 @@ from fairlead.cli.show import console, filled, print_table, printable
 from fairlead.cli.spark import started
 from fairlead.cli.table import MessagesTable
 from fairlead.config.clusters import load_clusters
+from fairlead.errors import UserError
 from fairlead.pipeline.intake.changes import load_changes
-from fairlead.pipeline.paths import inside
+from fairlead.pipeline.paths import TABLE, inside, is_elsewhere
 from fairlead.text import date, plural
 
 if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
     from rich.console import Console
 
     from fairlead.compiled.plan import Plan
@@ -43,7 +45,7 @@ def run_dispatch(
     cluster: Path,
     out: str,
     *,
-    changes: Path | None,
+    changes: str | None,
     file_format: str,
     trust_ids: bool,
     horizon: float | None,
@@ -60,13 +62,17 @@ def run_dispatch(
     """
     gates = [gate(each, GATES) for each in fail_if]
     clusters = load_clusters(cluster)
-    happened = changes_from(changes)
+    if engine is Engine.memory:
+        refuse_elsewhere(changes, "--engine memory")
+    happened = changes_here(changes)
     from fairlead.compiled.needed import check_columns
     from fairlead.compiled.plan import Plan
     from fairlead.pipeline.constants import RESERVED
     from fairlead.pipeline.intake.names import check_names
     from fairlead.pipeline.output.places import delivery_to
 
+    if out.startswith(TABLE) and file_format != "parquet":
+        raise UserError(f"--format {file_format}: found with {out}, allowed: with a folder")
     if command is not None:
         report.check_installed()
     plan = Plan(clusters, happened)
@@ -76,8 +82,8 @@ def run_dispatch(
         check_columns(plan, names, table.where)
 
     table.refuse(RESERVED, check)
-    also = [cluster, *([changes] if changes else [])]
-    place = delivery_to(out, overwrite=overwrite, read=table.where, also_read=also)
+    also = [cluster, *files_here(changes)]
+    place = delivery_to(out, overwrite=overwrite, read=table.where, also_read=also, tables=True)
     with place as delivery, Stages(7) as stages:
         if engine is Engine.memory:
             from fairlead.cli.memory import dispatch_in_memory
@@ -92,6 +98,7 @@ def run_dispatch(
                 delivery,
                 file_format,
                 stages,
+                changes=changes,
                 trust_ids=trust_ids,
                 horizon=horizon,
                 master=master,
@@ -132,6 +139,7 @@ def _on_spark(
     file_format: str,
     stages: Stages,
     *,
+    changes: str | None,
     trust_ids: bool,
     horizon: float | None,
     master: str | None,
@@ -142,6 +150,7 @@ def _on_spark(
     with reading():
         spark = started(master, stages)
         delivery.begin(spark)
+        happened = changes_anywhere(spark, changes, plan.changes)
         from fairlead.pipeline import dispatch as pipeline
         from fairlead.pipeline.options import Options
 
@@ -149,14 +158,14 @@ def _on_spark(
             spark,
             table.read(spark),
             plan.clusters,
-            plan.changes,
+            happened,
             delivery,
             Options(
                 where=table.where,
                 file_format=file_format,
                 trust_ids=trust_ids,
                 horizon=None if horizon is None else round(horizon * MICROS),
-                as_in_files=not table.number_rows,
+                as_in_files=not table.number_rows and not table.where.startswith(TABLE),
                 command=command,
                 progress=stages,
             ),
@@ -172,6 +181,33 @@ def write_report(summary: Summary, delivery: Delivery, stages: Stages) -> None:
 def changes_from(path: Path | None) -> list[Change]:
     """The changes of a file of any kind that is allowed."""
     return [] if path is None else load_changes(path)
+
+
+def files_here(place: str | None) -> list[Path]:
+    """The file of changes, if there is one on this machine."""
+    return [] if place is None or is_elsewhere(place) else [Path(place)]
+
+
+def changes_here(place: str | None) -> list[Change]:
+    """The changes in a file of this machine; none where they are elsewhere."""
+    return [change for file in files_here(place) for change in load_changes(file)]
+
+
+def refuse_elsewhere(changes: str | None, by: str) -> None:
+    """Refuse changes that only a session of Spark's can read. Raises UserError."""
+    if changes is not None and is_elsewhere(changes):
+        raise UserError(f"--changes {changes}: found with {by}, allowed: a file of this machine")
+
+
+def changes_anywhere(
+    spark: SparkSession, place: str | None, here: Sequence[Change]
+) -> Sequence[Change]:
+    """The changes, wherever they are; `here`: what `changes_here` has found."""
+    if place is None or not is_elsewhere(place):
+        return here
+    from fairlead.pipeline.intake.changes_elsewhere import changes_at
+
+    return changes_at(spark, place)
 
 
 def print_summary(summary: Summary, out: str) -> None:
@@ -195,7 +231,10 @@ def print_summary(summary: Summary, out: str) -> None:
         to.print(f"decisions: {summary.rows:,}, one for each destination of a message")
     to.print(f"results: {out}", markup=False)
     if summary.facts is not None:
-        to.print(f"report: {inside(out, report.NAME)}", markup=False)
+        place = inside(out, report.NAME)
+        if out.startswith(TABLE):
+            place = f"{inside(out, 'run')}, row {report.NAME}"
+        to.print(f"report: {place}", markup=False)
 
 
 def print_phases(to: Console, phases: Sequence[Phase]) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from fairlead.balance.times import MICROS
-from fairlead.cli.dispatch import changes_from
+from fairlead.cli.dispatch import changes_here, refuse_elsewhere
 from fairlead.cli.options import Engine
 from fairlead.cli.progress import Stages
 from fairlead.cli.show import console
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 def run_dry(
     table: MessagesTable,
     cluster: Path,
-    changes: Path | None,
+    changes: str | None,
     *,
     trust_ids: bool,
     engine: Engine,
@@ -38,7 +38,8 @@ def run_dry(
     from fairlead.pipeline.constants import RESERVED
     from fairlead.pipeline.intake.names import check_names
 
-    plan = Plan(load_clusters(cluster), changes_from(changes))
+    refuse_elsewhere(changes, "--dry-run")
+    plan = Plan(load_clusters(cluster), changes_here(changes))
 
     def check(names: Sequence[str]) -> None:
         check_names(names, table.where)

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from fairlead import report
-from fairlead.cli.dispatch import changes_from, print_summary
+from fairlead.cli.dispatch import changes_here, print_summary, refuse_elsewhere
 from fairlead.cli.progress import Stages
 from fairlead.cli.show import console
 from fairlead.cli.spark import started
@@ -49,7 +49,7 @@ def run_follow(
     cluster: Path,
     out: str,
     *,
-    changes: Path | None,
+    changes: str | None,
     file_format: str,
     trust_ids: bool,
     master: str | None,
@@ -68,7 +68,8 @@ def run_follow(
     from fairlead.pipeline.streaming.follow import Asked, check, start
 
     clusters = load_clusters(cluster)
-    changes_from(changes)
+    refuse_elsewhere(changes, "--follow")
+    changes_here(changes)
     place = local(table.where)
     if place is not None and not place.is_dir():
         raise UserError(
@@ -79,7 +80,7 @@ def run_follow(
     printer = BatchPrinter(Path(out), page=command is not None)
     asked = Asked(
         clusters,
-        lambda: changes_from(changes),
+        lambda: changes_here(changes),
         Options(where=table.where, file_format=file_format, trust_ids=trust_ids),
         follow.horizon,
         follow.every,

@@ -157,7 +157,9 @@ def run_place(value: str) -> str:
 
 Messages = Annotated[
     str,
-    typer.Argument(parser=path, metavar="MESSAGES", help="A file or a folder; a path or a URI."),
+    typer.Argument(
+        parser=path, metavar="MESSAGES", help="A file or a folder, a path or a URI; or table:NAME."
+    ),
 ]
 Columns = Annotated[
     list[str] | None,
@@ -205,6 +207,15 @@ Changes = Annotated[
         help="What happened to the cluster: time,target,attribute,value.",
     ),
 ]
+ChangesAnywhere = Annotated[
+    str | None,
+    typer.Option(
+        "--changes",
+        metavar="FILE",
+        parser=run_place,
+        help="What happened to the cluster: time,target,attribute,value; also at a URI.",
+    ),
+]
 Out = Annotated[
     str,
     typer.Option(
@@ -212,7 +223,7 @@ Out = Annotated[
         "-o",
         parser=path,
         metavar="DIR",
-        help="Where the results go; a new folder: a path or a URI.",
+        help="Where the results go; a new folder, a path or a URI; or table:NAME.",
     ),
 ]
 OptionalOut = Annotated[

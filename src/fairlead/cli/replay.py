@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from decimal import Decimal, InvalidOperation
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from fairlead import report
+from fairlead.balance.change import Change
 from fairlead.balance.objects import shown
-from fairlead.cli.dispatch import changes_from
+from fairlead.cli.dispatch import (
+    changes_anywhere,
+    changes_from,
+    changes_here,
+    files_here,
+    refuse_elsewhere,
+)
 from fairlead.cli.gate import FAILED, Gate, gate
 from fairlead.cli.options import Engine
 from fairlead.cli.progress import Stages
@@ -21,11 +28,12 @@ from fairlead.config.differences import more_traffic
 from fairlead.config.scenario_file import MAX_RATE, RATE_DECIMALS, RATES, number
 from fairlead.config.scenarios import load_scenarios
 from fairlead.errors import UserError
-from fairlead.pipeline.paths import inside
+from fairlead.pipeline.paths import inside, is_elsewhere
 from fairlead.rows import ATTEMPT
 from fairlead.text import length
 
 if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
     from rich.console import Console
 
     from fairlead.compiled.plan import Plan
@@ -47,7 +55,7 @@ def run_replay(
     clusters: Sequence[Path],
     out: str,
     *,
-    changes: Path | None,
+    changes: str | None,
     file_format: str,
     scenario_file: Path | None,
     scale: str,
@@ -63,7 +71,10 @@ def run_replay(
     `command`: the line that a report shows as the way to this run; None: no report.
     """
     gates = [gate(each, PART_OF, timed=TIMED) for each in fail_if]
-    asked = scenarios(clusters, changes, scenario_file, *rate_of(scale, seed))
+    rate = rate_of(scale, seed)
+    if engine is Engine.memory:
+        refuse_elsewhere(changes, "--engine memory")
+    asked = scenarios(clusters, changes_here(changes), scenario_file, *rate)
     if engine is Engine.memory and asked.scaled:
         raise UserError(
             "--scale-rate, or scale_rate of a scenario: found with --engine memory, allowed: with "
@@ -79,7 +90,7 @@ def run_replay(
         (*RESERVED, *ATTEMPT),
         lambda names: check_replayed(names, table.where, asked.plans.values()),
     )
-    also = [*clusters, *(each for each in (changes, scenario_file) if each)]
+    also = [*clusters, *files_here(changes), *([scenario_file] if scenario_file else [])]
     place = delivery_to(out, overwrite=overwrite, read=table.where, also_read=also)
     with place as delivery, Stages(8) as stages:
         if engine is Engine.memory:
@@ -89,7 +100,21 @@ def run_replay(
                 table, asked.plans, asked.differs, delivery, file_format, stages, command=command
             )
         else:
-            found = _on_spark(table, asked, delivery, file_format, stages, master, command)
+
+            def again(spark: SparkSession) -> Asked:
+                found = changes_anywhere(spark, changes, ())
+                return scenarios(clusters, found, scenario_file, *rate)
+
+            later = changes is not None and is_elsewhere(changes)
+            found = _on_spark(
+                table,
+                again if later else lambda _: asked,
+                delivery,
+                file_format,
+                stages,
+                master,
+                command,
+            )
         if command is not None:
             write_page(found, delivery, stages)
         delivery.finish()
@@ -102,7 +127,7 @@ def run_replay(
 
 def _on_spark(
     table: MessagesTable,
-    asked: Asked,
+    asked_of: Callable[[SparkSession], Asked],
     delivery: Delivery,
     file_format: str,
     stages: Stages,
@@ -116,6 +141,7 @@ def _on_spark(
     with reading():
         spark = started(master, stages)
         delivery.begin(spark)
+        asked = asked_of(spark)
         return pipeline.run(
             spark,
             table.read(spark),
@@ -158,15 +184,17 @@ class Asked(NamedTuple):
 
 def scenarios(
     clusters: Sequence[Path],
-    changes: Path | None,
+    happened: Sequence[Change],
     file: Path | None,
     rate: Decimal,
     seed: int,
 ) -> Asked:
-    """One for each cluster file, called as the file is; or those of a scenario file."""
+    """One for each cluster file, called as the file is; or those of a scenario file.
+
+    `happened`: the changes.
+    """
     from fairlead.compiled.plan import Plan
 
-    happened = changes_from(changes)
     found = Asked({}, {}, {})
     if file is not None:
         if len(clusters) > 1:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple, Self
 from fairlead.cli.arguments import pairs
 from fairlead.cli.options import Read
 from fairlead.errors import MessageError, UserError
-from fairlead.pipeline.paths import inside
+from fairlead.pipeline.paths import TABLE, inside
 from fairlead.rows import without_decisions
 from fairlead.text import plural
 
@@ -68,6 +68,9 @@ class MessagesTable(NamedTuple):
                     f"--column {name}=…: the command adds a column {name.lower()!r}, "
                     "allowed: any other name"
                 )
+        if self.where.startswith(TABLE):
+            self._refuse_of_files()
+            return
         kind = kind_of(self.where, self.input_format, self.options)
         readable(self.where, kind)
         names = names_in(self.where, kind)
@@ -80,6 +83,16 @@ class MessagesTable(NamedTuple):
                 number_rows=self.number_rows,
             )
             check(without_decisions(found))
+
+    def _refuse_of_files(self) -> None:
+        """Refuse for a table of a catalog what only files have."""
+        given = {
+            "--number-rows": self.number_rows,
+            "--input-format": self.input_format,
+            "--read-option": self.options,
+        }
+        for name in (name for name, value in given.items() if value):
+            raise UserError(f"{name}: found with {self.where}, allowed: with files")
 
     def refuse_nothing(self, read: int, rejected: int, out: str) -> None:
         """Refuse a table of which no row is a message; its results say why. Raises MessageError.

@@ -46,7 +46,6 @@ from fairlead.pipeline.measure.counts import messages as counted_messages
 from fairlead.pipeline.options import DEFAULTS, Options
 from fairlead.pipeline.output import run_folder
 from fairlead.pipeline.output.delivery import Delivery
-from fairlead.pipeline.output.written import load
 from fairlead.pipeline.output.written import rejections as counted_rejections
 from fairlead.pipeline.paths import SUMMARY
 from fairlead.pipeline.routing.block_states import begin
@@ -304,8 +303,8 @@ def run(
         delivery.write(bad, "rejected", file_format)
         ready.release()
     with progress("measure"):
-        written = load(spark, delivery.path("decisions"), file_format, decisions.schema)
-        reasons = load(spark, delivery.path("rejected"), file_format, bad.schema)
+        written = delivery.load(spark, "decisions", file_format, decisions.schema)
+        reasons = delivery.load(spark, "rejected", file_format, bad.schema)
         if options.command is None:
             counts, facts = count(written, plan), None
         else:

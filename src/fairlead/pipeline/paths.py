@@ -8,6 +8,8 @@ from typing import Final
 from urllib.parse import unquote, urlparse
 
 URL: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:/")
+TABLE: Final = "table:"
+"""How the name of a table of the session's catalog begins."""
 SPECIAL: Final = re.compile(r"[][{}*?\\:]")
 """What Spark and Hadoop read otherwise in a path."""
 SUMMARY: Final = "summary.json"
@@ -25,6 +27,8 @@ def local(place: str) -> Path | None:
     >>> local("file:///data/a%20b.csv"), local("s3a://bucket/a.csv"), local("at-12:30.csv")
     (PosixPath('/data/a b.csv'), None, PosixPath('at-12:30.csv'))
     """
+    if place.startswith(TABLE):
+        return None
     if not URL.match(place):
         return Path(place)
     url = urlparse(place)
@@ -37,11 +41,13 @@ def is_elsewhere(place: str) -> bool:
 
 
 def inside(place: str, name: str) -> str:
-    """What has this name in a folder, here or elsewhere.
+    """What has this name in a folder, here or elsewhere; beside a table.
 
     >>> inside("s3a://bucket/out/", "report.html"), inside("out/", "report.html")
     ('s3a://bucket/out/report.html', 'out/report.html')
     """
+    if place.startswith(TABLE):
+        return f"{place}_{name}"
     return f"{place.rstrip('/')}/{name}" if URL.match(place) else str(Path(place) / name)
 
 

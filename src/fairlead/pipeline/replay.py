@@ -43,7 +43,6 @@ from fairlead.pipeline.options import DEFAULTS, Options
 from fairlead.pipeline.output import run_folder
 from fairlead.pipeline.output.delivery import Delivery
 from fairlead.pipeline.output.scenario_folders import REJECTED, folder_names
-from fairlead.pipeline.output.written import load
 from fairlead.pipeline.output.written import rejections as counted_rejections
 from fairlead.pipeline.paths import COMPARISON
 from fairlead.pipeline.routing.blocks import block_of, cut, sample
@@ -200,7 +199,7 @@ def run(
             decisions = ready.attempts()
             delivery.write(decisions, TOGETHER, file_format, by=SCENARIO)
         with progress("measure"):
-            written = load(spark, delivery.path(TOGETHER), file_format, decisions.schema)
+            written = delivery.load(spark, TOGETHER, file_format, decisions.schema)
             every, period = list(own.values()), gathered.period
             found = compared(list(own), written, every, period, dated=gathered.dated)
         if not any(plan.fans_out for plan in every):
@@ -253,5 +252,5 @@ def _write_rejected(
     delivery.write(bad if ready.gathered.rejected else bad.limit(0), REJECTED, file_format)
     if not ready.gathered.rejected:
         return {}
-    written = load(spark, delivery.path(REJECTED), file_format, bad.schema)
+    written = delivery.load(spark, REJECTED, file_format, bad.schema)
     return counted_rejections(written)

@@ -12,7 +12,7 @@ from fairlead.cli.arguments import command_line
 from fairlead.cli.once import Once
 from fairlead.cli.options import (
     NEEDED,
-    Changes,
+    ChangesAnywhere,
     ClusterFile,
     Columns,
     Drop,
@@ -54,7 +54,7 @@ def dispatch(
     messages: Messages,
     cluster: ClusterFile,
     out: OptionalOut = None,
-    changes: Changes = None,
+    changes: ChangesAnywhere = None,
     column: Columns = None,
     drop: Drop = None,
     number_rows: NumberRows = False,
@@ -177,7 +177,7 @@ def replay(
         ),
     ],
     out: Out,
-    changes: Changes = None,
+    changes: ChangesAnywhere = None,
     column: Columns = None,
     drop: Drop = None,
     number_rows: NumberRows = False,

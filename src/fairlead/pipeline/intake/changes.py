@@ -47,10 +47,15 @@ def load_parquet(path: Path) -> list[Change]:
         table = pq.ParquetFile(path).read()
     except (pa.ArrowException, OSError) as error:
         raise ChangeError(f"{path}: not a Parquet file: {damaged(error)}") from None
-    changes.check_names(table.column_names, str(path))
-    columns = {name: _values(table[name], f"{path}: {name}") for name in table.column_names}
+    return of_table(table, str(path))
+
+
+def of_table(table: pa.Table, where: str) -> list[Change]:
+    """The changes in an Arrow table, in its order. Raises ChangeError."""
+    changes.check_names(table.column_names, where)
+    columns = {name: _values(table[name], f"{where}: {name}") for name in table.column_names}
     rows = [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
-    return changes.changes_of(enumerate(rows, 1), str(path))
+    return changes.changes_of(enumerate(rows, 1), where)
 
 
 def _values(column: pa.ChunkedArray, where: str) -> list[object]:

@@ -20,6 +20,7 @@ from fairlead.balance.objects import kind_of as type_of
 from fairlead.errors import MessageError, UserError
 from fairlead.pipeline.columns import MALFORMED, quoted, small_table
 from fairlead.pipeline.constants import CSV, LONGEST_SHOWN, PREFIX, ROW_DIGITS
+from fairlead.pipeline.intake.catalog import table_of
 from fairlead.pipeline.intake.files import (
     ONE_LINE,
     OTHER_ENCODING,
@@ -32,7 +33,7 @@ from fairlead.pipeline.intake.mapped import mapped, own_columns
 from fairlead.pipeline.intake.names import IDENTITY, check_names, names_of
 from fairlead.pipeline.intake.read_options import OF_FILES
 from fairlead.pipeline.intake.unfinished import refuse_unfinished
-from fairlead.pipeline.paths import for_spark, local
+from fairlead.pipeline.paths import TABLE, for_spark, local
 from fairlead.pipeline.spark.refusals import not_reached, why
 
 __all__ = ["read"]
@@ -65,7 +66,7 @@ def read(
     options: Mapping[str, str] | None = None,
     only: Sequence[str] | None = None,
 ) -> DataFrame:
-    """The messages in a file or a folder of files, as a DataFrame.
+    """The messages in a file or a folder of files, or in a table of a catalog, as a DataFrame.
 
     `input_format`: what the path's ending does not say (`csv`, `json`, `parquet`, `text`, `orc`).
     `columns`: name → Spark SQL expression over the file's columns. `drop`: columns to leave out.
@@ -73,6 +74,11 @@ def read(
     `options`: of Spark's reader. `only`: of the folder's files, these. There is a column MALFORMED,
     too, where lines can be no rows. Raises UserError naming the file and what is wrong with it.
     """
+    if path.startswith(TABLE):
+        found = table_of(spark, path)
+        asked = dict(columns or {})
+        names_of(own_columns(found), path, columns=asked, drop=drop, number_rows=False)
+        return mapped(found, path, asked, drop)
     places = [path] if only is None else only
     kind, *others = (kind_of(each, input_format, options or {}) for each in places)
     for each, other in zip(places[1:], others, strict=True):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pyspark.sql import SparkSession
 
 from fairlead.errors import UserError
-from fairlead.pipeline.paths import CLAIM, COMPARISON, SPECIAL, SUMMARY, is_elsewhere
+from fairlead.pipeline.paths import CLAIM, COMPARISON, SPECIAL, SUMMARY, TABLE, is_elsewhere
 from fairlead.pipeline.spark.hadoop import HadoopPath, has_files
 
 
@@ -14,7 +14,12 @@ def refuse_unfinished(spark: SparkSession, path: str) -> None:
 
     Nothing is looked at for a pattern, and under Spark Connect, which has no way to look.
     """
-    if not is_elsewhere(path) or SPECIAL.search(path.partition(":")[2]) or not has_files(spark):
+    if (
+        path.startswith(TABLE)
+        or not is_elsewhere(path)
+        or SPECIAL.search(path.partition(":")[2])
+        or not has_files(spark)
+    ):
         return
     try:
         place = HadoopPath(spark, path)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, Self
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.types import StructType
 
 NUMBERS: Final = re.compile(r"\[\n[-+\d.,e\s]+\]")
 """A list of numbers in JSON; inside a text a line break would be escaped."""
@@ -47,6 +48,14 @@ class Delivery(ABC):
 
         `by`: a column of integers, for each value of which there is a folder.
         """
+
+    def load(
+        self, spark: SparkSession, name: str, file_format: str, schema: StructType
+    ) -> DataFrame:
+        """A table that was written, with the columns that it was written with."""
+        from fairlead.pipeline.output.written import load
+
+        return load(spark, self.path(name), file_format, schema)
 
     @abstractmethod
     def move(self, name: str, to: str) -> None:

@@ -13,9 +13,10 @@ from pyspark.sql import functions as F
 
 from fairlead.compiled.plan import Plan
 from fairlead.errors import UserError
+from fairlead.pipeline.intake.catalog import files_of
 from fairlead.pipeline.output.run_folder import MANIFEST, clusters_of, manifest_in, not_whole
 from fairlead.pipeline.output.write import OPTIONS
-from fairlead.pipeline.paths import CLAIM, COMPARISON, SUMMARY
+from fairlead.pipeline.paths import CLAIM, COMPARISON, SUMMARY, TABLE
 from fairlead.pipeline.questions.explain import Why, why
 from fairlead.pipeline.questions.runs import DECISIONS, Run
 from fairlead.pipeline.spark.hadoop import HadoopPath
@@ -30,6 +31,8 @@ def run_at(spark: SparkSession, uri: str) -> Run | None:
 
     Raises UserError where the run is not whole, or it is a whole replay; EnvironmentProblem.
     """
+    if uri.startswith(TABLE):
+        return _of_tables(spark, uri)
     with _reading(uri):
         folder = HadoopPath(spark, uri)
         if not any((folder / name).exists() for name in (MANIFEST, COMPARISON, CLAIM)):
@@ -37,8 +40,19 @@ def run_at(spark: SparkSession, uri: str) -> Run | None:
     return Run(manifest_at(spark, uri), None)
 
 
+def _of_tables(spark: SparkSession, place: str) -> Run | None:
+    files = files_of(spark, place.removeprefix(TABLE))
+    if files is None:
+        return None
+    if SUMMARY not in files or MANIFEST not in files:
+        raise not_whole(place, SUMMARY)
+    return Run(manifest_in(files[MANIFEST].encode(), f"{place}: {MANIFEST}"), None)
+
+
 def manifest_at(spark: SparkSession, uri: str) -> dict[str, Any]:
     """With what a run elsewhere was made. Raises as `run_at`; also where it is no run."""
+    if uri.startswith(TABLE):
+        raise UserError(f"{uri}: found a table, allowed: a folder")
     with _reading(uri):
         folder = HadoopPath(spark, uri)
         if not (folder / MANIFEST).exists():
