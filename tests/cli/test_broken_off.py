@@ -1,6 +1,7 @@
 """A machine, a disk or a process that gives up in the middle ends a command with one line."""
 
 import os
+import re
 import signal
 import time
 from collections.abc import Iterator
@@ -29,11 +30,12 @@ def test_java_is_killed(dispatching: Command) -> None:
     java = min(each for each, what in dispatching.seen.items() if "SparkSubmit" in what)
     os.kill(java, signal.SIGKILL)
     assert dispatching.ended() == 1
-    line = (
-        "fairlead: Spark's Java process has ended before its time (killed by SIGKILL); "
-        "nothing was delivered"
+    (line,) = dispatching.said()
+    assert re.fullmatch(
+        r"fairlead: Spark's Java process has ended before its time \(killed by SIGKILL\); "
+        r"nothing was delivered(; Spark's log: \S+)?",
+        line,
     )
-    assert dispatching.said() == [line]
 
 
 def test_a_python_worker_is_killed(dispatching: Command) -> None:
@@ -48,11 +50,20 @@ def test_a_python_worker_is_killed(dispatching: Command) -> None:
             lost.add(each)
         time.sleep(0.01)
     assert dispatching.ended() == 1
-    line = (
+    (line,) = dispatching.said()
+    said, _, log = line.partition("; Spark's log: ")
+    assert said == (
         "fairlead: Spark could not go on: a Python worker was killed, or crashed; "
         "nothing was delivered"
     )
-    assert dispatching.said() == [line]
+    assert "Lost task" in Path(log).read_text(encoding="utf-8")
+
+
+def test_the_log_of_spark_goes_where_nothing_went_wrong(folder: Path) -> None:
+    with Command(folder, "dispatch", *GIVEN) as command:
+        command.until(lambda each: any(each.temporary.glob("fairlead-spark-*.log")))
+        assert command.ended() == 0
+        assert not list(command.temporary.glob("fairlead-spark-*"))
 
 
 def test_spark_s_temporary_files_do_not_fit(folder: Path, small: Path) -> None:

@@ -62,9 +62,9 @@ def guarded(command: Callable[[], object]) -> int:
             return _say(line, MISTAKE)
         line = broken_off(error)
         if line is not None:
-            return _say(f"{line}; {NOTHING}", FAULT)
+            return _say(f"{line}; {NOTHING}{_log()}", FAULT)
         traceback.print_exc()
-        return _say(f"a fault of ours: {type(error).__name__}: {error}", FAULT)
+        return _say(f"a fault of ours: {type(error).__name__}: {error}{_log()}", FAULT)
     return status if isinstance(status, int) else DONE
 
 
@@ -126,6 +126,13 @@ def broken_off(error: Exception) -> str | None:
         return None
     how = f" (killed by {Signals(-status).name})" if status is not None and status < 0 else ""
     return f"Spark's Java process has ended before its time{how}"
+
+
+def _log() -> str:
+    """Where Spark's log is, if it has something to tell."""
+    log = sys.modules.get("fairlead.pipeline.spark.log")
+    file = None if log is None else log.SPARK_LOG.keep()
+    return "" if file is None else f"; Spark's log: {file}"
 
 
 def _say(line: str, status: int) -> int:

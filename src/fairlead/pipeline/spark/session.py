@@ -29,6 +29,7 @@ from pyspark.sql import SparkSession
 from fairlead.errors import EnvironmentProblem, UserError
 from fairlead.extras import need
 from fairlead.pipeline.spark.java import java_home
+from fairlead.pipeline.spark.log import SPARK_LOG
 
 Setting: TypeAlias = str | int | float | bool
 
@@ -258,7 +259,8 @@ def _submit_options() -> str:
     """Return Java options for the driver that a cluster's own, in its configuration, come after."""
     logs = Path(__file__).with_name("log4j2.properties").as_uri()
     given = os.environ.get("SPARK_SUBMIT_OPTS", "")
-    return f"{shlex.quote(f'-Dlog4j2.configurationFile={logs}')} {given}".rstrip()
+    own = (f"-Dlog4j2.configurationFile={logs}", f"-Dfairlead.log={SPARK_LOG.begin()}")
+    return f"{shlex.join(own)} {given}".rstrip()
 
 
 def _cores(master: str) -> int:
