@@ -2,23 +2,19 @@
 
 import os
 import re
-import socket
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
-from contextlib import ExitStack
 from pathlib import Path
 
-import pyspark
 import pytest
 from pyspark.sql import SparkSession
 from tests.cli.commands import SECONDS, Command
+from tests.pipeline.spark.standalone import CLUSTER, cluster
 
 from fairlead.errors import EnvironmentProblem
 from fairlead.pipeline.spark import executors
 from fairlead.pipeline.spark.executors import Executor, check_executors, refuse
-from fairlead.pipeline.spark.java import java_home
 
 GOOD = Executor("worker-1", "/opt/python", "3.11.9", "0.1.0", "")
 
@@ -65,44 +61,12 @@ def test_others_are_asked_once_for_each_session(
 
 # --- a cluster -------------------------------------------------------------------------------
 
-DEPLOY = "org.apache.spark.deploy"
-CLUSTER = {"SPARK_LOCAL_IP": "127.0.0.1"}
-
 
 @pytest.fixture(scope="module")
 def master(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """A standalone cluster of one worker with one core, from the installed package."""
-    folder = tmp_path_factory.mktemp("cluster")
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
-    url = f"spark://127.0.0.1:{port}"
-    place = ["--host", "127.0.0.1", "--webui-port", "0"]
-    with ExitStack() as running:
-        for role, more, ready in (
-            ("master.Master", ["--port", str(port)], "I have been elected leader"),
-            ("worker.Worker", ["-c", "1", "-m", "1g", "-d", str(folder), url], "Successfully reg"),
-        ):
-            log = folder / f"{role}.log"
-            with log.open("w") as out:
-                process = subprocess.Popen(
-                    [
-                        str(Path(pyspark.__file__).parent / "bin" / "spark-class"),
-                        f"{DEPLOY}.{role}",
-                        *place,
-                        *more,
-                    ],
-                    env=os.environ | CLUSTER | {"JAVA_HOME": str(java_home())},
-                    stdout=out,
-                    stderr=out,
-                )
-            running.callback(process.wait)
-            running.callback(process.terminate)
-            deadline = time.monotonic() + SECONDS
-            while ready not in log.read_text(encoding="utf-8"):
-                assert process.poll() is None, log.read_text(encoding="utf-8")
-                assert time.monotonic() < deadline
-                time.sleep(0.1)
-        yield url
+    """A standalone cluster of one worker with one core."""
+    with cluster(tmp_path_factory.mktemp("cluster")) as found:
+        yield found.url
 
 
 @pytest.fixture
