@@ -73,28 +73,34 @@ def route(
     bound = bindings(table, plan, codes)
     decided = router.feed(codes, dated, services, bound, keys(table, plan, codes))
     sequence = router.sequence(codes)
-    label = decided % router.codes.size if plan.fans_out else decided
-    rows: Int64s | None = None
-    if plan.fans_out:
-        rows, destination, address = fanned_out(router.codes, decided)
-        table = table.take(pa.array(rows))
-        label, sequence = label[rows], sequence[rows]
+    table, rows = with_decisions(table, router.codes, decided, sequence, fans_out=plan.fans_out)
+    if journal:
+        return rows_of(table, plan, codes, np.maximum.accumulate(times)[rows], rows)
+    return table
+
+
+def with_decisions(
+    table: pa.Table, codes: Codes, decided: Int32s, sequence: Int64s, *, fans_out: bool
+) -> tuple[pa.Table, Int64s]:
+    """The rows with their decisions, and the message of each row; `decided`: codes, by message."""
+    rows = np.arange(len(table))
+    label = pa.array(decided % codes.size if fans_out else decided)
+    if fans_out:
+        rows, destination, address = fanned_out(codes, decided)
+        at = pa.array(rows)
+        table, label, sequence = table.take(at), label.take(at), sequence[rows]
     else:
-        found = pa.array(label)
-        destination = dictionary_column(router.codes.destination, found)
-        address = dictionary_column(router.codes.address, found)
+        destination = dictionary_column(codes.destination, label)
+        address = dictionary_column(codes.address, label)
     added = {
         "destination": destination,
         "address": address,
-        "outcome": dictionary_column(router.codes.outcome, pa.array(label)),
+        "outcome": dictionary_column(codes.outcome, label),
         "sequence": pa.array(sequence, mask=sequence < 0),
     }
     for name in DECISION:
         table = table.append_column(name, added[name])
-    if journal:
-        rows = np.arange(len(table)) if rows is None else rows
-        return rows_of(table, plan, codes, np.maximum.accumulate(times)[rows], rows)
-    return table
+    return table, rows
 
 
 def fanned_out(codes: Codes, decided: Int32s) -> tuple[Int64s, pa.Array, pa.Array]:

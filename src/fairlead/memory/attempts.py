@@ -11,7 +11,6 @@ import pyarrow.compute as pc
 from fairlead.balance.message import ROUTED
 from fairlead.balance.times import MICROS
 from fairlead.compiled import hashes
-from fairlead.compiled.columns import dictionary_column
 from fairlead.compiled.hashes import Hashes
 from fairlead.compiled.kernels import Int64s
 from fairlead.compiled.order import Bools
@@ -34,6 +33,7 @@ from fairlead.memory.counts import by_number, coded, decision_hashes, together
 from fairlead.memory.validate import text
 from fairlead.replay.batch import Attempts
 from fairlead.replay.layout import NEVER, NONE
+from fairlead.replay.table import attempt_columns
 from fairlead.replay.words import AGAIN, CODED_WORDS
 from fairlead.results.comparison import Longest, Queue, Waits
 from fairlead.rows import ATTEMPT, DECISION
@@ -77,20 +77,9 @@ def tried(messages: Accepted, plan: ClassifiedPlan, found: Attempts, *, dated: b
     """The attempts as rows: the messages' own columns, the decision, and what the attempt was."""
     order = np.lexsort((found.label, found.attempt, found.message))
     found = Attempts(*(column[order] for column in found))
-    codes = plan.codes
     label = pa.array(np.where(found.label == NONE, 0, found.label), mask=found.label == NONE)
-    nothing = (found.start == NEVER) & (found.finish == NEVER)
-    added = {
-        "destination": dictionary_column(codes.destination, label),
-        "address": dictionary_column(codes.address, label),
-        "outcome": dictionary_column(CODED_WORDS, pa.array(found.ended())),
-        "sequence": pa.array(found.sequence, mask=found.sequence < 0),
-        "attempt": pa.array(found.attempt.astype(np.int32)),
-        "reader": pa.array(found.reader.astype(np.int32), mask=found.reader < 0),
-        "start": _moments(found.start, dated=dated),
-        "finish": _moments(found.finish, dated=dated),
-        "wait": pa.array(found.waits() / MICROS, mask=nothing),
-    }
+    added = attempt_columns(plan.codes, found, label, lambda times: _moments(times, dated=dated))
+    added |= {name: added[name].cast(pa.int32()) for name in ("attempt", "reader")}
     table = messages.table.take(pa.array(found.message))
     for name in (*DECISION, *ATTEMPT):
         table = table.append_column(name, added[name])

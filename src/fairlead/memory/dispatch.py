@@ -11,19 +11,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-import numpy as np
 import pyarrow as pa
 
 from fairlead.balance.change import Change
 from fairlead.balance.cluster import Cluster
 from fairlead.balance.message import SPELLED_ALIKE
 from fairlead.compiled.classes import bindings, classified, keys
-from fairlead.compiled.columns import dictionary_column
-from fairlead.compiled.kernels import Int64s
 from fairlead.compiled.needed import check_columns
 from fairlead.compiled.plan import Plan
 from fairlead.compiled.router import Router
-from fairlead.compiled.table import fanned_out
+from fairlead.compiled.table import with_decisions
 from fairlead.errors import MessageError
 from fairlead.measure.facts import made
 from fairlead.measure.tally import (
@@ -44,7 +41,6 @@ from fairlead.pipeline.intake.names import check_names
 from fairlead.pipeline.output.run_folder import manifest
 from fairlead.pipeline.progress import Progress, quiet
 from fairlead.results.summary import Summary
-from fairlead.rows import DECISION
 
 log = logging.getLogger("fairlead")
 
@@ -164,24 +160,9 @@ def route(messages: Accepted, plan: Plan) -> tuple[Decided, dict[str, object]]:
         keys(read, known, codes),
     )
     sequence = router.sequence(codes)
-    label: Int64s = (decided % router.codes.size if known.fans_out else decided).astype(np.int64)
-    rows = np.arange(len(messages.times))
-    table = messages.table
-    if known.fans_out:
-        rows, destination, address = fanned_out(router.codes, decided)
-        table, label, sequence = table.take(pa.array(rows)), label[rows], sequence[rows]
-    else:
-        at = pa.array(label)
-        destination = dictionary_column(router.codes.destination, at)
-        address = dictionary_column(router.codes.address, at)
-    added = (
-        destination,
-        address,
-        dictionary_column(router.codes.outcome, pa.array(label)),
-        pa.array(sequence, pa.int64(), mask=sequence < 0),
+    table, rows = with_decisions(
+        messages.table, router.codes, decided, sequence, fans_out=known.fans_out
     )
-    for name, values in zip(DECISION, added, strict=True):
-        table = table.append_column(name, values)
     return Decided(table, known, codes, messages.times, rows), start
 
 

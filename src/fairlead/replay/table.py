@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
 import pyarrow as pa
@@ -29,6 +29,7 @@ from fairlead.compiled.columns import (
 from fairlead.compiled.given import table_of
 from fairlead.compiled.journal import messages_of, rows_of
 from fairlead.compiled.kernels import Int32s, Int64s
+from fairlead.compiled.labels import Codes
 from fairlead.compiled.needed import ALL_WORK, check_columns
 from fairlead.compiled.order import taken
 from fairlead.compiled.plan import ClassifiedPlan, Plan
@@ -205,24 +206,30 @@ def whole(messages: pa.Table, name: str, missing: int) -> Int64s | None:
 
 
 def _with_attempts(messages: pa.Table, plan: ClassifiedPlan, attempts: Attempts) -> pa.Table:
-    codes = plan.codes
     place = pa.array(np.where(attempts.label != NONE, attempts.label, 0))
-    nothing = (attempts.start == NEVER) & (attempts.finish == NEVER)
-    added = {
-        "destination": dictionary_column(codes.destination, place),
-        "address": dictionary_column(codes.address, place),
-        "outcome": dictionary_column(CODED_WORDS, pa.array(attempts.ended())),
-        "sequence": pa.array(attempts.sequence, mask=attempts.sequence == NONE),
-        "attempt": pa.array(attempts.attempt),
-        "reader": pa.array(attempts.reader, mask=attempts.reader == NONE),
-        "start": _moments(messages, attempts.start),
-        "finish": _moments(messages, attempts.finish),
-        "wait": pa.array(attempts.waits() / MICROS, mask=nothing),
-    }
+    added = attempt_columns(plan.codes, attempts, place, lambda times: _moments(messages, times))
     table = messages.take(pa.array(attempts.message))
     for name in (*DECISION, *ATTEMPT):
         table = table.append_column(name, added[name])
     return table
+
+
+def attempt_columns(
+    codes: Codes, attempts: Attempts, label: pa.Array, moments: Callable[[Int64s], pa.Array]
+) -> dict[str, pa.Array]:
+    """What attempts were, by the names of their columns. `label`: of each, the decision's code."""
+    nothing = (attempts.start == NEVER) & (attempts.finish == NEVER)
+    return {
+        "destination": dictionary_column(codes.destination, label),
+        "address": dictionary_column(codes.address, label),
+        "outcome": dictionary_column(CODED_WORDS, pa.array(attempts.ended())),
+        "sequence": pa.array(attempts.sequence, mask=attempts.sequence < 0),
+        "attempt": pa.array(attempts.attempt),
+        "reader": pa.array(attempts.reader, mask=attempts.reader < 0),
+        "start": moments(attempts.start),
+        "finish": moments(attempts.finish),
+        "wait": pa.array(attempts.waits() / MICROS, mask=nothing),
+    }
 
 
 def _moments(messages: pa.Table, times: Int64s) -> pa.Array:
