@@ -173,6 +173,19 @@ def test_what_is_open_is_in_the_journal_that_is_kept() -> None:
         assert (row.id, row.outcome, row.finish) == ("x", "routed", None)
 
 
+def test_a_journal_that_fails_stops_nobody(caplog: pytest.LogCaptureFixture) -> None:
+    def full(row: PoolRow) -> None:
+        raise OSError(28, "No space left on device")
+
+    pool = Pool(Cluster.of("weighted", destination=[{"name": "a"}]), journal=full)
+    for _ in range(3):
+        with pool.acquire():
+            pass
+    assert pool.counts().ended == {"routed": 3}
+    (record,) = caplog.records
+    assert record.message.startswith("the journal of a pool fails")
+
+
 def test_without_a_journal_there_is_none() -> None:
     with pytest.raises(PoolError, match="none is kept"):
         Pool(cluster_of("weighted")).journal()

@@ -6,6 +6,7 @@ say in `decided` where they belong among all that was decided and that happened.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
@@ -26,6 +27,7 @@ from fairlead.balance.times import seconds
 from fairlead.pool.job import NOBODY, OVER, Attempt, Job
 from fairlead.rows import ATTEMPT, CHANGE, COMPLETED, DECIDED, JOURNAL
 
+LOG: Final = logging.getLogger("fairlead.pool")
 SERVICE_TIME: Final = "service_time"
 ROLLBACKS: Final = "rollbacks"
 WRITTEN: Final = (
@@ -77,12 +79,22 @@ class Log:
     """Numbers what happens, and makes rows of it. Times are whole microseconds."""
 
     def __init__(self, write: Callable[[PoolRow], object]) -> None:
-        """`write` is called with each row when it is complete."""
-        self._write = write
+        """`write` is called with each row when it is complete; if it fails, that is logged once."""
+        self._given = write
+        self._failed = False
         self._position = 0
         self._count = 0
         self._open: dict[int, Job] = {}
         """By position: the messages that are not over."""
+
+    def _write(self, row: PoolRow) -> None:
+        """Whatever the user's function raises: blocks go on, and readers are given back."""
+        try:
+            self._given(row)
+        except Exception:
+            if not self._failed:
+                LOG.exception("the journal of a pool fails; what it misses is not written again")
+            self._failed = True
 
     def number(self) -> int:
         """The place of what is decided, or happens, now."""
