@@ -1,5 +1,7 @@
 """Places that Spark does not reach are not called tables of another format."""
 
+from pathlib import Path
+
 import pytest
 from pyspark.sql import SparkSession
 
@@ -27,3 +29,23 @@ def test_why_a_place_is_not_reached_is_told(spark: SparkSession, place: str, tol
     with pytest.raises(UserError) as refused:
         read(spark, place)
     assert str(refused.value) == f"{place}: {told}"
+
+
+def test_a_key_that_comes_twice_is_told(spark: SparkSession, tmp_path: Path) -> None:
+    for keys in ('"id": "b"', '"ID": "b"'):
+        file = tmp_path / "m.json"
+        file.write_text(f'{{"id": "a", {keys}, "time": 1}}\n')
+        for place in (str(file), file.as_uri()):
+            with pytest.raises(UserError) as refused:
+                read(spark, place)
+            assert str(refused.value) == (
+                f"{place}: not a table of format json: column `id`: found twice, allowed: once "
+                "(upper and lower case are alike)"
+            )
+
+
+def test_objects_over_several_lines_are_told(spark: SparkSession, tmp_path: Path) -> None:
+    file = tmp_path / "m.json"
+    file.write_text('{\n  "id": "a",\n  "time": 1\n}\n')
+    with pytest.raises(UserError, match="an object over several lines needs --read-option multi"):
+        read(spark, str(file))

@@ -213,6 +213,13 @@ def test_places_that_are_not_reached(spark: SparkSession, uri: str, said: str) -
         delivery_to(uri, overwrite=False).begin(spark)
 
 
+def test_a_place_where_one_may_not_write(spark: SparkSession, slow: str) -> None:
+    for uri in (f"{slow}:///proc/routed", f"{slow}:///proc/routed/out"):
+        with pytest.raises(OutputError, match=f"^{uri}: cannot write there: .+") as refused:
+            delivery_to(uri, overwrite=False).begin(spark)
+        assert "\n" not in str(refused.value)
+
+
 @pytest.mark.parametrize("uri", ["slow:///a/_out", "slow:///a/.out", "slow:///", "slow:///a*/b"])
 def test_names_that_spark_would_pass_over(uri: str) -> None:
     with pytest.raises(OutputError, match=r"found .*, allowed: (a name|any without)"):

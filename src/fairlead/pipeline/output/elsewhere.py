@@ -49,7 +49,6 @@ class ElsewhereDelivery(Delivery):
             )
         self._files: dict[str, bytes] = {}
         self._making: Beside | InPlace | None = None
-        self._delivered = False
 
     def begin(self, spark: SparkSession) -> None:
         """Refuse a place that is taken or not reached, and claim it."""
