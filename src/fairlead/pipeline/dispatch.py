@@ -27,6 +27,7 @@ from fairlead.balance.message import SPELLED_ALIKE
 from fairlead.compiled.needed import check_columns
 from fairlead.compiled.plan import ClassifiedPlan, Plan
 from fairlead.compiled.router import EARLIEST
+from fairlead.compiled.timetable import timetable
 from fairlead.errors import MessageError
 from fairlead.measure.facts import made
 from fairlead.measure.tally import (
@@ -36,7 +37,7 @@ from fairlead.measure.tally import (
     phases,
     unknown_clusters,
 )
-from fairlead.pipeline.columns import ARRIVAL, AT, NUMBER, REASON, TIME, quoted
+from fairlead.pipeline.columns import ARRIVAL, AT, FREE, NUMBER, REASON, TIME, quoted
 from fairlead.pipeline.intake.journal import messages_of
 from fairlead.pipeline.intake.read import checked
 from fairlead.pipeline.intake.unique import unique
@@ -50,6 +51,7 @@ from fairlead.pipeline.output.written import rejections as counted_rejections
 from fairlead.pipeline.paths import SUMMARY
 from fairlead.pipeline.routing.block_states import begin
 from fairlead.pipeline.routing.blocks import Sample, cut, latest_so_far, sample
+from fairlead.pipeline.routing.by_place import by_place
 from fairlead.pipeline.routing.class_counts import (
     Survey,
     placed,
@@ -96,16 +98,23 @@ class Prepared:
 
     def decisions(self) -> DataFrame:
         """The messages, in order, with destination, address, outcome and sequence."""
-        found = self.survey
-        ordered = in_blocks(self.good, found.blocks)
-        routed = route(ordered, self.plan, self.states, found.sizes)
+        routed = self._routed(in_blocks(self.good, self.survey.blocks))
         return decision_columns(routed, self.plan, self.columns)
+
+    def _routed(self, ordered: DataFrame) -> DataFrame:
+        """Rows in blocks, in order, with what is decided about each."""
+        found, plan = self.survey, self.plan
+        if not found.blocks.in_place and FREE not in ordered.columns:
+            table = timetable(plan, found.counts, self.states)
+            if table is not None:
+                return by_place(ordered, plan, table, found.sizes)
+        return route(ordered, plan, self.states, found.sizes)
 
     def journal(self) -> DataFrame:
         """The decisions as rows of a journal. Not for blocks that are in place."""
         found, plan = self.survey, self.plan
         ordered = numbered(self.good, found.blocks, found.sizes)
-        routed = route(ordered, plan, self.states, found.sizes)
+        routed = self._routed(ordered)
         added = of_decisions([plan], [range(len(plan.classes))], F.lit(0), TIME)
         own = others(self.columns)
         journalled = routed.withColumns({**added, "attempt": F.lit(1)})
@@ -118,7 +127,7 @@ class Prepared:
         """The decisions with `arrival`, the number of each message in order, from `first` on."""
         found, plan = self.survey, self.plan
         ordered = numbered(self.good, found.blocks, found.sizes)
-        routed = route(ordered, plan, self.states, found.sizes)
+        routed = self._routed(ordered)
         counted = routed.withColumn(ARRIVAL, F.col(NUMBER) + first)
         return decision_columns(counted, plan, [*self.columns, ARRIVAL])
 

@@ -71,13 +71,18 @@ def numbered(good: DataFrame, blocks: Blocks, sizes: Sequence[int]) -> DataFrame
     Not for blocks that are in place. A block that has more rows than `sizes` stops the job.
     """
     starts = [0, *accumulate(sizes)]
-    # A block is a partition of its own, in which this counts from 0.
-    place = F.monotonically_increasing_id().bitwiseAND(F.lit(IN_PARTITION))
+    place = place_in_block()
     known = place < looked_up(sizes, F.col(BLOCK), "bigint")
     number = looked_up(starts, F.col(BLOCK), "bigint") + place
     return in_blocks(good, blocks).withColumn(
         NUMBER, F.when(known, number).otherwise(changed("long"))
     )
+
+
+def place_in_block() -> Column:
+    """The place of a row in its block, from 0."""
+    # A block is a partition of its own, in which this counts from 0.
+    return F.monotonically_increasing_id().bitwiseAND(F.lit(IN_PARTITION))
 
 
 def changed(kind: str) -> Column:
