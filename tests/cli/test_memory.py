@@ -116,3 +116,32 @@ def test_a_table_without_a_message_says_why(
     given = ["dispatch", "bad.csv", "-c", "pool.toml", "-o", "out", "--engine", "memory"]
     assert run(given) == 2
     assert "--column 'time=timestamp_millis(bigint(ts))'" in capsys.readouterr().err
+
+
+STORM = "time,target,attribute,value\n10,A,state,down\n20,A,state,up\n"
+
+
+def test_waits_are_told_between_changes_and_a_condition_can_look_at_the_worst(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (folder / "storm.csv").write_text(STORM)
+    given = ["replay", "m.csv", "-c", "pool.toml", "--changes", "storm.csv", "--engine", "memory"]
+    given += ["--column", "service_time=1.5", "--no-report", "-o"]
+    assert run([*given, "one", "--fail-if", "worst_p99_wait > 2s"]) == 3
+    out = capsys.readouterr().out
+    assert "pool, by phase:" in out
+    assert "since 10 s" in out
+    assert "fails: worst_p99_wait > 2s: worst_p99_wait is" in out
+    assert "since 10 s in pool" in out
+    (scenario,) = json.loads((folder / "one/comparison.json").read_text())["scenarios"]
+    assert [phase["name"] for phase in scenario["by_phase"]] == ["", "10000000", "20000000"]
+    assert sum(phase["messages"] for phase in scenario["by_phase"]) == 30
+    assert run([*given, "two", "--fail-if", "worst_p99_wait > 1h"]) == 0
+
+
+def test_without_changes_there_is_no_worst_phase(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    given = ["replay", "m.csv", "-c", "pool.toml", "--engine", "memory", "--no-report", "-o", "out"]
+    assert run([*given, "--fail-if", "worst_p99_wait > 2s"]) == 2
+    assert "found no phase in 'pool', allowed: a replay with changes" in capsys.readouterr().err

@@ -216,6 +216,7 @@ def test_a_replay_gives_the_same_folder(spark: SparkSession, tmp_path: Path, dat
     for one, other in zip(mine.pop("scenarios"), theirs.pop("scenarios"), strict=True):
         for name in one:
             assert one[name] == other[name], (one["name"], name)
+    assert sum(len(scenario.by_phase) for scenario in wanted.scenarios) == (0 if dated else 5)
     assert mine == {**theirs, "made": {**theirs["made"], "messages": "messages"}}
     for scenario in wanted.scenarios:
         part = f"{scenario.folder}/decisions"

@@ -158,7 +158,7 @@ def test_every_comparison_of_runs_is_printed(
         destinations=[Balance("A", both, both - moved), Balance(None, 0, moved)][: both + moved],
         moves=[Move("A", None, moved)][:moved],
     )
-    print_diff(found, tmp_path, tmp_path)
+    print_diff(found, str(tmp_path), str(tmp_path))
     lines = capsys.readouterr().out.splitlines()
     assert lines[2].startswith(f"moved: {moved} of {both}")
     assert ("destination  before  after  gains" in lines) == bool(both), "headings of nothing"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from decimal import Decimal, InvalidOperation
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
@@ -30,7 +31,7 @@ from fairlead.config.scenarios import load_scenarios
 from fairlead.errors import UserError
 from fairlead.pipeline.paths import inside, is_elsewhere
 from fairlead.rows import ATTEMPT
-from fairlead.text import length
+from fairlead.text import length, moment
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -41,13 +42,17 @@ if TYPE_CHECKING:
     from fairlead.results.comparison import Comparison, Scenario, Waits
 
 TIMED: Final = ("mean_wait", "p50_wait", "p90_wait", "p99_wait", "max_wait")
+WORST: Final = "worst_"
+"""Before one of TIMED: in the phase between two changes in which it is longest."""
 WHOLE_OF: Final = {
     "waiting": "messages",
     "redeliveries": "messages",
     "groups_out_of_order": "groups",
 }
-PART_OF: Final[dict[str, str | None]] = {**dict.fromkeys(TIMED), **WHOLE_OF}
+LONGEST: Final = tuple(WORST + name for name in TIMED)
+PART_OF: Final[dict[str, str | None]] = {**dict.fromkeys((*TIMED, *LONGEST)), **WHOLE_OF}
 MAX_SHOWN: Final = 12
+BEGINNING: Final = "from the beginning"
 
 
 def run_replay(
@@ -70,7 +75,7 @@ def run_replay(
 
     `command`: the line that a report shows as the way to this run; None: no report.
     """
-    gates = [gate(each, PART_OF, timed=TIMED) for each in fail_if]
+    gates = [gate(each, PART_OF, timed=(*TIMED, *LONGEST)) for each in fail_if]
     rate = rate_of(scale, seed)
     if engine is Engine.memory:
         refuse_elsewhere(changes, "--engine memory")
@@ -234,6 +239,8 @@ def print_comparison(to: Console, found: Comparison, out: str) -> None:
             _print_kind(to, each, "priority", each.by_priority)
         if len(each.by_tenant) > 1:
             _print_kind(to, each, "tenant", each.by_tenant)
+        if len(each.by_phase) > 1:
+            _print_kind(to, each, "phase", [_named(phase) for phase in each.by_phase])
     if len(found.scenarios) > MAX_SHOWN:
         to.print(f"… {len(found.scenarios) - MAX_SHOWN} more scenarios in comparison.json")
     for reason, n in found.rejections.items():
@@ -265,6 +272,11 @@ def _row(each: Scenario) -> dict[str, str]:
         "redelivered": f"{each.redeliveries:,}" if each.redeliveries else "",
         "groups out of order": f"{each.groups_out_of_order:,}" if each.groups else "",
     }
+
+
+def _named(phase: Waits) -> Waits:
+    """A phase called by when it begins, as people read times."""
+    return replace(phase, name=f"since {moment(int(phase.name))}" if phase.name else BEGINNING)
 
 
 def _waits(waits: Waits) -> dict[str, str]:
@@ -300,12 +312,28 @@ def _print_kind(to: Console, scenario: Scenario, kind: str, waits: Sequence[Wait
         to.print(f"… {len(waits) - MAX_SHOWN} more in comparison.json")
 
 
+def _worst(scenario: Scenario, gate: Gate) -> tuple[float, str]:
+    """The longest of a kind of wait in any phase, and in which. Raises UserError."""
+    phases = [phase for phase in scenario.by_phase if phase.messages]
+    if not phases:
+        raise UserError(
+            f"--fail-if: {gate.text}: found no phase in {scenario.name!r}, allowed: a replay with "
+            "changes"
+        )
+    measure = gate.name.removeprefix(WORST).removesuffix("_wait")
+    worst = max(phases, key=lambda phase: getattr(phase, measure))
+    return getattr(worst, measure), _named(worst).name
+
+
 def judged(found: Comparison, gates: Sequence[Gate]) -> int:
     """The status; a condition that has nothing to look at is refused, for it could never hold."""
     status = 0
     for each in gates:
         for scenario in found.scenarios:
-            if each.name in TIMED:
+            if each.name in LONGEST:
+                value, at = _worst(scenario, each)
+                measured, of = f"{length(value)} {at}", 0
+            elif each.name in TIMED:
                 if not scenario.waits.messages:
                     raise UserError(
                         f"--fail-if: {each.text}: found no message in {scenario.name!r} that "

@@ -7,7 +7,7 @@ from typing import Final
 
 from fairlead.balance.message import RELEASED
 from fairlead.measure.attempts import End, digest_of
-from fairlead.measure.waits import ALL
+from fairlead.measure.waits import ALL, PHASE
 from fairlead.replay.words import AGAIN
 from fairlead.results.comparison import Longest, Queue, Scenario, Waits, Worker
 
@@ -47,6 +47,7 @@ def scenario(
         by_destination=waits["destination"],
         by_priority=waits["priority"],
         by_tenant=waits["tenant"],
+        by_phase=waits[PHASE],
         workers=workers,
         queue=queue,
         groups=number,

@@ -7,11 +7,13 @@ message had, at most 0.2 % above the exact one.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from math import ceil
 from typing import Final, NamedTuple
 
 from fairlead.balance.times import MICROS
+from fairlead.compiled.plan import Plan
 from fairlead.results.comparison import Waits
 
 EXACT: Final = 10
@@ -21,10 +23,26 @@ HALF: Final = 32
 """Of the bits of a wait."""
 ALL: Final = "all"
 KINDS: Final = ("destination", "priority", "tenant")
+PHASE: Final = "phase"
+"""The time between two changes; a message is in the one in which it was sent."""
+MAX_PHASES: Final = 50
 MAX_NAMES: Final = 1_000
 QUANTILES: Final = (0.5, 0.9, 0.99)
 NEARLY: Final = 1 - 1e-9
 """Where one looks for the longest wait: whatever its seconds have lost of its microseconds."""
+
+
+def phase_times(plan: Plan) -> list[int]:
+    """When a phase begins, but for the first, in microseconds; nothing where they are too many."""
+    times = sorted({change.micros for change in plan.changes})
+    return times if len(times) < MAX_PHASES else []
+
+
+def in_order(phases: Iterable[Waits], times: Sequence[int]) -> list[Waits]:
+    """The waits of phases, which are called by their numbers, called by when they begin."""
+    begin = ["", *map(str, times)]
+    found = sorted(phases, key=lambda each: int(each.name))
+    return [replace(each, name=begin[int(each.name)]) for each in found]
 
 
 class Bar(NamedTuple):

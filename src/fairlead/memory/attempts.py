@@ -25,7 +25,9 @@ from fairlead.measure.waits import (
     KINDS,
     MAX_BITS,
     MAX_NAMES,
+    PHASE,
     Bar,
+    phase_times,
     waits,
 )
 from fairlead.memory.accepted import Accepted
@@ -169,6 +171,10 @@ def waits_of(of: Tried) -> dict[str, list[Waits]]:
     for kind in KINDS:
         if kind in of.table.column_names:
             names[kind] = text(of.table, kind).take(at)
+    times = phase_times(of.plan)
+    if times:
+        sent = of.messages.times[of.attempts.message[rows]]
+        names[PHASE] = pa.array(np.searchsorted(times, sent, "right")).cast(pa.string())
     shift = np.searchsorted(POWERS, wait, "right")
     bar = (shift << EXACT) + (wait >> shift)
     return {kind: _by_name(each, wait, bar) for kind, each in names.items() if len(rows)}

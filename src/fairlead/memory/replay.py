@@ -23,7 +23,7 @@ from fairlead.measure.bins import over
 from fairlead.measure.facts import changes, made
 from fairlead.measure.scenarios import last_finishes, scenario
 from fairlead.measure.tally import check_nothing_lost
-from fairlead.measure.waits import ALL, KINDS
+from fairlead.measure.waits import ALL, KINDS, PHASE, in_order, phase_times
 from fairlead.measure.workers import workers_of
 from fairlead.memory import numbers
 from fairlead.memory.accepted import (
@@ -204,7 +204,10 @@ def compared(
             scenario(
                 name,
                 own,
-                {kind: waits.get(kind, []) for kind in (ALL, *KINDS)},
+                {
+                    **{kind: waits.get(kind, []) for kind in (ALL, *KINDS)},
+                    PHASE: in_order(waits.get(PHASE, ()), phase_times(each.plan)),
+                },
                 workers_of(each.plan, own, first, lasts.get(k, first)),
                 queue_of(each, bins) if bins is not None and own else None,
                 groups_of(each),

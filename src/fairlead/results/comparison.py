@@ -97,12 +97,20 @@ class Scenario:
     digest: str
     longest: Longest | None = None
     """None: no message was started."""
+    by_phase: list[Waits] = field(default_factory=list)
+    """Of the messages sent between two changes, in order; called by when the phase begins
+    (microseconds), "" for the first. Nothing where nothing changes."""
     folder: str = ""
     """Below the run's, with its `decisions/`."""
     changes: Changes | None = None
     """What happened to its clusters, in words."""
     differs: list[str] = field(default_factory=list)
     """What was set for it, in words; nothing: the cluster file as it is, or nobody said it."""
+
+    @property
+    def worst(self) -> Waits | None:
+        """The waits of the phase with the longest p99; None: nothing changes."""
+        return max(self.by_phase, key=lambda each: each.p99, default=None)
 
     @property
     def utilisation(self) -> float | None:

@@ -9,7 +9,7 @@ from pyspark.sql import DataFrame
 from fairlead.compiled.plan import Plan
 from fairlead.measure.attempts import End
 from fairlead.measure.scenarios import last_finishes, scenario
-from fairlead.measure.waits import ALL, KINDS
+from fairlead.measure.waits import ALL, KINDS, PHASE, in_order, phase_times
 from fairlead.measure.workers import workers_of
 from fairlead.pipeline.measure.attempts import ends_of, groups_of, started
 from fairlead.pipeline.measure.queues import queues_of
@@ -30,7 +30,7 @@ def compared(
     for end in ends_of(written, dated=dated):
         ends.setdefault(end.scenario, []).append(end)
     attempts = started(written, dated=dated)
-    waits = waits_of(attempts)
+    waits = waits_of(attempts, [phase_times(plan) for plan in plans])
     longest = longest_of(
         attempts, {k: own[0].max for (k, kind), own in waits.items() if kind == ALL}
     )
@@ -43,7 +43,10 @@ def compared(
         scenario(
             name,
             ends.get(k, []),
-            {kind: waits.get((k, kind), []) for kind in (ALL, *KINDS)},
+            {
+                **{kind: waits.get((k, kind), []) for kind in (ALL, *KINDS)},
+                PHASE: in_order(waits.get((k, PHASE), ()), phase_times(plan)),
+            },
             workers_of(plan, ends.get(k, []), first, lasts.get(k, first)),
             queues.get(k),
             groups.get(k, (0, 0)),

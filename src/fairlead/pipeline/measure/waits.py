@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from pyspark.sql import Column, DataFrame, Window
@@ -17,11 +17,12 @@ from fairlead.measure.waits import (
     MAX_BITS,
     MAX_NAMES,
     NEARLY,
+    PHASE,
     QUANTILES,
 )
 from fairlead.pipeline.columns import SCENARIO, looked_up
 from fairlead.pipeline.constants import PREFIX
-from fairlead.pipeline.intake.validate import text
+from fairlead.pipeline.intake.validate import text, time_of
 from fairlead.pipeline.measure.attempts import WAIT
 from fairlead.pipeline.routing.blocks import version
 from fairlead.results.comparison import Longest, Waits
@@ -35,9 +36,17 @@ def binned(wait: str) -> Column:
     return shift * (1 << EXACT) + F.call_function("shiftright", wait, shift)
 
 
-def waits_of(attempts: DataFrame) -> dict[tuple[int, str], list[Waits]]:
-    """By scenario and kind of name: the waits of those that were started."""
-    kinds = [kind for kind in KINDS if kind in attempts.columns]
+def waits_of(
+    attempts: DataFrame, phases: Sequence[Sequence[int]] = ()
+) -> dict[tuple[int, str], list[Waits]]:
+    """By scenario and kind of name: the waits of those that were started.
+
+    `phases`: by scenario, when phases begin (microseconds), but for the first; nothing: it has
+    none. They are called by their numbers.
+    """
+    if any(phases):
+        attempts = attempts.withColumn(PHASE, _phase(attempts, phases))
+    kinds = [kind for kind in (*KINDS, PHASE) if kind in attempts.columns]
     names = [F.struct(F.lit(ALL).alias("kind"), F.lit("").alias("name"))]
     names += [
         F.struct(F.lit(kind).alias("kind"), text(attempts, kind).alias("name")) for kind in kinds
@@ -85,6 +94,14 @@ def waits_of(attempts: DataFrame) -> dict[tuple[int, str], list[Waits]]:
         each = Waits(row["name"], n, mean, p50, p90, p99, row["max"] / MICROS)
         found.setdefault((row[SCENARIO], row["kind"]), []).append(each)
     return found
+
+
+def _phase(attempts: DataFrame, phases: Sequence[Sequence[int]]) -> Column:
+    """How many phases had ended when the message was sent; nothing where there are none."""
+    sent = time_of(attempts.schema["time"].dataType)
+    begin = looked_up(phases, F.col(SCENARIO), "array<bigint>")
+    number = F.size(F.filter(begin, lambda time: time <= sent))
+    return F.when(F.size(begin) > 0, number)
 
 
 def longest_of(attempts: DataFrame, most: Mapping[int, float]) -> dict[int, Longest]:

@@ -27,6 +27,7 @@ def whole(found: Comparison) -> str:
         dots=scenarios.dots(shown),
         gains=gains.against_the_first(shown),
         waits=waits.by_name(shown),
+        phases=waits.by_phase(shown),
         queues=queues.over_time(shown),
         changes=queues.listed(shown),
         use=use.by_destination(shown),

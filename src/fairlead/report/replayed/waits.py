@@ -5,8 +5,8 @@ from __future__ import annotations
 from fairlead.report.replayed.plots import Row, waits
 from fairlead.report.replayed.scenarios import COLUMNS, numbers_of
 from fairlead.report.replayed.shown import KINDS, LEFT_IN, PLURALS, Shown, waits_of
-from fairlead.text import Names, plural, visible
-from fairlead.web.parts import Figure, table
+from fairlead.text import Names, moment, plural, visible
+from fairlead.web.parts import Figure, PageTable, table
 
 
 def by_name(shown: Shown) -> list[Figure]:
@@ -55,3 +55,18 @@ def _chart(shown: Shown, kind: str) -> Figure | None:
         shown.legend,
         listing,
     )
+
+
+def by_phase(shown: Shown) -> PageTable | None:
+    """The waits between each two changes; None where nothing changes."""
+    rows = [
+        [
+            f"since {moment(int(phase.name))}" if phase.name else "from the beginning",
+            each.name,
+            f"{phase.messages:,}",
+            *numbers_of(phase),
+        ]
+        for each in shown.drawn
+        for phase in each.scenario.by_phase
+    ]
+    return table(["sent", "scenario", *COLUMNS], rows, texts=2, left_in=LEFT_IN) if rows else None
