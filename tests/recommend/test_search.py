@@ -1,6 +1,7 @@
 """A search finds what trying everything finds, and says so when there is nothing to find."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from random import Random
 
 import pyarrow as pa
@@ -119,6 +120,27 @@ def test_the_verdict_is_about_traffic_that_the_search_never_saw() -> None:
         "small is away",
         "10 % more traffic",
     ]
+
+
+def test_a_destination_that_is_away_stays_away_whatever_was_recorded_of_it() -> None:
+    space = space_of(CREWS, ["readers of big 5..9"])
+    back = [Change("big", "present", False, 10), Change("big", "present", True, 20)]
+    plain = Asked(space, target_of("p99_wait < 3s"), cost_of([], CREWS))
+    lived = replace(plain, changes=back)
+    one, other = (recommend(ready(traffic()), each).recommendation for each in (plain, lived))
+    assert one.breaks[0] == other.breaks[0]
+    assert one.breaks[0].value > one.then.value
+
+
+def test_what_meets_the_target_only_in_the_search_is_said() -> None:
+    table = traffic()
+    early = len(split(ready(table), "m")[0].messages.times)
+    slower = [0.1 if k < early else 5.0 for k in range(len(table))]
+    table = table.set_column(2, "service_time", pa.array(slower))
+    result = found(space_of(CREWS, ["readers of big 4..5"]), "p99_wait < 3s", table=table)
+    assert result.recommendation.found
+    assert not result.recommendation.then.met
+    assert result.recommendation.notes[0].startswith("it misses the target on the held-out")
 
 
 def test_too_little_traffic_is_refused() -> None:

@@ -125,7 +125,7 @@ def recommend(
         breaks=breaks,
         seconds=round(time.monotonic() - began, 3),
         made=made,
-        notes=_notes(tried, broken_off, asked),
+        notes=[*_missed(best.met, then.met), *_notes(tried, broken_off, asked)],
     )
     log.info("recommended", extra={"found": found.found, "tried": len(found.tried)})
     return Found(found, best.cluster)
@@ -161,6 +161,13 @@ def _tried(search: Search, space: Space) -> list[Tried]:
 def _plain(each: Try, space: Space, *, frontier: bool) -> Tried:
     said = space.said(each.point)
     return Tried(said, each.cost, each.value, each.met, round(each.outcome.seen, 4), frontier)
+
+
+def _missed(searched: bool, held_out: bool) -> list[str]:
+    if not searched or held_out:
+        return []
+    missed = "it misses the target on the held-out traffic"
+    return [f"{missed}: record more traffic, or search for a stricter target"]
 
 
 def _notes(tried: int, broken_off: int, asked: Asked) -> list[str]:
