@@ -40,6 +40,8 @@ def phase_times(plan: Plan) -> list[int]:
 
 def in_order(phases: Iterable[Waits], times: Sequence[int]) -> list[Waits]:
     """The waits of phases, which are called by their numbers, called by when they begin."""
+    if not times:
+        return []
     begin = ["", *map(str, times)]
     found = sorted(phases, key=lambda each: int(each.name))
     return [replace(each, name=begin[int(each.name)]) for each in found]
