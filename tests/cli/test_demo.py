@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from fairlead.cli.demo import COLUMNS, HANDLED, _next_steps
+from fairlead.cli.demo import BUDGET, COLUMNS, HANDLED, TARGET, VARIED, _next_steps
 
 
 @pytest.mark.parametrize("given", ["fairlead-demo", "{here}/fairlead-demo", "a demo"])
@@ -20,7 +20,7 @@ def test_the_commands_fit_100_columns_and_are_whole_when_pasted(
     assert max(map(len, printed.splitlines())) <= 100
     assert str(tmp_path) not in printed
     commands = re.findall(r"^  fairlead (?:.*\\\n)+.*$", printed, re.MULTILINE)
-    dispatch, replay = (shlex.split(each.replace("\\\n", "")) for each in commands)
+    dispatch, replay, recommend = (shlex.split(each.replace("\\\n", "")) for each in commands)
     place = Path(out).name
     assert dispatch == [
         *("fairlead", "dispatch", f"{place}/flights.csv", "-c", f"{place}/weighted.toml"),
@@ -30,7 +30,14 @@ def test_the_commands_fit_100_columns_and_are_whole_when_pasted(
     assert replay == [
         *("fairlead", "replay", f"{place}/flights.csv", "-c", f"{place}/weighted.toml"),
         *("--changes", f"{place}/storm.csv", "--scenarios", f"{place}/scenarios.toml"),
-        *("--out", f"{place}/mine-replayed"),
+        *("--engine", "memory", "--out", f"{place}/mine-replayed"),
+        *(part for each in HANDLED.items() for part in ("--column", "=".join(each))),
+    ]
+    assert recommend == [
+        *("fairlead", "recommend", f"{place}/flights.csv", "-c", f"{place}/weighted.toml"),
+        *("--changes", f"{place}/storm.csv", "--target", TARGET),
+        *(part for each in VARIED for part in ("--vary", each)),
+        *("--budget", f"{BUDGET}", "--out", f"{place}/mine-recommended"),
         *(part for each in HANDLED.items() for part in ("--column", "=".join(each))),
     ]
 

