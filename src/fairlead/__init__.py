@@ -29,9 +29,9 @@ if TYPE_CHECKING:
     from fairlead.pipeline.spark.session import spark_session
     from fairlead.pipeline.streaming.follow import Following, follow
     from fairlead.pool.counts import DestinationCounts, PoolCounts
-    from fairlead.pool.decision import PoolDecision
     from fairlead.pool.log import PoolRow
     from fairlead.pool.pool import Pool
+    from fairlead.pool.request import PoolDecision
     from fairlead.store.admin.dialogs import (
         DialogEnd,
         EndWaits,
@@ -81,7 +81,7 @@ _PLACES = {
     "DestinationCounts": "fairlead.pool.counts",
     "Pool": "fairlead.pool.pool",
     "PoolCounts": "fairlead.pool.counts",
-    "PoolDecision": "fairlead.pool.decision",
+    "PoolDecision": "fairlead.pool.request",
     "PoolRow": "fairlead.pool.log",
     "PriorityService": "fairlead.store.workers.priority_service",
     "Promotion": "fairlead.store.admin.waiting",

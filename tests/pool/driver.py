@@ -185,7 +185,7 @@ class Driver:
 
     def leave_over(self) -> None:
         """What still waits when nothing more happens."""
-        for job in self.core.door.jobs():
+        for job in self.core.outside.jobs():
             self.rows.append(left(job, "no-destination"))
         for queue in self.core.queues.values():
             for job in queue.jobs():

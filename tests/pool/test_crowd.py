@@ -99,7 +99,7 @@ def test_ten_thousand_tasks(policy: str) -> None:
         assert counts.ended["routed"] >= watch.outcomes["done"]
         assert counts.ended["timeout"] == watch.outcomes["timeout"]
         for core in pool._cores.values():
-            for queue in (*core.queues.values(), core.door):
+            for queue in (*core.queues.values(), core.outside):
                 assert not queue.groups
                 assert not queue.listed()
                 assert queue.working == 0

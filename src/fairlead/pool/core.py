@@ -51,7 +51,7 @@ class Core:
         self._log = log
         given = (order.step, order.weights, common_multiple(order.weights))
         self._fifo = fifo = order.discipline == "fifo"
-        self.door = Line(*given, fifo=fifo)
+        self.outside = Line(*given, fifo=fifo)
         """What waits for a destination to be ready."""
         owners = [state.queue_owner(i) for i in range(len(state.members))]
         self.queues: dict[Ref, Queue] = {
@@ -100,10 +100,10 @@ class Core:
 
     def _route(self, job: Job) -> None:
         """Send a job to a destination, end it, or let it wait for a destination to be ready."""
-        member = NONE if self.door.waiting else self._choose(job)
+        member = NONE if self.outside.waiting else self._choose(job)
         if member == NONE:
-            self.door.now = self.now
-            self.door.send(job)
+            self.outside.now = self.now
+            self.outside.send(job)
         else:
             self._hand_over(job, member)
 
@@ -159,7 +159,7 @@ class Core:
         """A group that waits or is worked on belongs to one tenant. Raises MessageError."""
         if not group:
             return
-        for line in (*self.queues.values(), self.door):
+        for line in (*self.queues.values(), self.outside):
             found = line.groups.get(group)
             if found is not None and found.tenant != tenant:
                 raise MessageError(
@@ -173,7 +173,7 @@ class Core:
         if priority is None:
             priority = self.default_priority
         raised = False
-        for line in (*self.queues.values(), self.door):
+        for line in (*self.queues.values(), self.outside):
             found = line.groups.get(group)
             if found is not None:
                 line.now = self.now
@@ -188,15 +188,15 @@ class Core:
 
         One after another, in the order of work; if none is ready for the first, all wait.
         """
-        door = self.door
-        while (job := door.head()) is not None:
+        outside = self.outside
+        while (job := outside.head()) is not None:
             own, row = job.priority, job.row
             member = self._choose(job)
             if member == NONE:
                 return
             if own is None and row is not None and row.entry.priority != UNRAISED:
                 job.priority = row.entry.priority
-            door.leave(job)
+            outside.leave(job)
             self._hand_over(job, member)
 
     # readers
@@ -254,7 +254,7 @@ class Core:
     def withdraw(self, job: Job, outcome: str) -> None:
         """A job that waits gives up, and ends with this outcome."""
         if job.queue is None:
-            self.door.withdraw(job)
+            self.outside.withdraw(job)
         else:
             if self._counts:
                 self._completed(job)

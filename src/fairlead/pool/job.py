@@ -1,16 +1,13 @@
-"""A job: one message in a pool, from its arrival until it is over."""
+"""A job: one message in a pool, from its arrival until it is over; and a group of jobs."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from collections import deque
+from typing import Any, Final, NamedTuple, Protocol
 
 from fairlead.balance.message import AttributeValues, Message
 from fairlead.balance.procedure import NONE
-from fairlead.order.key import UNRAISED
-
-if TYPE_CHECKING:
-    from fairlead.pool.queue import Queue
-    from fairlead.pool.waiting import Group
+from fairlead.order.key import NO_ENTRY, UNRAISED
 
 WAITING: Final = 0
 WORKING: Final = 1
@@ -46,6 +43,13 @@ class Attempt(NamedTuple):
     """Thousandths of the nominal speed."""
 
 
+class Line(Protocol):
+    """Where jobs wait, or are worked on."""
+
+    def withdraw(self, job: Job) -> None:
+        """Take a job away that waits here."""
+
+
 class Job:
     """One message: what it says, where it waits or is worked on, and what became of it so far.
 
@@ -58,7 +62,7 @@ class Job:
     member: int = NONE
     destination: str | None = None
     address: str | None = None
-    queue: Queue | None = None
+    queue: Line | None = None
     """Where it waits or is worked on; None: no destination has been ready for it."""
     reader: int = NOBODY
     speed: int = 0
@@ -118,3 +122,24 @@ class Job:
         """What a journal calls it."""
         said = self.message.get("id")
         return str(self.position) if said in (None, "") else str(said)
+
+
+class Group:
+    """A group: its jobs that wait, and the priority it is entered with."""
+
+    __slots__ = ("cost", "entry", "jobs", "locked", "name", "place", "tenant", "was", "was_turn")
+
+    def __init__(self, name: str, tenant: str) -> None:
+        """Nothing of it waits."""
+        self.name = name
+        self.tenant = tenant
+        self.jobs: deque[Job] = deque()
+        self.cost = 0
+        """Of all that wait."""
+        self.entry = NO_ENTRY
+        self.locked = False
+        self.was = NO_ENTRY
+        """The entry with which it was taken, while it is locked."""
+        self.was_turn = 0
+        self.place: tuple[Any, ...] | None = None
+        """What stands for it in the heap of its tenant; None where it has no place."""

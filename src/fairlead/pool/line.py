@@ -24,8 +24,8 @@ from fairlead.order.key import (
     taken,
 )
 from fairlead.order.waiting import Places
-from fairlead.pool.job import Job
-from fairlead.pool.waiting import Group, Tenant
+from fairlead.pool.job import Group, Job
+from fairlead.pool.waiting import Tenant
 
 FEWEST_SWEPT: Final = 64
 """So many tenants are never too many to be remembered."""

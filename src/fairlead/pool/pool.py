@@ -186,7 +186,7 @@ class Pool:
         with self._running.lock:
             found: dict[str, Outlook] = {}
             for core in self._cores.values():
-                lines = {"": core.door, **{ref.name: q for ref, q in core.queues.items()}}
+                lines = {"": core.outside, **{ref.name: q for ref, q in core.queues.items()}}
                 for name, line in lines.items():
                     if line.waiting:
                         found[self._called(core, name)] = outlook(line, most)
@@ -201,7 +201,7 @@ class Pool:
                 for core in cores
                 for ref, queue in core.queues.items()
             }
-            undecided = sum(core.door.waiting for core in cores)
+            undecided = sum(core.outside.waiting for core in cores)
             return PoolCounts(undecided, destinations, dict(self._running.ended))
 
     def _called(self, core: Core, name: str) -> str:

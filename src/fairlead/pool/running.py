@@ -13,10 +13,9 @@ from fairlead.balance.message import Message
 from fairlead.balance.times import MICROS, Time, moment
 from fairlead.errors import ChangeError, MessageError, PoolError
 from fairlead.pool.core import Core
-from fairlead.pool.decision import PoolDecision
 from fairlead.pool.job import CANCELLED, OVER, TIMEOUT, WAITING, WORKING
 from fairlead.pool.log import Log
-from fairlead.pool.request import Request
+from fairlead.pool.request import PoolDecision, Request
 from fairlead.pool.timer import Timer
 from fairlead.pool.waiter import TaskWaiter, ThreadWaiter
 
@@ -212,7 +211,7 @@ class Running:
 
     def _settle(self, core: Core) -> None:
         """What waits is assigned to who is ready now, and readers look for work."""
-        if core.door.waiting:
+        if core.outside.waiting:
             core.assign()
         self._look(core)
 

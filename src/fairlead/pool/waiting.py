@@ -1,35 +1,12 @@
-"""What can have a place in a line: groups of jobs, inside their tenants."""
+"""Whose jobs and groups have a place in a line: tenants."""
 
 from __future__ import annotations
 
-from collections import deque
 from heapq import heapify, heappop, heappush
 from typing import Any
 
-from fairlead.order.key import NO_ENTRY
 from fairlead.order.waiting import SLACK, Member
-from fairlead.pool.job import Job
-
-
-class Group:
-    """A group: its jobs that wait, and the priority it is entered with."""
-
-    __slots__ = ("cost", "entry", "jobs", "locked", "name", "place", "tenant", "was", "was_turn")
-
-    def __init__(self, name: str, tenant: str) -> None:
-        """Nothing of it waits."""
-        self.name = name
-        self.tenant = tenant
-        self.jobs: deque[Job] = deque()
-        self.cost = 0
-        """Of all that wait."""
-        self.entry = NO_ENTRY
-        self.locked = False
-        self.was = NO_ENTRY
-        """The entry with which it was taken, while it is locked."""
-        self.was_turn = 0
-        self.place: tuple[Any, ...] | None = None
-        """What stands for it in the heap of its tenant; None where it has no place."""
+from fairlead.pool.job import Group, Job
 
 
 class Tenant(Member):
