@@ -145,3 +145,15 @@ def test_without_changes_there_is_no_worst_phase(
     given = ["replay", "m.csv", "-c", "pool.toml", "--engine", "memory", "--no-report", "-o", "out"]
     assert run([*given, "--fail-if", "worst_p99_wait > 2s"]) == 2
     assert "found no phase in 'pool', allowed: a replay with changes" in capsys.readouterr().err
+
+
+def test_an_explanation_takes_the_engine_that_it_needs(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    given = ["dispatch", "m.csv", "-c", "pool.toml", "-o", "out", "--engine", "memory"]
+    assert run([*given, "--no-report"]) == 0
+    assert run(["explain", "out", "--id", "m7", "--engine", "memory"]) == 0
+    assert run(["explain", "out", "--id", "m7", "--engine", "spark"]) == 2
+    assert "allowed: memory" in capsys.readouterr().err
+    assert run(["explain", "s3a://bucket/out", "--id", "m7", "--engine", "memory"]) == 2
+    assert "allowed for s3a://bucket/out: spark" in capsys.readouterr().err

@@ -12,6 +12,7 @@ from fairlead.balance.decision import Decision
 from fairlead.balance.explanation import Explanation
 from fairlead.balance.objects import hint, listed, on_one_line
 from fairlead.cli.arguments import pairs
+from fairlead.cli.options import Engine
 from fairlead.cli.show import console, print_table, printable, table
 from fairlead.config.clusters import load_clusters
 from fairlead.errors import UserError
@@ -59,6 +60,20 @@ def run_explain(
     else:
         here = None if out is None else Path(out)
         _without_store(here, cluster, changes, message, count, message_id)
+
+
+def check_engine(engine: Engine | None, out: str | None) -> None:
+    """Refuse an engine that OUT does not need, or that cannot look there. Raises UserError."""
+    if engine is None:
+        return
+    there = out is not None and is_elsewhere(out)
+    if engine is Engine.spark and not there:
+        raise UserError(
+            "--engine: found spark, allowed: memory; what is on this machine is explained without "
+            "Spark"
+        )
+    if engine is Engine.memory and there:
+        raise UserError(f"--engine: found memory, allowed for {out}: spark, which reads there")
 
 
 def _without_store(

@@ -17,6 +17,7 @@ from fairlead.cli.options import (
     EngineOption,
     Master,
     Overwrite,
+    one_of,
     path,
     place,
     refuse_of_spark,
@@ -195,6 +196,14 @@ def explain(
             "`$FAIRLEAD_STORE`, as other commands have it.",
         ),
     ] = None,
+    engine: Annotated[
+        Engine | None,
+        typer.Option(
+            metavar="ENGINE",
+            parser=one_of("--engine", Engine),
+            help="`memory`, or `spark` for a place elsewhere; by default what the place needs.",
+        ),
+    ] = None,
 ) -> None:
     """Say step by step why a message goes where it goes, or why one group went before another.
 
@@ -217,7 +226,8 @@ def explain(
             )
         explain_between(Path(out), *between)
         return
-    from fairlead.cli.explain import run_explain
+    from fairlead.cli.explain import check_engine, run_explain
 
+    check_engine(engine, out)
     order = (queue, first, second)
     run_explain(out, cluster, changes, message or [], count, id, store, order)
