@@ -264,3 +264,30 @@ def test_a_diff_and_a_whatif_say_the_same(spark: SparkSession, tmp_path: Path) -
     )
     with pytest.raises(UserError, match="--promote: found 'g9', allowed: a group of"):
         what_if(folders[1], runs[1], changed, "g9", 0, 1)
+
+
+@pytest.mark.parametrize("rows", ["late", "none"])
+def test_fewer_rows_change_no_number(spark: SparkSession, tmp_path: Path, rows: str) -> None:
+    file = as_csv(traffic(6, 3_000), tmp_path / "messages.csv")
+    plans = {"all": Plan(CLUSTERS, []), "changed": Plan(CLUSTERS, CHANGES)}
+    found = read(str(file), kind_of(str(file), None, {}))
+    whole = replayed_in_memory.run(found, plans, tmp_path / "whole", in_memory.Options())
+    options = in_memory.Options(rows=rows)
+    fewer = replayed_in_memory.run(found, plans, tmp_path / "fewer", options)
+    assert plain(fewer) == plain(whole)
+    with FolderDelivery(str(tmp_path / "spark"), overwrite=False) as delivery:
+        table = read_on_spark(spark, str(file))
+        on_spark_ = replayed_on_spark.run(spark, table, plans, delivery, Options(rows=rows))
+        delivery.finish()
+    assert [each.digest for each in on_spark_.scenarios] == [x.digest for x in whole.scenarios]
+    for name in plans:
+        folder = tmp_path / "fewer" / name / "decisions"
+        if rows == "none":
+            assert not folder.exists()
+            assert not (tmp_path / "spark" / name / "decisions").exists()
+        else:
+            late = contents(folder, "parquet", spark)
+            assert 0 < len(late) < 40
+            assert contents(tmp_path / "spark" / name / "decisions", "parquet", spark) == late
+    with pytest.raises(UserError, match=f"not all rows were kept \\(--rows {rows}\\)"):
+        run_of(tmp_path / "spark" / "all")

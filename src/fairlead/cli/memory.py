@@ -57,19 +57,24 @@ def replay_in_memory(
     file_format: str,
     stages: Stages,
     *,
+    rows: str,
     command: str | None,
 ) -> Comparison:
     """Replay a table into a delivery, which the caller finishes."""
     from fairlead.memory.dispatch import Options
     from fairlead.memory.replay import run
 
-    options = Options(where=table.where, file_format=file_format, command=command, progress=stages)
+    options = Options(
+        where=table.where, file_format=file_format, rows=rows, command=command, progress=stages
+    )
     place = of_this_machine(delivery)
     with stages("read"):
         found = table.read_here()
     with writing(place.final):
         result = run(found, plans, place.making, options, differs=differs)
     for scenario in result.scenarios:
-        run_folder.write_scenario(delivery, scenario.folder, plans[scenario.name], file_format)
+        run_folder.write_scenario(
+            delivery, scenario.folder, plans[scenario.name], file_format, rows
+        )
     delivery.write_json(COMPARISON, result.to_dict())
     return result

@@ -40,6 +40,14 @@ class Read(StrEnum):
     orc = "orc"
 
 
+class Rows(StrEnum):
+    """Which rows of a replay's decisions are written."""
+
+    all = "all"
+    late = "late"
+    none = "none"
+
+
 class Engine(StrEnum):
     """Who decides on a table."""
 
@@ -285,6 +293,15 @@ Overwrite = Annotated[
     bool, typer.Option("--overwrite", help="Replace the results of an earlier run.")
 ]
 NoReport = Annotated[bool, typer.Option("--no-report", help="Do not make `report.html`.")]
+RowsOption = Annotated[
+    Rows,
+    typer.Option(
+        "--rows",
+        metavar="WHICH",
+        parser=one_of("--rows", Rows),
+        help="Rows to write: `all`; `late`, those that waited longer than p99; `none`.",
+    ),
+]
 EngineOption = Annotated[
     Engine,
     typer.Option(

@@ -66,6 +66,7 @@ def run_replay(
     scale: str,
     seed: int | None,
     fail_if: Sequence[str],
+    rows: str,
     overwrite: bool,
     engine: Engine,
     master: str | None,
@@ -102,7 +103,14 @@ def run_replay(
             from fairlead.cli.memory import replay_in_memory
 
             found = replay_in_memory(
-                table, asked.plans, asked.differs, delivery, file_format, stages, command=command
+                table,
+                asked.plans,
+                asked.differs,
+                delivery,
+                file_format,
+                stages,
+                rows=rows,
+                command=command,
             )
         else:
 
@@ -117,8 +125,9 @@ def run_replay(
                 delivery,
                 file_format,
                 stages,
-                master,
-                command,
+                rows=rows,
+                master=master,
+                command=command,
             )
         if command is not None:
             write_page(found, delivery, stages)
@@ -136,6 +145,8 @@ def _on_spark(
     delivery: Delivery,
     file_format: str,
     stages: Stages,
+    *,
+    rows: str,
     master: str | None,
     command: str | None,
 ) -> Comparison:
@@ -152,7 +163,13 @@ def _on_spark(
             table.read(spark),
             asked.plans,
             delivery,
-            Options(where=table.where, file_format=file_format, command=command, progress=stages),
+            Options(
+                where=table.where,
+                file_format=file_format,
+                rows=rows,
+                command=command,
+                progress=stages,
+            ),
             scaled={name: pipeline.Scale(*each) for name, each in asked.scaled.items()},
             differs=asked.differs,
         )

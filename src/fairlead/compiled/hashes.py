@@ -117,6 +117,21 @@ def with_texts(hashes: Hashes, texts: pa.ChunkedArray | pa.Array) -> Hashes:
     return found
 
 
+def with_column(hashes: Hashes, column: pa.ChunkedArray | pa.Array) -> Hashes:
+    """... of any column of results more: texts, whole numbers, floating point, timestamps."""
+    if isinstance(column, pa.ChunkedArray):
+        column = column.combine_chunks()
+    kind = column.type
+    if pa.types.is_dictionary(kind) or pa.types.is_string(kind) or pa.types.is_large_string(kind):
+        return with_texts(hashes, column)
+    valid = np.asarray(column.is_valid())
+    if pa.types.is_floating(kind):
+        return with_doubles(hashes, np.asarray(column.fill_null(0.0)), valid)
+    whole = column.cast(pa.int64()).fill_null(0)
+    numbers = np.asarray(whole.to_numpy()).astype(np.int64)
+    return (with_ints if kind == pa.int32() else with_longs)(hashes, numbers, valid)
+
+
 def with_longs(hashes: Hashes, numbers: Int64s, valid: Flags | None = None) -> Hashes:
     """... of a column of 64 bits more, such as bigint, or microseconds of a timestamp."""
     words = numbers.view(np.uint64)

@@ -10,8 +10,6 @@ import pyarrow.compute as pc
 
 from fairlead.balance.message import ROUTED
 from fairlead.balance.times import MICROS
-from fairlead.compiled import hashes
-from fairlead.compiled.hashes import Hashes
 from fairlead.compiled.kernels import Int64s
 from fairlead.compiled.order import Bools
 from fairlead.compiled.plan import ClassifiedPlan
@@ -31,7 +29,7 @@ from fairlead.measure.waits import (
     waits,
 )
 from fairlead.memory.accepted import Accepted
-from fairlead.memory.counts import by_number, coded, decision_hashes, together
+from fairlead.memory.counts import by_number, coded, row_hashes, together
 from fairlead.memory.validate import text
 from fairlead.replay.batch import Attempts
 from fairlead.replay.layout import NEVER, NONE
@@ -95,22 +93,6 @@ def _moments(times: Int64s, *, dated: bool) -> pa.Array:
     return pa.array(times / MICROS, mask=mask)
 
 
-def _hashes(of: Tried) -> Hashes:
-    ids = of.messages.ids.take(pa.array(of.attempts.message))
-    found = decision_hashes(of.table, ids)
-    every = of.attempts
-    found = hashes.with_ints(found, every.attempt)
-    found = hashes.with_ints(found, every.reader, every.reader >= 0)
-    for times in (every.start, every.finish):
-        known = times != NEVER
-        if of.dated:
-            found = hashes.with_longs(found, times, known)
-        else:
-            found = hashes.with_doubles(found, times / MICROS, known)
-    nothing = (every.start == NEVER) & (every.finish == NEVER)
-    return hashes.with_doubles(found, every.waits() / MICROS, ~nothing)
-
-
 def ends_of(of: Tried) -> list[End]:
     """How it ended with the rows, by outcome, cluster and destination."""
     every = of.attempts
@@ -118,7 +100,8 @@ def ends_of(of: Tried) -> list[End]:
     columns += [coded(of.table.column("destination"))]
     firsts, code = together([(each, len(words)) for each, words in columns])
     n = len(firsts)
-    rows, xors, sums = by_number(_hashes(of), code, n)
+    ids = of.messages.ids.take(pa.array(of.attempts.message))
+    rows, xors, sums = by_number(row_hashes(of.table, ids, (*DECISION, *ATTEMPT)), code, n)
     started, ended = of.started, every.finish != NEVER
     routed = np.asarray(pc.equal(of.table.column("outcome").cast(pa.string()), ROUTED))
 
@@ -196,6 +179,12 @@ def _by_name(names: pa.Array, wait: Int64s, bar: Int64s) -> list[Waits]:
     found = [waits(name, own) for name, own in bars.items()]
     found.sort(key=lambda each: (-each.messages, each.name))
     return found[:MAX_NAMES]
+
+
+def late_of(of: Tried, limit: float) -> pa.Table:
+    """The rows that count and waited longer than a limit (seconds)."""
+    rows, wait = waited(of)
+    return of.table.take(pa.array(rows[wait > round(limit * MICROS)]))
 
 
 def longest_of(of: Tried) -> Longest | None:

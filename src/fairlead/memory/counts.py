@@ -21,6 +21,7 @@ from fairlead.measure.over_time import Binned, Destination, busiest, over_time
 from fairlead.measure.tally import Counted
 from fairlead.memory.validate import text
 from fairlead.results.summary import Facts, Groups, Made, OverTime, Period
+from fairlead.rows import DECISION
 
 SHIFT = np.uint64(33)
 
@@ -77,14 +78,12 @@ def by_number(hashed: Hashes, code: Int64s, n: int) -> tuple[list[int], list[int
     return counts, xors.view(np.int64).tolist(), sums.tolist()
 
 
-def decision_hashes(table: pa.Table, ids: pa.Array) -> Hashes:
-    """The hash of each row's id and decision."""
+def row_hashes(table: pa.Table, ids: pa.Array, names: Sequence[str]) -> Hashes:
+    """The hash of each row's id, and of these columns of it, as Spark has it."""
     found = hashes.with_texts(hashes.new(len(table)), ids)
-    for name in ("destination", "address", "outcome"):
-        found = hashes.with_texts(found, table.column(name))
-    sequence = table.column("sequence").combine_chunks()
-    known = np.asarray(sequence.is_valid())
-    return hashes.with_longs(found, np.asarray(sequence.fill_null(0)).astype(np.int64), known)
+    for name in names:
+        found = hashes.with_column(found, table.column(name))
+    return found
 
 
 class Counts:
@@ -102,7 +101,7 @@ class Counts:
         version = decided.versions[decided.message]
         codes = [(code, len(words)) for code, words in every]
         firsts, self.number = together([(version, len(plan.times) + 1), *codes])
-        counts, xors, sums = by_number(decision_hashes(table, ids), self.number, len(firsts))
+        counts, xors, sums = by_number(row_hashes(table, ids, DECISION), self.number, len(firsts))
         words = [[names[each] for each in code[firsts].tolist()] for code, names in every]
         self.counted = [
             Counted(*row)

@@ -37,6 +37,7 @@ from fairlead.memory.journal import messages_of
 from fairlead.memory.validate import column, refuse_other_units, simple, text, validate
 from fairlead.memory.values import is_text
 from fairlead.memory.write import write
+from fairlead.pipeline.constants import ALL_ROWS
 from fairlead.pipeline.intake.names import check_names
 from fairlead.pipeline.output.run_folder import manifest
 from fairlead.pipeline.progress import Progress, quiet
@@ -58,6 +59,8 @@ class Options:
     """Of the results."""
     trust_ids: bool = False
     """Do not look for duplicate ids (dispatch)."""
+    rows: str = ALL_ROWS
+    """Which rows of a replay's decisions are written: all, late, none."""
     command: str | None = None
     """What a report shows as the way to this run; None: nobody wants a report."""
     progress: Progress = quiet

@@ -38,6 +38,7 @@ from fairlead.memory.attempts import (
     Tried,
     ends_of,
     groups_of,
+    late_of,
     longest_of,
     queue_of,
     tried,
@@ -48,6 +49,7 @@ from fairlead.memory.files import Found
 from fairlead.memory.journal import messages_of
 from fairlead.memory.validate import column, refuse_other_units, validate
 from fairlead.memory.write import write
+from fairlead.pipeline.constants import ALL_ROWS, LATE_ROWS
 from fairlead.pipeline.intake.names import check_replayed
 from fairlead.pipeline.output.scenario_folders import REJECTED, folder_names
 from fairlead.replay.batch import Attempts, Batch
@@ -161,10 +163,15 @@ def run(
         for folder, plan in zip(folders, every, strict=True):
             known, attempts = simulated(ready, plan)
             scenarios.append(tried(messages, known, attempts, dated=ready.dated))
-            write(scenarios[-1].table, making / folder / "decisions", options.file_format)
+            if options.rows == ALL_ROWS:
+                write(scenarios[-1].table, making / folder / "decisions", options.file_format)
         write(rejected(rows), making / REJECTED, options.file_format)
     with progress("measure"):
         measured = compared(list(plans), scenarios, messages.period)
+    if options.rows == LATE_ROWS:
+        for folder, each, one in zip(folders, measured, scenarios, strict=True):
+            late = late_of(one, each.waits.p99)
+            write(late, making / folder / "decisions", options.file_format)
     for each, one in zip(measured, scenarios, strict=True):
         if not one.plan.fans_out:
             check_nothing_lost(len(messages.times), each.messages, 0)

@@ -5,6 +5,10 @@ from typing import Final
 from fairlead.rows import DECISION
 
 ROWS_A_BLOCK: Final = 500_000
+ALL_ROWS: Final = "all"
+LATE_ROWS: Final = "late"
+"""Of a replay's attempts those that count and waited longer than the scenario's p99."""
+NO_ROWS: Final = "none"
 PREFIX: Final = "__fairlead_"
 """How columns begin that the stages add and drop again; a user's own must not."""
 ROW_DIGITS: Final = 10

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from fairlead.pipeline.constants import ROWS_A_BLOCK
+from fairlead.pipeline.constants import ALL_ROWS, ROWS_A_BLOCK
 from fairlead.pipeline.progress import Progress, quiet
 
 
@@ -23,6 +23,8 @@ class Options:
     horizon: int | None = None
     """After so many microseconds in which nothing was seen of an id or a group it is forgotten
     (dispatch); None: never."""
+    rows: str = ALL_ROWS
+    """Which rows of a replay's decisions stay: all, late, none."""
     command: str | None = None
     """What a report shows as the way to this run; None: nobody wants a report."""
     keep: bool = False

@@ -30,6 +30,7 @@ from fairlead.pipeline.columns import (
     looked_up,
     quoted,
 )
+from fairlead.pipeline.constants import LATE_ROWS, NO_ROWS
 from fairlead.pipeline.dispatch import left_out
 from fairlead.pipeline.intake.journal import messages_of
 from fairlead.pipeline.intake.mapped import own_columns
@@ -38,6 +39,7 @@ from fairlead.pipeline.intake.scale import scale_rate
 from fairlead.pipeline.intake.tenants import one_tenant
 from fairlead.pipeline.intake.unique import unique
 from fairlead.pipeline.intake.validate import refuse_other_units, rejected_rows, validate
+from fairlead.pipeline.measure.attempts import late_of
 from fairlead.pipeline.measure.scenarios import compared
 from fairlead.pipeline.options import DEFAULTS, Options
 from fairlead.pipeline.output import run_folder
@@ -56,6 +58,7 @@ from fairlead.rows import ATTEMPT, JOURNAL
 
 log = logging.getLogger("fairlead")
 
+LATE: Final = "~late"
 TOGETHER: Final = "~all"
 """Where the decisions of all scenarios are first; no scenario's folder is called so."""
 
@@ -206,9 +209,17 @@ def run(
             for scenario in found:
                 check_nothing_lost(sum(gathered.sizes), scenario.messages, 0)
         scenarios.update({scenario.name: scenario for scenario in found})
-        for k, name in enumerate(own):
-            delivery.move(f"{TOGETHER}/{SCENARIO}={k}", f"{folders[name]}/decisions")
+        kept = TOGETHER
+        if options.rows == LATE_ROWS:
+            with progress("keep the late ones"):
+                late = late_of(written, [scenario.waits.p99 for scenario in found], gathered.dated)
+                delivery.write(late, LATE, file_format, by=SCENARIO)
+            kept = LATE
+        if options.rows != NO_ROWS:
+            for k, name in enumerate(own):
+                delivery.move(f"{kept}/{SCENARIO}={k}", f"{folders[name]}/decisions")
         delivery.remove(TOGETHER)
+        delivery.remove(LATE)
         if recorded is None:
             recorded, rejections = gathered, _write_rejected(ready, delivery, spark, file_format)
     result = Comparison(
@@ -228,7 +239,7 @@ def run(
         made=None if options.command is None else made(options.where, options.command, SPARK),
     )
     for name, plan in plans.items():
-        run_folder.write_scenario(delivery, folders[name], plan, file_format)
+        run_folder.write_scenario(delivery, folders[name], plan, file_format, options.rows)
     delivery.write_json(COMPARISON, result.to_dict())
     log.info("replayed", extra={"read": result.read, "scenarios": list(plans)})
     return result

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final
 
 from pyspark.sql import Column, DataFrame, Window
@@ -10,7 +11,7 @@ from pyspark.sql import functions as F
 from fairlead.balance.message import ROUTED
 from fairlead.balance.times import MICROS
 from fairlead.measure.attempts import End
-from fairlead.pipeline.columns import SCENARIO
+from fairlead.pipeline.columns import SCENARIO, looked_up
 from fairlead.pipeline.constants import PREFIX
 from fairlead.pipeline.intake.validate import text, time_of
 from fairlead.replay.words import AGAIN
@@ -44,6 +45,13 @@ def started(written: DataFrame, *, dated: bool) -> DataFrame:
     whole = micros("start", dated=dated) - time_of(written.schema["time"].dataType)
     first = in_micros(F.col("wait"))
     return counts.withColumn(WAIT, F.when(F.col("attempt") > 1, whole).otherwise(first))
+
+
+def late_of(written: DataFrame, limits: Sequence[float], dated: bool) -> DataFrame:
+    """The attempts that count and waited longer than their scenario's limit (seconds)."""
+    micros_ = [round(limit * MICROS) for limit in limits]
+    limit = looked_up(micros_, F.col(SCENARIO), "bigint")
+    return started(written, dated=dated).where(F.col(WAIT) > limit).drop(WAIT)
 
 
 def ends_of(written: DataFrame, *, dated: bool) -> list[End]:

@@ -137,8 +137,10 @@ class FolderDelivery(Delivery):
         shutil.rmtree(self.making / name, ignore_errors=True)
 
     def write_text(self, name: str, text: str) -> None:
+        place = self.making / name
         with writing(self.final):
-            (self.making / name).write_text(text, encoding="utf-8")
+            place.parent.mkdir(parents=True, exist_ok=True)
+            place.write_text(text, encoding="utf-8")
 
     def finish(self) -> None:
         """Put the folder into its place; what stood there before goes first.

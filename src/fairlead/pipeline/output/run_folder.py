@@ -11,6 +11,7 @@ from fairlead.balance.cluster import Cluster
 from fairlead.balance.objects import listed
 from fairlead.compiled.plan import ClassifiedPlan, Plan
 from fairlead.errors import UserError
+from fairlead.pipeline.constants import ALL_ROWS
 from fairlead.pipeline.intake.files import kind_of, names_in
 from fairlead.pipeline.output.delivery import Delivery
 from fairlead.pipeline.paths import COMPARISON, SUMMARY
@@ -104,9 +105,16 @@ def clusters_of(manifest: Mapping[str, Any]) -> list[Cluster]:
     ]
 
 
-def write_scenario(delivery: Delivery, folder: str, plan: Plan, file_format: str) -> None:
-    """Write what the decisions of one scenario of a replay were made with."""
+def write_scenario(
+    delivery: Delivery, folder: str, plan: Plan, file_format: str, rows: str = ALL_ROWS
+) -> None:
+    """Write what the decisions of one scenario of a replay were made with.
+
+    `rows`: which of them stayed.
+    """
     content = {"format": FORMAT, "file_format": file_format, "replay": True, **_plain(plan)}
+    if rows != ALL_ROWS:
+        content["rows"] = rows
     delivery.write_json(f"{folder}/{MANIFEST}", content)
 
 

@@ -12,6 +12,7 @@ import pyarrow.csv
 import pyarrow.json
 import pyarrow.parquet as pq
 
+from fairlead.errors import UserError
 from fairlead.pipeline.output import run_folder
 from fairlead.pipeline.streaming.commit import StreamFolder
 
@@ -32,7 +33,13 @@ def run_of(folder: Path) -> Run:
     stream = StreamFolder(folder)
     commit = stream.commit()
     if commit is None:
-        return Run(run_folder.read_manifest(folder), None)
+        manifest = run_folder.read_manifest(folder)
+        if "rows" in manifest:
+            raise UserError(
+                f"{folder}: found a scenario of which not all rows were kept (--rows "
+                f"{manifest['rows']}), allowed: one with all rows"
+            )
+        return Run(manifest, None)
     manifest = {
         "file_format": commit.options["format"],
         "clusters": commit.clusters,
