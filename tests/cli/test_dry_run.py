@@ -41,7 +41,8 @@ def test_a_look_says_what_would_be_read_and_writes_nothing(
 
 
 def test_spark_looks_alike(folder: Path, capsys: pytest.CaptureFixture[str], spark: object) -> None:
-    given = ["dispatch", "m.csv", "-c", "pool.toml", "--dry-run"]
+    # Java knows only the folder in which it was started.
+    given = ["dispatch", str(folder / "m.csv"), "-c", "pool.toml", "--dry-run"]
     assert run([*given, "--engine", "memory"]) == 0
     in_memory = capsys.readouterr().out
     assert run(given) == 0

@@ -337,7 +337,7 @@ def test_a_packed_file_that_ends_too_early_is_named(on_spark: Desk) -> None:
 
 def test_a_file_system_that_is_not_there_is_told_without_java(on_spark: Desk) -> None:
     line = on_spark.not_dispatched("foo://bucket/m.csv")
-    lacks = "this Spark cannot read from there: it lacks a package with the file system foo"
+    lacks = "this Spark lacks a package with the file system foo"
     assert line == f"fairlead: foo://bucket/m.csv: {lacks}"
 
 
