@@ -136,8 +136,8 @@ def test_what_is_measured_is_told_beside_it() -> None:
 
 def test_columns_of_the_table_in_which_nothing_stands_are_left_out() -> None:
     told = page(two()).parts["scenarios"]
-    assert "scenariomessagesmean waitp50p90p99maxbusygroups out of order" in told
-    assert "pool2002 s1 s4 s8 s16 s" in told
+    assert "scenariop99 waitmeanp50p90maxmessagesbusygroups out of order" in told
+    assert "pool8 s2 s1 s4 s16 s200" in told
     again = scenario("pool", 8.0, waiting=1, redeliveries=2, failovers=3)
     assert "not startedredeliveredreleased" in page(replayed(again)).parts["scenarios"]
 
@@ -254,6 +254,43 @@ def test_gains_and_losses_are_signed() -> None:
         ("priority 5", "±0"),
         ("destination B", "+12.5 s"),
     ]
+
+
+def test_charts_of_gains_have_one_scale() -> None:
+    more = scenario("more", 4.0, by_destination=[waits("A", 2.0), waits("B", 16.5)])
+    less = scenario("less", 80.0)
+    found = page(replayed(scenario("pool", 8.0), more, less))
+    assert "shorter (green) or longer (red); all on one scale." in found.parts["gains"]
+    scales = [
+        spec["layer"][0]["encoding"]["x"]["scale"]["domain"]
+        for spec in found.specs
+        if "datum.v < 0" in str(spec)
+    ]
+    assert len(scales) == 2
+    assert scales[0] == scales[1]
+    low, high = scales[0]
+    assert low < -10
+    assert high > 108
+
+
+@pytest.mark.parametrize(
+    ("whole", "a", "b", "told"),
+    [
+        (7.9, 13.0, 5.0, True),
+        (8.0, 13.0, 5.0, True),
+        (8.1, 11.0, 3.0, True),
+        (8.1, 13.0, 5.0, False),
+        (7.9, 11.0, 5.0, False),
+        (7.9, 12.0, 4.0, False),
+    ],
+)
+def test_all_messages_that_contradict_their_parts_are_explained(
+    whole: float, a: float, b: float, *, told: bool
+) -> None:
+    alike = {"by_priority": []}
+    more = scenario("more", whole, by_destination=[waits("A", a), waits("B", b)], **alike)
+    found = page(replayed(scenario("pool", 8.0, **alike), more)).parts["gains"]
+    assert ("All messages do not follow these: their p99 is" in found) is told
 
 
 def test_a_name_that_one_scenario_has_not_is_held_against_none() -> None:

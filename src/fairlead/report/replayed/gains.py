@@ -16,6 +16,12 @@ from fairlead.web.parts import MAX_ROWS, Figure, table
 
 MAX_BARS: Final = 10
 ALL: Final = "all messages"
+DO_NOT_FOLLOW: Final = (
+    "All messages do not follow these: their p99 is that of the slowest hundredth of all, wherever "
+    "these went, and no mean of the p99s of the names, which may have more or fewer messages than "
+    "before"
+)
+"""What is said where the whole contradicts all of its parts."""
 
 
 @dataclass(frozen=True)
@@ -35,13 +41,15 @@ class Gain:
 
 
 def against_the_first(shown: Shown) -> list[Figure]:
-    """A chart for each other scenario that is drawn."""
+    """A chart for each other scenario that is drawn; all have one scale."""
     first = shown.all[0]
-    return [
-        _card(first, each)
+    compared = [
+        _Compared.of(first, each)
         for each in shown.drawn
         if each.scenario is not first and each.scenario.waits.messages and first.waits.messages
     ]
+    reach = [gain.more for each in compared for gain in each.drawn]
+    return [_card(each, reach) for each in compared]
 
 
 def gains(first: Scenario, then: Scenario) -> list[Gain]:
@@ -58,23 +66,53 @@ def gains(first: Scenario, then: Scenario) -> list[Gain]:
     return found
 
 
-def _card(first: Scenario, each: Drawn) -> Figure:
-    whole = Gain(ALL, first.waits, each.scenario.waits)
-    found = gains(first, each.scenario)
-    most = sorted(found, key=lambda gain: -abs(gain.more))
-    drawn = [whole, *sorted(most[:MAX_BARS], key=lambda gain: gain.more)]
+@dataclass(frozen=True)
+class _Compared:
+    """A scenario against the first: all its messages, and names of them."""
+
+    scenario: Drawn
+    whole: Gain
+    names: Sequence[Gain]
+    """Those that differ most come first."""
+
+    @classmethod
+    def of(cls, first: Scenario, then: Drawn) -> _Compared:
+        whole = Gain(ALL, first.waits, then.scenario.waits)
+        names = sorted(gains(first, then.scenario), key=lambda gain: -abs(gain.more))
+        return cls(then, whole, names)
+
+    @property
+    def parts(self) -> list[Gain]:
+        """The names that are drawn."""
+        return sorted(self.names[:MAX_BARS], key=lambda gain: gain.more)
+
+    @property
+    def drawn(self) -> list[Gain]:
+        return [self.whole, *self.parts]
+
+    @property
+    def contradicts(self) -> bool:
+        """Whether all names that are drawn lie to one side, and all messages do not."""
+        shorter, longer = (any(side * gain.more > 0 for gain in self.parts) for side in (-1, 1))
+        return (shorter and not longer and self.whole.more >= 0) or (
+            longer and not shorter and self.whole.more <= 0
+        )
+
+
+def _card(each: _Compared, reach: Sequence[float]) -> Figure:
     listing = table(
         ["", "p99 before", "p99", "difference", "in per cent", "mean before", "mean", "messages"],
-        [_row(gain) for gain in [whole, *most[:MAX_ROWS]]],
-        total=1 + len(found),
+        [_row(gain) for gain in [each.whole, *each.names[:MAX_ROWS]]],
+        total=1 + len(each.names),
         left_in=LEFT_IN,
     )
-    listed = "; ".join(f"{gain.name} {_signed(gain.more)}" for gain in drawn)
+    listed = "; ".join(f"{gain.name} {_signed(gain.more)}" for gain in each.drawn)
+    about = _about(each.names, len(each.parts))
     return Figure(
-        each.name,
-        _about(found, len(drawn) - 1),
-        differences(_bars(drawn)),
-        f"p99 waits in {each.quoted}, differences as bars: {listed}.",
+        each.scenario.name,
+        f"{about}. {DO_NOT_FOLLOW}" if each.contradicts else about,
+        differences(_bars(each.drawn), reach),
+        f"p99 waits in {each.scenario.quoted}, differences as bars: {listed}.",
         numbers=listing,
     )
 
@@ -85,7 +123,9 @@ def _about(found: Sequence[Gain], drawn: int) -> str:
     shorter = sum(gain.more < 0 for gain in found)
     longer = sum(gain.more > 0 for gain in found)
     numbers = Counter(gain.kind for gain in found)
-    whom = " and ".join(f"{n:,} {kind if n == 1 else PLURALS[kind]}" for kind, n in numbers.items())
+    whom = " and ".join(
+        f"{n:,} {kind if n == 1 else PLURALS[kind]}" for kind in KINDS if (n := numbers[kind])
+    )
     text = (
         f"{whom}: {shorter:,} shorter, {longer:,} longer, "
         f"{len(found) - shorter - longer:,} the same"

@@ -201,16 +201,18 @@ def stacks(layers: Sequence[Layer], names: Sequence[str]) -> Spec:
     return finished(ROW * len(names), base)
 
 
-def differences(rows: Sequence[Bar]) -> Spec:
-    """Horizontal bars to the left (less) or right (more) of nothing, each with its label."""
+def differences(rows: Sequence[Bar], reach: Sequence[float]) -> Spec:
+    """Horizontal bars to the left (less) or right (more) of nothing, each with its label.
+
+    `reach`: the values that the scale has room for; charts that are compared have the same.
+    """
     import altair as alt
 
     short = labels([row.name for row in rows])
     values = [{"s": short[row.name], "w": row.name, "v": row.value, "l": row.label} for row in rows]
-    low = min(0.0, *(row.value for row in rows))
-    high = max(0.0, *(row.value for row in rows))
+    low, high = min(0.0, *reach), max(0.0, *reach)
     room = ((high - low) or 1.0) * LABEL
-    right = any(row.value >= 0 for row in rows)
+    right = any(value >= 0 for value in reach)
     ends = [low - room if low < 0 else low, high + room if right else high]
     across = alt.Scale(domain=ends, nice=False)
     base = alt.Chart(alt.InlineData(values=values)).encode(

@@ -10,7 +10,8 @@ from fairlead.results.comparison import Scenario, Waits
 from fairlead.text import length, plural, visible
 from fairlead.web.parts import Figure, PageTable
 
-COLUMNS = ("messages", "mean wait", "p50", "p90", "p99", "max")
+COLUMNS = ("p99 wait", "mean", "p50", "p90", "max", "messages")
+"""What matters most stands first: on a phone the rest has to be scrolled to."""
 MORE_COLUMNS = ("busy", "not started", "redelivered", "released", "groups out of order")
 
 MAX_DIFFERENCES: Final = 12
@@ -51,19 +52,17 @@ def _differs(each: Scenario) -> str:
     return f"{listed}; … {more:,} more in {LEFT_IN}" if more > 0 else listed
 
 
-def numbers_of(found: Waits) -> list[str]:
-    """Mean, p50, p90, p99 and max as text; empty where no message was started."""
-    if not found.messages:
-        return [""] * 5
-    return [length(each) for each in (found.mean, found.p50, found.p90, found.p99, found.max)]
+def numbers_of(found: Waits, messages: int) -> list[str]:
+    """What stands in COLUMNS; no waits where no message was started."""
+    waited = (found.p99, found.mean, found.p50, found.p90, found.max)
+    return [*(length(each) if found.messages else "" for each in waited), f"{messages:,}"]
 
 
 def cells(each: Scenario) -> list[str]:
     """Its numbers."""
     used = each.utilisation
     return [
-        f"{each.messages:,}",
-        *numbers_of(each.waits),
+        *numbers_of(each.waits, each.messages),
         "" if used is None else f"{used:.1%}",
         *(f"{n:,}" if n else "" for n in (each.waiting, each.redeliveries, each.failovers)),
         f"{each.groups_out_of_order:,} of {each.groups:,}" if each.groups else "",

@@ -40,7 +40,7 @@ def _chart(shown: Shown, kind: str) -> Figure | None:
     listing = table(
         [kind, "scenario", *COLUMNS],
         [
-            [visible(name) or f"no {kind}", scenario, f"{each.messages:,}", *numbers_of(each)]
+            [visible(name) or f"no {kind}", scenario, *numbers_of(each, each.messages)]
             for name, scenario, each in listed
         ],
         texts=2,
@@ -63,8 +63,7 @@ def by_phase(shown: Shown) -> PageTable | None:
         [
             f"since {moment(int(phase.name))}" if phase.name else "from the beginning",
             each.name,
-            f"{phase.messages:,}",
-            *numbers_of(phase),
+            *numbers_of(phase, phase.messages),
         ]
         for each in shown.drawn
         for phase in each.scenario.by_phase
