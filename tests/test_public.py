@@ -11,7 +11,7 @@ import fairlead.errors
 import fairlead.sockets
 from fairlead import rows
 from fairlead.cli.app import commands as put_together
-from fairlead.store.database.statements import functions, roles
+from fairlead.store.database.statements import functions, migrations, roles
 
 PAGE = (Path(__file__).parent.parent / "docs" / "reference" / "public.md").read_text("utf-8")
 
@@ -59,6 +59,9 @@ def test_each_function_and_role_of_the_schema_is_listed() -> None:
         *re.findall(r"FUNCTION fairlead\.([a-z]\w*)\(", sql)
     }
     assert {*re.findall(r"VIEW fairlead\.(\w+)", sql)} == {"machines"}
+    for dialect, prefix in (("postgresql", "fairlead."), ("sqlite", "fairlead_")):
+        made = {*re.findall(rf"CREATE VIEW {prefix}(\w+)", migrations(dialect)[-1])}
+        assert listed_after("The view `machines`, and those") == made
     assert {*re.findall(r"\bFL\d{3}\b", sql)} == {f"FL00{k}" for k in range(1, 8)}
     named = {*re.findall(r"\bfairlead_[a-z]+\b", roles("postgresql"))}
     assert named == {*re.findall(r"\bfairlead_[a-z]+\b", PAGE)}

@@ -51,6 +51,8 @@ GRANT SELECT, INSERT ON fairlead.dead TO fairlead_worker;
 GRANT DELETE ON fairlead.published TO fairlead_worker;
 GRANT UPDATE, DELETE ON fairlead.endpoints TO fairlead_worker;
 GRANT SELECT ON fairlead.journal, fairlead.epochs TO fairlead_worker;
+GRANT SELECT ON fairlead.queue_status, fairlead.waiting, fairlead.held, fairlead.dead_letters,
+  fairlead.delayed_messages, fairlead.services, fairlead.conversations, fairlead.events TO fairlead_worker;
 
 -- sets queues, changes clusters, sends dead letters again, prunes, recovers and checks
 GRANT fairlead_worker TO fairlead_operator;
@@ -62,3 +64,5 @@ GRANT SELECT, UPDATE ON SEQUENCE fairlead.numbers TO fairlead_operator;  -- to r
 GRANT SELECT ON fairlead.schema, fairlead.queues, fairlead.groups, fairlead.messages,
   fairlead.delayed, fairlead.dead, fairlead.journal, fairlead.epochs, fairlead.listeners,
   fairlead.declared, fairlead.endpoints, fairlead.lease_holders, fairlead.pending_updates TO fairlead_viewer;
+GRANT SELECT ON fairlead.queue_status, fairlead.waiting, fairlead.held, fairlead.dead_letters,
+  fairlead.delayed_messages, fairlead.services, fairlead.conversations, fairlead.events TO fairlead_viewer;

@@ -262,8 +262,8 @@ def test_top_leaves_when_it_is_told(tmp_path: Path) -> None:
 
 
 def test_upkeep_says_what_it_did(shell: Shell) -> None:
-    assert shell.ok("store", "init").endswith("schema version 3 (was there)\n")
-    assert shell.ok("store", "upgrade").endswith("schema version 3 (was there)\n")
+    assert shell.ok("store", "init").endswith("schema version 4 (was there)\n")
+    assert shell.ok("store", "upgrade").endswith("schema version 4 (was there)\n")
     sent_in_order(shell, "a")
     shell.store.take("q")
     assert shell.ok("store", "recover").endswith(": taken back: 1 group\n")
@@ -288,7 +288,7 @@ def test_a_store_is_made_by_init_and_by_the_first_message(
         assert not (tmp_path / "fairlead.db").exists()
     capfd.readouterr()
     assert run(["store", "init", "--store", "sqlite:///b.db"]) == 0
-    assert capfd.readouterr().out == f"{tmp_path / 'b.db'}: schema version 3 (was made)\n"
+    assert capfd.readouterr().out == f"{tmp_path / 'b.db'}: schema version 4 (was made)\n"
     assert run(["send", "q", "x"]) == 0
     assert (tmp_path / "fairlead.db").exists()
 

@@ -239,6 +239,21 @@ CALLS: Final = {
     "machines": "SELECT * FROM fairlead.machines WHERE cluster = 'pool'",
 }
 """What plain SQL calls."""
+VIEWS: Final = {
+    "how a queue is set": "SELECT enabled, off_why FROM fairlead.queue_status WHERE queue = 'q'",
+    "waiting": "SELECT * FROM fairlead.waiting WHERE queue = 'q' LIMIT 10",
+    "held": "SELECT in_group, reader, until FROM fairlead.held WHERE queue = 'q'",
+    "a group that is held": "SELECT in_group, token, reader, until FROM fairlead.held "
+    "WHERE queue = 'q' AND in_group = 'h2'",
+    "dead letters": "SELECT * FROM fairlead.dead_letters WHERE queue = 'q' LIMIT 20",
+    "a dead letter": "SELECT * FROM fairlead.dead_letters WHERE queue = 'q' AND id = 'm-7'",
+    "delayed": "SELECT * FROM fairlead.delayed_messages WHERE queue = 'q' LIMIT 20",
+    "conversations": "SELECT * FROM fairlead.conversations LIMIT 20",
+    "events": "SELECT * FROM fairlead.events WHERE position > 7 ORDER BY position LIMIT 20",
+}
+"""What is asked of views, for a page."""
+READS_GROUPS: Final = {"sqlite": {"waiting"}, "postgresql": set[str]()}
+"""Of these the documentation says that all groups are read."""
 Filled = tuple[Any, str, int]
 DIALECTS = ("sqlite", "postgresql")
 
@@ -287,6 +302,17 @@ def test_a_function_of_plain_sql_reads_few_rows(filled: Filled, call: str) -> No
     if dialect == "sqlite":
         pytest.skip("sqlite has no functions")
     found = counted_by_postgresql(connection, CALLS[call], {}, 0)
+    assert not found, "\n".join(found)
+
+
+@pytest.mark.parametrize("asked", VIEWS)
+def test_a_page_of_a_view_reads_few_rows(filled: Filled, asked: str) -> None:
+    connection, dialect, size = filled
+    text, every = VIEWS[asked], size * (asked in READS_GROUPS[dialect])
+    if dialect == "sqlite":
+        found = counted_by_sqlite(connection, text.replace("fairlead.", "fairlead_"), {}, every)
+    else:
+        found = counted_by_postgresql(connection, text, {}, every)
     assert not found, "\n".join(found)
 
 

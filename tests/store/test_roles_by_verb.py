@@ -270,6 +270,11 @@ SQL: Final[dict[str, tuple[str, str]]] = {
         "UPDATE fairlead.machines SET enabled = NOT enabled WHERE cluster = 'Bangkok'",
     ),
 }
+VIEWS: Final = (
+    *("queue_status", "waiting", "held", "dead_letters", "delayed_messages"),
+    *("services", "conversations", "events"),
+)
+"""Those that only show what there is."""
 
 
 def test_each_function_and_view_for_plain_sql_is_some_roles(url_of: UrlOf) -> None:
@@ -280,7 +285,24 @@ def test_each_function_and_view_for_plain_sql_is_some_roles(url_of: UrlOf) -> No
     )
     with psycopg.connect(url_of("owner")) as connection:
         found = {name for (name,) in connection.execute(asked).fetchall()}
-    assert {name for name in found if not name.startswith("_")} == SQL.keys()
+    assert {name for name in found if not name.startswith("_")} == {*SQL, *VIEWS}
+
+
+@pytest.mark.parametrize("view", VIEWS)
+def test_a_view_is_read_by_all_but_senders_and_written_by_no_viewer(
+    view: str, url_of: UrlOf
+) -> None:
+    query = f"SELECT * FROM fairlead.{view}"  # noqa: S608 - of this list
+    for role in ("worker", "operator", "viewer"):
+        with psycopg.connect(url_of(role)) as connection:
+            connection.execute(query.encode()).fetchall()
+    for role, refused in (
+        ("sender", query),
+        ("nobody", query),
+        ("viewer", f"DELETE FROM fairlead.{view}"),  # noqa: S608 - of this list
+    ):
+        with psycopg.connect(url_of(role)) as connection, pytest.raises(psycopg.Error):
+            connection.execute(refused.encode())
 
 
 @pytest.mark.parametrize("name", SQL)

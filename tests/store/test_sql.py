@@ -59,7 +59,9 @@ def run(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> Run:
     return run
 
 
-@pytest.mark.parametrize("name", ["queues", "transaction", "trigger", "procedure", "machines"])
+@pytest.mark.parametrize(
+    "name", ["queues", "transaction", "trigger", "procedure", "machines", "views"]
+)
 def test_the_sql_of_the_documentation_gives_what_is_shown(name: str) -> None:
     script = (SNIPPETS / f"{name}.sql").read_text(encoding="utf-8")
     url = made_url("postgresql")

@@ -12,7 +12,7 @@ from fairlead.store.database.statements import migrations
 from tests.stores import fresh_url, made_url
 
 LATER = (
-    "ALTER TABLE fairlead.queues ADD COLUMN later BIGINT; UPDATE fairlead.schema SET version = 4;"
+    "ALTER TABLE fairlead.queues ADD COLUMN later BIGINT; UPDATE fairlead.schema SET version = 5;"
 )
 
 
@@ -49,7 +49,7 @@ def test_an_upgrade_gives_up_where_a_transaction_is_in_its_way(
         assert "\n" not in said
         assert "later" not in columns(url)
     with opened(url, create=True, lock_timeout=0.1) as store:
-        assert store.upgraded == (3, 4)
+        assert store.upgraded == (4, 5)
         store.send("q", 1)
     assert "later" in columns(url)
 
@@ -73,7 +73,7 @@ def test_readers_and_senders_in_the_middle_of_their_work_hold_up_no_upgrade_of_f
     assert work is not None
     with work.transaction() as tx:
         tx.send("q", 2)
-        assert opened(url, create=True, lock_timeout=0.1).upgraded == (3, 3)
+        assert opened(url, create=True, lock_timeout=0.1).upgraded == (4, 4)
         next(work)
         tx.accept()
     assert [each.messages for each in store.queues()] == [1]

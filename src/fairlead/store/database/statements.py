@@ -36,7 +36,8 @@ def statements_of(room: str, dialect: str) -> Mapping[str, str]:
 @cache
 def migrations(dialect: str) -> tuple[str, ...]:
     """The scripts that lead from each version of the schema to the next; the first makes it."""
-    return (*_files("database", rf"{dialect}_\d{{4}}\.sql"),)
+    found = [each for room in ROOMS for each in _named(room, rf"{dialect}_\d{{4}}\.sql")]
+    return tuple(text for _, text in sorted(found))
 
 
 @cache
@@ -60,7 +61,12 @@ def roles(dialect: str) -> str:
 
 def _files(room: str, pattern: str) -> Iterator[str]:
     """What stands in the files of a room that are named so, in the order of their names."""
+    return (text for _, text in _named(room, pattern))
+
+
+def _named(room: str, pattern: str) -> Iterator[tuple[str, str]]:
+    """The same, with their names."""
     every = {each.name: each for each in (files("fairlead.store") / room / "sql").iterdir()}
     for name in sorted(every):
         if re.fullmatch(pattern, name):
-            yield every[name].read_text("utf-8")
+            yield name, every[name].read_text("utf-8")
