@@ -42,7 +42,7 @@ def test_the_folder_has_the_file_the_numbers_and_the_page(
     assert run([*COMMAND, *given]) == 0
     out = capsys.readouterr().out
     assert out.startswith("p99_wait < 4s: met by\n")
-    assert "note: 1 rows are no messages" in out
+    assert "note: left out, because they are no messages: 1 row" in out
     found = json.loads((folder / "better/recommendation.json").read_text())
     assert found["found"]
     assert found["then"]["cost"] < found["now"]["cost"]

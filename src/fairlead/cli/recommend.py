@@ -15,7 +15,7 @@ from fairlead.cli.table import MessagesTable
 from fairlead.config.clusters import load_clusters
 from fairlead.errors import UserError
 from fairlead.rows import ATTEMPT
-from fairlead.text import length, percent
+from fairlead.text import length, percent, plural
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -76,7 +76,10 @@ def run_recommend(
         found = recommend(ready, asked, where=table.where, made=of_run, progress=stages)
         result = found.recommendation
         if rejected:
-            notes = [*result.notes, f"{rejected:,} rows are no messages and were left out"]
+            notes = [
+                *result.notes,
+                f"left out, because they are no messages: {plural(rejected, 'row')}",
+            ]
             result = replace(result, notes=notes)
         delivery.write_json(RECOMMENDATION, result.to_dict())
         comment = f"Recommended for {aim.text}: {', '.join(result.said) or 'as it was'}."
