@@ -19,6 +19,7 @@ import pyarrow.parquet as pq
 
 from fairlead.errors import UserError
 from fairlead.memory import csv_lines
+from fairlead.pipeline.constants import LONGEST_SHOWN, NO_CHARACTER, ROW_DIGITS
 from fairlead.pipeline.intake.files import (
     COMPRESSIONS,
     ONE_LINE,
@@ -36,9 +37,6 @@ UNDERSTOOD: Final = {"sep", "encoding", "multiLine", "recursiveFileLookup", "mod
 SPARK_READS: Final = "allowed with --engine memory"
 ODD_QUOTE: Final = rb'[^%b"\n\r]"[^%b"\n\r]'
 """A quote in the middle of a cell, about which readers of CSV differ."""
-LONGEST_SHOWN: Final = 60
-NO_CHARACTER: Final = "\ufffd"
-ROW_DIGITS: Final = 10
 
 
 class Found(NamedTuple):

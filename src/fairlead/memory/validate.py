@@ -27,15 +27,8 @@ from fairlead.memory import numbers
 from fairlead.memory.files import Found
 from fairlead.memory.numbers import Numbers, is_number, is_text
 from fairlead.memory.values import DOUBLE, cast, to_text
-from fairlead.pipeline.constants import LONGEST_SHOWN
+from fairlead.pipeline.constants import LONGEST_SHOWN, MADE_BY, WAYS
 
-WAYS: Final = (
-    "timestamp_millis(bigint(ts))",
-    "timestamp_micros(bigint(ts))",
-    "timestamp_micros(bigint(ts) div 1000)",
-)
-"""How Spark makes timestamps of numbers in each of UNITS."""
-MADE_BY: Final = " by "
 NAMES: Final = {
     pa.int8(): "tinyint",
     pa.int16(): "smallint",

@@ -42,7 +42,6 @@ BLANK: Final = " \t\r\n"
 TRUE: Final = {"t", "true", "y", "yes", "1"}
 FALSE: Final = {"f", "false", "n", "no", "0"}
 EXACT: Final = Context(prec=80, rounding=ROUND_HALF_UP)
-EPOCH_DIGITS: Final = 6
 PLAIN_FROM, PLAIN_TO = 1e-3, 1e7
 
 

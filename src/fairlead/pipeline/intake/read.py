@@ -19,7 +19,7 @@ from pyspark.sql.types import StringType, StructField, StructType
 from fairlead.balance.objects import kind_of as type_of
 from fairlead.errors import MessageError, UserError
 from fairlead.pipeline.columns import MALFORMED, quoted, small_table
-from fairlead.pipeline.constants import CSV, LONGEST_SHOWN, PREFIX, ROW_DIGITS
+from fairlead.pipeline.constants import CSV, LONGEST_SHOWN, NO_CHARACTER, PREFIX, ROW_DIGITS
 from fairlead.pipeline.intake.catalog import table_of
 from fairlead.pipeline.intake.files import (
     ONE_LINE,
@@ -47,8 +47,6 @@ OPTIONS: Mapping[str, Mapping[str, str]] = {
     "orc": {"mergeSchema": "true"},
     "text": {},
 }
-NO_CHARACTER = "\ufffd"
-"""What Spark makes of bytes that are no UTF-8."""
 UNREADABLE = "FAILED_READ_FILE"
 """What Spark calls a file that it cannot read to its end."""
 CREATED = ("pandas.DataFrame", "pyarrow.Table", "list")

@@ -48,16 +48,9 @@ from fairlead.compiled.needed import ALL_WORK, LONGEST_SERVICE, SECONDS, Served,
 from fairlead.compiled.plan import Plan
 from fairlead.errors import MessageError
 from fairlead.pipeline.columns import ID, KEY, MALFORMED, REASON, SERVICE, TIME, quoted
-from fairlead.pipeline.constants import LONGEST_SHOWN
+from fairlead.pipeline.constants import LONGEST_SHOWN, MADE_BY, WAYS
 
 LONGEST_DATE = 10
-WAYS = (
-    "timestamp_millis(bigint(ts))",
-    "timestamp_micros(bigint(ts))",
-    "timestamp_micros(bigint(ts) div 1000)",
-)
-"""How Spark makes timestamps of numbers in each of UNITS."""
-MADE_BY = " by "
 DECIMAL = "decimal(28,9)"
 
 
