@@ -51,6 +51,7 @@ GRANT SELECT, INSERT ON fairlead.dead TO fairlead_worker;
 GRANT DELETE ON fairlead.published TO fairlead_worker;
 GRANT UPDATE, DELETE ON fairlead.endpoints TO fairlead_worker;
 GRANT SELECT ON fairlead.journal, fairlead.epochs TO fairlead_worker;
+GRANT SELECT, UPDATE (next, last, looked, failure) ON fairlead.schedules TO fairlead_worker;
 GRANT SELECT ON fairlead.queue_status, fairlead.waiting, fairlead.held, fairlead.dead_letters,
   fairlead.delayed_messages, fairlead.services, fairlead.conversations, fairlead.events TO fairlead_worker;
 
@@ -63,6 +64,7 @@ GRANT SELECT, UPDATE ON SEQUENCE fairlead.numbers TO fairlead_operator;  -- to r
 -- looks: at what queues hold, at dead letters with their bodies, at dialogs, at the journal
 GRANT SELECT ON fairlead.schema, fairlead.queues, fairlead.groups, fairlead.messages,
   fairlead.delayed, fairlead.dead, fairlead.journal, fairlead.epochs, fairlead.listeners,
-  fairlead.declared, fairlead.endpoints, fairlead.lease_holders, fairlead.pending_updates TO fairlead_viewer;
+  fairlead.declared, fairlead.endpoints, fairlead.lease_holders, fairlead.pending_updates,
+  fairlead.schedules TO fairlead_viewer;
 GRANT SELECT ON fairlead.queue_status, fairlead.waiting, fairlead.held, fairlead.dead_letters,
   fairlead.delayed_messages, fairlead.services, fairlead.conversations, fairlead.events TO fairlead_viewer;

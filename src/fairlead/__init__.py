@@ -47,6 +47,7 @@ if TYPE_CHECKING:
     from fairlead.store.leasing import StoreWork
     from fairlead.store.message import Message
     from fairlead.store.queues.explain_order import ComparedGroup, OrderExplanation
+    from fairlead.store.schedules.ticking import ScheduleState
     from fairlead.store.store import Store
     from fairlead.store.transaction import Transaction
     from fairlead.store.workers.priority_service import PriorityService
@@ -86,6 +87,7 @@ _PLACES = {
     "PriorityService": "fairlead.store.workers.priority_service",
     "Promotion": "fairlead.store.admin.waiting",
     "Reject": "fairlead.errors",
+    "ScheduleState": "fairlead.store.schedules.ticking",
     "Service": "fairlead.store.workers.service",
     "Standing": "fairlead.order.outlook",
     "Step": "fairlead.balance.elimination",
@@ -149,6 +151,7 @@ __all__ = [
     "PriorityService",
     "Promotion",
     "Reject",
+    "ScheduleState",
     "Service",
     "Standing",
     "Step",

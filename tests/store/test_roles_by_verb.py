@@ -55,6 +55,14 @@ def dead_letter(owner: Store) -> str:
     return str(work.queue)
 
 
+def scheduled(owner: Store) -> str:
+    """A schedule of which a tick is due."""
+    owner.declare(SNIPPETS / "schedules.toml")
+    with owner.transaction() as tx:
+        tx.execute("UPDATE fairlead.schedules SET next = 0")
+    return "nightly"
+
+
 def decided(owner: Store) -> int:
     return owner.next_destination("Bangkok").number
 
@@ -111,6 +119,11 @@ VERBS: Final[dict[str, tuple[str, Verb]]] = {
     "ready": ("worker", lambda s, o, u: s.ready("orders")),
     "stopping": ("worker", lambda s, o, u: (held(s), s.stopping())),
     "switch": ("worker", lambda s, o, u: s.switch(held(o).queue, on=False)),
+    "tick": ("worker", lambda s, o, u: (scheduled(o), s.tick())),
+    "schedules": ("worker", lambda s, o, u: s.schedules()),
+    "ticks": ("worker", lambda s, o, u: s.ticks(scheduled(o))),
+    "pause_schedule": ("operator", lambda s, o, u: s.pause_schedule(scheduled(o))),
+    "drop_schedule": ("operator", lambda s, o, u: s.drop_schedule(scheduled(o))),
     "set_order": ("operator", lambda s, o, u: s.set_order(held(o).queue, "fifo")),
     "set_limits": ("operator", lambda s, o, u: s.set_limits(held(o).queue, max_waiting=5)),
     "set_retention": ("operator", lambda s, o, u: s.set_retention(90)),
@@ -160,7 +173,7 @@ IF_NOTHING_IS_DUE: Final = ("ready", "waiting", "peek", "promotion")
 SEEN: Final = {
     # verbs that a viewer has, too
     *("check_queue", "retention", "conversation", "ends", "bound_to", "holds", "has_ended"),
-    *("service", *IF_NOTHING_IS_DUE),
+    *("service", "schedules", "ticks", *IF_NOTHING_IS_DUE),
 }
 CLUSTERS: Final = ("Bangkok", "pending", "tickets")
 ONE: Final = [{"name": "only", "weight": 1}]

@@ -11,8 +11,10 @@ from fairlead.store.database import schema
 from fairlead.store.database.statements import migrations
 from tests.stores import fresh_url, made_url
 
+VERSION = len(migrations("postgresql"))
 LATER = (
-    "ALTER TABLE fairlead.queues ADD COLUMN later BIGINT; UPDATE fairlead.schema SET version = 5;"
+    "ALTER TABLE fairlead.queues ADD COLUMN later BIGINT; UPDATE fairlead.schema "
+    "SET version = version + 1;"
 )
 
 
@@ -49,7 +51,7 @@ def test_an_upgrade_gives_up_where_a_transaction_is_in_its_way(
         assert "\n" not in said
         assert "later" not in columns(url)
     with opened(url, create=True, lock_timeout=0.1) as store:
-        assert store.upgraded == (4, 5)
+        assert store.upgraded == (VERSION, VERSION + 1)
         store.send("q", 1)
     assert "later" in columns(url)
 
@@ -73,7 +75,7 @@ def test_readers_and_senders_in_the_middle_of_their_work_hold_up_no_upgrade_of_f
     assert work is not None
     with work.transaction() as tx:
         tx.send("q", 2)
-        assert opened(url, create=True, lock_timeout=0.1).upgraded == (4, 4)
+        assert opened(url, create=True, lock_timeout=0.1).upgraded == (VERSION, VERSION)
         next(work)
         tx.accept()
     assert [each.messages for each in store.queues()] == [1]

@@ -19,6 +19,7 @@ SUBJECTS: Final = {
     "commands.connect": ("device", "endpoints"),
     "commands.messages": ("send", "take", "peek"),
     "commands.queues": ("queues", "waiting", "promote", "dead", "declare", "journal", "top"),
+    "commands.schedules": ("schedules",),
     "commands.work": ("work",),
     "commands.upkeep": ("store",),
     "store.conversations": ("conversations", "conversation", "services", "switch"),

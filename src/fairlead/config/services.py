@@ -1,4 +1,4 @@
-"""The file that a store is declared by: queues, message types, contracts and services."""
+"""What a store is declared by: queues, message types, contracts, services and schedules."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from msgspec import Meta
 from fairlead.balance.objects import FileTable, Name, Names, hint, listed
 from fairlead.balance.refusal import place_in_words, read
 from fairlead.config.queues import Queue, check_name
+from fairlead.config.schedules import Schedule
 from fairlead.config.schemas import Schema, schema_of
 from fairlead.config.toml import file_and_line, parsed
 from fairlead.errors import ConfigError
@@ -104,14 +105,10 @@ class Declared(FileTable, frozen=True, kw_only=True):
     message_types: list[MessageType] = msgspec.field(name="message_type", default_factory=list)
     contracts: list[Contract] = msgspec.field(name="contract", default_factory=list)
     services: list[Service] = msgspec.field(name="service", default_factory=list)
+    schedules: list[Schedule] = msgspec.field(name="schedule", default_factory=list)
 
     def __post_init__(self) -> None:
-        tables: dict[str, Sequence[Queue | MessageType | Contract | Service]] = {
-            "queue": self.queues,
-            "message_type": self.message_types,
-            "contract": self.contracts,
-            "service": self.services,
-        }
+        tables = self._tables
         for key, found in tables.items():
             _once(key, [each.name for each in found])
         if not any(tables.values()):
@@ -121,11 +118,19 @@ class Declared(FileTable, frozen=True, kw_only=True):
             )
 
     @property
+    def _tables(self) -> dict[str, Sequence[Queue | MessageType | Contract | Service | Schedule]]:
+        return {
+            "queue": self.queues,
+            "message_type": self.message_types,
+            "contract": self.contracts,
+            "service": self.services,
+            "schedule": self.schedules,
+        }
+
+    @property
     def names(self) -> list[str]:
-        """The names of all: queues, message types, contracts, services."""
-        tables: tuple[Iterable[Queue | MessageType | Contract | Service], ...]
-        tables = self.queues, self.message_types, self.contracts, self.services
-        return [each.name for table in tables for each in table]
+        """The names of all: queues, message types, contracts, services, schedules."""
+        return [each.name for table in self._tables.values() for each in table]
 
 
 def load_declared(path: str | Path) -> Declared:

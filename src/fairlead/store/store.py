@@ -38,13 +38,16 @@ from fairlead.store.verbs.clusters import StoreClusters
 from fairlead.store.verbs.conversations import StoreConversations
 from fairlead.store.verbs.dialogs import StoreDialogs
 from fairlead.store.verbs.operating import StoreOperations
+from fairlead.store.verbs.schedules import StoreSchedules
 from fairlead.store.work import HeldWork
 
 SQLITE: Final = "sqlite:///"
 POSTGRESQL: Final = ("postgresql://", "postgres://")
 
 
-class Store(StoreLeases, StoreOperations, StoreClusters, StoreConversations, StoreDialogs):
+class Store(
+    StoreLeases, StoreOperations, StoreClusters, StoreConversations, StoreDialogs, StoreSchedules
+):
     """Durable queues in the user's own database. Thread-safe.
 
     >>> import tempfile
@@ -215,6 +218,9 @@ class Store(StoreLeases, StoreOperations, StoreClusters, StoreConversations, Sto
         with self.transaction() as tx:
             for work in works:
                 tx.accept(work)
+
+    def _send_in(self, database: Database, queue: str, body: object, more: dict[str, Any]) -> None:
+        self._verbs(database).send(queue, body, **more)
 
     def _verbs(self, database: Database) -> Transaction:
         """The verbs, for one of them: where it is refused, the whole transaction is undone."""

@@ -112,12 +112,13 @@ def declare(
         Path,
         typer.Argument(
             metavar="FILE",
-            help="A file of `[[queue]]`, `[[message_type]]`, `[[contract]]`, `[[service]]`.",
+            help="A file of `[[queue]]`, `[[message_type]]`, `[[contract]]`, `[[service]]`, "
+            "`[[schedule]]`.",
         ),
     ],
     store: Url = None,
 ) -> None:
-    """Set queues, and declare services, as a file says; prints their names.
+    """Set queues, and declare services and schedules, as a file says; prints their names.
 
     All of it or nothing. What the file does not say of one gets its default. A new SQLite file is
     made if need be.

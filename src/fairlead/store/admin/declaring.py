@@ -1,4 +1,4 @@
-"""Declare queues, message types, contracts and services, as a file says."""
+"""Declare queues, message types, contracts, services and schedules, as a file says."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from fairlead.config.services import Declared as File
 from fairlead.config.services import check
 from fairlead.errors import ConfigError
 from fairlead.store.admin import queues as admin
+from fairlead.store.database.clock import time_of
 from fairlead.store.database.port import Database
 from fairlead.store.dialogs.declared import (
     CONTRACT,
@@ -18,6 +19,7 @@ from fairlead.store.dialogs.declared import (
     write,
 )
 from fairlead.store.queues.settings import made_queue
+from fairlead.store.schedules.ticking import put
 
 
 def declare(database: Database, file: File, now: int | None, path: str) -> None:
@@ -43,4 +45,10 @@ def declare(database: Database, file: File, now: int | None, path: str) -> None:
             service.name, service.queue, list(service.contracts), service.max_readers
         )
         write(database, SERVICE, kept)
+    for schedule in file.schedules:
+        made_queue(database, schedule.queue, now)
+        try:
+            put(database, schedule, time_of(database, now))
+        except ConfigError as error:
+            raise ConfigError(f"{path}: {error}") from None
     database.run("has_declared")

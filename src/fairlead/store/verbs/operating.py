@@ -192,10 +192,11 @@ class StoreOperations(ABC):
 
     @again
     def declare(self, path: str | Path) -> list[str]:
-        """Set queues, and declare services, as a file says: all of it or nothing; their names.
+        """Set queues, and declare what a file says: all of it or nothing; the names of all.
 
-        The file has `[[queue]]`, `[[message_type]]`, `[[contract]]` and `[[service]]`. What it does
-        not say of one gets its default; what it does not name stays as it is. Raises ConfigError.
+        The file has `[[queue]]`, `[[message_type]]`, `[[contract]]`, `[[service]]` and
+        `[[schedule]]`. What it does not say of one gets its default; what it does not name stays as
+        it is. Raises ConfigError.
         """
         found = load_declared(path)
         with self._writing() as database:

@@ -100,6 +100,10 @@ def serve(job: Serving, asked: Asked) -> int:
     readers = Processes(store, job) if job.processes else _readers(store, job)
     for each in activated(served(job.place), store, job.most):
         readers.activate(each, until_empty=job.until_empty)
+    if job.until_empty:
+        store.tick()
+    else:
+        readers.begin(readers.tick)
     status = readers.run(asked, job.grace)
     if not readers.busy:
         store.close()

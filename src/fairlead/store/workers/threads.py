@@ -17,6 +17,8 @@ from fairlead.store.workers.handling import LOGGER, MAX_WAIT
 WAIT: Final = 1.0
 """Seconds for which a thread that has nothing to do waits for something."""
 LOOK: Final = 0.05
+LOOK_FOR_SCHEDULES: Final = 30.0
+"""Seconds after which a schedule that was declared meanwhile is known."""
 TOLD: Final = 0
 """What is put among the signals where somebody else says stop."""
 
@@ -57,6 +59,12 @@ class Threads:
         `then`: what it does in the end, however that comes.
         """
         self._add(threading.Thread(target=self._watched, args=(step, then), daemon=True))
+
+    def tick(self) -> bool:
+        """A step: send what schedules are to send by now, and wait until the next tick."""
+        due = self._store.tick()
+        self._stop.wait(LOOK_FOR_SCHEDULES if due is None else min(due, LOOK_FOR_SCHEDULES))
+        return True
 
     def stop(self) -> None:
         """Take no more work; what is in hand is no failure, however it ends."""

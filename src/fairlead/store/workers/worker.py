@@ -21,7 +21,14 @@ class Worker(Threads):
         self._handling = handling
 
     def start(self, threads: int, *, until_empty: bool = False) -> None:
-        """Begin to take work; `until_empty`: only until there is none that can be taken."""
+        """Begin to take work; `until_empty`: only until there is none that can be taken.
+
+        What schedules are to send by now is work, too.
+        """
+        if until_empty:
+            self._store.tick()
+        else:
+            self.begin(self.tick)
         for _ in range(threads):
             self.begin(partial(self._round, until_empty))
 

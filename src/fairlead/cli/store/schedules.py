@@ -1,0 +1,56 @@
+"""Schedules: which there are, when they send next, and what an operator does about them."""
+
+from __future__ import annotations
+
+from fairlead.balance.objects import on_one_line
+from fairlead.cli.store.printing import print_json, print_rows, when
+from fairlead.store.store import Store
+
+
+def schedules(store: Store, *, as_json: bool) -> None:
+    """All of them."""
+    found = store.schedules()
+    if as_json:
+        print_json(each._asdict() for each in found)
+        return
+    print_rows(
+        [
+            {
+                "schedule": each.name,
+                "queue": each.queue,
+                "when": each.when,
+                "time zone": each.time_zone,
+                "missed": each.missed,
+                "next": "" if each.paused else when(each.next),
+                "last": "" if each.last is None else when(each.last),
+                "now": "paused" if each.paused else "",
+            }
+            for each in found
+        ]
+    )
+    for each in found:
+        if each.failure:
+            print(on_one_line(f"{each.name}: its latest tick was passed over: {each.failure}"))
+
+
+def ticks(store: Store, name: str, most: int, *, as_json: bool) -> None:
+    """The next ticks of one."""
+    found = store.ticks(name, most)
+    if as_json:
+        print_json({"schedule": name, "tick": each} for each in found)
+    else:
+        for each in found:
+            print(when(each))
+
+
+def pause(store: Store, name: str, *, paused: bool) -> None:
+    """Let one send nothing, or send again."""
+    changed = store.pause_schedule(name, paused=paused)
+    already = "" if changed else "already "
+    print(f"{name}: {already}paused" if paused else f"{name}: {already}sends")
+
+
+def drop(store: Store, name: str) -> None:
+    """Forget one."""
+    store.drop_schedule(name)
+    print(f"{name}: forgotten")

@@ -1,0 +1,214 @@
+"""A tick: the message is sent and the next tick is written down in one transaction."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from datetime import timedelta
+from itertools import islice
+from typing import Any, Final, NamedTuple
+
+import msgspec
+
+from fairlead.balance.objects import hint, listed, repr_of
+from fairlead.balance.times import EPOCH, MICROS, seconds
+from fairlead.config.schedules import Schedule
+from fairlead.errors import ConfigError, MessageError
+from fairlead.store.database.port import Database, Row
+from fairlead.store.queues.outgoing import outgoing
+from fairlead.store.queues.settings import AHEAD
+
+LATE: Final = 60 * MICROS
+"""Microseconds: a tick that could not be sent for longer than this was missed."""
+MOST: Final = 100
+"""So many ticks are sent in one transaction."""
+ENCODER: Final = msgspec.json.Encoder(decimal_format="number")
+
+
+class ScheduleState(NamedTuple):
+    """A schedule, and how far it has come."""
+
+    name: str
+    queue: str
+    """To which it sends."""
+    when: str
+    """cron '30 2 * * *', or every 60 s."""
+    time_zone: str
+    """In which a cron's hours are meant."""
+    missed: str
+    """What becomes of ticks at which nobody was there to send: once | all | skip."""
+    next: float
+    """The next tick, in seconds since 1970."""
+    last: float | None
+    """The last tick that was sent; None: none was."""
+    paused: bool
+    failure: str
+    """Why the latest tick was passed over; "" where it was sent."""
+
+
+class Kept(NamedTuple):
+    """A schedule's row."""
+
+    name: str
+    queue: str
+    definition: str
+    next: int
+    last: int | None
+    looked: int
+    paused: int
+    failure: str | None
+
+    @property
+    def schedule(self) -> Schedule:
+        """As it was declared."""
+        return msgspec.json.decode(self.definition, type=Schedule)
+
+    @property
+    def state(self) -> ScheduleState:
+        """As it is shown."""
+        found = self.schedule
+        when = f"every {found.every} s" if found.cron is None else f"cron {found.cron!r}"
+        return ScheduleState(
+            *(self.name, self.queue, when, found.time_zone or "UTC", found.missed),
+            next=seconds(self.next),
+            last=None if self.last is None else seconds(self.last),
+            paused=bool(self.paused),
+            failure=self.failure or "",
+        )
+
+
+class Step(NamedTuple):
+    """What is to be done for a schedule now."""
+
+    ticks: Sequence[int]
+    """Those that are sent."""
+    next: int
+    """The tick after them."""
+
+
+def put(database: Database, each: Schedule, now: int) -> None:
+    """Declare a schedule; where it was declared like this before, it goes on as it was.
+
+    Raises ConfigError.
+    """
+    definition = _definition(each, now)
+    rows = database.run("schedule", name=each.name)
+    if rows and Kept(*rows[0]).definition == definition:
+        return
+    database.run(
+        "put_schedule",
+        name=each.name,
+        queue=each.queue,
+        definition=definition,
+        next=each.after(now),
+        looked=now,
+    )
+
+
+def every(database: Database) -> list[Kept]:
+    """All schedules, by name."""
+    return [Kept(*row) for row in database.run("schedules")]
+
+
+def known(database: Database, name: object) -> Kept:
+    """A schedule by its name. Raises MessageError."""
+    rows: Sequence[Row] = database.run("schedule", name=name) if isinstance(name, str) else []
+    if not rows:
+        names = [each.name for each in every(database)]
+        allowed = listed(names) or "none; `fairlead declare FILE` declares some"
+        raise MessageError(
+            f"schedule: found {repr_of(name)}, allowed: {allowed}{hint(str(name), names)}"
+        )
+    return Kept(*rows[0])
+
+
+def due(database: Database, now: int) -> list[str]:
+    """The schedules whose ticks are due, the longest first."""
+    return [name for (name,) in database.run("due_schedules", now=now, wrong=now + AHEAD)]
+
+
+def locked(database: Database, name: str) -> Kept | None:
+    """A schedule for which nobody else sends until the transaction ends; None: somebody does."""
+    rows = database.run("schedule_locked", name=name)
+    return Kept(*rows[0]) if rows else None
+
+
+def step(kept: Kept, now: int, most: int = MOST) -> Step | None:
+    """Which ticks are sent now, at most so many; None: none is due."""
+    schedule = kept.schedule
+    if kept.paused:
+        return None
+    if kept.looked > now + AHEAD:  # a clock was wrong then
+        return Step((), schedule.after(now))
+    if kept.next > now:
+        return None
+    if schedule.missed == "all":
+        ticks = list(islice(_ticks(schedule, kept.next, now), most))
+        return Step(ticks, schedule.after(ticks[-1]))
+    latest = schedule.latest(now)
+    if latest is None or latest < kept.next:
+        latest = kept.next
+    late = now - latest > LATE
+    return Step([] if late and schedule.missed == "skip" else [latest], schedule.after(latest))
+
+
+def message(schedule: Schedule, tick: int) -> tuple[object, dict[str, Any]]:
+    """What is sent at a tick: the body, and what `send` takes with it.
+
+    The id names the tick, so that it is known when it comes twice, as after a backup is restored.
+    """
+    keys = ("group", "priority", "type", "tenant", "cost")
+    more = {key: getattr(schedule, key) for key in keys}
+    time = (EPOCH + timedelta(microseconds=tick)).isoformat().replace("+00:00", "Z")
+    return schedule.body, {**more, "id": f"{schedule.name}@{time}"}
+
+
+def move(database: Database, kept: Kept, now: int, done: Step, failure: str | None = None) -> None:
+    """Write down how far a schedule has come."""
+    sent = done.ticks[-1] if done.ticks and failure is None else None
+    database.run(
+        "move_schedule", name=kept.name, next=done.next, last=sent, looked=now, failure=failure
+    )
+
+
+def pause(database: Database, name: object, now: int, *, paused: bool) -> bool:
+    """Let a schedule send nothing, or send again, from its next tick on; whether that changes it.
+
+    Ticks at which it was paused are not missed: nobody wanted them.
+    """
+    kept = known(database, name)
+    following = kept.next if paused else kept.schedule.after(now)
+    return bool(
+        database.run(
+            "pause_schedule", name=kept.name, paused=int(paused), next=following, looked=now
+        )
+    )
+
+
+def drop(database: Database, name: object) -> None:
+    """Forget a schedule. Raises MessageError."""
+    database.run("drop_schedule", name=known(database, name).name)
+
+
+def following(kept: Kept, most: int) -> list[int]:
+    """The next ticks of a schedule."""
+    found = [kept.next]
+    while len(found) < most:
+        found.append(kept.schedule.after(found[-1]))
+    return found[:most]
+
+
+def _ticks(schedule: Schedule, first: int, now: int) -> Iterator[int]:
+    while first <= now:
+        yield first
+        first = schedule.after(first)
+
+
+def _definition(each: Schedule, now: int) -> str:
+    """As JSON, of which the message is made at each tick. Raises ConfigError."""
+    try:
+        text = ENCODER.encode(each)
+        body, more = message(msgspec.json.decode(text, type=Schedule), now)
+        outgoing(body, now, **more)
+    except (ValueError, TypeError, OverflowError, MessageError) as error:
+        raise ConfigError(f"schedule.{each.name}: {error}") from None
+    return text.decode()

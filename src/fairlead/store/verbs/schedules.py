@@ -1,0 +1,131 @@
+"""Schedules, as a store's programs and its operator use them."""
+
+from __future__ import annotations
+
+import logging
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from typing import Any, Final
+
+from fairlead.balance.times import seconds
+from fairlead.errors import MessageError, QueueFullError
+from fairlead.store.arguments import whole
+from fairlead.store.context import Context
+from fairlead.store.database.clock import time_of
+from fairlead.store.database.port import Database
+from fairlead.store.database.retrying import again
+from fairlead.store.schedules import ticking
+from fairlead.store.schedules.ticking import Kept, ScheduleState, Step
+
+LOGGER: Final = logging.getLogger("fairlead.schedules")
+MAX_TICKS: Final = 10_000
+RETRY: Final = 1.0
+"""Seconds until a tick is tried again whose queue is full, or that somebody else is sending."""
+
+
+class StoreSchedules(ABC):
+    """Each in a transaction of its own."""
+
+    _context: Context
+    _connection: Callable[[], AbstractContextManager[Database]]
+    _writing: Callable[[], AbstractContextManager[Database]]
+
+    @abstractmethod
+    def _send_in(self, database: Database, queue: str, body: object, more: dict[str, Any]) -> None:
+        """Send a message in the transaction that runs. Raises MessageError."""
+
+    @abstractmethod
+    def _clock(self) -> int | None:
+        """Microseconds, of a clock of the user's own; None: the database's."""
+
+    def schedules(self) -> list[ScheduleState]:
+        """The schedules that are declared, by name."""
+        with self._connection() as database:
+            return [each.state for each in ticking.every(database)]
+
+    def ticks(self, schedule: str, most: int = 10) -> list[float]:
+        """The next ticks of a schedule, in seconds since 1970. Raises MessageError."""
+        whole("most", most, 1, MAX_TICKS)
+        with self._connection() as database:
+            kept = ticking.known(database, schedule)
+        return [seconds(each) for each in ticking.following(kept, most)]
+
+    @again
+    def pause_schedule(self, schedule: str, *, paused: bool = True) -> bool:
+        """Let a schedule send nothing, or (`paused=False`) send again; whether that changes it.
+
+        The ticks until it sends again are not missed: nobody wanted them. Raises MessageError.
+        """
+        with self._writing() as database:
+            now = time_of(database, self._clock())
+            return ticking.pause(database, schedule, now, paused=paused)
+
+    @again
+    def drop_schedule(self, schedule: str) -> None:
+        """Forget a schedule; what it has sent stays. Raises MessageError."""
+        with self._writing() as database:
+            ticking.drop(database, schedule)
+
+    def tick(self) -> float | None:
+        """Send what schedules are to send by now; seconds until the next tick, None: there is none.
+
+        `fairlead work` does so by itself. However many processes do, each tick is sent once.
+        """
+        with self._connection() as database:
+            now = time_of(database, self._clock())
+            names = ticking.due(database, now)
+        done = [self._tick(name) for name in names]
+        with self._connection() as database:
+            ((following,),) = database.run("next_due")
+            now = time_of(database, self._clock())
+        if following is None:
+            return None
+        return max(seconds(following - now), 0.0 if all(done) else RETRY)
+
+    def _tick(self, name: str) -> bool:
+        """Send what one schedule is to send; whether that is done."""
+        refused = ""
+        try:
+            for most in (ticking.MOST, 1):  # where one of many is refused, they go one by one
+                try:
+                    return self._send(name, most)
+                except QueueFullError:
+                    raise
+                except MessageError as error:
+                    refused = str(error)
+        except QueueFullError as error:
+            LOGGER.warning("schedule=%s waits: %s", name, error)
+            return False
+        self._pass_over(name, refused)
+        return True
+
+    @again
+    def _send(self, name: str, most: int) -> bool:
+        with self._writing() as database:
+            now, kept, step = self._due(database, name, most)
+            if kept is None:
+                return False
+            if step is not None:
+                schedule = kept.schedule
+                for tick in step.ticks:
+                    body, more = ticking.message(schedule, tick)
+                    self._send_in(database, schedule.queue, body, more)
+                ticking.move(database, kept, now, step)
+            return True
+
+    @again
+    def _pass_over(self, name: str, failure: str) -> None:
+        """A tick whose message is refused is not tried for ever."""
+        with self._writing() as database:
+            now, kept, step = self._due(database, name, 1)
+            if kept is not None and step is not None:
+                ticking.move(database, kept, now, step, failure)
+                LOGGER.error("schedule=%s passed over a tick: %s", name, failure)
+
+    def _due(
+        self, database: Database, name: str, most: int
+    ) -> tuple[int, Kept | None, Step | None]:
+        kept = ticking.locked(database, name)
+        now = time_of(database, self._clock())
+        return now, kept, None if kept is None else ticking.step(kept, now, most)
