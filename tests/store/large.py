@@ -19,6 +19,21 @@ HELD: Final = 20
 """So many groups are in the hands of readers: as many as there are readers, whatever else grows."""
 LATER: Final = 10**17
 """A time far ahead, in microseconds."""
+TALKS: Final = """
+[[message_type]]
+name = "t"
+[[contract]]
+name = "c"
+any = ["t"]
+[[service]]
+name = "s0"
+queue = "s"
+contracts = ["c"]
+[[service]]
+name = "s1"
+queue = "s"
+contracts = ["c"]
+"""
 ROWS: Final = Path(__file__).with_name("large.sql")
 
 
@@ -60,6 +75,9 @@ def _begin(store: Store, folder: Path) -> None:
             assert list(work)
     store.set_order("f", weights={"t1": 2})
     store.set_limits("m", max_waiting=10**6)
+    talks = folder / "talks.toml"
+    talks.write_text(TALKS)
+    store.declare(talks)
     pool = folder / "pool.toml"
     for text in (POOL, TICKETS) if store._one_statement else (POOL,):  # SQLite refuses tickets
         pool.write_text(text)

@@ -23,7 +23,7 @@ FROM n;
 
 INSERT INTO fairlead.messages
   (id, queue, group_id, key, arrived, cost, conversation, format, body)
-SELECT k, 1, k, 'm-' || k, 1, 1, k, 1, {body}
+SELECT k, 1, k, 'm-' || k, 1, 1, CASE k % 4 WHEN 1 THEN NULL ELSE k END, 1, {body}
 FROM n;
 
 INSERT INTO fairlead.messages

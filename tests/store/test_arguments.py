@@ -1,5 +1,6 @@
 """Every argument of every function of plain SQL works, or is refused in one line."""
 
+from pathlib import Path
 from typing import Any, Final
 
 import psycopg
@@ -9,6 +10,7 @@ from fairlead import Cluster, Store
 from fairlead.errors import FairleadError
 from tests.stores import made_url
 
+DIALOGS: Final = Path(__file__).parents[2] / "docs" / "snippets" / "dialogs.toml"
 BIG: Final = 2**63 - 1
 LONG: Final = "x" * 501
 HOSTILE: Final[dict[str, tuple[Any, ...]]] = {
@@ -17,6 +19,7 @@ HOSTILE: Final[dict[str, tuple[Any, ...]]] = {
     "jsonb": (None, "null", "{}"),
     "integer": (None, 0, -1, 2**31 - 1, -(2**31)),
     "bigint": (None, 0, -1, 2**31, BIG, -(2**63)),
+    "boolean": (None, True, False),
     "bigint[]": (None, [], [None], [0, -1, BIG]),
     "interval": (None, "0", "-1 second", "178000000 years", "infinity", "-infinity"),
 }
@@ -46,6 +49,26 @@ REFUSED: Final[dict[str, tuple[Any, ...]]] = {
     "settle.outcome": HOSTILE["text"],
     "settle.given": (None,),
     "settle.delay": NO_TIME,
+    **dict.fromkeys(
+        ("begin_dialog.service", "begin_dialog.far_service", "send_on.type"), (None, "", LONG)
+    ),
+    **dict.fromkeys(("begin_dialog.contract", "begin_dialog.related"), ("", LONG)),
+    "begin_dialog.group": (LONG,),
+    "begin_dialog.lifetime": ("0", *NO_TIME),
+    **dict.fromkeys(
+        ("send_on.dialog", "end_dialog.dialog", "prioritise_dialog.dialog"), HOSTILE["text"]
+    ),
+    **dict.fromkeys(
+        ("bind_dialogs.dialog", "bind_dialogs.other", "bound_dialog.dialog"), HOSTILE["text"]
+    ),
+    "send_on.body": (None,),
+    **dict.fromkeys(("receive.queue",), (None, "")),
+    "receive.lease": (None, "0", *NO_TIME),
+    "receive.most": NO_COUNT,
+    "end_dialog.code": (0, -1, -(2**31)),
+    "end_dialog.description": ("", LONG),
+    "end_dialog.cleanup": (None,),
+    "prioritise_dialog.priority": (-1, 2**31 - 1, -(2**31)),
     "change.target": HOSTILE["text"],
     "change.attribute": HOSTILE["text"],
     "change.value": HOSTILE["text"],
@@ -61,6 +84,11 @@ USUAL: Final = {
     "token": "{token}",
     "given": "'{{}}'",
     "group": "'g'",
+    "service": "'Client'",
+    "far_service": "'Shop'",
+    "dialog": "'{dialog}'",
+    "other": "'{dialog}'",
+    "type": "'Order'",
 }
 """The arguments without a default."""
 
@@ -75,8 +103,10 @@ def server() -> Any:
         store.send("q", "body", group="held")
         work = store.take("q", group="held")
         assert work is not None
+        store.declare(DIALOGS)
+        dialog = store.begin_dialog("Client", "Shop")
         with psycopg.connect(url, autocommit=True) as connection:
-            yield connection, work.token, store
+            yield connection, {"token": work.token, "dialog": dialog.id}, store
 
 
 def signatures(connection: psycopg.Connection[Any]) -> list[tuple[str, list[str], list[str], int]]:
@@ -92,14 +122,14 @@ def signatures(connection: psycopg.Connection[Any]) -> list[tuple[str, list[str]
 
 
 def test_every_argument_works_or_is_refused_in_one_line(server: Any) -> None:
-    connection, token, store = server
+    connection, ours, store = server
     connection.execute("SET statement_timeout = '20s'")  # nothing goes on for ever
     tried, wrong = set(), []
     for function, names, types, required in signatures(connection):
         for name, kind in zip(names, types, strict=True):
             tried.add(f"{function}.{name}")
             usual = [
-                f'"{each}" => {USUAL[each].format(token=token)}::{type_}'
+                f'"{each}" => {USUAL[each].format(**ours)}::{type_}'
                 for each, type_ in list(zip(names, types, strict=True))[:required]
                 if each != name
             ]
@@ -126,7 +156,7 @@ def outcome(connection: psycopg.Connection[Any], text: str, values: list[Any]) -
     except psycopg.Error as error:
         state = error.sqlstate or ""
         one_line = len(str(error.diag.message_primary).splitlines()) == 1
-        known = state in {"FL001", "FL003", "FL005"}
+        known = state in {"FL001", "FL003", "FL005", "FL008"}
         return "refused" if known and one_line else f"{state} {error.diag.message_primary}"
 
 

@@ -1,4 +1,9 @@
-"""Random days of services that talk, beside the plainest model: each receive gives what it says."""
+"""Random days of services that talk, beside the plainest model: each receive gives what it says.
+
+On PostgreSQL plain SQL and the library talk to each other.
+"""
+
+from __future__ import annotations
 
 import sqlite3
 from collections import Counter
@@ -18,9 +23,10 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, rule
 
 from fairlead import Store
 from fairlead.errors import ConversationError, MessageError, StaleWorkError
-from fairlead.store.conversation import Conversation
+from fairlead.store.database.postgresql import refusal
 from fairlead.store.leasing import StoreWork
 from fairlead.store.message import Message
+from fairlead.store.queues.bodies import BYTES, JSON, TEXT, encoded
 from tests.store.plain_dialogs import End, Hold, PlainDialogs, PlainQueue, Refused, Row
 from tests.stores import made_url, scratch
 
@@ -99,6 +105,8 @@ class Opened(NamedTuple):
 
     store: Store
     connection: Any
+    sql: Sql | None
+    """Plain SQL, where there is any."""
 
 
 @cache
@@ -107,8 +115,8 @@ def opened(dialect: str) -> Opened:
     url = made_url(dialect)
     store = Store.open(url, clock=lambda: Fraction(Clock.now, SECOND))
     if dialect == "sqlite":
-        return Opened(store, sqlite3.connect(url.removeprefix("sqlite:///")))
-    return Opened(store, psycopg.connect(url))
+        return Opened(store, sqlite3.connect(url.removeprefix("sqlite:///")), None)
+    return Opened(store, psycopg.connect(url), Sql(store, url))
 
 
 @cache
@@ -125,14 +133,87 @@ def closed() -> Any:
         found = opened(dialect)
         found.connection.close()
         found.store.close()
+        if found.sql is not None:
+            found.sql.connection.close()
     opened.cache_clear()
+
+
+class SqlEnd:
+    """One end of a dialog, which speaks in plain SQL."""
+
+    def __init__(self, sql: Sql, handle: str) -> None:
+        self.sql = sql
+        self.id = handle
+
+    @property
+    def dialog(self) -> str:
+        return str(
+            self.sql("SELECT 'd-' || dialog FROM fairlead.endpoints WHERE handle = %s", self.id)
+        )
+
+    @property
+    def group(self) -> str:
+        return str(self.sql("SELECT group_name FROM fairlead.endpoints WHERE handle = %s", self.id))
+
+    def send(self, type_: str, body: Any) -> Any:
+        format_, raw = encoded(body)
+        kind = {BYTES: "bytea", TEXT: "text", JSON: "jsonb"}[format_]
+        value = raw if format_ == BYTES else raw.decode()
+        return self.sql(f"SELECT fairlead.send_on(%s, %s, %s::{kind})", self.id, type_, value)
+
+    def end(self, error: tuple[int, str] | None = None, *, cleanup: bool = False) -> None:
+        code, why = error or (None, None)
+        self.sql("SELECT fairlead.end_dialog(%s, %s, %s, %s)", self.id, code, why, cleanup)
+
+    def prioritise(self, priority: int) -> Any:
+        return self.sql("SELECT fairlead.prioritise_dialog(%s, %s)", self.id, priority)
+
+    def timer(self, seconds: int | None) -> None:
+        """There is no function for it."""
+        with suppress(ConversationError):
+            self.sql.store.conversation(self.id).timer(seconds)
+            return
+        raise MessageError("timer")
+
+
+class Sql:
+    """Calls functions in plain SQL, each in a transaction of its own or all in one."""
+
+    def __init__(self, store: Store, url: str) -> None:
+        self.store = store
+        self.connection = psycopg.connect(url, autocommit=True)
+
+    def __call__(self, text: str, *values: object) -> Any:
+        found = self.rows(text, *values)
+        return found[0][0] if found else None
+
+    def rows(self, text: str, *values: object) -> list[tuple[Any, ...]]:
+        try:
+            self.connection.execute(
+                "SELECT set_config('fairlead.clock', %s, false)", [str(Clock.now)]
+            )
+            with self.connection.transaction():
+                return self.connection.execute(text.encode(), values or None).fetchall()
+        except psycopg.Error as error:
+            raise refusal(error.sqlstate or "", str(error.diag.message_primary)) from None
+
+    def begin(self, service: str, far: str, contract: str | None, **more: Any) -> SqlEnd:
+        seconds = more.get("lifetime")
+        handle = self(
+            "SELECT fairlead.begin_dialog(%s, %s, %s, %s, %s, %s * interval '1 second')",
+            *(service, far, contract, more.get("related"), more.get("group"), seconds),
+        )
+        return SqlEnd(self, str(handle))
+
+    def end_of(self, handle: str) -> SqlEnd:
+        return SqlEnd(self, handle)
 
 
 class Verbs(NamedTuple):
     """Through what something is said: the store, or a transaction."""
 
-    begin: Callable[..., Conversation]
-    end: Callable[[str], Conversation]
+    begin: Callable[..., Any]
+    end: Callable[[str], Any]
     """The end with a handle."""
 
 
@@ -146,7 +227,8 @@ class Talks(RuleBasedStateMachine):
         poison=st.sampled_from(["off", "dead-letters"]),
     )
     def begins(self, discipline: str, poison: str) -> None:
-        self.store, self.connection = opened(self.dialect)
+        self.store, self.connection, self.sql = opened(self.dialect)
+        self.turns = count()
         self.store.declare(declared(discipline, poison))
         queues = [
             PlainQueue("clients", "priority", MAX_FAILURES, poison),
@@ -183,7 +265,9 @@ class Talks(RuleBasedStateMachine):
             except MessageError as error:
                 found = error
 
-        if how == "alone":
+        if how == "alone" and self.sql is not None and next(self.turns) % 2:
+            tried(Verbs(self.sql.begin, self.sql.end_of))
+        elif how == "alone":
             tried(Verbs(store.begin_dialog, store.conversation))
         elif how.startswith("joined"):
             with store.join(self.connection) as tx:
@@ -232,7 +316,7 @@ class Talks(RuleBasedStateMachine):
                 group = near.group
             more["related"] = self.handles[near]
 
-        def said(verbs: Verbs) -> Conversation:
+        def said(verbs: Verbs) -> Any:
             return verbs.begin(*services, contract, lifetime=lifetime, **more)
 
         dialog = ""
@@ -473,10 +557,61 @@ class Talks(RuleBasedStateMachine):
         given = [each for each in work._given if each.conversation is not None]
         return given[-1] if given else None
 
-    def end_of(self, conversation: Conversation) -> End:
+    @rule(
+        queue=QUEUES,
+        most=st.integers(1, 3),
+        acts=st.lists(
+            st.sampled_from(["read", "read", "Reply", "Order", "end", "fail"]), max_size=6
+        ),
+    )
+    def receive(self, queue: str, most: int, acts: list[str]) -> None:
+        """A reader in plain SQL: it receives, answers and settles in one transaction."""
+        if self.sql is None:
+            return
+        plain, sql = self.plain.queues[queue], self.sql
+        with sql.connection.transaction():
+            rows = sql.rows("SELECT * FROM fairlead.receive(%s, most => %s::integer)", queue, most)
+            hold = self.plain.take(plain, 60 * SECOND)
+            assert (rows[0][0] if rows else None) == (hold.group.name if hold else None)
+            if hold is None:
+                return
+            assert rows[0][-1] == hold.group.releases + 1
+            assert rows[0][-2] == (hold.was[0] if hold.was else None)
+            hold.page = hold.page[:most]
+            token = rows[0][5]
+            unread = [(row[6], row[7], row[1]) for row in rows]
+            given: list[tuple[int, str, str | None]] = []
+            for act in ["read", *acts]:
+                latest = [each[2] for each in given if each[2] is not None]
+                if act != "read" and latest:
+                    self.acts(act, SqlEnd(sql, latest[-1]), hold)
+                    continue
+                ended = {self.handles[end] for end in self.handles if end.state == "ended"}
+                unread = [each for each in unread if each[2] not in ended]
+                if not unread:
+                    numbers = [each[0] for each in given]
+                    unread = [
+                        (row[0], row[1], row[5])
+                        for row in sql.rows(
+                            "SELECT * FROM fairlead.more(%s, %s, 1000)", token, numbers
+                        )
+                    ]
+                row = self.plain.gives(hold)
+                assert (row.key if row else None) == (unread[0][1] if unread else None)
+                if row is not None:
+                    given.append(unread.pop(0))
+                    if row.end is not None:
+                        assert self.handles.setdefault(row.end, str(given[-1][2])) == given[-1][2]
+                        if row.type != "Error":
+                            self.given.append((row.end.name, row.key))
+            sql("SELECT fairlead.settle(%s, given => %s)", token, [each[0] for each in given])
+            self.plain.accept(plain, hold)
+        self.check()
+
+    def end_of(self, conversation: Any) -> End:
         return next(end for end, handle in self.handles.items() if handle == conversation.id)
 
-    def acts(self, act: str, conversation: Conversation, hold: Hold) -> None:
+    def acts(self, act: str, conversation: Any, hold: Hold) -> None:
         end = self.end_of(conversation)
         given = [row for row in hold.given if row.end is end]
         so: Callable[[], Any]

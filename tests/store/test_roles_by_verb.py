@@ -260,6 +260,7 @@ def test_workers_and_viewers_look(verb: str, stores: dict[str, Store], url_of: U
         call(stores[role], stores["owner"], url_of(role))
 
 
+BEGUN: Final = "fairlead.begin_dialog('Client', 'Shop')"
 TAKEN: Final = "SELECT t.token FROM fairlead.take('orders') t LIMIT 1"
 SQL: Final[dict[str, tuple[str, str]]] = {
     # function of the schema: from which role on; a call
@@ -276,6 +277,13 @@ SQL: Final[dict[str, tuple[str, str]]] = {
         "worker",
         f"SELECT fairlead.settle(({TAKEN}))",
     ),
+    "begin_dialog": ("sender", f"SELECT {BEGUN}"),
+    "send_on": ("sender", f"SELECT fairlead.send_on({BEGUN}, 'Order', '1'::jsonb)"),
+    "prioritise_dialog": ("sender", f"SELECT fairlead.prioritise_dialog({BEGUN})"),
+    "bound_dialog": ("sender", f"SELECT fairlead.bound_dialog({BEGUN})"),
+    "bind_dialogs": ("worker", f"SELECT fairlead.bind_dialogs({BEGUN}, {BEGUN})"),
+    "end_dialog": ("worker", f"SELECT fairlead.end_dialog({BEGUN}, 5, 'why')"),
+    "receive": ("worker", "SELECT * FROM fairlead.receive('orders')"),
     "change": ("operator", "SELECT fairlead.change('Bangkok', 'DEV2', 'weight', '7')"),
     "reset": ("operator", "SELECT fairlead.reset('Bangkok')"),
     "machines": (

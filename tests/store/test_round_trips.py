@@ -79,6 +79,19 @@ def with_transaction(shop: Shop) -> None:
         tx.accept()
 
 
+def in_a_dialog(shop: Shop) -> None:
+    """A service: it answers what it was asked, and ends, with the settlement."""
+    work = shop.store.take("shop")
+    assert work is not None
+    with work.transaction() as tx:
+        for message in work:
+            here = tx.conversation(message.conversation or "")
+            if here.state == "conversing":
+                here.send("Confirmation", "lamp")
+                here.end()
+        tx.accept()
+
+
 def in_my_transaction(shop: Shop) -> None:
     """An outbox: a row of the user's own and a send."""
     with shop.mine.transaction(), shop.store.join(shop.mine) as tx:
@@ -116,8 +129,12 @@ VERBS: dict[str, tuple[int, Verb]] = {
     "publish": (1, lambda s: s.store.publish("ring", "o")),
     "publish, a rule of Python's": (20, lambda s: s.store.publish("busy", "o")),
     "change": (20, lambda s: s.store.change("ring", "x", "enabled", False)),
-    "a dialog's send": (12, lambda s: s.dialog.send("Order", {"item": "lamp"})),
-    "begin_dialog": (8, lambda s: s.store.begin_dialog("Client", "Shop")),
+    "a dialog's send": (1, lambda s: s.dialog.send("Order", {"item": "lamp"})),
+    "a dialog's prioritise": (1, lambda s: s.dialog.prioritise(200)),
+    "a dialog's timer": (1, lambda s: s.dialog.timer(60)),
+    "a dialog's end": (1, lambda s: s.dialog.end()),
+    "begin_dialog": (1, lambda s: s.store.begin_dialog("Client", "Shop", lifetime=60)),
+    "take, answer and end in a dialog": (13, in_a_dialog),
 }
 
 

@@ -60,7 +60,7 @@ def run(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> Run:
 
 
 @pytest.mark.parametrize(
-    "name", ["queues", "transaction", "trigger", "procedure", "machines", "views"]
+    "name", ["queues", "transaction", "trigger", "procedure", "machines", "views", "dialogs"]
 )
 def test_the_sql_of_the_documentation_gives_what_is_shown(name: str) -> None:
     script = (SNIPPETS / f"{name}.sql").read_text(encoding="utf-8")
@@ -68,6 +68,9 @@ def test_the_sql_of_the_documentation_gives_what_is_shown(name: str) -> None:
     if "fairlead.machines" in script:
         with Store.open(url) as store:
             store.load_clusters(SNIPPETS / "bangkok.toml")
+    if "begin_dialog" in script:
+        with Store.open(url) as store:
+            store.declare(SNIPPETS / "dialogs.toml")
     got = printed(script, url)
     said = SNIPPETS / f"{name}.txt"
     if "UPDATE_DOCS" in os.environ:

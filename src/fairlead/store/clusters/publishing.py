@@ -12,10 +12,9 @@ from fairlead.store.clusters.decision import StoreDecision
 from fairlead.store.clusters.history import published_before
 from fairlead.store.clusters.memory import Memory
 from fairlead.store.clusters.state import read_row
-from fairlead.store.database.clock import time_of
+from fairlead.store.database.clock import set_clock, time_of
 from fairlead.store.database.port import Database
 from fairlead.store.queues.bodies import digest
-from fairlead.store.queues.one_statement import set_clock
 from fairlead.store.queues.outgoing import OutgoingMessage
 from fairlead.store.queues.sending import send
 from fairlead.store.queues.settings import made_queue

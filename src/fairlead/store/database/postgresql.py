@@ -15,6 +15,7 @@ from urllib.parse import urlsplit
 from weakref import WeakSet
 
 from fairlead.errors import (
+    ConversationError,
     DiskFullError,
     EnvironmentProblem,
     MessageError,
@@ -48,6 +49,8 @@ REFUSED: Final[dict[str | None, type[MessageError | StoreError]]] = {
     "FL005": MessageError,
     "FL006": NoDestinationError,
     "FL007": StoreError,
+    "FL008": ConversationError,
+    "FL009": MessageError,
 }
 """What the functions of the schema raise."""
 READ_COMMITTED: Final = "SET SESSION CHARACTERISTICS AS TRANSACTION ISOLATION LEVEL READ COMMITTED"

@@ -75,8 +75,13 @@ class Cache:
     """What is declared, as this process has read it last."""
 
     def __init__(self) -> None:
-        self._revision = -1
+        self.revision = -1
+        """How often something was declared by then."""
         self._found = Declared({}, {}, {})
+
+    def known(self, database: Database) -> Declared:
+        """What is declared, as far as it was read; for who is told if it has changed."""
+        return self.get(database) if self.revision < 0 else self._found
 
     def get(self, database: Database, revision: int | None = None) -> Declared:
         """What is declared; it is read anew where that has changed.
@@ -85,8 +90,8 @@ class Cache:
         """
         if revision is None:
             ((revision,),) = database.run("revision")
-        if revision != self._revision:
-            self._found, self._revision = read(database), revision
+        if revision != self.revision:
+            self._found, self.revision = read(database), revision
         return self._found
 
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final
+from typing import Final, NamedTuple
 
 from fairlead.balance.objects import listed, repr_of
+from fairlead.balance.times import Time
 from fairlead.config.services import ERROR
 from fairlead.errors import ConversationError, MessageError
 from fairlead.store.arguments import reason_of
@@ -16,6 +17,26 @@ from fairlead.store.queues.outgoing import OutgoingMessage
 
 MAX_CODE: Final = 2**31 - 1
 MAX_DESCRIPTION: Final = 3000
+
+
+class Beginning(NamedTuple):
+    """A dialog that is to begin, as it was asked for."""
+
+    service: object
+    far_service: object
+    contract: object
+    related: Endpoint | None
+    group: str | None
+    lifetime: Time | None
+
+
+def no_end(handle: object) -> str:
+    """What is wrong with an id of no end. An id is a secret, whosever it is: it is not repeated."""
+    what = "an id of no end" if isinstance(handle, str) else repr_of(handle)[:60]
+    return (
+        f"conversation: found {what}, allowed: the id of an end that is open; its other end has "
+        "an id of its own"
+    )
 
 
 def checked_error(error: object) -> tuple[int, str] | None:

@@ -1,4 +1,4 @@
-"""Speak: begin a dialog, send in it, end it, in the caller's transaction or in one of ours.
+"""On SQLite, speak: begin a dialog, send in it, end it, in a transaction.
 
 Whoever sends for an end locks that end's row and nobody else's: so what one end says has an order
 without gaps, and the two ends never wait for each other. That the other end has ended meanwhile is
@@ -10,9 +10,8 @@ from __future__ import annotations
 import re
 import secrets
 from collections.abc import Sequence
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
-from fairlead.balance.objects import repr_of
 from fairlead.balance.times import Time
 from fairlead.config.services import DIALOG_TIMER, END_DIALOG, ERROR, RESERVED
 from fairlead.errors import ConversationError, MessageError
@@ -20,9 +19,11 @@ from fairlead.store.arguments import duration
 from fairlead.store.database.port import Database
 from fairlead.store.dialogs.declared import Declared, DialogContext
 from fairlead.store.dialogs.replies import (
+    Beginning,
     agreed_contract,
     error_message,
     key_of,
+    no_end,
     no_such_type,
     over,
     system_message,
@@ -33,6 +34,7 @@ from fairlead.store.queues.bodies import encoded
 from fairlead.store.queues.endpoints import (
     ENDED,
     FAILED,
+    HANDLE,
     INITIATOR,
     OPEN,
     TARGET,
@@ -53,20 +55,8 @@ REFUSED_BODY: Final = -9615
 REFUSED_CONTRACT: Final = -8408
 LIFETIME_OVER: Final = -8489
 """Codes of the errors that come of themselves are below 0; these are Service Broker's."""
-HANDLE: Final = re.compile("[0-9a-f]{32}")
 GIVEN_GROUP: Final = re.compile(r"d-\d+/[it]", re.ASCII)
 """A group that nobody named: who joins it has to know an end in it."""
-
-
-class Beginning(NamedTuple):
-    """A dialog that is to begin, as it was asked for."""
-
-    service: object
-    far_service: object
-    contract: object
-    related: Endpoint | None
-    group: str | None
-    lifetime: Time | None
 
 
 class Dialogs:
@@ -229,12 +219,8 @@ class Dialogs:
         found = None
         if isinstance(handle, str) and HANDLE.fullmatch(handle):
             found = by_handle(self._database, handle)
-        if found is None:  # an id is a secret, whosever it is: it is not repeated
-            what = "an id of no end" if isinstance(handle, str) else repr_of(handle)[:60]
-            raise ConversationError(
-                f"conversation: found {what}, allowed: the id of an end that is open; its other "
-                "end has an id of its own"
-            )
+        if found is None:
+            raise ConversationError(no_end(handle))
         return found
 
     def _counted(self, end: Endpoint) -> tuple[Endpoint, Declared]:

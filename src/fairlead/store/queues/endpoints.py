@@ -6,11 +6,15 @@ import re
 from collections.abc import Iterable
 from typing import Final, NamedTuple
 
+import msgspec
+
 from fairlead.store.database.port import Database
 
 INITIATOR, TARGET = 0, 1
 SIDES: Final = ("initiator", "target")
 OPEN, FAILED, ENDED = 1, 2, 3
+HANDLE: Final = re.compile("[0-9a-f]{32}")
+"""An id of an end."""
 DIALOG: Final = re.compile(r"d-([1-9]\d{0,17})(?:/([it]))?", re.ASCII)
 """What a dialog is called, or one end of it."""
 
@@ -50,6 +54,11 @@ class Endpoint(NamedTuple):
 def end_name(dialog: int, side: int) -> str:
     """The name of one end of a dialog: d-17/i, d-17/t."""
     return f"d-{dialog}/{SIDES[side][0]}"
+
+
+def endpoint_of(row: str) -> Endpoint:
+    """An end as a function of the schema gives it."""
+    return Endpoint(*msgspec.json.decode(row))
 
 
 def by_handle(database: Database, handle: str) -> Endpoint | None:

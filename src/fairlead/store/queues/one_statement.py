@@ -10,12 +10,12 @@ from collections.abc import Sequence
 
 from msgspec.structs import asdict
 
+from fairlead.store.database.clock import set_clock
 from fairlead.store.database.port import Database, Row
 from fairlead.store.database.postgresql import refusal
 from fairlead.store.queues.outgoing import OutgoingMessage
-from fairlead.store.queues.received import Stored, received
 from fairlead.store.queues.settling import ACCEPTED, Settlement
-from fairlead.store.queues.taking import PAGE, Claim, Held
+from fairlead.store.queues.taking import PAGE, Claim, Held, given_in
 
 
 def send_one(
@@ -38,8 +38,9 @@ def take_one(database: Database, queue: str, claim: Claim, now: int | None) -> l
         holder=claim.holder,
         most=PAGE,
         actor=claim.actor,
+        conversation=claim.conversation,
     )
-    return [_held(rows)] if rows else []
+    return [_held(rows, claim)] if rows else []
 
 
 def settle_one(database: Database, end: Settlement, actor: str, now: int | None) -> None:
@@ -77,6 +78,7 @@ def _ending(end: Settlement, actor: str) -> dict[str, object]:
         "delay": end.delay,
         "failed": end.failed,
         "actor": actor,
+        "partly": end.partly,
     }
 
 
@@ -85,18 +87,13 @@ def is_for_one(end: Settlement) -> bool:
     return not end.done and not (end.kind == ACCEPTED and end.dead)
 
 
-def _held(rows: Sequence[Row]) -> Held:
+def _held(rows: Sequence[Row], claim: Claim) -> Held:
     id_, group, tenant, priority, releases, token, taken, deadline, k1, k2 = rows[0][:10]
-    stored = [Stored._make((id_, *row[10:16], None, *row[16:])) for row in rows]
-    return Held(
+    held = Held(
         *(id_, group, tenant, priority, releases + 1, token, taken, deadline),
         key=(k1, k2),
-        messages=[received(each, group, tenant) for each in stored],
-        cost=sum(each.cost for each in stored),
+        only=claim.conversation,
     )
-
-
-def set_clock(database: Database, now: int | None) -> None:
-    """The functions ask the setting what a clock of the user's own says."""
-    if now is not None:
-        database.run("set_clock", now=str(now))
+    held.messages = [given_in(held, row[10:]) for row in rows]
+    held.cost = sum(each.cost for each in held.messages)
+    return held

@@ -8,11 +8,11 @@ from typing import Final, NamedTuple
 from msgspec import Struct, field
 
 from fairlead.order.key import UNRAISED
-from fairlead.store.database.clock import time_of
+from fairlead.store.database.clock import set_clock, time_of
 from fairlead.store.database.port import Database, Row
 from fairlead.store.journal.log import Log
 from fairlead.store.queues.ended import drop, ends_of, is_over
-from fairlead.store.queues.endpoints import Endpoint
+from fairlead.store.queues.endpoints import Endpoint, endpoint_of
 from fairlead.store.queues.maintenance import maintain
 from fairlead.store.queues.received import Received, Stored, received
 from fairlead.store.queues.settings import BEFORE_ALL, Queue
@@ -128,10 +128,12 @@ def more_of_held(
     `clock`: microseconds, of a clock of the user's own; None: the database's. Raises
     StaleWorkError.
     """
-    if held.only is not None or held.speaks or not database.remote:
+    if not database.remote:
         if not database.run("still_held", id=held.id, token=held.token):
             raise stale(held.token)
         return more_messages(database, held, given, time_of(database, clock))
+    if held.only is not None or held.speaks:
+        return _more_said(database, held, given, clock)
     rows = database.run(
         "more_of_held",
         id=held.id,
@@ -144,11 +146,36 @@ def more_of_held(
     if not rows:
         raise stale(held.token)
     found = [Stored(*row) for row in rows if row[1] is not None]
-    ends = ends_of(database, found)
-    messages = [_given(held, row, ends) for row in found if not is_over(row, ends)]
-    if any(each.end for each in messages):  # what has gone wrong is read first, so all is read
-        return _late_messages(database, held, given, time_of(database, clock))
-    return messages
+    if any(row.conversation for row in found):  # what has gone wrong is read first
+        return _more_said(database, held, given, clock)
+    return [_given(held, row, {}) for row in found]
+
+
+def _more_said(
+    database: Database, held: Held, given: list[int], clock: int | None
+) -> list[Received]:
+    """What was not given yet, of what was said in conversations; in one statement."""
+    set_clock(database, clock)
+    rows = database.run(
+        *("more_said",),
+        id=held.id,
+        token=held.token,
+        given=given,
+        conversation=held.only,
+        most=PAGE,
+    )
+    if not rows:
+        raise stale(held.token)
+    return [given_in(held, row) for row in rows if row[0] is not None]
+
+
+def given_in(held: Held, row: Row) -> Received:
+    """A message as a function of the schema gives it, from its number on, last the end."""
+    *columns, end = row
+    stored = Stored._make((held.id, *columns[:6], None, *columns[6:]))
+    found = None if end is None else endpoint_of(end)
+    held.speaks = held.speaks or found is not None
+    return received(stored, held.group, held.tenant, found)
 
 
 def _messages_after(database: Database, held: Held, after: int, now: int) -> list[Received]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 
 from fairlead.balance.times import Time
 from fairlead.errors import MessageError
@@ -14,11 +14,17 @@ from fairlead.store.conversation import Conversation, DialogSession
 from fairlead.store.database.context import BaseContext
 from fairlead.store.database.port import Database
 from fairlead.store.database.retrying import again
+from fairlead.store.dialogs.calls import CalledDialogs
 from fairlead.store.dialogs.declared import DeclaredService
-from fairlead.store.dialogs.replies import checked_error
-from fairlead.store.dialogs.sending import Beginning, Dialogs
+from fairlead.store.dialogs.replies import Beginning, checked_error
+from fairlead.store.dialogs.sending import Dialogs
 from fairlead.store.queues.endpoints import Endpoint, far_end
 from fairlead.store.work import HeldWork
+
+
+def dialogs_of(database: Database, context: Context) -> CalledDialogs | Dialogs:
+    """What is said in a transaction: by functions of the schema, or statement by statement."""
+    return (CalledDialogs if database.remote else Dialogs)(database, context)
 
 
 class ConversationVerbs(ABC, DialogSession):
@@ -65,8 +71,8 @@ class ConversationVerbs(ABC, DialogSession):
             raise MessageError("begin_dialog: found related and group, allowed: one of them")
         near = None if related is None else self._endpoint(related)
         asked = Beginning(service, far_service, contract, near, name("group", group), lifetime)
-        with self._undone_if_refused():
-            found = Conversation(Dialogs(self._database, self._context).begin(asked), self)
+        with self._speaking() as dialogs:
+            found = Conversation(dialogs.begin(asked), self)
         self._begun.append(found)
         return found
 
@@ -82,35 +88,35 @@ class ConversationVerbs(ABC, DialogSession):
     def say(self, conversation: Conversation, type_: str, body: object) -> str:
         """Send a message, as `Conversation.send` does."""
         self._check()
-        with self._undone_if_refused():
-            end = self._endpoint(conversation)
-            return Dialogs(self._database, self._context).send(end, type_, body)
+        with self._speaking() as dialogs:
+            return dialogs.send(self._endpoint(conversation), type_, body)
 
     def raise_far_end(self, conversation: Conversation, priority: int | None) -> bool:
         """Raise the other end's group, as `Conversation.prioritise` does."""
         self._check()
         check_priority(priority)
-        peer = far_end(self._database, self._endpoint(conversation))
+        end = self._endpoint(conversation)
+        if self._database.remote:
+            return CalledDialogs(self._database, self._context).prioritise(end, priority)
+        peer = far_end(self._database, end)
         return peer is not None and self.prioritise(peer.queue, peer.group, priority)
 
     def set_timer(self, conversation: Conversation, seconds: Time | None) -> None:
         """Set a timer, as `Conversation.timer` does."""
         self._check()
-        with self._undone_if_refused():
-            end = self._endpoint(conversation)
-            Dialogs(self._database, self._context).set_timer(end, seconds)
+        with self._speaking() as dialogs:
+            dialogs.set_timer(self._endpoint(conversation), seconds)
 
     def bind(self, conversation: Conversation, other: Conversation) -> None:
         """Bind two conversations, as `Conversation.bind` does."""
         self._check()
-        with self._undone_if_refused():
-            ends = self._endpoint(conversation), self._endpoint(other)
-            Dialogs(self._database, self._context).bind(*ends)
+        with self._speaking() as dialogs:
+            dialogs.bind(self._endpoint(conversation), self._endpoint(other))
 
     def bound_to(self, conversation: Conversation) -> Conversation | None:
         """The conversation that one is bound to, in this transaction."""
         self._check()
-        end = Dialogs(self._database, self._context).bound(conversation.endpoint)
+        end = dialogs_of(self._database, self._context).bound(conversation.endpoint)
         return None if end is None else self.conversation(Conversation(end, self))
 
     def end_conversation(
@@ -121,10 +127,9 @@ class ConversationVerbs(ABC, DialogSession):
         checked = checked_error(error)
         if checked and cleanup:
             raise MessageError("end: found error and cleanup, allowed: one of them")
-        end = self._endpoint(conversation)
-        dialog_transaction = Dialogs(self._database, self._context)
-        with self._undone_if_refused():
-            dialog_transaction.end(end, checked, cleanup=cleanup, given=conversation.given)
+        with self._speaking() as dialogs:
+            end = self._endpoint(conversation)
+            dialogs.end(end, checked, cleanup=cleanup, given=conversation.given)
         if self._shared:
             self._ended += [conversation, conversation.origin]
             conversation.ending = conversation.origin.ending = self._database
@@ -148,15 +153,22 @@ class ConversationVerbs(ABC, DialogSession):
     def state_of(self, end: Endpoint) -> str:
         """How an end stands."""
         self._check()
-        return Dialogs(self._database, self._context).state(end)
+        return dialogs_of(self._database, self._context).state(end)
+
+    @contextmanager
+    def _speaking(self) -> Iterator[CalledDialogs | Dialogs]:
+        """What is said in this transaction. What is refused in the block has done nothing."""
+        dialogs = dialogs_of(self._database, self._context)
+        with nullcontext() if self._database.remote else self._undone_if_refused():
+            yield dialogs
 
     def _endpoint(self, conversation: Conversation | str) -> Endpoint:
         if not isinstance(conversation, Conversation):
-            return Dialogs(self._database, self._context).found(conversation)
+            return dialogs_of(self._database, self._context).found(conversation)
         if conversation.is_of(self._context):
             return conversation.endpoint
         # another store's: of the same database, or of one where the same numbers are others' ends
-        return Dialogs(self._database, self._context).found(conversation.id)
+        return dialogs_of(self._database, self._context).found(conversation.id)
 
 
 class StoreConversations(ABC, DialogSession):
@@ -165,6 +177,8 @@ class StoreConversations(ABC, DialogSession):
     _context: Context
     _connection: Callable[[], AbstractContextManager[Database]]
     _writing: Callable[[], AbstractContextManager[Database]]
+    _alone: Callable[[], AbstractContextManager[Database]]
+    _one_statement: bool
 
     @abstractmethod
     def _verbs(self, database: Database) -> ConversationVerbs:
@@ -189,7 +203,7 @@ class StoreConversations(ABC, DialogSession):
         Error, if the dialog has not ended. The other side hears of it with the first message.
         Raises MessageError.
         """
-        with self._writing() as database:
+        with self._speaks() as database:
             found = self._verbs(database).begin_dialog(
                 *(service, far_service, contract),
                 related=related,
@@ -201,7 +215,7 @@ class StoreConversations(ABC, DialogSession):
     def conversation(self, id: str) -> Conversation:  # noqa: A002 - it is called so
         """The end of a dialog with this id. Raises ConversationError."""
         with self._connection() as database:
-            return Conversation(Dialogs(database, self._context).found(id), self)
+            return Conversation(dialogs_of(database, self._context).found(id), self)
 
     def service(self, name: str) -> DeclaredService:
         """A service as it was declared. Raises MessageError."""
@@ -211,13 +225,17 @@ class StoreConversations(ABC, DialogSession):
     @contextmanager
     def dialog_transaction(self) -> Iterator[ConversationVerbs]:
         """A transaction of its own."""
-        with self._writing() as database:
+        with self._speaks() as database:
             yield self._verbs(database)
+
+    def _speaks(self) -> AbstractContextManager[Database]:
+        """A transaction for one verb; where that is one statement, this is the transaction."""
+        return self._alone() if self._one_statement else self._writing()
 
     def bound_to(self, conversation: Conversation) -> Conversation | None:
         """The conversation that one is bound to."""
         with self._connection() as database:
-            end = Dialogs(database, self._context).bound(conversation.endpoint)
+            end = dialogs_of(database, self._context).bound(conversation.endpoint)
         return None if end is None else Conversation(end, self)
 
     def is_of(self, context: BaseContext) -> bool:
@@ -227,4 +245,4 @@ class StoreConversations(ABC, DialogSession):
     def state_of(self, end: Endpoint) -> str:
         """How an end stands."""
         with self._connection() as database:
-            return Dialogs(database, self._context).state(end)
+            return dialogs_of(database, self._context).state(end)

@@ -13,6 +13,9 @@ SELECT nextval('fairlead.numbers') FROM generate_series(1, %(count)s::bigint);
 -- time: what the server's clock says
 SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint;
 
+-- set_clock: what a clock of the user's own says
+SELECT set_config('fairlead.clock', %(now)s, false);
+
 -- has_schema: whether there is a schema of any version
 SELECT 1 WHERE to_regclass('fairlead.schema') IS NOT NULL;
 

@@ -11,37 +11,28 @@ SELECT declared FROM fairlead.schema;
 INSERT INTO fairlead.declared (kind, name, definition) VALUES (%(kind)s, %(name)s, %(definition)s)
 ON CONFLICT (kind, name) DO UPDATE SET definition = excluded.definition;
 
--- add_endpoint: one end of a dialog
-INSERT INTO fairlead.endpoints (id, handle, dialog, side, service, far_service, contract, queue, group_name,
-  began, lifetime)
-VALUES (%(id)s, %(handle)s, %(dialog)s, %(side)s, %(service)s, %(far_service)s, %(contract)s, %(queue)s, %(group)s,
-  %(began)s, %(lifetime)s);
+-- try_begin_dialog: begin a dialog, in one statement; what was refused comes as a row
+SELECT * FROM fairlead._try_begin_dialog(%(service)s, %(far_service)s, %(contract)s, %(related)s, %(group)s,
+  %(lifetime)s, %(actor)s);
 
--- say: an end sends one more message; nobody else sends for it until this ends
-UPDATE fairlead.endpoints SET sent = sent + 1 WHERE id = %(id)s AND state = 1
-RETURNING sent, (SELECT declared FROM fairlead.schema);
+-- try_say: the same: send a message from an end
+SELECT * FROM fairlead._try_say(%(handle)s, %(type)s, %(format)s, %(body)s, %(fault)s, %(revision)s, %(actor)s);
 
--- lock_open: whether an end is open; nobody else speaks for it until this ends
-SELECT 1 FROM fairlead.endpoints WHERE id = %(id)s AND state = 1 FOR NO KEY UPDATE;
+-- try_end_dialog: the same: end an end
+SELECT * FROM fairlead._try_end_dialog(%(handle)s, %(code)s, %(description)s, %(cleanup)s, %(given)s::bigint[],
+  %(actor)s);
 
--- fail_endpoint: an end can only be ended
-UPDATE fairlead.endpoints SET state = 2 WHERE id = %(id)s AND state = 1;
+-- try_set_timer: the same: set the timer of an end
+SELECT * FROM fairlead._try_set_timer(%(handle)s, %(after)s, %(actor)s);
 
--- end_endpoint: an end has ended
-UPDATE fairlead.endpoints SET state = 3, sent = sent + 1 WHERE id = %(id)s AND state <> 3 RETURNING sent;
+-- try_bind: the same: bind two ends
+SELECT * FROM fairlead._try_bind(%(one)s, %(other)s);
 
--- drop_endpoints: nothing is left of a dialog
-DELETE FROM fairlead.endpoints WHERE dialog = %(dialog)s;
+-- try_prioritise_dialog: the same: raise the group of the other end
+SELECT * FROM fairlead._try_prioritise_dialog(%(handle)s, %(priority)s::integer, %(actor)s);
 
--- bind_endpoint: what comes to an end is forwarded to the end of another dialog
-UPDATE fairlead.endpoints SET bound = %(bound)s WHERE id = %(id)s AND state <> 3 RETURNING id;
+-- bound_end: the end that an end is bound to
+SELECT fairlead._row_of(b) FROM fairlead._bound(%(handle)s) b WHERE b.id IS NOT NULL;
 
--- drop_delayed: timers of an end, and what its lifetime brings
-DELETE FROM fairlead.delayed WHERE id = ANY (ARRAY (SELECT id FROM fairlead.delayed
-  WHERE conversation = %(conversation)s AND type = ANY (%(types)s::text[]) AND due > %(after)s
-  FOR UPDATE SKIP LOCKED));
-
--- drop_unread: what waits for an end that has ended, but for what its reader was given, or is
--- settling
-DELETE FROM fairlead.messages WHERE id = ANY (ARRAY (SELECT id FROM fairlead.messages
-  WHERE conversation = %(conversation)s AND NOT id = ANY (%(given)s::bigint[]) FOR UPDATE SKIP LOCKED));
+-- state_of_end: how an end stands; NULL: both ends have ended
+SELECT fairlead._state(%(handle)s);

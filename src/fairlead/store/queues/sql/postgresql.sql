@@ -356,18 +356,20 @@ SELECT * FROM fairlead._try_send(%(queue)s, %(format)s, %(body)s, %(group)s, %(p
   %(tenant)s, %(cost)s, %(due)s, %(expires)s, %(actor)s);
 
 -- take_one: take a group, in one statement
-SELECT * FROM fairlead._take(%(queue)s, %(group)s, %(lease)s, %(holder)s, %(most)s, %(actor)s);
+SELECT * FROM fairlead._take(%(queue)s, %(group)s, %(lease)s, %(holder)s, %(most)s, %(actor)s,
+  %(conversation)s);
+
+-- more_said: what was not given yet of a group that is held, if it was said in conversations. A row without
+-- a message says that it is held; no row, that it is not
+SELECT * FROM fairlead._more(%(id)s, %(token)s, %(given)s::bigint[], %(conversation)s, %(most)s);
 
 -- settle_one: settle a group, in one statement
 SELECT fairlead._settle(%(token)s, %(outcome)s, %(given)s::bigint[], %(reason)s, %(delay)s, %(failed)s,
-  %(actor)s, %(id)s);
+  %(actor)s, %(id)s, %(partly)s);
 
 -- try_settle_one: the same; what was refused comes as a row, and leaves the transaction as it was
 SELECT * FROM fairlead._try_settle(%(token)s, %(outcome)s, %(given)s::bigint[], %(reason)s, %(delay)s, %(failed)s,
-  %(actor)s, %(id)s);
-
--- set_clock: what a clock of the user's own says
-SELECT set_config('fairlead.clock', %(now)s, false);
+  %(actor)s, %(id)s, %(partly)s);
 
 -- switch: switch a queue on or off
 UPDATE fairlead.queues SET enabled = %(enabled)s WHERE id = %(queue)s AND enabled <> %(enabled)s

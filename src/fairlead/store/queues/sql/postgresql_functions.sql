@@ -156,3 +156,9 @@ BEGIN
   END IF;
   RETURN total;
 END $$;
+
+-- An end as the library reads it: its row, as JSON.
+CREATE OR REPLACE FUNCTION fairlead._row_of(e fairlead.endpoints) RETURNS text
+LANGUAGE sql STABLE
+RETURN json_build_array(e.id, e.handle, e.dialog, e.side, e.service, e.far_service, e.contract, e.queue,
+  e.group_name, e.state, e.sent, e.began, e.lifetime, e.bound)::text;

@@ -1,10 +1,12 @@
 -- Send and raise, for plain SQL: see postgresql_functions.sql.
 
--- A message joins its group; what a reader has to know stands in pending updates.
+-- A message joins its group; what a reader has to know stands in pending updates. What has gone wrong in
+-- a conversation is read first: its place is below 0.
 CREATE OR REPLACE FUNCTION fairlead._arrive(
   q fairlead.queues, p_number bigint, p_moment bigint, p_group text, p_priority bigint, p_key text,
-  p_type text, p_tenant text, p_cost bigint, p_expires bigint, p_format bigint, p_body bytea)
-RETURNS void LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
+  p_type text, p_tenant text, p_cost bigint, p_expires bigint, p_format bigint, p_body bytea,
+  p_conversation bigint) RETURNS void
+LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   g record;
   raised bigint := CASE WHEN p_priority IS NULL OR q.discipline = 'fifo' THEN 0 ELSE p_number END;
@@ -42,8 +44,10 @@ BEGIN
         p_number));
     END IF;
   END LOOP;
-  INSERT INTO fairlead.messages (id, queue, group_id, key, arrived, expires, cost, type, format, body)
-    VALUES (p_number, q.id, home, p_key, p_moment, p_expires, p_cost, p_type, p_format, p_body);
+  INSERT INTO fairlead.messages (id, queue, group_id, key, arrived, expires, cost, type, conversation,
+      format, body)
+    VALUES (CASE WHEN p_conversation IS NOT NULL AND p_type = 'Error' THEN -p_number ELSE p_number END,
+      q.id, home, p_key, p_moment, p_expires, p_cost, p_type, p_conversation, p_format, p_body);
   IF home = p_number THEN
     IF is_fair = 1 THEN
       INSERT INTO fairlead.pending_updates (queue, group_id, kind, number, tenant)
@@ -127,7 +131,7 @@ BEGIN
         p_expires, p_cost, p_type, p_format, p_body);
   ELSE
     PERFORM fairlead._arrive(q, v_number, moment, nullif(p_group, ''), p_priority, v_key, p_type,
-      coalesce(p_tenant, ''), p_cost, p_expires, p_format, p_body);
+      coalesce(p_tenant, ''), p_cost, p_expires, p_format, p_body, NULL);
   END IF;
   INSERT INTO fairlead.journal (id, time, kind, queue, group_name, key, tenant, priority, cost, type,
       actor, detail)
@@ -183,30 +187,40 @@ LANGUAGE sql SET search_path = pg_catalog, pg_temp AS $$
     fairlead._now() + fairlead._micros('expires', expires), fairlead._actor())
 $$;
 
--- Raise a group; whether it was raised. It waits for no reader.
-CREATE OR REPLACE FUNCTION fairlead.prioritise(
-  queue text, "group" text, priority integer DEFAULT NULL) RETURNS boolean
+-- Raise a group; whether it was raised. It waits for no reader; a group that is there is kept from ending.
+CREATE OR REPLACE FUNCTION fairlead._prioritise(
+  p_queue text, p_group text, p_priority integer, p_actor text) RETURNS boolean
 LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
-  q fairlead.queues := fairlead._queue(queue, false);
+  q fairlead.queues := fairlead._queue(p_queue, false);
   g record;
   v_number bigint;
   moment bigint := fairlead._moment(fairlead._now());
-  raised bigint := coalesce(priority, q.default_priority);
+  raised bigint := coalesce(p_priority, q.default_priority);
 BEGIN
-  IF priority NOT BETWEEN 0 AND 255 THEN
+  IF p_priority NOT BETWEEN 0 AND 255 THEN
     PERFORM fairlead._refuse(format(
-      'priority: found %s, allowed: an integer from 0 to 255, or NULL', priority));
+      'priority: found %s, allowed: an integer from 0 to 255, or NULL', p_priority));
   END IF;
   SELECT x.id, x.tenant INTO g FROM fairlead.groups x
-    WHERE x.queue = q.id AND x.name = "group" COLLATE "default";
-  IF NOT FOUND OR q.discipline = 'fifo' THEN
+    WHERE x.queue = q.id AND x.name = p_group COLLATE "default" FOR KEY SHARE SKIP LOCKED;
+  IF NOT FOUND THEN  -- it is ending, or is not there
+    SELECT x.id, x.tenant INTO g FROM fairlead.groups x
+      WHERE x.queue = q.id AND x.name = p_group COLLATE "default";
+  END IF;
+  IF g.id IS NULL OR q.discipline = 'fifo' THEN
     RETURN false;
   END IF;
   v_number := nextval('fairlead.numbers');
   INSERT INTO fairlead.pending_updates (queue, group_id, kind, number, tenant, priority, at)
     VALUES (q.id, g.id, 'raised', v_number, g.tenant, raised, moment);
   INSERT INTO fairlead.journal (id, time, kind, queue, group_name, key, tenant, priority, actor)
-    VALUES (v_number, moment, 'raised', q.name, "group", '', g.tenant, raised, fairlead._actor());
+    VALUES (v_number, moment, 'raised', q.name, p_group, '', g.tenant, raised, p_actor);
   RETURN true;
 END $$;
+
+CREATE OR REPLACE FUNCTION fairlead.prioritise(
+  queue text, "group" text, priority integer DEFAULT NULL) RETURNS boolean
+LANGUAGE sql SET search_path = pg_catalog, pg_temp AS $$
+  SELECT fairlead._prioritise(queue, "group", priority, fairlead._actor())
+$$;

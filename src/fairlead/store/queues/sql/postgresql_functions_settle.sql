@@ -1,9 +1,21 @@
 -- Settle, for plain SQL: see postgresql_functions.sql.
 
--- Put back or end a group that is held, or was picked; the caller has locked its row.
+-- The first message of a group, by when it came: an Error has a number below 0, as it is read first.
+CREATE OR REPLACE FUNCTION fairlead._head(p_group bigint) RETURNS TABLE (id bigint, arrived bigint)
+LANGUAGE sql STABLE
+BEGIN ATOMIC
+  SELECT abs(m.id), m.arrived FROM (SELECT least(
+      (SELECT min(x.id) FROM fairlead.messages x WHERE x.group_id = p_group AND x.id > 0),
+      (SELECT -max(x.id) FROM fairlead.messages x WHERE x.group_id = p_group AND x.id < 0)) AS id) h
+    JOIN fairlead.messages m ON m.id IN (h.id, -h.id);
+END;
+
+-- Put back or end a group that is held, or was picked; the caller has locked its row. `p_released`: with
+-- what it was taken; `p_keep`: with that, too, if anything is left of it.
 CREATE OR REPLACE FUNCTION fairlead._put_back(
-  q fairlead.queues, p_id bigint, p_released boolean, p_failed boolean, p_not_before bigint)
-RETURNS void LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
+  q fairlead.queues, p_id bigint, p_released boolean, p_failures bigint, p_not_before bigint,
+  p_keep boolean) RETURNS void
+LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   g fairlead.groups;
   n record;
@@ -24,8 +36,7 @@ BEGIN
     v_priority := g.was_priority; v_entered := g.was_entered; raised := g.was_number;
   END IF;
   LOOP
-    SELECT m.id, m.arrived INTO first FROM fairlead.messages m WHERE m.group_id = p_id
-      ORDER BY m.id LIMIT 1;
+    SELECT h.id, h.arrived INTO first FROM fairlead._head(p_id) h;
     EXIT WHEN FOUND OR raised <> 0;
     IF again THEN  -- nobody is sending to it, and nothing has come
       DELETE FROM fairlead.groups WHERE id = p_id;
@@ -38,6 +49,9 @@ BEGIN
     END IF;
     again := true;
   END LOOP;
+  IF p_keep AND raised = 0 THEN
+    v_priority := g.was_priority; v_entered := g.was_entered; raised := g.was_number;
+  END IF;
   UPDATE fairlead.groups x SET
     state = CASE WHEN p_not_before IS NULL THEN 1 ELSE 3 END, not_before = p_not_before,
     priority = v_priority, entered = v_entered, number = raised,
@@ -45,8 +59,7 @@ BEGIN
       coalesce(first.id, 0), coalesce(first.arrived, 0)),
     k2 = fairlead._k2(q.discipline, q.step, raised, coalesce(first.id, 0)),
     head = coalesce(first.id, 0), arrived = coalesce(first.arrived, 0),
-    releases = CASE WHEN p_released THEN g.releases + 1 ELSE 0 END,
-    failures = CASE WHEN p_released THEN g.failures + p_failed::integer ELSE 0 END,
+    releases = CASE WHEN p_released THEN g.releases + 1 ELSE 0 END, failures = p_failures,
     token = NULL, holder = NULL, deadline = NULL
     WHERE x.id = p_id;
 END $$;
@@ -72,10 +85,10 @@ DECLARE
   now bigint := fairlead._now();
 BEGIN
   INSERT INTO fairlead.dead (id, queue, died, reason, attempt, group_name, tenant, priority, key,
-      cost, type, format, body)
-    SELECT m.id, m.queue, now, p_reason, p_attempt, g.name, g.tenant,
+      cost, type, conversation, format, body)
+    SELECT abs(m.id), m.queue, now, p_reason, p_attempt, g.name, g.tenant,
       CASE WHEN g.was_priority >= 0 AND p_attempt > 0 THEN g.was_priority END, m.key, m.cost,
-      m.type, m.format, m.body
+      m.type, m.conversation, m.format, m.body
     FROM fairlead.messages m WHERE m.id = ANY (p_numbers) AND m.group_id = g.id;
   INSERT INTO fairlead.journal (time, kind, queue, group_name, key, tenant, cost, attempt, token,
       actor, detail)
@@ -89,24 +102,36 @@ BEGIN
   DELETE FROM fairlead.messages m WHERE m.id = ANY (p_numbers) AND m.group_id = g.id;
 END $$;
 
--- Settle a group whose row the caller has locked.
+-- Settle a group whose row the caller has locked. `p_partly`: only one conversation of it was read.
 CREATE OR REPLACE FUNCTION fairlead._end(
   q fairlead.queues, g fairlead.groups, p_outcome text, p_given bigint[], p_reason text,
-  p_delay bigint, p_failed boolean, p_actor text) RETURNS void
+  p_delay bigint, p_failed boolean, p_actor text, p_partly boolean) RETURNS void
 LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   moment bigint := fairlead._moment(fairlead._now());
   done bigint[] := coalesce(p_given, '{}');
+  v_failures bigint := g.failures + p_failed::integer;
+  dies boolean := p_failed AND coalesce(v_failures >= q.max_failures, false);
 BEGIN
-  IF p_outcome = 'released' AND NOT (p_failed AND coalesce(g.failures + 1 >= q.max_failures, false)) THEN
+  IF dies AND q.poison = 'off' THEN  -- it gives nothing any more until somebody has looked
+    UPDATE fairlead.queues SET enabled = 0 WHERE id = q.id AND enabled <> 0;
+    IF FOUND THEN
+      INSERT INTO fairlead.journal (time, kind, queue, group_name, key, tenant, actor, detail)
+        VALUES (moment, 'switched-off', q.name, coalesce(g.name, ''), '', '', p_actor,
+          format('group %L failed %s times in a row: %s', coalesce(g.name, ''), q.max_failures, p_reason));
+    END IF;
+    dies := false;
+    v_failures := 0;
+  END IF;
+  IF p_outcome = 'released' AND NOT dies THEN
     INSERT INTO fairlead.journal (time, kind, queue, group_name, key, tenant, cost, attempt, token,
         actor, detail)
       SELECT moment, 'released', q.name, coalesce(g.name, ''),
         CASE WHEN g.name IS NULL THEN coalesce(min(m.key), '') ELSE '' END, g.tenant,
         coalesce(sum(m.cost), 0), g.releases + 1, g.token, p_actor, nullif(p_reason, '')
       FROM fairlead.messages m WHERE m.group_id = g.id;
-    PERFORM fairlead._put_back(q, g.id, true, p_failed,
-      CASE WHEN p_delay > 0 THEN fairlead._now() + p_delay END);
+    PERFORM fairlead._put_back(q, g.id, true, v_failures,
+      CASE WHEN p_delay > 0 THEN fairlead._now() + p_delay END, false);
     RETURN;
   END IF;
   IF p_outcome = 'accepted' THEN
@@ -138,13 +163,16 @@ BEGIN
   IF g.name IS NULL AND NOT EXISTS (SELECT 1 FROM fairlead.messages m WHERE m.group_id = g.id) THEN
     DELETE FROM fairlead.groups WHERE id = g.id;  -- nobody can send to it, or raise it
   ELSE
-    PERFORM fairlead._put_back(q, g.id, false, false, NULL);
+    IF q.by_library > 0 THEN  -- plain SQL may have ended a conversation of which more was there
+      PERFORM fairlead._drop_over(q, g, NULL, 1000, p_actor);
+    END IF;
+    PERFORM fairlead._put_back(q, g.id, false, 0, NULL, p_partly);
   END IF;
 END $$;
 
 CREATE OR REPLACE FUNCTION fairlead._settle(
   p_token bigint, p_outcome text, p_given bigint[], p_reason text, p_delay bigint,
-  p_failed boolean, p_actor text, p_id bigint DEFAULT NULL) RETURNS void
+  p_failed boolean, p_actor text, p_id bigint, p_partly boolean) RETURNS void
 LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   q fairlead.queues;
@@ -172,14 +200,11 @@ BEGIN
       p_token), 'FL003');
   END IF;
   SELECT * INTO q FROM fairlead.queues WHERE id = g.queue;
-  IF q.by_library > 0 THEN
-    PERFORM fairlead._refuse(format('queue %L: found a queue of a service, or one that failures '
-      'switch off, allowed in SQL: another one', q.name), 'FL004');
-  ELSIF q.fair > 0 THEN
+  IF q.fair > 0 THEN
     PERFORM fairlead._refuse(format('queue %L: found a queue that its tenants share, allowed in '
       'SQL: one without tenants', q.name), 'FL004');
   END IF;
-  PERFORM fairlead._end(q, g, p_outcome, p_given, p_reason, p_delay, p_failed, p_actor);
+  PERFORM fairlead._end(q, g, p_outcome, p_given, p_reason, p_delay, p_failed, p_actor, p_partly);
   IF EXISTS (SELECT 1 FROM fairlead.groups x WHERE x.id = g.id) THEN  -- something is left of it
     PERFORM fairlead._wake(q.id);
   END IF;
@@ -188,10 +213,11 @@ END $$;
 -- The same in a transaction that goes on after a refusal: what was refused, and why.
 CREATE OR REPLACE FUNCTION fairlead._try_settle(
   p_token bigint, p_outcome text, p_given bigint[], p_reason text, p_delay bigint,
-  p_failed boolean, p_actor text, p_id bigint, OUT o_state text, OUT o_line text)
+  p_failed boolean, p_actor text, p_id bigint, p_partly boolean, OUT o_state text, OUT o_line text)
 LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
-  PERFORM fairlead._settle(p_token, p_outcome, p_given, p_reason, p_delay, p_failed, p_actor, p_id);
+  PERFORM fairlead._settle(p_token, p_outcome, p_given, p_reason, p_delay, p_failed, p_actor, p_id,
+    p_partly);
 EXCEPTION WHEN SQLSTATE 'FL001' OR SQLSTATE 'FL003' OR SQLSTATE 'FL004' OR SQLSTATE 'FL007' THEN
   o_state := SQLSTATE;
   o_line := SQLERRM;
@@ -205,5 +231,5 @@ CREATE OR REPLACE FUNCTION fairlead.settle(
 LANGUAGE sql SET search_path = pg_catalog, pg_temp AS $$
   SELECT fairlead._settle(token, outcome, given, reason,
     coalesce(fairlead._micros('delay', delay), 0), outcome = 'released' AND coalesce(reason, '') <> '',
-    fairlead._actor())
+    fairlead._actor(), NULL, false)
 $$;
