@@ -12,7 +12,7 @@ from fairlead import Change, Cluster
 from fairlead.compiled import timetable as module
 from fairlead.compiled.plan import ClassifiedPlan, MessageClass, Plan
 from fairlead.compiled.router import Router
-from fairlead.compiled.timetable import timetable
+from fairlead.compiled.timetable import NO_PLACE, timetable
 
 POLICIES = st.sampled_from(["weighted", "round-robin", "hot-standby", "msmq", "nanomsg"])
 STATES: list[tuple[str, Any]] = [
@@ -39,7 +39,7 @@ MEMBERS = st.lists(st.integers(1, 7), min_size=1, max_size=5)
 
 
 @st.composite
-def plans(draw: st.DrawFn) -> ClassifiedPlan:
+def clusters(draw: st.DrawFn, name: str) -> tuple[Cluster, list[Change]]:
     """A cluster of one class of messages, and changes at whole seconds from 1 to 9."""
     policy, weights = draw(POLICIES), draw(MEMBERS)
     names = "ABCDE"[: len(weights)]
@@ -48,41 +48,65 @@ def plans(draw: st.DrawFn) -> ClassifiedPlan:
         for table, weight in zip(tables, weights, strict=True):
             table["weight"] = weight
     changes = [
-        Change(draw(st.sampled_from(names)), *draw(st.sampled_from(HAPPENS[policy])), time)
+        Change(
+            f"{draw(st.sampled_from(names))}@{name}",
+            *draw(st.sampled_from(HAPPENS[policy])),
+            time,
+        )
         for time in draw(st.lists(st.integers(1, 9), max_size=4))
     ]
     options = {"options": {"slow_start": 3}} if policy == "weighted" and draw(st.booleans()) else {}
-    plan = Plan([Cluster.of(policy, name="pool", destination=tables, **options)], changes)
-    return plan.classified([plan.message_class("pool", {}, control=False)])
+    return Cluster.of(policy, name=name, destination=tables, **options), changes
+
+
+@st.composite
+def plans(draw: st.DrawFn) -> ClassifiedPlan:
+    """Up to three clusters; messages of each, of one that is not there, and orders."""
+    drawn = [draw(clusters(name)) for name in draw(st.sampled_from(["p", "pq", "pqr"]))]
+    plan = Plan([cluster for cluster, _ in drawn], [each for _, own in drawn for each in own])
+    classes = [plan.message_class(cluster.name, {}, control=False) for cluster in plan.clusters]
+    if draw(st.booleans()):
+        classes.append(plan.message_class("nowhere", {}, control=False))
+        classes.append(plan.message_class("p", {}, control=True))
+    return plan.classified(draw(st.permutations(classes)))
 
 
 @given(plan=plans(), sizes=st.lists(st.integers(0, 150), min_size=1, max_size=5))
 def test_each_place_gets_what_the_router_gives_it(plan: ClassifiedPlan, sizes: list[int]) -> None:
     n = sum(sizes)
-    times = np.sort(np.random.default_rng(n).integers(0, 10_000_000, n))
+    random = np.random.default_rng(n)
+    times = np.sort(random.integers(0, 10_000_000, n))
+    codes = random.integers(0, len(plan.classes), n).astype(np.int32)
     versions = np.searchsorted(plan.times, times, "right")
-    router, states, counts, wanted = Router(plan), [], {}, []
-    edges = np.cumsum([0, *sizes])
-    for block, (start, stop) in enumerate(itertools.pairwise(edges)):
-        states.append(router.dump())
-        tally = Counter(versions[start:stop].tolist())
-        counts[block] = {version: {0: many} for version, many in tally.items()}
-        codes = np.zeros(stop - start, np.int32)
-        wanted += router.feed(codes, times[start:stop]).tolist()
-        router.sequence(codes)
-    table = timetable(plan, counts, states)
+    router, wanted, sequences = Router(plan), [], []
+    start_state = router.dump()
+    counts: dict[int, dict[int, Counter[int]]] = {}
+    blocks = np.repeat(np.arange(len(sizes)), sizes)
+    for block, version, code in zip(
+        blocks.tolist(), versions.tolist(), codes.tolist(), strict=True
+    ):
+        counts.setdefault(block, {}).setdefault(version, Counter())[code] += 1
+    for start, stop in itertools.pairwise(np.cumsum([0, *sizes])):
+        wanted += router.feed(codes[start:stop], times[start:stop]).tolist()
+        sequences += router.sequence(codes[start:stop]).tolist()
+    table = timetable(plan, counts, len(sizes), start_state)
     assert table is not None
-    found, sequences = [], []
-    for block, (start, stop) in enumerate(itertools.pairwise(edges)):
-        for place, version in enumerate(versions[start:stop].tolist()):
-            cycle = table.cycles[table.which[block][version]]
-            head = table.heads[table.head_of[block][version]]
-            since = place - table.starts[block][version]
-            turn = (since + table.turns[block][version]) % len(cycle)
-            found.append(head[since] if since < len(head) else cycle[turn])
-            sequences.append(table.sequences[block] + place)
+    found, places = [], []
+    seen: Counter[tuple[int, int]] = Counter()
+    for block, version, code in zip(
+        blocks.tolist(), versions.tolist(), codes.tolist(), strict=True
+    ):
+        first = table.sequences[block][code]
+        place = first if first == NO_PLACE else first + seen[block, code]
+        seen[block, code] += 1
+        cycle = table.cycles[table.which[version][code]]
+        head = table.heads[table.head_of[version][code]]
+        since = place - table.since[version][code]
+        turn = (since + table.turns[version][code]) % len(cycle)
+        found.append(head[since] if since < len(head) else cycle[turn])
+        places.append(place)
     assert found == wanted
-    assert sequences == list(range(n))
+    assert places == sequences
 
 
 @given(st.lists(st.integers(0, 2), min_size=1, max_size=12), st.integers(0, 11))
@@ -97,7 +121,8 @@ def test_all_rotations_of_a_cycle_are_one(cycle: list[int], by: int) -> None:
         assert tuple(kept[(turn + k) % len(kept)] for k in range(len(kept))) == each
 
 
-def test_blocks_of_one_version_share_a_cycle() -> None:
+def test_blocks_and_versions_share_a_cycle() -> None:
+    """Nine in ten to A, whichever block or version it is."""
     plan = Plan(
         [
             Cluster.of(
@@ -106,24 +131,35 @@ def test_blocks_of_one_version_share_a_cycle() -> None:
                 destination=[{"name": "A", "weight": 900}, {"name": "B", "weight": 100}],
             )
         ],
-        [],
+        [Change("A", "weight", 900, 5)],
     )
     known = plan.classified([MessageClass("p", ())])
-    router, states, counts = Router(known), [], {}
-    for block, many in enumerate([1_003, 777, 5]):
-        states.append(router.dump())
-        counts[block] = {0: {0: many}}
-        router.feed(np.zeros(many, np.int32))
-    table = timetable(known, counts, states)
+    counts = {0: {0: {0: 1_003}}, 1: {0: {0: 777}}, 2: {1: {0: 20_005}}}
+    table = timetable(known, counts, 3, Router(known).dump())
     assert table is not None
-    assert [len(each) for each in table.cycles] in ([10], [10, 5])
+    assert [len(each) for each in table.cycles] == [10]
+    assert table.sequences == [[0], [1_003], [1_780]]
 
 
 def test_streams_that_need_their_order_have_none() -> None:
     fewest = Plan([Cluster.of("fewest-pending", name="p", destination=[{"name": "A"}])], [])
-    classes = [fewest.message_class("p", {}, control=False)]
-    known = fewest.classified(classes)
-    assert timetable(known, {0: {0: {0: 5}}}, [Router(known).dump()]) is None
-    two = Plan([Cluster.of("weighted", name=n, destination=[{"name": "A"}]) for n in "pq"], [])
-    both = two.classified([two.message_class(n, {}, control=False) for n in "pq"])
-    assert timetable(both, {0: {0: {0: 5, 1: 5}}}, [Router(both).dump()]) is None
+    known = fewest.classified([fewest.message_class("p", {}, control=False)])
+    assert timetable(known, {0: {0: {0: 5}}}, 1, Router(known).dump()) is None
+    by_key = Plan([Cluster.of("rendezvous", name="p", destination=[{"name": "A"}])], [])
+    known = by_key.classified([by_key.message_class("p", {}, control=False)])
+    assert timetable(known, {0: {0: {0: 5}}}, 1, Router(known).dump()) is None
+
+
+def test_streams_that_share_a_choice_have_none() -> None:
+    tables: dict[str, Any] = {
+        "queue_manager": {"name": "HUB", "clusters": ["C"]},
+        "remote": [{"name": "QM"}],
+        "channel": [{"name": "TO.QM", "queue_manager": "QM"}],
+        "queue": [{"name": name, "queue_manager": "QM", "bind": "not-fixed"} for name in "PQ"],
+    }
+    shared = Plan([Cluster.of("ibm-mq", **tables)], [])
+    each = [shared.message_class("", {"queue": name}, control=False) for name in "PQ"]
+    for classes, none in ((each[:1], False), (each, True)):
+        known = shared.classified(classes)
+        counts = {0: {0: dict.fromkeys(range(len(classes)), 5)}}
+        assert (timetable(known, counts, 1, Router(known).dump()) is None) == none

@@ -1,26 +1,30 @@
-"""A timetable: who gets the messages of one stream, by their places, known before they come.
+"""A timetable: who gets the messages of streams, by their places, known before they come.
 
-Where a stream's choices have a closed form, what its messages get repeats after a while, as long as
-nothing changes: the k-th message of a block and a version takes the k-th place of a cycle. So
-whoever can count can route.
+Where the choices for a stream have a closed form, what its messages get repeats after a while, as
+long as nothing changes: the k-th message of a version takes the k-th place of a cycle. So whoever
+can count can route.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
 
 import numpy as np
 
 from fairlead.compiled.plan import NO_STREAM, ClassifiedPlan
 from fairlead.compiled.router import Router
+from fairlead.compiled.run import ClusterRun
 
 LONGEST: Final = 10_000
 """Messages after which a cycle must repeat."""
-MOST_SEGMENTS: Final = 20_000
+MOST_SEGMENTS: Final = 200_000
 MOST_CELLS: Final = 500_000
 """Of all cycles together; they travel in the plan of every task."""
+NO_PLACE: Final = -1
+"""The sequence of a message of no stream."""
 
 Counts = Mapping[int, Mapping[int, Mapping[int, int]]]
 """block → version → class code → messages."""
@@ -28,59 +32,79 @@ Counts = Mapping[int, Mapping[int, Mapping[int, int]]]
 
 @dataclass
 class Timetable:
-    """Cycles of codes, and where each block and version begins in which of them."""
+    """Cycles of codes, and where each version begins in which of them."""
 
-    cycles: list[tuple[int, ...]]
-    starts: list[list[int]]
-    """By block and version: the place in the block of its first message."""
-    which: list[list[int]]
-    """... and its cycle."""
-    turns: list[list[int]]
-    """... and the place in the cycle at which it begins."""
-    sequences: list[int]
-    """By block: the place in the stream of its first message."""
-    heads: list[tuple[int, ...]]
+    sequences: list[list[int]]
+    """By block and class: the place in its stream of the first message, NO_PLACE without one."""
+    cycles: list[tuple[int, ...]] = field(default_factory=list)
+    heads: list[tuple[int, ...]] = field(default_factory=list)
     """What the first messages get that are not in their cycle yet; the first head is empty."""
-    head_of: list[list[int]]
-    """By block and version: which head it has."""
+    since: list[list[int]] = field(default_factory=list)
+    """By version and class: the place in the stream of the first message."""
+    which: list[list[int]] = field(default_factory=list)
+    """... and its cycle."""
+    turns: list[list[int]] = field(default_factory=list)
+    """... and the place in the cycle at which it begins."""
+    head_of: list[list[int]] = field(default_factory=list)
+    """... and which head it has."""
 
 
 def timetable(
-    plan: ClassifiedPlan, counts: Counts, states: Sequence[Mapping[str, Any]]
+    plan: ClassifiedPlan, counts: Counts, blocks: int, start: Mapping[str, Any]
 ) -> Timetable | None:
-    """The timetable of messages that are all of one class; None where there is none.
+    """The timetable of a table's messages; None where there is none for each of their streams.
 
-    `counts`: how many there are in each block and version; `states`: the router's state at the
-    start of each block.
+    `counts`: how many there are in each of the `blocks`, by version and class; `start`: the
+    router's state before them.
     """
-    versions = len(plan.times) + 1
-    one = len(plan.classes) == 1 and plan.stream_of[0] != NO_STREAM
-    if not one or plan.keyed or plan.binds or len(states) * versions > MOST_SEGMENTS:
+    classes, versions = range(len(plan.classes)), len(plan.times) + 1
+    router = Router(plan)
+    router.load(start)
+    if max(blocks, versions) * len(classes) > MOST_SEGMENTS or not _alone(router):
         return None
-    found = Timetable([], [], [], [], [], [], [])
-    places: dict[tuple[int, ...], int] = {}
+    found = Timetable(_sequences(router, counts, blocks))
+    upcoming = list(found.sequences[0])
+    cycles: dict[tuple[int, ...], int] = {}
     heads: dict[tuple[int, ...], int] = {(): 0}
-    for block, state in enumerate(states):
-        router = Router(plan)
-        router.load(state)
-        found.sequences.append(int(router.upcoming[plan.stream_of[0]]))
-        start, which, turns, head_of = ([0] * versions for _ in range(4))
-        first = 0
-        for version, classes in sorted(counts.get(block, {}).items()):
-            n = classes.get(0, 0)
-            gets = _what_they_get(router, plan.times[version - 1] if version else None, n)
+    for version in range(versions):
+        time = plan.times[version - 1] if version else None
+        every = [counts.get(block, {}).get(version, {}) for block in range(blocks)]
+        which, turns, head_of = ([0] * len(classes) for _ in range(3))
+        found.since.append(list(upcoming))
+        for code in classes:
+            n = sum(each.get(code, 0) for each in every)
+            gets = _what_they_get(router, code, time, n)
             if gets is None:
                 return None
-            start[version], first = first, first + n
-            head_of[version] = heads.setdefault(gets.head, len(heads))
-            which[version], turns[version] = _placed(gets.cycle, places)
-        found.starts.append(start)
+            head_of[code] = heads.setdefault(gets.head, len(heads))
+            which[code], turns[code] = _placed(gets.cycle, cycles)
+            upcoming[code] += n if upcoming[code] != NO_PLACE else 0
         found.which.append(which)
         found.turns.append(turns)
         found.head_of.append(head_of)
-        if sum(map(len, (*places, *heads))) > MOST_CELLS:
+        if sum(map(len, (*cycles, *heads))) > MOST_CELLS:
             return None
-    found.cycles, found.heads = [*places] or [(0,)], [*heads]
+    found.cycles, found.heads = [*cycles], [*heads]
+    return found
+
+
+def _alone(router: Router) -> bool:
+    """Whether no class has messages of the same stream, or chosen for together, beside it."""
+    plan = router.plan
+    of_run = Counter(map(id, filter(None, map(router.run_of, range(len(plan.classes))))))
+    of_stream = Counter(stream for stream in plan.stream_of if stream != NO_STREAM)
+    return max((*of_run.values(), *of_stream.values()), default=1) == 1
+
+
+def _sequences(router: Router, counts: Counts, blocks: int) -> list[list[int]]:
+    streams = router.plan.stream_of
+    upcoming = [NO_PLACE if each == NO_STREAM else int(router.upcoming[each]) for each in streams]
+    found = []
+    for block in range(blocks):
+        found.append(list(upcoming))
+        for classes in counts.get(block, {}).values():
+            for code, n in classes.items():
+                upcoming[code] += n if upcoming[code] != NO_PLACE else 0
     return found
 
 
@@ -91,30 +115,40 @@ class Gets(NamedTuple):
     cycle: tuple[int, ...]
 
 
-def _what_they_get(router: Router, time: int | None, n: int) -> Gets | None:
-    """What the next n messages get; goes past them. None where only their order can tell."""
-    run = router.run_of(0)
-    if run is None:
+def _what_they_get(router: Router, code: int, time: int | None, n: int) -> Gets | None:
+    """What the next n messages of a class get; goes past them. None where only order can tell."""
+    run = router.run_of(code)
+    if not n:
+        return Gets((), (0,))
+    if run is None:  # an order, or a message for a cluster that is not there
+        return Gets((), tuple(router.feed(np.array([code], np.int32)).tolist()))
+    if run.cluster.rule.keyed:
         return None
     if time is not None:
         run.catch_up(time)
     period = run.repeats_after(n, LONGEST)
     if period is None:
         return None
-    trial = Router(router.plan)
-    trial.load(router.dump())
-    codes = trial.feed(np.zeros(min(n, 2 * period), np.int32)).tolist()
-    if not router.advance(None, {0: n}):
+    codes = _next(run, min(n, 2 * period))
+    if not run.advance(None, {0: n}):
         return None
     if n <= 2 * period:
-        return Gets((), tuple(codes) or (0,))
+        return Gets((), codes)
     # The first period may not be like all others yet.
-    first, again = tuple(codes[:period]), tuple(codes[period:])
+    first, again = codes[:period], codes[period:]
     return Gets(() if first == again else first, again)
 
 
+def _next(run: ClusterRun, n: int) -> tuple[int, ...]:
+    """What the next n messages of its only class get, as long as nothing changes."""
+    before = run.dump()
+    codes = run.feed(np.zeros(n, np.int32), None).tolist()
+    run.load(before)
+    return tuple(codes)
+
+
 def _placed(cycle: tuple[int, ...], places: dict[tuple[int, ...], int]) -> tuple[int, int]:
-    """The number of a cycle, and where in it this one begins: a later block is further in it."""
+    """The number of a cycle, and where in it this one begins: a later version is further in it."""
     least = _first_turn(cycle)
     turned = cycle[least:] + cycle[:least]
     number = places.setdefault(turned, len(places))

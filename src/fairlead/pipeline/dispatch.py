@@ -27,7 +27,6 @@ from fairlead.balance.message import SPELLED_ALIKE
 from fairlead.compiled.needed import check_columns
 from fairlead.compiled.plan import ClassifiedPlan, Plan
 from fairlead.compiled.router import EARLIEST
-from fairlead.compiled.timetable import timetable
 from fairlead.errors import MessageError
 from fairlead.measure.facts import made
 from fairlead.measure.tally import (
@@ -51,7 +50,7 @@ from fairlead.pipeline.output.written import rejections as counted_rejections
 from fairlead.pipeline.paths import SUMMARY
 from fairlead.pipeline.routing.block_states import begin
 from fairlead.pipeline.routing.blocks import Sample, cut, latest_so_far, sample
-from fairlead.pipeline.routing.by_place import by_place
+from fairlead.pipeline.routing.by_place import by_place, timetable_of
 from fairlead.pipeline.routing.class_counts import (
     Survey,
     placed,
@@ -105,9 +104,9 @@ class Prepared:
         """Rows in blocks, in order, with what is decided about each."""
         found, plan = self.survey, self.plan
         if not found.blocks.in_place and FREE not in ordered.columns:
-            table = timetable(plan, found.counts, self.states)
+            table = timetable_of(plan, found.counts, len(found.blocks), self.states[0])
             if table is not None:
-                return by_place(ordered, plan, table, found.sizes)
+                return by_place(ordered, plan, table, found.counts)
         return route(ordered, plan, self.states, found.sizes)
 
     def journal(self) -> DataFrame:

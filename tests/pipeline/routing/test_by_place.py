@@ -1,4 +1,4 @@
-"""Messages of one stream are routed in the JVM, as the router would."""
+"""Messages of streams with a schedule are routed in the JVM, as the router would."""
 
 from random import Random
 from typing import Any
@@ -8,10 +8,11 @@ import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
-from fairlead import Change, Cluster, route
-from fairlead.compiled.timetable import timetable
-from fairlead.pipeline.dispatch import prepare
+from fairlead import Change, Cluster, dispatch, route
+from fairlead.compiled.timetable import Timetable
+from fairlead.pipeline.dispatch import Prepared, prepare
 from fairlead.pipeline.options import Options
+from fairlead.pipeline.routing.by_place import MOST_COUNTED, timetable_of
 from fairlead.rows import DECISION
 
 MEMBERS: list[dict[str, Any]] = [{"name": name} for name in "ABCD"]
@@ -44,6 +45,11 @@ def traffic(n: int = 1_500, *, positions: bool = False) -> pa.Table:
     return table
 
 
+def table_of(ready: Prepared) -> Timetable | None:
+    found = ready.survey
+    return timetable_of(ready.plan, found.counts, len(found.blocks), ready.states[0])
+
+
 def without_python(plan: str) -> bool:
     return "Python" not in plan and "ArrowEval" not in plan
 
@@ -59,7 +65,7 @@ def test_each_message_gets_what_a_table_in_memory_gets(
     try:
         frame = spark.createDataFrame(table).repartition(3)
         ready = prepare(frame, cluster, CHANGES, Options(rows_a_block=200))
-        assert timetable(ready.plan, ready.survey.counts, ready.states) is not None
+        assert table_of(ready) is not None
         decisions = ready.decisions()
         shown = decisions._jdf.queryExecution().executedPlan().toString()  # type: ignore[operator]
         assert without_python(shown)
@@ -70,11 +76,64 @@ def test_each_message_gets_what_a_table_in_memory_gets(
     assert [row.asDict() for row in found] == wanted
 
 
+def several(n: int) -> tuple[list[Cluster], pa.Table]:
+    """So many clusters, and messages of each, of none, of one that is not there, and orders."""
+    random = Random(n)  # noqa: S311
+    policies = [*CLUSTERS.values()]
+    clusters = [
+        Cluster.from_dict(policies[k % len(policies)].to_dict(), default_name=f"c{k}")
+        for k in range(n)
+    ]
+    table = traffic(n * 150)
+    names = [*(each.name for each in clusters), "", "nowhere"]
+    table = table.append_column("cluster", pa.array(random.choices(names, k=len(table))))
+    kinds = random.choices(["", "SetPriority"], [9, 1], k=len(table))
+    return clusters, table.append_column("type", pa.array(kinds))
+
+
+@pytest.mark.parametrize(("n", "counted"), [(2, True), (10, True), (MOST_COUNTED + 1, False)])
+def test_many_streams_are_counted_side_by_side(
+    spark: SparkSession, n: int, *, counted: bool
+) -> None:
+    clusters, table = several(n)
+    changes = [
+        Change(f"{each.target}@c{k}", each.attribute, each.value, each.time)
+        for k in range(0, n, 4)
+        for each in CHANGES
+    ]
+    frame = spark.createDataFrame(table).repartition(3)
+    ready = prepare(frame, clusters, changes, Options(rows_a_block=400))
+    assert (table_of(ready) is not None) == counted
+    decisions = ready.decisions()
+    shown = decisions._jdf.queryExecution().executedPlan().toString()  # type: ignore[operator]
+    assert without_python(shown) == counted
+    found = decisions.select("id", *DECISION).collect()
+    wanted = route(table, clusters, changes).select(["id", *DECISION]).to_pylist()
+    assert [row.asDict() for row in found] == wanted
+
+
+def test_streams_are_counted_alike_where_nothing_is_compiled(spark: SparkSession) -> None:
+    """A stream's running number must move for its own rows only, however Spark works it out."""
+    clusters, table = several(5)
+    names = {"spark.sql.codegen.wholeStage": "false", "spark.sql.codegen.factoryMode": "NO_CODEGEN"}
+    before = {name: spark.conf.get(name) for name in names}
+    for name, value in names.items():
+        spark.conf.set(name, value)
+    try:
+        frame = spark.createDataFrame(table).repartition(3)
+        found = dispatch(frame, clusters, trust_ids=True).select("id", *DECISION).collect()
+    finally:
+        for name, was in before.items():
+            spark.conf.set(name, was or "")
+    wanted = route(table, clusters).select(["id", *DECISION]).to_pylist()
+    assert [row.asDict() for row in found] == wanted
+
+
 def test_positions_order_the_messages(spark: SparkSession) -> None:
     table = traffic(positions=True)
     frame = spark.createDataFrame(table).repartition(3)
     ready = prepare(frame, CLUSTERS["weighted"], CHANGES, Options(rows_a_block=200))
-    assert timetable(ready.plan, ready.survey.counts, ready.states) is not None
+    assert table_of(ready) is not None
     found = ready.decisions().orderBy("sequence").select("id", *DECISION).collect()
     wanted = route(table, CLUSTERS["weighted"], CHANGES).select(["id", *DECISION]).to_pylist()
     assert [row.asDict() for row in found] == wanted

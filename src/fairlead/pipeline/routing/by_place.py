@@ -1,66 +1,111 @@
-"""By place: route the messages of one stream where they are, in the JVM.
+"""By place: route messages where they are, in the JVM.
 
-Nothing goes to Python: a message's place in its block is a running number, and a timetable says
+Nothing goes to Python: a message's place in its stream is a running number, and a timetable says
 what each place gets.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Final
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from fairlead.compiled.plan import ClassifiedPlan
-from fairlead.compiled.timetable import Timetable
-from fairlead.pipeline.columns import BLOCK, PACKED, PLACE, VERSION, looked_up
+from fairlead.compiled.timetable import NO_PLACE, Counts, Timetable, timetable
+from fairlead.pipeline.columns import BLOCK, CLASS, PACKED, PLACE, VERSION, looked_up
+from fairlead.pipeline.constants import PREFIX
 from fairlead.pipeline.routing.route import changed, place_in_block
 
+MOST_COUNTED: Final = 64
+"""Streams that are counted side by side; of more, Java no longer compiles what counts them."""
+SEQUENCE: Final = PREFIX + "sequence"
 
-def by_place(
-    rows: DataFrame, plan: ClassifiedPlan, table: Timetable, sizes: Sequence[int]
-) -> DataFrame:
+
+def timetable_of(
+    plan: ClassifiedPlan, counts: Counts, blocks: int, start: Mapping[str, object]
+) -> Timetable | None:
+    """The timetable by which `by_place` routes; None where it cannot."""
+    if len(plan.streams) > MOST_COUNTED:
+        return None
+    return timetable(plan, counts, blocks, start)
+
+
+def by_place(rows: DataFrame, plan: ClassifiedPlan, table: Timetable, counts: Counts) -> DataFrame:
     """The rows with PACKED, as `route` has it.
 
-    `rows`: in blocks (see `in_blocks`; not in place), with BLOCK and VERSION. `sizes`: how many
-    rows each block has; a row more stops the job.
+    `rows`: in blocks (see `in_blocks`; not in place), with BLOCK, VERSION and CLASS. `counts`: how
+    many rows there are in each; a row more stops the job.
     """
-    # A column of its own: what counts rows must see each of them, whatever a condition says.
-    counted = rows.withColumn(PLACE, place_in_block())
-    place = F.col(PLACE)
-    known = place < looked_up(sizes, F.col(BLOCK), "bigint")
+    # Columns of their own: what counts rows must see each of them, whatever a condition says.
+    counted = rows.withColumn(PLACE, _place(table))
+    own = _of_block(_sizes(table, counts))
+    sequence = _of_block(table.sequences) + F.col(PLACE)
+    known = F.col(PLACE) < own
+    numbered = counted.withColumn(SEQUENCE, F.when(known, sequence).otherwise(changed("long")))
+    since = F.col(SEQUENCE) - _of_version(table.since)
     cycle, length = _cycle(table)
-    since = place - _of(table.starts)
-    turn = F.pmod(since + _of(table.turns), length).cast("int")
+    turn = F.pmod(since + _of_version(table.turns), length).cast("int")
     code = F.element_at(cycle, turn + 1)
     if len(table.heads) > 1:
-        which = _of(table.head_of).cast("int")
+        which = _of_version(table.head_of)
         head = looked_up(table.heads, which, "array<int>")
         lengths = looked_up([len(each) for each in table.heads], which, "bigint")
         early = F.element_at(head, (since + 1).cast("int"))
         code = F.when(since < lengths, early).otherwise(code)
-    sequence = looked_up(table.sequences, F.col(BLOCK), "bigint") + place
-    packed = sequence * F.lit(plan.codes.codes) + code
-    return counted.withColumn(PACKED, F.when(known, packed).otherwise(changed("long")))
+    packed = F.col(SEQUENCE) * F.lit(plan.codes.codes) + code
+    return numbered.withColumn(PACKED, packed).drop(PLACE, SEQUENCE)
+
+
+def _place(table: Timetable) -> Column:
+    """The place of a row among those of its stream in its block, from 0; 0 where it has none."""
+    streams = [code for code, first in enumerate(table.sequences[0]) if first != NO_PLACE]
+    if len(streams) == len(table.sequences[0]) == 1:
+        return place_in_block()
+    return _counted(streams)
+
+
+def _counted(streams: Sequence[int]) -> Column:
+    """Bisection among streams. Each counts only the rows for which it is asked: its own."""
+    if not streams:
+        return F.lit(0).cast("bigint")
+    if len(streams) == 1:
+        return F.when(F.col(CLASS) == streams[0], place_in_block()).otherwise(0)
+    middle = len(streams) // 2
+    before, after = _counted(streams[:middle]), _counted(streams[middle:])
+    return F.when(F.col(CLASS) < streams[middle], before).otherwise(after)
+
+
+def _sizes(table: Timetable, counts: Counts) -> list[list[int]]:
+    """How many rows there are, by block and class."""
+    found = [[0] * len(own) for own in table.sequences]
+    for block, versions in counts.items():
+        for classes in versions.values():
+            for code, n in classes.items():
+                found[block][code] += n
+    return found
 
 
 def _cycle(table: Timetable) -> tuple[Column, Column]:
     """The cycle of a row, and its length."""
-    if len(table.cycles) == 1:
-        (only,) = table.cycles
-        return F.array(*map(F.lit, only)) if len(only) == 1 else _one(only), F.lit(len(only))
-    which = _of(table.which).cast("int")
-    lengths = looked_up([len(each) for each in table.cycles], which, "bigint")
-    return looked_up(table.cycles, which, "array<int>"), lengths
+    which = _of_version(table.which)
+    lengths = [len(each) for each in table.cycles]
+    return looked_up(table.cycles, which, "array<int>"), looked_up(lengths, which, "bigint")
 
 
-def _one(cycle: Sequence[int]) -> Column:
-    return looked_up([cycle], F.lit(0), "array<int>")
+def _of_block(values: Sequence[Sequence[int]]) -> Column:
+    """A number by block and class."""
+    return _of(values, F.col(BLOCK))
 
 
-def _of(values: Sequence[Sequence[int]]) -> Column:
-    """A number by block and version."""
-    if len(values[0]) == 1:
-        return looked_up([each[0] for each in values], F.col(BLOCK), "bigint")
-    own = looked_up(values, F.col(BLOCK), "array<bigint>")
-    return F.element_at(own, F.col(VERSION).cast("int") + 1)
+def _of_version(values: Sequence[Sequence[int]]) -> Column:
+    """A number by version and class."""
+    return _of(values, F.col(VERSION))
+
+
+def _of(values: Sequence[Sequence[int]], first: Column) -> Column:
+    flat = [value for own in values for value in own]
+    if len({*flat}) == 1:
+        return F.lit(flat[0]).cast("bigint")
+    return looked_up(flat, first.cast("int") * len(values[0]) + F.col(CLASS), "bigint")
