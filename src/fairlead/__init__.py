@@ -41,6 +41,10 @@ if TYPE_CHECKING:
     )
     from fairlead.store.admin.queues import Dead, Metrics, SwitchedOff
     from fairlead.store.admin.waiting import Later, Promotion
+    from fairlead.store.aio.conversation import AsyncConversation
+    from fairlead.store.aio.store import AsyncStore
+    from fairlead.store.aio.transaction import AsyncTransaction
+    from fairlead.store.aio.work import AsyncMessage, AsyncWork
     from fairlead.store.clusters.decision import StoreDecision
     from fairlead.store.conversation import Conversation
     from fairlead.store.journal.events import Event
@@ -55,6 +59,11 @@ if TYPE_CHECKING:
 
 _PLACES = {
     "Agenda": "fairlead.order.agenda",
+    "AsyncConversation": "fairlead.store.aio.conversation",
+    "AsyncMessage": "fairlead.store.aio.work",
+    "AsyncStore": "fairlead.store.aio.store",
+    "AsyncTransaction": "fairlead.store.aio.transaction",
+    "AsyncWork": "fairlead.store.aio.work",
     "Balancer": "fairlead.balance.balancer",
     "Change": "fairlead.balance.change",
     "Cluster": "fairlead.balance.cluster",
@@ -119,6 +128,11 @@ _EXTRAS = {
 
 __all__ = [
     "Agenda",
+    "AsyncConversation",
+    "AsyncMessage",
+    "AsyncStore",
+    "AsyncTransaction",
+    "AsyncWork",
     "Balancer",
     "Change",
     "Cluster",

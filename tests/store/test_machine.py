@@ -59,9 +59,14 @@ def opened(dialect: str) -> Opened:
     """One for all days of a process; each day has a queue of its own."""
     url = made_url(dialect)
     store = Store.open(url, clock=lambda: Fraction(Clock.now, SECOND))
-    if dialect == "sqlite":
-        return Opened(store, sqlite3.connect(url.removeprefix("sqlite:///")))
-    return Opened(store, psycopg.connect(url))
+    return Opened(store, connected(url))
+
+
+def connected(url: str) -> Any:
+    """A connection of the user's own."""
+    if url.startswith("sqlite"):
+        return sqlite3.connect(url.removeprefix("sqlite:///"))
+    return psycopg.connect(url)
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -78,10 +83,11 @@ class Days(RuleBasedStateMachine):
     """What may happen to a queue."""
 
     dialect = "sqlite"
+    open: Callable[[str], Opened] = staticmethod(opened)
 
     @initialize(order=ORDERS, tenants=st.booleans(), heavy=st.sampled_from([1, 2, 3]))
     def begin(self, order: tuple[str, float], tenants: bool, heavy: int) -> None:
-        self.store, self.connection = opened(self.dialect)
+        self.store, self.connection = type(self).open(self.dialect)
         self.name = f"queue {next(_queues)}"
         self.order = order
         self.weights = {"x": heavy, "y": 2} if tenants else {}

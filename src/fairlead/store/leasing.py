@@ -81,7 +81,8 @@ class StoreLeases(ABC, DialogSession):
     _context: Context
     _leases: Leases
     _retention: Retention
-    _waker: Waker
+    waker: Waker
+    """How readers wait."""
     _reserve: Reserve | None
     _one_statement: bool
     _shared: set[str]
@@ -119,42 +120,44 @@ class StoreLeases(ABC, DialogSession):
         lease: float = 60,
     ) -> list[StoreWork]:
         """Take the best groups, at most so many, best first. Raises MessageError."""
-        whole("most", most, 1, MAX_TAKEN)
         wanted = queue_name(queue)
         until = time.monotonic() + duration("wait", wait) / 1_000_000
-        claim = Claim(
-            self._even_if_full(self._leases.holder),
-            duration("lease", lease, MIN_LEASE),
-            name("group", group),
-            most,
-            self._context.actor,
-        )
-        return self._wait_for(wanted, claim, until)
+        return self._wait_for(wanted, self.claim(lease, group=group, most=most), until)
 
     def receive(self, conversation: Conversation, wait: float, lease: float) -> StoreWork | None:
         """Take what waits in a conversation, as `Conversation.take` does."""
         until = time.monotonic() + duration("wait", wait) / 1_000_000
-        claim = Claim(
-            self._leases.holder(),
-            duration("lease", lease, MIN_LEASE),
-            conversation.group,
-            1,
-            self._context.actor,
-            conversation.endpoint.id,
-        )
+        claim = self.claim(lease, group=conversation.group, end=conversation.endpoint.id)
         found = self._wait_for(conversation.queue, claim, until)
         return found[0] if found else None
+
+    def claim(
+        self, lease: float, *, group: str | None = None, most: int = 1, end: int | None = None
+    ) -> Claim:
+        """What `take_now` is to take, and for how long; this process is a lease holder then.
+
+        `end`: of the conversation of which alone messages are wanted. Raises MessageError.
+        """
+        whole("most", most, 1, MAX_TAKEN)
+        length, named = duration("lease", lease, MIN_LEASE), name("group", group)
+        holder = self._even_if_full(self._leases.holder)
+        return Claim(holder, length, named, most, self._context.actor, end)
+
+    def take_now(self, wanted: str, claim: Claim) -> list[StoreWork]:
+        """Take what can be taken at this moment."""
+        held = self._even_if_full(lambda: self._look_and_take(wanted, claim))
+        return [StoreWork(self, wanted, each) for each in held]
 
     def _wait_for(self, wanted: str, claim: Claim, until: float) -> list[StoreWork]:
         waited = False
         while True:
-            held = self._even_if_full(lambda: self._look_and_take(wanted, claim))
+            works = self.take_now(wanted, claim)
             left = until - time.monotonic()
-            if held and waited:
-                self._waker.took(wanted)
-            if held or left <= 0:
-                return [StoreWork(self, wanted, each) for each in held]
-            self._waker.wait(wanted, left)
+            if works and waited:
+                self.waker.took(wanted)
+            if works or left <= 0:
+                return works
+            self.waker.wait(wanted, left)
             waited = True
 
     def _look_and_take(self, wanted: str, claim: Claim) -> list[Held]:
@@ -173,11 +176,11 @@ class StoreLeases(ABC, DialogSession):
             self._leases.holder()  # senders wake those who are there
         while True:
             self._leases.take_back_from_dead(wanted)
-            found = self._waker.ready(wanted)
+            found = self.waker.ready(wanted)
             left = until - time.monotonic()
             if found or left <= 0:
                 return found
-            self._waker.wait(wanted, left)
+            self.waker.wait(wanted, left)
 
     def working(self, queue: str) -> list[StoreWork]:
         """The work in the hands of readers, in the order in which it was taken."""

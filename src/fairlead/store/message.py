@@ -10,8 +10,8 @@ from fairlead.store.conversation import Conversation
 from fairlead.store.queues.received import Received
 
 
-class Message(Struct, frozen=True):
-    """A message in the hands of a reader."""
+class GivenMessage(Struct, frozen=True):
+    """What a reader gets of a message, however he answers."""
 
     id: str
     """The id it was sent with, or the one it was given."""
@@ -26,6 +26,11 @@ class Message(Struct, frozen=True):
     """When it arrived, in seconds since 1970."""
     number: int
     """Its place among all that arrives; that of an Error is below 0, as it is read first."""
+
+
+class Message(GivenMessage, frozen=True):
+    """A message in the hands of a reader."""
+
     conversation: Conversation | None = None
     """The receiver's end of the conversation that it was said in; None: it was sent without one."""
 

@@ -23,7 +23,7 @@ from fairlead.store.database.retrying import again
 from fairlead.store.database.sqlite import open_sqlite
 from fairlead.store.dialogs.declared import Cache
 from fairlead.store.journal.retention import Retention
-from fairlead.store.leasing import StoreLeases, StoreWork
+from fairlead.store.leasing import StoreLeases
 from fairlead.store.queues.lease_holders import Liveness, describe_self
 from fairlead.store.queues.lease_holders_postgresql import SessionLocks
 from fairlead.store.queues.lease_holders_sqlite import LockFiles
@@ -75,8 +75,9 @@ class Store(
         liveness: Liveness,
         place: str,
         clock: Callable[[], Time] | None = None,
+        connections: Connections | None = None,
     ) -> None:
-        """`Store.open` makes one."""
+        """`Store.open` makes one. `connections`: for others than threads."""
         self._liveness = liveness
         self.place = place
         """The database, without user and password."""
@@ -87,12 +88,12 @@ class Store(
         self._context = Context(
             clock=self._clock, actor=actor, memory=Memory(), declared=Cache(), check_disk=room
         )
-        connections = self._connections = Connections(connect, place)
+        connections = self._connections = connections or Connections(connect, place)
         self._connection, self._writing = connections.one, connections.writing
         self._alone, self._refuse_nested = connections.alone, connections.refuse_nested
         self._leases = Leases(connections, liveness, self._context)
         self._retention = Retention(connections, self._context)
-        self._waker = Waker(connections, liveness, self._clock)
+        self.waker = Waker(connections, liveness, self._clock)
         self._joining = Joining(place)
         self._one_statement = liveness.remote
         self._shared: set[str] = set()
@@ -121,13 +122,7 @@ class Store(
 
         Raises StoreError.
         """
-        if not str(url).startswith((SQLITE, *POSTGRESQL)):
-            kind = str(url).partition(":")[0]
-            slashes = " with three slashes" if kind == "sqlite" else ""
-            raise StoreError(
-                f"store: found {shown(kind)}, allowed: sqlite:///FILE{slashes}, or "
-                "postgresql://USER@HOST/DATABASE"
-            )
+        check_url(url)
         connect: Callable[[], Database]
         liveness: Liveness
         if url.startswith(SQLITE):
@@ -152,18 +147,24 @@ class Store(
                 return open_postgresql(url)
 
         store = cls(connect, liveness, place, clock)
-        try:
-            with store._connection() as database:
-                if upgrade and not schema.version(database):
-                    schema.check(database, place)
-                if upgrade or create or (create is None and database.is_new()):
-                    store.upgraded = schema.upgrade(database, place, lock_timeout)
-                schema.check(database, place)
-                store._joining.identity = database.run("identity")[0]
-        except BaseException:
-            store.close()
-            raise
+        store.begin(create=create, upgrade=upgrade, lock_timeout=lock_timeout)
         return store
+
+    def begin(
+        self, *, create: bool | None, upgrade: bool, lock_timeout: float = schema.LOCK_TIMEOUT
+    ) -> None:
+        """Make sure of the schema, as `open` says; where it is not as it must be, close."""
+        try:
+            with self._connection() as database:
+                if upgrade and not schema.version(database):
+                    schema.check(database, self.place)
+                if upgrade or create or (create is None and database.is_new()):
+                    self.upgraded = schema.upgrade(database, self.place, lock_timeout)
+                schema.check(database, self.place)
+                self._joining.identity = database.run("identity")[0]
+        except BaseException:
+            self.close()
+            raise
 
     def close(self) -> None:
         """Close all connections. Work that is not settled is taken back by whoever takes next."""
@@ -213,7 +214,7 @@ class Store(
         with self._writing() as database:
             return self._verbs(database).send_many(queue, messages)
 
-    def accept(self, works: Iterable[StoreWork]) -> None:
+    def accept(self, works: Iterable[HeldWork]) -> None:
         """Accept several works in one transaction."""
         with self.transaction() as tx:
             for work in works:
@@ -272,3 +273,14 @@ class Store(
         if self._own_clock is None:
             return None
         return moment(self._own_clock(), "clock", MessageError)
+
+
+def check_url(url: str) -> None:
+    """Raises StoreError for what is no URL of a store."""
+    if not str(url).startswith((SQLITE, *POSTGRESQL)):
+        kind = str(url).partition(":")[0]
+        slashes = " with three slashes" if kind == "sqlite" else ""
+        raise StoreError(
+            f"store: found {shown(kind)}, allowed: sqlite:///FILE{slashes}, or "
+            "postgresql://USER@HOST/DATABASE"
+        )

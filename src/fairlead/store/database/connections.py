@@ -15,12 +15,16 @@ from fairlead.store.database.port import Database
 class Connections:
     """As many connections as threads use at one time. Thread-safe; not for a forked child."""
 
+    caller = "thread"
+    """Who uses a connection at a time."""
+
     def __init__(self, connect: Callable[[], Database], place: str) -> None:
         """`connect`: makes one. `place`: the database, as errors name it."""
         self._connect = connect
         self._place = place
         self._idle: deque[Database] = deque()
-        self._thread = threading.local()
+        self._writers: set[object] = set()
+        """Those who are in a transaction."""
         self._closed = False
         self._process = os.getpid()
 
@@ -61,7 +65,8 @@ class Connections:
         """A transaction: committed at the end of the block, undone where it raises."""
         self.refuse_nested()
         database = self._begun()
-        self._thread.writing = True
+        caller = self._caller()
+        self._writers.add(caller)
         try:
             yield database
             database.commit()
@@ -70,18 +75,25 @@ class Connections:
                 database.rollback()
             raise
         finally:
-            self._thread.writing = False
+            self._writers.discard(caller)
             self._give_back(database)
 
     @contextmanager
     def joined(self, database: Database) -> Iterator[None]:
         """A transaction of the caller's; where one writes at a time, his thread does so there."""
-        before = getattr(self._thread, "writing", False)
-        self._thread.writing = before or not database.concurrent_writers
+        caller = self._caller()
+        joins = not database.concurrent_writers and caller not in self._writers
+        if joins:
+            self._writers.add(caller)
         try:
             yield
         finally:
-            self._thread.writing = before
+            if joins:
+                self._writers.discard(caller)
+
+    def _caller(self) -> object:
+        """Who uses a connection now, and is in one transaction at most."""
+        return threading.get_ident()
 
     def _begun(self) -> Database:
         """A connection in a transaction; where an idle one was lost meanwhile, a new one."""
@@ -120,9 +132,13 @@ class Connections:
 
     def refuse_nested(self) -> None:
         """Raises MessageError inside a transaction of the same thread."""
-        if getattr(self._thread, "writing", False):
-            raise MessageError(
-                "store: found a verb of the store's that writes (as do waiting, peek and "
-                "promotion) inside a transaction of the same thread, allowed: the verbs of the "
-                "transaction"
-            )
+        if self._caller() in self._writers:
+            raise nested(self.caller)
+
+
+def nested(caller: str) -> MessageError:
+    """What is raised for a verb of the store's inside a transaction of the same caller."""
+    return MessageError(
+        "store: found a verb of the store's that writes (as do waiting, peek and promotion) inside "
+        f"a transaction of the same {caller}, allowed: the verbs of the transaction"
+    )

@@ -8,6 +8,7 @@ from typing import Any
 from weakref import WeakSet
 
 from fairlead.errors import StoreError
+from fairlead.store.database.pausing import on_loop
 from fairlead.store.database.port import Database, Row
 from fairlead.store.database.postgresql import PostgreSQL
 from fairlead.store.database.sqlite import SQLite
@@ -33,15 +34,14 @@ class Joining:
         raw = _unwrapped(connection)
         if isinstance(raw, sqlite3.Connection):
             return self._on_sqlite(raw)
-        psycopg = sys.modules.get("psycopg")
-        if psycopg is not None and isinstance(raw, psycopg.Connection):
-            idle = raw.info.transaction_status == psycopg.pq.TransactionStatus.IDLE
-            if raw.autocommit and idle:
+        kind = _kind_of(raw)
+        if kind is not None:
+            database = kind(raw, self._place, own=False)
+            if raw.autocommit and database.idle:
                 raise StoreError(
                     "connection: found no transaction (autocommit), allowed: one that was begun, "
                     "as by connection.transaction()"
                 )
-            database = PostgreSQL(raw, self._place, own=False)
             if raw not in self._known:
                 info = raw.info
                 host = "localhost" if info.host.startswith("/") else f"{info.host}:{info.port}"
@@ -49,11 +49,11 @@ class Joining:
                 self._check(database, place, there=database.has_schema())
                 self._known.add(raw)
             return database
-        kind = f"{type(raw).__module__}.{type(raw).__qualname__}"
-        raise StoreError(
-            f"connection: found a {kind}, allowed: a connection of sqlite3 or psycopg 3, or of "
-            "SQLAlchemy or Django on one of these"
-        )
+        found = f"{type(raw).__module__}.{type(raw).__qualname__}"
+        allowed = "sqlite3 or psycopg 3, or of SQLAlchemy or Django on one of these"
+        if on_loop():
+            allowed = "sqlite3, aiosqlite, psycopg's AsyncConnection, or SQLAlchemy on these"
+        raise StoreError(f"connection: found a {found}, allowed: a connection of {allowed}")
 
     def _on_sqlite(self, raw: sqlite3.Connection) -> SQLite:
         if raw.text_factory is not str:
@@ -91,6 +91,18 @@ class Joining:
         else:
             return
         raise StoreError(f"connection: found {found}, allowed: one to {self._place}")
+
+
+def _kind_of(raw: object) -> type[PostgreSQL] | None:
+    """The port to a connection of psycopg's: on an event loop to those that it has for loops."""
+    psycopg = sys.modules.get("psycopg")
+    if psycopg is None:
+        return None
+    if not on_loop():
+        return PostgreSQL if isinstance(raw, psycopg.Connection) else None
+    from fairlead.store.database.postgresql_async import AsyncPostgreSQL
+
+    return AsyncPostgreSQL if isinstance(raw, psycopg.AsyncConnection) else None
 
 
 def _unwrapped(connection: object) -> Any:  # noqa: ANN401 - a driver's connection

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from functools import cache
 from itertools import accumulate
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 from urllib.parse import urlsplit
 from weakref import WeakSet
 
@@ -26,18 +26,18 @@ from fairlead.errors import (
     StoreError,
     TransientStoreError,
 )
+from fairlead.store.database.pausing import pause
 from fairlead.store.database.port import Row
 from fairlead.store.database.statements import statements
 
-if TYPE_CHECKING:
-    import psycopg
-
-KEEPALIVE: Final[dict[str, Any]] = {
+SETTINGS: Final[dict[str, Any]] = {
+    "autocommit": True,
+    "application_name": "fairlead",
     "keepalives_idle": 30,
     "keepalives_interval": 10,
     "keepalives_count": 3,
 }
-"""A machine that is lost is noticed within a minute."""
+"""Of each connection; a machine that is lost is noticed within a minute."""
 POLL: Final = 0.01
 """Seconds."""
 COLUMN: Final = re.compile(r"%\((\w+)(?:\.begin)?\)s::\w+\[\]")
@@ -73,17 +73,17 @@ os.register_at_fork(after_in_child=_leave_to_parent)
 
 
 class PostgreSQL:
-    """One connection to a server."""
+    """One connection to a server.
+
+    A connection of psycopg's for an event loop has the same methods, which are awaited: each of
+    their results goes through `_wait` (`postgresql_async.py`).
+    """
 
     dialect = "postgresql"
     concurrent_writers = has_sequences = remote = notifies = has_roles = True
 
-    def __init__(
-        self, connection: psycopg.Connection[Any], place: str, *, own: bool = True
-    ) -> None:
+    def __init__(self, connection: Any, place: str, *, own: bool = True) -> None:  # noqa: ANN401
         """`place`: the server, as errors name it. `own`: whether the connection is the store's."""
-        from psycopg import Cursor
-        from psycopg.rows import tuple_row
         from psycopg.types.numeric import Int8Dumper
 
         self.connection = connection
@@ -91,8 +91,27 @@ class PostgreSQL:
         self.own = own
         self._texts = statements(self.dialect)
         # a cursor of the driver's own kind, whatever kind the caller's connection makes
-        self._cursor = Cursor(connection, row_factory=tuple_row)
+        self._cursor = self._new_cursor()
         self._cursor.adapters.register_dumper(int, Int8Dumper)
+
+    @classmethod
+    def connect(cls, url: str) -> Any:  # noqa: ANN401 - the driver's
+        """A connection of the driver's."""
+        import psycopg
+
+        connection = psycopg.connect(url, **SETTINGS)
+        connection.execute(READ_COMMITTED)
+        return connection
+
+    def _new_cursor(self) -> Any:  # noqa: ANN401 - the driver's
+        from psycopg import Cursor
+        from psycopg.rows import tuple_row
+
+        return Cursor(self.connection, row_factory=tuple_row)
+
+    def _wait(self, found: Any) -> Any:  # noqa: ANN401 - whatever the driver gives
+        """What the driver gives, once it is there: here it has waited itself."""
+        return found
 
     @property
     def idle(self) -> bool:
@@ -102,7 +121,8 @@ class PostgreSQL:
 
     @property
     def lost(self) -> bool:
-        return self.connection.closed or self.connection.broken
+        gone: bool = self.connection.closed or self.connection.broken
+        return gone
 
     @property
     def undone(self) -> bool:
@@ -118,8 +138,9 @@ class PostgreSQL:
 
     def run(self, name: str, /, **values: object) -> Sequence[Row]:
         with self._as_store_error():
-            found = self._cursor.execute(self._texts[name], _bound(values), binary=True)
-            return found.fetchall() if found.description else []
+            found = self._wait(self._cursor.execute(self._texts[name], _bound(values), binary=True))
+            rows: Sequence[Row] = self._wait(found.fetchall()) if found.description else []
+            return rows
 
     def many(self, name: str, rows: Sequence[Row], /, **common: object) -> int:
         if not rows:
@@ -127,7 +148,8 @@ class PostgreSQL:
         for key, column in zip(columns(name), zip(*rows, strict=True), strict=True):
             common |= _spread(key, column)
         with self._as_store_error():
-            return self._cursor.execute(self._texts[name], common).rowcount
+            count: int = self._wait(self._cursor.execute(self._texts[name], common)).rowcount
+            return count
 
     def numbers(self, count: int) -> Sequence[int]:
         return sorted(number for (number,) in self.run("numbers", count=count))
@@ -160,24 +182,24 @@ class PostgreSQL:
         until = time.monotonic() + timeout
         under_way = {*self.run("statements_under_way")}
         while under_way and time.monotonic() < until:
-            time.sleep(POLL)
+            pause(POLL)
             under_way &= {*self.run("statements_under_way")}
 
     def script(self, text: str) -> None:
         with self._as_store_error():
-            self.connection.execute(text.encode())
+            self._wait(self.connection.execute(text.encode()))
 
     def execute(self, sql: str, values: object = ()) -> Any:  # noqa: ANN401 - the driver's cursor
         bound: Any = values or None
-        return self.connection.execute(sql.encode(), bound)
+        return self._wait(self.connection.execute(sql.encode(), bound))
 
     def begin(self) -> None:
         with self._as_store_error():
-            self.connection.execute("BEGIN ISOLATION LEVEL READ COMMITTED")
+            self._wait(self.connection.execute("BEGIN ISOLATION LEVEL READ COMMITTED"))
 
     def commit(self) -> None:
         with self._as_store_error():
-            done = self.connection.execute("COMMIT").statusmessage
+            done = self._wait(self.connection.execute("COMMIT")).statusmessage
         if done != "COMMIT":
             raise StoreError(
                 f"{self.place}: found a transaction in which a statement had failed, allowed: one "
@@ -190,18 +212,18 @@ class PostgreSQL:
 
         if self.connection.info.transaction_status is not TransactionStatus.IDLE:
             try:
-                self.connection.execute("ROLLBACK")
+                self._wait(self.connection.execute("ROLLBACK"))
             except Error:
-                self.connection.close()
+                self.close()
 
     def doom(self) -> None:
         from psycopg import Error
 
         with suppress(Error):  # an error is what keeps it from being committed
-            self.connection.execute("DO $$ BEGIN RAISE 'work of somebody else'; END $$")
+            self._wait(self.connection.execute("DO $$ BEGIN RAISE 'work of somebody else'; END $$"))
 
     def close(self) -> None:
-        self.connection.close()
+        self._wait(self.connection.close())
 
     def leave_to_parent(self) -> None:
         """In a forked child: the session is the parent's, and must end with the parent."""
@@ -244,8 +266,11 @@ def columns(name: str) -> list[str]:
     return COLUMN.findall(statements(PostgreSQL.dialect)[name])
 
 
-def open_postgresql(url: str) -> PostgreSQL:
-    """A connection to a server. Raises StoreError, without the password, and EnvironmentProblem."""
+def open_postgresql(url: str, kind: type[PostgreSQL] = PostgreSQL) -> PostgreSQL:
+    """A connection to a server. Raises StoreError, without the password, and EnvironmentProblem.
+
+    `kind`: how it is waited for.
+    """
     try:
         import psycopg
     except ImportError:
@@ -254,11 +279,9 @@ def open_postgresql(url: str) -> PostgreSQL:
         ) from None
     place = without_password(url)
     try:
-        connection = psycopg.connect(url, autocommit=True, application_name="fairlead", **KEEPALIVE)
-        connection.execute(READ_COMMITTED)
+        found = kind(kind.connect(url), place)
     except psycopg.Error as error:
         raise StoreError(f"{place}: {_in_words(error, url)}") from None
-    found = PostgreSQL(connection, place)
     _sessions.add(found)
     return found
 

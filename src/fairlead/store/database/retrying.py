@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import random
-import time
 from collections.abc import Callable
 from functools import wraps
 from typing import Final, ParamSpec, TypeVar
 
 from fairlead.errors import TransientStoreError
+from fairlead.store.database.pausing import pause
 
 TIMES: Final = 5
 PAUSE: Final = 0.01
@@ -30,7 +30,7 @@ def again(verb: Callable[_Given, _Found]) -> Callable[_Given, _Found]:
             try:
                 return verb(*args, **more)
             except TransientStoreError:
-                time.sleep(random.uniform(0, PAUSE * 2**time_))  # noqa: S311 - no secret
+                pause(random.uniform(0, PAUSE * 2**time_))  # noqa: S311 - no secret
         return verb(*args, **more)
 
     return tried

@@ -7,7 +7,7 @@ import select
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from threading import Condition, Lock
-from typing import Final
+from typing import Any, Final
 
 from fairlead.errors import StoreError
 from fairlead.store.database.port import Database
@@ -126,13 +126,12 @@ class SessionLocks:
                 os.read(file, 1024)
 
     def _heard(self, database: PostgreSQL) -> list[tuple[int, bool]]:
-        return [
-            (
-                int(each.channel.removeprefix(CHANNEL)),
-                not each.payload or int(each.payload) in self._ids,
-            )
-            for each in database.connection.notifies(timeout=0)
-        ]
+        return [self._meaning(each) for each in database.connection.notifies(timeout=0)]
+
+    def _meaning(self, said: Any) -> tuple[int, bool]:  # noqa: ANN401 - the driver's
+        """The queue for which something has arrived, and whether this process is meant."""
+        queue = int(said.channel.removeprefix(CHANNEL))
+        return queue, not said.payload or int(said.payload) in self._ids
 
     def close(self) -> None:
         if self._database is not None:
@@ -145,9 +144,12 @@ class SessionLocks:
             os.close(file)
         self._poke = None
 
-    def _connect(self) -> None:
-        self._database = open_postgresql(self._url)
+    def _open(self) -> PostgreSQL:
         self._poke = self._poke or os.pipe()
+        return open_postgresql(self._url)
+
+    def _connect(self) -> None:
+        self._database = self._open()
         for id_ in self._ids:
             self._database.run("lock_alive", id=id_)
         for queue in self._queues:

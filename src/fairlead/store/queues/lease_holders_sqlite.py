@@ -23,7 +23,7 @@ class LockFiles:
 
     def __init__(self, path: Path) -> None:
         """`path`: the database's file."""
-        self._path = path
+        self.path = path
         self.reserve = Reserve(path)
         self._own: dict[int, int] = {}
         _files.add(self)
@@ -36,7 +36,7 @@ class LockFiles:
             except OSError:
                 os.close(file)
                 raise StoreError(
-                    f"{self._path}: found that another process holds the lock of holder {id_}: the "
+                    f"{self.path}: found that another process holds the lock of holder {id_}: the "
                     "file was deleted or replaced while this store was open; allowed: to open it "
                     "anew"
                 ) from None
@@ -81,7 +81,7 @@ class LockFiles:
             os.close(file)
 
     def _file(self, id_: int) -> Path:
-        return self._path.with_name(f"{self._path.name}-holder-{id_}")
+        return self.path.with_name(f"{self.path.name}-holder-{id_}")
 
     def leave_to_parent(self) -> None:
         """In a forked child: the holder is the parent, whose lock must end with the parent."""

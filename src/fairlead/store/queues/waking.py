@@ -16,8 +16,10 @@ from typing import Final, NamedTuple
 
 from fairlead.store.database.connections import Connections
 from fairlead.store.database.port import Database
+from fairlead.store.queues.file_watch import FileWatch
 from fairlead.store.queues.lease_holders import Liveness
 from fairlead.store.queues.lease_holders_postgresql import SessionLocks
+from fairlead.store.queues.lease_holders_sqlite import LockFiles
 
 LOOK: Final = 1.0
 """Seconds: a reader that waits looks at least so often."""
@@ -67,10 +69,15 @@ class Waker:
         self._numbers: dict[str, int] = {}
         """Name of a queue → its id."""
         self._thread = threading.local()
+        self._hear: Callable[[float], None] = time.sleep
+        if isinstance(liveness, LockFiles):
+            self._hear = self._watcher(liveness)
+        elif isinstance(liveness, SessionLocks):
+            self._hear = self._hear_from(liveness)
 
     def ready(self, queue: str) -> bool:
         """Whether a group can be taken, as far as that is seen without taking it."""
-        found = self._look(queue)
+        found = self.look(queue)
         return found is not None and found.enabled and found.ready
 
     def took(self, queue: str) -> None:
@@ -86,32 +93,29 @@ class Waker:
         if isinstance(self._liveness, SessionLocks):
             found = self._listened(self._liveness, queue, left)
         else:
-            found = self._look(queue)
+            found = self.look(queue)
         again, self._thread.ready = getattr(self._thread, "ready", False), False
-        if found is None:
-            time.sleep(min(left, PAUSE))
-        elif not found.enabled:
-            self._wait(found.id, time.monotonic() + left)
-        elif found.ready and not again:
-            self._thread.ready = True  # it came after the last take, and before this look
-        elif found.ready or found.due == 0:
-            time.sleep(min(left, PAUSE))  # somebody else has it locked
+        rest = rest_of(found, left, again=again)
+        if rest is None:
+            self._thread.ready = True
+        elif found is None or not rest.hears:
+            time.sleep(rest.seconds)
         else:
-            due = left if found.due is None else min(left, found.due)
-            self._wait(found.id, time.monotonic() + due)
+            self._wait(found.id, time.monotonic() + rest.seconds)
 
     def _listened(self, session: SessionLocks, queue: str, left: float) -> Seen | None:
         """A queue as it is after this process has begun to hear of what arrives for it."""
-        found = self._look(queue)
+        found = self.look(queue)
         if found is None or session.hears(found.id):
             return found
         with session.interrupting(left) as ours:
             if not ours:
                 return found
             session.listen(found.id)
-        return self._look(queue)
+        return self.look(queue)
 
-    def _look(self, queue: str) -> Seen | None:
+    def look(self, queue: str) -> Seen | None:
+        """A queue as one who waits sees it; None: it is not there."""
         with self._connections.one() as database:
             found = look(database, queue, self._clock())
         if found is not None:
@@ -158,15 +162,11 @@ class Waker:
 
     def _listen(self, queue: int, until: float) -> None:
         """Hear of what arrives, for all queues, until one who waits for this queue is to look."""
-        if isinstance(self._liveness, SessionLocks):
-            hear: Callable[[float], None] = self._hear_from(self._liveness)
-        else:
-            hear = self._watcher()
         while not self._woken[queue]:
             now = time.monotonic()
             left = min(until, *self._later.values()) if self._later else until
             if left > now:
-                hear(left - now)
+                self._hear(left - now)
             elif until <= now:
                 return
             self._look_later(time.monotonic())
@@ -192,7 +192,7 @@ class Waker:
 
     def _wake_if_ready(self, queue: int) -> None:
         name = next(name for name, id_ in self._numbers.items() if id_ == queue)
-        found = self._look(name)
+        found = self.look(name)
         if found is None or not found.enabled:
             return
         if found.ready:
@@ -201,25 +201,54 @@ class Waker:
         elif found.due is not None and found.due < LOOK:
             self._later[queue] = time.monotonic() + max(found.due, PAUSE)
 
-    def _watcher(self) -> Callable[[float], None]:
+    def version(self) -> object:
+        """On SQLite: another one when somebody else has written to the file."""
+        with self._connections.one() as database:
+            return id(database), *database.execute("PRAGMA data_version").fetchall()
+
+    def _watcher(self, files: LockFiles) -> Callable[[float], None]:
         """Looks again and again whether another connection has written to the file."""
-        before: list[object] = []
+        moved = FileWatch(files.path).moved
+        before: object = None
 
         def watch(left: float) -> None:
+            nonlocal before
             until = time.monotonic() + left
-            with self._connections.one() as database:
-                while time.monotonic() < until:
-                    now = [id(database), *database.execute("PRAGMA data_version").fetchall()]
-                    if now != before:
-                        before[:] = now
-                        break
-                    time.sleep(min(NAP, max(until - time.monotonic(), 0)))
-                else:
-                    return
+            while time.monotonic() < until:
+                if moved() and (now := self.version()) != before:
+                    before = now
+                    break
+                time.sleep(min(NAP, max(until - time.monotonic(), 0)))
+            else:
+                return
             for queue in [queue for queue, count in self._waiting.items() if count]:
                 self._wake_if_ready(queue)
 
         return watch
+
+
+class Rest(NamedTuple):
+    """How a reader waits until it looks again."""
+
+    seconds: float
+    hears: bool
+    """Whether it looks earlier where something arrives."""
+
+
+def rest_of(found: Seen | None, left: float, *, again: bool) -> Rest | None:
+    """How a reader waits that has taken nothing, and then found its queue so; None: not at all.
+
+    `left`: seconds, at most. `again`: whether it did not wait at all the last time, either.
+    """
+    if found is None:
+        return Rest(min(left, PAUSE), hears=False)
+    if not found.enabled:
+        return Rest(left, hears=True)
+    if found.ready and not again:
+        return None  # it came after the last take, and before this look
+    if found.ready or found.due == 0:
+        return Rest(min(left, PAUSE), hears=False)  # somebody else has it locked
+    return Rest(left if found.due is None else min(left, found.due), hears=True)
 
 
 def look(database: Database, queue: str, clock: int | None) -> Seen | None:

@@ -1,0 +1,1 @@
+"""The store on an event loop: the same verbs, awaited."""

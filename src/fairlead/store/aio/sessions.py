@@ -1,0 +1,86 @@
+"""The session by which a process with an event loop says that it lives, and hears of work."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import suppress
+
+from fairlead.errors import StoreError
+from fairlead.store.database import bridge
+from fairlead.store.database.postgresql import PostgreSQL, open_postgresql
+from fairlead.store.database.postgresql_async import AsyncPostgreSQL
+from fairlead.store.queues.lease_holders_postgresql import SessionLocks
+
+
+class LoopSessionLocks(SessionLocks):
+    """The same session of the server, on an event loop: one for all tasks that wait."""
+
+    def __init__(self, url: str) -> None:
+        """Connects when it is first needed."""
+        super().__init__(url)
+        self._mine = asyncio.Lock()
+        """Of the task that uses the session; they come one after another."""
+        self._said = asyncio.Event()
+        """The server has said something, or somebody wants the session."""
+
+    def check(self) -> None:
+        if self._database is None or self._mine.locked():
+            return  # whoever listens finds out
+        bridge.wait_for(self._mine.acquire())
+        try:
+            with suppress(StoreError):  # what says that it is lost
+                if not self._database.lost:
+                    self._database.run("time")
+            if self._database.lost:
+                self._connect()
+        finally:
+            self._mine.release()
+
+    async def hear_of(self, queue: int) -> None:
+        """Hear of what arrives for a queue, from now on."""
+        self.interrupt()
+        async with self._mine:
+            await bridge.run_verb(lambda: self.listen(queue))
+
+    def interrupt(self) -> None:
+        """Let who listens look up."""
+        self._said.set()
+
+    async def heard(self, left: float) -> list[tuple[int, bool]]:
+        """Wait until something arrives, or for so many seconds, or until somebody interrupts.
+
+        Returns the queues for which something has, and whether this process is meant to take it.
+        Raises StoreError.
+        """
+        from psycopg import Error
+
+        async with self._mine:
+            database = self._database
+            if database is None:
+                return []
+            try:
+                self._said.clear()
+                found = await self._new(database)
+                if not found:
+                    await self._until_said(database, left)
+                    found = await self._new(database)
+            except Error as error:
+                raise StoreError(f"{database.place}: {error}") from None
+        return found
+
+    async def _until_said(self, database: PostgreSQL, left: float) -> None:
+        loop, file = asyncio.get_running_loop(), database.connection.fileno()
+        loop.add_reader(file, self._said.set)  # psycopg has it only while a statement runs
+        try:
+            with suppress(TimeoutError):
+                async with asyncio.timeout(left):
+                    await self._said.wait()
+        finally:
+            loop.remove_reader(file)
+
+    async def _new(self, database: PostgreSQL) -> list[tuple[int, bool]]:
+        notifies = database.connection.notifies(timeout=0)
+        return [self._meaning(each) async for each in notifies]
+
+    def _open(self) -> PostgreSQL:
+        return open_postgresql(self._url, AsyncPostgreSQL)

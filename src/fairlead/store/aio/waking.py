@@ -1,0 +1,210 @@
+"""Wait for work on an event loop: one task listens for all that wait.
+
+It wakes one of them for each group that may have come. How long one waits, and what is looked at,
+is as with threads (`queues/waking.py`).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from abc import ABC, abstractmethod
+from collections import deque
+from collections.abc import Callable
+from contextlib import suppress
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from fairlead.errors import StoreError
+from fairlead.store.aio.running import Runner
+from fairlead.store.aio.thread import OnThread
+from fairlead.store.queues.file_watch import FileWatch
+from fairlead.store.queues.waking import LOOK, MOMENT, NAP, PAUSE, Seen, rest_of
+
+if TYPE_CHECKING:  # it needs greenlet
+    from fairlead.store.aio.sessions import LoopSessionLocks
+
+Look = Callable[[str], Seen | None]
+
+
+class LoopWaker(ABC):
+    """How the tasks of a store wait. Whoever inherits says how one hears of what arrives."""
+
+    def __init__(self, runner: Runner, look: Look) -> None:
+        """`look`: a queue as one who waits sees it, outside a transaction."""
+        self._runner = runner
+        self._look_at = look
+        self._waiting: dict[int, deque[asyncio.Future[None]]] = {}
+        """Queue → those who wait for it."""
+        self._names: dict[int, str] = {}
+        self._listener: asyncio.Task[None] | None = None
+        self._looks: set[asyncio.Task[None]] = set()
+        self._later: set[int] = set()
+        """Queues that somebody is about to look at."""
+
+    async def wait(self, queue: str, left: float, *, again: bool) -> bool:
+        """Wait until something may have arrived for a queue; so many seconds, at most one.
+
+        `again`: what this returned the last time: whether it did not wait at all.
+        """
+        left = min(left, LOOK)
+        found = await self._seen(queue)
+        rest = rest_of(found, left, again=again)
+        if rest is None:
+            return True
+        if found is None or not rest.hears:
+            await asyncio.sleep(rest.seconds)
+        else:
+            await self._wait(found.id, rest.seconds)
+        return False
+
+    def took(self, queue: str) -> None:
+        """A reader that waited has taken a group: there may be more, for another one."""
+        for id_, name in self._names.items():
+            if name == queue:
+                self._wake(id_)
+
+    async def close(self) -> None:
+        """Nobody waits any more."""
+        tasks = [*self._looks, *([self._listener] if self._listener else [])]
+        for each in tasks:
+            each.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    @abstractmethod
+    async def _seen(self, queue: str) -> Seen | None:
+        """A queue as it is after one has begun to hear of what arrives for it."""
+
+    @abstractmethod
+    async def _hear(self) -> None:
+        """Wait until something has arrived, and wake who is to look; at most for a second."""
+
+    @abstractmethod
+    def _stop_hearing(self) -> None:
+        """Nobody waits."""
+
+    async def _look(self, queue: str) -> Seen | None:
+        found = await self._runner.read(partial(self._look_at, queue))
+        if found is not None:
+            self._names[found.id] = queue
+        return found
+
+    async def _wait(self, queue: int, seconds: float) -> None:
+        woken: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        line = self._waiting.setdefault(queue, deque())
+        line.append(woken)
+        if self._listener is None or self._listener.done():
+            self._listener = asyncio.create_task(self._listen())
+        try:
+            with suppress(TimeoutError):
+                async with asyncio.timeout(seconds):
+                    await woken
+        except asyncio.CancelledError:
+            if woken.done() and not woken.cancelled():  # another one is to look, then
+                self._wake(queue)
+            raise
+        finally:
+            with suppress(ValueError):
+                line.remove(woken)
+            if not line and self._waiting.get(queue) is line:
+                del self._waiting[queue]
+            if not self._waiting:
+                self._stop_hearing()
+
+    def _wake(self, queue: int) -> None:
+        """One more of those who wait for a queue is to look."""
+        line = self._waiting.get(queue, ())
+        for each in line:
+            if not each.done():
+                each.set_result(None)
+                return
+
+    async def _listen(self) -> None:
+        """For all who wait, as long as anybody does."""
+        try:
+            while self._waiting:
+                await self._hear()
+        except StoreError as error:
+            for line in self._waiting.values():
+                for each in line:
+                    if not each.done():
+                        each.set_exception(type(error)(str(error)))
+
+    def _look_later(self, queue: int, seconds: float) -> None:
+        """Look whether work is still there, and wake one who waits if it is."""
+        if queue not in self._later:
+            self._later.add(queue)
+            task = asyncio.create_task(self._wake_if_ready(queue, seconds))
+            self._looks.add(task)
+            task.add_done_callback(self._looks.discard)
+
+    async def _wake_if_ready(self, queue: int, seconds: float) -> None:
+        await asyncio.sleep(seconds)
+        self._later.discard(queue)
+        if queue not in self._waiting:
+            return
+        with suppress(StoreError):  # those who wait look by themselves, too
+            found = await self._look(self._names[queue])
+            if found is None or not found.enabled:
+                return
+            if found.ready:
+                self._wake(queue)
+            elif found.due is not None and found.due < LOOK:
+                self._look_later(queue, max(found.due, PAUSE))
+
+
+class Ears(LoopWaker):
+    """A server says what arrives."""
+
+    def __init__(self, runner: Runner, look: Look, session: LoopSessionLocks) -> None:
+        """`session`: to which it is said."""
+        super().__init__(runner, look)
+        self._session = session
+
+    async def _seen(self, queue: str) -> Seen | None:
+        found = await self._look(queue)
+        if found is None or self._session.hears(found.id):
+            return found
+        await self._session.hear_of(found.id)
+        return await self._look(queue)
+
+    async def _hear(self) -> None:
+        for queue, meant in await self._session.heard(LOOK):
+            if meant:
+                self._wake(queue)
+            elif queue in self._waiting:
+                self._look_later(queue, MOMENT * (1 + random.random()))  # noqa: S311 - no secret
+
+    def _stop_hearing(self) -> None:
+        self._session.interrupt()
+
+
+class Eyes(LoopWaker):
+    """On SQLite one looks again and again whether another connection has written to the file."""
+
+    def __init__(self, runner: OnThread, look: Look, version: Callable[[], object]) -> None:
+        """`version`: something that is another one when another connection has written."""
+        super().__init__(runner, look)
+        self._thread = runner
+        self._version = version
+        self._moved = FileWatch(Path(runner.place)).moved
+        self._theirs: object = None
+        self._ours = 0
+
+    async def _seen(self, queue: str) -> Seen | None:
+        return await self._look(queue)
+
+    async def _hear(self) -> None:
+        ours, theirs = self._thread.writes, self._theirs
+        if self._moved():
+            theirs = await self._runner.read(self._version)
+        if (ours, theirs) == (self._ours, self._theirs):
+            await asyncio.sleep(NAP)
+            return
+        self._ours, self._theirs = ours, theirs
+        for queue in list(self._waiting):
+            self._look_later(queue, 0)
+
+    def _stop_hearing(self) -> None:
+        pass

@@ -1,0 +1,133 @@
+"""A store that is asked now through a `Store`, now through an `AsyncStore`, in turns drawn at
+random; so whatever compares a store with a model compares both, and what they leave each other."""
+
+import asyncio
+import random
+from collections.abc import Coroutine, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from fairlead import AsyncStore, Store
+from fairlead.store.aio.work import AsyncWork
+from fairlead.store.leasing import StoreWork
+
+ITERATED = ("journal",)
+
+
+class Mixed:
+    """Both, and the loop of the second."""
+
+    def __init__(self, store: Store, url: str, **more: Any) -> None:
+        self.store = store
+        self.loop = asyncio.new_event_loop()
+        self.other = self.run(AsyncStore.open(url, **more))
+        self.dice = random.Random(5)  # noqa: S311 - no secret
+
+    def run(self, what: Coroutine[Any, Any, Any]) -> Any:
+        return self.loop.run_until_complete(what)
+
+    def toss(self) -> bool:
+        return self.dice.random() < 0.5
+
+    def __getattr__(self, name: str) -> Any:
+        if name in ITERATED or self.toss():
+            return getattr(self.store, name)
+
+        def asked(*args: Any, **more: Any) -> Any:
+            return self._shown(self.run(getattr(self.other, name)(*args, **more)))
+
+        return asked
+
+    def _shown(self, found: Any) -> Any:
+        if isinstance(found, AsyncWork):
+            return MixedWork(self, found)
+        return [self._shown(each) for each in found] if isinstance(found, list) else found
+
+    @contextmanager
+    def transaction(self) -> Iterator[Any]:
+        if self.toss():
+            with self.store.transaction() as tx:
+                yield Blocking(self, tx)
+            return
+        block = self.other.transaction()
+        with self.entered(block) as tx:
+            yield Awaiting(self, tx)
+
+    @contextmanager
+    def join(self, connection: Any) -> Iterator[Any]:
+        with self.store.join(connection) as tx:
+            yield Blocking(self, tx)
+
+    @contextmanager
+    def entered(self, block: Any) -> Iterator[Any]:
+        tx = self.run(block.__aenter__())
+        try:
+            yield tx
+        except BaseException as error:
+            if not self.run(block.__aexit__(type(error), error, error.__traceback__)):
+                raise
+        else:
+            self.run(block.__aexit__(None, None, None))
+
+    def close(self) -> None:
+        self.run(self.other.close())
+        self.loop.close()
+        self.store.close()
+
+
+class MixedWork:
+    """Work that was taken through the loop; it is used as other work is."""
+
+    def __init__(self, mixed: Mixed, work: AsyncWork) -> None:
+        self.mixed = mixed
+        self.work = work
+
+    def __getattr__(self, name: str) -> Any:
+        found = getattr(self.work, name)
+        if not callable(found):
+            return found
+        return lambda *args, **more: self.mixed.run(found(*args, **more))
+
+    def __iter__(self) -> Iterator[Any]:
+        return self
+
+    def __next__(self) -> Any:
+        try:
+            return self.mixed.run(self.work.__anext__())
+        except StopAsyncIteration:
+            raise StopIteration from None
+
+    @contextmanager
+    def transaction(self) -> Iterator[Any]:
+        with self.mixed.entered(self.work.transaction()) as tx:
+            yield Awaiting(self.mixed, tx)
+
+
+class Awaiting:
+    """A transaction on the loop; it settles work that was taken through either."""
+
+    def __init__(self, mixed: Mixed, tx: Any) -> None:
+        self.mixed, self.tx = mixed, tx
+
+    def __getattr__(self, name: str) -> Any:
+        verb = getattr(self.tx, name)
+        return lambda *args, **more: self.mixed.run(verb(*args, **more))
+
+    def accept(self, work: MixedWork | StoreWork | None = None) -> None:
+        if isinstance(work, StoreWork):
+            self.mixed.run(self.tx.do(lambda: self.tx.plain.accept(work)))
+        else:
+            self.mixed.run(self.tx.accept(None if work is None else work.work))
+
+
+class Blocking:
+    """The same in a thread."""
+
+    def __init__(self, mixed: Mixed, tx: Any) -> None:
+        self.mixed, self.tx = mixed, tx
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.tx, name)
+
+    def accept(self, work: MixedWork | StoreWork | None = None) -> None:
+        self.tx.accept(work.work.plain if isinstance(work, MixedWork) else work)
