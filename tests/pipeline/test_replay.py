@@ -17,10 +17,7 @@ from fairlead import Change, Cluster, route
 from fairlead.compiled.plan import Plan
 from fairlead.errors import MessageError
 from fairlead.measure.workers import available
-from fairlead.pipeline.columns import BLOCK, SCENARIO
-from fairlead.pipeline.measure.attempts import groups_of, started
-from fairlead.pipeline.measure.queues import queues_of
-from fairlead.pipeline.measure.waits import waits_of
+from fairlead.pipeline.columns import BLOCK
 from fairlead.pipeline.options import Options
 from fairlead.pipeline.output.folder import FolderDelivery
 from fairlead.pipeline.output.scenario_folders import folder_names
@@ -34,7 +31,6 @@ from fairlead.pipeline.replay import (
 from fairlead.pipeline.routing.route import numbered
 from fairlead.pipeline.simulate.attempts import simulated, together
 from fairlead.replay.table import replay as in_memory
-from fairlead.results.comparison import Queue, Waits
 
 SECOND = 1_000_000
 
@@ -365,37 +361,6 @@ def test_each_scenario_has_a_folder_of_its_own() -> None:
     assert found == ["名" * 60, "名" * 60 + "-2"]
 
 
-def test_a_copy_to_another_destination_does_not_overtake(spark: SparkSession) -> None:
-    """A message for several destinations has started when the first of them has."""
-    rows = [
-        (0, "m1", 1.0, "g", "routed", 1.0),
-        (0, "m1", 1.0, "g", "routed", 9.0),
-        (0, "m2", 2.0, "g", "routed", 2.0),
-        (0, "m2", 2.0, "g", "routed", 3.0),
-        (1, "m1", 1.0, "g", "routed", 9.0),
-        (1, "m2", 2.0, "g", "routed", 2.0),
-        (1, "m2", 2.0, "h", "routed", 2.0),
-    ]
-    names = [SCENARIO, "id", "time", "group", "outcome", "start"]
-    written = spark.createDataFrame(rows, names)
-    assert groups_of(written, fans_out=True) == {0: (1, 0), 1: (2, 1)}
-
-
-def test_a_quantile_is_a_wait_that_enough_messages_had_at_most(spark: SparkSession) -> None:
-    """Of 3 waits the second is that of a half, and the last of nine tenths; of 10 the ninth is."""
-    three, ten = [0.0, 1.0, 2.0], [k / 1.0 for k in range(10)]
-    rows = [(k, 1, wait) for k, waits in enumerate((three, ten)) for wait in waits]
-    names = [SCENARIO, "attempt", "wait"]
-    written = spark.createDataFrame(rows, names).selectExpr(
-        "*", "'routed' outcome", "0.0 time", "wait start"
-    )
-    found = waits_of(started(written, dated=False))
-    assert found == {
-        (0, "all"): [Waits("", 3, 1.0, 1.0, 2.0, 2.0, 2.0)],
-        (1, "all"): [Waits("", 10, 4.5, 4.0, 8.0, 9.0, 9.0)],
-    }
-
-
 def test_readers_are_there_from_the_first_arrival_to_the_last_finish() -> None:
     """What changes before or after counts for none of that time."""
     changes = [Change("B", "readers", n, time) for n, time in ((3, -5), (2, 4), (7, 20))]
@@ -403,23 +368,6 @@ def test_readers_are_there_from_the_first_arrival_to_the_last_finish() -> None:
     found = available(plan, 0, 10 * SECOND)
     only = plan.clusters[0].name
     assert found == {(only, "A"): 20, (only, "B"): 3 * 4 + 2 * 6, (only, "C"): 10}
-
-
-def test_a_queue_is_the_mean_of_each_bin(spark: SparkSession) -> None:
-    """Also one that is there for a small part of a bin, and what waits in the end."""
-    rows = [
-        ("routed", 0.0, 0.0, 1.0, 0.0),
-        ("routed", 1.25, 1.75, 2.0, 0.5),
-        ("routed", 1.5, 3.5, 4.0, 2.0),
-        ("released", 2.0, None, 3.0, 1.0),
-        ("no-destination", 2.0, None, None, None),
-        ("routed", 299.5, None, None, None),
-    ]
-    names = ["outcome", "time", "start", "finish", "wait"]
-    written = spark.createDataFrame([(0, *row) for row in rows], [SCENARIO, *names])
-    queue = queues_of(written, [0, 1], 0, 299 * SECOND, dated=False)
-    assert queue[0] == Queue(0, 2 * SECOND, [0.5, 1.25, *[0.0] * 147, 0.25])
-    assert queue[1].waiting == [0.0] * 150
 
 
 def torn(table: pa.Table, plan: Plan) -> int:

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from fairlead import Cluster, load_clusters
 from fairlead.config.written import as_toml
 from fairlead.errors import UserError
-from fairlead.measure.waits import Bar, waits
 from fairlead.recommend.goal import cost_of, target_of
 from fairlead.recommend.space import LIMITED, space_of
+from fairlead.results.comparison import Waits
 
 POOL = Cluster.of(
     "weighted",
@@ -103,7 +103,7 @@ def test_the_cost_is_that_of_all_readers() -> None:
 
 
 def test_a_limit_itself_counts_as_it_is_written() -> None:
-    at_limit = waits("", [Bar(3, 6_000_000, 2_000_000)])
+    at_limit = Waits("", 3, 2.0, 2.0, 2.0, 2.0, 2.0)
     assert target_of("max_wait <= 2s").met(at_limit)
     assert not target_of("max_wait < 2s").met(at_limit)
 

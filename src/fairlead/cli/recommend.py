@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from fairlead.compiled.plan import Plan
-    from fairlead.memory.replay import Prepared
+    from fairlead.memory.prepared import Prepared
     from fairlead.results.recommendation import Held, Recommendation
 
 NOTHING_MEETS: Final = 3
@@ -96,7 +96,7 @@ def _read(table: MessagesTable, plan: Plan, stages: Stages) -> tuple[Prepared, i
     """The messages, ready to be replayed, and how many rows are none. Raises MessageError."""
     from fairlead.memory.accepted import accepted, one_tenant, unique
     from fairlead.memory.journal import messages_of
-    from fairlead.memory.replay import prepared
+    from fairlead.memory.prepared import prepared
     from fairlead.memory.validate import refuse_other_units, validate
 
     with stages("read"):

@@ -13,7 +13,6 @@ from fairlead.measure.tally import MASK
 class End(NamedTuple):
     """Rows of one scenario, outcome and destination. Times in microseconds."""
 
-    scenario: int
     outcome: str
     cluster: str
     destination: str | None

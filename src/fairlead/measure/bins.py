@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import takewhile
+from math import gcd
 from typing import Final
 
 MAX_BINS: Final = 150
 SECOND: Final = 1_000_000
 HOUR: Final = 3_600 * SECOND
 DAY: Final = 24 * HOUR
+LONG: Final = 28 * DAY
+"""Longer widths are this one, doubled again and again."""
 CLOSER: Final = 4
 """A part of the time is looked at closer if it is so many times shorter than the whole."""
 
@@ -22,7 +26,7 @@ def widths() -> Iterator[int]:
         yield from (factor * unit for factor in (1, 2, 5, 10, 15, 30))
     yield from (factor * HOUR for factor in (1, 2, 3, 6, 12))
     yield from (factor * DAY for factor in (1, 2, 3, 7, 14))
-    width = 28 * DAY
+    width = LONG
     while True:
         yield width
         width *= 2
@@ -53,6 +57,19 @@ def over(first: int, last: int) -> Bins:
         if number <= MAX_BINS:
             return Bins(first // width * width, width, number)
     raise AssertionError("widths have no end")
+
+
+def common(first: int, last: int) -> int:
+    """A width of which every width is a multiple that bins over this time, or a longer one, have.
+
+    So what is counted in stretches of it can be put together, whenever the time ends at last.
+
+    >>> common(0, 86_399_000_000) // SECOND
+    300
+    """
+    least = over(first, last).width
+    some = takewhile(lambda width: width < LONG, widths())
+    return gcd(max(least, LONG), *(width for width in some if width >= least))
 
 
 def around(changes: Sequence[int], whole: Bins) -> Bins | None:

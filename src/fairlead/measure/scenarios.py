@@ -1,57 +1,84 @@
-"""Scenarios: all that a report says of one, from what was counted."""
+"""Scenarios: all that a report says of them, from what was measured."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Final
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from typing import Final, NamedTuple
 
 from fairlead.balance.message import RELEASED
-from fairlead.measure.attempts import End, digest_of
-from fairlead.measure.waits import ALL, PHASE
+from fairlead.compiled.plan import Plan
+from fairlead.measure.attempts import digest_of
+from fairlead.measure.bins import Bins, over
+from fairlead.measure.measured import Measured
+from fairlead.measure.timeline import queue, use, waits_over_time
+from fairlead.measure.workers import workers_of
 from fairlead.replay.words import AGAIN
-from fairlead.results.comparison import Longest, Queue, Scenario, Waits, Worker
+from fairlead.results.comparison import Longest, Scenario, Waits
 
 NOTHING: Final = Waits("", 0, 0.0, 0.0, 0.0, 0.0, 0.0)
 
 
-def last_finishes(ends: Mapping[int, Iterable[End]], latest: int) -> dict[int, int]:
-    """By scenario: when the last of its attempts was finished; `latest` where none was."""
-    return {
-        k: max((each.last for each in own if each.last is not None), default=latest)
-        for k, own in ends.items()
-    }
+class Replayed(NamedTuple):
+    """One scenario."""
+
+    name: str
+    plan: Plan
+    measured: Measured
+    longest: Longest | None
+    """None: no message was started."""
 
 
-def scenario(
-    name: str,
-    ends: Sequence[End],
-    waits: Mapping[str, list[Waits]],
-    workers: list[Worker],
-    queue: Queue | None,
-    groups: tuple[int, int],
-    longest: Longest | None,
+def compared(
+    every: Sequence[Replayed], period: tuple[int, int] | None, unit: int, windows: Iterable[str]
+) -> list[Scenario]:
+    """What became of the messages, scenario by scenario.
+
+    `period`: when the first message was sent, and the last one; `unit`: how long the stretches of
+    time are that were told apart (microseconds); `windows`: their names.
+    """
+    first, latest = period or (0, 0)
+    lasts = [_last(each.measured, latest) for each in every]
+    bins = over(first, max([latest, *lasts]))
+    names = list(windows)
+    return [
+        _scenario(each, bins, unit, first, last, names)
+        for each, last in zip(every, lasts, strict=True)
+    ]
+
+
+def _last(measured: Measured, latest: int) -> int:
+    """When the last attempt was finished; `latest` where none was."""
+    return max((each.last for each in measured.ends if each.last is not None), default=latest)
+
+
+def _scenario(
+    of: Replayed, bins: Bins, unit: int, first: int, last: int, windows: Sequence[str]
 ) -> Scenario:
-    """What became of the messages in one scenario."""
+    measured, ends = of.measured, of.measured.ends
     outcomes: dict[str, int] = {}
     for each in sorted(ends, key=lambda each: each.outcome):
         outcomes[each.outcome] = outcomes.get(each.outcome, 0) + each.rows
-    number, torn = groups
+    inside = zip(windows, measured.by_window or [None] * len(windows), strict=True)
     return Scenario(
-        name=name,
+        name=of.name,
         messages=sum(n for outcome, n in outcomes.items() if outcome not in AGAIN),
         outcomes=outcomes,
         waiting=sum(each.waiting for each in ends),
         redeliveries=sum(each.redeliveries for each in ends),
         failovers=outcomes.get(RELEASED, 0),
-        waits=next(iter(waits[ALL]), NOTHING),
-        by_destination=waits["destination"],
-        by_priority=waits["priority"],
-        by_tenant=waits["tenant"],
-        by_phase=waits[PHASE],
-        workers=workers,
-        queue=queue,
-        groups=number,
-        groups_out_of_order=torn,
+        waits=measured.waits or NOTHING,
+        by_destination=measured.by_destination,
+        by_priority=measured.by_priority,
+        by_tenant=measured.by_tenant,
+        by_phase=measured.by_phase,
+        by_window=[replace(found or NOTHING, name=name) for name, found in inside],
+        workers=workers_of(of.plan, ends, first, last if ends else first),
+        queue=queue(bins, unit, measured.queue) if ends else None,
+        waits_over_time=waits_over_time(bins, unit, measured.slices) if ends else None,
+        use=use(bins, unit, measured.work, of.plan, first, last) if ends else None,
+        groups=measured.groups,
+        groups_out_of_order=measured.torn,
         digest=digest_of(ends),
-        longest=longest,
+        longest=of.longest,
     )

@@ -1,6 +1,6 @@
 """Replay in memory: the same folder as on Spark. The whole flow stands in this file.
 
-read → validate → unique → tenants → order → simulate → write → measure
+read → validate → unique → tenants → order → simulate and measure → write
 """
 
 from __future__ import annotations
@@ -8,24 +8,16 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
-import numpy as np
-import pyarrow as pa
-
-from fairlead.compiled.bindings import Bindings
-from fairlead.compiled.classes import bindings, classified, keys
-from fairlead.compiled.columns import coded as coded_of
-from fairlead.compiled.kernels import Int32s, Int64s
-from fairlead.compiled.plan import ClassifiedPlan, Plan
-from fairlead.measure.bins import over
+from fairlead.balance.times import MICROS
+from fairlead.compiled.plan import Plan
 from fairlead.measure.facts import changes, made
-from fairlead.measure.scenarios import last_finishes, scenario
+from fairlead.measure.measured import Farthest
+from fairlead.measure.meter import What
+from fairlead.measure.scenarios import Replayed, compared
 from fairlead.measure.tally import check_nothing_lost
-from fairlead.measure.waits import ALL, KINDS, PHASE, in_order, phase_times
-from fairlead.measure.workers import workers_of
-from fairlead.memory import numbers
 from fairlead.memory.accepted import (
     Accepted,
     accepted,
@@ -34,99 +26,20 @@ from fairlead.memory.accepted import (
     rejections,
     unique,
 )
-from fairlead.memory.attempts import (
-    Tried,
-    ends_of,
-    groups_of,
-    late_of,
-    longest_of,
-    queue_of,
-    tried,
-    waits_of,
-)
-from fairlead.memory.dispatch import Options, check_keys, narrow
+from fairlead.memory.attempts import attempt_rows, late_of
+from fairlead.memory.dispatch import Options, check_keys
 from fairlead.memory.files import Found
 from fairlead.memory.journal import messages_of
-from fairlead.memory.validate import column, refuse_other_units, validate
+from fairlead.memory.prepared import Prepared, measured, prepared
+from fairlead.memory.validate import refuse_other_units, text, validate
 from fairlead.memory.write import write
-from fairlead.pipeline.constants import ALL_ROWS, LATE_ROWS
+from fairlead.pipeline.constants import LATE_ROWS, NO_ROWS
 from fairlead.pipeline.intake.names import check_replayed
 from fairlead.pipeline.output.scenario_folders import REJECTED, folder_names
-from fairlead.replay.batch import Attempts, Batch
-from fairlead.replay.layout import NONE
-from fairlead.replay.replays import Replays
-from fairlead.replay.table import grouped, has_control, traits_of
-from fairlead.results.comparison import Comparison, Scenario
+from fairlead.pipeline.questions.runs import DECISIONS
+from fairlead.results.comparison import Comparison, Longest
 
 log = logging.getLogger("fairlead")
-
-
-@dataclass(frozen=True)
-class Prepared:
-    """Messages that are ready to be replayed, as often as one likes."""
-
-    messages: Accepted
-    read: pa.Table
-    """What decisions read of them, as texts."""
-    dated: bool
-    """Whether times are dates, not plain seconds."""
-
-
-def prepared(messages: Accepted, plans: Sequence[Plan]) -> Prepared:
-    """Learn what is the same in all scenarios."""
-    time = column(messages.table, "time")
-    dated = not numbers.is_number(time.type)
-    if dated and numbers.is_text(time.type):
-        dated = bool(numbers.are_timestamps(time))
-    return Prepared(messages, narrow(messages.table, plans), dated)
-
-
-def batch_of(
-    ready: Prepared, codes: Int32s, numbered: Int64s | None, bound: Bindings | None
-) -> tuple[Batch, int, list[str]]:
-    """The messages as columns of numbers; how many groups there are, and the tenants' names.
-
-    `codes`: of their classes; `numbered`: their keys; `bound`: by what they are bound.
-    """
-    messages, read = ready.messages, ready.read
-    groups, group = grouped(read)
-    tenant, tenants = coded_of(read, "tenant")
-    nothing = np.zeros(len(codes), np.int64)
-    batch = Batch(
-        codes,
-        messages.times,
-        messages.services,
-        np.arange(len(messages.times)),
-        nothing,
-        nothing if numbered is None else numbered,
-        group,
-        _whole(messages.table, "priority", NONE),
-        tenant if len(tenants) > 1 else None,
-        _whole(messages.table, "cost", 1),
-        _whole(messages.table, "rollbacks", 0),
-        bound,
-    )
-    return batch, groups, tenants
-
-
-def simulated(ready: Prepared, plan: Plan) -> tuple[ClassifiedPlan, Attempts]:
-    """What becomes of the messages in one scenario."""
-    read = ready.read
-    known, codes = classified(read, plan)
-    batch, groups, tenants = batch_of(
-        ready, codes, keys(read, known, codes), bindings(read, known, codes)
-    )
-    replays = Replays(known, traits_of(batch, raises=has_control(read)))
-    replays.feed(batch, groups, tenants)
-    replays.finish()
-    return known, Attempts.together([replays.done(), replays.left()])
-
-
-def _whole(table: pa.Table, name: str, missing: int) -> Int64s | None:
-    if name not in table.column_names:
-        return None
-    found = numbers.integral(column(table, name))
-    return np.where(found.known, found.values, missing)
 
 
 def run(
@@ -158,22 +71,15 @@ def run(
     messages = accepted(rows)
     ready = prepared(messages, every)
     folders = folder_names(plans)
-    scenarios: list[Tried] = []
-    with progress("replay and write"):
-        for folder, plan in zip(folders, every, strict=True):
-            known, attempts = simulated(ready, plan)
-            scenarios.append(tried(messages, known, attempts, dated=ready.dated))
-            if options.rows == ALL_ROWS:
-                write(scenarios[-1].table, making / folder / "decisions", options.file_format)
+    asked = ready.what()
+    every_one: list[Replayed] = []
+    with progress("replay"):
+        for folder, (name, plan) in zip(folders, plans.items(), strict=True):
+            every_one.append(_replayed(ready, name, plan, asked, making / folder, options))
         write(rejected(rows), making / REJECTED, options.file_format)
-    with progress("measure"):
-        measured = compared(list(plans), scenarios, messages.period)
-    if options.rows == LATE_ROWS:
-        for folder, each, one in zip(folders, measured, scenarios, strict=True):
-            late = late_of(one, each.waits.p99)
-            write(late, making / folder / "decisions", options.file_format)
-    for each, one in zip(measured, scenarios, strict=True):
-        if not one.plan.fans_out:
+    scenarios = compared(every_one, messages.period, asked.unit, ())
+    for each, plan in zip(scenarios, every, strict=True):
+        if not plan.fans_out:
             check_nothing_lost(len(messages.times), each.messages, 0)
     result = Comparison(
         read=len(rows.good),
@@ -186,7 +92,7 @@ def run(
                 changes=changes(plan.changes),
                 differs=list((differs or {}).get(each.name, ())),
             )
-            for each, folder, plan in zip(measured, folders, every, strict=True)
+            for each, folder, plan in zip(scenarios, folders, every, strict=True)
         ],
         seconds=round(time.monotonic() - began, 3),
         made=None if options.command is None else made(options.where, options.command),
@@ -195,30 +101,25 @@ def run(
     return result
 
 
-def compared(
-    names: Sequence[str], scenarios: Sequence[Tried], period: tuple[int, int] | None
-) -> list[Scenario]:
-    """What became of the messages, scenario by scenario."""
-    first, latest = period or (0, 0)
-    ends = {k: ends_of(each) for k, each in enumerate(scenarios) if len(each.table)}
-    lasts = last_finishes(ends, latest)
-    bins = over(first, max([latest, *lasts.values()])) if ends else None
-    found = []
-    for k, (name, each) in enumerate(zip(names, scenarios, strict=True)):
-        waits = waits_of(each)
-        own = ends.get(k, [])
-        found.append(
-            scenario(
-                name,
-                own,
-                {
-                    **{kind: waits.get(kind, []) for kind in (ALL, *KINDS)},
-                    PHASE: in_order(waits.get(PHASE, ()), phase_times(each.plan)),
-                },
-                workers_of(each.plan, own, first, lasts.get(k, first)),
-                queue_of(each, bins) if bins is not None and own else None,
-                groups_of(each),
-                longest_of(each),
-            )
-        )
-    return found
+def _replayed(
+    ready: Prepared, name: str, plan: Plan, asked: What, folder: Path, options: Options
+) -> Replayed:
+    """One scenario; what is to be kept of its rows is written."""
+    known, found, attempts = measured(ready, plan, asked, keep=options.rows != NO_ROWS)
+    messages = ready.messages
+    if options.rows == LATE_ROWS:
+        limit = found.waits.p99 if found.waits else 0.0
+        attempts = late_of(messages, attempts, limit)
+    if options.rows != NO_ROWS:
+        table = attempt_rows(messages, known, attempts, dated=ready.dated)
+        write(table, folder / DECISIONS, options.file_format)
+    return Replayed(name, known, found, _longest(messages, found.longest))
+
+
+def _longest(messages: Accepted, found: Farthest | None) -> Longest | None:
+    """The message that waited longest, by its id and its group."""
+    if found is None:
+        return None
+    group = text(messages.table.slice(found.message, 1), "group")[0].as_py()
+    name = messages.ids[found.message].as_py()
+    return Longest(name, group, found.destination, found.wait / MICROS)

@@ -24,11 +24,11 @@ from fairlead.compiled.order import Bools
 from fairlead.compiled.plan import Plan
 from fairlead.errors import UserError
 from fairlead.memory.accepted import accepted
-from fairlead.memory.attempts import tried
+from fairlead.memory.attempts import attempt_rows
 from fairlead.memory.diff import last_attempts, rows_of
 from fairlead.memory.files import Found
 from fairlead.memory.numbers import times
-from fairlead.memory.replay import prepared, simulated
+from fairlead.memory.prepared import prepared, simulated
 from fairlead.memory.validate import column, text, validate
 from fairlead.memory.whatif import messages_of, starts
 from fairlead.pipeline.questions.runs import Run, rejection
@@ -154,7 +154,7 @@ def _otherwise(table: pa.Table, plan: Plan, found: Waited) -> Iterator[Otherwise
 def _start_in(messages: pa.Table, plan: Plan, message_id: str) -> float | None:
     ready = prepared(accepted(validate(Found(messages, None), plan, worked=True)), [plan])
     known, attempts = simulated(ready, plan)
-    again = tried(ready.messages, known, attempts, dated=False).table
+    again = attempt_rows(ready.messages, known, attempts, dated=False)
     start = starts(last_attempts(again)).get(message_id)
     return None if start is None else start / MICROS
 

@@ -19,11 +19,11 @@ from fairlead.compiled.order import taken
 from fairlead.compiled.plan import Plan
 from fairlead.errors import MessageError, UserError
 from fairlead.memory.accepted import accepted
-from fairlead.memory.attempts import tried
+from fairlead.memory.attempts import attempt_rows
 from fairlead.memory.diff import last_attempts, rows_of
 from fairlead.memory.files import Found
 from fairlead.memory.numbers import times
-from fairlead.memory.replay import prepared, simulated
+from fairlead.memory.prepared import prepared, simulated
 from fairlead.memory.validate import column, text, validate
 from fairlead.pipeline.questions.runs import Run
 from fairlead.results.whatif import Shift, WhatIf
@@ -45,7 +45,7 @@ def what_if(folder: Path, run: Run, plan: Plan, group: str, time: int, priority:
     found = validate(Found(_with_raise(messages, group, time, priority), None), plan, worked=True)
     ready = prepared(accepted(found), [plan])
     known, attempts = simulated(ready, plan)
-    again = tried(ready.messages, known, attempts, dated=False).table
+    again = attempt_rows(ready.messages, known, attempts, dated=False)
     whose = dict(
         zip(text(messages, "id").to_pylist(), text(messages, "group").to_pylist(), strict=True)
     )

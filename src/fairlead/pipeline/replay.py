@@ -1,15 +1,17 @@
 """Replay: the same messages under several scenarios, with readers. The whole flow stands here.
 
-read → validate → unique → tenants → cut into blocks → gather → simulate → join → write → measure
+read → validate → unique → tenants → cut into blocks → gather → simulate and measure → join → write
 """
 
 from __future__ import annotations
 
 import logging
 import time
+from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
+from itertools import accumulate
 from typing import Final, NamedTuple
 
 from pyspark import __version__ as SPARK
@@ -17,9 +19,13 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from fairlead.balance.journal import check_names as check_journal
+from fairlead.balance.times import MICROS
 from fairlead.compiled.plan import ClassifiedPlan, Plan
 from fairlead.errors import MessageError
 from fairlead.measure.facts import changes, made
+from fairlead.measure.measured import Farthest, Measured
+from fairlead.measure.meter import What, what
+from fairlead.measure.scenarios import Replayed, compared
 from fairlead.measure.tally import check_nothing_lost
 from fairlead.pipeline.columns import (
     BLOCK,
@@ -27,6 +33,8 @@ from fairlead.pipeline.columns import (
     NUMBER,
     REASON,
     SCENARIO,
+    SENT,
+    TIME,
     looked_up,
     quoted,
 )
@@ -38,9 +46,7 @@ from fairlead.pipeline.intake.names import check_replayed
 from fairlead.pipeline.intake.scale import scale_rate
 from fairlead.pipeline.intake.tenants import one_tenant
 from fairlead.pipeline.intake.unique import unique
-from fairlead.pipeline.intake.validate import refuse_other_units, rejected_rows, validate
-from fairlead.pipeline.measure.attempts import late_of
-from fairlead.pipeline.measure.scenarios import compared
+from fairlead.pipeline.intake.validate import refuse_other_units, rejected_rows, text, validate
 from fairlead.pipeline.options import DEFAULTS, Options
 from fairlead.pipeline.output import run_folder
 from fairlead.pipeline.output.delivery import Delivery
@@ -50,15 +56,24 @@ from fairlead.pipeline.paths import COMPARISON
 from fairlead.pipeline.routing.blocks import block_of, cut, sample
 from fairlead.pipeline.routing.journal import of_decisions, others
 from fairlead.pipeline.routing.route import numbered
-from fairlead.pipeline.simulate.attempts import SINCE, at_once, attempt_columns, simulated, together
+from fairlead.pipeline.simulate.attempts import (
+    MEASURED,
+    SINCE,
+    at_once,
+    attempt_columns,
+    measures_of,
+    simulated,
+    together,
+)
 from fairlead.pipeline.simulate.gather import Gathered, gather
 from fairlead.pipeline.spark.executors import check_executors
-from fairlead.results.comparison import Comparison, Scenario
+from fairlead.replay.layout import NEVER
+from fairlead.replay.words import AGAIN_CODES
+from fairlead.results.comparison import Comparison, Longest, Scenario
 from fairlead.rows import ATTEMPT, JOURNAL
 
 log = logging.getLogger("fairlead")
 
-LATE: Final = "~late"
 TOGETHER: Final = "~all"
 """Where the decisions of all scenarios are first; no scenario's folder is called so."""
 
@@ -94,11 +109,72 @@ class Prepared:
 
     def _simulated(self) -> DataFrame:
         """What becomes of the messages, as numbers, with the messages."""
-        sizes, blocks = self.gathered.sizes, self.gathered.survey.blocks
+        return self._with_messages(simulated(self.good, self.gathered, list(self.plans.values())))
+
+    def _with_messages(self, found: DataFrame) -> DataFrame:
+        """Attempts as numbers, with their messages."""
         own = [quoted(name) for name in self.columns]
-        messages = numbered(self.good, blocks, sizes).select(NUMBER, BLOCK, CLASS, *own)
-        found = simulated(self.good, self.gathered, list(self.plans.values()))
-        return together(found, messages, len(sizes))
+        messages = self._numbered().select(NUMBER, BLOCK, CLASS, SENT, *own)
+        return together(found, messages, len(self.gathered.sizes))
+
+    def _numbered(self, numbers: Sequence[int] | None = None) -> DataFrame:
+        """The messages with NUMBER and SENT. `numbers`: only these."""
+        sizes, blocks = self.gathered.sizes, self.gathered.survey.blocks
+        good = self.good
+        if numbers is not None:
+            ends = [*accumulate(sizes)]
+            good = good.where(F.col(BLOCK).isin({bisect_right(ends, each) for each in numbers}))
+        found = numbered(good, blocks, sizes).withColumn(SENT, F.col(TIME))
+        return found if numbers is None else found.where(F.col(NUMBER).isin(list(numbers)))
+
+    def measured(self, what: What, *, keep: bool) -> tuple[list[Measured], DataFrame]:
+        """What each scenario comes to, and the attempts as numbers, which Spark keeps.
+
+        `keep`: whether there are any. The caller lets Spark forget them (`unpersist`).
+        """
+        plans = list(self.plans.values())
+        every = simulated(self.good, self.gathered, plans, what, keep=keep)
+        if keep:
+            every = every.persist()
+        return measures_of(every, len(plans)), every
+
+    def spelled(self, every: DataFrame, late: Sequence[float] | None) -> DataFrame:
+        """The rows of attempts that `measured` gave.
+
+        `late`: by the scenario, seconds; only those that count and waited longer.
+        """
+        rows = every.where(F.col(MEASURED).isNull()).drop(MEASURED)
+        own = [quoted(name) for name in self.columns]
+        if late is None:
+            return self._with_messages(rows).select(SCENARIO, *own, *self._spelled())
+        limit = looked_up([round(each * MICROS) for each in late], F.col(SCENARIO), "bigint")
+        counts = ~F.col("outcome").isin(*AGAIN_CODES) & (F.col("start") != NEVER)
+        # The time when a message was sent that came back is known only with the message.
+        long = (F.col("attempt") > 1) | (F.col("start") - F.col(SINCE) > limit)
+        sent = F.when(F.col("attempt") > 1, F.col(SENT)).otherwise(F.col(SINCE))
+        found = self._with_messages(rows.where(counts & long))
+        found = found.where(F.col("start") - sent > limit)
+        return found.select(SCENARIO, *own, *self._spelled())
+
+    def longest(self, found: Sequence[Farthest | None]) -> list[Longest | None]:
+        """The messages that waited longest, by their ids and groups."""
+        numbers = sorted({each.message for each in found if each is not None})
+        if not numbers:
+            return [None] * len(found)
+        columns = (F.col("id").cast("string").alias("id"), text(self.good, "group").alias("group"))
+        rows = self._numbered(numbers).select(NUMBER, *columns).collect()
+        known = {row[NUMBER]: row for row in rows}
+        return [
+            None
+            if each is None
+            else Longest(
+                known[each.message]["id"],
+                known[each.message]["group"],
+                each.destination,
+                each.wait / MICROS,
+            )
+            for each in found
+        ]
 
     def _spelled(self) -> list[Column]:
         """What these numbers stand for."""
@@ -187,7 +263,7 @@ def run(
     scenario's name what was set for it, in words. Raises MessageError.
     """
     began = time.monotonic()
-    file_format, progress = options.file_format, options.progress
+    file_format = options.file_format
     messages = messages_of(messages, list(plans.values()), options.where)
     check_replayed(own_columns(messages), options.where, plans.values())
     folders = dict(zip(plans, folder_names(plans), strict=True))
@@ -195,33 +271,12 @@ def run(
     recorded: Gathered | None = None
     rejections: dict[str, int] = {}
     for scale, own in _by_scale(plans, scaled or {}):
-        table = scale_rate(messages, *scale)
-        ready = prepare(table, own, options)
-        gathered = ready.gathered
-        with progress("replay and write"):
-            decisions = ready.attempts()
-            delivery.write(decisions, TOGETHER, file_format, by=SCENARIO)
-        with progress("measure"):
-            written = delivery.load(spark, TOGETHER, file_format, decisions.schema)
-            every, period = list(own.values()), gathered.period
-            found = compared(list(own), written, every, period, dated=gathered.dated)
-        if not any(plan.fans_out for plan in every):
-            for scenario in found:
-                check_nothing_lost(sum(gathered.sizes), scenario.messages, 0)
+        ready = prepare(scale_rate(messages, *scale), own, options)
+        found = _replayed(ready, delivery, options, {name: folders[name] for name in own})
         scenarios.update({scenario.name: scenario for scenario in found})
-        kept = TOGETHER
-        if options.rows == LATE_ROWS:
-            with progress("keep the late ones"):
-                late = late_of(written, [scenario.waits.p99 for scenario in found], gathered.dated)
-                delivery.write(late, LATE, file_format, by=SCENARIO)
-            kept = LATE
-        if options.rows != NO_ROWS:
-            for k, name in enumerate(own):
-                delivery.move(f"{kept}/{SCENARIO}={k}", f"{folders[name]}/decisions")
-        delivery.remove(TOGETHER)
-        delivery.remove(LATE)
         if recorded is None:
-            recorded, rejections = gathered, _write_rejected(ready, delivery, spark, file_format)
+            recorded = ready.gathered
+            rejections = _write_rejected(ready, delivery, spark, file_format)
     result = Comparison(
         read=sum(recorded.sizes) + recorded.rejected if recorded else 0,
         rejected=recorded.rejected if recorded else 0,
@@ -243,6 +298,36 @@ def run(
     delivery.write_json(COMPARISON, result.to_dict())
     log.info("replayed", extra={"read": result.read, "scenarios": list(plans)})
     return result
+
+
+def _replayed(
+    ready: Prepared, delivery: Delivery, options: Options, folders: Mapping[str, str]
+) -> list[Scenario]:
+    """The scenarios that get the same traffic; what is to be kept of their rows is written.
+
+    `folders`: by the scenario's name.
+    """
+    gathered, progress = ready.gathered, options.progress
+    asked = what(gathered.period, dated=gathered.dated)
+    with progress("replay and measure"):
+        measures, every = ready.measured(asked, keep=options.rows != NO_ROWS)
+        longest = ready.longest([each.longest for each in measures])
+    parts = zip(ready.plans.items(), measures, longest, strict=True)
+    replayed = [Replayed(name, plan, each, far) for (name, plan), each, far in parts]
+    found = compared(replayed, gathered.period, asked.unit, ())
+    for scenario, plan in zip(found, ready.plans.values(), strict=True):
+        if not plan.fans_out:
+            check_nothing_lost(sum(gathered.sizes), scenario.messages, 0)
+    if options.rows != NO_ROWS:
+        late = [each.waits.p99 for each in found] if options.rows == LATE_ROWS else None
+        with progress("write"):
+            decisions = ready.spelled(every, late)
+            delivery.write(decisions, TOGETHER, options.file_format, by=SCENARIO)
+            for k, name in enumerate(ready.plans):
+                delivery.move(f"{TOGETHER}/{SCENARIO}={k}", f"{folders[name]}/decisions")
+            delivery.remove(TOGETHER)
+        every.unpersist()
+    return found
 
 
 def _by_scale(

@@ -14,7 +14,7 @@ from fairlead.balance.change import Change
 from fairlead.balance.cluster import Cluster
 from fairlead.balance.times import MICROS
 from fairlead.errors import MessageError
-from fairlead.memory.replay import Prepared
+from fairlead.memory.prepared import Prepared
 from fairlead.pipeline.progress import Progress, quiet
 from fairlead.recommend.goal import Cost, Target
 from fairlead.recommend.search import Search, Try

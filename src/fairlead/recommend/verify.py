@@ -14,7 +14,7 @@ from fairlead.balance.cluster import Cluster
 from fairlead.balance.policies.destinations import KIND
 from fairlead.compiled import hashes
 from fairlead.compiled.kernels import Int64s
-from fairlead.memory.replay import Prepared
+from fairlead.memory.prepared import Prepared
 from fairlead.recommend.goal import Cost, Target
 from fairlead.recommend.search import SEED
 from fairlead.recommend.space import Point, Space

@@ -33,6 +33,23 @@ class Lane(NamedTuple):
     """By the code that a message has in the traffic: its class in the plan."""
 
 
+class Piece(NamedTuple):
+    """Messages that come together, as columns; names are numbers that hold for all pieces."""
+
+    rows: pa.RecordBatch
+    messages: Int64s
+    """Their numbers, in the order of all."""
+    codes: Int32s
+    times: Int64s
+    services: Int64s
+    priorities: Int64s | None
+    costs: Int64s | None
+    rollbacks: Int64s | None
+    groups: Int64s | None
+    tenants: Int64s | None
+    openers: Int64s | None
+
+
 class Lanes:
     """Several replays of the same messages, which go through all of them piece by piece."""
 
@@ -45,36 +62,53 @@ class Lanes:
         self._bonds = [(Pairs(), Pairs()) for _ in lanes]
         self._next = 0
 
-    def feed(self, piece: pa.RecordBatch) -> Iterator[tuple[int, Attempts]]:
-        """Let a piece arrive; gives what is over by then, with the number of the scenario."""
+    @property
+    def tenants(self) -> list[str]:
+        """Their names, by number."""
+        return list(self._tenants) or [""]
+
+    def read(self, piece: pa.RecordBatch) -> Piece:
+        """Number what a piece says; pieces are read in order, each once."""
         n = piece.num_rows
         names = piece.schema.names
 
         def numbers(name: str) -> Int64s | None:
             return np.asarray(piece.column(name)) if name in names else None
 
-        groups = self._groups.of(piece.column("group")) if "group" in names else None
-        tenants = self._tenants.of(piece.column("tenant")) if "tenant" in names else None
-        openers = self._openers.of(piece.column("producer")) if "producer" in names else None
-        names_of_tenants = [""] if tenants is None else list(self._tenants)
         messages = np.arange(self._next, self._next + n)
         self._next += n
-        codes = np.asarray(piece.column(CODE))
+        return Piece(
+            piece,
+            messages,
+            np.asarray(piece.column(CODE)),
+            np.asarray(piece.column(TIME)),
+            np.asarray(piece.column(SERVICE)),
+            numbers("priority"),
+            numbers("cost"),
+            numbers("rollbacks"),
+            self._groups.of(piece.column("group")) if "group" in names else None,
+            self._tenants.of(piece.column("tenant")) if "tenant" in names else None,
+            self._openers.of(piece.column("producer")) if "producer" in names else None,
+        )
+
+    def feed(self, piece: Piece) -> Iterator[tuple[int, Attempts]]:
+        """Let a piece arrive; gives what is over by then, with the number of the scenario."""
+        names_of_tenants = self.tenants
         for (lane, replays), bonds in zip(self.lanes, self._bonds, strict=True):
-            own: Int32s = lane.codes[codes]
+            own: Int32s = lane.codes[piece.codes]
             batch = Batch(
                 own,
-                np.asarray(piece.column(TIME)),
-                np.asarray(piece.column(SERVICE)),
-                messages,
-                messages,
-                _keys(piece, lane.plan, own),
-                groups,
-                numbers("priority"),
-                tenants,
-                numbers("cost"),
-                numbers("rollbacks"),
-                _bindings(piece, lane.plan, own, groups, openers, bonds),
+                piece.times,
+                piece.services,
+                piece.messages,
+                piece.messages,
+                _keys(piece.rows, lane.plan, own),
+                piece.groups,
+                piece.priorities,
+                piece.tenants,
+                piece.costs,
+                piece.rollbacks,
+                _bindings(piece.rows, lane.plan, own, piece.groups, piece.openers, bonds),
             )
             replays.feed(batch, len(self._groups), names_of_tenants)
             yield lane.scenario, replays.done()
@@ -84,6 +118,14 @@ class Lanes:
         for lane, replays in self.lanes:
             replays.finish()
             yield lane.scenario, Attempts.together([replays.done(), replays.left()])
+
+    def oldest(self) -> int:
+        """The number of the first message that is not over in all scenarios, or of the next one."""
+        found = self._next
+        for _, replays in self.lanes:
+            left = replays.left().message
+            found = min(found, int(left.min(initial=found)))
+        return found
 
 
 def _keys(piece: pa.RecordBatch, plan: ClassifiedPlan, codes: Int32s) -> Int64s:

@@ -29,3 +29,4 @@ TIMEOUT_CODE: Final = CODED_WORDS.index(TIMEOUT)
 
 AGAIN: Final = (ROLLED_BACK, RELEASED)
 """Outcomes after which the message goes on, in another row."""
+AGAIN_CODES: Final = (ROLLED_BACK_CODE, RELEASED_CODE)

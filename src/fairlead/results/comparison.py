@@ -69,6 +69,42 @@ class Queue:
 
 
 @dataclass(frozen=True)
+class WaitsOverTime:
+    """How long messages waited that were sent in each bin of `width` from `start` on, in seconds.
+
+    At most 3.2 % above the exact percentiles; None where nobody was started.
+    """
+
+    start: int
+    width: int
+    messages: list[int]
+    """How many of them were started."""
+    p50: list[float | None]
+    p99: list[float | None]
+
+
+@dataclass(frozen=True)
+class Use:
+    """Which part of their time all readers together worked, in each bin of `width` from `start` on.
+
+    None where there is no reader.
+    """
+
+    start: int
+    width: int
+    utilisation: list[float | None]
+
+
+@dataclass(frozen=True)
+class Window:
+    """A time that somebody named, from its start to its end (microseconds), which is outside."""
+
+    name: str
+    start: int
+    end: int
+
+
+@dataclass(frozen=True)
 class Scenario:
     """What became of the messages in one scenario."""
 
@@ -95,11 +131,15 @@ class Scenario:
     groups_out_of_order: int
     """Of which a later message started before an earlier one, over all destinations."""
     digest: str
+    waits_over_time: WaitsOverTime | None = None
+    use: Use | None = None
     longest: Longest | None = None
     """None: no message was started."""
     by_phase: list[Waits] = field(default_factory=list)
     """Of the messages sent between two changes, in order; called by when the phase begins
     (microseconds), "" for the first. Nothing where nothing changes."""
+    by_window: list[Waits] = field(default_factory=list)
+    """Of the messages sent in each named window, in their order."""
     folder: str = ""
     """Below the run's, with its `decisions/`."""
     changes: Changes | None = None
@@ -131,6 +171,7 @@ class Comparison:
     seconds: float = 0.0
     made: Made | None = None
     """What a report tells of the run itself; None: nobody asked."""
+    windows: list[Window] = field(default_factory=list)
 
     @property
     def for_report(self) -> Made:

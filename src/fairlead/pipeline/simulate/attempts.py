@@ -1,7 +1,8 @@
 """Attempts: what becomes of the messages in each scenario, by the kernel of `fairlead.replay`.
 
-Narrow columns, in order, go to a few tasks that each advance some of the scenarios; a row for each
-attempt comes back and is joined to its message.
+Narrow columns, in order, go to a few tasks that each advance some of the scenarios and measure them
+meanwhile. A row for each attempt comes back, where somebody wants them, and is joined to its
+message.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import accumulate
 from typing import Final
 
+import msgspec
 import numpy as np
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame, SparkSession
@@ -17,6 +19,9 @@ from pyspark.sql import functions as F
 
 from fairlead.balance.times import MICROS
 from fairlead.compiled.plan import ClassifiedPlan
+from fairlead.measure.lanes import Asked, MeasuredLanes
+from fairlead.measure.measured import NOTHING, Measured
+from fairlead.measure.meter import What
 from fairlead.pipeline.columns import BLOCK, NUMBER, SCENARIO, THERE, looked_up
 from fairlead.pipeline.constants import PREFIX
 from fairlead.pipeline.routing.route import CHANGED, changed
@@ -29,6 +34,8 @@ from fairlead.rows import ATTEMPT, DECISION
 
 LABEL: Final = PREFIX + "label"
 SINCE: Final = PREFIX + "since"
+MEASURED: Final = PREFIX + "measured"
+"""What was measured of a scenario; null in the rows of attempts."""
 SMALL: Final = ("outcome", "label", "attempt", "reader")
 """What of an attempt fits into 32 bits."""
 CALLED: Final = {"message": NUMBER, "label": LABEL, "since": SINCE}
@@ -48,10 +55,18 @@ SPARK_SCHEMA: Final = ", ".join(
 )
 
 
-def simulated(good: DataFrame, found: Gathered, plans: Sequence[ClassifiedPlan]) -> DataFrame:
+def simulated(
+    good: DataFrame,
+    found: Gathered,
+    plans: Sequence[ClassifiedPlan],
+    what: What | None = None,
+    *,
+    keep: bool = True,
+) -> DataFrame:
     """What becomes of the messages, as numbers: a row for each attempt in each scenario.
 
     The scenarios are spread over as many tasks as run at once; each task reads all messages once.
+    `what`: measure that, too: a row for each scenario has it in MEASURED. `keep`: give attempts.
     """
     lanes = [
         Lane(k, plan, np.array(found.codes_in(plan) or [0], np.int32))
@@ -60,10 +75,21 @@ def simulated(good: DataFrame, found: Gathered, plans: Sequence[ClassifiedPlan])
     tasks = min(len(lanes), at_once(good.sparkSession))
     shares = [lanes[k::tasks] for k in range(tasks)]
     task = F.explode(F.array(*(F.lit(k) for k in range(tasks)))).alias("task")
-    spread = packed(good, found, plans).select("*", task).repartitionById(tasks, "task")
+    pieces_ = packed(good, found, plans, hashed=what is not None)
+    spread = pieces_.select("*", task).repartitionById(tasks, "task")
     in_order = spread.sortWithinPartitions("task", "block", "part")
-    simulator = _simulator(shares, found.traits, list(accumulate(found.sizes)))
-    return in_order.mapInArrow(simulator, SPARK_SCHEMA)
+    ends = list(accumulate(found.sizes))
+    if what is None:
+        return in_order.mapInArrow(_simulator(shares, found.traits, ends), SPARK_SCHEMA)
+    meters = _metered(shares, found.traits, ends, Asked(what, found.clusters), keep=keep)
+    return in_order.mapInArrow(meters, f"{SPARK_SCHEMA}, {MEASURED} binary")
+
+
+def measures_of(simulated: DataFrame, scenarios: int) -> list[Measured]:
+    """What was measured, scenario by scenario."""
+    rows = simulated.where(F.col(MEASURED).isNotNull()).select(SCENARIO, MEASURED).collect()
+    found = {row[SCENARIO]: msgspec.msgpack.decode(row[MEASURED], type=Measured) for row in rows}
+    return [found.get(k) or NOTHING for k in range(scenarios)]
 
 
 def together(attempts: DataFrame, messages: DataFrame, blocks: int) -> DataFrame:
@@ -94,23 +120,76 @@ def _simulator(
     shares: Sequence[Sequence[Lane]], traits: Traits, ends: Sequence[int]
 ) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
     def simulate(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        traffic: Lanes | None = None
+        lanes: Lanes | None = None
         seen = 0
-        for batch in batches:
-            for task, rows in zip(batch.column("task"), batch.column("rows"), strict=True):
-                if traffic is None:
-                    traffic = Lanes(shares[task.as_py()], traits)
-                messages = pieces(rows.as_buffer())
-                seen += messages.num_rows
-                for scenario, attempts in traffic.feed(messages):
-                    yield _rows(scenario, attempts, ends)
-        if traffic is not None:
-            if seen != ends[-1]:
-                raise RuntimeError(f"{seen} rows, counted were {ends[-1]}: {CHANGED}")
-            for scenario, attempts in traffic.finish():
+        for task, messages in _pieces(batches):
+            lanes = lanes or Lanes(shares[task], traits)
+            seen += messages.num_rows
+            for scenario, attempts in lanes.feed(lanes.read(messages)):
+                yield _rows(scenario, attempts, ends)
+        if lanes is not None:
+            _check_all(seen, ends)
+            for scenario, attempts in lanes.finish():
                 yield _rows(scenario, attempts, ends)
 
     return simulate
+
+
+def _metered(
+    shares: Sequence[Sequence[Lane]],
+    traits: Traits,
+    ends: Sequence[int],
+    asked: Asked,
+    *,
+    keep: bool,
+) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+    """The same, and a row more for each scenario. `keep`: give attempts at all."""
+
+    def simulate(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        lanes: MeasuredLanes | None = None
+        seen = 0
+        for task, messages in _pieces(batches):
+            lanes = lanes or MeasuredLanes(shares[task], traits, asked)
+            seen += messages.num_rows
+            for scenario, attempts in lanes.feed(messages):
+                if keep:
+                    yield _unmeasured(_rows(scenario, attempts, ends))
+        if lanes is not None:
+            _check_all(seen, ends)
+            for scenario, attempts in lanes.finish():
+                if keep:
+                    yield _unmeasured(_rows(scenario, attempts, ends))
+            for scenario, measured in lanes.measured():
+                yield _measured(scenario, msgspec.msgpack.encode(measured))
+
+    return simulate
+
+
+def _pieces(batches: Iterator[pa.RecordBatch]) -> Iterator[tuple[int, pa.RecordBatch]]:
+    """Each piece of messages, with the task that it is for."""
+    for batch in batches:
+        for task, rows in zip(batch.column("task"), batch.column("rows"), strict=True):
+            yield task.as_py(), pieces(rows.as_buffer())
+
+
+def _check_all(seen: int, ends: Sequence[int]) -> None:
+    """Stop where not as many rows came as were counted."""
+    if seen != ends[-1]:
+        raise RuntimeError(f"{seen} rows, counted were {ends[-1]}: {CHANGED}")
+
+
+def _unmeasured(rows: pa.RecordBatch) -> pa.RecordBatch:
+    nothing = pa.nulls(rows.num_rows, pa.binary())
+    return pa.RecordBatch.from_arrays([*rows.columns, nothing], [*rows.schema.names, MEASURED])
+
+
+def _measured(scenario: int, packed_: bytes) -> pa.RecordBatch:
+    columns = [
+        pa.array([scenario if field.name == SCENARIO else 0], field.type) for field in SIMULATED
+    ]
+    return pa.RecordBatch.from_arrays(
+        [*columns, pa.array([packed_], pa.binary())], [*SIMULATED.names, MEASURED]
+    )
 
 
 def _rows(scenario: int, attempts: Attempts, ends: Sequence[int]) -> pa.RecordBatch:

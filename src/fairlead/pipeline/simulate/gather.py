@@ -18,6 +18,7 @@ from pyspark.sql.types import NumericType, StringType
 
 from fairlead.balance.rules.keyed import NO_KEY
 from fairlead.compiled.plan import ClassifiedPlan, MessageClass, Plan
+from fairlead.measure.lanes import HASH
 from fairlead.pipeline.columns import (
     BLOCK,
     CLASS,
@@ -69,6 +70,13 @@ class Gathered:
         """By code: that of the class in its plan."""
         codes = {each: code for code, each in enumerate(plan.classes)}
         return [codes[each] for each in self.classes_in(plan)]
+
+    @property
+    def clusters(self) -> list[str]:
+        """By code: what the messages call their cluster."""
+        names = self.survey.attributes
+        place = names.index("cluster") if "cluster" in names else None
+        return ["" if place is None else values[place] for values in self.survey.codes]
 
     def classified(self, plan: Plan) -> ClassifiedPlan:
         """The plan for these messages."""
@@ -127,13 +135,20 @@ def gather(rows: DataFrame, blocks: Blocks, plans: Sequence[Plan], reason: str) 
     return Gathered(survey, sizes, traits, rejected, dated, period)
 
 
-def packed(good: DataFrame, found: Gathered, plans: Sequence[Plan]) -> DataFrame:
-    """The narrow columns, piece by piece: (block, part, Arrow bytes). `good`: with BLOCK, CLASS."""
+def packed(
+    good: DataFrame, found: Gathered, plans: Sequence[Plan], *, hashed: bool = False
+) -> DataFrame:
+    """The narrow columns, piece by piece: (block, part, Arrow bytes).
+
+    `good`: with BLOCK, CLASS. `hashed`: with the hashes of the ids.
+    """
     columns: dict[str, Column] = {
         traffic.CODE: F.col(CLASS),
         traffic.TIME: F.col(TIME),
         traffic.SERVICE: F.coalesce(F.col(SERVICE), F.lit(0)),
     }
+    if hashed:
+        columns[HASH] = F.xxhash64(F.col("id").cast("string"))
     for name, missing in WHOLE.items():
         if name in good.columns:
             number = F.expr(f"try_cast(`{name}` as bigint)")

@@ -1,0 +1,190 @@
+"""Prepared: messages in memory that are ready to be replayed, as often as one likes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Final, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from fairlead.compiled import hashes
+from fairlead.compiled.bindings import Bindings
+from fairlead.compiled.classes import bindings, classified, compressed, keys
+from fairlead.compiled.columns import coded
+from fairlead.compiled.kernels import Int32s, Int64s
+from fairlead.compiled.plan import ClassifiedPlan, Plan
+from fairlead.measure.measured import Measured
+from fairlead.measure.meter import Meter, Traffic, What, what
+from fairlead.memory import numbers
+from fairlead.memory.accepted import Accepted
+from fairlead.memory.dispatch import narrow
+from fairlead.memory.validate import column
+from fairlead.replay.batch import Attempts, Batch, Traits
+from fairlead.replay.layout import NONE
+from fairlead.replay.replays import Replays
+from fairlead.replay.table import grouped, has_control, traits_of
+
+AT_ONCE: Final = 1 << 18
+"""Messages that arrive before what is over is measured."""
+
+
+class Columns(NamedTuple):
+    """What all scenarios read of the messages, as numbers."""
+
+    group_names: int
+    groups: Int64s | None
+    priorities: Int64s | None
+    tenant_names: Sequence[str]
+    tenants: Int64s
+    costs: Int64s | None
+    rollbacks: Int64s | None
+    raises: bool
+    """Whether any message is no work and only raises its group."""
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """Messages that are ready to be replayed, as often as one likes."""
+
+    messages: Accepted
+    read: pa.Table
+    """What decisions read of them, as texts."""
+    dated: bool
+    """Whether times are dates, not plain seconds."""
+
+    @cached_property
+    def columns(self) -> Columns:
+        """What all scenarios read alike."""
+        table, read = self.messages.table, self.read
+        groups, group = grouped(read)
+        tenants, names = coded(read, "tenant")
+        return Columns(
+            groups,
+            group,
+            _whole(table, "priority", NONE),
+            names,
+            tenants,
+            _whole(table, "cost", 1),
+            _whole(table, "rollbacks", 0),
+            has_control(read),
+        )
+
+    @cached_property
+    def clusters(self) -> tuple[Int64s, Sequence[str]]:
+        """What messages call their cluster: numbers, and the names."""
+        return coded(self.read, "cluster")
+
+    @cached_property
+    def traffic(self) -> Traffic:
+        """What is asked of the messages where they are measured."""
+        table, own = self.messages.table, self.columns
+        clusters, names = self.clusters
+        groups = own.groups
+        if groups is not None and len(names) > 1:
+            _, pairs = compressed((groups + 1) * len(names) + clusters)
+            groups = np.where(groups == NONE, NONE, pairs)
+        found = Traffic(
+            priorities=own.priorities is not None, tenants="tenant" in table.column_names
+        )
+        found.add(
+            self.messages.times,
+            hashes.with_texts(hashes.new(len(table)), self.messages.ids).view(np.int64),
+            clusters,
+            own.priorities,
+            own.tenants,
+            groups,
+        )
+        return found
+
+    def what(self, windows: Sequence[tuple[int, int]] = ()) -> What:
+        """What is measured of all scenarios alike."""
+        return what(self.messages.period, dated=self.dated, windows=windows)
+
+    def batch(self, codes: Int32s, numbered: Int64s | None, bound: Bindings | None) -> Batch:
+        """The messages as columns of numbers.
+
+        `codes`: of their classes; `numbered`: their keys; `bound`: by what they are bound.
+        """
+        own, messages = self.columns, self.messages
+        nothing = np.zeros(len(codes), np.int64)
+        return Batch(
+            codes,
+            messages.times,
+            messages.services,
+            np.arange(len(messages.times)),
+            nothing,
+            nothing if numbered is None else numbered,
+            own.groups,
+            own.priorities,
+            own.tenants if len(own.tenant_names) > 1 else None,
+            own.costs,
+            own.rollbacks,
+            bound,
+        )
+
+
+def prepared(messages: Accepted, plans: Sequence[Plan]) -> Prepared:
+    """Learn what is the same in all scenarios."""
+    time = column(messages.table, "time")
+    dated = not numbers.is_number(time.type)
+    if dated and numbers.is_text(time.type):
+        dated = bool(numbers.are_timestamps(time))
+    return Prepared(messages, narrow(messages.table, plans), dated)
+
+
+def _whole(table: pa.Table, name: str, missing: int) -> Int64s | None:
+    if name not in table.column_names:
+        return None
+    found = numbers.integral(column(table, name))
+    return np.where(found.known, found.values, missing)
+
+
+class Simulation:
+    """One scenario, which goes through all messages."""
+
+    def __init__(self, ready: Prepared, plan: Plan) -> None:
+        """Before the first message."""
+        read = ready.read
+        self.ready = ready
+        self.plan, codes = classified(read, plan)
+        self.batch = ready.batch(
+            codes, keys(read, self.plan, codes), bindings(read, self.plan, codes)
+        )
+        self.traits: Traits = traits_of(self.batch, raises=ready.columns.raises)
+
+    def run(self, at_once: int = AT_ONCE) -> Iterator[Attempts]:
+        """What is over after so many messages each, and at last what is left."""
+        replays = Replays(self.plan, self.traits)
+        own = self.ready.columns
+        n = len(self.batch.codes)
+        for low in range(0, n, at_once):
+            piece = self.batch if at_once >= n else self.batch.at(slice(low, low + at_once))
+            replays.feed(piece, own.group_names, own.tenant_names)
+            yield replays.done()
+        replays.finish()
+        yield Attempts.together([replays.done(), replays.left()])
+
+
+def simulated(ready: Prepared, plan: Plan) -> tuple[ClassifiedPlan, Attempts]:
+    """What becomes of the messages in one scenario."""
+    simulation = Simulation(ready, plan)
+    return simulation.plan, Attempts.together(simulation.run(len(ready.messages.times) or 1))
+
+
+def measured(
+    ready: Prepared, plan: Plan, asked: What, *, keep: bool = False
+) -> tuple[ClassifiedPlan, Measured, Attempts]:
+    """What one scenario comes to. `keep`: also give the attempts, which are none otherwise."""
+    simulation = Simulation(ready, plan)
+    meter = Meter(simulation.plan, asked, ready.traffic)
+    kept = []
+    for attempts in simulation.run():
+        meter.add(attempts)
+        if keep:
+            kept.append(attempts)
+    meter.close(len(ready.messages.times))
+    found = meter.measured(ready.clusters[1], ready.columns.tenant_names)
+    return simulation.plan, found, Attempts.together(kept)
