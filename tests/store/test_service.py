@@ -418,10 +418,6 @@ def test_what_a_service_cannot_have_is_refused() -> None:
         with pytest.raises(ConfigError, match=r"service 's': 'T': found .*, allowed: a function"):
             service.on("T")(call)
 
-    async def later(message: Message, tx: Any) -> None: ...
-
-    with pytest.raises(ConfigError, match="found a coroutine function"):
-        service.on("T")(later)
     service.on("T", "U")(lambda message, tx: None)
     with pytest.raises(ConfigError, match="found two functions for 'U', allowed: one"):
         service.on("U")(lambda message, tx: None)

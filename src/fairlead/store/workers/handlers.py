@@ -89,8 +89,6 @@ def function(where: str, call: object) -> Handler:
     """What handles messages by a function; `where`: as errors say it. Raises ConfigError."""
     if not callable(call):
         raise ConfigError(f"{where}: found {repr_of(call)}, allowed: a function")
-    if inspect.iscoroutinefunction(call):
-        raise ConfigError(f"{where}: found a coroutine function, allowed: a plain function")
     signature = inspect.signature(call)
     named = TRANSACTION in signature.parameters  # it wants one, whatever the default
     for taken, arguments in ((False, (None,)), (True, (None, None))):
@@ -100,8 +98,17 @@ def function(where: str, call: object) -> Handler:
             signature.bind(*arguments)
         except TypeError:
             continue
-        return Handler(call, taken)
+        return Handler(_awaited(call), taken)
     raise ConfigError(f"{where}: found {call}, allowed: a function of (message) or (message, tx)")
+
+
+def _awaited(call: Callable[..., object]) -> Callable[..., object]:
+    """A function that gives what it gives; the coroutine of one for asyncio is waited for."""
+    if not (inspect.iscoroutinefunction(call) or inspect.iscoroutinefunction(type(call).__call__)):
+        return call
+    from fairlead.store.workers.coroutines import Awaited
+
+    return Awaited(call)
 
 
 def raised_at(error: BaseException) -> str:

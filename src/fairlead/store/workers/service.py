@@ -45,6 +45,9 @@ class Service:
     ...         tx.conversation(message.conversation).send("Confirmation", result)
     ...     return answer
 
+    Either may be a coroutine function; then the verbs of the transaction and of the conversation
+    are awaited. All coroutines of a process run on one event loop.
+
     `fairlead work MODULE:shop` starts readers when messages arrive.
 
     A message of a type that no function is for: EndDialog and Error end this end of the
@@ -85,7 +88,8 @@ class Service:
             where = f"service {self.name!r}: {listed(map(repr, types))}"
             found = function(where, call)
             for each in types:
-                if self._functions.setdefault(each, found).call is not call:
+                kept = self._functions.setdefault(each, found).call
+                if getattr(kept, "function", kept) is not call:
                     raise ConfigError(
                         f"service {self.name!r}: found two functions for {each!r}, allowed: one"
                     )
