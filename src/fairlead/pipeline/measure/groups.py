@@ -4,17 +4,22 @@ from __future__ import annotations
 
 from typing import Final
 
+import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from fairlead.compiled.plan import Plan
+from fairlead.compiled.plan import ClassifiedPlan
+from fairlead.pipeline.columns import small_table
+from fairlead.pipeline.constants import PREFIX
 from fairlead.pipeline.intake.validate import text
 from fairlead.results.summary import Groups
 
 GROUP: Final = "group"
+NUMBER: Final = PREFIX + "destination"
+"""The number of a destination's name."""
 
 
-def groups(written: DataFrame, plan: Plan) -> Groups | None:
+def groups(written: DataFrame, plan: ClassifiedPlan) -> Groups | None:
     """Whether groups stayed together, in one aggregation; None where the table has no groups.
 
     Where a message goes to several destinations, so does every group: such clusters are left out.
@@ -25,8 +30,14 @@ def groups(written: DataFrame, plan: Plan) -> Groups | None:
     routed = written.where((text(written, GROUP) != "") & F.col("destination").isNotNull())
     if plan.fans_out:
         routed = routed.where(text(routed, "cluster").isin(together))
-    each = routed.groupBy(text(routed, "cluster"), text(routed, GROUP)).agg(
-        (F.min("destination") != F.max("destination")).alias("spread")
+    names = sorted({name for name in plan.codes.destination if name is not None})
+    kinds = {"destination": pa.string(), NUMBER: pa.int32()}
+    numbers = small_table(written.sparkSession, kinds, [(name, k) for k, name in enumerate(names)])
+    # Of numbers Spark keeps the least and the greatest in a table of hashes; texts it would sort.
+    each = (
+        routed.join(F.broadcast(numbers), "destination")
+        .groupBy(text(routed, "cluster"), text(routed, GROUP))
+        .agg((F.min(NUMBER) != F.max(NUMBER)).alias("spread"))
     )
     row = each.agg(F.count(F.lit(1)).alias("number"), F.count_if("spread").alias("spread"))
     return Groups(**row.collect()[0].asDict())
