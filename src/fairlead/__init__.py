@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from fairlead.pool.log import PoolRow
     from fairlead.pool.pool import Pool
     from fairlead.pool.request import PoolDecision
+    from fairlead.store.admin.dead_letters import Dead
     from fairlead.store.admin.dialogs import (
         DialogEnd,
         EndWaits,
@@ -39,7 +40,7 @@ if TYPE_CHECKING:
         OpenDialog,
         UnreadMessage,
     )
-    from fairlead.store.admin.queues import Dead, Metrics, SwitchedOff
+    from fairlead.store.admin.queues import Metrics, SwitchedOff
     from fairlead.store.admin.waiting import Later, Promotion
     from fairlead.store.aio.conversation import AsyncConversation
     from fairlead.store.aio.store import AsyncStore
@@ -68,7 +69,7 @@ _PLACES = {
     "Change": "fairlead.balance.change",
     "Cluster": "fairlead.balance.cluster",
     "Conversation": "fairlead.store.conversation",
-    "Dead": "fairlead.store.admin.queues",
+    "Dead": "fairlead.store.admin.dead_letters",
     "Decision": "fairlead.balance.decision",
     "DialogEnd": "fairlead.store.admin.dialogs",
     "Drop": "fairlead.balance.elimination",

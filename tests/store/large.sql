@@ -117,3 +117,10 @@ INSERT INTO fairlead.endpoints
   (id, handle, dialog, side, service, far_service, contract, queue, group_name, state, began)
 SELECT k, 'h' || k, k - k % 2, k % 2, 's' || k % 2, 's' || (k + 1) % 2, 'c', 'q', 'g' || k, CASE k % 4 WHEN 1 THEN 3 ELSE 1 END, 1
 FROM n;
+
+-- schedules; and dead letters are kept for so long that all are too old
+INSERT INTO fairlead.schedules (name, queue, definition, next, looked, paused)
+SELECT 's' || k, 'q', '{{}}', {later} + k, 1, k % 2
+FROM n;
+
+UPDATE fairlead.queues SET keep_dead = 1;

@@ -56,6 +56,7 @@ READS_ALL: Final = {
     **dict.fromkeys(("all_tenants", "drop_tenants", "unbind", "completions"), ALL_OF_ONE),
     **dict.fromkeys(("lease_holders_of", "every_lease_holder"), IN_HANDS),
     "forget_ended": ENDED,
+    "schedules": COUNTED,
     **dict.fromkeys(CHECKS, "an operator checks the store, or mends it"),
 }
 """Statements that may read more than a few rows, and why."""
@@ -150,6 +151,14 @@ COMMON: Final[dict[str, Any]] = {
     "max_waiting": None,
     "max_failures": None,
     "poison": "dead-letters",
+    "retry": None,
+    "count_as_failure": "[]",
+    "keep_dead": None,
+    "wrong": LATER,
+    "next": NOW,
+    "looked": NOW,
+    "failure": None,
+    "paused": 1,
     "by_library": 0,
     "remembered": 10**12,
     "enabled": 0,

@@ -94,6 +94,7 @@ VERBS: Final[dict[str, tuple[str, Verb]]] = {
     "clusters": ("sender", lambda s, o, u: s.clusters()),
     "pool": ("sender", lambda s, o, u: s.pool("Bangkok")),
     "check_queue": ("sender", lambda s, o, u: s.check_queue("orders")),
+    "retry": ("sender", lambda s, o, u: s.retry("orders")),
     "decision": ("sender", lambda s, o, u: s.decision(decided(o))),
     "decision_about": (
         "sender",
@@ -104,6 +105,8 @@ VERBS: Final[dict[str, tuple[str, Verb]]] = {
     "bound_to": ("sender", lambda s, o, u: s.bound_to(spoken(s))),
     "retention": ("sender", lambda s, o, u: s.retention()),
     "take": ("worker", lambda s, o, u: held(s).accept()),
+    "claim": ("worker", lambda s, o, u: s.claim(60)),
+    "take_now": ("worker", lambda s, o, u: s.take_now(held(o).queue, s.claim(60))),
     "take_many": ("worker", lambda s, o, u: s.accept(s.take_many(held(s).queue, 2))),
     "accept": ("worker", lambda s, o, u: s.accept([held(s)])),
     "settle": ("worker", lambda s, o, u: held(s).release()),
@@ -167,12 +170,21 @@ LOOKS: Final[dict[str, Verb]] = {
     "services": lambda s, o, u: s.services(),
     "state_of": lambda s, o, u: s.state_of(spoken(o).endpoint),
 }
-OF_NO_ROLE: Final = {"open", "close", "is_of"}
+OF_NO_ROLE: Final = {"open", "begin", "close", "is_of"}
 IF_NOTHING_IS_DUE: Final = ("ready", "waiting", "peek", "promotion")
 """What is due is done first, and for that a viewer has no right."""
 SEEN: Final = {
     # verbs that a viewer has, too
-    *("check_queue", "retention", "conversation", "ends", "bound_to", "holds", "has_ended"),
+    *(
+        "check_queue",
+        "retry",
+        "retention",
+        "conversation",
+        "ends",
+        "bound_to",
+        "holds",
+        "has_ended",
+    ),
     *("service", "schedules", "ticks", *IF_NOTHING_IS_DUE),
 }
 CLUSTERS: Final = ("Bangkok", "pending", "tickets")

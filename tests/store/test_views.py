@@ -8,6 +8,7 @@ from contextlib import closing
 from datetime import datetime
 from functools import cache
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, Final
 
 import psycopg
@@ -33,7 +34,18 @@ VIEWS: Final = (
     "events",
 )
 PAGE = Path(__file__).parents[2] / "docs" / "reference" / "store-sql.md"
-JSON: Final = ("weights", "contracts", "said")
+JSON: Final = ("weights", "contracts", "said", "retry", "count_as_failure")
+
+
+THIRD: Final = """
+[[queue]]
+name = "third"
+count_as_failure = ["error"]
+keep_dead = 1.5
+[queue.retry]
+base = 0.5
+jitter = 0.25
+"""
 
 
 def plain(name: str, value: Any) -> Any:
@@ -102,13 +114,17 @@ def busy(store: Store, clock: Clock) -> None:
     assert store.take("orders", lease=90) is not None
     store.send("other", 1)
     store.switch("other", on=False, reason="closed")
+    with TemporaryDirectory() as folder:
+        file = Path(folder) / "third.toml"
+        file.write_text(THIRD, "utf-8")
+        store.declare(file)
 
 
 def test_the_status_of_queues_is_what_queues_says(store: Store, url: str, clock: Clock) -> None:
     busy(store, clock)
     clock.now += 5
     found = asked(url, "SELECT * FROM fairlead.queue_status ORDER BY queue")
-    assert len(found) == 2
+    assert len(found) == 3
     for row, metrics in zip(found, store.queues(), strict=True):
         since = row.pop("oldest_since")
         said = metrics._asdict()

@@ -22,6 +22,7 @@ from fairlead.store.database.clock import time_of
 from fairlead.store.database.port import Database
 from fairlead.store.journal.log import Log
 from fairlead.store.queues.endpoints import has_ended
+from fairlead.store.queues.failing import ERROR
 from fairlead.store.queues.one_statement import is_for_one, try_send_one, try_settle_one
 from fairlead.store.queues.outgoing import OutgoingMessage, Sending, outgoing, outgoing_of
 from fairlead.store.queues.pending import RAISED, PendingUpdate, add_pending
@@ -152,11 +153,16 @@ class Transaction(ClusterVerbs, ConversationVerbs):
         self._end(work, REJECTED, reason=reason)
 
     def release(
-        self, delay: float = 0, work: HeldWork | None = None, error: str = "", done: int = 0
+        self,
+        delay: float | None = None,
+        work: HeldWork | None = None,
+        error: str = "",
+        done: int = 0,
     ) -> None:
         """The group is given back, as `StoreWork.release` does."""
-        micros = duration("delay", delay)
-        self._end(work, RELEASE, reason=error, delay=micros, failed=bool(error), done=done)
+        micros = None if delay is None else duration("delay", delay)
+        failed = ERROR if error else ""
+        self._end(work, RELEASE, reason=error, delay=micros, failed=failed, done=done)
 
     def execute(self, sql: str, values: Sequence[Any] | Mapping[str, Any] = ()) -> Any:  # noqa: ANN401
         """Run a statement of one's own; values are bound by the driver. Gives its cursor."""

@@ -15,6 +15,7 @@ from fairlead.store.arguments import duration, reason_of, whole
 from fairlead.store.conversation import Conversation, DialogSession
 from fairlead.store.database.port import Database
 from fairlead.store.message import Message, message_of
+from fairlead.store.queues.failing import ERROR
 from fairlead.store.queues.received import Received
 from fairlead.store.queues.settling import ACCEPTED, REJECTED, RELEASE, Given, Settlement
 from fairlead.store.queues.taking import Held
@@ -195,16 +196,18 @@ class HeldWork(Work):
         self._settle(REJECTED, reason=reason)
         return list(self._given)
 
-    def release(self, delay: float = 0, error: str = "", done: int = 0) -> None:
+    def release(self, delay: float | None = None, error: str = "", done: int = 0) -> None:
         """All messages return to their places, and the group to its own.
 
-        `delay`: seconds until it can be taken again. `error`: why the work failed; then it counts
-        towards the failures after which what was given becomes dead letters. `done`: so many of
-        what was given, from the first, are accepted all the same: they come no more, are no dead
-        letters, and failures are counted from here. Not all of it: then accept the work.
+        `delay`: seconds until it can be taken again; without it none, but for a failure as many as
+        the queue's `retry` says. `error`: why the work failed; then it counts towards the failures
+        after which what was given becomes dead letters. `done`: so many of what was given, from the
+        first, are accepted all the same: they come no more, are no dead letters, and failures are
+        counted from here. Not all of it: then accept the work.
         """
-        micros = duration("delay", delay)
-        self._settle(RELEASE, reason=error, delay=micros, failed=bool(error), done=done)
+        micros = None if delay is None else duration("delay", delay)
+        failed = ERROR if error else ""
+        self._settle(RELEASE, reason=error, delay=micros, failed=failed, done=done)
 
     def __enter__(self) -> Self:
         self.check_open()
@@ -226,7 +229,13 @@ class HeldWork(Work):
             self.release()
 
     def end(
-        self, kind: str, reason: str = "", delay: int = 0, *, failed: bool = False, done: int = 0
+        self,
+        kind: str,
+        reason: str = "",
+        delay: int | None = None,
+        *,
+        failed: str = "",
+        done: int = 0,
     ) -> Settlement:
         """How it ends, with what was given so far."""
         whole("done", done, 0, max(len(self._given) - 1, 0))

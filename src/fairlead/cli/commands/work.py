@@ -52,11 +52,14 @@ def work(
         typer.Option(metavar="SECONDS", min=0.1, help="Held so long, should this machine be lost."),
     ] = 60,
     retry_delay: Annotated[
-        float,
+        float | None,
         typer.Option(
-            metavar="SECONDS", min=0, help="After the first failure; doubles, up to 5 minutes."
+            metavar="SECONDS",
+            min=0,
+            help="After the first failure; doubles, up to 5 minutes. Default: what the queue's "
+            "`retry` says, else 1.",
         ),
-    ] = 1,
+    ] = None,
     grace: Annotated[
         float,
         typer.Option(metavar="SECONDS", min=0, help="To end what is in hand, when told to stop."),

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+
+from fairlead.balance.times import MICROS
 from fairlead.config.services import Declared as File
 from fairlead.config.services import check
 from fairlead.errors import ConfigError
@@ -18,6 +21,8 @@ from fairlead.store.dialogs.declared import (
     read,
     write,
 )
+from fairlead.store.journal.retention import DAY
+from fairlead.store.queues.backoff import kept_backoff
 from fairlead.store.queues.settings import made_queue
 from fairlead.store.schedules.ticking import put
 
@@ -32,6 +37,9 @@ def declare(database: Database, file: File, now: int | None, path: str) -> None:
     for each in file.queues:
         named = {key: getattr(each, key) for key in (*admin.ORDER, *admin.LIMITS)}
         named["max_failures"] = each.max_failures or None
+        named["retry"] = kept_backoff(each.retry.whole if each.retry else None)
+        named["count_as_failure"] = json.dumps(each.count_as_failure)
+        named["keep_dead"] = each.keep_dead and int(each.keep_dead * DAY * MICROS)
         admin.set_queue(database, each.name, now, named)
     for kind in file.message_types:
         write(database, MESSAGE_TYPE, MessageType(kind.name, kind.validation, kind.schema))

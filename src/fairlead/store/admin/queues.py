@@ -3,24 +3,22 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from decimal import Decimal
 from typing import Any, Final, NamedTuple, TypedDict
 
 from fairlead.balance.objects import Order, listed, repr_of
 from fairlead.balance.refusal import read
-from fairlead.balance.times import micros, seconds
+from fairlead.balance.times import MICROS, micros, seconds
 from fairlead.errors import MessageError
 from fairlead.order.key import NO_ENTRY, NOTHING, Entry
 from fairlead.store.arguments import REMEMBERED, whole
 from fairlead.store.database.clock import time_of
-from fairlead.store.database.port import Database, Row
+from fairlead.store.database.port import Database
 from fairlead.store.journal.epochs import begin_epoch
 from fairlead.store.journal.log import Log
-from fairlead.store.queues.bodies import decoded
-from fairlead.store.queues.endpoints import ENDED, by_ids
-from fairlead.store.queues.outgoing import OutgoingMessage
-from fairlead.store.queues.sending import arrive
+from fairlead.store.journal.retention import DAY
+from fairlead.store.queues.failing import PROCESS
 from fairlead.store.queues.settings import (
     BECOMES_FAIR,
     DEAD_LETTERS,
@@ -58,6 +56,8 @@ class Limiting(TypedDict, total=False):
 
 ORDER: Final = ("discipline", *Ordering.__annotations__)
 LIMITS: Final = tuple(Limiting.__annotations__)
+DECLARED: Final = ("retry", "count_as_failure", "keep_dead")
+"""What only a file sets, as a queue's row has it."""
 POISON: Final = (DEAD_LETTERS, OFF)
 
 
@@ -102,6 +102,12 @@ class Metrics(NamedTuple):
     """When it was switched off, in seconds since 1970; None: it is on, or nobody knows any more."""
     off_why: str
     """Why and by whom it was switched off; "" where `off_since` is None."""
+    retry: Mapping[str, float] | None
+    """When a group that failed is tried again, as declared; None: its readers say so."""
+    count_as_failure: Sequence[str]
+    """error, lease, process: what counts."""
+    keep_dead: float | None
+    """Days for which dead letters are kept; None: for ever."""
 
 
 class SwitchedOff(NamedTuple):
@@ -118,33 +124,6 @@ class SwitchedOff(NamedTuple):
         return f"switched off since {to_the_second(micros(self.since) or 0)}: {self.why}"
 
 
-class Dead(NamedTuple):
-    """A dead letter."""
-
-    number: int
-    """Its place: `Store.dead(after=...)` goes on after it."""
-    id: str
-    """The message's."""
-    group: str
-    """Its group's name; "" for a message that was sent without one."""
-    tenant: str
-    """Whose it was."""
-    priority: int | None
-    """With which it was taken for the last time; None if nobody had raised it."""
-    reason: str
-    """Why it is one."""
-    attempt: int
-    """In which it failed; 0: it was given to nobody."""
-    died: float
-    """When it became one, in seconds since 1970."""
-    cost: int
-    """What it is charged."""
-    type: str | None
-    """What it is, for handlers."""
-    body: Any
-    """As it was sent."""
-
-
 def check_limits(named: Mapping[str, object]) -> None:
     """Raises MessageError for what a queue may not be limited to."""
     for what, found in named.items():
@@ -159,8 +138,9 @@ def set_queue(database: Database, name: str, now: int | None, named: Mapping[str
     """Change what is named of how a queue is set; it is created if need be. Raises ConfigError."""
     queue = made_queue(database, name, now)
     columns = queue.columns
-    new = {**_settings(queue), **named}
-    limits = {key: new.pop(key) for key in LIMITS}
+    kept = {key: getattr(columns, key) for key in DECLARED}
+    new = {**_settings(queue), **kept, **named}
+    limits = {key: new.pop(key) for key in (*LIMITS, *DECLARED)}
     order = read(new, Order)
     weights = json.dumps(dict(order.weights), sort_keys=True)
     fair = columns.fair
@@ -249,7 +229,14 @@ def metrics(database: Database, now: int | None) -> list[Metrics]:
         ((*counts, oldest, failures),) = database.run("metrics", queue=queue.id)
         age = 0.0 if oldest is None else max(queue.now - oldest, 0) / 1_000_000
         since, why = off(database, queue) or SwitchedOff(None, "")
-        state = {"enabled": bool(queue.columns.enabled), "off_since": since, "off_why": why}
+        state = {
+            "enabled": bool(queue.columns.enabled),
+            "off_since": since,
+            "off_why": why,
+            "retry": queue.backoff and queue.backoff.in_seconds,
+            "count_as_failure": json.loads(queue.columns.count_as_failure),
+            "keep_dead": queue.columns.keep_dead and queue.columns.keep_dead / (DAY * MICROS),
+        }
         found.append(Metrics(name, *[*counts, age, failures], **_settings(queue) | state))
     return found
 
@@ -265,102 +252,6 @@ def held(database: Database, queue: Queue) -> list[Held]:
             "held", queue=queue.id
         )
     ]
-
-
-def dead(database: Database, queue: Queue, most: int, after: int) -> list[Dead]:
-    """Dead letters, the oldest first."""
-    rows = database.run("dead", queue=queue.id, after=after, most=most)
-    return [
-        Dead._make((*row[:2], row[2] or "", *row[3:7], row[7] / 1_000_000, *row[8:10], body))
-        for row in rows
-        for body in [decoded(*row[11:])]
-    ]
-
-
-def requeue(database: Database, queue: Queue, ids: Iterable[str] | None, actor: str) -> int:
-    """Send dead letters again, to the end of their groups, `STEP` at a time; how many."""
-    rows = _taken_out(database, queue, ids)
-    if ids is not None:
-        _check_open(database, rows)
-    log = Log(database, queue.name, queue.moment, actor)
-    batch = []
-    for number, row in zip(log.draw(len(rows)), rows, strict=True):
-        _, key, group, tenant, priority, reason, _, _, cost, type_, conversation, format_, body = (
-            row
-        )
-        each = OutgoingMessage(
-            *(group, priority, key, type_, tenant, cost, None, None, format_, bytes(body)),
-            conversation,
-        )
-        batch.append((number, each))
-        log.add(
-            "arrived",
-            id=number,
-            group=group or "",
-            key=key,
-            tenant=tenant,
-            priority=priority,
-            cost=cost,
-            type=type_,
-            detail=f"was a dead letter: {reason}",
-        )
-    arrive(database, queue, batch)
-    log.flush()
-    if queue.columns.awaited:
-        database.run("notify", queue=queue.id)
-    return len(rows)
-
-
-def discard(database: Database, queue: Queue, ids: Iterable[str] | None, actor: str) -> int:
-    """Delete dead letters, `STEP` at a time; how many."""
-    rows = _taken_out(database, queue, ids)
-    log = Log(database, queue.name, queue.moment, actor)
-    for _, key, group, tenant, priority, reason, attempt, _, cost, type_, *_ in rows:
-        log.add(
-            "discarded",
-            group=group or "",
-            key=key,
-            tenant=tenant,
-            priority=priority,
-            cost=cost,
-            type=type_,
-            attempt=attempt,
-            detail=f"was a dead letter: {reason}",
-        )
-    log.flush()
-    return len(rows)
-
-
-def _check_open(database: Database, rows: Sequence[Row]) -> None:
-    """Raises MessageError for a message of a dialog in which nobody would get it; all is undone."""
-    ends = by_ids(database, (row[10] for row in rows if row[10] is not None))
-    for row in rows:
-        if row[10] is not None and (row[10] not in ends or ends[row[10]].state == ENDED):
-            raise MessageError(
-                f"id: found {row[1]!r}, whose dialog has ended, allowed: a dead letter of one that "
-                "is open, or to discard it"
-            )
-
-
-def _taken_out(database: Database, queue: Queue, ids: Iterable[str] | None) -> Sequence[Row]:
-    """Dead letters that are so no more: those with these ids, or the next `STEP` of all."""
-    if isinstance(ids, str):
-        raise MessageError(f"ids: found {repr_of(ids)}, allowed: several, or None for all")
-    rows: Sequence[Row] = []
-    if ids is None:
-        rows = database.run("dead", queue=queue.id, after=0, most=STEP)
-    else:
-        for key in dict.fromkeys(ids):
-            found = database.run("dead_by_key", queue=queue.id, key=key)
-            if not found:
-                raise MessageError(
-                    f"id: found {repr_of(key)}, allowed: that of a dead letter of queue "
-                    f"{queue.name!r}"
-                )
-            rows = [*rows, *found]
-    dropped = database.run("drop_dead", queue=queue.id, ids=[row[0] for row in rows])
-    ours = {id_ for (id_,) in dropped}  # another may have taken some of them out meanwhile
-    return [row for row in rows if row[0] in ours]
 
 
 def prune(database: Database, keep: int, now: int | None) -> int:
@@ -384,7 +275,8 @@ def recover(database: Database, now: int | None, actor: str) -> int:
         log = Log(database, name, queue.moment, actor)
         rows = [(row[0], row[5]) for row in database.run("held", queue=queue.id)]
         blameless = frozenset(id_ for id_, _ in rows)
-        take_back(database, queue, rows, log, "the store was recovered", blameless=blameless)
+        why = "the store was recovered"
+        take_back(database, queue, rows, log, why, failed=PROCESS, blameless=blameless)
         log.flush()
         count += len(rows)
     return count

@@ -286,6 +286,7 @@ class AsyncStore:
     set_limits = writes(Store.set_limits)
     switch = writes(Store.switch)
     off = reads(Store.off)
+    retry = reads(Store.retry)
     set_retention = writes(Store.set_retention)
     retention = reads(Store.retention)
     declare = writes(Store.declare)

@@ -1,4 +1,4 @@
-"""Forget what is old: events, ids of messages, what clusters were. It is done bit by bit.
+"""Forget what is old, bit by bit: events, ids of messages, dead letters, what clusters were.
 
 A store that takes or chooses looks once a minute, and forgets at most 1,000 of each. Where it
 finds so many, it looks again after a tenth of a second.
@@ -17,6 +17,8 @@ from fairlead.store.database.clock import time_of
 from fairlead.store.database.connections import Connections
 from fairlead.store.database.context import BaseContext
 from fairlead.store.database.port import Database
+from fairlead.store.journal.log import Log
+from fairlead.text import duration as in_words
 
 LOOK: Final = 60.0
 """Seconds between two looks."""
@@ -44,20 +46,42 @@ class Retention:
             return
         self._due = now + LOOK
         with self._connections.writing() as database:
-            more = forget(database, time_of(database, self._context.clock()))
+            today = time_of(database, self._context.clock())
+            more = forget(database, today, self._context.actor)
         if more:
             self._due = now + BUSY
 
 
-def forget(database: Database, now: int) -> bool:
+def forget(database: Database, now: int, actor: str) -> bool:
     """Forget what is old, as the store is set; whether there may be more of it."""
-    found = [
+    found = [_forget_dead(database, now, actor)]
+    found += [
         len(database.run(name, now=now, most=MOST, remembered=REMEMBERED))
         for name in ("forget_events", "forget_ids", "forget_ended", "forget_choice_runs")
     ]
     if found[-1] and not database.remote:
         database.run("forget_versions")
     return max(found) >= MOST
+
+
+def _forget_dead(database: Database, now: int, actor: str) -> int:
+    """Delete dead letters that are older than their queues keep them; how many."""
+    rows = database.run("forget_dead", now=now, most=MOST)
+    for queue in sorted({row[0] for row in rows}):
+        log = Log(database, queue, now, actor)
+        for _, key, group, tenant, cost, type_, attempt, keep in (r for r in rows if r[0] == queue):
+            log.add(
+                "discarded",
+                group=group or "",
+                key=key,
+                tenant=tenant,
+                cost=cost,
+                type=type_,
+                attempt=attempt,
+                detail=f"was a dead letter for {in_words(keep)}",
+            )
+        log.flush()
+    return len(rows)
 
 
 def journal_keep(database: Database) -> float | None:

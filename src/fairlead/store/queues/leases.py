@@ -14,6 +14,7 @@ from fairlead.store.database.connections import Connections
 from fairlead.store.database.context import BaseContext
 from fairlead.store.database.port import Database
 from fairlead.store.journal.log import Log
+from fairlead.store.queues.failing import PROCESS
 from fairlead.store.queues.lease_holders import Liveness, describe_self, is_running
 from fairlead.store.queues.settings import known_queue, read_queue
 from fairlead.store.queues.settling import take_back
@@ -152,6 +153,7 @@ class Leases:
                 [(group, token) for group, token, _ in held],
                 log,
                 "its reader is dead",
+                failed=PROCESS,
                 blameless=frozenset(blameless),
             )
         _forget(database, sorted(dead))

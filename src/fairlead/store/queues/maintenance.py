@@ -10,6 +10,7 @@ from msgspec.structs import asdict
 from fairlead.order.key import NO_ENTRY, NOTHING, Entry
 from fairlead.store.database.port import Database, Row
 from fairlead.store.journal.log import Log
+from fairlead.store.queues.failing import LEASE
 from fairlead.store.queues.outgoing import OutgoingMessage
 from fairlead.store.queues.pending import CHARGED, JOINED, RELEASED, SETTLED
 from fairlead.store.queues.sending import arrive
@@ -47,7 +48,7 @@ def maintain(database: Database, queue: Queue, line: Line | None, log: Log) -> N
         line.begin()
     if lapsed:
         rows = database.run("lapsed", queue=queue.id, now=queue.now, most=MOST)
-        take_back(database, queue, rows, log, "its lease was over")
+        take_back(database, queue, rows, log, "its lease was over", failed=LEASE)
     if delayed:
         _let_arrive(database, queue, log)
     if raised or delayed or lapsed:

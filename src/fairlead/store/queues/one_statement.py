@@ -76,7 +76,7 @@ def _ending(end: Settlement, actor: str) -> dict[str, object]:
         "given": [each.number for each in end.given],
         "reason": end.reason,
         "delay": end.delay,
-        "failed": end.failed,
+        "failed": bool(end.failed),
         "actor": actor,
         "partly": end.partly,
     }

@@ -13,6 +13,7 @@ from fairlead.order.agenda import FIFO
 from fairlead.order.key import NO_ENTRY, Entry, key, standing
 from fairlead.store.arguments import REMEMBERED
 from fairlead.store.database.port import Database
+from fairlead.store.queues.backoff import Backoff
 
 MAX_FAILURES: Final = 5
 NO_WEIGHTS: Final = "{}"
@@ -51,6 +52,12 @@ class Columns(NamedTuple):
     """What becomes of a group that fails too often: dead-letters | off, the whole queue then."""
     by_library: int
     """Whether plain SQL cannot take from it, as from a service's."""
+    retry: str | None
+    """When a group that failed is tried again; None: its readers say so."""
+    count_as_failure: str
+    """What counts as a failure, as JSON."""
+    keep_dead: int | None
+    """For how long dead letters are kept, in microseconds; None: for ever."""
     remembered: int
     latest: int | None
     """The time of the store's latest event."""
@@ -104,6 +111,15 @@ class Queue:
             return {}
         found: dict[str, int] = json.loads(self.columns.weights)
         return found
+
+    @cached_property
+    def backoff(self) -> Backoff | None:
+        """When a group that failed is tried again; None: its readers say so."""
+        return Backoff.of(self.columns.retry)
+
+    def counts(self, cause: str) -> bool:
+        """Whether a failure of this cause counts; "" is none."""
+        return bool(cause) and cause in json.loads(self.columns.count_as_failure)
 
     @cached_property
     def unit(self) -> int:

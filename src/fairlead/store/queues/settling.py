@@ -16,8 +16,9 @@ from fairlead.errors import StaleWorkError
 from fairlead.order.key import NO_ENTRY, UNRAISED, Entry, reentered
 from fairlead.store.database.port import Database, Row
 from fairlead.store.journal.log import Log
+from fairlead.store.queues.failing import counted, delay
 from fairlead.store.queues.pending import RELEASED, SETTLED, PendingUpdate, add_pending
-from fairlead.store.queues.settings import BEFORE_ALL, OFF, PARKED, READY, Queue
+from fairlead.store.queues.settings import BEFORE_ALL, PARKED, READY, Queue
 
 MOMENT: Final = 50_000
 """Microseconds until a group is looked at again to which somebody was sending."""
@@ -49,10 +50,10 @@ class Settlement(Struct):
     dead: Mapping[int, str] = {}
     """Numbers of messages that are rejected → why, where the rest is accepted."""
     reason: str = ""
-    delay: int = 0
-    """Microseconds until a released group can be taken again."""
-    failed: bool = False
-    """Whether the release counts as a failure."""
+    delay: int | None = None
+    """Microseconds until a released group can be taken again; None: as its queue is set."""
+    failed: str = ""
+    """Why the release is a failure: error, lease, process; "" where it is none."""
     done: int = 0
     """So many of what was given, from the first, are accepted, though the rest is released."""
     partly: bool = False
@@ -161,8 +162,9 @@ def _settle(database: Database, queue: Queue, ends: Sequence[Settlement], log: L
     for said in ends:
         end, row = said, fenced[said.id]
         entry = raises.get(end.id, NO_ENTRY)
-        failures, dies = _counted(database, queue, end, row, log)
-        released = end.kind == RELEASE and not dies
+        before = 0 if end.done else row.failures
+        failure = counted(database, queue, end.failed, before, end.group, end.reason, log)
+        released = end.kind == RELEASE and not failure.is_last
         if end.failed and not end.given and not released:
             # nobody knows which message it was: the first, then
             end = replace(said, given=_first(database, end.id))
@@ -190,9 +192,10 @@ def _settle(database: Database, queue: Queue, ends: Sequence[Settlement], log: L
         if not released:
             left.append(Left(end.id, entry, otherwise=row.was if end.partly else NO_ENTRY))
             continue
-        not_before = queue.now + end.delay if end.delay else None
+        after = delay(database, queue, failure, end.id, done) if end.delay is None else end.delay
+        not_before = queue.now + after if after else None
         releases = 1 if end.done else row.releases + 1
-        left.append(Left(end.id, reentered(entry, row.was), releases, failures, not_before))
+        left.append(Left(end.id, reentered(entry, row.was), releases, failure.in_a_row, not_before))
         log.add(
             RELEASE,
             group=end.group,
@@ -231,25 +234,6 @@ def _settle(database: Database, queue: Queue, ends: Sequence[Settlement], log: L
     return bool(kept)
 
 
-def _counted(
-    database: Database, queue: Queue, end: Settlement, row: Fenced, log: Log
-) -> tuple[int, bool]:
-    """The failures of a group, and whether what was given of it is to be dead letters.
-
-    A queue that failures switch off gives nothing any more until somebody has looked.
-    """
-    failures = (0 if end.done else row.failures) + end.failed
-    most = queue.columns.max_failures
-    poison = end.failed and most is not None and failures >= most
-    if not poison or queue.columns.poison != OFF:
-        return failures, poison
-    if database.run("switch", queue=queue.id, enabled=0):
-        why = f"group {end.group!r} failed {most} times in a row: {end.reason}"
-        log.add("switched-off", group=end.group, detail=why)
-        queue.columns = queue.columns._replace(enabled=0)
-    return 0, False
-
-
 def put_back(database: Database, queue: Queue, left: Sequence[Left]) -> dict[int, int]:
     """Give groups that were held their places; those of which nothing is left end.
 
@@ -283,18 +267,19 @@ def take_back(
     log: Log,
     reason: str,
     *,
+    failed: str,
     blameless: frozenset[int] = frozenset(),
 ) -> None:
     """Release groups whose readers are gone; `found`: ids and tokens.
 
-    It counts as a failure, but for the groups that are `blameless`.
+    It is a failure of the kind `failed`, but for the groups that are `blameless`.
     """
     for id_, token in found:
         rows = database.run("fence", ids=[id_])
         if not rows or rows[0][4] != token:
             continue
-        failed = id_ not in blameless
-        end = Settlement(RELEASE, id_, token, rows[0][2] or "", reason=reason, failed=failed)
+        why = "" if id_ in blameless else failed
+        end = Settlement(RELEASE, id_, token, rows[0][2] or "", reason=reason, failed=why)
         _settle(database, queue, [end], log)
 
 

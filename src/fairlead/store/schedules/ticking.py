@@ -122,8 +122,8 @@ def known(database: Database, name: object) -> Kept:
 
 
 def due(database: Database, now: int) -> list[str]:
-    """The schedules whose ticks are due, the longest first."""
-    return [name for (name,) in database.run("due_schedules", now=now, wrong=now + AHEAD)]
+    """The schedules whose ticks are due."""
+    return sorted(name for (name,) in database.run("due_schedules", now=now, wrong=now + AHEAD))
 
 
 def locked(database: Database, name: str) -> Kept | None:

@@ -10,11 +10,12 @@ from typing import Unpack
 
 from fairlead.config.services import load_declared
 from fairlead.order.outlook import Outlook
-from fairlead.store.admin import checking
+from fairlead.store.admin import checking, dead_letters
 from fairlead.store.admin import queues as admin
 from fairlead.store.admin.checking import Finding
+from fairlead.store.admin.dead_letters import Dead
 from fairlead.store.admin.declaring import declare
-from fairlead.store.admin.queues import Dead, Limiting, Metrics, Ordering, SwitchedOff
+from fairlead.store.admin.queues import Limiting, Metrics, Ordering, SwitchedOff
 from fairlead.store.admin.waiting import Later, Promotion, later, outlook, peek, promotion
 from fairlead.store.arguments import (
     MAX_TAKEN,
@@ -171,6 +172,15 @@ class StoreOperations(ABC):
             found = known_queue(database, queue_name(queue), self._clock())
             return admin.switch(database, found, self._context.actor, why, on=on)
 
+    def retry(self, queue: str) -> dict[str, float] | None:
+        """When a group that failed is tried again, as a file declares it; None: it does not.
+
+        `base` and `limit` in seconds, `factor`, and `jitter` as a part. Raises MessageError.
+        """
+        with self._connection() as database:
+            found = known_queue(database, queue_name(queue), self._clock())
+            return None if found.backoff is None else found.backoff.in_seconds
+
     def off(self, queue: str) -> SwitchedOff | None:
         """When and why a queue was switched off; None: it is on. Raises MessageError."""
         with self._connection() as database:
@@ -229,15 +239,15 @@ class StoreOperations(ABC):
         whole("after", after, 0)
         with self._connection() as database:
             found = known_queue(database, queue_name(queue), self._clock())
-            return admin.dead(database, found, most, after)
+            return dead_letters.dead(database, found, most, after)
 
     def requeue(self, queue: str, ids: Iterable[str] | None = None) -> int:
         """Send dead letters again, to the end of their groups; how many. `ids`: None = all."""
-        return self._in_steps(queue, ids, admin.requeue)
+        return self._in_steps(queue, ids, dead_letters.requeue)
 
     def discard(self, queue: str, ids: Iterable[str] | None = None) -> int:
         """Delete dead letters; how many. `ids`: None = all. The journal says which they were."""
-        return self._in_steps(queue, ids, admin.discard)
+        return self._in_steps(queue, ids, dead_letters.discard)
 
     def _in_steps(
         self,
@@ -257,7 +267,7 @@ class StoreOperations(ABC):
         while True:
             count = one()
             done += count
-            if chosen is not None or count < admin.STEP:
+            if chosen is not None or count < dead_letters.STEP:
                 return done
 
     def journal(self, since: str | None = None) -> Iterator[Event]:

@@ -13,6 +13,7 @@ import logging
 import re
 import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from functools import partial
 from typing import Any, Final, NamedTuple
 
@@ -26,6 +27,7 @@ from fairlead.store.workers.lease_renewal import renewed
 LOGGER: Final = logging.getLogger("fairlead.worker")
 MAX_IN_HAND: Final = 100
 """So many messages of a group are handled before others have their turn, by default."""
+RETRY_DELAY: Final = 1.0
 MAX_DELAY: Final = 300.0
 MAX_WAIT: Final = 10.0
 """Seconds between two looks whether a database is back."""
@@ -43,14 +45,16 @@ class Handling(NamedTuple):
 
     lease: float = 60
     """Seconds; it is extended while a handler works."""
-    retry_delay: float = 1
-    """Seconds after the first failure; each further one doubles it, up to 5 minutes."""
+    retry_delay: float | None = None
+    """Seconds after the first failure; each further one doubles it, up to 5 minutes. None: what
+    the queue's `retry` says, else 1."""
     most: int = MAX_IN_HAND
     """So many messages of a group at most are handled in one go."""
 
     def delay(self, attempt: int) -> float:
         """Seconds until a group that failed can be taken again."""
-        doubled: float = self.retry_delay * 2 ** min(attempt - 1, 30)
+        first = RETRY_DELAY if self.retry_delay is None else self.retry_delay
+        doubled: float = first * 2 ** min(attempt - 1, 30)
         return min(doubled, MAX_DELAY)
 
 
@@ -61,7 +65,7 @@ def handle(store: Store, work: StoreWork, handler: Handler, handling: Handling) 
     error: BaseException | None = None
     try:
         if handler.in_transaction:
-            done, error = _in_transaction(work, handler, most, handling)
+            done, error = _in_transaction(store, work, handler, most, handling)
         else:
             with renewed(work, handling.lease):
                 done, error = _outside(work, handler.call, most)
@@ -72,7 +76,7 @@ def handle(store: Store, work: StoreWork, handler: Handler, handling: Handling) 
         else:
             outcome = "released"
             if not (handler.in_transaction and done):
-                release = partial(work.release, **_failed(work, error, done, handling))
+                release = partial(work.release, **_failed(store, work, error, done, handling))
                 outcome = _settled(store, work, release, outcome)
             if outcome == "released" and _outcome(store, work) in OTHERWISE[outcome]:
                 outcome = "dead"
@@ -113,7 +117,7 @@ def _outside(
 
 
 def _in_transaction(
-    work: StoreWork, handler: Handler, most: int, handling: Handling
+    store: Store, work: StoreWork, handler: Handler, most: int, handling: Handling
 ) -> tuple[int, BaseException | None]:
     """The same, and what was handled is settled in the handler's own transaction."""
     done = 0
@@ -141,7 +145,7 @@ def _in_transaction(
             if error is None:
                 tx.accept()
             else:
-                tx.release(**_failed(work, error, done, handling))
+                tx.release(**_failed(store, work, error, done, handling))
     except StaleWorkError:
         raise
     except FAILURES as failed:  # the handler's, or of the database under it
@@ -230,10 +234,17 @@ def _failure(call: Callable[..., object], tx: object) -> BaseException | None:
     return None
 
 
-def _failed(work: StoreWork, error: BaseException, done: int, handling: Handling) -> dict[str, Any]:
+def _failed(
+    store: Store, work: StoreWork, error: BaseException, done: int, handling: Handling
+) -> dict[str, Any]:
     """How it is released; where the database was gone, that is no fault of the messages."""
-    text = "" if isinstance(error, StoreError) else f"{type(error).__name__}: {error}"
-    return {"delay": handling.delay(work.attempt), "error": text, "done": done}
+    if isinstance(error, StoreError):
+        return {"delay": handling.delay(work.attempt), "error": "", "done": done}
+    delay: float | None = handling.delay(work.attempt)
+    if handling.retry_delay is None:
+        with suppress(StoreError):  # a database that is gone says nothing
+            delay = delay if store.retry(work.queue) is None else None
+    return {"delay": delay, "error": f"{type(error).__name__}: {error}", "done": done}
 
 
 def _settled(store: Store, work: StoreWork, settle: Callable[[], None], outcome: str) -> str:

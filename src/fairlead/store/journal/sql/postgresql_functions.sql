@@ -47,6 +47,21 @@ LANGUAGE sql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
   RETURNING x.key
 $$;
 
+-- Delete dead letters that are older than their queues keep them; in the same way.
+CREATE OR REPLACE FUNCTION fairlead._forget_dead(p_now bigint, p_most bigint)
+RETURNS TABLE (o_queue text, o_key text, o_group text, o_tenant text, o_cost bigint, o_type text,
+  o_attempt bigint, o_keep bigint)
+LANGUAGE sql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+  DELETE FROM fairlead.dead x USING fairlead.queues q
+  WHERE q.id = x.queue AND x.id = ANY (ARRAY (
+    SELECT d.id FROM fairlead.queues o CROSS JOIN LATERAL (
+      SELECT y.id FROM fairlead.dead y WHERE y.queue = o.id AND y.died
+        <= least(p_now, (extract(epoch FROM clock_timestamp()) * 1000000)::bigint) - o.keep_dead
+      ORDER BY y.died LIMIT p_most FOR UPDATE SKIP LOCKED) d
+    WHERE o.keep_dead IS NOT NULL LIMIT p_most))
+  RETURNING q.name, x.key, x.group_name, x.tenant, x.cost, x.type, x.attempt, q.keep_dead
+$$;
+
 -- The first runs of each cluster, at most so many, if the next one began before a time, too.
 CREATE OR REPLACE FUNCTION fairlead._over(p_before bigint, p_most bigint)
 RETURNS SETOF fairlead.choice_runs

@@ -76,6 +76,13 @@ DELETE FROM fairlead_message_ids WHERE (queue, key) IN (
   WHERE i.at < :now - coalesce(q.remembered, :remembered))
 RETURNING key;
 
+-- forget_dead: delete dead letters that are older than their queues keep them
+DELETE FROM fairlead_dead WHERE id IN (
+  SELECT d.id FROM fairlead_queues q JOIN fairlead_dead d ON d.queue = q.id AND d.died <= :now - q.keep_dead
+  WHERE q.keep_dead IS NOT NULL ORDER BY d.died LIMIT :most)
+RETURNING (SELECT name FROM fairlead_queues q WHERE q.id = queue), key, group_name, tenant, cost, type, attempt,
+  (SELECT keep_dead FROM fairlead_queues q WHERE q.id = queue);
+
 -- forget_ended: the same, of all
 DELETE FROM fairlead_endpoints WHERE dialog IN (
   SELECT dialog FROM fairlead_endpoints WHERE state = 3 GROUP BY dialog HAVING count(*) = 2

@@ -3,7 +3,8 @@
 
 -- queue: how a queue is set, and the time of the latest event
 SELECT id, name, discipline, default_priority, step, weights, fair, virtual_time, backlogged, in_service,
-       max_waiting, max_failures, completing, enabled, poison, by_library, remembered,
+       max_waiting, max_failures, completing, enabled, poison, by_library, retry,
+       count_as_failure, keep_dead, remembered,
        (SELECT time FROM fairlead.journal ORDER BY id DESC LIMIT 1),
        (extract(epoch FROM clock_timestamp()) * 1000000)::bigint,
        EXISTS (SELECT 1 FROM fairlead.listeners s WHERE s.queue = q.id),
@@ -12,7 +13,8 @@ FROM fairlead.queues q WHERE name = %(name)s;
 
 -- queue_locked: the same, by a reader that charges tenants: one at a time
 SELECT id, name, discipline, default_priority, step, weights, fair, virtual_time, backlogged, in_service,
-       max_waiting, max_failures, completing, enabled, poison, by_library, remembered,
+       max_waiting, max_failures, completing, enabled, poison, by_library, retry,
+       count_as_failure, keep_dead, remembered,
        (SELECT time FROM fairlead.journal ORDER BY id DESC LIMIT 1),
        (extract(epoch FROM clock_timestamp()) * 1000000)::bigint,
        EXISTS (SELECT 1 FROM fairlead.listeners s WHERE s.queue = q.id),

@@ -102,6 +102,31 @@ BEGIN
   DELETE FROM fairlead.messages m WHERE m.id = ANY (p_numbers) AND m.group_id = g.id;
 END $$;
 
+-- Whether a failure of this cause counts: error | lease | process.
+CREATE OR REPLACE FUNCTION fairlead._counts(q fairlead.queues, p_cause text) RETURNS boolean
+LANGUAGE sql IMMUTABLE SET search_path = pg_catalog, pg_temp AS $$
+  SELECT q.count_as_failure::jsonb ? p_cause
+$$;
+
+-- Microseconds after which a group that failed so often in a row is tried again: `backoff.py`.
+CREATE OR REPLACE FUNCTION fairlead._backoff(p_retry jsonb, p_failures bigint, p_key text)
+RETURNS bigint LANGUAGE plpgsql IMMUTABLE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  v_factor numeric := (p_retry->>'factor')::numeric;
+  v_limit numeric := (p_retry->>'limit')::numeric;
+  v_found numeric := least((p_retry->>'base')::numeric, v_limit);
+  hash bytea := sha256(convert_to(coalesce(p_key, '') || ':' || p_failures, 'UTF8'));
+  drawn numeric := get_byte(hash, 0) * 16777216::numeric + get_byte(hash, 1) * 65536::numeric
+    + get_byte(hash, 2) * 256 + get_byte(hash, 3);
+  k bigint := 1;
+BEGIN
+  WHILE v_factor > 100 AND k < p_failures AND v_found < v_limit LOOP
+    v_found := least(div(v_found * v_factor, 100), v_limit);
+    k := k + 1;
+  END LOOP;
+  RETURN v_found - div(v_found * (p_retry->>'jitter')::numeric * drawn, 429496729600);
+END $$;
+
 -- Settle a group whose row the caller has locked. `p_partly`: only one conversation of it was read.
 CREATE OR REPLACE FUNCTION fairlead._end(
   q fairlead.queues, g fairlead.groups, p_outcome text, p_given bigint[], p_reason text,
@@ -112,6 +137,7 @@ DECLARE
   done bigint[] := coalesce(p_given, '{}');
   v_failures bigint := g.failures + p_failed::integer;
   dies boolean := p_failed AND coalesce(v_failures >= q.max_failures, false);
+  v_delay bigint;
 BEGIN
   IF dies AND q.poison = 'off' THEN  -- it gives nothing any more until somebody has looked
     UPDATE fairlead.queues SET enabled = 0 WHERE id = q.id AND enabled <> 0;
@@ -130,8 +156,13 @@ BEGIN
         CASE WHEN g.name IS NULL THEN coalesce(min(m.key), '') ELSE '' END, g.tenant,
         coalesce(sum(m.cost), 0), g.releases + 1, g.token, p_actor, nullif(p_reason, '')
       FROM fairlead.messages m WHERE m.group_id = g.id;
+    v_delay := p_delay;
+    IF p_failed AND p_delay IS NULL AND q.retry IS NOT NULL THEN
+      v_delay := fairlead._backoff(q.retry::jsonb, v_failures,
+        (SELECT m.key FROM fairlead.messages m WHERE m.group_id = g.id ORDER BY m.id LIMIT 1));
+    END IF;
     PERFORM fairlead._put_back(q, g.id, true, v_failures,
-      CASE WHEN p_delay > 0 THEN fairlead._now() + p_delay END, false);
+      CASE WHEN v_delay > 0 THEN fairlead._now() + v_delay END, false);
     RETURN;
   END IF;
   IF p_outcome = 'accepted' THEN
@@ -204,7 +235,8 @@ BEGIN
     PERFORM fairlead._refuse(format('queue %L: found a queue that its tenants share, allowed in '
       'SQL: one without tenants', q.name), 'FL004');
   END IF;
-  PERFORM fairlead._end(q, g, p_outcome, p_given, p_reason, p_delay, p_failed, p_actor, p_partly);
+  PERFORM fairlead._end(q, g, p_outcome, p_given, p_reason, p_delay,
+    p_failed AND fairlead._counts(q, 'error'), p_actor, p_partly);
   IF EXISTS (SELECT 1 FROM fairlead.groups x WHERE x.id = g.id) THEN  -- something is left of it
     PERFORM fairlead._wake(q.id);
   END IF;
@@ -227,9 +259,9 @@ END $$;
 -- (accepted) or cannot be done (rejected); a release gives all back.
 CREATE OR REPLACE FUNCTION fairlead.settle(
   token bigint, outcome text DEFAULT 'accepted', given bigint[] DEFAULT '{}',
-  reason text DEFAULT '', delay interval DEFAULT '0') RETURNS void
+  reason text DEFAULT '', delay interval DEFAULT NULL) RETURNS void
 LANGUAGE sql SET search_path = pg_catalog, pg_temp AS $$
   SELECT fairlead._settle(token, outcome, given, reason,
-    coalesce(fairlead._micros('delay', delay), 0), outcome = 'released' AND coalesce(reason, '') <> '',
+    fairlead._micros('delay', delay), outcome = 'released' AND coalesce(reason, '') <> '',
     fairlead._actor(), NULL, false)
 $$;

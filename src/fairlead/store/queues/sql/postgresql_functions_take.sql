@@ -16,7 +16,8 @@ DECLARE
 BEGIN
   FOR g IN SELECT * FROM fairlead.groups WHERE queue = q.id AND state = 2 AND deadline <= now
       ORDER BY deadline LIMIT 1000 FOR NO KEY UPDATE SKIP LOCKED LOOP
-    PERFORM fairlead._end(q, g, 'released', '{}', 'its lease was over', 0, true, p_actor, false);
+    PERFORM fairlead._end(q, g, 'released', '{}', 'its lease was over', NULL,
+      fairlead._counts(q, 'lease'), p_actor, false);
   END LOOP;
   FOR d IN WITH due_now AS (DELETE FROM fairlead.delayed WHERE id = ANY (ARRAY (
         SELECT id FROM fairlead.delayed WHERE queue = q.id AND due <= now ORDER BY due, id

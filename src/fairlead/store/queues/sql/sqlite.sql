@@ -3,14 +3,16 @@
 
 -- queue: how a queue is set, and the time of the latest event
 SELECT id, name, discipline, default_priority, step, weights, fair, virtual_time, backlogged, in_service,
-       max_waiting, max_failures, completing, enabled, poison, by_library, remembered,
+       max_waiting, max_failures, completing, enabled, poison, by_library, retry,
+       count_as_failure, keep_dead, remembered,
        (SELECT time FROM fairlead_journal
         WHERE id = (SELECT max(id) FROM fairlead_journal)), 0, 0, ''
 FROM fairlead_queues WHERE name = :name;
 
 -- queue_locked: the same, by a reader that charges tenants: one at a time
 SELECT id, name, discipline, default_priority, step, weights, fair, virtual_time, backlogged, in_service,
-       max_waiting, max_failures, completing, enabled, poison, by_library, remembered,
+       max_waiting, max_failures, completing, enabled, poison, by_library, retry,
+       count_as_failure, keep_dead, remembered,
        (SELECT time FROM fairlead_journal
         WHERE id = (SELECT max(id) FROM fairlead_journal)), 0, 0, ''
 FROM fairlead_queues WHERE name = :name;

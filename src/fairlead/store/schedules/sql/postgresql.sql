@@ -11,8 +11,10 @@ SELECT name, queue, definition, next, last, looked, paused, failure FROM fairlea
 SELECT name, queue, definition, next, last, looked, paused, failure FROM fairlead.schedules WHERE name = %(name)s
 FOR NO KEY UPDATE SKIP LOCKED;
 
--- due_schedules: those that are to be looked at, the longest due first
-SELECT name FROM fairlead.schedules WHERE paused = 0 AND (next <= %(now)s OR looked > %(wrong)s) ORDER BY next, name;
+-- due_schedules: those that are to be looked at
+SELECT name FROM fairlead.schedules WHERE paused = 0 AND next <= %(now)s
+UNION
+SELECT name FROM fairlead.schedules WHERE paused = 0 AND looked > %(wrong)s;
 
 -- next_due: when the next one is due
 SELECT min(next) FROM fairlead.schedules WHERE paused = 0;

@@ -10,5 +10,7 @@ CREATE TABLE fairlead.schedules (
   paused BIGINT NOT NULL DEFAULT 0,
   failure TEXT                               -- why the latest tick was not sent
 ) WITH (fillfactor = 50);
+CREATE INDEX schedules_next ON fairlead.schedules (next) WHERE paused = 0;
+CREATE INDEX schedules_looked ON fairlead.schedules (looked) WHERE paused = 0;
 
 UPDATE fairlead.schema SET version = 5;

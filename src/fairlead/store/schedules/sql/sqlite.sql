@@ -10,8 +10,10 @@ SELECT name, queue, definition, next, last, looked, paused, failure FROM fairlea
 -- schedule_locked: one; nobody else sends for it until this ends
 SELECT name, queue, definition, next, last, looked, paused, failure FROM fairlead_schedules WHERE name = :name;
 
--- due_schedules: those that are to be looked at, the longest due first
-SELECT name FROM fairlead_schedules WHERE paused = 0 AND (next <= :now OR looked > :wrong) ORDER BY next, name;
+-- due_schedules: those that are to be looked at
+SELECT name FROM fairlead_schedules WHERE paused = 0 AND next <= :now
+UNION
+SELECT name FROM fairlead_schedules WHERE paused = 0 AND looked > :wrong;
 
 -- next_due: when the next one is due
 SELECT min(next) FROM fairlead_schedules WHERE paused = 0;

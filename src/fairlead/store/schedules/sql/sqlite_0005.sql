@@ -10,5 +10,7 @@ CREATE TABLE fairlead_schedules (
   paused INTEGER NOT NULL DEFAULT 0,
   failure TEXT                               -- why the latest tick was not sent
 ) STRICT;
+CREATE INDEX fairlead_schedules_next ON fairlead_schedules (next) WHERE paused = 0;
+CREATE INDEX fairlead_schedules_looked ON fairlead_schedules (looked) WHERE paused = 0;
 
 UPDATE fairlead_schema SET version = 5;
