@@ -101,6 +101,55 @@ def test_more_traffic_is_for_spark(folder: Path, capsys: pytest.CaptureFixture[s
     assert "--scale-rate" in capsys.readouterr().err
 
 
+REPLAY = ("replay", "m.csv", "-c", "pool.toml", "-o", "out", "--engine", "memory")
+
+
+def test_waits_in_a_window_are_told_and_looked_at(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    windows = ["--window", "early=0..10", "--window", "late=1970-01-01T00:00:25..100"]
+    gates = ["--fail-if", "max_wait in early > 1min", "--fail-if", "mean_wait in late >= 0s"]
+    assert run([*REPLAY, *windows, *gates]) == 3
+    said = capsys.readouterr().out
+    assert "pool, by window:" in said
+    assert "fails: mean_wait in late >= 0s: mean_wait is 0 s in late in pool" in said
+    (found,) = json.loads((folder / "out/comparison.json").read_text())["scenarios"]
+    assert [(each["name"], each["messages"]) for each in found["by_window"]] == [
+        ("early", 10),
+        ("late", 5),
+    ]
+    assert "early: 0 s to 10 s" in (folder / "out/report.html").read_text()
+
+
+@pytest.mark.parametrize(
+    ("more", "line"),
+    [
+        (["--window", "x"], "--window: found 'x', allowed: NAME=START..END"),
+        (["--window", "x=5..5"], "--window x=5..5: found an end that is not after the start"),
+        (["--window", "x=a..5"], "--window x=a..5: found 'a', allowed: a timestamp"),
+        (["--window", "x=0..5", "--window", "x=1..2"], "--window x=1..2: found a second 'x'"),
+        ([*(["--window", "x=0..5"] * 51)], "--window: found 51, allowed: at most 50"),
+        (
+            ["--fail-if", "p99_wait in x > 2s"],
+            "--fail-if: p99_wait in x > 2s: found p99_wait in 'x', allowed: a name that --window",
+        ),
+        (
+            ["--window", "x=0..5", "--fail-if", "waiting in x > 2"],
+            "--fail-if: waiting in x > 2: found waiting in 'x', allowed: a window with mean_wait",
+        ),
+        (
+            ["--window", "x=90..95", "--fail-if", "p99_wait in x > 2s"],
+            "--fail-if: p99_wait in x > 2s: found no message in 'x' that started in 'pool'",
+        ),
+    ],
+)
+def test_bad_windows_are_refused_in_one_line(
+    folder: Path, capsys: pytest.CaptureFixture[str], more: list[str], line: str
+) -> None:
+    assert run([*REPLAY, *more]) == 2
+    assert capsys.readouterr().err.splitlines()[-1].startswith(f"fairlead: {line}")
+
+
 def test_a_table_that_does_not_fit(
     folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -29,11 +29,14 @@ from fairlead.memory.files import Found
 from fairlead.memory.prepared import Prepared, Simulation, measured, prepared
 from fairlead.memory.validate import validate
 from fairlead.replay.traffic import CODE, SERVICE, TIME, Lane
-from fairlead.results.comparison import Waits
+from fairlead.results.comparison import Waits, Window
 from fairlead.rows import ATTEMPT, DECISION
 
 SECOND = 1_000_000
-WINDOWS = [(20 * SECOND, 40 * SECOND), (0, 30 * SECOND), (500 * SECOND, 501 * SECOND)]
+WINDOWS = [
+    Window(name, start * SECOND, end * SECOND)
+    for name, start, end in (("a", 20, 40), ("b", 0, 30), ("c", 500, 501))
+]
 CHANGES = [
     Change("A", "state", "failed", 20),
     Change("A", "state", "up", 40),
@@ -136,8 +139,9 @@ def test_a_meter_counts_what_the_rows_say(name: str) -> None:
         assert {each.name: each.messages for each in kind} == names
         for each in kind:
             check(each, [r["waited"] for r in started if str(r[column] or "") == each.name])
-    for (begin, end), waited in zip(WINDOWS, found.by_window, strict=True):
-        inside = [r["waited"] for r in started if begin <= r["time"] * SECOND < end]
+    for window, waited in zip(WINDOWS, found.by_window, strict=True):
+        start, end = window.start, window.end
+        inside = [r["waited"] for r in started if start <= r["time"] * SECOND < end]
         check(waited, inside)
     assert found.longest is not None
     longest = max(every)

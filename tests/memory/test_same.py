@@ -32,6 +32,7 @@ from fairlead.pipeline.output.folder import FolderDelivery
 from fairlead.pipeline.questions import diff as diff_on_spark
 from fairlead.pipeline.questions.runs import run_of
 from fairlead.pipeline.questions.whatif import what_if as what_if_on_spark
+from fairlead.results.comparison import Window
 
 POOL = Cluster.of(
     "msmq",
@@ -60,6 +61,7 @@ CHANGES = [
     Change("A", "state", "up", 500),
     Change("D1", "enabled", True, 600),
 ]
+WINDOWS = [Window("early", 0, 400_000_000), Window("never", -2, -1)]
 CLUSTERS = [POOL, FAILOVER, EVERYONE, NEWS]
 NAMES = ["pool", "failover", "everyone", "news", "nowhere", ""]
 
@@ -206,12 +208,13 @@ def test_a_replay_gives_the_same_folder(spark: SparkSession, tmp_path: Path, dat
     }
     with FolderDelivery(str(tmp_path / "spark"), overwrite=False) as delivery:
         table = read_on_spark(spark, str(file))
-        wanted = replayed_on_spark.run(spark, table, plans, delivery, Options(command="x"))
+        options = Options(command="x", windows=WINDOWS)
+        wanted = replayed_on_spark.run(spark, table, plans, delivery, options)
         delivery.finish()
     found = read(str(file), kind_of(str(file), None, {}))
     out = tmp_path / "memory"
-    options = in_memory.Options(command="x")
-    result = replayed_in_memory.run(found, plans, out, options)
+    here = in_memory.Options(command="x", windows=WINDOWS)
+    result = replayed_in_memory.run(found, plans, out, here)
     mine, theirs = plain(result), plain(wanted)
     for one, other in zip(mine.pop("scenarios"), theirs.pop("scenarios"), strict=True):
         for name in one:

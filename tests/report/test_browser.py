@@ -92,7 +92,7 @@ def replays(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 
 
 @pytest.mark.parametrize("width", [1280, 390])
-@pytest.mark.parametrize(("name", "charts"), [("one", 6), ("two", 7), ("large", 15)])
+@pytest.mark.parametrize(("name", "charts"), [("one", 9), ("two", 10), ("large", 18)])
 def test_a_replay_is_drawn_and_fits(
     tab: Tab, replays: dict[str, Path], name: str, charts: int, width: int
 ) -> None:

@@ -18,14 +18,14 @@ from tests.report.summaries import EVIL, SECOND, START, Plain
 from fairlead import report
 from fairlead.errors import UserError
 
-LARGEST_PAGE = 1_500_000
+LARGEST_PAGE = 1_800_000
 MAX_ROWS = 50
 ALIKE: Plain = {
     "by_destination": [waits("A", 1.0), waits("B", 1.0)],
     "by_priority": [],
     "by_tenant": [],
 }
-PARTS = ["scenarios", "gains", "waits", "queues", "use", "outcomes", "reproduce"]
+PARTS = ["scenarios", "gains", "waits", "courses", "queues", "use", "outcomes", "reproduce"]
 
 
 def page(comparison: Plain) -> Page:
@@ -116,6 +116,8 @@ def test_a_replay_of_nothing_has_a_page() -> None:
         "by_tenant": [],
         "workers": [worker("A", None)],
         "queue": None,
+        "waits_over_time": None,
+        "use": None,
     }
     found = page(replayed(scenario("pool", 1.0, **nothing), scenario("more", 1.0, **nothing)))
     assert "No message was started." in found.parts["header"]
@@ -330,6 +332,24 @@ def test_queues_are_steps_from_the_beginning_of_each_bin_to_its_end() -> None:
     assert [row["n"] for row in points] == [3, 7, 0, 0]
     assert [row["t"] for row in points] == [START // 1_000 + 60_000 * k for k in range(4)]
     assert "2026-03-02 00:01 UTC" in found.parts["queues"]
+
+
+def test_waits_over_time_leave_out_what_nobody_was_started_in() -> None:
+    found = page(two())
+    points = [row for row in drawn(found, "courses") if row["c"] == "pool"]
+    assert [row["n"] for row in points] == [8.0, None, 4.0, 4.0]
+    assert "“pool” 8 s at most" in report.render_comparison(two())
+    used = rows(found.specs[_figures(found).index("use") + 1])
+    assert [row["n"] for row in used if row["c"] == "pool"] == [0.5, 1.0, None, None]
+
+
+def test_waits_in_named_times_have_a_table() -> None:
+    window = {"name": "rush", "start": START, "end": START + 90 * SECOND}
+    inside = scenario("pool", 8.0, by_window=[waits("rush", 9.0, 7)])
+    found = page(replayed(inside, windows=[window]))
+    told = "rush: 2026-03-02 00:00 UTC to 2026-03-02 00:01:30 UTC"
+    assert told in found.parts["windows"]
+    assert "rushpool9 s" in found.parts["windows"]
 
 
 def test_a_mean_is_told_with_its_fraction() -> None:

@@ -131,6 +131,7 @@ def _replay(
         scale="1",
         seed=None,
         fail_if=(),
+        window=(),
         rows="all",
         overwrite=True,
         engine=Engine.memory,

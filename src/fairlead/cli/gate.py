@@ -8,11 +8,11 @@ from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 from typing import Final, NamedTuple
 
-from fairlead.balance.objects import hint, repr_of
+from fairlead.balance.objects import hint, listed, repr_of
 from fairlead.errors import UserError
 
 CONDITION: Final = re.compile(
-    r"\s*(?P<name>[a-z0-9_]+)\s*(?P<sign>>=|<=|>|<)\s*"
+    r"\s*(?P<name>[a-z0-9_]+)(\s+in\s+(?P<window>[A-Za-z0-9_-]+))?\s*(?P<sign>>=|<=|>|<)\s*"
     r"(?P<limit>[0-9]{1,18}(\.[0-9]{1,18})?)\s*(?P<unit>%|ms|s|min|h)?\s*"
 )
 SIGNS: Final[Mapping[str, Callable[[Fraction, Fraction], bool]]] = {
@@ -40,6 +40,8 @@ class Gate(NamedTuple):
     sign: str
     limit: Fraction
     percent: bool
+    window: str | None = None
+    """In which named time; None: in all."""
 
     def fails(self, value: float, of: int) -> bool:
         """Whether a value (per cent: of so many) is what must not be."""
@@ -49,11 +51,19 @@ class Gate(NamedTuple):
         return SIGNS[self.sign](found, self.limit)
 
 
-def gate(text: str, names: Mapping[str, str | None], *, timed: Sequence[str] = ()) -> Gate:
+def gate(
+    text: str,
+    names: Mapping[str, str | None],
+    *,
+    timed: Sequence[str] = (),
+    windowed: Sequence[str] = (),
+    windows: Sequence[str] = (),
+) -> Gate:
     """The condition that a text states.
 
     `names`: what can be compared, and a part of what it is (None: of nothing). `timed`: which of
-    them are seconds; what these are compared with needs a unit.
+    them are seconds; what these are compared with needs a unit. `windowed`: which of them can be
+    looked at in one of the `windows`, by `NAME in WINDOW`.
 
     >>> gate("moved > 5%", {"moved": "both"}).fails(6, 100)
     True
@@ -83,5 +93,11 @@ def gate(text: str, names: Mapping[str, str | None], *, timed: Sequence[str] = (
             f"--fail-if: {text}: found the unit {unit!r}, "
             f"allowed for {name}: {', '.join(units) or 'none'}"
         )
+    window = found["window"]
+    if window is not None and (name not in windowed or window not in windows):
+        allowed = listed(windows) if windows else "a name that --window gives"
+        if name not in windowed:
+            allowed = "no window" if not windowed else f"a window with {listed(windowed)}"
+        raise UserError(f"--fail-if: {text}: found {name} in {window!r}, allowed: {allowed}")
     limit = Fraction(found["limit"]) * SECONDS.get(unit, 1)
-    return Gate(text.strip(), name, found["sign"], limit, unit == "%")
+    return Gate(text.strip(), name, found["sign"], limit, unit == "%", window)

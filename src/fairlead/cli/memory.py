@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from fairlead.cli.table import MessagesTable
     from fairlead.compiled.plan import Plan
     from fairlead.pipeline.output.delivery import Delivery
-    from fairlead.results.comparison import Comparison
+    from fairlead.results.comparison import Comparison, Window
     from fairlead.results.summary import Summary
 
 
@@ -58,6 +58,7 @@ def replay_in_memory(
     stages: Stages,
     *,
     rows: str,
+    windows: Sequence[Window],
     command: str | None,
 ) -> Comparison:
     """Replay a table into a delivery, which the caller finishes."""
@@ -65,7 +66,12 @@ def replay_in_memory(
     from fairlead.memory.replay import run
 
     options = Options(
-        where=table.where, file_format=file_format, rows=rows, command=command, progress=stages
+        where=table.where,
+        file_format=file_format,
+        rows=rows,
+        windows=windows,
+        command=command,
+        progress=stages,
     )
     place = of_this_machine(delivery)
     with stages("read"):

@@ -24,6 +24,7 @@ from fairlead.cli.progress import Stages
 from fairlead.cli.show import console, filled, print_table, printable
 from fairlead.cli.spark import started
 from fairlead.cli.table import MessagesTable
+from fairlead.cli.windows import windows_of
 from fairlead.config.clusters import load_clusters
 from fairlead.config.differences import more_traffic
 from fairlead.config.scenario_file import MAX_RATE, RATE_DECIMALS, RATES, number
@@ -39,7 +40,7 @@ if TYPE_CHECKING:
 
     from fairlead.compiled.plan import Plan
     from fairlead.pipeline.output.delivery import Delivery
-    from fairlead.results.comparison import Comparison, Scenario, Waits
+    from fairlead.results.comparison import Comparison, Scenario, Waits, Window
 
 TIMED: Final = ("mean_wait", "p50_wait", "p90_wait", "p99_wait", "max_wait")
 WORST: Final = "worst_"
@@ -66,6 +67,7 @@ def run_replay(
     scale: str,
     seed: int | None,
     fail_if: Sequence[str],
+    window: Sequence[str],
     rows: str,
     overwrite: bool,
     engine: Engine,
@@ -76,7 +78,18 @@ def run_replay(
 
     `command`: the line that a report shows as the way to this run; None: no report.
     """
-    gates = [gate(each, PART_OF, timed=(*TIMED, *LONGEST)) for each in fail_if]
+    windows = windows_of(window)
+    asked_windows = [each.name for each in windows]
+    gates = [
+        gate(
+            each,
+            PART_OF,
+            timed=(*TIMED, *LONGEST),
+            windowed=TIMED,
+            windows=asked_windows,
+        )
+        for each in fail_if
+    ]
     rate = rate_of(scale, seed)
     if engine is Engine.memory:
         refuse_elsewhere(changes, "--engine memory")
@@ -110,6 +123,7 @@ def run_replay(
                 file_format,
                 stages,
                 rows=rows,
+                windows=windows,
                 command=command,
             )
         else:
@@ -126,6 +140,7 @@ def run_replay(
                 file_format,
                 stages,
                 rows=rows,
+                windows=windows,
                 master=master,
                 command=command,
             )
@@ -147,6 +162,7 @@ def _on_spark(
     stages: Stages,
     *,
     rows: str,
+    windows: Sequence[Window],
     master: str | None,
     command: str | None,
 ) -> Comparison:
@@ -167,6 +183,7 @@ def _on_spark(
                 where=table.where,
                 file_format=file_format,
                 rows=rows,
+                windows=windows,
                 command=command,
                 progress=stages,
             ),
@@ -258,6 +275,7 @@ def print_comparison(to: Console, found: Comparison, out: str) -> None:
             _print_kind(to, each, "tenant", each.by_tenant)
         if len(each.by_phase) > 1:
             _print_kind(to, each, "phase", [_named(phase) for phase in each.by_phase])
+        _print_kind(to, each, "window", each.by_window)
     if len(found.scenarios) > MAX_SHOWN:
         to.print(f"… {len(found.scenarios) - MAX_SHOWN} more scenarios in comparison.json")
     for reason, n in found.rejections.items():
@@ -342,6 +360,18 @@ def _worst(scenario: Scenario, gate: Gate) -> tuple[float, str]:
     return getattr(worst, measure), _named(worst).name
 
 
+def _inside(scenario: Scenario, gate: Gate) -> float:
+    """A kind of wait in a window. Raises UserError where there is none."""
+    (waits,) = (each for each in scenario.by_window if each.name == gate.window)
+    if not waits.messages:
+        raise UserError(
+            f"--fail-if: {gate.text}: found no message in {gate.window!r} that started in "
+            f"{scenario.name!r}, allowed: a window with some"
+        )
+    value: float = getattr(waits, gate.name.removesuffix("_wait"))
+    return value
+
+
 def judged(found: Comparison, gates: Sequence[Gate]) -> int:
     """The status; a condition that has nothing to look at is refused, for it could never hold."""
     status = 0
@@ -350,6 +380,9 @@ def judged(found: Comparison, gates: Sequence[Gate]) -> int:
             if each.name in LONGEST:
                 value, at = _worst(scenario, each)
                 measured, of = f"{length(value)} {at}", 0
+            elif each.window is not None:
+                value = _inside(scenario, each)
+                measured, of = f"{length(value)} in {each.window}", 0
             elif each.name in TIMED:
                 if not scenario.waits.messages:
                     raise UserError(

@@ -24,6 +24,7 @@ from fairlead.measure.waits import phase_times
 from fairlead.replay.batch import Attempts
 from fairlead.replay.layout import NEVER
 from fairlead.replay.words import CODED_WORDS
+from fairlead.results.comparison import Window
 
 NOBODY: Final = -1
 
@@ -38,13 +39,10 @@ class What:
     """How long the stretches of time are that are told apart."""
     dated: bool
     """Whether times are dates, not plain seconds."""
-    windows: Sequence[tuple[int, int]] = ()
-    """From each first time to the time after it."""
+    windows: Sequence[Window] = ()
 
 
-def what(
-    period: tuple[int, int] | None, *, dated: bool, windows: Sequence[tuple[int, int]] = ()
-) -> What:
+def what(period: tuple[int, int] | None, *, dated: bool, windows: Sequence[Window] = ()) -> What:
     """... of messages that were sent between the first and the last time."""
     first, last = period or (0, 0)
     return What(first, common(first, last), dated, tuple(windows))
@@ -106,7 +104,7 @@ class Meter:
         """Nothing yet."""
         self.plan, self.asked, self.traffic = plan, asked, traffic
         self.names, self._texts = _texts(plan)
-        windows = [time for window in asked.windows for time in window]
+        windows = [time for each in asked.windows for time in (each.start, each.end)]
         self._marks = Marks(
             np.array(phase_times(plan), np.int64),
             np.array(windows, np.int64),

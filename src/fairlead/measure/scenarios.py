@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final, NamedTuple
 
@@ -14,7 +14,7 @@ from fairlead.measure.measured import Measured
 from fairlead.measure.timeline import queue, use, waits_over_time
 from fairlead.measure.workers import workers_of
 from fairlead.replay.words import AGAIN
-from fairlead.results.comparison import Longest, Scenario, Waits
+from fairlead.results.comparison import Longest, Scenario, Waits, Window
 
 NOTHING: Final = Waits("", 0, 0.0, 0.0, 0.0, 0.0, 0.0)
 
@@ -30,17 +30,17 @@ class Replayed(NamedTuple):
 
 
 def compared(
-    every: Sequence[Replayed], period: tuple[int, int] | None, unit: int, windows: Iterable[str]
+    every: Sequence[Replayed], period: tuple[int, int] | None, unit: int, windows: Sequence[Window]
 ) -> list[Scenario]:
     """What became of the messages, scenario by scenario.
 
     `period`: when the first message was sent, and the last one; `unit`: how long the stretches of
-    time are that were told apart (microseconds); `windows`: their names.
+    time are that were told apart (microseconds).
     """
     first, latest = period or (0, 0)
     lasts = [_last(each.measured, latest) for each in every]
     bins = over(first, max([latest, *lasts]))
-    names = list(windows)
+    names = [each.name for each in windows]
     return [
         _scenario(each, bins, unit, first, last, names)
         for each, last in zip(every, lasts, strict=True)

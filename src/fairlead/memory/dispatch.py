@@ -41,6 +41,7 @@ from fairlead.pipeline.constants import ALL_ROWS
 from fairlead.pipeline.intake.names import check_names
 from fairlead.pipeline.output.run_folder import manifest
 from fairlead.pipeline.progress import Progress, quiet
+from fairlead.results.comparison import Window
 from fairlead.results.summary import Summary
 
 log = logging.getLogger("fairlead")
@@ -61,6 +62,8 @@ class Options:
     """Do not look for duplicate ids (dispatch)."""
     rows: str = ALL_ROWS
     """Which rows of a replay's decisions are written: all, late, none."""
+    windows: Sequence[Window] = ()
+    """Times of which the waits of a replay are told by themselves."""
     command: str | None = None
     """What a report shows as the way to this run; None: nobody wants a report."""
     progress: Progress = quiet

@@ -26,6 +26,7 @@ from fairlead.replay.batch import Attempts, Batch, Traits
 from fairlead.replay.layout import NONE
 from fairlead.replay.replays import Replays
 from fairlead.replay.table import grouped, has_control, traits_of
+from fairlead.results.comparison import Window
 
 AT_ONCE: Final = 1 << 18
 """Messages that arrive before what is over is measured."""
@@ -99,7 +100,7 @@ class Prepared:
         )
         return found
 
-    def what(self, windows: Sequence[tuple[int, int]] = ()) -> What:
+    def what(self, windows: Sequence[Window] = ()) -> What:
         """What is measured of all scenarios alike."""
         return what(self.messages.period, dated=self.dated, windows=windows)
 

@@ -71,13 +71,13 @@ def run(
     messages = accepted(rows)
     ready = prepared(messages, every)
     folders = folder_names(plans)
-    asked = ready.what()
+    asked = ready.what(options.windows)
     every_one: list[Replayed] = []
     with progress("replay"):
         for folder, (name, plan) in zip(folders, plans.items(), strict=True):
             every_one.append(_replayed(ready, name, plan, asked, making / folder, options))
         write(rejected(rows), making / REJECTED, options.file_format)
-    scenarios = compared(every_one, messages.period, asked.unit, ())
+    scenarios = compared(every_one, messages.period, asked.unit, options.windows)
     for each, plan in zip(scenarios, every, strict=True):
         if not plan.fans_out:
             check_nothing_lost(len(messages.times), each.messages, 0)
@@ -95,6 +95,7 @@ def run(
             for each, folder, plan in zip(scenarios, folders, every, strict=True)
         ],
         seconds=round(time.monotonic() - began, 3),
+        windows=list(options.windows),
         made=None if options.command is None else made(options.where, options.command),
     )
     log.info("replayed", extra={"read": result.read, "scenarios": list(plans)})

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from fairlead.pipeline.constants import ALL_ROWS, ROWS_A_BLOCK
 from fairlead.pipeline.progress import Progress, quiet
+from fairlead.results.comparison import Window
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -25,6 +27,8 @@ class Options:
     (dispatch); None: never."""
     rows: str = ALL_ROWS
     """Which rows of a replay's decisions stay: all, late, none."""
+    windows: Sequence[Window] = ()
+    """Times of which the waits of a replay are told by themselves."""
     command: str | None = None
     """What a report shows as the way to this run; None: nobody wants a report."""
     keep: bool = False

@@ -291,6 +291,7 @@ def run(
             for name, plan in plans.items()
         ],
         seconds=round(time.monotonic() - began, 3),
+        windows=list(options.windows),
         made=None if options.command is None else made(options.where, options.command, SPARK),
     )
     for name, plan in plans.items():
@@ -308,13 +309,13 @@ def _replayed(
     `folders`: by the scenario's name.
     """
     gathered, progress = ready.gathered, options.progress
-    asked = what(gathered.period, dated=gathered.dated)
+    asked = what(gathered.period, dated=gathered.dated, windows=options.windows)
     with progress("replay and measure"):
         measures, every = ready.measured(asked, keep=options.rows != NO_ROWS)
         longest = ready.longest([each.longest for each in measures])
     parts = zip(ready.plans.items(), measures, longest, strict=True)
     replayed = [Replayed(name, plan, each, far) for (name, plan), each, far in parts]
-    found = compared(replayed, gathered.period, asked.unit, ())
+    found = compared(replayed, gathered.period, asked.unit, options.windows)
     for scenario, plan in zip(found, ready.plans.values(), strict=True):
         if not plan.fans_out:
             check_nothing_lost(sum(gathered.sizes), scenario.messages, 0)

@@ -216,6 +216,14 @@ def replay(
             help="End with status 3 if it holds in any scenario, such as 'p99_wait > 2s'.",
         ),
     ] = None,
+    window: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--window",
+            metavar="NAME=START..END",
+            help="Tell the waits of messages sent in this time; repeatable.",
+        ),
+    ] = None,
     rows: RowsOption = Rows.all,
     overwrite: Overwrite = False,
     no_report: NoReport = False,
@@ -232,7 +240,7 @@ def replay(
     `decisions/`.
 
     `--fail-if` looks at mean_wait, p50_wait, p90_wait, p99_wait, max_wait (with ms, s, min or h),
-    waiting, redeliveries and groups_out_of_order.
+    waiting, redeliveries and groups_out_of_order; 'p99_wait in storm > 2h' looks into a --window.
 
     Example: `fairlead replay calls.csv -c pool.toml -c pool-new.toml -o replayed`
     """
@@ -251,6 +259,7 @@ def replay(
         scale=scale_rate,
         seed=seed,
         fail_if=fail_if or [],
+        window=window or [],
         rows=rows.value,
         overwrite=overwrite,
         engine=engine,

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from fairlead.report.replayed import gains, queues, scenarios, use, waits
+from fairlead.report.replayed import courses, gains, queues, scenarios, use, waits
 from fairlead.report.replayed.headline import headline
 from fairlead.report.replayed.outcomes import outcomes
 from fairlead.report.replayed.shown import Shown
 from fairlead.results.comparison import Comparison
+from fairlead.text import moment
 from fairlead.web.pages import rendered
 
 
@@ -27,10 +28,15 @@ def whole(found: Comparison) -> str:
         dots=scenarios.dots(shown),
         gains=gains.against_the_first(shown),
         waits=waits.by_name(shown),
+        windows=waits.by_window(shown),
+        named=[
+            f"{each.name}: {moment(each.start)} to {moment(each.end)}" for each in found.windows
+        ],
         phases=waits.by_phase(shown),
+        courses=courses.waits(shown),
         queues=queues.over_time(shown),
         changes=queues.listed(shown),
-        use=use.by_destination(shown),
+        use=[*use.by_destination(shown), *courses.use(shown)],
         outcomes=outcomes(found, shown),
         digests=shown.table(["digest"], lambda scenario: [scenario.digest], texts=2),
     )

@@ -242,36 +242,52 @@ def differences(rows: Sequence[Bar], reach: Sequence[float]) -> Spec:
 
 @dataclass(frozen=True)
 class Line:
-    """A series over time: (place on the axis, value from there on)."""
+    """A series over time: (place on the axis, value from there on); None where there is none."""
 
     name: str
-    points: Sequence[tuple[float, float]]
+    points: Sequence[tuple[float, float | None]]
+
+
+@dataclass(frozen=True)
+class Up:
+    """What lines over time show upwards."""
+
+    what: str
+    """What the value is called beside it."""
+    told: str
+    """A value in words: an expression of `datum.n`."""
+    axis: alt.Axis
+    scale: alt.Scale
 
 
 def lines(
-    series: Sequence[Line], drawn: Sequence[Layer], marks: Sequence[Mark], *, dates: bool
+    series: Sequence[Line], drawn: Sequence[Layer], marks: Sequence[Mark], up: Up, *, dates: bool
 ) -> Spec:
     """A line of steps for each series."""
     import altair as alt
 
     kind, scale, along = time_axis(dates=dates)
     values = [
-        {"t": at, "c": each.name, "n": value, "f": each.name == drawn[0].name}
+        {
+            "t": at,
+            "c": each.name,
+            "n": value,
+            "f": each.name == drawn[0].name,
+        }
         for each in series
         for at, value in each.points
     ]
-    # "~s" would say 500m for a half.
-    label = "format(datum.value, datum.value < 1 ? '~g' : '~s')"
     base = (
         alt.Chart(alt.InlineData(values=values))
         .transform_calculate(
             when="utcFormat(datum.t, '%Y-%m-%d %H:%M:%S') + ' UTC'"
             if dates
-            else "format(datum.t, ',') + ' s'"
+            else "format(datum.t, ',') + ' s'",
+            told=up.told,
         )
         .encode(
             x=alt.X(f"t:{kind}", scale=scale, axis=along),
-            y=alt.Y("n:Q", axis=alt.Axis(title=None, labelExpr=label, tickCount=4)),
+            y=alt.Y("n:Q", axis=up.axis, scale=up.scale),
             color=_colour(drawn),
         )
     )
@@ -284,7 +300,7 @@ def lines(
         tooltip=[
             alt.Tooltip("when:N", title="from"),
             alt.Tooltip("c:N", title="scenario"),
-            alt.Tooltip("n:Q", title="waiting, mean", format=",.6~r"),
+            alt.Tooltip("told:N", title=up.what),
         ]
     )
     return finished(260, line, points, *(marked(marks, kind) if marks else ()))

@@ -7,7 +7,7 @@ from typing import Final
 
 from fairlead.report.changes import Listed, in_words
 from fairlead.report.over_time import CHANGE, MAX_LABELS, labels, place
-from fairlead.report.replayed.plots import Line, lines
+from fairlead.report.replayed.plots import Line, Up, lines
 from fairlead.report.replayed.shown import LEFT_IN, Drawn, Shown
 from fairlead.results.comparison import Queue
 from fairlead.results.summary import Step
@@ -33,13 +33,16 @@ def _chart(shown: Shown, found: Sequence[tuple[Drawn, Queue]]) -> Figure:
     first, last = min(a for a, _ in ends), max(b for _, b in ends)
     dates = date(first) is not None and date(last) is not None
     width = max(queue.width for _, queue in found)
-    marks = _marks(happened(shown.drawn), first, last, width, dates=dates)
-    series = [Line(each.name, _points(queue, dates=dates)) for each, queue in found]
+    marks = marks_of(happened(shown.drawn), first, last, width, dates=dates)
+    series = [
+        Line(each.name, points(queue.start, queue.width, queue.waiting, dates=dates))
+        for each, queue in found
+    ]
     most = "; ".join(f"{each.quoted} {_mean(max(queue.waiting))} at most" for each, queue in found)
     return Figure(
         "All the time",
         f"The mean of each {every(width)}",
-        lines(series, shown.layers, marks, dates=dates),
+        lines(series, shown.layers, marks, counted(), dates=dates),
         f"Messages waiting, from {moment(first)} to {moment(last)}, as lines of the mean of each "
         f"{every(width)}: {most}.",
         shown.legend,
@@ -48,11 +51,23 @@ def _chart(shown: Shown, found: Sequence[tuple[Drawn, Queue]]) -> Figure:
     )
 
 
-def _points(queue: Queue, *, dates: bool) -> list[tuple[float, float]]:
-    """Where each bin begins, with what waits in it; the last one goes on to its end."""
-    ends = [queue.start + k * queue.width for k in range(len(queue.waiting) + 1)]
-    waiting = (float(f"{n:.6g}") for n in (*queue.waiting, queue.waiting[-1]))
-    return [(place(at, dates=dates), n) for at, n in zip(ends, waiting, strict=True)]
+def counted() -> Up:
+    """An axis of how many."""
+    import altair as alt
+
+    # "~s" would say 500m for a half.
+    label = "format(datum.value, datum.value < 1 ? '~g' : '~s')"
+    axis = alt.Axis(title=None, labelExpr=label, tickCount=4)
+    return Up("waiting, mean", "format(datum.n, ',.6~r')", axis, alt.Scale())
+
+
+def points(
+    start: int, width: int, values: Sequence[float | None], *, dates: bool
+) -> list[tuple[float, float | None]]:
+    """Where each bin begins, with its value; the last one goes on to its end."""
+    ends = [start + k * width for k in range(len(values) + 1)]
+    rounded = (None if n is None else float(f"{n:.6g}") for n in (*values, values[-1]))
+    return [(place(at, dates=dates), n) for at, n in zip(ends, rounded, strict=True)]
 
 
 def _mean(n: float) -> str:
@@ -92,7 +107,7 @@ def _where(names: Sequence[str]) -> str:
     return f" (in {listed} and {more} more)" if more > 0 else f" (in {listed})"
 
 
-def _marks(
+def marks_of(
     steps: Sequence[tuple[int, str]], first: int, last: int, width: int, *, dates: bool
 ) -> list[Mark]:
     """The steps inside, one line a bin; those that stand close together share their numbers."""

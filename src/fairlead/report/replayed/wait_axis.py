@@ -53,6 +53,16 @@ class WaitAxis:
         """Its ticks and what is written at them."""
         import altair as alt
 
+        return alt.Axis(
+            title=None,
+            values=list(self.ticks),
+            labelExpr=self.words("datum.value", ","),
+            labelFlush=True,
+            labelOverlap="greedy",
+        )
+
+    def words(self, value: str, digits: str) -> str:
+        """An expression that spells a value, which another one gives, with digits in a format."""
         units = (
             (1e-3, 1e-6, "µs"),
             (SECOND, 1e-3, "ms"),
@@ -60,20 +70,19 @@ class WaitAxis:
             (HOUR, MINUTE, "min"),
             (DAY, HOUR, "h"),
         )
-        label = f"format(round(datum.value / {DAY!r}), ',') + ' d'"
+
+        def number(unit: float, name: str) -> str:
+            found = f"{value} / {unit!r}"
+            found = f"round({found})" if digits == "," else found
+            return f"format({found}, '{digits}') + ' {name}'"
+
+        label = number(DAY, "d")
         for below, unit, name in reversed(units):
-            number = f"format(round(datum.value / {unit!r}), ',') + ' {name}'"
             # A tick comes back from its logarithm, not quite the same.
-            label = f"datum.value < {below * 0.999!r} ? {number} : {label}"
+            label = f"{value} < {below * 0.999!r} ? {number(unit, name)} : {label}"
         if self.zeros:
-            label = f"datum.value < {self.nothing * 1.01!r} ? '0' : {label}"
-        return alt.Axis(
-            title=None,
-            values=list(self.ticks),
-            labelExpr=label,
-            labelFlush=True,
-            labelOverlap="greedy",
-        )
+            label = f"{value} < {self.nothing * 1.01!r} ? '0' : {label}"
+        return label
 
 
 def wait_axis(seconds: Sequence[float]) -> WaitAxis:

@@ -57,6 +57,16 @@ def _chart(shown: Shown, kind: str) -> Figure | None:
     )
 
 
+def by_window(shown: Shown) -> PageTable | None:
+    """The waits in each named time; None where none was named."""
+    rows = [
+        [window.name, each.name, *numbers_of(window, window.messages)]
+        for each in shown.drawn
+        for window in each.scenario.by_window
+    ]
+    return table(["window", "scenario", *COLUMNS], rows, texts=2, left_in=LEFT_IN) if rows else None
+
+
 def by_phase(shown: Shown) -> PageTable | None:
     """The waits between each two changes; None where nothing changes."""
     rows = [
