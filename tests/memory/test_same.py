@@ -269,6 +269,26 @@ def test_a_diff_and_a_whatif_say_the_same(spark: SparkSession, tmp_path: Path) -
         what_if(folders[1], runs[1], changed, "g9", 0, 1)
 
 
+@pytest.mark.slow
+def test_hundreds_of_scenarios_on_spark_are_those_in_memory(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    file = as_csv(traffic(7, 400), tmp_path / "messages.csv")
+    plans = {}
+    for k in range(200):
+        named = [{"name": "A", "readers": 1 + k % 7}, {"name": "B", "weight": 1 + k % 13}]
+        pool = Cluster.of("weighted", name="pool", destination=named)
+        plans[f"s{k:03}"] = Plan([pool], [Change("A", "enabled", False, k)])
+    with FolderDelivery(str(tmp_path / "spark"), overwrite=False) as delivery:
+        table = read_on_spark(spark, str(file))
+        wanted = replayed_on_spark.run(spark, table, plans, delivery, Options(rows="none"))
+        delivery.finish()
+    found = read(str(file), kind_of(str(file), None, {}))
+    options = in_memory.Options(rows="none")
+    mine = replayed_in_memory.run(found, plans, tmp_path / "memory", options)
+    assert mine.scenarios == wanted.scenarios
+
+
 @pytest.mark.parametrize("rows", ["late", "none"])
 def test_fewer_rows_change_no_number(spark: SparkSession, tmp_path: Path, rows: str) -> None:
     file = as_csv(traffic(6, 3_000), tmp_path / "messages.csv")

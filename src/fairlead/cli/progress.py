@@ -10,6 +10,8 @@ from typing import Self
 from rich.console import Console
 from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
+from fairlead.pipeline.progress import Tell
+
 
 class Stages:
     """Says which stage of a run is under way, on stderr."""
@@ -40,12 +42,17 @@ class Stages:
             self.bar.stop()
 
     @contextmanager
-    def __call__(self, stage: str) -> Iterator[None]:
-        """One stage, for as long as the block runs."""
+    def __call__(self, stage: str) -> Iterator[Tell]:
+        """One stage, for as long as the block runs; it may tell how far it has come."""
+
+        def tell(done: int, of: int) -> None:
+            if self.bar is not None:
+                self.bar.update(self.task, description=f"{stage} {done:,}/{of:,}")
+
         began = time.monotonic()
         if self.bar is not None:
             self.bar.update(self.task, description=stage)
-        yield
+        yield tell
         if self.bar is not None:
             self.bar.advance(self.task)
         else:

@@ -10,6 +10,7 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import NamedTuple
 
 from fairlead.balance.times import MICROS
 from fairlead.compiled.plan import Plan
@@ -31,11 +32,13 @@ from fairlead.memory.dispatch import Options, check_keys
 from fairlead.memory.files import Found
 from fairlead.memory.journal import messages_of
 from fairlead.memory.prepared import Prepared, measured, prepared
+from fairlead.memory.processes import at_once, processes
 from fairlead.memory.validate import refuse_other_units, text, validate
 from fairlead.memory.write import write
 from fairlead.pipeline.constants import LATE_ROWS, NO_ROWS
 from fairlead.pipeline.intake.names import check_replayed
 from fairlead.pipeline.output.scenario_folders import REJECTED, folder_names
+from fairlead.pipeline.progress import Tell
 from fairlead.pipeline.questions.runs import DECISIONS
 from fairlead.results.comparison import Comparison, Longest
 
@@ -72,10 +75,13 @@ def run(
     ready = prepared(messages, every)
     folders = folder_names(plans)
     asked = ready.what(options.windows)
-    every_one: list[Replayed] = []
-    with progress("replay"):
-        for folder, (name, plan) in zip(folders, plans.items(), strict=True):
-            every_one.append(_replayed(ready, name, plan, asked, making / folder, options))
+    with progress("replay") as tell:
+        kept = Kept(options.rows, options.file_format)
+        given = [
+            (name, plan, asked, making / folder, kept)
+            for folder, (name, plan) in zip(folders, plans.items(), strict=True)
+        ]
+        every_one = _each(ready, given, tell)
         write(rejected(rows), making / REJECTED, options.file_format)
     scenarios = compared(every_one, messages.period, asked.unit, options.windows)
     for each, plan in zip(scenarios, every, strict=True):
@@ -102,18 +108,45 @@ def run(
     return result
 
 
+class Kept(NamedTuple):
+    """Which rows are written: all, late, none; and in which format."""
+
+    rows: str
+    file_format: str
+
+
+Given = tuple[str, Plan, What, Path, Kept]
+"""A scenario's name and plan, what is measured, its folder, and which rows are kept."""
+
+
+def _each(ready: Prepared, given: Sequence[Given], tell: Tell) -> list[Replayed]:
+    """All scenarios, in several processes if that pays."""
+    number = at_once(len(ready.messages.times), len(given))
+    found: list[Replayed] = []
+    if number == 1:
+        for each in given:
+            found.append(_replayed(ready, *each))
+            tell(len(found), len(given))
+        return found
+    with processes(ready, number) as others:
+        for future in [others.submit(_replayed, *each) for each in given]:
+            found.append(future.result())
+            tell(len(found), len(given))
+    return found
+
+
 def _replayed(
-    ready: Prepared, name: str, plan: Plan, asked: What, folder: Path, options: Options
+    ready: Prepared, name: str, plan: Plan, asked: What, folder: Path, kept: Kept
 ) -> Replayed:
     """One scenario; what is to be kept of its rows is written."""
-    known, found, attempts = measured(ready, plan, asked, keep=options.rows != NO_ROWS)
+    known, found, attempts = measured(ready, plan, asked, keep=kept.rows != NO_ROWS)
     messages = ready.messages
-    if options.rows == LATE_ROWS:
+    if kept.rows == LATE_ROWS:
         limit = found.waits.p99 if found.waits else 0.0
         attempts = late_of(messages, attempts, limit)
-    if options.rows != NO_ROWS:
+    if kept.rows != NO_ROWS:
         table = attempt_rows(messages, known, attempts, dated=ready.dated)
-        write(table, folder / DECISIONS, options.file_format)
+        write(table, folder / DECISIONS, kept.file_format)
     return Replayed(name, known, found, _longest(messages, found.longest))
 
 

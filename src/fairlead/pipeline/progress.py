@@ -3,10 +3,12 @@
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 
-Progress = Callable[[str], AbstractContextManager[object]]
+Tell = Callable[[int, int], object]
+"""Takes how much is done, and of how much."""
+Progress = Callable[[str], AbstractContextManager[Tell]]
 """Takes a few words; what it returns is entered while that lasts."""
 
 
-def quiet(_: str) -> AbstractContextManager[object]:
+def quiet(_: str) -> AbstractContextManager[Tell]:
     """Show nothing."""
-    return nullcontext()
+    return nullcontext(lambda _done, _all: None)

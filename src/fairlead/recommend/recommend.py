@@ -16,6 +16,7 @@ from fairlead.balance.times import MICROS
 from fairlead.errors import MessageError
 from fairlead.memory.prepared import Prepared
 from fairlead.pipeline.progress import Progress, quiet
+from fairlead.recommend.ahead import Alone, trials
 from fairlead.recommend.goal import Cost, Target
 from fairlead.recommend.search import Search, Try
 from fairlead.recommend.space import Space
@@ -70,17 +71,21 @@ def recommend(
     began = time.monotonic()
     earlier, later = split(ready, where)
     space, target, cost = asked.space, asked.target, asked.cost
-    with progress("search"):
+    with progress("search") as tell:
         now = trial(earlier, space.cluster, asked.changes, target)
-        search = Search(
-            space,
-            cost,
-            target,
-            lambda cluster: trial(earlier, cluster, asked.changes, target, unserved=now.unserved),
-            budget=asked.budget,
-            unserved=now.unserved,
-        )
-        best = search.run()
+        alone = Alone(earlier, asked.changes, target, now.unserved)
+        with trials(alone, min(space.size, asked.budget)) as each:
+            search = Search(
+                space,
+                cost,
+                target,
+                each,
+                budget=asked.budget,
+                unserved=now.unserved,
+                ahead=each.ahead,
+                tell=tell,
+            )
+            best = search.run()
         tried = len(search.tried)
         broken_off = sum(not each.outcome.whole for each in search.tried)
     with progress("finish what a chart needs"):

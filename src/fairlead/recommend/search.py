@@ -10,13 +10,15 @@ the noise, which is what such optimisers bring, would have nothing to model.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from itertools import product
 from random import Random
 from typing import Final
 
 from fairlead.balance.cluster import Cluster
+from fairlead.pipeline.progress import Tell
 from fairlead.recommend.goal import Cost, Target
 from fairlead.recommend.space import Point, Space
 from fairlead.recommend.trial import Outcome
@@ -29,7 +31,15 @@ CHARTED: Final = 24
 NEAR: Final = 12
 """Values of a knob that are tried in one step, where it has many."""
 
+AHEAD: Final = 3
+"""So many points are told ahead of the one that is tried."""
+
 Trial = Callable[[Cluster], Outcome]
+Ahead = Callable[[Cluster], object]
+
+
+def nobody_ahead(_: Cluster) -> None:
+    """Nobody does anything ahead."""
 
 
 @dataclass(frozen=True)
@@ -55,12 +65,27 @@ class Search:
     """Tries points, each cluster once."""
 
     def __init__(
-        self, space: Space, cost: Cost, target: Target, trial: Trial, *, budget: int, unserved: int
+        self,
+        space: Space,
+        cost: Cost,
+        target: Target,
+        trial: Trial,
+        *,
+        budget: int,
+        unserved: int,
+        ahead: Ahead = nobody_ahead,
+        tell: Tell = lambda _done, _all: None,
     ) -> None:
-        """`unserved`: so many messages may never start, as in the cluster as it is."""
+        """`unserved`: so many messages may never start, as in the cluster as it is.
+
+        `ahead`: is told of clusters that are likely to be tried next; what is found does not depend
+        on it. `tell`: is told how many were tried, and of how many at most.
+        """
+        self.ahead = ahead
         self.space, self.cost, self.target, self.trial = space, cost, target, trial
         self.budget, self.unserved = budget, unserved
         self._known: dict[str, Try] = {}
+        self.tell = tell
 
     def run(self) -> Try:
         """Search; returns the best."""
@@ -92,7 +117,20 @@ class Search:
         if self.spent():
             return None
         found = self._known[name] = self._judged(point, cluster, self.trial(cluster))
+        self.tell(len(self._known), min(self.space.size, self.budget) + 1)
         return found
+
+    def _in_turn(self, points: Iterable[Point]) -> Iterator[Point]:
+        """The points, the next ones told ahead before each."""
+        coming: deque[Point] = deque()
+        for point in points:
+            coming.append(point)
+            cluster = self.space.cluster_at(point)
+            if cluster is not None and str(cluster.to_dict()) not in self._known:
+                self.ahead(cluster)
+            if len(coming) > AHEAD:
+                yield coming.popleft()
+        yield from coming
 
     @property
     def tried(self) -> list[Try]:
@@ -117,7 +155,8 @@ class Search:
         costs = sorted(by_cost)
         spread = [by_cost[costs[len(costs) * k // CHARTED]] for k in range(CHARTED)]
         points = [self.space.present, best.point, *(each.point for each in spread)]
-        for point in dict.fromkeys([*points, *list(self._neighbours(best.point))[:CHARTED]]):
+        near = list(self._neighbours(best.point))[:CHARTED]
+        for point in dict.fromkeys([*points, *near]):
             cluster = self.space.cluster_at(point)
             if cluster is not None:
                 name = str(cluster.to_dict())
@@ -130,7 +169,10 @@ class Search:
         clusters = ((point, self.space.cluster_at(point)) for point in points)
         costs = [(self.cost.of(c), k, p) for k, (p, c) in enumerate(clusters) if c is not None]
         cheapest = None
-        for cost, _, point in sorted(costs, key=lambda each: each[:2]):
+        cost_of = {point: cost for cost, _, point in costs}
+        ordered = [point for _, _, point in sorted(costs, key=lambda each: each[:2])]
+        for point in self._in_turn(ordered):
+            cost = cost_of[point]
             if cheapest is not None and cost > cheapest:
                 return
             found = self.look_at(point)
@@ -139,10 +181,14 @@ class Search:
 
     def _by_lot(self) -> None:
         random = Random(SEED)  # noqa: S311 - it only has to be the same each time
-        for _ in range(self.budget):
+        drawn = (
+            tuple(random.choice(knob.values) for knob in self.space.knobs)
+            for _ in range(self.budget)
+        )
+        for point in self._in_turn(drawn):
             if len(self.tried) > self.budget // BY_LOT:
                 return
-            self.look_at(tuple(random.choice(knob.values) for knob in self.space.knobs))
+            self.look_at(point)
 
     def _step_by_step(self) -> None:
         done: set[Point] = set()
@@ -152,7 +198,7 @@ class Search:
                 return
             here = min(left, key=lambda each: each.rank)
             done.add(here.point)
-            for point in self._neighbours(here.point):
+            for point in self._in_turn(self._neighbours(here.point)):
                 found = self.look_at(point)
                 if self.spent():
                     return
