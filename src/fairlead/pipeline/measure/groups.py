@@ -34,9 +34,11 @@ def groups(written: DataFrame, plan: ClassifiedPlan) -> Groups | None:
     kinds = {"destination": pa.string(), NUMBER: pa.int32()}
     numbers = small_table(written.sparkSession, kinds, [(name, k) for k, name in enumerate(names)])
     # Of numbers Spark keeps the least and the greatest in a table of hashes; texts it would sort.
+    # Two hashes of different kinds, 96 bits in all, stand for a group: texts take longer.
+    whose = (text(routed, "cluster"), text(routed, GROUP))
     each = (
         routed.join(F.broadcast(numbers), "destination")
-        .groupBy(text(routed, "cluster"), text(routed, GROUP))
+        .groupBy(F.xxhash64(*whose), F.hash(*whose))
         .agg((F.min(NUMBER) != F.max(NUMBER)).alias("spread"))
     )
     row = each.agg(F.count(F.lit(1)).alias("number"), F.count_if("spread").alias("spread"))
