@@ -1,5 +1,6 @@
 """Eliminations and choice rules that packages bring: in every engine, and when they go wrong."""
 
+import asyncio
 import os
 import subprocess
 import sys
@@ -11,7 +12,7 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from fairlead import Balancer, Change, Cluster, route
+from fairlead import Balancer, Change, Cluster, Pool, route
 from fairlead.balance import own
 from fairlead.balance.policies.composed import compose
 from fairlead.compiled.own import INTERPRETED
@@ -79,6 +80,10 @@ versioned = OwnElimination(
     drop_where("versioned", "", lambda m, c: m["version"] == c.name, lambda m, c: ""),
     reads=("version",),
 )
+fussy = OwnElimination(
+    drop_where("fussy", "", lambda m, c: 1 / (m["region"] != "bad") < 0, lambda m, c: ""),
+    reads=("region",),
+)
 nothing = 7
 """
 POINTS = """[fairlead.choices]
@@ -92,6 +97,7 @@ missing = broken:missing
 circular = broken:unfit_
 [fairlead.eliminations]
 raises = broken:raises
+fussy = broken:fussy
 invents = broken:invents
 versioned = broken:versioned
 """
@@ -274,3 +280,32 @@ def test_a_rule_that_reads_what_a_journal_calls_its_own_is_refused_with_one(brok
         Balancer(pool, journal=print)
     with pytest.raises(ConfigError, match=line):
         route(engines.table(MESSAGES), pool, journal=True)
+
+
+def test_a_rule_that_raises_ends_the_block_that_waits_not_the_one_that_leaves(
+    broken: Path,
+) -> None:
+    policy = {"eliminate": ["fussy"], "choose": "ready-ring"}
+    given = {"policy": policy, "destination": [{"name": "A", "capacity": 1}]}
+    waiting = Pool(Cluster.from_dict(given, default_name="c"))
+
+    async def block(region: str, held: asyncio.Event) -> str:
+        async with waiting.acquire(region=region) as decision:
+            await held.wait()
+            return decision.destination
+
+    async def blocks() -> list[str | BaseException]:
+        first, others = asyncio.Event(), asyncio.Event()
+        others.set()
+        each = [asyncio.create_task(block("east", first))]
+        for region in ("east", "bad", "west"):
+            each.append(asyncio.create_task(block(region, others)))
+            await asyncio.sleep(0)
+        first.set()
+        return await asyncio.gather(*each, return_exceptions=True)
+
+    found = asyncio.run(blocks())
+    assert [found[0], found[1], found[3]] == ["A", "A", "A"]
+    assert isinstance(found[2], RuleError)
+    assert "elimination fussy" in str(found[2])
+    assert waiting.counts().waiting == waiting.counts().working == 0

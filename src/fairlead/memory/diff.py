@@ -21,6 +21,7 @@ from fairlead.errors import MessageError, UserError
 from fairlead.memory import numbers
 from fairlead.memory.files import read
 from fairlead.memory.validate import column, text
+from fairlead.pipeline.constants import MAX_MOVES
 from fairlead.pipeline.intake.files import kind_of
 from fairlead.pipeline.output.run_folder import clusters_of
 from fairlead.pipeline.questions.runs import DECISIONS, Run, read_rows
@@ -28,7 +29,6 @@ from fairlead.replay.words import AGAIN
 from fairlead.results.diff import Balance, Diff, Move
 from fairlead.rows import JOURNAL, without_decisions
 
-MAX_MOVES: Final = 1_000
 SIDES: Final = ("before", "after")
 Place = tuple[str, str | None]
 """Cluster and destination; nobody has no cluster."""

@@ -25,14 +25,13 @@ from fairlead.memory.files import Found
 from fairlead.memory.numbers import times
 from fairlead.memory.prepared import prepared, simulated
 from fairlead.memory.validate import column, text, validate
+from fairlead.pipeline.constants import MAX_LISTED, MAX_NAMED
 from fairlead.pipeline.questions.runs import Run
 from fairlead.results.whatif import Shift, WhatIf
 from fairlead.rows import ATTEMPT, DECISION
 
 RAISE: Final = "~__fairlead_raised"
 """How the id of the row more begins: after all others of its time."""
-MAX_LISTED: Final = 20
-MAX_NAMED: Final = 3
 Starts = Mapping[str, int]
 """By message: when it started first, in microseconds."""
 

@@ -12,12 +12,11 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from fairlead.memory.values import double_text, is_text, to_text
+from fairlead.pipeline.constants import SPELLED_OUT
 
 ROWS_A_GROUP: Final = 1 << 20
 SPECIAL: Final = '[,"\\r\\n]'
 """What a cell of CSV that has any of it is quoted for."""
-PLAIN: Final = ((1e7, 1e18), (1e-6, 1e-3))
-"""Numbers that Spark's writer of CSV spells without a power of ten, although Java has one."""
 SUCCESS: Final = "_SUCCESS"
 
 
@@ -91,7 +90,7 @@ def _without_power(value: float) -> str:
     >>> _without_power(12345678.5), _without_power(1e-5), _without_power(1e20)
     ('12345678.5', '0.00001', '1.0E20')
     """
-    if not any(least <= abs(value) < below for least, below in PLAIN):
+    if not any(least <= abs(value) < below for least, below in SPELLED_OUT):
         return double_text(value)
     found = f"{Decimal(repr(value)):f}"
     return found if "." in found else found + ".0"

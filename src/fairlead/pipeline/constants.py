@@ -32,5 +32,13 @@ CSV: Final = {
     "ignoreTrailingWhiteSpace": "false",
 }
 """How Spark reads and writes CSV."""
+SPELLED_OUT: Final = ((1e7, 1e18), (1e-6, 1e-3))
+"""From and below which numbers are written in CSV without a power of ten, although Java has one."""
+MAX_MOVES: Final = 1_000
+"""Pairs of destinations that a diff lists: from where messages go where."""
+MAX_LISTED: Final = 20
+"""Messages, and groups, that a whatif lists."""
+MAX_NAMED: Final = 3
+"""Groups that are named where one is not known."""
 RESERVED: Final = (*DECISION, "reason")
 """Columns that a table of messages must not have."""

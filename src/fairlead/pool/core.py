@@ -20,9 +20,9 @@ from fairlead.balance.objects import Ref, common_multiple
 from fairlead.balance.procedure import BINDING, NONE, PRESELECTION, RULE, what_decides
 from fairlead.balance.rules.keyed import number_of
 from fairlead.balance.rules.rule import Rule
-from fairlead.errors import ConfigError, MessageError
+from fairlead.errors import ConfigError, MessageError, RuleError
 from fairlead.order.key import UNRAISED
-from fairlead.pool.job import OVER, WAITING, WORKING, Job
+from fairlead.pool.job import FAILED, OVER, WAITING, WORKING, Job
 from fairlead.pool.line import Line
 from fairlead.pool.log import Log
 from fairlead.pool.queue import Queue
@@ -186,12 +186,18 @@ class Core:
     def assign(self) -> None:
         """Assign what waited for a destination to be ready.
 
-        One after another, in the order of work; if none is ready for the first, all wait.
+        One after another, in the order of work; if none is ready for the first, all wait. What a
+        user's own rule raises for one of them ends that one: others have not asked for it.
         """
         outside = self.outside
         while (job := outside.head()) is not None:
             own, row = job.priority, job.row
-            member = self._choose(job)
+            try:
+                member = self._choose(job)
+            except RuleError as error:
+                outside.withdraw(job)
+                self._fail(job, error)
+                continue
             if member == NONE:
                 return
             if own is None and row is not None and row.entry.priority != UNRAISED:
@@ -291,7 +297,10 @@ class Core:
                 raised_again.add(key)
             self._again(job, RELEASED)
             self._nowhere(job)
-            self._route(job)
+            try:
+                self._route(job)
+            except RuleError as error:
+                self._fail(job, error)
 
     def _nowhere(self, job: Job) -> None:
         """No destination has been chosen for a job."""
@@ -315,6 +324,11 @@ class Core:
         job.since = self.now
         job.phase = WAITING
         job.start = None
+
+    def _fail(self, job: Job, error: RuleError) -> None:
+        """A job ends, because no destination could be chosen for it."""
+        job.error = error
+        self._end(job, FAILED)
 
     def _end(self, job: Job, outcome: str) -> None:
         job.outcome = outcome

@@ -7,6 +7,7 @@ from typing import Any, Final, NamedTuple, Protocol
 
 from fairlead.balance.message import AttributeValues, Message
 from fairlead.balance.procedure import NONE
+from fairlead.errors import RuleError
 from fairlead.order.key import NO_ENTRY, UNRAISED
 
 WAITING: Final = 0
@@ -69,6 +70,8 @@ class Job:
     start: int | None = None
     outcome: str = ""
     """How it ended, once it has."""
+    error: RuleError | None = None
+    """What a user's own rule has raised when a destination was to be chosen for it."""
     bind: AttributeValues | None = None
     """What its destination is bound to, if to anything."""
     key: int = 0

@@ -140,6 +140,8 @@ class Request(Job):
 
     def refusal(self) -> Exception:
         """Why it will not be worked on."""
+        if self.error is not None:
+            return self.error
         if self.outcome == TIMEOUT:
             return PoolTimeoutError("acquire: no reader was free for it in time; acquire it again")
         return NoDestinationError(

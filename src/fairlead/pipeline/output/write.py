@@ -10,7 +10,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import ArrayType, DecimalType, FractionalType, MapType, StructType
 
 from fairlead.pipeline.columns import quoted
-from fairlead.pipeline.constants import CSV
+from fairlead.pipeline.constants import CSV, SPELLED_OUT
 
 FORMATS: Final = ("parquet", "csv", "json")
 TIMES: Final = {
@@ -23,8 +23,8 @@ OPTIONS: Final[Mapping[str, Mapping[str, str]]] = {
     "csv": {**CSV, **TIMES},
     "json": {"ignoreNullFields": "false", **TIMES},
 }
-PLAIN: Final = ((1e7, 1e18, "decimal(38,10)"), (1e-6, 1e-3, "decimal(38,24)"))
-"""From and below which numbers Spark writes powers of ten, and decimals that hold all digits."""
+ALL_DIGITS: Final = ("decimal(38,10)", "decimal(38,24)")
+"""What holds all digits of the numbers in each of SPELLED_OUT."""
 
 
 def writer(table: DataFrame, file_format: str) -> DataFrameWriter:
@@ -52,7 +52,7 @@ def _plain(number: Column) -> Column:
     """
     written = number.cast("string")
     found = written
-    for least, below, exact in PLAIN:
+    for (least, below), exact in zip(SPELLED_OUT, ALL_DIGITS, strict=True):
         digits = F.regexp_replace(written.cast(exact).cast("string"), r"(\.\d+?)0+$", "$1")
         found = F.when((F.abs(number) >= least) & (F.abs(number) < below), digits).otherwise(found)
     return found

@@ -10,12 +10,12 @@ from pyspark.sql import functions as F
 from fairlead.balance.message import ROUTED
 from fairlead.balance.times import MICROS
 from fairlead.errors import MessageError
+from fairlead.pipeline.constants import MAX_MOVES
 from fairlead.pipeline.intake.validate import text, time_of
 from fairlead.results.diff import Balance, Diff, Move
 
 __all__ = ["compare", "diff", "moved"]
 
-MAX_MOVES: Final = 1_000
 BEFORE, AFTER = "destination_before", "destination_after"
 OUTCOME_BEFORE, OUTCOME_AFTER = "outcome_before", "outcome_after"
 CLUSTER, CLUSTER_BEFORE, CLUSTER_AFTER = "cluster", "cluster_before", "cluster_after"

@@ -18,7 +18,7 @@ from fairlead.balance.times import MICROS
 from fairlead.compiled.plan import Plan
 from fairlead.errors import MessageError, UserError
 from fairlead.pipeline.columns import quoted
-from fairlead.pipeline.constants import PREFIX
+from fairlead.pipeline.constants import MAX_LISTED, MAX_NAMED, PREFIX
 from fairlead.pipeline.intake.scale import EXACT
 from fairlead.pipeline.intake.validate import micros, text
 from fairlead.pipeline.measure.attempts import last_attempts
@@ -32,8 +32,6 @@ RAISE: Final = "~" + PREFIX + "raised"
 """How the id of the row more begins: after all others of its time."""
 TEXTS: Final = ("id", "group", "tenant", "cluster", "type")
 ONLY: Final = "raised"
-MAX_LISTED: Final = 20
-MAX_NAMED: Final = 3
 
 
 def messages_of(decisions: DataFrame) -> DataFrame:
