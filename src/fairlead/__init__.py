@@ -52,6 +52,7 @@ if TYPE_CHECKING:
     from fairlead.store.leasing import StoreWork
     from fairlead.store.message import Message
     from fairlead.store.queues.explain_order import ComparedGroup, OrderExplanation
+    from fairlead.store.queues.limiting import LimitState
     from fairlead.store.schedules.ticking import ScheduleState
     from fairlead.store.store import Store
     from fairlead.store.transaction import Transaction
@@ -80,6 +81,7 @@ _PLACES = {
     "Following": "fairlead.pipeline.streaming.follow",
     "JournalRow": "fairlead.balance.journal",
     "Later": "fairlead.store.admin.waiting",
+    "LimitState": "fairlead.store.queues.limiting",
     "ListedService": "fairlead.store.admin.dialogs",
     "Message": "fairlead.store.message",
     "Metrics": "fairlead.store.admin.queues",
@@ -151,6 +153,7 @@ __all__ = [
     "Following",
     "JournalRow",
     "Later",
+    "LimitState",
     "ListedService",
     "Message",
     "Metrics",

@@ -124,3 +124,13 @@ SELECT 's' || k, 'q', '{{}}', {later} + k, 1, k % 2
 FROM n;
 
 UPDATE fairlead.queues SET keep_dead = 1;
+
+-- groups of a queue with limits, half of them in a lane; and what tenants have used of a rate
+INSERT INTO fairlead.groups
+  (id, queue, name, tenant, fair, state, k1, k2, head, arrived, token, holder, taken, deadline, not_before, lane)
+SELECT 20 * {n} + k, 3, 'l' || k, '', 0, 1, 1, k, k, 1, NULL, NULL, NULL, NULL, NULL, CASE WHEN k % 2 = 0 THEN '0' ELSE '' END
+FROM n WHERE k <= {n} / 4;
+
+INSERT INTO fairlead.limit_states (queue, key, name, until)
+SELECT 3, 'tenant *', 't' || k, {later} + k
+FROM n WHERE k <= {held};

@@ -161,6 +161,7 @@ LOOKS: Final[dict[str, Verb]] = {
     "dead": lambda s, o, u: s.dead(dead_letter(o)),
     "working": lambda s, o, u: s.working(held(o).queue),
     "off": lambda s, o, u: s.off(switched_off(o)),
+    "limits": lambda s, o, u: s.limits("orders"),
     "journal": lambda s, o, u: list(s.journal()),
     "latest": lambda s, o, u: s.latest(),
     "explain_order": lambda s, o, u: s.explain_order(*in_order(o)),

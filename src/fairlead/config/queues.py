@@ -22,6 +22,7 @@ from fairlead.balance.times import MICROS
 Cause = Literal["error", "lease", "process"]
 CAUSES: Final[tuple[Cause, ...]] = ("error", "lease", "process")
 MAX_DAYS: Final = 100_000
+MOST_SECONDS: Final = 10**7
 
 
 def check_name(key: str, found: str) -> None:
@@ -72,6 +73,50 @@ class Retry(FileTable, frozen=True, kw_only=True):
         }
 
 
+class Limit(FileTable, frozen=True, kw_only=True):
+    """A `[[queue.limit]]`: how much of a queue goes at one time, or in a time."""
+
+    of: Literal["queue", "tenant", "group"] = "queue"
+    """The whole queue; each tenant; or all groups with such names together."""
+    match: Name | None = None
+    """The names of tenants or groups: `*` stands for any characters, `?` for one."""
+    in_work: Annotated[int, Meta(ge=1, le=1_000_000)] | None = None
+    """Groups that are in the hands of readers at one time."""
+    rate: Annotated[int, Meta(ge=1, le=1_000_000)] | None = None
+    """Messages that are taken, in so many seconds as `per` says."""
+    per: Decimal | None = None
+    """Seconds; 1 without it."""
+    burst: Annotated[int, Meta(ge=1, le=1_000_000)] | None = None
+    """Messages that may go at once after a pause; 1 without it, so that they go evenly."""
+
+    def __post_init__(self) -> None:
+        if self.match is not None:
+            check_name("match", self.match)
+        if self.of == "queue" and self.match is not None:
+            raise ValueError(
+                f"match: found {self.match!r} for the whole queue, allowed: with tenant or group"
+            )
+        if self.of == "group" and self.match is None:
+            raise ValueError("match: found nothing, allowed: the names of groups, such as 'api-*'")
+        if self.in_work is None and self.rate is None:
+            raise ValueError("rate: found neither rate nor in_work, allowed: one of them, or both")
+        if self.rate is None and (self.per, self.burst) != (None, None):
+            raise ValueError("rate: found nothing with per or burst, allowed: messages")
+        per = self.seconds
+        if not (per.is_finite() and 0 < per <= MOST_SECONDS and per == round(per, 6)):
+            raise ValueError(f"per: found {per}, allowed: seconds, more than 0, to {MOST_SECONDS}")
+
+    @property
+    def seconds(self) -> Decimal:
+        """In which the rate is meant."""
+        return Decimal(1) if self.per is None else self.per
+
+    @property
+    def interval(self) -> int:
+        """Microseconds that each message takes of the rate, never less than it says; 0: no rate."""
+        return 0 if self.rate is None else -(-int(self.seconds * MICROS) // self.rate)
+
+
 class Queue(FileTable, frozen=True, kw_only=True):
     """A `[[queue]]`."""
 
@@ -94,6 +139,8 @@ class Queue(FileTable, frozen=True, kw_only=True):
     """error: its reader said so; lease: its lease was over; process: its reader's process died."""
     keep_dead: Decimal | None = None
     """Days for which dead letters are kept; without it: for ever."""
+    limits: list[Limit] = msgspec.field(name="limit", default_factory=list)
+    """How much of it goes at one time, or in a time."""
 
     def __post_init__(self) -> None:
         check_name("name", self.name)
@@ -101,6 +148,14 @@ class Queue(FileTable, frozen=True, kw_only=True):
             raise ValueError(
                 f"count_as_failure: found {listed(self.count_as_failure)}, allowed: each once"
             )
+        met = set[tuple[str, str | None]]()
+        for each in self.limits:
+            if (each.of, each.match) in met:
+                raise ValueError(
+                    f"limit: found two of {each.of} {each.match or ''}".rstrip()
+                    + ", allowed: one, with in_work and rate"
+                )
+            met.add((each.of, each.match))
         days = self.keep_dead
         if days is not None and not (days.is_finite() and 0 < days <= MAX_DAYS):
             raise ValueError(f"keep_dead: found {days}, allowed: days, more than 0, to {MAX_DAYS}")

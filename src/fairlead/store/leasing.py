@@ -251,6 +251,6 @@ class StoreLeases(ABC, DialogSession):
             found = read_queue(database, queue, self._clock())
             if found is None:
                 return []
-            if found.fair:
+            if found.fair or found.limits:
                 found = known_queue(database, queue, self._clock(), locked=True)
             return take(database, found, claim)

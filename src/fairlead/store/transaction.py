@@ -132,9 +132,10 @@ class Transaction(ClusterVerbs, ConversationVerbs):
                 "would wait for this work; allowed: Store.take"
             )
         found = known_queue(self._database, queue_name(queue), self._context.clock())
-        if found.fair:
+        if found.fair or found.limits:
+            what = "that its tenants share" if found.fair else "with limits"
             raise SharedQueueError(
-                f"queue {found.name!r}: found a queue that its tenants share, allowed: Store.take"
+                f"queue {found.name!r}: found a queue {what}, allowed: Store.take"
             )
         claim = Claim(0, FOREVER, group, 1, self._context.actor, conversation)
         held = take(self._database, found, claim)

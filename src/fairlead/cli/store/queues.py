@@ -66,11 +66,32 @@ def waiting(store: Store, queue: str, most: int, *, as_json: bool) -> None:
     )
     if found.decided:
         print(on_one_line(dated(found.decided)))
+    _limits(store, queue)
     if later:
         print("not yet:")
         print_rows(
             [each._asdict() | {"until": when(each.until)} for each in later],
             right=("messages", "priority"),
+        )
+
+
+def _limits(store: Store, queue: str) -> None:
+    """The limits that let nothing through now."""
+    closed = [each for each in store.limits(queue) if not each.is_open]
+    if closed:
+        print("limits that hold:")
+        print_rows(
+            [
+                {
+                    "of": each.of,
+                    "match": "" if each.of == "queue" else each.match,
+                    "name": each.name,
+                    "in work": f"{each.in_work}"
+                    + (f" of {each.most_in_work}" if each.most_in_work else ""),
+                    "until": "" if each.opens is None else when(each.opens),
+                }
+                for each in closed
+            ]
         )
 
 

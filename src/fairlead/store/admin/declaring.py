@@ -23,6 +23,7 @@ from fairlead.store.dialogs.declared import (
 )
 from fairlead.store.journal.retention import DAY
 from fairlead.store.queues.backoff import kept_backoff
+from fairlead.store.queues.limiting import Limit, kept_limits
 from fairlead.store.queues.settings import made_queue
 from fairlead.store.schedules.ticking import put
 
@@ -39,6 +40,15 @@ def declare(database: Database, file: File, now: int | None, path: str) -> None:
         named["max_failures"] = each.max_failures or None
         named["retry"] = kept_backoff(each.retry.whole if each.retry else None)
         named["count_as_failure"] = json.dumps(each.count_as_failure)
+        named["limits"] = kept_limits(
+            [
+                Limit(
+                    *(limit.of, limit.match or "*", limit.in_work, limit.interval),
+                    burst=limit.burst or 1,
+                )
+                for limit in each.limits
+            ]
+        )
         named["keep_dead"] = each.keep_dead and int(each.keep_dead * DAY * MICROS)
         admin.set_queue(database, each.name, now, named)
     for kind in file.message_types:

@@ -21,6 +21,7 @@ from fairlead.store.journal.retention import DAY
 from fairlead.store.queues.failing import PROCESS
 from fairlead.store.queues.settings import (
     BECOMES_FAIR,
+    BEFORE_ALL,
     DEAD_LETTERS,
     NOT_FAIR,
     OFF,
@@ -56,7 +57,7 @@ class Limiting(TypedDict, total=False):
 
 ORDER: Final = ("discipline", *Ordering.__annotations__)
 LIMITS: Final = tuple(Limiting.__annotations__)
-DECLARED: Final = ("retry", "count_as_failure", "keep_dead")
+DECLARED: Final = ("retry", "count_as_failure", "keep_dead", "limits")
 """What only a file sets, as a queue's row has it."""
 POISON: Final = (DEAD_LETTERS, OFF)
 
@@ -149,6 +150,10 @@ def set_queue(database: Database, name: str, now: int | None, named: Mapping[str
         # before anything is written: senders hold what they write
         database.run("lock_timeout", milliseconds=str(LOCK_TIMEOUT))
         database.run("lock_queues")
+    lanes = limits["limits"] != columns.limits
+    if lanes and not counts and database.concurrent_writers:
+        database.run("lock_timeout", milliseconds=str(LOCK_TIMEOUT))
+        database.run("lock_queues")  # groups that others are about to begin need their lanes, too
     if weights != columns.weights:
         database.run("drop_tenants", queue=queue.id)
         database.run("clear_line", queue=queue.id)
@@ -167,6 +172,16 @@ def set_queue(database: Database, name: str, now: int | None, named: Mapping[str
     )
     if counts:
         database.run("count_length", queue=queue.id)
+    if lanes:
+        _set_lanes(database, known_queue(database, name, now))
+
+
+def _set_lanes(database: Database, queue: Queue) -> None:
+    """Give all groups the lanes that the limits of their queue lead to."""
+    after = BEFORE_ALL
+    while rows := database.run("group_names_after", queue=queue.id, after=after, most=STEP):
+        database.many("set_lane", [(queue.lane(group), id_) for id_, group in rows])
+        after = rows[-1][0]
 
 
 def _settings(queue: Queue) -> dict[str, Any]:

@@ -287,6 +287,7 @@ class AsyncStore:
     switch = writes(Store.switch)
     off = reads(Store.off)
     retry = reads(Store.retry)
+    limits = reads(Store.limits)
     set_retention = writes(Store.set_retention)
     retention = reads(Store.retention)
     declare = writes(Store.declare)

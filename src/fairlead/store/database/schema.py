@@ -8,7 +8,7 @@ from typing import Final
 
 from fairlead.errors import StoreError
 from fairlead.store.database.port import Database
-from fairlead.store.database.statements import afterwards, functions, migrations, roles
+from fairlead.store.database.statements import afterwards, beforehand, functions, migrations, roles
 
 LOCK_TIMEOUT: Final = 5.0
 """Seconds. Whoever waits for a lock on a table holds up all who come later."""
@@ -69,7 +69,11 @@ def upgrade(database: Database, place: str, timeout: float = LOCK_TIMEOUT) -> tu
         for script in [*scripts[found:], functions(database.dialect)]:
             database.script(script)
 
-    who = _alone(database, timeout, change)
+    who = ""
+    known = version(database)
+    for script in beforehand(database.dialect, known) if known else ():
+        who = who or _alone(database, timeout, partial(database.script, script))
+    who = who or _alone(database, timeout, change)
     if who:
         raise StoreError(
             f"{place}: found the schema locked by {who} for longer than {timeout:g} s, "

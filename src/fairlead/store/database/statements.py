@@ -41,6 +41,16 @@ def migrations(dialect: str) -> tuple[str, ...]:
 
 
 @cache
+def beforehand(dialect: str, version: int) -> tuple[str, ...]:
+    """Scripts that a migration needs before it, each in a transaction of its own.
+
+    Those of migrations that come after a version of the schema; each may have been run before.
+    """
+    named = [each for room in ROOMS for each in _named(room, rf"{dialect}_\d{{4}}_beforehand\.sql")]
+    return tuple(text for name, text in sorted(named) if int(name.split("_")[1]) > version)
+
+
+@cache
 def afterwards(dialect: str) -> tuple[str, ...]:
     """Scripts that drop what migrations have left for calls under way; each looks first."""
     return (*_files("database", rf"{dialect}_\d{{4}}_afterwards\.sql"),)

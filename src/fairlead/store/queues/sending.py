@@ -144,7 +144,7 @@ def _begin(
     shared = {"queue": queue.id, "fair": int(queue.fair > 0), "arrived": queue.moment}
     if lone:
         k1, _ = queue.place(NO_ENTRY, lone[0], queue.moment) or (0, 0)
-        database.run("add_lone", ids=lone, k1=k1, **shared)
+        database.run("add_lone", ids=lone, k1=k1, lane=queue.lane(None), **shared)
     names = sorted(first)
     found = _found(database, queue, names)
     missing = [name for name in names if name not in found]
@@ -212,7 +212,7 @@ def _beginning(queue: Queue, number: int, each: OutgoingMessage) -> Row:
     raised = _raises(queue, each)
     entry = Entry(each.priority or 0, queue.moment, number) if raised else NO_ENTRY
     place = queue.place(entry, number, queue.moment) or (0, 0)
-    return (number, each.group, each.tenant, *place, *entry)
+    return (number, each.group, each.tenant, *place, *entry, queue.lane(each.group))
 
 
 def _delayed(number: int, each: OutgoingMessage) -> Row:

@@ -14,6 +14,7 @@ from fairlead.order.key import NO_ENTRY, Entry, key, standing
 from fairlead.store.arguments import REMEMBERED
 from fairlead.store.database.port import Database
 from fairlead.store.queues.backoff import Backoff
+from fairlead.store.queues.limiting import Limit, lane_of, limits_of
 
 MAX_FAILURES: Final = 5
 NO_WEIGHTS: Final = "{}"
@@ -58,6 +59,8 @@ class Columns(NamedTuple):
     """What counts as a failure, as JSON."""
     keep_dead: int | None
     """For how long dead letters are kept, in microseconds; None: for ever."""
+    limits: str | None
+    """How much of it goes at one time, or in a time, as JSON; None: there are no limits."""
     remembered: int
     latest: int | None
     """The time of the store's latest event."""
@@ -116,6 +119,15 @@ class Queue:
     def backoff(self) -> Backoff | None:
         """When a group that failed is tried again; None: its readers say so."""
         return Backoff.of(self.columns.retry)
+
+    @cached_property
+    def limits(self) -> tuple[Limit, ...]:
+        """How much of it goes at one time, or in a time."""
+        return limits_of(self.columns.limits)
+
+    def lane(self, group: str | None) -> str | None:
+        """Where a group with this name stands; None: the queue has no limits."""
+        return lane_of(self.limits, group)
 
     def counts(self, cause: str) -> bool:
         """Whether a failure of this cause counts; "" is none."""

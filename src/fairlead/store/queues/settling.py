@@ -128,7 +128,7 @@ def settle(database: Database, queue: Queue, ends: Sequence[Settlement], actor: 
         ends = [each for each in ends if slow or not _is_simple(each)]
         left = _settle(database, queue, ends, log)
     log.flush()
-    if left and queue.columns.awaited:
+    if (left or queue.limits) and queue.columns.awaited:
         database.run("notify", queue=queue.id)
 
 

@@ -13,7 +13,9 @@ from fairlead.store.database.port import Database, Row
 from fairlead.store.journal.log import Log
 from fairlead.store.queues.ended import drop, ends_of, is_over
 from fairlead.store.queues.endpoints import Endpoint, endpoint_of
+from fairlead.store.queues.limiting import Gate
 from fairlead.store.queues.maintenance import maintain
+from fairlead.store.queues.picking import pick
 from fairlead.store.queues.received import Received, Stored, received
 from fairlead.store.queues.settings import BEFORE_ALL, Queue
 from fairlead.store.queues.settling import end_or_keep, expire, stale
@@ -63,7 +65,7 @@ class Held(Struct):
 def take(database: Database, queue: Queue, claim: Claim) -> list[Held]:
     """The best groups, at most `claim.most`, best first; locked until they are settled.
 
-    With tenants, `queue` was read with its row locked. Raises StoreError.
+    With tenants or limits, `queue` was read with its row locked. Raises StoreError.
     """
     queue.check_isolation()
     if not queue.columns.enabled:
@@ -73,12 +75,19 @@ def take(database: Database, queue: Queue, claim: Claim) -> list[Held]:
     maintain(database, queue, line, log)
     if not database.has_sequences:
         log.flush()  # tokens are numbers of the events of taking, which come after these
+    gate = Gate(database, queue.id, queue.limits, queue.now) if queue.limits else None
     found: list[Held] = []
     while queue.columns.enabled and len(found) < claim.most and _is_there(database, claim):
-        picked = _pick(database, queue, line, claim, claim.most - len(found), log)
+        picked = _pick(database, queue, line, gate, claim, claim.most - len(found), log)
         if not picked:
             break
-        found += _fill(database, queue, picked, line, log)
+        full = _fill(database, queue, picked, line, log)
+        if gate is not None:
+            for each in full:
+                gate.took(queue.lane(each.group) or "", each.tenant, len(each.messages))
+        found += full
+    if gate is not None:
+        gate.write()
     _record(found, log, numbered=not database.has_sequences)
     if line is not None:
         line.forget_if_idle()
@@ -221,9 +230,15 @@ def _given(held: Held, row: Stored, ends: Mapping[int, Endpoint]) -> Received:
 
 
 def _pick(
-    database: Database, queue: Queue, line: Line | None, claim: Claim, most: int, log: Log
+    database: Database,
+    queue: Queue,
+    line: Line | None,
+    gate: Gate | None,
+    claim: Claim,
+    most: int,
+    log: Log,
 ) -> list[Held]:
-    """The best groups, or one where there are tenants; they may turn out to have nothing left."""
+    """The best groups, or one where there are tenants or limits; they may have nothing left."""
     values: dict[str, object] = {
         "token": None,
         "holder": claim.holder,
@@ -231,13 +246,7 @@ def _pick(
         "deadline": queue.now + claim.lease,
         "turn": 0,
     }
-    rows: Sequence[Row]
-    if line is not None:
-        rows = _pick_fairly(database, queue, line, claim, values, log)
-    elif claim.name is not None:
-        rows = _hold(database, queue, "pick_named", values, log, name=claim.name)
-    else:
-        rows = _hold(database, queue, "pick", values, log, most=most)
+    rows = pick(database, queue, line, gate, claim.name, most, values, log)
     held = [
         Held(
             *(id_, name or "", tenant, priority, releases + 1, token),
@@ -249,51 +258,6 @@ def _pick(
         for id_, name, tenant, priority, releases, token, k1, k2 in rows
     ]
     return sorted(held, key=lambda each: each.key)
-
-
-def _hold(
-    database: Database,
-    queue: Queue,
-    pick: str,
-    values: dict[str, object],
-    log: Log,
-    **which: object,
-) -> Sequence[Row]:
-    """Pick groups and hold them: on a server in one statement, because others pick, too.
-
-    Elsewhere tokens are the numbers of the events of taking.
-    """
-    rows = database.run(pick, queue=queue.id, **which, **values)
-    if database.has_sequences or not rows:
-        return rows
-    tokens = log.draw(len(rows))
-    database.run("hold", ids=[row[0] for row in rows], first=tokens[0], **values)
-    return [(*row[:5], token, *row[6:]) for row, token in zip(rows, tokens, strict=True)]
-
-
-def _pick_fairly(
-    database: Database,
-    queue: Queue,
-    line: Line,
-    claim: Claim,
-    values: dict[str, object],
-    log: Log,
-) -> Sequence[Row]:
-    if claim.name is not None:
-        owner = database.run("tenant_of", queue=queue.id, name=claim.name)
-        if not owner:
-            return []
-        values["turn"] = line.tenant(owner[0][0]).turn
-        return _hold(database, queue, "pick_named", values, log, name=claim.name)
-    busy: list[str] = []
-    while (tenant := line.next(busy)) is not None:
-        values["turn"] = tenant.turn
-        rows = _hold(database, queue, "pick_of_tenant", values, log, tenant=tenant.name)
-        if rows:
-            return rows
-        line.unline_if_through(tenant)
-        busy.append(tenant.name)  # else others are about to settle its groups
-    return _pick_fairly(database, queue, line, claim, values, log) if line.join_late() else []
 
 
 def _fill(

@@ -20,6 +20,7 @@ from fairlead.store.queues.file_watch import FileWatch
 from fairlead.store.queues.lease_holders import Liveness
 from fairlead.store.queues.lease_holders_postgresql import SessionLocks
 from fairlead.store.queues.lease_holders_sqlite import LockFiles
+from fairlead.store.queues.limiting import OPEN, Gate, limits_of
 
 LOOK: Final = 1.0
 """Seconds: a reader that waits looks at least so often."""
@@ -256,13 +257,19 @@ def look(database: Database, queue: str, clock: int | None) -> Seen | None:
     rows = database.run("look", name=queue)
     if not rows:
         return None
-    ((id_, enabled, server, ready, due, deadline),) = rows
+    ((id_, enabled, server, ready, due, deadline, limits),) = rows
     now = clock if clock is not None else server or database.time()
     if deadline is not None and deadline <= now:
         # A reader may be in a transaction for longer than its lease: its group is locked then.
         lapsed = database.run("lapsed", queue=id_, now=now, most=1)
         ready, deadline = ready or bool(lapsed), now
-    times = [each for each in (due, deadline) if each is not None]
+    opens = None
+    if ready and limits is not None:
+        gate = Gate(database, id_, limits_of(limits), now)
+        found = [gate.opens(lane) for lane in gate.lanes()]
+        ready = OPEN in found
+        opens = min((each for each in found if each), default=None)
+    times = [each for each in (due, deadline, opens) if each is not None]
     left = max(min(times) - now, 0) / 1_000_000 if times else None
     ready = ready or (due is not None and due <= now)
     return Seen(id_, bool(enabled), bool(ready), left if clock is None or left == 0 else None)

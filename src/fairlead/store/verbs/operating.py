@@ -37,6 +37,7 @@ from fairlead.store.journal.retention import journal_keep, set_journal_keep
 from fairlead.store.message import Message, message_of
 from fairlead.store.queues.explain_order import OrderExplanation, explain_order
 from fairlead.store.queues.leases import Leases
+from fairlead.store.queues.limiting import Gate, LimitState
 from fairlead.store.queues.maintenance import is_maintenance_due, maintain
 from fairlead.store.queues.settings import BECOMES_FAIR, Queue, known_queue
 from fairlead.store.queues.tenants import Line
@@ -180,6 +181,15 @@ class StoreOperations(ABC):
         with self._connection() as database:
             found = known_queue(database, queue_name(queue), self._clock())
             return None if found.backoff is None else found.backoff.in_seconds
+
+    def limits(self, queue: str) -> list[LimitState]:
+        """How it stands with the limits of a queue, as a file declares them. Raises MessageError.
+
+        Of a limit for each tenant, those that have something in work, or have used their rate.
+        """
+        with self._connection() as database:
+            found = known_queue(database, queue_name(queue), self._clock())
+            return Gate(database, found.id, found.limits, found.now).states()
 
     def off(self, queue: str) -> SwitchedOff | None:
         """When and why a queue was switched off; None: it is on. Raises MessageError."""
@@ -373,7 +383,7 @@ class StoreOperations(ABC):
                 return
         with self._writing() as database:
             found = known_queue(database, queue, self._clock())
-            if found.fair:
+            if found.fair or found.limits:
                 found = known_queue(database, queue, self._clock(), locked=True)
             line = Line(database, found) if found.fair else None
             log = Log(database, found.name, found.moment, self._context.actor)

@@ -9,6 +9,7 @@ UPDATE fairlead.queues SET discipline = %(discipline)s, default_priority = %(def
   step = %(step)s, weights = %(weights)s, max_waiting = %(max_waiting)s, max_failures = %(max_failures)s,
   poison = %(poison)s, by_library = greatest(by_library, %(by_library)s),
   retry = %(retry)s, count_as_failure = %(count_as_failure)s, keep_dead = %(keep_dead)s,
+  limits = %(limits)s,
   remembered = %(remembered)s, fair = %(fair)s
 WHERE id = %(queue)s;
 

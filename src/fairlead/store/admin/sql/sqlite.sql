@@ -9,6 +9,7 @@ UPDATE fairlead_queues SET discipline = :discipline, default_priority = :default
   step = :step, weights = :weights, max_waiting = :max_waiting, max_failures = :max_failures,
   poison = :poison, by_library = max(by_library, :by_library),
   retry = :retry, count_as_failure = :count_as_failure, keep_dead = :keep_dead,
+  limits = :limits,
   remembered = :remembered, fair = :fair
 WHERE id = :queue;
 

@@ -45,7 +45,7 @@ GRANT UPDATE (completing) ON fairlead.queues TO fairlead_sender;
 -- takes and settles, too
 GRANT fairlead_sender TO fairlead_worker;
 GRANT SELECT, INSERT, UPDATE, DELETE ON fairlead.groups, fairlead.messages, fairlead.delayed,
-  fairlead.pending_updates, fairlead.tenants, fairlead.lease_holders, fairlead.listeners TO fairlead_worker;
+  fairlead.pending_updates, fairlead.tenants, fairlead.limit_states, fairlead.lease_holders, fairlead.listeners TO fairlead_worker;
 GRANT UPDATE (fair, virtual_time, backlogged, in_service, enabled) ON fairlead.queues TO fairlead_worker;
 GRANT SELECT, INSERT ON fairlead.dead TO fairlead_worker;
 GRANT DELETE ON fairlead.published TO fairlead_worker;
@@ -65,6 +65,6 @@ GRANT SELECT, UPDATE ON SEQUENCE fairlead.numbers TO fairlead_operator;  -- to r
 GRANT SELECT ON fairlead.schema, fairlead.queues, fairlead.groups, fairlead.messages,
   fairlead.delayed, fairlead.dead, fairlead.journal, fairlead.epochs, fairlead.listeners,
   fairlead.declared, fairlead.endpoints, fairlead.lease_holders, fairlead.pending_updates,
-  fairlead.schedules TO fairlead_viewer;
+  fairlead.schedules, fairlead.limit_states TO fairlead_viewer;
 GRANT SELECT ON fairlead.queue_status, fairlead.waiting, fairlead.held, fairlead.dead_letters,
   fairlead.delayed_messages, fairlead.services, fairlead.conversations, fairlead.events TO fairlead_viewer;

@@ -4,7 +4,7 @@
 -- queue: how a queue is set, and the time of the latest event
 SELECT id, name, discipline, default_priority, step, weights, fair, virtual_time, backlogged, in_service,
        max_waiting, max_failures, completing, enabled, poison, by_library, retry,
-       count_as_failure, keep_dead, remembered,
+       count_as_failure, keep_dead, limits, remembered,
        (SELECT time FROM fairlead.journal ORDER BY id DESC LIMIT 1),
        (extract(epoch FROM clock_timestamp()) * 1000000)::bigint,
        EXISTS (SELECT 1 FROM fairlead.listeners s WHERE s.queue = q.id),
@@ -14,7 +14,7 @@ FROM fairlead.queues q WHERE name = %(name)s;
 -- queue_locked: the same, by a reader that charges tenants: one at a time
 SELECT id, name, discipline, default_priority, step, weights, fair, virtual_time, backlogged, in_service,
        max_waiting, max_failures, completing, enabled, poison, by_library, retry,
-       count_as_failure, keep_dead, remembered,
+       count_as_failure, keep_dead, limits, remembered,
        (SELECT time FROM fairlead.journal ORDER BY id DESC LIMIT 1),
        (extract(epoch FROM clock_timestamp()) * 1000000)::bigint,
        EXISTS (SELECT 1 FROM fairlead.listeners s WHERE s.queue = q.id),
@@ -39,17 +39,18 @@ ORDER BY name FOR KEY SHARE;
 
 -- add_group: begin a group
 INSERT INTO fairlead.groups (id, queue, name, tenant, fair, state, k1, k2, priority, entered, number,
-  head, arrived)
+  head, arrived, lane)
 SELECT r.id, %(queue)s, r.name, r.tenant, %(fair)s, 1, r.k1, r.k2, r.priority, r.entered, r.number,
-  r.id, %(arrived)s
+  r.id, %(arrived)s, r.lane
 FROM unnest(%(id)s::bigint[], %(name)s::text[], %(tenant)s::text[], %(k1)s::bigint[],
-  %(k2)s::bigint[], %(priority)s::bigint[], %(entered)s::bigint[], %(number)s::bigint[])
-  AS r (id, name, tenant, k1, k2, priority, entered, number)
+  %(k2)s::bigint[], %(priority)s::bigint[], %(entered)s::bigint[], %(number)s::bigint[],
+  %(lane)s::text[])
+  AS r (id, name, tenant, k1, k2, priority, entered, number, lane)
 ON CONFLICT DO NOTHING;
 
 -- add_lone: begin groups of messages that have none, and no tenant; nobody has raised them
-INSERT INTO fairlead.groups (id, queue, tenant, fair, state, k1, k2, head, arrived)
-SELECT value, %(queue)s, '', %(fair)s, 1, %(k1)s, value, value, %(arrived)s
+INSERT INTO fairlead.groups (id, queue, tenant, fair, state, k1, k2, head, arrived, lane)
+SELECT value, %(queue)s, '', %(fair)s, 1, %(k1)s, value, value, %(arrived)s, %(lane)s
 FROM unnest(%(ids)s::bigint[]) AS i (value);
 
 -- add_message: a message arrives

@@ -58,6 +58,20 @@ BEGIN
   RETURN (extract(epoch FROM p_value) * 1000000)::bigint;
 END $$;
 
+-- The lane of a group: the places of the limits that are for its name (`limiting.py`). NULL: no limits.
+CREATE OR REPLACE FUNCTION fairlead._lane(p_limits text, p_group text) RETURNS text
+LANGUAGE plpgsql IMMUTABLE SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+  IF p_limits IS NULL THEN
+    RETURN NULL;
+  END IF;
+  RETURN coalesce((SELECT string_agg((x.n - 1)::text, ',' ORDER BY x.n)
+    FROM jsonb_array_elements(p_limits::jsonb) WITH ORDINALITY AS x (v, n)
+    WHERE x.v->>0 = 'group' AND p_group <> '' AND p_group COLLATE "C" LIKE
+      replace(replace(replace(replace(replace(x.v->>1, '\', '\\'), '%', '\%'), '_', '\_'), '*', '%'), '?', '_')),
+    '');
+END $$;
+
 -- A group's place: the lowest (k1, k2) is next. `raised`: its entry's number, 0: it was not raised.
 -- (Functions with such a body are parsed once, here, so that no search path matters to them; and they
 -- become parts of the statements of others, which with a search path of their own they would not.)

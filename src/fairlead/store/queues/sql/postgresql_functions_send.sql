@@ -30,12 +30,12 @@ BEGIN
       END IF;
     END IF;
     INSERT INTO fairlead.groups (id, queue, name, tenant, fair, state, k1, k2, priority, entered,
-        number, head, arrived)
+        number, head, arrived, lane)
       VALUES (p_number, q.id, p_group, p_tenant, is_fair, 1,
         fairlead._k1(q.discipline, q.step, p_priority, p_moment, raised, p_number, p_moment),
         fairlead._k2(q.discipline, q.step, raised, p_number),
         CASE WHEN raised = 0 THEN -1 ELSE p_priority END,
-        CASE WHEN raised = 0 THEN 0 ELSE p_moment END, raised, p_number, p_moment)
+        CASE WHEN raised = 0 THEN 0 ELSE p_moment END, raised, p_number, p_moment, fairlead._lane(q.limits, p_group))
       ON CONFLICT DO NOTHING;
     EXIT WHEN FOUND;
     IF EXISTS (SELECT 1 FROM fairlead.groups WHERE id = p_number) THEN

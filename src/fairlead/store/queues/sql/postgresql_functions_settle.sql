@@ -237,7 +237,8 @@ BEGIN
   END IF;
   PERFORM fairlead._end(q, g, p_outcome, p_given, p_reason, p_delay,
     p_failed AND fairlead._counts(q, 'error'), p_actor, p_partly);
-  IF EXISTS (SELECT 1 FROM fairlead.groups x WHERE x.id = g.id) THEN  -- something is left of it
+  IF q.limits IS NOT NULL OR EXISTS (SELECT 1 FROM fairlead.groups x WHERE x.id = g.id) THEN
+    -- something is left of it, or a limit lets something else through now
     PERFORM fairlead._wake(q.id);
   END IF;
 END $$;

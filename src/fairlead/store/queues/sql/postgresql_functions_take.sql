@@ -168,6 +168,9 @@ BEGIN
   ELSIF q.fair > 0 THEN
     PERFORM fairlead._refuse(format('queue %L: found a queue that its tenants share, allowed in '
       'SQL: one without tenants; take from it with the library', p_queue), 'FL004');
+  ELSIF q.limits IS NOT NULL THEN
+    PERFORM fairlead._refuse(format('queue %L: found a queue with limits, allowed in SQL: one '
+      'without; take from it with the library', p_queue), 'FL004');
   END IF;
   moment := fairlead._moment(now);
   -- the first in the order of an index: a plan without values would look anywhere for one that fits

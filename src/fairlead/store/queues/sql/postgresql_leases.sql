@@ -59,7 +59,7 @@ SELECT q.id, q.enabled, (extract(epoch FROM clock_timestamp()) * 1000000)::bigin
        EXISTS (SELECT 1 FROM fairlead.groups g WHERE g.queue = q.id AND g.state = 1),
        least((SELECT min(g.not_before) FROM fairlead.groups g WHERE g.queue = q.id AND g.state = 3),
          (SELECT min(d.due) FROM fairlead.delayed d WHERE d.queue = q.id)),
-       (SELECT min(g.deadline) FROM fairlead.groups g WHERE g.queue = q.id AND g.state = 2)
+       (SELECT min(g.deadline) FROM fairlead.groups g WHERE g.queue = q.id AND g.state = 2), q.limits
 FROM fairlead.queues q WHERE q.name = %(name)s;
 
 -- still_held: whether a group is held with a token

@@ -4,7 +4,7 @@
 -- queue: how a queue is set, and the time of the latest event
 SELECT id, name, discipline, default_priority, step, weights, fair, virtual_time, backlogged, in_service,
        max_waiting, max_failures, completing, enabled, poison, by_library, retry,
-       count_as_failure, keep_dead, remembered,
+       count_as_failure, keep_dead, limits, remembered,
        (SELECT time FROM fairlead_journal
         WHERE id = (SELECT max(id) FROM fairlead_journal)), 0, 0, ''
 FROM fairlead_queues WHERE name = :name;
@@ -12,7 +12,7 @@ FROM fairlead_queues WHERE name = :name;
 -- queue_locked: the same, by a reader that charges tenants: one at a time
 SELECT id, name, discipline, default_priority, step, weights, fair, virtual_time, backlogged, in_service,
        max_waiting, max_failures, completing, enabled, poison, by_library, retry,
-       count_as_failure, keep_dead, remembered,
+       count_as_failure, keep_dead, limits, remembered,
        (SELECT time FROM fairlead_journal
         WHERE id = (SELECT max(id) FROM fairlead_journal)), 0, 0, ''
 FROM fairlead_queues WHERE name = :name;
@@ -33,13 +33,13 @@ WHERE queue = :queue AND name IN (SELECT value FROM json_each(:names));
 
 -- add_group: begin a group
 INSERT INTO fairlead_groups (id, queue, name, tenant, fair, state, k1, k2, priority, entered, number,
-  head, arrived)
-VALUES (:id, :queue, :name, :tenant, :fair, 1, :k1, :k2, :priority, :entered, :number, :id, :arrived)
+  head, arrived, lane)
+VALUES (:id, :queue, :name, :tenant, :fair, 1, :k1, :k2, :priority, :entered, :number, :id, :arrived, :lane)
 ON CONFLICT DO NOTHING;
 
 -- add_lone: begin groups of messages that have none, and no tenant; nobody has raised them
-INSERT INTO fairlead_groups (id, queue, tenant, fair, state, k1, k2, head, arrived)
-SELECT value, :queue, '', :fair, 1, :k1, value, value, :arrived FROM json_each(:ids);
+INSERT INTO fairlead_groups (id, queue, tenant, fair, state, k1, k2, head, arrived, lane)
+SELECT value, :queue, '', :fair, 1, :k1, value, value, :arrived, :lane FROM json_each(:ids);
 
 -- add_message: a message arrives
 INSERT INTO fairlead_messages (id, queue, group_id, key, arrived, expires, cost, type, conversation,

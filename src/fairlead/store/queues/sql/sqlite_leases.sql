@@ -8,7 +8,7 @@ SELECT q.id, q.enabled, 0, EXISTS (SELECT 1 FROM fairlead_groups g WHERE g.queue
        (SELECT min(at) FROM (
          SELECT min(g.not_before) AS at FROM fairlead_groups g WHERE g.queue = q.id AND g.state = 3
          UNION ALL SELECT min(d.due) FROM fairlead_delayed d WHERE d.queue = q.id)),
-       (SELECT min(g.deadline) FROM fairlead_groups g WHERE g.queue = q.id AND g.state = 2)
+       (SELECT min(g.deadline) FROM fairlead_groups g WHERE g.queue = q.id AND g.state = 2), q.limits
 FROM fairlead_queues q WHERE q.name = :name;
 
 -- held_by: groups in the hands of some holders

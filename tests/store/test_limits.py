@@ -1,0 +1,376 @@
+"""Limits of queues: how much is in work at one time, and how much is taken in a time."""
+
+import fnmatch
+import random
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fairlead import Store
+from fairlead.errors import ConfigError, SharedQueueError
+from fairlead.store.leasing import StoreWork
+from fairlead.store.queues.limiting import Limit, kept_limits, lane_of, matches
+from tests.stores import made_url
+
+QUEUE = "[[queue]]\nname = 'jobs'\n"
+BEGIN = 1_700_000_000.0
+
+
+class Clock:
+    def __init__(self) -> None:
+        self.now = BEGIN
+
+    def __call__(self) -> float:
+        return self.now
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+def store(url: str, opened: Callable[..., Store], clock: Clock) -> Store:
+    return opened(url, clock=clock)
+
+
+def declare(store: Store, folder: Path, *limits: str) -> None:
+    file = folder / "queues.toml"
+    file.write_text(QUEUE + "".join(f"[[queue.limit]]\n{each}\n" for each in limits), "utf-8")
+    store.declare(file)
+
+
+def taken(store: Store, most: int = 100) -> list[StoreWork]:
+    """As much as can be taken, one after the other."""
+    found = []
+    while len(found) < most and (work := store.take("jobs")) is not None:
+        found.append(work)
+    return found
+
+
+@given(st.text("ab*?.[", max_size=6), st.text("ab.[", max_size=6))
+def test_patterns_have_two_signs(pattern: str, name: str) -> None:
+    plain = pattern.replace("[", "[[]")
+    assert matches(pattern, name) == fnmatch.fnmatchcase(name, plain)
+
+
+def test_a_queue_has_so_many_in_work(store: Store, tmp_path: Path) -> None:
+    declare(store, tmp_path, "in_work = 2")
+    for k in range(5):
+        store.send("jobs", k)
+    first, second = taken(store)
+    assert store.take("jobs") is None
+    first.accept()
+    assert len(taken(store)) == 1
+    second.release()
+    assert [work.attempt for work in taken(store)] == [2]
+
+
+def test_groups_by_their_names_are_held_up_and_others_go_on(store: Store, tmp_path: Path) -> None:
+    declare(store, tmp_path, "of = 'group'\nmatch = 'api-*'\nin_work = 1")
+    for k in range(3):
+        store.send("jobs", k, group=f"api-{k}", priority=200)
+    store.send("jobs", 3, group="own")
+    store.send("jobs", 4)
+    works = taken(store)
+    assert [work.group for work in works] == ["api-0", "own", ""]
+    assert store.take("jobs", group="api-2") is None
+    works[0].accept()
+    assert [work.group for work in taken(store)] == ["api-1"]
+
+
+def test_a_raise_counts_among_those_that_are_held_up(store: Store, tmp_path: Path) -> None:
+    declare(store, tmp_path, "of = 'group'\nmatch = 'api-*'\nin_work = 1")
+    for k in range(4):
+        store.send("jobs", k, group=f"api-{k}")
+    (work,) = taken(store)
+    store.prioritise("jobs", "api-3", 200)
+    work.accept()
+    assert [work.group for work in taken(store)] == ["api-3"]
+
+
+def test_a_rate_is_kept(store: Store, tmp_path: Path, clock: Clock) -> None:
+    declare(store, tmp_path, "rate = 3\nper = 60")
+    for k in range(5):
+        store.send("jobs", k)
+    times = []
+    while len(times) < 5:
+        times += [clock.now - BEGIN] * len(taken(store))
+        clock.now += 1
+    assert times == [0, 20, 40, 60, 80]
+
+
+def test_a_burst_is_saved_up(store: Store, tmp_path: Path, clock: Clock) -> None:
+    declare(store, tmp_path, "rate = 1\nburst = 3")
+    for k in range(10):
+        store.send("jobs", k)
+    assert len(taken(store)) == 3
+    clock.now += 2
+    assert len(taken(store)) == 2
+    clock.now += 100
+    assert len(taken(store)) == 3
+
+
+def test_a_group_of_many_messages_counts_as_many(
+    store: Store, tmp_path: Path, clock: Clock
+) -> None:
+    declare(store, tmp_path, "rate = 1")
+    for k in range(5):
+        store.send("jobs", k, group="many")
+    store.send("jobs", 5)
+    assert len(taken(store)) == 1
+    clock.now += 4
+    assert taken(store) == []
+    clock.now += 1
+    assert len(taken(store)) == 1
+
+
+def test_each_tenant_has_a_limit_of_its_own(store: Store, tmp_path: Path, clock: Clock) -> None:
+    declare(store, tmp_path, "of = 'tenant'\nmatch = 'free-*'\nin_work = 1\nrate = 1\nper = 10")
+    for tenant in ("free-a", "free-b", "gold"):
+        for k in range(3):
+            store.send("jobs", k, tenant=tenant)
+    works = taken(store)
+    assert sorted(work.tenant for work in works) == ["free-a", "free-b", "gold", "gold", "gold"]
+    for work in works:
+        list(work)
+        work.accept()
+    assert taken(store) == []
+    clock.now += 10
+    assert sorted(work.tenant for work in taken(store)) == ["free-a", "free-b"]
+
+
+def test_limits_of_names_hold_where_tenants_share_the_queue(store: Store, tmp_path: Path) -> None:
+    declare(store, tmp_path, "of = 'group'\nmatch = 'api-*'\nin_work = 1")
+    for tenant in ("a", "b"):
+        store.send("jobs", 1, tenant=tenant, group=f"api-{tenant}")
+        store.send("jobs", 2, tenant=tenant, group=f"own-{tenant}")
+    assert sorted(work.group for work in taken(store)) == ["api-a", "own-a", "own-b"]
+
+
+def test_what_waits_already_is_limited_too(store: Store, tmp_path: Path) -> None:
+    for k in range(3):
+        store.send("jobs", k, group=f"api-{k}")
+    held = store.take("jobs")
+    assert held is not None
+    declare(store, tmp_path, "of = 'group'\nmatch = 'api-*'\nin_work = 2")
+    assert [work.group for work in taken(store)] == ["api-1"]
+    declare(store, tmp_path)
+    assert [work.group for work in taken(store)] == ["api-2"]
+
+
+def test_many_are_taken_as_far_as_the_limits_go(store: Store, tmp_path: Path) -> None:
+    declare(store, tmp_path, "in_work = 3")
+    store.send_many("jobs", [{"body": k} for k in range(5)])
+    assert len(store.take_many("jobs", 10)) == 3
+
+
+def test_a_reader_that_waits_is_woken_when_something_is_settled(
+    dialect: str, tmp_path: Path, opened: Callable[..., Store]
+) -> None:
+    store = opened(made_url(dialect))
+    declare(store, tmp_path, "in_work = 1")
+    store.send("jobs", 1)
+    store.send("jobs", 2)
+    work = store.take("jobs")
+    assert work is not None
+    found: list[float] = []
+
+    def wait() -> None:
+        if store.take("jobs", wait=10) is not None:
+            found.append(time.monotonic())
+
+    thread = threading.Thread(target=wait)
+    thread.start()
+    time.sleep(0.3)
+    settled = time.monotonic()
+    work.accept()
+    thread.join()
+    assert len(found) == 1
+    assert found[0] >= settled
+
+
+def test_a_reader_that_waits_takes_when_a_rate_allows_it(
+    dialect: str, tmp_path: Path, opened: Callable[..., Store]
+) -> None:
+    store = opened(made_url(dialect))
+    declare(store, tmp_path, "rate = 4")
+    for k in range(3):
+        store.send("jobs", k)
+    began = time.monotonic()
+    assert all(store.take("jobs", wait=10) is not None for _ in range(3))
+    assert time.monotonic() - began >= 0.45
+
+
+class Plain:
+    """What the limits mean, said as plainly as possible."""
+
+    def __init__(self, limits: list[Limit]) -> None:
+        self.limits = limits
+        self.waiting: list[tuple[int, int, str]] = []
+        """Below 0 where it was raised; the number; the name."""
+        self.held: dict[str, list[float]] = {}
+        self.log: list[tuple[float, str]] = []
+
+    def _meant(self, limit: Limit, name: str) -> bool:
+        return limit.of == "queue" or fnmatch.fnmatchcase(name, limit.match)
+
+    def _allowed(self, name: str, now: float) -> bool:
+        for limit in self.limits:
+            if not self._meant(limit, name):
+                continue
+            others = [each for each in self.held if self._meant(limit, each)]
+            if limit.in_work is not None and len(others) >= limit.in_work:
+                return False
+            if limit.interval:
+                used = 0.0
+                for at, each in self.log:
+                    if self._meant(limit, each):
+                        used = max(used, at) + limit.interval
+                if used - (limit.burst - 1) * limit.interval > now:
+                    return False
+        return True
+
+    def take(self, now: float) -> str | None:
+        for entry in sorted(self.waiting):
+            if self._allowed(entry[2], now):
+                self.waiting.remove(entry)
+                self.held[entry[2]] = []
+                self.log.append((now, entry[2]))
+                return entry[2]
+        return None
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_against_the_plain_rule(store: Store, tmp_path: Path, clock: Clock, seed: int) -> None:
+    """Always the best of those that the limits let through, by any path there is."""
+    chance = random.Random(seed)  # noqa: S311 - no secret
+    limits = [
+        Limit("group", pattern, chance.choice([None, 1, 2]), interval, chance.choice([1, 3]))
+        for pattern in chance.sample(["a*", "?1", "b2", "*"], 2)
+        for interval in [chance.choice([0, 2_000_000])]
+    ]
+    limits = [each for each in limits if each.in_work or each.interval]
+    lines = [
+        f"of = 'group'\nmatch = '{each.match}'\n"
+        + (f"in_work = {each.in_work}\n" if each.in_work else "")
+        + (f"rate = 1\nper = 2\nburst = {each.burst}\n" if each.interval else "")
+        for each in limits
+    ]
+    if chance.random() < 0.5:
+        limits.append(Limit("queue", "*", 4, 0, 1))
+        lines.append("in_work = 4\n")
+    declare(store, tmp_path, *lines)
+    plain, works = Plain(limits), dict[str, StoreWork]()
+    for number in range(120):
+        act = chance.random()
+        name = f"{chance.choice('abc')}{chance.randrange(3)}"
+        known = name in works or any(each[2] == name for each in plain.waiting)
+        if act < 0.4 and not known:
+            priority = chance.choice([None, 5, 9])
+            store.send("jobs", number, group=name, priority=priority)
+            plain.waiting.append((-1 if priority is None else -2 - priority, number, name))
+        elif act < 0.75:
+            expected = plain.take(clock.now * 10**6)
+            work = store.take("jobs")
+            assert (work and work.group) == expected
+            if work is not None:
+                works[work.group] = work
+        elif act < 0.9 and works:
+            done = chance.choice(sorted(works))
+            list(works[done])
+            works.pop(done).accept()
+            plain.held.pop(done)
+        else:
+            clock.now += chance.choice([0.5, 1, 3])
+
+
+def test_eight_at_once_never_have_too_many(tmp_path: Path) -> None:
+    url = made_url("postgresql")
+    with Store.open(url) as store:
+        declare(store, tmp_path, "of = 'group'\nmatch = 'api-*'\nin_work = 3", "in_work = 5")
+        for k in range(60):
+            store.send("jobs", k, group=f"{'api' if k % 2 else 'own'}-{k}")
+        held, most, lock = set[str](), [0, 0], threading.Lock()
+
+        def work() -> None:
+            with Store.open(url) as own:
+                while (found := own.take("jobs", wait=0.5)) is not None:
+                    with lock:
+                        held.add(found.group)
+                        most[0] = max(most[0], len(held))
+                        most[1] = max(most[1], sum(each.startswith("api") for each in held))
+                    list(found)
+                    with lock:
+                        held.remove(found.group)
+                    found.accept()
+
+        threads = [threading.Thread(target=work) for _ in range(8)]
+        for each in threads:
+            each.start()
+        for each in threads:
+            each.join()
+        assert most[0] <= 5
+        assert most[1] <= 3
+        assert store.queues()[0].messages == 0
+
+
+def test_plain_sql_puts_groups_into_the_same_lanes(opened: Callable[..., Store]) -> None:
+    store = opened(made_url("postgresql"))
+    patterns = ["a*", "?1", "50%", "a_b", "b\\*", "*", "[a]*"]
+    limits = [Limit("group", each, 1, 0, 1) for each in patterns] + [Limit("queue", "*", 1, 0, 1)]
+    with store.transaction() as tx:
+        for name in ("a", "a1", "50%", "500", "a_b", "axb", "b\\x", "[a]", "ä1", "", "a\u2028b"):
+            asked = "SELECT fairlead._lane(%s, %s)"
+            ((found,),) = tx.execute(asked, (kept_limits(limits), name)).fetchall()
+            assert found == lane_of(limits, name), name
+        assert tx.execute("SELECT fairlead._lane(NULL, 'a')").fetchall() == [(None,)]
+
+
+def test_a_transaction_of_the_callers_does_not_take(tmp_path: Path) -> None:
+    with Store.open(made_url("postgresql")) as store:
+        declare(store, tmp_path, "in_work = 1")
+        store.send("jobs", 1)
+        with store.transaction() as tx, pytest.raises(SharedQueueError, match="queue with limits"):
+            tx.take("jobs")
+        with pytest.raises(Exception, match="found a queue with limits"), store.transaction() as tx:
+            tx.execute("SELECT * FROM fairlead.take('jobs')")
+
+
+def test_how_it_stands_with_the_limits(store: Store, tmp_path: Path, clock: Clock) -> None:
+    declare(store, tmp_path, "in_work = 1\nrate = 1\nper = 10", "of = 'tenant'\nin_work = 9")
+    store.send("jobs", 1, tenant="a")
+    assert [each.is_open for each in store.limits("jobs")] == [True]
+    assert len(taken(store)) == 1
+    first, second = store.limits("jobs")
+    assert (first.of, first.in_work, first.most_in_work) == ("queue", 1, 1)
+    assert (first.opens, first.is_open) == (BEGIN + 10, False)
+    assert (second.of, second.match, second.name, second.in_work) == ("tenant", "*", "a", 1)
+    assert (second.opens, second.is_open) == (None, True)
+
+
+@pytest.mark.parametrize(
+    ("line", "says"),
+    [
+        ("of = 'queue'", "rate: found neither rate nor in_work"),
+        ("in_work = 0", "in_work: found 0"),
+        ("rate = 0", "rate: found 0"),
+        ("in_work = 1\nper = 5", "rate: found nothing with per or burst"),
+        ("rate = 1\nper = 0", "per: found 0, allowed: seconds, more than 0"),
+        ("rate = 1\nper = nan", "per: found"),
+        ("of = 'group'\nrate = 1", "match: found nothing, allowed: the names of groups"),
+        ("match = 'a*'\nrate = 1", "match: found 'a*' for the whole queue"),
+        ("of = 'type'\nrate = 1", "of: found 'type', allowed: "),
+        ("rate = 1\n[[queue.limit]]\nin_work = 1", "limit: found two of queue, allowed: one"),
+    ],
+)
+def test_what_a_file_may_not_say(store: Store, tmp_path: Path, line: str, says: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        declare(store, tmp_path, line)
+    assert says in str(caught.value)
+    assert store.queues() == []
