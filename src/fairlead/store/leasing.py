@@ -155,9 +155,8 @@ class StoreLeases(ABC, DialogSession):
             left = until - time.monotonic()
             if works and waited:
                 self.waker.took(wanted)
-            if works or left <= 0:
+            if works or left <= 0 or not self.waker.wait([wanted], left):
                 return works
-            self.waker.wait(wanted, left)
             waited = True
 
     def _look_and_take(self, wanted: str, claim: Claim) -> list[Held]:
@@ -178,9 +177,8 @@ class StoreLeases(ABC, DialogSession):
             self._leases.take_back_from_dead(wanted)
             found = self.waker.ready(wanted)
             left = until - time.monotonic()
-            if found or left <= 0:
+            if found or left <= 0 or not self.waker.wait([wanted], left):
                 return found
-            self.waker.wait(wanted, left)
 
     def working(self, queue: str) -> list[StoreWork]:
         """The work in the hands of readers, in the order in which it was taken."""

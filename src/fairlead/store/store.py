@@ -168,6 +168,7 @@ class Store(
 
     def close(self) -> None:
         """Close all connections. Work that is not settled is taken back by whoever takes next."""
+        self.waker.stop()
         self._leases.leave()
         if self._connections.close():
             self._liveness.close()

@@ -31,6 +31,25 @@ def queues(as_json: AsJson = False, store: Url = None) -> None:
 
 
 @command()
+def metrics(
+    listen: Annotated[
+        str | None,
+        typer.Option(
+            metavar="[HOST:]PORT",
+            help="Answer Prometheus there (`/metrics`) until a signal comes, instead of printing "
+            "once. Without HOST on loopback alone.",
+        ),
+    ] = None,
+    store: Url = None,
+) -> None:
+    """What each queue holds, and how often destinations were chosen, as Prometheus reads it."""
+    from fairlead.cli.store import metrics as shown
+
+    with opened(store) as found:
+        shown.metrics(found, listen)
+
+
+@command()
 def waiting(
     queue: QueueName,
     most: Most = 20,

@@ -73,6 +73,15 @@ def work(
             "reader does; default: 5.",
         ),
     ] = None,
+    metrics: Annotated[
+        str | None,
+        typer.Option(
+            "--metrics",
+            metavar="[HOST:]PORT",
+            help="Answer Prometheus there (`/metrics`): what the store holds, and, without "
+            "--processes, what this process has done. Without HOST on loopback alone.",
+        ),
+    ] = None,
     until_empty: Annotated[
         bool, typer.Option("--until-empty", help="Leave when there is nothing to take.")
     ] = False,
@@ -92,7 +101,7 @@ def work(
     from fairlead.cli.store import work as done
     from fairlead.store.workers.handling import Handling
 
-    options = done.Options(queue, processes, threads, until_empty, check_interval)
+    options = done.Options(queue, processes, threads, until_empty, check_interval, metrics)
     raise typer.Exit(
         done.work(url_of(store), handlers, Handling(lease, retry_delay), grace, options)
     )

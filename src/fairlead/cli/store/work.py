@@ -3,13 +3,23 @@
 from __future__ import annotations
 
 import signal
-from collections.abc import Mapping
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from functools import partial
+from importlib.metadata import version
 from typing import NamedTuple
 
-from fairlead.errors import UserError
+from fairlead.errors import ConfigError, UserError
+from fairlead.prometheus import MetricsServer
+from fairlead.store.database.postgresql import without_password
+from fairlead.store.store import POSTGRESQL, Store
 from fairlead.store.workers.activation import CHECK_INTERVAL
+from fairlead.store.workers.counting import Counts
 from fairlead.store.workers.handlers import named
-from fairlead.store.workers.handling import Handling
+from fairlead.store.workers.handling import LOGGER, Handling
+from fairlead.store.workers.manager import ServiceManager
+from fairlead.store.workers.metrics import page
 from fairlead.store.workers.serving import FILE, Serving, check_services, serve
 from fairlead.store.workers.supervisor import Job, check, log_to_stderr, run_here, supervise
 from fairlead.store.workers.threads import listen
@@ -23,10 +33,23 @@ class Options(NamedTuple):
     threads: int | None
     until_empty: bool
     check_interval: float | None
+    metrics: str | None = None
+    """Where Prometheus may ask: HOST:PORT, or PORT on loopback."""
 
 
 def work(url: str, place: str, handling: Handling, grace: float, options: Options) -> int:
     """Work until a signal comes; the exit status."""
+    if options.metrics is None:
+        return _began(url, place, handling, grace, options)
+    if options.processes is None:
+        handling = handling._replace(counts=Counts())
+    with Store.open(url, create=False) as store:
+        ask = partial(page, store, handling.counts)
+        with MetricsServer(ask, options.metrics, ConfigError) as server:
+            return _began(url, place, handling, grace, options._replace(metrics=server.url))
+
+
+def _began(url: str, place: str, handling: Handling, grace: float, options: Options) -> int:
     if not place.endswith(FILE) and isinstance(named(place), Mapping):
         return _work(url, place, handling, grace, options)
     return _serve(url, place, handling, grace, options)
@@ -42,9 +65,10 @@ def _work(url: str, place: str, handling: Handling, grace: float, options: Optio
     check(job)
     log_to_stderr()
     asked = listen(signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-    if options.processes is None:
-        return run_here(job, asked)
-    return supervise(job, asked, options.processes)
+    with _told(url, place, options) as manager:
+        if options.processes is None:
+            return run_here(job, asked, manager=manager)
+        return supervise(job, asked, options.processes, manager)
 
 
 def _serve(url: str, place: str, handling: Handling, grace: float, options: Options) -> int:
@@ -58,4 +82,24 @@ def _serve(url: str, place: str, handling: Handling, grace: float, options: Opti
     job = Serving(url, place, handling, grace, interval, most, processes, options.until_empty)
     check_services(job)
     log_to_stderr()
-    return serve(job, listen(signal.SIGINT, signal.SIGTERM, signal.SIGHUP))
+    asked = listen(signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+    with _told(url, place, options) as manager:
+        return serve(job, asked, manager)
+
+
+@contextmanager
+def _told(url: str, place: str, options: Options) -> Iterator[ServiceManager]:
+    """Tell the log, and who started this program, that it works now, and that it has ended."""
+    manager = ServiceManager()
+    began = time.monotonic()
+    where = without_password(url) if url.startswith(POSTGRESQL) else url
+    LOGGER.info(
+        "event=started version=%s store=%s handlers=%s processes=%s threads=%s%s",
+        *(version("fairlead"), where, place, options.processes or 0, options.threads or 1),
+        f" metrics={options.metrics}" if options.metrics else "",
+    )
+    manager.ready()
+    try:
+        yield manager
+    finally:
+        LOGGER.info("event=ended seconds=%.3f", time.monotonic() - began)

@@ -11,7 +11,7 @@ from typing import TypeVar
 
 from fairlead.store.aio.running import Runner
 from fairlead.store.aio.transaction import AsyncTransaction
-from fairlead.store.aio.waking import LoopWaker
+from fairlead.store.aio.waking import LoopWaker, Patience
 from fairlead.store.aio.work import AsyncWork
 from fairlead.store.arguments import duration
 from fairlead.store.conversation import Conversation
@@ -62,7 +62,7 @@ class StoreActing:
 
     async def wait_for(self, wanted: str, claim: Claim, until: float) -> list[AsyncWork]:
         """Take what there is; wait for it until then. Where the task is cancelled, nothing is."""
-        waited = again = False
+        waited, patience = False, Patience()
         while True:
             works = await self._runner.surely(
                 partial(self.store.take_now, wanted, claim), self._give_back
@@ -70,20 +70,18 @@ class StoreActing:
             left = until - time.monotonic()
             if works and waited:
                 self._waker.took(wanted)
-            if works or left <= 0:
+            if works or left <= 0 or not await self._waker.wait(wanted, left, patience):
                 return [AsyncWork(each, self) for each in works]
-            again = await self._waker.wait(wanted, left, again=again)
             waited = True
 
     async def is_ready(self, wanted: str, until: float) -> bool:
         """Whether a group can be taken, or can be until then."""
-        again = False
+        patience = Patience()
         while True:
             found = await self._runner.write(partial(self.store.ready, wanted))
             left = until - time.monotonic()
-            if found or left <= 0:
+            if found or left <= 0 or not await self._waker.wait(wanted, left, patience):
                 return found
-            again = await self._waker.wait(wanted, left, again=again)
 
     @asynccontextmanager
     async def transaction(self, work: AsyncWork | None = None) -> AsyncIterator[AsyncTransaction]:

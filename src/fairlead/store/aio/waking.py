@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import asyncio
 import random
+import time
 from abc import ABC, abstractmethod
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
@@ -20,12 +21,19 @@ from fairlead.errors import StoreError
 from fairlead.store.aio.running import Runner
 from fairlead.store.aio.thread import OnThread
 from fairlead.store.queues.file_watch import FileWatch
-from fairlead.store.queues.waking import LOOK, MOMENT, NAP, PAUSE, Seen, rest_of
+from fairlead.store.queues.waking import EVERY, IDLE, LOOK, MOMENT, NAP, PAUSE, Seen, rest_of
 
 if TYPE_CHECKING:  # it needs greenlet
     from fairlead.store.aio.sessions import LoopSessionLocks
 
 Look = Callable[[str], Seen | None]
+
+
+class Patience:
+    """What one who waits remembers from one look to the next."""
+
+    ready = False
+    """Whether it saw something that could be taken, and did not wait at all."""
 
 
 class LoopWaker(ABC):
@@ -40,23 +48,34 @@ class LoopWaker(ABC):
         self._names: dict[int, str] = {}
         self._listener: asyncio.Task[None] | None = None
         self._looks: set[asyncio.Task[None]] = set()
-        self._later: set[int] = set()
+        self._missed: Counter[int] = Counter()
+        """Queue → how often something came while nobody waited; `EVERY`: for any of them."""
+        self._later: set[tuple[int, bool]] = set()
         """Queues that somebody is about to look at."""
 
-    async def wait(self, queue: str, left: float, *, again: bool) -> bool:
-        """Wait until something may have arrived for a queue; so many seconds, at most one.
+    async def wait(self, queue: str, left: float, patience: Patience) -> bool:
+        """Wait until something may have arrived for a queue; so many seconds, at most.
 
-        `again`: what this returned the last time: whether it did not wait at all.
+        False: nothing has.
         """
-        left = min(left, LOOK)
-        found = await self._seen(queue)
-        rest = rest_of(found, left, again=again)
-        if rest is None:
-            return True
-        if found is None or not rest.hears:
-            await asyncio.sleep(rest.seconds)
-        else:
-            await self._wait(found.id, rest.seconds)
+        until = time.monotonic() + left
+        while (left := until - time.monotonic()) > 0:
+            missed = Counter(self._missed)
+            found = await self._seen(queue)
+            again, patience.ready = patience.ready, False
+            rest = rest_of(found, left, again=again)
+            if rest is None:
+                patience.ready = True
+                return True
+            if found is None or not rest.hears:
+                await asyncio.sleep(rest.seconds)
+                if found is not None:
+                    return True  # somebody else has it locked
+                continue
+            if any(self._missed[each] != missed[each] for each in (EVERY, found.id)):
+                return True  # it came after the look
+            if await self._wait(found.id, rest.seconds) or found.watched or found.due is not None:
+                return True
         return False
 
     def took(self, queue: str) -> None:
@@ -78,7 +97,7 @@ class LoopWaker(ABC):
 
     @abstractmethod
     async def _hear(self) -> None:
-        """Wait until something has arrived, and wake who is to look; at most for a second."""
+        """Wait until something has arrived, and wake who is to look; at most for a while."""
 
     @abstractmethod
     def _stop_hearing(self) -> None:
@@ -90,16 +109,18 @@ class LoopWaker(ABC):
             self._names[found.id] = queue
         return found
 
-    async def _wait(self, queue: int, seconds: float) -> None:
+    async def _wait(self, queue: int, seconds: float) -> bool:
+        """Until this task is to look; whether somebody has woken it."""
         woken: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         line = self._waiting.setdefault(queue, deque())
         line.append(woken)
         if self._listener is None or self._listener.done():
             self._listener = asyncio.create_task(self._listen())
         try:
-            with suppress(TimeoutError):
-                async with asyncio.timeout(seconds):
-                    await woken
+            async with asyncio.timeout(seconds):
+                await woken
+        except TimeoutError:
+            return False
         except asyncio.CancelledError:
             if woken.done() and not woken.cancelled():  # another one is to look, then
                 self._wake(queue)
@@ -111,11 +132,14 @@ class LoopWaker(ABC):
                 del self._waiting[queue]
             if not self._waiting:
                 self._stop_hearing()
+        return True
 
     def _wake(self, queue: int) -> None:
         """One more of those who wait for a queue is to look."""
-        line = self._waiting.get(queue, ())
-        for each in line:
+        line = self._waiting.get(queue)
+        if not line:
+            self._missed[queue] += 1
+        for each in line or ():
             if not each.done():
                 each.set_result(None)
                 return
@@ -131,26 +155,33 @@ class LoopWaker(ABC):
                     if not each.done():
                         each.set_exception(type(error)(str(error)))
 
-    def _look_later(self, queue: int, seconds: float) -> None:
-        """Look whether work is still there, and wake one who waits if it is."""
-        if queue not in self._later:
-            self._later.add(queue)
-            task = asyncio.create_task(self._wake_if_ready(queue, seconds))
+    def _look_later(self, queue: int, seconds: float, *, surely: bool = False) -> None:
+        """Look whether work is still there, and wake one who waits if it is.
+
+        `surely`: if it is not, too: then who holds something may be dead.
+        """
+        if (queue, surely) not in self._later:
+            self._later.add((queue, surely))
+            task = asyncio.create_task(self._wake_if_ready(queue, seconds, surely=surely))
             self._looks.add(task)
             task.add_done_callback(self._looks.discard)
 
-    async def _wake_if_ready(self, queue: int, seconds: float) -> None:
+    async def _wake_if_ready(self, queue: int, seconds: float, *, surely: bool) -> None:
         await asyncio.sleep(seconds)
-        self._later.discard(queue)
-        if queue not in self._waiting:
+        self._later.discard((queue, surely))
+        if surely:
+            self._wake(queue)
+        if surely or queue not in self._waiting:
             return
         with suppress(StoreError):  # those who wait look by themselves, too
             found = await self._look(self._names[queue])
             if found is None or not found.enabled:
                 return
+            if found.watched:
+                self._look_later(queue, LOOK, surely=True)
             if found.ready:
                 self._wake(queue)
-            elif found.due is not None and found.due < LOOK:
+            elif found.due is not None:
                 self._look_later(queue, max(found.due, PAUSE))
 
 
@@ -164,16 +195,18 @@ class Ears(LoopWaker):
 
     async def _seen(self, queue: str) -> Seen | None:
         found = await self._look(queue)
-        if found is None or self._session.hears(found.id):
+        if found is None:
             return found
-        await self._session.hear_of(found.id)
-        return await self._look(queue)
+        if not self._session.hears(found.id):
+            await self._session.hear_of(found.id)
+            found = await self._look(queue) or found
+        return found if self._session.hears_surely(found.id) else found._replace(watched=True)
 
     async def _hear(self) -> None:
-        for queue, meant in await self._session.heard(LOOK):
-            if meant:
+        for queue, meant in await self._session.heard(IDLE):
+            if meant or queue not in self._waiting:
                 self._wake(queue)
-            elif queue in self._waiting:
+            else:
                 self._look_later(queue, MOMENT * (1 + random.random()))  # noqa: S311 - no secret
 
     def _stop_hearing(self) -> None:
@@ -191,18 +224,21 @@ class Eyes(LoopWaker):
         self._moved = FileWatch(Path(runner.place)).moved
         self._theirs: object = None
         self._ours = 0
+        self._asked = 0.0
 
     async def _seen(self, queue: str) -> Seen | None:
         return await self._look(queue)
 
     async def _hear(self) -> None:
         ours, theirs = self._thread.writes, self._theirs
-        if self._moved():
+        if self._moved() or time.monotonic() > self._asked + LOOK:  # a disk may tell no times
+            self._asked = time.monotonic()
             theirs = await self._runner.read(self._version)
         if (ours, theirs) == (self._ours, self._theirs):
             await asyncio.sleep(NAP)
             return
         self._ours, self._theirs = ours, theirs
+        self._missed[EVERY] += 1
         for queue in list(self._waiting):
             self._look_later(queue, 0)
 

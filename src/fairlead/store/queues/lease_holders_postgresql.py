@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import select
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from threading import Condition, Lock
@@ -13,6 +14,8 @@ from fairlead.errors import StoreError
 from fairlead.store.database.port import Database
 from fairlead.store.database.postgresql import PostgreSQL, open_postgresql
 
+SURELY: Final = 30.0
+"""Seconds."""
 CHANNEL: Final = "fairlead_"
 """Of a queue, with its id: on it a server notifies those who wait."""
 
@@ -27,7 +30,8 @@ class SessionLocks:
         self._url = url
         self._database: PostgreSQL | None = None
         self._ids: set[int] = set()
-        self._queues: set[int] = set()
+        self._queues: dict[int, float] = {}
+        """Queue → since when it hears of what arrives for it."""
         self.lock = Lock()
         """Of the thread that listens."""
         self._poke: tuple[int, int] | None = None
@@ -68,13 +72,20 @@ class SessionLocks:
         """Whether it hears of what arrives for a queue."""
         return queue in self._queues
 
+    def hears_surely(self, queue: int) -> bool:
+        """The same, also of what somebody is sending who had looked whether anybody waits before.
+
+        Such a transaction is over by then, unless it is very long.
+        """
+        since = self._queues.get(queue)
+        return since is not None and time.monotonic() - since > SURELY
+
     @contextmanager
     def interrupting(self, timeout: float) -> Iterator[bool]:
         """Interrupt who hears; whether nobody does now. `timeout`: seconds."""
         with self._counting:
             self._interrupters += 1
-        if self._poke is not None:
-            os.write(self._poke[1], b"!")
+        self.poke()
         ours = self.lock.acquire(timeout=timeout)
         try:
             yield ours
@@ -85,13 +96,18 @@ class SessionLocks:
                 self._interrupters -= 1
                 self._counting.notify_all()
 
+    def poke(self) -> None:
+        """Let who hears look up."""
+        if self._poke is not None:
+            os.write(self._poke[1], b"!")
+
     def listen(self, queue: int) -> None:
         """Hear of what arrives for a queue, from now on. Needs `lock`."""
         if self._database is not None and queue not in self._queues:
             self._hear_of(queue)
             for id_ in self._ids:
                 self._database.run("add_listener", queue=queue, holder=id_)
-            self._queues.add(queue)
+            self._queues[queue] = time.monotonic()
 
     def hear(self, timeout: float) -> list[tuple[int, bool]]:
         """Wait until something arrives, or for so many seconds, or until somebody interrupts.

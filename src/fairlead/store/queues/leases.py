@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import threading
 import time
@@ -156,6 +157,11 @@ class Leases:
                 failed=PROCESS,
                 blameless=frozenset(blameless),
             )
+            if held:
+                LOGGER.warning(
+                    "event=taken-back queue=%s holder=%d groups=%d blameless=%d",
+                    *(json.dumps(queue), id_, len(held), len(blameless)),
+                )
         _forget(database, sorted(dead))
         log.flush()
 

@@ -11,7 +11,7 @@ import random
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Final, NamedTuple
 
 from fairlead.store.database.connections import Connections
@@ -23,7 +23,11 @@ from fairlead.store.queues.lease_holders_sqlite import LockFiles
 from fairlead.store.queues.limiting import OPEN, Gate, limits_of
 
 LOOK: Final = 1.0
-"""Seconds: a reader that waits looks at least so often."""
+"""Seconds: a reader that waits looks so often whether others who hold something are dead."""
+IDLE: Final = 60.0
+"""Seconds: it looks at least so often where nobody holds anything, though it hears of all."""
+EVERY: Final = 0
+"""Stands for all queues; none has this id."""
 NAP: Final = 0.005
 """Seconds: so often a reader that waits looks whether a file has changed."""
 PAUSE: Final = 0.05
@@ -43,6 +47,9 @@ class Seen(NamedTuple):
     """Whether a group can be taken, as far as that is seen without taking it."""
     due: float | None
     """Seconds until one becomes ready by itself; None: none does."""
+    watched: bool = False
+    """Whether to look again soon, though nothing is heard: who holds something may die, and a clock
+    of the user's own tells nobody what time it is."""
 
 
 class Waker:
@@ -67,9 +74,14 @@ class Waker:
         """Queue → those of them that are to look."""
         self._later: dict[int, float] = {}
         """Queue → when to look whether work is still there that another process was woken for."""
+        self._watched: dict[int, float] = {}
+        """Queue → when one of those who wait is to look whether who holds something is dead."""
+        self._missed: Counter[int] = Counter()
+        """Queue → how often something came while nobody waited; `EVERY`: for any of them."""
         self._numbers: dict[str, int] = {}
         """Name of a queue → its id."""
         self._thread = threading.local()
+        self._stopped = False
         self._hear: Callable[[float], None] = time.sleep
         if isinstance(liveness, LockFiles):
             self._hear = self._watcher(liveness)
@@ -88,32 +100,53 @@ class Waker:
             if queue in self._numbers:
                 self._wake(self._numbers[queue])
 
-    def wait(self, queue: str, left: float) -> None:
-        """Wait until something may have arrived for a queue; so many seconds, at most one."""
-        left = min(left, LOOK)
-        if isinstance(self._liveness, SessionLocks):
-            found = self._listened(self._liveness, queue, left)
-        else:
-            found = self.look(queue)
-        again, self._thread.ready = getattr(self._thread, "ready", False), False
-        rest = rest_of(found, left, again=again)
-        if rest is None:
-            self._thread.ready = True
-        elif found is None or not rest.hears:
-            time.sleep(rest.seconds)
-        else:
-            self._wait(found.id, time.monotonic() + rest.seconds)
+    def wait(self, queues: Sequence[str], left: float) -> bool:
+        """Wait until something may have arrived for one of some queues; so many seconds, at most.
 
-    def _listened(self, session: SessionLocks, queue: str, left: float) -> Seen | None:
+        False: nothing has. Where nothing happens, nothing is asked of the database.
+        """
+        until = time.monotonic() + left
+        while not self._stopped and (left := until - time.monotonic()) > 0:
+            with self._turn:
+                missed = Counter(self._missed)
+            every = [self._listened(queue, left) for queue in queues]
+            again, self._thread.ready = getattr(self._thread, "ready", False), False
+            rests = [rest_of(found, left, again=again) for found in every]
+            if None in rests:
+                self._thread.ready = True
+                return True
+            rest = min(each for each in rests if each is not None)
+            found = [each for each in every if each is not None]
+            if not rest.hears:
+                time.sleep(rest.seconds)
+                if found:
+                    return True  # somebody else has it locked
+                continue
+            until_then = time.monotonic() + rest.seconds
+            woken = self._wait([each.id for each in found], until_then, missed)
+            if woken or any(each.watched or each.due is not None for each in found):
+                return True
+        return False
+
+    def stop(self) -> None:
+        """Nobody waits any more, from now on."""
+        self._stopped = True
+        with self._turn:
+            self._turn.notify_all()
+        if isinstance(self._liveness, SessionLocks):
+            self._liveness.poke()
+
+    def _listened(self, queue: str, left: float) -> Seen | None:
         """A queue as it is after this process has begun to hear of what arrives for it."""
-        found = self.look(queue)
-        if found is None or session.hears(found.id):
+        found, session = self.look(queue), self._liveness
+        if found is None or not isinstance(session, SessionLocks):
             return found
-        with session.interrupting(left) as ours:
-            if not ours:
-                return found
-            session.listen(found.id)
-        return self.look(queue)
+        if not session.hears(found.id):
+            with session.interrupting(left) as ours:
+                if ours:
+                    session.listen(found.id)
+            found = self.look(queue) or found
+        return found if session.hears_surely(found.id) else found._replace(watched=True)
 
     def look(self, queue: str) -> Seen | None:
         """A queue as one who waits sees it; None: it is not there."""
@@ -123,49 +156,59 @@ class Waker:
             self._numbers[queue] = found.id
         return found
 
-    def _wait(self, queue: int, until: float) -> None:
-        """Until this thread is to look, whoever listens."""
+    def _wait(self, queues: Sequence[int], until: float, missed: Counter[int]) -> bool:
+        """Until this thread is to look, whoever listens; whether somebody has woken it.
+
+        `missed`: as it was before this thread looked.
+        """
         with self._turn:
-            self._waiting[queue] += 1
+            if any(self._missed[queue] != missed[queue] for queue in (EVERY, *queues)):
+                return True  # it came after the look
+            self._waiting.update(queues)
         try:
-            while not self._is_woken(queue, until):
+            while (woken := self._is_woken(queues, until)) is None:
                 try:
-                    self._listen(queue, until)
+                    self._listen(queues, until)
                 finally:
                     with self._turn:
                         self._listening = False
                         self._turn.notify_all()
+            return woken
         finally:
             with self._turn:
-                self._waiting[queue] -= 1
-                self._woken[queue] = min(self._woken[queue], self._waiting[queue])
+                self._waiting.subtract(queues)
+                for queue in queues:
+                    self._woken[queue] = min(self._woken[queue], self._waiting[queue])
 
-    def _is_woken(self, queue: int, until: float) -> bool:
-        """Wait for that, or to be the one who listens."""
+    def _is_woken(self, queues: Sequence[int], until: float) -> bool | None:
+        """Wait for that, or until then; None: this thread is the one who listens now."""
         with self._turn:
             while True:
-                if self._woken[queue]:
-                    self._woken[queue] -= 1
-                    return True
+                for queue in queues:
+                    if self._woken[queue]:
+                        self._woken[queue] -= 1
+                        return True
                 left = until - time.monotonic()
-                if left <= 0:
-                    return True
+                if left <= 0 or self._stopped:
+                    return False
                 if not self._listening:
                     self._listening = True
-                    return False
+                    return None
                 self._turn.wait(left)
 
     def _wake(self, queue: int) -> None:
         """One more of those who wait for a queue is to look. Needs `_turn`."""
-        if self._woken[queue] < self._waiting[queue]:
+        if not self._waiting[queue]:
+            self._missed[queue] += 1
+        elif self._woken[queue] < self._waiting[queue]:
             self._woken[queue] += 1
             self._turn.notify_all()
 
-    def _listen(self, queue: int, until: float) -> None:
-        """Hear of what arrives, for all queues, until one who waits for this queue is to look."""
-        while not self._woken[queue]:
+    def _listen(self, queues: Sequence[int], until: float) -> None:
+        """Hear of what arrives, for all queues, until one who waits for these is to look."""
+        while not self._stopped and not any(self._woken[queue] for queue in queues):
             now = time.monotonic()
-            left = min(until, *self._later.values()) if self._later else until
+            left = min([until, *self._later.values(), *self._watched.values()])
             if left > now:
                 self._hear(left - now)
             elif until <= now:
@@ -176,9 +219,9 @@ class Waker:
         def hear(left: float) -> None:
             for queue, meant in session.hear(left):
                 with self._turn:
-                    if meant:
+                    if meant or not self._waiting[queue]:
                         self._wake(queue)
-                    elif self._waiting[queue]:
+                    else:
                         at = time.monotonic() + MOMENT * (1 + random.random())  # noqa: S311
                         self._later.setdefault(queue, at)
 
@@ -186,6 +229,10 @@ class Waker:
 
     def _look_later(self, now: float) -> None:
         """Look for work that another process was woken for, where it is time to."""
+        for queue in [queue for queue, at in self._watched.items() if at <= now]:
+            del self._watched[queue]
+            with self._turn:
+                self._wake(queue)
         for queue in [queue for queue, at in self._later.items() if at <= now]:
             del self._later[queue]
             if self._waiting[queue]:
@@ -196,36 +243,47 @@ class Waker:
         found = self.look(name)
         if found is None or not found.enabled:
             return
+        if found.watched:
+            self._watched.setdefault(queue, time.monotonic() + LOOK)
         if found.ready:
             with self._turn:
                 self._wake(queue)
-        elif found.due is not None and found.due < LOOK:
+        elif found.due is not None:
             self._later[queue] = time.monotonic() + max(found.due, PAUSE)
 
     def version(self) -> object:
-        """On SQLite: another one when somebody else has written to the file."""
+        """On SQLite: another one when another connection has written to the file."""
         with self._connections.one() as database:
-            return id(database), *database.execute("PRAGMA data_version").fetchall()
+            return _version(database)
 
     def _watcher(self, files: LockFiles) -> Callable[[float], None]:
         """Looks again and again whether another connection has written to the file."""
         moved = FileWatch(files.path).moved
-        before: object = None
 
         def watch(left: float) -> None:
-            nonlocal before
             until = time.monotonic() + left
-            while time.monotonic() < until:
-                if moved() and (now := self.version()) != before:
-                    before = now
-                    break
-                time.sleep(min(NAP, max(until - time.monotonic(), 0)))
-            else:
-                return
-            for queue in [queue for queue, count in self._waiting.items() if count]:
-                self._wake_if_ready(queue)
+            with self._connections.one() as database:  # no other thread writes through this one
+                before, asked = _version(database), time.monotonic()
+                with self._turn:
+                    self._missed[EVERY] += 1
+                    waiting = [queue for queue, count in self._waiting.items() if count]
+                for queue in waiting:
+                    self._wake_if_ready(queue)
+                while not any(self._woken.values()) and not self._stopped:
+                    now = time.monotonic()
+                    if moved() or now > asked + LOOK:  # a file system may tell no times
+                        asked = now
+                        if _version(database) != before:
+                            return
+                    if now >= until:
+                        return
+                    time.sleep(min(NAP, until - now))
 
         return watch
+
+
+def _version(database: Database) -> object:
+    return id(database), *database.execute("PRAGMA data_version").fetchall()
 
 
 class Rest(NamedTuple):
@@ -244,11 +302,12 @@ def rest_of(found: Seen | None, left: float, *, again: bool) -> Rest | None:
     if found is None:
         return Rest(min(left, PAUSE), hears=False)
     if not found.enabled:
-        return Rest(left, hears=True)
+        return Rest(min(left, IDLE), hears=True)
     if found.ready and not again:
         return None  # it came after the last take, and before this look
     if found.ready or found.due == 0:
         return Rest(min(left, PAUSE), hears=False)  # somebody else has it locked
+    left = min(left, LOOK if found.watched else IDLE)
     return Rest(left if found.due is None else min(left, found.due), hears=True)
 
 
@@ -259,6 +318,7 @@ def look(database: Database, queue: str, clock: int | None) -> Seen | None:
         return None
     ((id_, enabled, server, ready, due, deadline, limits),) = rows
     now = clock if clock is not None else server or database.time()
+    held = deadline is not None
     if deadline is not None and deadline <= now:
         # A reader may be in a transaction for longer than its lease: its group is locked then.
         lapsed = database.run("lapsed", queue=id_, now=now, most=1)
@@ -272,4 +332,6 @@ def look(database: Database, queue: str, clock: int | None) -> Seen | None:
     times = [each for each in (due, deadline, opens) if each is not None]
     left = max(min(times) - now, 0) / 1_000_000 if times else None
     ready = ready or (due is not None and due <= now)
-    return Seen(id_, bool(enabled), bool(ready), left if clock is None or left == 0 else None)
+    by_itself = left if clock is None or left == 0 else None
+    watched = held or clock is not None
+    return Seen(id_, bool(enabled), bool(ready), by_itself, watched)

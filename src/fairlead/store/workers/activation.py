@@ -11,6 +11,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Final, NamedTuple
 
+from fairlead.store.queues.waking import IDLE
 from fairlead.store.store import Store
 from fairlead.store.workers.handlers import Handler
 from fairlead.store.workers.handling import Handling, handle
@@ -114,7 +115,8 @@ class Readers(Threads):
         if time.monotonic() < max(found.pause, found.check * running):
             self._stop.wait(LOOK)
             return True
-        ready = self._store.ready(found.each.queue, 0 if running else WAIT)
+        wait = 0 if running else WAIT if until_empty else IDLE
+        ready = self._store.ready(found.each.queue, wait)
         found.check = time.monotonic() + self._interval
         if found.is_wanted(ready) and not self._stop.is_set():
             reader = Reading()

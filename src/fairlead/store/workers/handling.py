@@ -21,6 +21,7 @@ from fairlead.errors import Reject, StaleWorkError, StoreError
 from fairlead.store.leasing import StoreWork
 from fairlead.store.message import Message
 from fairlead.store.store import Store
+from fairlead.store.workers.counting import Counts
 from fairlead.store.workers.handlers import FAILURES, Handler, raised_at
 from fairlead.store.workers.lease_renewal import renewed
 
@@ -50,6 +51,8 @@ class Handling(NamedTuple):
     the queue's `retry` says, else 1."""
     most: int = MAX_IN_HAND
     """So many messages of a group at most are handled in one go."""
+    counts: Counts | None = None
+    """Where what was done is counted."""
 
     def delay(self, attempt: int) -> float:
         """Seconds until a group that failed can be taken again."""
@@ -82,7 +85,18 @@ def handle(store: Store, work: StoreWork, handler: Handler, handling: Handling) 
                 outcome = "dead"
     except StaleWorkError:
         done, outcome = 0, "lost"
-    _log(work, done, outcome, error, time.monotonic() - began)
+    seconds = time.monotonic() - began
+    _log(work, done, outcome, error, seconds)
+    if handling.counts is not None:
+        first = work.held.messages[0].sent if work.attempt == 1 and work.held.messages else None
+        handling.counts.handled(
+            work.queue,
+            outcome,
+            messages=done,
+            failed=error is not None,
+            waited=None if first is None else max(work.taken - first, 0.0),
+            seconds=seconds,
+        )
 
 
 def until_there(what: Callable[[], None]) -> None:

@@ -17,6 +17,7 @@ from fairlead.store.store import Store
 from fairlead.store.workers.activation import Activated, Activation, Readers, Reading
 from fairlead.store.workers.handlers import ALLOWED, Handler, function, named
 from fairlead.store.workers.handling import Handling
+from fairlead.store.workers.manager import ServiceManager
 from fairlead.store.workers.service import IDLE_TIMEOUT, Service
 from fairlead.store.workers.supervisor import LOOK, MARGIN, Child, Pauses
 from fairlead.store.workers.threads import Asked
@@ -94,7 +95,7 @@ def check_services(job: Serving) -> None:
         activated(every, store)
 
 
-def serve(job: Serving, asked: Asked) -> int:
+def serve(job: Serving, asked: Asked, manager: ServiceManager) -> int:
     """Serve until a signal comes; the exit status. Raises FairleadError."""
     store = Store.open(job.url, create=False)
     readers = Processes(store, job) if job.processes else _readers(store, job)
@@ -104,7 +105,7 @@ def serve(job: Serving, asked: Asked) -> int:
         store.tick()
     else:
         readers.begin(readers.tick)
-    status = readers.run(asked, job.grace)
+    status = readers.run(asked, job.grace, manager)
     if not readers.busy:
         store.close()
     return status
@@ -120,9 +121,9 @@ class Processes(Readers):
         self._children: set[Child] = set()
         self._pauses: dict[str, Pauses] = {}
 
-    def run(self, asked: Asked, grace: float) -> int:
+    def run(self, asked: Asked, grace: float, manager: ServiceManager | None = None) -> int:
         try:
-            return super().run(asked, grace + MARGIN)
+            return super().run(asked, grace + MARGIN, manager)
         finally:
             for each in list(self._children):
                 each.kill()

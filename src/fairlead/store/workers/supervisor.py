@@ -21,6 +21,7 @@ from fairlead.errors import FairleadError
 from fairlead.store.store import Store
 from fairlead.store.workers.handlers import load
 from fairlead.store.workers.handling import LOGGER, Handling
+from fairlead.store.workers.manager import ServiceManager
 from fairlead.store.workers.threads import TOLD, Asked, listen, next_of
 from fairlead.store.workers.worker import Worker
 
@@ -130,24 +131,32 @@ def check(job: Job) -> None:
     Store.open(job.url, create=False).close()
 
 
-def run_here(job: Job, asked: Asked, _: Connection | None = None) -> int:
+def run_here(
+    job: Job,
+    asked: Asked,
+    _: Connection | None = None,
+    manager: ServiceManager | None = None,
+) -> int:
     """Work in this process until a signal comes; the exit status. Raises FairleadError."""
     handlers = load(job.place, job.queues)
     store = Store.open(job.url, create=False)
     worker = Worker(store, handlers, job.handling)
     worker.start(job.threads, until_empty=job.until_empty)
-    status = worker.run(asked, job.grace)
+    status = worker.run(asked, job.grace, manager)
     if not worker.busy:
         store.close()
     return status
 
 
-def supervise(job: Job, asked: Asked, processes: int) -> int:
+def supervise(job: Job, asked: Asked, processes: int, manager: ServiceManager) -> int:
     """Let so many processes work until a signal comes; the exit status."""
     places = [Place(partial(run_here, job)) for _ in range(processes)]
-    while next_of(asked, LOOK) is None:
+    while (signal_ := next_of(asked, LOOK)) is None:
+        manager.alive()
         for each in places:
             each.look()
+    manager.stopping()
+    LOGGER.info("event=stopping signal=%d", signal_)
     children = [each.child for each in places]
     for child in children:
         child.tell()
@@ -155,6 +164,7 @@ def supervise(job: Job, asked: Asked, processes: int) -> int:
     status = 0
     while any(each.process.is_alive() for each in children) and time.monotonic() < until:
         number = next_of(asked, LOOK)
+        manager.alive()
         if number is not None:
             status, until = 128 + number, 0
     for child in children:

@@ -13,6 +13,7 @@ from fairlead.errors import StoreError
 from fairlead.store.store import Store
 from fairlead.store.workers.handlers import raised_at
 from fairlead.store.workers.handling import LOGGER, MAX_WAIT
+from fairlead.store.workers.manager import ServiceManager
 
 WAIT: Final = 1.0
 """Seconds for which a thread that has nothing to do waits for something."""
@@ -51,6 +52,8 @@ class Threads:
         self._stop = threading.Event()
         self._died = threading.Event()
         self._lock = threading.Lock()
+        self._lost: float | None = None
+        """Since when the database is gone."""
         self._threads: list[threading.Thread] = []
 
     def begin(self, step: Callable[[], bool], then: Callable[[], None] | None = None) -> None:
@@ -68,37 +71,63 @@ class Threads:
 
     def stop(self) -> None:
         """Take no more work; what is in hand is no failure, however it ends."""
-        self._stop.set()
+        self._end()
         self._add(threading.Thread(target=self._tell, daemon=True))
+
+    def _end(self) -> None:
+        self._stop.set()
+        self._store.waker.stop()
 
     @property
     def busy(self) -> bool:
         """Whether something is in hand."""
         return any(each.is_alive() for each in self._threads)
 
-    def run(self, asked: Asked, grace: float) -> int:
+    def run(self, asked: Asked, grace: float, manager: ServiceManager | None = None) -> int:
         """Work until a signal comes, and end what is in hand, for so many seconds at most.
 
         Returns the exit status; a second signal ends it at once. Where a thread has died, the
         status is 1: what it held is taken back from this process, and that is a failure.
+        `manager`: is told.
         """
+        manager = manager or ServiceManager()
         first = None
         while self.busy and first is None and not self._died.is_set():
             first = next_of(asked, LOOK)
+            manager.alive()
+        manager.stopping()
+        if first is not None:
+            LOGGER.info("event=stopping signal=%d", first)
         signals = int(bool(first))
         if self._died.is_set():
-            self._stop.set()
+            self._end()
         else:
             self.stop()
         until = time.monotonic() + grace
         while self.busy and time.monotonic() < until:
             number = next_of(asked, LOOK)
+            manager.alive()
             signals += bool(number)
             if number and signals > 1:
                 return 128 + number
         if self.busy:
             LOGGER.warning("left work in hand after %g s; it is taken back without blame", grace)
         return int(self._died.is_set())
+
+    def _is_lost(self, error: StoreError) -> None:
+        """One line for a database that is gone, whichever thread has noticed it first."""
+        with self._lock:
+            first, self._lost = self._lost is None, self._lost or time.monotonic()
+        if first:
+            LOGGER.warning("event=database-lost %s; trying again until it is back", error)
+
+    def _is_back(self) -> None:
+        if self._lost is None:
+            return
+        with self._lock:
+            since, self._lost = self._lost, None
+        if since is not None:
+            LOGGER.info("event=database-back seconds=%.3f", time.monotonic() - since)
 
     def _add(self, thread: threading.Thread) -> None:
         with self._lock:
@@ -127,12 +156,13 @@ class Threads:
         pause = 0.1
         while not self._stop.is_set():
             try:
-                if not step():
+                last = not step()
+                self._is_back()
+                if last:
                     return
                 pause = 0.1
             except StoreError as error:
-                if pause < 0.2:
-                    LOGGER.warning("%s; trying again until it is back", error)
+                self._is_lost(error)
                 self._stop.wait(pause)
                 pause = min(2 * pause, MAX_WAIT)
             except Exception:  # noqa: BLE001 - others wait for what this thread does next

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import partial
 
+from fairlead.store.queues.waking import IDLE
 from fairlead.store.store import Store
 from fairlead.store.workers.handlers import Handler
 from fairlead.store.workers.handling import Handling, handle
-from fairlead.store.workers.threads import WAIT, Threads
+from fairlead.store.workers.threads import Threads
 
 
 class Worker(Threads):
@@ -33,17 +34,18 @@ class Worker(Threads):
             self.begin(partial(self._round, until_empty))
 
     def _round(self, until_empty: bool) -> bool:
-        """Take a group of each queue; where there is none in any, wait a little for each."""
-        found = [self._one(queue, 0) for queue in self._handlers]
+        """Take a group of each queue; where there is none in any, wait until one may have come."""
+        found = [self._one(queue) for queue in self._handlers]
         if not any(found) and not until_empty:
-            found = [self._one(queue, WAIT / len(self._handlers)) for queue in self._handlers]
+            self._store.waker.wait([*self._handlers], IDLE)
         return any(found) or not until_empty
 
-    def _one(self, queue: str, wait: float) -> bool:
+    def _one(self, queue: str) -> bool:
         if self._stop.is_set():
             return False
-        work = self._store.take(queue, wait, lease=self._handling.lease)
+        work = self._store.take(queue, lease=self._handling.lease)
         if work is None:
             return False
+        self._store.waker.took(queue)
         handle(self._store, work, self._handlers[queue], self._handling)
         return True

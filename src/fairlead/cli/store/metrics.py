@@ -1,0 +1,23 @@
+"""Numbers of a store for Prometheus."""
+
+from __future__ import annotations
+
+import signal
+from functools import partial
+
+from fairlead.errors import ConfigError
+from fairlead.prometheus import MetricsServer
+from fairlead.store.store import Store
+from fairlead.store.workers.metrics import page
+from fairlead.store.workers.threads import listen as signals
+
+
+def metrics(store: Store, listen: str | None) -> None:
+    """Print them once, or answer who asks until a signal comes."""
+    if listen is None:
+        print(page(store), end="")
+        return
+    asked = signals(signal.SIGINT, signal.SIGTERM)
+    with MetricsServer(partial(page, store), listen, ConfigError) as server:
+        print(f"metrics: {server.url}", flush=True)
+        asked.get()

@@ -1,0 +1,44 @@
+"""What a store holds, for Prometheus."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from fairlead.prometheus import Exposition
+from fairlead.store.admin.queues import Metrics
+
+if TYPE_CHECKING:
+    from fairlead.store.clusters.shares import Pool
+
+GAUGES: Final = {
+    "messages": "Messages that wait or are worked on.",
+    "ready": "Groups that can be taken.",
+    "working": "Groups in the hands of readers.",
+    "parked": "Groups that were released with a delay.",
+    "delayed": "Messages that arrive later.",
+    "dead": "Dead letters.",
+    "failures": "Failures in a row of the groups that are there.",
+}
+"""Fields of `Metrics`, and what they mean."""
+
+
+def write(to: Exposition, queues: list[Metrics], pools: list[Pool]) -> None:
+    """What each queue holds, and how often each destination was chosen."""
+    for name, meaning in GAUGES.items():
+        for each in queues:
+            labels = {"queue": each.queue}
+            to.add(f"fairlead_queue_{name}", "gauge", labels, getattr(each, name), meaning=meaning)
+    for each in queues:
+        said = "For how long the oldest group that can be taken has waited; 0: there is none."
+        labels = {"queue": each.queue}
+        to.add("fairlead_queue_oldest_seconds", "gauge", labels, each.oldest, meaning=said)
+        said = "1: the queue gives work; 0: it is switched off."
+        to.add("fairlead_queue_enabled", "gauge", labels, int(each.enabled), meaning=said)
+    for pool in pools:
+        for machine in pool.machines:
+            labels = {"cluster": pool.name, "destination": machine.name}
+            said = "Messages for which a destination was chosen, since the cluster's last reset."
+            to.add("fairlead_destination_chosen", "gauge", labels, machine.sent, meaning=said)
+            said = "1: a message that says nothing can go there now."
+            candidate = int(machine.candidate)
+            to.add("fairlead_destination_candidate", "gauge", labels, candidate, meaning=said)
