@@ -11,7 +11,7 @@ from tests.stores import made_url
 
 SNIPPETS = Path(__file__).parents[2] / "docs" / "snippets"
 UrlOf = Callable[[str], str]
-ROLES: Final = ("sender", "worker", "operator")
+ROLES: Final = ("sender", "chooser", "worker", "operator")
 """Each may do what those before it may."""
 
 

@@ -48,7 +48,7 @@ def test_a_stretch_is_kept_as_long_as_a_decision_in_it(
     def choose_on(day: int) -> int:
         """A choice by whoever looks for what is old, too."""
         now[0] = day * DAY
-        store._retention._due = 0
+        store._retention._due.clear()
         return store.next_destination("pool").number
 
     pair = [{"name": "A", "weight": 2}, {"name": "B", "weight": 1}]

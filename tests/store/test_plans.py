@@ -231,6 +231,8 @@ OWN: Final[dict[str, dict[str, Any]]] = {
     "try_settle_one": {"id": None, "outcome": "accepted"},
     "unbind_from": {"destination": "a"},
     "try_say": {"handle": "h2"},
+    "try_prioritise": NAMED_QUEUE,
+    "try_send_many": {**NAMED_QUEUE, "key": "new"},
     "try_end_dialog": {"handle": "h2"},
     "try_set_timer": {"handle": "h2"},
     "try_prioritise_dialog": {"handle": "h2"},

@@ -24,7 +24,7 @@ def test_a_sender_can_send_and_raise_and_nothing_else(url_of: UrlOf) -> None:
         store.send_many("for tenants", [{"body": "o", "tenant": "gold"}] * 2)
         with psycopg.connect(url) as connection, store.join(connection) as tx:
             tx.send("orders", "o", group="kim")
-        for cluster in ("Bangkok", "pending"):
+        for cluster in ("Bangkok", "tickets"):
             assert [store.next_destination(cluster).outcome for _ in range(300)] == ["routed"] * 300
             decision = store.publish(cluster, "o", id="published")
             assert store.publish(cluster, "o", id="published").sequence == decision.sequence
@@ -45,6 +45,7 @@ def test_a_sender_can_send_and_raise_and_nothing_else(url_of: UrlOf) -> None:
             lambda: store.dead("orders"),
             lambda: list(store.journal()),
             lambda: store.set_limits("orders"),
+            lambda: store.next_destination("pending"),
         ):
             with pytest.raises(StoreError, match="permission denied") as told:
                 refused()

@@ -15,6 +15,7 @@ from fairlead.store.arguments import queue_name
 from fairlead.store.clusters.memory import Memory
 from fairlead.store.context import Context
 from fairlead.store.database import schema
+from fairlead.store.database.clock import time_of
 from fairlead.store.database.connections import Connections
 from fairlead.store.database.joining import Joining
 from fairlead.store.database.port import Database
@@ -31,7 +32,7 @@ from fairlead.store.queues.leases import Leases
 from fairlead.store.queues.one_statement import (
     send_one,
 )
-from fairlead.store.queues.outgoing import Sending, outgoing
+from fairlead.store.queues.outgoing import TIMED, Sending, outgoing
 from fairlead.store.queues.waking import Waker
 from fairlead.store.transaction import Transaction
 from fairlead.store.verbs.clusters import StoreClusters
@@ -199,10 +200,12 @@ class Store(
 
         A queue that is not there is created with the defaults. Raises MessageError, QueueFullError.
         """
-        if self._one_statement and not {"delay", "expires"} & more.keys():
-            each, to = outgoing(body, 0, **more), queue_name(queue)
+        if self._one_statement:
             with self._alone() as database:
-                return send_one(database, to, each, self._context.actor, self._clock())
+                clock = self._clock()
+                now = time_of(database, clock) if TIMED & more.keys() else 0
+                each, to = outgoing(body, now, **more), queue_name(queue)
+                return send_one(database, to, each, self._context.actor, clock)
         with self._writing() as database:
             return self._verbs(database).send(queue, body, **more)
 
@@ -212,7 +215,7 @@ class Store(
 
     @again
     def _send_many(self, queue: str, messages: list[Mapping[str, Any]]) -> list[str]:
-        with self._writing() as database:
+        with self._alone() if self._one_statement else self._writing() as database:
             return self._verbs(database).send_many(queue, messages)
 
     def accept(self, works: Iterable[HeldWork]) -> None:

@@ -23,8 +23,21 @@ from fairlead.store.database.port import Database
 from fairlead.store.journal.log import Log
 from fairlead.store.queues.endpoints import has_ended
 from fairlead.store.queues.failing import ERROR
-from fairlead.store.queues.one_statement import is_for_one, try_send_one, try_settle_one
-from fairlead.store.queues.outgoing import OutgoingMessage, Sending, outgoing, outgoing_of
+from fairlead.store.queues.one_statement import (
+    is_for_one,
+    try_prioritise,
+    try_send_many,
+    try_send_one,
+    try_settle_one,
+)
+from fairlead.store.queues.outgoing import (
+    TIMED,
+    OutgoingMessage,
+    Sending,
+    is_timed,
+    outgoing,
+    outgoing_of,
+)
 from fairlead.store.queues.pending import RAISED, PendingUpdate, add_pending
 from fairlead.store.queues.received import Received
 from fairlead.store.queues.sending import send
@@ -72,18 +85,24 @@ class Transaction(ClusterVerbs, ConversationVerbs):
 
     def send(self, queue: str, body: object, **more: Unpack[Sending]) -> str:
         """Send a message, as `Store.send` does."""
-        if self._database.remote and not {"delay", "expires"} & more.keys():
+        if self._database.remote:
             self._check()
-            each, to = outgoing(body, 0, **more), queue_name(queue)
-            return try_send_one(
-                self._database, to, each, self._context.actor, self._context.clock()
-            )
+            clock = self._context.clock()
+            now = time_of(self._database, clock) if TIMED & more.keys() else 0
+            each, to = outgoing(body, now, **more), queue_name(queue)
+            return try_send_one(self._database, to, each, self._context.actor, clock)
         (found,) = self._send(queue, lambda now: [outgoing(body, now, **more)])
         return found
 
     def send_many(self, queue: str, messages: Iterable[Mapping[str, Any]]) -> list[str]:
         """Send messages, as `Store.send_many` does."""
         every = list(messages)
+        if self._database.remote:
+            self._check()
+            timed = any(map(is_timed, every))
+            now = time_of(self._database, self._context.clock()) if timed else 0
+            batch, to = [outgoing_of(each, now) for each in every], queue_name(queue)
+            return try_send_many(self._database, to, batch, self._context)
         return self._send(queue, lambda now: [outgoing_of(each, now) for each in every])
 
     def prioritise(self, queue: str, group: str, priority: int | None = None) -> bool:
@@ -91,11 +110,15 @@ class Transaction(ClusterVerbs, ConversationVerbs):
         self._check()
         check_priority(priority)
         wanted = name("group", group)
+        if self._database.remote:
+            return try_prioritise(
+                self._database, queue_name(queue), wanted, priority, self._context
+            )
         found = known_queue(self._database, queue_name(queue), self._context.clock())
         if not wanted or not found.ordered:
             return False
         at = {"queue": found.id, "name": wanted}
-        rows = self._database.run("group_kept", **at) or self._database.run("group", **at)
+        rows = self._database.run("group", **at)
         if not rows:
             return False
         raised = found.columns.default_priority if priority is None else priority

@@ -51,6 +51,7 @@ from fairlead.store.clusters.state import (
     revision,
     running,
 )
+from fairlead.store.database.clock import set_clock
 from fairlead.store.database.port import Database
 
 DECIDED: Final = "decided"
@@ -213,6 +214,7 @@ def decide_one(database: Database, memory: Memory, asked: Asked) -> StoreDecisio
     """
     if not database.remote or asked.cluster in memory.only_here or asked.message.keys() - UNREAD:
         return None
+    set_clock(database, asked.now)
     rows = database.run(
         "choose_one",
         cluster=asked.cluster,
@@ -221,7 +223,6 @@ def decide_one(database: Database, memory: Memory, asked: Asked) -> StoreDecisio
         type=asked.message.get("type") or None,
         said=as_said(asked.message),
         actor=asked.actor,
-        now=asked.now,
     )
     return decision_of(asked.cluster, rows[0]) if rows else None
 

@@ -145,10 +145,9 @@ class PostgreSQL:
     def many(self, name: str, rows: Sequence[Row], /, **common: object) -> int:
         if not rows:
             return 0
-        for key, column in zip(columns(name), zip(*rows, strict=True), strict=True):
-            common |= _spread(key, column)
         with self._as_store_error():
-            count: int = self._wait(self._cursor.execute(self._texts[name], common)).rowcount
+            values = {**common, **spread(name, rows)}
+            count: int = self._wait(self._cursor.execute(self._texts[name], values)).rowcount
             return count
 
     def numbers(self, count: int) -> Sequence[int]:
@@ -303,6 +302,14 @@ def _bound(values: Mapping[str, object]) -> dict[str, object]:
     return {
         name: literal(value) if isinstance(value, list) else value for name, value in values.items()
     }
+
+
+def spread(name: str, rows: Sequence[Row]) -> dict[str, object]:
+    """The values of rows, as parameters of a statement that unnests them."""
+    found: dict[str, object] = {}
+    for key, column in zip(columns(name), zip(*rows, strict=True), strict=True):
+        found |= _spread(key, column)
+    return found
 
 
 def _spread(key: str, column: Sequence[Any]) -> dict[str, object]:

@@ -17,7 +17,7 @@ from fairlead.store.dialogs.declared import Declared, DialogContext
 from fairlead.store.dialogs.replies import Beginning, no_end, no_such_type
 from fairlead.store.dialogs.validation import fault
 from fairlead.store.queues.bodies import encoded
-from fairlead.store.queues.endpoints import HANDLE, Endpoint, by_handle, endpoint_of
+from fairlead.store.queues.endpoints import HANDLE, Endpoint, endpoint_of
 
 
 class CalledDialogs:
@@ -110,8 +110,8 @@ class CalledDialogs:
 
     def bound(self, end: Endpoint) -> Endpoint | None:
         """The end that an end is bound to; None where that has ended."""
-        rows = self._database.run("bound_end", handle=end.handle)
-        return endpoint_of(rows[0][0]) if rows else None
+        ((found,),) = self._database.run("bound_end", handle=end.handle)
+        return None if found is None else endpoint_of(found)
 
     def state(self, end: Endpoint) -> str:
         """How an end stands."""
@@ -123,10 +123,10 @@ class CalledDialogs:
         """The end with a handle. Raises ConversationError."""
         found = None
         if isinstance(handle, str) and HANDLE.fullmatch(handle):
-            found = by_handle(self._database, handle)
+            ((found,),) = self._database.run("find_end", handle=handle)
         if found is None:
             raise ConversationError(no_end(handle))
-        return found
+        return endpoint_of(found)
 
     def _call(self, name: str, **values: object) -> Row:
         """Call a function; what it gives. Raises MessageError."""

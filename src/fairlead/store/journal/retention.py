@@ -37,24 +37,27 @@ class Retention:
         """Of one store."""
         self._connections = connections
         self._context = context
-        self._due = 0.0
+        self._due: dict[bool, float] = {}
 
-    def look(self) -> None:
-        """Forget a little of what is old, if it is time to look."""
+    def look(self, *, dead: bool = True) -> None:
+        """Forget a little of what is old, if it is time to look.
+
+        `dead`: dead letters, too, for which a sender has no right.
+        """
         now = time.monotonic()
-        if now < self._due:
+        if now < self._due.get(dead, 0.0):
             return
-        self._due = now + LOOK
+        self._due[dead] = now + LOOK
         with self._connections.writing() as database:
             today = time_of(database, self._context.clock())
-            more = forget(database, today, self._context.actor)
+            more = forget(database, today, self._context.actor, dead=dead)
         if more:
-            self._due = now + BUSY
+            self._due[dead] = now + BUSY
 
 
-def forget(database: Database, now: int, actor: str) -> bool:
+def forget(database: Database, now: int, actor: str, *, dead: bool = True) -> bool:
     """Forget what is old, as the store is set; whether there may be more of it."""
-    found = [_forget_dead(database, now, actor)]
+    found = [_forget_dead(database, now, actor) if dead else 0]
     found += [
         len(database.run(name, now=now, most=MOST, remembered=REMEMBERED))
         for name in ("forget_events", "forget_ids", "forget_ended", "forget_choice_runs")

@@ -76,6 +76,9 @@ def by_ids(database: Database, ids: Iterable[int]) -> dict[int, Endpoint]:
 
 def has_ended(database: Database, end: Endpoint) -> bool:
     """Whether an end has ended."""
+    if database.remote:
+        ((state,),) = database.run("state_of_end", handle=end.handle)
+        return state in (None, "ended")
     found = by_ids(database, [end.id]).get(end.id)
     return found is None or found.state == ENDED
 

@@ -11,9 +11,11 @@ from collections.abc import Sequence
 from msgspec.structs import asdict
 
 from fairlead.store.database.clock import set_clock
+from fairlead.store.database.context import BaseContext
 from fairlead.store.database.port import Database, Row
-from fairlead.store.database.postgresql import refusal
+from fairlead.store.database.postgresql import refusal, spread
 from fairlead.store.queues.outgoing import OutgoingMessage
+from fairlead.store.queues.settings import known_queue
 from fairlead.store.queues.settling import ACCEPTED, Settlement
 from fairlead.store.queues.taking import PAGE, Claim, Held, given_in
 
@@ -58,6 +60,46 @@ def try_send_one(
     if state is not None:
         raise refusal(state, line)
     return str(key)
+
+
+def try_prioritise(
+    database: Database, queue: str, group: str | None, priority: int | None, context: BaseContext
+) -> bool:
+    """Raise a group; whether it was raised. Raises MessageError."""
+    set_clock(database, context.clock())
+    ((raised, state, line),) = database.run(
+        "try_prioritise", queue=queue, group=group, priority=priority, actor=context.actor
+    )
+    if state is not None:
+        known_queue(database, queue, context.clock())  # says which queues there are
+        raise refusal(state, line)
+    return bool(raised)
+
+
+def try_send_many(
+    database: Database, queue: str, batch: Sequence[OutgoingMessage], context: BaseContext
+) -> list[str]:
+    """Send messages in a transaction that goes on after a refusal; their ids, in their order.
+
+    Raises MessageError, QueueFullError.
+    """
+    if not batch:
+        return []
+    set_clock(database, context.clock())
+    rows = [
+        (
+            *(each.group, each.priority, each.key, each.type, each.tenant, each.cost, each.due),
+            *(each.expires, each.format, each.body),
+        )
+        for each in batch
+    ]
+    values = spread("try_send_many", rows)
+    ((keys, state, line),) = database.run(
+        "try_send_many", queue=queue, actor=context.actor, **values
+    )
+    if state is not None:
+        raise refusal(state, line)
+    return list(keys)
 
 
 def try_settle_one(database: Database, end: Settlement, actor: str, now: int | None) -> None:

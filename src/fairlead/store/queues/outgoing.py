@@ -27,6 +27,8 @@ class Sending(TypedDict, total=False):
     expires: Time | None
 
 
+TIMED: Final = {"delay", "expires"}
+"""Of these the time is to be known."""
 KEYS: Final = tuple(Sending.__annotations__)
 
 
@@ -90,6 +92,11 @@ def outgoing(  # the verb's own names
         format_,
         raw,
     )
+
+
+def is_timed(plain: object) -> bool:
+    """Whether the time is to be known, of one message of many."""
+    return isinstance(plain, Mapping) and bool(TIMED & plain.keys())
 
 
 def outgoing_of(plain: object, now: int) -> OutgoingMessage:

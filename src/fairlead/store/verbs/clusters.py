@@ -216,7 +216,7 @@ class StoreClusters(ABC):
         """
         from fairlead.store.clusters.choosing import Asked, decide_one
 
-        self._retention.look()
+        self._retention.look(dead=False)
         if self._one_statement:
             context = self._context
             asked = Asked(checked_name(cluster), message, context.clock(), context.actor)
@@ -247,7 +247,7 @@ class StoreClusters(ABC):
         from fairlead.store.clusters.choosing import Asked
         from fairlead.store.clusters.publishing import publish_one
 
-        self._retention.look()
+        self._retention.look(dead=False)
         at_any_time = more.keys().isdisjoint({"delay", "expires"})
         if self._one_statement and at_any_time and {"group", "type"}.isdisjoint(message):
             each, context = outgoing(body, 0, **more), self._context

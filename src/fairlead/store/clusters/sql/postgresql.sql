@@ -133,8 +133,7 @@ INSERT INTO fairlead.files (cluster, loaded) VALUES (%(cluster)s, %(loaded)s)
 ON CONFLICT (cluster) DO UPDATE SET loaded = excluded.loaded;
 
 -- choose_one: choose in a cluster, in one statement; no row where the function cannot
-SELECT * FROM fairlead._choose(%(cluster)s, %(group)s, %(key)s, %(type)s::text, %(said)s::text, %(actor)s,
-  %(now)s::bigint);
+SELECT * FROM fairlead._choose(%(cluster)s, %(group)s, %(key)s, %(type)s::text, %(said)s::text, %(actor)s);
 
 -- publish_one: choose in a cluster and send, in one statement; no row where the function cannot
 SELECT * FROM fairlead._publish(%(cluster)s, %(format)s, %(body)s, %(group)s, %(priority)s, %(key)s,

@@ -233,13 +233,13 @@ END $$;
 -- Change an attribute of a destination, from the next choice on, for everybody.
 CREATE OR REPLACE FUNCTION fairlead.change(
   cluster text, target text, attribute text, value text DEFAULT NULL) RETURNS void
-LANGUAGE sql SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE sql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
   SELECT fairlead._change(cluster, target, attribute, value)
 $$;
 
 -- Count everybody as not served.
 CREATE OR REPLACE FUNCTION fairlead.reset(cluster text) RETURNS void
-LANGUAGE sql SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE sql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
   SELECT fairlead._change(cluster, cluster, 'reset', NULL)
 $$;
 

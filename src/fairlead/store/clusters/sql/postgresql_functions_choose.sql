@@ -3,14 +3,14 @@
 -- Choose for one message, count it and write it to the journal. No row, and nothing done: there is
 -- no such cluster, or plain SQL does not know its policy.
 CREATE OR REPLACE FUNCTION fairlead._choose(
-  p_cluster text, p_group text, p_key text, p_type text, p_said text, p_actor text, p_now bigint)
+  p_cluster text, p_group text, p_key text, p_type text, p_said text, p_actor text)
 RETURNS TABLE (o_destination text, o_address text, o_turn bigint, o_outcome text, o_version bigint,
   o_number bigint, o_id bigint)
-LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   c record;
   s record;
-  now bigint := coalesce(p_now, fairlead._now());
+  now bigint := fairlead._now();
   exact boolean;
 BEGIN
   IF p_type = 'SetPriority' THEN  -- it is no work: nothing is chosen or counted
@@ -95,12 +95,12 @@ $$;
 CREATE OR REPLACE FUNCTION fairlead.next_destination(
   cluster text, "group" text DEFAULT NULL, type text DEFAULT NULL,
   OUT destination text, OUT address text, OUT sequence bigint, OUT outcome text)
-LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
   SELECT c.o_destination, c.o_address, c.o_turn, c.o_outcome
     INTO destination, address, sequence, outcome
     FROM fairlead._choose($1, $2, '', $3,
-      CASE WHEN $2 <> '' OR $3 <> '' THEN fairlead._said($2, $3) END, fairlead._actor(), NULL) c;
+      CASE WHEN $2 <> '' OR $3 <> '' THEN fairlead._said($2, $3) END, fairlead._actor()) c;
   IF NOT FOUND THEN
     PERFORM fairlead._refuse_cluster($1);
   END IF;
@@ -114,7 +114,7 @@ CREATE OR REPLACE FUNCTION fairlead._publish(
   p_actor text, p_refuse boolean)
 RETURNS TABLE (o_destination text, o_address text, o_turn bigint, o_outcome text, o_version bigint,
   o_number bigint, o_id bigint, o_key text)
-LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   own bigint;
   now bigint := fairlead._now();
@@ -156,7 +156,7 @@ BEGIN
     END IF;
   END IF;
   SELECT * INTO o_destination, o_address, o_turn, o_outcome, o_version, o_number, o_id
-    FROM fairlead._choose(p_cluster, p_group, p_id, p_type, p_said, p_actor, NULL);
+    FROM fairlead._choose(p_cluster, p_group, p_id, p_type, p_said, p_actor);
   IF NOT FOUND THEN  -- it was loaded anew meanwhile
     PERFORM fairlead._refuse_cluster(p_cluster);
   ELSIF o_outcome = 'control' THEN
@@ -180,7 +180,7 @@ CREATE OR REPLACE FUNCTION fairlead.publish(
   id text DEFAULT NULL, type text DEFAULT NULL, tenant text DEFAULT NULL, cost bigint DEFAULT 1,
   delay interval DEFAULT '0', expires interval DEFAULT NULL,
   OUT destination text, OUT address text, OUT sequence bigint, OUT message text)
-LANGUAGE sql SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE sql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
   SELECT o_destination, o_address, o_turn, o_key
   FROM fairlead._publish(cluster, 1, convert_to(body, 'UTF8'), "group", priority, id, type, tenant,
     cost, fairlead._now() + fairlead._micros('delay', delay),
@@ -193,7 +193,7 @@ CREATE OR REPLACE FUNCTION fairlead.publish(
   id text DEFAULT NULL, type text DEFAULT NULL, tenant text DEFAULT NULL, cost bigint DEFAULT 1,
   delay interval DEFAULT '0', expires interval DEFAULT NULL,
   OUT destination text, OUT address text, OUT sequence bigint, OUT message text)
-LANGUAGE sql SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE sql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
   SELECT o_destination, o_address, o_turn, o_key
   FROM fairlead._publish(cluster, 2, convert_to(body::text, 'UTF8'), "group", priority, id, type, tenant,
     cost, fairlead._now() + fairlead._micros('delay', delay),
@@ -206,7 +206,7 @@ CREATE OR REPLACE FUNCTION fairlead.publish(
   id text DEFAULT NULL, type text DEFAULT NULL, tenant text DEFAULT NULL, cost bigint DEFAULT 1,
   delay interval DEFAULT '0', expires interval DEFAULT NULL,
   OUT destination text, OUT address text, OUT sequence bigint, OUT message text)
-LANGUAGE sql SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE sql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
   SELECT o_destination, o_address, o_turn, o_key
   FROM fairlead._publish(cluster, 0, body, "group", priority, id, type, tenant,
     cost, fairlead._now() + fairlead._micros('delay', delay),

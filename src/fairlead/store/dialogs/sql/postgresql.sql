@@ -31,8 +31,8 @@ SELECT * FROM fairlead._try_bind(%(one)s, %(other)s);
 -- try_prioritise_dialog: the same: raise the group of the other end
 SELECT * FROM fairlead._try_prioritise_dialog(%(handle)s, %(priority)s::integer, %(actor)s);
 
--- bound_end: the end that an end is bound to
-SELECT fairlead._row_of(b) FROM fairlead._bound(%(handle)s) b WHERE b.id IS NOT NULL;
+-- bound_end: the end that an end is bound to; NULL: there is none
+SELECT fairlead._find_bound(%(handle)s);
 
--- state_of_end: how an end stands; NULL: both ends have ended
-SELECT fairlead._state(%(handle)s);
+-- find_end: the end with a handle; NULL: there is none
+SELECT fairlead._find(%(handle)s);

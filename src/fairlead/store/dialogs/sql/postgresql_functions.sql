@@ -46,6 +46,12 @@ BEGIN
   RETURN e;
 END $$;
 
+-- The same as its row, for the library; NULL: there is none.
+CREATE OR REPLACE FUNCTION fairlead._find(p_handle text) RETURNS text
+LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+  SELECT fairlead._row_of(e) FROM fairlead.endpoints e WHERE e.handle = p_handle
+$$;
+
 CREATE OR REPLACE FUNCTION fairlead._refuse_to_speak(e fairlead.endpoints, p_why text) RETURNS void
 LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 BEGIN

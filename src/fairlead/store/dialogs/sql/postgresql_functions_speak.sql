@@ -86,6 +86,8 @@ BEGIN
   SELECT s.declared INTO o_revision FROM fairlead.schema s;
   IF p_revision <> o_revision THEN
     RETURN;
+  ELSIF p_format NOT IN (0, 1, 2) THEN
+    PERFORM fairlead._refuse('body: found a format that there is not, allowed: bytes, a text, or JSON');
   ELSIF p_body IS NULL THEN
     PERFORM fairlead._refuse('body: found NULL, allowed: bytes, a text, or JSON');
   ELSIF octet_length(p_body) > 16777216 THEN
@@ -243,9 +245,15 @@ LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
   WHERE e.handle = p_handle
 $$;
 
+-- The same as its row, for the library.
+CREATE OR REPLACE FUNCTION fairlead._find_bound(p_handle text) RETURNS text
+LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+  SELECT fairlead._row_of(b) FROM fairlead._bound(p_handle) b WHERE b.id IS NOT NULL
+$$;
+
 -- How an end stands; NULL: there is none with this id.
 CREATE OR REPLACE FUNCTION fairlead._state(p_handle text) RETURNS text
-LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
   SELECT CASE WHEN e.state = 3 THEN 'ended' WHEN e.state = 2 OR e.lifetime <= fairlead._now() THEN 'failed'
     WHEN o.id IS NULL THEN 'started' WHEN o.state = 3 THEN 'ended-by-other' ELSE 'conversing' END
   FROM fairlead.endpoints e

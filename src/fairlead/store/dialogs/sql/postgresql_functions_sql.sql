@@ -4,7 +4,7 @@
 CREATE OR REPLACE FUNCTION fairlead.begin_dialog(
   service text, far_service text, contract text DEFAULT NULL, related text DEFAULT NULL,
   "group" text DEFAULT NULL, lifetime interval DEFAULT NULL) RETURNS text
-LANGUAGE sql SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE sql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
   SELECT (fairlead._begin_dialog(service, far_service, contract, related, "group",
     fairlead._micros('lifetime', lifetime), fairlead._actor())).handle
 $$;
@@ -12,18 +12,18 @@ $$;
 -- Send a message from the end with this id, behind all that it has sent; the message's id. Text, JSON
 -- or bytes.
 CREATE OR REPLACE FUNCTION fairlead.send_on(dialog text, type text, body text) RETURNS text
-LANGUAGE sql SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE sql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
   SELECT (fairlead._say(dialog, type, 1, convert_to(body, 'UTF8'), NULL, NULL, fairlead._actor())).o_key
 $$;
 
 CREATE OR REPLACE FUNCTION fairlead.send_on(dialog text, type text, body jsonb) RETURNS text
-LANGUAGE sql SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE sql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
   SELECT (fairlead._say(dialog, type, 2, convert_to(body::text, 'UTF8'), NULL, NULL,
     fairlead._actor())).o_key
 $$;
 
 CREATE OR REPLACE FUNCTION fairlead.send_on(dialog text, type text, body bytea DEFAULT '') RETURNS text
-LANGUAGE sql SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE sql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
   SELECT (fairlead._say(dialog, type, 0, body, NULL, NULL, fairlead._actor())).o_key
 $$;
 
@@ -34,7 +34,7 @@ CREATE OR REPLACE FUNCTION fairlead.receive(
   queue text, "group" text DEFAULT NULL, most integer DEFAULT 1000, lease interval DEFAULT '60 seconds')
 RETURNS TABLE (in_group text, conversation text, type text, body_text text, body bytea, token bigint,
   number bigint, id text, priority bigint, attempt bigint)
-LANGUAGE sql SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE sql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
   SELECT o_group, o_end::jsonb ->> 1, o_type, CASE WHEN o_format > 0 THEN convert_from(o_body, 'UTF8') END,
     o_body, o_token, o_number, o_key, nullif(o_priority, -1), o_releases + 1
   FROM fairlead._take(queue, "group", fairlead._lease(lease), NULL, most, fairlead._actor(), NULL)
@@ -44,24 +44,24 @@ $$;
 -- description an Error, before the rest; with cleanup nothing.
 CREATE OR REPLACE FUNCTION fairlead.end_dialog(
   dialog text, code integer DEFAULT NULL, description text DEFAULT NULL, cleanup boolean DEFAULT false)
-RETURNS void LANGUAGE sql SET search_path = pg_catalog, pg_temp AS $$
+RETURNS void LANGUAGE sql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
   SELECT fairlead._end_dialog(dialog, code, description, cleanup, NULL, fairlead._actor())
 $$;
 
 -- Raise the group in which what this end has sent waits; whether there was anything to raise.
 CREATE OR REPLACE FUNCTION fairlead.prioritise_dialog(dialog text, priority integer DEFAULT NULL)
-RETURNS boolean LANGUAGE sql SET search_path = pg_catalog, pg_temp AS $$
+RETURNS boolean LANGUAGE sql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
   SELECT fairlead._prioritise_dialog(dialog, priority, fairlead._actor())
 $$;
 
 -- Bind two ends, to forward what comes to one through the other.
 CREATE OR REPLACE FUNCTION fairlead.bind_dialogs(dialog text, other text) RETURNS void
-LANGUAGE sql SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE sql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
   SELECT fairlead._bind(dialog, other)
 $$;
 
 -- The end that this one is bound to; NULL: there is none, or it has ended.
 CREATE OR REPLACE FUNCTION fairlead.bound_dialog(dialog text) RETURNS text
-LANGUAGE sql SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE sql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
   SELECT b.handle FROM fairlead._endpoint(dialog) e, fairlead._bound(e.handle) b
 $$;

@@ -105,7 +105,7 @@ $$;
 -- Whether work is held. A transaction that is just settling it is waited for, but not for long: its
 -- reader may ask because it has lost the connection while it committed.
 CREATE OR REPLACE FUNCTION fairlead._is_held(p_token bigint) RETURNS boolean
-LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp SET lock_timeout = '5s' AS $$
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET lock_timeout = '5s' AS $$
 BEGIN
   PERFORM 1 FROM fairlead.groups WHERE token = p_token AND state = 2 FOR SHARE;
   RETURN FOUND;

@@ -333,13 +333,6 @@ SELECT kind, tenant, coalesce(cost, 0) FROM (
     AND id > (SELECT max(id) FROM fairlead.journal) - 100000
   ORDER BY id DESC LIMIT %(most)s) latest ORDER BY id;
 
--- group: one group that lives
-SELECT id, tenant FROM fairlead.groups WHERE queue = %(queue)s AND name = %(name)s;
-
--- group_kept: the same, kept from ending while this transaction runs, if it is not ending already
-SELECT id, tenant FROM fairlead.groups WHERE queue = %(queue)s AND name = %(name)s
-FOR KEY SHARE SKIP LOCKED;
-
 -- lock_ready: those of some groups that can be given another place now
 SELECT id FROM fairlead.groups WHERE id = ANY (%(ids)s::bigint[]) AND state <> 2
 FOR NO KEY UPDATE SKIP LOCKED;
@@ -357,6 +350,14 @@ SELECT fairlead._send(%(queue)s, %(format)s, %(body)s, %(group)s, %(priority)s, 
 -- try_send_one: the same; what was refused comes as a row, and leaves the transaction as it was
 SELECT * FROM fairlead._try_send(%(queue)s, %(format)s, %(body)s, %(group)s, %(priority)s, %(key)s, %(type)s,
   %(tenant)s, %(cost)s, %(due)s, %(expires)s, %(actor)s);
+
+-- try_send_many: send messages, in one statement; what was refused comes as a row
+SELECT * FROM fairlead._try_send_many(%(queue)s, %(group)s::text[], %(priority)s::bigint[], %(key)s::text[],
+  %(type)s::text[], %(tenant)s::text[], %(cost)s::bigint[], %(due)s::bigint[], %(expires)s::bigint[],
+  %(format)s::bigint[], %(body)s, %(body.begin)s::integer[], %(body.length)s::integer[], %(actor)s);
+
+-- try_prioritise: raise a group, in one statement; what was refused comes as a row
+SELECT * FROM fairlead._try_prioritise(%(queue)s, %(group)s, %(priority)s::integer, %(actor)s);
 
 -- take_one: take a group, in one statement
 SELECT * FROM fairlead._take(%(queue)s, %(group)s, %(lease)s, %(holder)s, %(most)s, %(actor)s,

@@ -5,6 +5,9 @@ SELECT id, handle, dialog, side, service, far_service, contract, queue, group_na
   lifetime, bound
 FROM fairlead.endpoints WHERE handle = %(handle)s;
 
+-- state_of_end: how an end stands; NULL: both ends have ended
+SELECT fairlead._state(%(handle)s);
+
 -- endpoints: some ends
 SELECT id, handle, dialog, side, service, far_service, contract, queue, group_name, state, sent, began,
   lifetime, bound

@@ -128,7 +128,7 @@ RETURN (SELECT count(*) FROM fairlead.epochs e WHERE e.first <= p_number);
 -- Wake one of the processes that wait for work of a queue, at the commit; rather one that holds none.
 -- All hear of it; those that are not meant look a moment later whether work is still there.
 CREATE OR REPLACE FUNCTION fairlead._wake(p_queue bigint) RETURNS void
-LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   meant integer;
 BEGIN

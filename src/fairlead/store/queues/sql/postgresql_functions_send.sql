@@ -71,7 +71,7 @@ END $$;
 CREATE OR REPLACE FUNCTION fairlead._send(
   p_queue text, p_format bigint, p_body bytea, p_group text, p_priority bigint, p_id text,
   p_type text, p_tenant text, p_cost bigint, p_due bigint, p_expires bigint, p_actor text)
-RETURNS text LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
+RETURNS text LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   q fairlead.queues := fairlead._queue(p_queue, true);
   now bigint := fairlead._now();
@@ -89,6 +89,8 @@ BEGIN
   ELSIF octet_length(p_body) > 16777216 THEN
     PERFORM fairlead._refuse(format(
       'body: found %s bytes, allowed: at most 16777216', octet_length(p_body)));
+  ELSIF p_format IS NULL OR p_format NOT IN (0, 1, 2) THEN
+    PERFORM fairlead._refuse('body: found a format that there is not, allowed: bytes, a text, or JSON');
   ELSIF p_body IS NULL THEN
     PERFORM fairlead._refuse('body: found NULL, allowed: bytes, a text, or JSON');
   ELSIF greatest(length(p_group), length(p_id), length(p_type), length(p_tenant)) > 500 THEN
@@ -147,7 +149,7 @@ CREATE OR REPLACE FUNCTION fairlead._try_send(
   p_queue text, p_format bigint, p_body bytea, p_group text, p_priority bigint, p_id text,
   p_type text, p_tenant text, p_cost bigint, p_due bigint, p_expires bigint, p_actor text,
   OUT o_key text, OUT o_state text, OUT o_line text)
-LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
   o_key := fairlead._send(p_queue, p_format, p_body, p_group, p_priority, p_id, p_type, p_tenant,
     p_cost, p_due, p_expires, p_actor);
@@ -161,7 +163,7 @@ CREATE OR REPLACE FUNCTION fairlead.send(
   queue text, body text, "group" text DEFAULT NULL, priority integer DEFAULT NULL,
   id text DEFAULT NULL, type text DEFAULT NULL, tenant text DEFAULT NULL, cost bigint DEFAULT 1,
   delay interval DEFAULT '0', expires interval DEFAULT NULL) RETURNS text
-LANGUAGE sql SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE sql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
   SELECT fairlead._send(queue, 1, convert_to(body, 'UTF8'), "group", priority, id, type, tenant,
     cost, fairlead._now() + fairlead._micros('delay', delay),
     fairlead._now() + fairlead._micros('expires', expires), fairlead._actor())
@@ -171,7 +173,7 @@ CREATE OR REPLACE FUNCTION fairlead.send(
   queue text, body jsonb, "group" text DEFAULT NULL, priority integer DEFAULT NULL,
   id text DEFAULT NULL, type text DEFAULT NULL, tenant text DEFAULT NULL, cost bigint DEFAULT 1,
   delay interval DEFAULT '0', expires interval DEFAULT NULL) RETURNS text
-LANGUAGE sql SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE sql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
   SELECT fairlead._send(queue, 2, convert_to(body::text, 'UTF8'), "group", priority, id, type,
     tenant, cost, fairlead._now() + fairlead._micros('delay', delay),
     fairlead._now() + fairlead._micros('expires', expires), fairlead._actor())
@@ -181,7 +183,7 @@ CREATE OR REPLACE FUNCTION fairlead.send(
   queue text, body bytea, "group" text DEFAULT NULL, priority integer DEFAULT NULL,
   id text DEFAULT NULL, type text DEFAULT NULL, tenant text DEFAULT NULL, cost bigint DEFAULT 1,
   delay interval DEFAULT '0', expires interval DEFAULT NULL) RETURNS text
-LANGUAGE sql SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE sql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
   SELECT fairlead._send(queue, 0, body, "group", priority, id, type, tenant, cost,
     fairlead._now() + fairlead._micros('delay', delay),
     fairlead._now() + fairlead._micros('expires', expires), fairlead._actor())
@@ -190,7 +192,7 @@ $$;
 -- Raise a group; whether it was raised. It waits for no reader; a group that is there is kept from ending.
 CREATE OR REPLACE FUNCTION fairlead._prioritise(
   p_queue text, p_group text, p_priority integer, p_actor text) RETURNS boolean
-LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   q fairlead.queues := fairlead._queue(p_queue, false);
   g record;
@@ -219,8 +221,20 @@ BEGIN
   RETURN true;
 END $$;
 
+-- The same in a transaction that goes on after a refusal: what was refused, and why.
+CREATE OR REPLACE FUNCTION fairlead._try_prioritise(
+  p_queue text, p_group text, p_priority integer, p_actor text,
+  OUT o_raised boolean, OUT o_state text, OUT o_line text)
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+  o_raised := fairlead._prioritise(p_queue, p_group, p_priority, p_actor);
+EXCEPTION WHEN SQLSTATE 'FL001' THEN
+  o_state := SQLSTATE;
+  o_line := SQLERRM;
+END $$;
+
 CREATE OR REPLACE FUNCTION fairlead.prioritise(
   queue text, "group" text, priority integer DEFAULT NULL) RETURNS boolean
-LANGUAGE sql SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE sql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
   SELECT fairlead._prioritise(queue, "group", priority, fairlead._actor())
 $$;

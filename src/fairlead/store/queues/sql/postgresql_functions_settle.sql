@@ -204,7 +204,7 @@ END $$;
 CREATE OR REPLACE FUNCTION fairlead._settle(
   p_token bigint, p_outcome text, p_given bigint[], p_reason text, p_delay bigint,
   p_failed boolean, p_actor text, p_id bigint, p_partly boolean) RETURNS void
-LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   q fairlead.queues;
   g fairlead.groups;
@@ -247,7 +247,7 @@ END $$;
 CREATE OR REPLACE FUNCTION fairlead._try_settle(
   p_token bigint, p_outcome text, p_given bigint[], p_reason text, p_delay bigint,
   p_failed boolean, p_actor text, p_id bigint, p_partly boolean, OUT o_state text, OUT o_line text)
-LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
   PERFORM fairlead._settle(p_token, p_outcome, p_given, p_reason, p_delay, p_failed, p_actor, p_id,
     p_partly);
@@ -261,7 +261,7 @@ END $$;
 CREATE OR REPLACE FUNCTION fairlead.settle(
   token bigint, outcome text DEFAULT 'accepted', given bigint[] DEFAULT '{}',
   reason text DEFAULT '', delay interval DEFAULT NULL) RETURNS void
-LANGUAGE sql SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE sql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
   SELECT fairlead._settle(token, outcome, given, reason,
     fairlead._micros('delay', delay), outcome = 'released' AND coalesce(reason, '') <> '',
     fairlead._actor(), NULL, false)

@@ -142,7 +142,7 @@ RETURNS TABLE (
   o_token bigint, o_taken bigint, o_deadline bigint, o_k1 bigint, o_k2 bigint, o_number bigint,
   o_key text, o_arrived bigint, o_expires bigint, o_cost bigint, o_type text, o_format bigint,
   o_body bytea, o_end text)
-LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   q fairlead.queues;
   g fairlead.groups;
@@ -255,7 +255,7 @@ CREATE OR REPLACE FUNCTION fairlead._more(
 RETURNS TABLE (
   o_number bigint, o_key text, o_arrived bigint, o_expires bigint, o_cost bigint, o_type text,
   o_format bigint, o_body bytea, o_end text)
-LANGUAGE sql SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE sql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
   SELECT m.id, m.key, m.arrived, m.expires, m.cost, m.type, m.format, m.body, m.far
   FROM fairlead.groups g LEFT JOIN LATERAL (
     SELECT x.id, x.key, x.arrived, x.expires, x.cost, x.type, x.format, x.body,
@@ -293,7 +293,7 @@ CREATE OR REPLACE FUNCTION fairlead.take(
   most integer DEFAULT 1000)
 RETURNS TABLE (token bigint, in_group text, priority bigint, attempt bigint, number bigint, id text,
   type text, body_text text, body bytea)
-LANGUAGE sql SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE sql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
   SELECT o_token, o_group, nullif(o_priority, -1), o_releases + 1, o_number, o_key, o_type,
     CASE WHEN o_format > 0 THEN convert_from(o_body, 'UTF8') END, o_body
   FROM fairlead._take(fairlead._plain(queue), "group", fairlead._lease(lease), NULL, most,
@@ -305,7 +305,7 @@ $$;
 CREATE OR REPLACE FUNCTION fairlead.more(
   token bigint, given bigint[], most integer DEFAULT 1000)
 RETURNS TABLE (number bigint, id text, type text, body_text text, body bytea, conversation text)
-LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 #variable_conflict use_column
 BEGIN
   IF more.token IS NULL THEN

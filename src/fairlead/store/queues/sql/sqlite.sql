@@ -265,9 +265,6 @@ SELECT kind, tenant, coalesce(cost, 0) FROM (
 -- group: one group that lives
 SELECT id, tenant FROM fairlead_groups WHERE queue = :queue AND name = :name;
 
--- group_kept: the same, kept from ending while this transaction runs, if it is not ending already
-SELECT id, tenant FROM fairlead_groups WHERE queue = :queue AND name = :name;
-
 -- lock_ready: those of some groups that can be given another place now
 SELECT id FROM fairlead_groups WHERE id IN (SELECT value FROM json_each(:ids)) AND state <> 2;
 
