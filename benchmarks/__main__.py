@@ -9,7 +9,7 @@ from pathlib import Path
 
 from benchmarks.timing import Line
 
-PARTS = "abcdefghijklmnopq"
+PARTS = "abcdefghijklmnopqr"
 ON_SPARK = {
     "a": ["on_spark"],
     "b": ["on_spark"],
@@ -30,7 +30,7 @@ def main() -> None:
     """Print a line for each ratio."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     parser.add_argument(
-        "parts", nargs="*", default=list(PARTS), help="which of a b c d e f g h i j k l m n o p q"
+        "parts", nargs="*", default=list(PARTS), help="which of a b c d e f g h i j k l m n o p q r"
     )
     parser.add_argument("--rows", type=int, default=10_000_000)
     parser.add_argument("--runs", type=int, default=3)
@@ -65,6 +65,10 @@ def run(parts: list[str], folder: Path, rows: int, runs: int) -> list[Line]:
         from benchmarks import replays
 
         lines += replays.part_j(rows // 10, runs)
+    if "r" in parts:
+        from benchmarks import answers
+
+        lines += answers.part_r(folder, rows, runs)
     if "l" in parts:
         from benchmarks import stores
 

@@ -104,8 +104,8 @@ def run_demo(out: Path, master: str | None) -> None:
     to.print(
         "\nWho would have waited how long for a crew? The same departures, replayed under three\n"
         "scenarios. Each agent works on the departures of one aircraft in order. But they go to\n"
-        "several agents, so a later one can start first, at an agent with less to do: of a few\n"
-        "aircraft, the groups out of order, one does. The storm hurts."
+        "several agents, so a later one can start first, at an agent with less to do. The table\n"
+        "counts the aircraft of which one did, as groups out of order. The storm hurts."
     )
     _replay(out, [out / "weighted.toml"], out / REPLAYED, scenarios=out / SCENARIOS)
     to.print(
