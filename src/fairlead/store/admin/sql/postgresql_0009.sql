@@ -1,4 +1,4 @@
--- Version 8: the journal says who was logged in.
+-- Version 9: the journal says who was logged in.
 
 -- The journal.
 CREATE OR REPLACE VIEW fairlead.events WITH (security_invoker = true) AS
@@ -8,4 +8,4 @@ SELECT j.id AS position, timestamptz 'epoch' + j.time * interval '1 microsecond'
   j.destination, j.address, j.outcome, j.sequence, j.said::jsonb AS said, j.login
 FROM fairlead.journal j;
 
-UPDATE fairlead.schema SET version = 8;
+UPDATE fairlead.schema SET version = 9;

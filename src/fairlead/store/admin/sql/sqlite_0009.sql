@@ -1,4 +1,4 @@
--- Version 8: on PostgreSQL the journal says who was logged in; here nobody logs in.
+-- Version 9: on PostgreSQL the journal says who was logged in; here nobody logs in.
 
 -- The journal.
 DROP VIEW fairlead_events;
@@ -8,4 +8,4 @@ SELECT j.id AS position, j.time / 1e6 AS time, j.kind, j.queue, nullif(j.group_n
   j.cluster, j.version, j.stream, j.destination, j.address, j.outcome, j.sequence, j.said, NULL AS login
 FROM fairlead_journal j;
 
-UPDATE fairlead_schema SET version = 8;
+UPDATE fairlead_schema SET version = 9;

@@ -1,4 +1,4 @@
--- Drop the functions of version 7 that have other arguments now, when no statement is left that began before.
+-- Drop the functions of version 8 that have other arguments now, when no statement is left that began before.
 DO $$
 DECLARE
   old regprocedure;
