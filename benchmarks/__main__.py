@@ -20,7 +20,14 @@ ON_SPARK = {
     "d": ["on_spark"],
 }
 """The parts that need Spark, in the order in which they run, and the modules of each."""
-OF_RUNS = {"m": "choices", "n": "dialogs", "o": "sockets", "p": "pools", "q": "one_statement"}
+OF_RUNS = {
+    "m": "choices",
+    "n": "dialogs",
+    "o": "sockets",
+    "p": "pools",
+    "q": "one_statement",
+    "r": "in_flight",
+}
 """The parts for which only the number of runs counts, and their modules."""
 SMALL = {"spark.driver.memory": "3g"}
 """For part d alone: all that Spark gets, so that what grows with the messages would be seen."""

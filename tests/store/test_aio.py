@@ -2,6 +2,7 @@
 
 import asyncio
 import inspect
+import signal
 import sqlite3
 import subprocess
 import sys
@@ -23,6 +24,16 @@ from fairlead import Store
 with Store.open(sys.argv[1]) as store:
     for line in sys.stdin:
         store.send("q", line.strip())
+"""
+HOLDER = """
+import asyncio, sys
+from fairlead import AsyncStore
+async def main():
+    store = await AsyncStore.open(sys.argv[1])
+    async with await store.take("q"):
+        print("held", flush=True)
+        await asyncio.sleep(600)
+asyncio.run(main())
 """
 Story = Callable[[AsyncStore], Awaitable[Any]]
 
@@ -187,6 +198,34 @@ def test_a_block_that_is_cancelled_gives_its_work_back_and_nothing_has_failed(ur
             assert await bodies(work) == ["x"]
 
     tell(url, story)
+
+
+def test_what_a_process_held_that_was_killed_is_taken_back_at_once(url: str) -> None:
+    with Store.open(url) as store:
+        store.send("q", "x", group="g")
+        with subprocess.Popen([sys.executable, "-c", HOLDER, url], stdout=subprocess.PIPE) as held:
+            assert held.stdout is not None
+            assert held.stdout.readline() == b"held\n"
+            assert store.take("q") is None
+            held.kill()
+        work = store.take("q", wait=30)
+        assert work is not None
+        assert work.attempt == 2
+
+
+def test_ctrl_c_gives_work_back_and_nothing_has_failed(url: str) -> None:
+    with Store.open(url) as store:
+        store.set_limits("q", max_failures=1)
+        store.send("q", "x", group="g")
+        with subprocess.Popen(
+            [sys.executable, "-c", HOLDER, url], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
+        ) as held:
+            assert held.stdout is not None
+            assert held.stdout.readline() == b"held\n"
+            held.send_signal(signal.SIGINT)
+            held.wait(WAIT)
+        assert store.working("q") == []
+        assert store.dead("q") == []
 
 
 def test_a_block_that_fails_is_a_failure(url: str) -> None:

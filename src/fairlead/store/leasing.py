@@ -17,6 +17,7 @@ from fairlead.store.database.clock import time_of
 from fairlead.store.database.port import Database
 from fairlead.store.database.reserve import Reserve
 from fairlead.store.database.retrying import again
+from fairlead.store.database.tracing import trace_of
 from fairlead.store.journal.retention import Retention
 from fairlead.store.queues.endpoints import has_ended
 from fairlead.store.queues.leases import Leases
@@ -197,6 +198,12 @@ class StoreLeases(ABC, DialogSession):
         """Whether a group is still the reader's."""
         with self._connection() as database:
             return bool(database.run("still_held", id=held.id, token=held.token))
+
+    def trace_of(self, number: int) -> str | None:
+        """In which trace a message was sent, as W3C writes it; None: in none, or nobody knows."""
+        with self._connection() as database:
+            rows = database.run("sender_of", id=number)
+        return trace_of(rows[0][0]) if rows else None
 
     def has_ended(self, conversation: Conversation) -> bool:
         """Whether the receiver's end of a conversation has ended."""

@@ -87,7 +87,7 @@ class Store(
         room = self._reserve.check if self._reserve else lambda: None
         actor = str(describe_self()["name"])
         self._context = Context(
-            clock=self._clock, actor=actor, memory=Memory(), declared=Cache(), check_disk=room
+            clock=self._clock, who=actor, memory=Memory(), declared=Cache(), check_disk=room
         )
         connections = self._connections = connections or Connections(connect, place)
         self._connection, self._writing = connections.one, connections.writing

@@ -297,6 +297,7 @@ class AsyncStore:
     discard = writes(Store.discard)
     latest = reads(Store.latest)
     outcome = reads(Store.outcome)
+    trace_of = reads(Store.trace_of)
     prune = writes(Store.prune)
     recover = writes(Store.recover)
     check = writes(Store.check)

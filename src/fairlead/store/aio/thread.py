@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, asynccontextmanager
+from contextvars import copy_context
 from functools import partial
 from types import TracebackType
 from typing import Any, TypeVar
@@ -129,7 +130,8 @@ class OnThread:
         self._turn.release()
 
     async def _run(self, verb: Callable[[], T]) -> T:
-        return await asyncio.get_running_loop().run_in_executor(self._thread, verb)
+        run = partial(copy_context().run, verb)  # in the task's context: its span, say
+        return await asyncio.get_running_loop().run_in_executor(self._thread, run)
 
     async def _undo(self, block: AbstractContextManager[Any]) -> None:
         error = asyncio.CancelledError()

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from fairlead.store.database.tracing import with_trace
+
 
 @dataclass(frozen=True, kw_only=True)
 class BaseContext:
@@ -12,7 +14,12 @@ class BaseContext:
 
     clock: Callable[[], int | None]
     """Microseconds, of a clock of the user's own; None: the database's."""
-    actor: str
-    """Who does it, for the journal."""
+    who: str
+    """Who does it."""
     check_disk: Callable[[], object]
     """Raises DiskFullError where only those who take may write."""
+
+    @property
+    def actor(self) -> str:
+        """Who does it, and in which trace, for the journal."""
+        return with_trace(self.who)

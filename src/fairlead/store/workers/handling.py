@@ -24,6 +24,7 @@ from fairlead.store.store import Store
 from fairlead.store.workers.counting import Counts
 from fairlead.store.workers.handlers import FAILURES, Handler, raised_at
 from fairlead.store.workers.lease_renewal import renewed
+from fairlead.store.workers.tracing import traced
 
 LOGGER: Final = logging.getLogger("fairlead.worker")
 MAX_IN_HAND: Final = 100
@@ -64,6 +65,7 @@ class Handling(NamedTuple):
 def handle(store: Store, work: StoreWork, handler: Handler, handling: Handling) -> None:
     """Handle a group and settle it; an error of the handler is no error here."""
     began = time.monotonic()
+    handler = traced(store, work.queue, handler)
     most = 1 if work.attempt > 1 else handling.most
     error: BaseException | None = None
     try:

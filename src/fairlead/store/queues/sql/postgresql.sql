@@ -396,3 +396,6 @@ WHERE m.id = ANY (%(ids)s::bigint[]) ORDER BY m.id;
 -- drop_published: their cluster waits for them no more
 DELETE FROM fairlead.published WHERE (queue, key) IN (
   SELECT queue, key FROM fairlead.messages WHERE id = ANY (%(ids)s::bigint[]));
+
+-- sender_of: who sent a message
+SELECT actor FROM fairlead.events WHERE position = %(id)s AND kind = 'sent';

@@ -299,3 +299,6 @@ DELETE FROM fairlead_published WHERE queue IN (
   AND key IN (SELECT key FROM fairlead_messages WHERE id IN (SELECT value FROM json_each(:ids)))
   AND (queue, key) IN (
     SELECT queue, key FROM fairlead_messages WHERE id IN (SELECT value FROM json_each(:ids)));
+
+-- sender_of: who sent a message
+SELECT actor FROM fairlead_journal WHERE id = :id AND kind = 'sent';
