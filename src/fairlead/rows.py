@@ -118,7 +118,11 @@ EVENT_COLUMNS: Final = (
     Column("type", TEXT, "the message's"),
     _OF["attempt"],
     Column("token", WHOLE, "of the reader that took it"),
-    Column("actor", TEXT, "who did it: host and process, or the user of plain SQL; then its trace, if any"),
+    Column(
+        "actor",
+        TEXT,
+        "who did it: host and process, or the user of plain SQL; then its trace, if any",
+    ),
     Column("lease", SECONDS, "when the lease of what was taken ends"),
     Column(
         "detail",

@@ -115,6 +115,7 @@ VERBS: Final[dict[str, tuple[str, Verb]]] = {
     "holds": ("chooser", lambda s, o, u: s.holds(held(o).held)),
     "has_ended": ("sender", lambda s, o, u: s.has_ended(spoken(s))),
     "receive": ("worker", lambda s, o, u: s.receive(o.ends(spoken(o).dialog)[1], 0, 60)),
+    "trace_of": ("worker", lambda s, o, u: s.trace_of(1)),
     "outcome": ("worker", lambda s, o, u: s.outcome(settled(o))),
     "waiting": ("worker", lambda s, o, u: s.waiting(held(o).queue)),
     "peek": ("worker", lambda s, o, u: s.peek(held(o).queue)),
@@ -185,6 +186,7 @@ SEEN: Final = {
         "bound_to",
         "holds",
         "has_ended",
+        "trace_of",
     ),
     *("service", "schedules", "ticks", *IF_NOTHING_IS_DUE),
 }
