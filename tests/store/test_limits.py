@@ -170,6 +170,13 @@ def test_many_are_taken_as_far_as_the_limits_go(store: Store, tmp_path: Path) ->
     assert len(store.take_many("jobs", 10)) == 3
 
 
+def test_what_is_sent_together_is_limited(store: Store, tmp_path: Path) -> None:
+    declare(store, tmp_path, "of = 'group'\nmatch = 'api-*'\nin_work = 1")
+    groups = ["api-1", "api-2", None, "own", "api-1"]
+    store.send_many("jobs", [{"body": k, "group": group} for k, group in enumerate(groups)])
+    assert [work.group for work in taken(store)] == ["api-1", "", "own"]
+
+
 def test_a_reader_that_waits_is_woken_when_something_is_settled(
     dialect: str, tmp_path: Path, opened: Callable[..., Store]
 ) -> None:

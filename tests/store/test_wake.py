@@ -226,3 +226,49 @@ def test_a_process_that_was_woken_and_is_gone_keeps_the_others_for_a_moment_only
         for number in range(20):
             store.send("q", number)
             assert crowd.given.get(timeout=WAIT) == number
+
+
+@pytest.mark.parametrize("url", ["postgresql"], indirect=True)
+def test_nobody_is_woken_for_a_group_that_somebody_holds(url: str, store: Store) -> None:
+    """Its holder finds the message, or what is left is somebody's when it is settled."""
+    store.send("q", 1, group="kim")
+    assert store.take("q", wait=0.1) is not None
+    assert store.take("q", wait=0.1) is None  # from now on this store hears of what arrives
+    store.send("q", 2, group="lee")
+    work = store.take("q")
+    assert work is not None
+    with psycopg.connect(url) as asked:
+        ((queue,),) = asked.execute("SELECT id FROM fairlead.queues").fetchall()
+    with psycopg.connect(url, autocommit=True) as listener:
+        listener.execute(f"LISTEN fairlead_{queue}".encode())
+        for number in range(5):
+            store.send("q", number, group="lee")
+        assert list(listener.notifies(timeout=0.3)) == []
+        store.send("q", 3)
+        assert len(list(listener.notifies(timeout=5, stop_after=1))) == 1
+        next(work)
+        work.accept()  # five more are there
+        assert len(list(listener.notifies(timeout=5, stop_after=1))) == 1
+
+
+@pytest.mark.parametrize("url", ["postgresql"], indirect=True)
+def test_a_message_that_came_while_its_group_was_settled_is_read(url: str) -> None:
+    """Senders and readers of one group, each in the other's way, and nobody looks by himself."""
+    with ExitStack() as stack:
+        readers = [stack.enter_context(Store.open(url)) for _ in range(2)]
+        senders = [stack.enter_context(Store.open(url)) for _ in range(2)]
+        crowd = stack.enter_context(Crowd(readers, 1))
+
+        def send(store: Store, first: int) -> None:
+            for number in range(first, first + 150):
+                store.send("q", number, group="hot")
+
+        threads = [
+            threading.Thread(target=send, args=[store, 1000 * k]) for k, store in enumerate(senders)
+        ]
+        for thread in threads:
+            thread.start()
+        found = {crowd.given.get(timeout=WAIT) for _ in range(300)}
+        for thread in threads:
+            thread.join()
+    assert found == {*range(150), *range(1000, 1150)}

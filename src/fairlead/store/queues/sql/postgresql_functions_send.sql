@@ -140,7 +140,11 @@ BEGIN
     VALUES (v_number, moment, 'sent', p_queue, coalesce(p_group, ''), v_key, coalesce(p_tenant, ''),
       CASE WHEN q.discipline = 'fifo' THEN NULL ELSE p_priority END, p_cost, p_type, p_actor,
       CASE WHEN p_due > now THEN 'due ' || p_due END);
-  PERFORM fairlead._wake(q.id);
+  -- Who holds the group finds the message, or parks the group and wakes somebody when it is settled.
+  IF p_group IS NULL OR NOT EXISTS (SELECT 1 FROM fairlead.groups x WHERE x.queue = q.id
+      AND x.name = p_group COLLATE "default" AND x.state = 2) THEN
+    PERFORM fairlead._wake(q.id);
+  END IF;
   RETURN v_key;
 END $$;
 

@@ -75,11 +75,12 @@ DECLARE
   begun bigint;
 BEGIN
   INSERT INTO fairlead.groups (id, queue, name, tenant, fair, state, k1, k2, priority, entered, number,
-      head, arrived)
+      head, arrived, lane)
     SELECT e.id, q.id, e.group_name, e.tenant, p_fair, 1,
       fairlead._k1(q.discipline, q.step, e.priority, p_moment, r.raised, e.id, p_moment),
       fairlead._k2(q.discipline, q.step, r.raised, e.id), CASE WHEN r.raised = 0 THEN -1 ELSE e.priority END,
-      CASE WHEN r.raised = 0 THEN 0 ELSE p_moment END, r.raised, e.id, p_moment
+      CASE WHEN r.raised = 0 THEN 0 ELSE p_moment END, r.raised, e.id, p_moment,
+      fairlead._lane(q.limits, e.group_name)
     FROM unnest(p_firsts) e, LATERAL (SELECT CASE WHEN e.priority IS NULL OR q.discipline = 'fifo' THEN 0
       ELSE e.id END AS raised) r
     ORDER BY e.id
