@@ -46,7 +46,7 @@ DEMO = ["demo.sh", "flights.sh"]
 TRACES = ["azure.sh", "apache.sh"]
 REPLAYS = ["replay.sh", "scenarios.sh"]
 SCENARIOS = ["what-if.toml", "queues.toml", "talk.toml", "dialogs.toml", "prints.toml"]
-SCENARIOS += ["schedules.toml", "failures.toml", "limits.toml"]
+SCENARIOS += ["schedules.toml", "failures.toml", "limits.toml", "priority.toml"]
 """Files that are no cluster files; programs on their pages read them."""
 
 named = pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))

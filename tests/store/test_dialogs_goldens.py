@@ -11,7 +11,9 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
+from weakref import WeakKeyDictionary
 
+import psycopg
 import pytest
 
 from fairlead import (
@@ -82,6 +84,9 @@ PARTIES = {
 }
 ELEMENTS = {"LongWorkloadRequest": "request", "SetPriority": "priority", "Response": "result"}
 Front = Callable[[Store], None]
+URLS: WeakKeyDictionary[Store, str] = WeakKeyDictionary()
+SESSIONS: WeakKeyDictionary[Store, psycopg.Connection[Any]] = WeakKeyDictionary()
+SNIPPETS = ROOT.parent / "docs" / "snippets"
 
 
 def forwarding(front_end: Service) -> Front:
@@ -97,15 +102,29 @@ def forwarding(front_end: Service) -> Front:
     return forward
 
 
+def in_sql(store: Store) -> None:
+    """Lets the front end of the documentation work, which is plain SQL."""
+    connection = SESSIONS.get(store)
+    if connection is None:
+        connection = SESSIONS[store] = psycopg.connect(URLS[store], autocommit=True)
+        connection.execute((SNIPPETS / "priority-services.sql").read_bytes())
+    now = store._clock()
+    connection.execute("SELECT set_config('fairlead.clock', %s, false)", [str(now)])
+    connection.execute("CALL front_end_service()")
+
+
 FRONT_ENDS: dict[str, Front] = {
+    "in-sql": in_sql,
     "by-hand": forwarding(BY_HAND["front_end"]),
     "priority-service": forwarding(PriorityService(PARTIES["priority"].service, BACK.service)),
 }
 
 
 @pytest.fixture(params=FRONT_ENDS)
-def front_end(request: pytest.FixtureRequest) -> Front:
+def front_end(request: pytest.FixtureRequest, dialect: str) -> Front:
     """Works until nothing waits for it."""
+    if request.param == "in-sql" and dialect == "sqlite":
+        pytest.skip("plain SQL is on PostgreSQL")
     return FRONT_ENDS[request.param]
 
 
@@ -118,10 +137,14 @@ def clock() -> Clock:
 def store(dialect: str, clock: Clock, tmp_path: Path) -> Iterator[Store]:
     """With all services."""
     (tmp_path / "declared.toml").write_text(DECLARED)
-    with Store.open(made_url(dialect), clock=clock) as store:
+    url = made_url(dialect)
+    with Store.open(url, clock=clock) as store:
+        URLS[store] = url
         store.declare(tmp_path / "declared.toml")
         store.declare(EXAMPLE / "declare.toml")
         yield store
+        if store in SESSIONS:
+            SESSIONS[store].close()
 
 
 # -------- The order, through dialogs

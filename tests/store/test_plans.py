@@ -270,6 +270,7 @@ CALLS: Final = {
     "end_dialog with an error": "SELECT fairlead.end_dialog('h2', 5, 'why')",
     "prioritise_dialog": "SELECT fairlead.prioritise_dialog('h2', 7)",
     "bind_dialogs": "SELECT fairlead.bind_dialogs('h2', 'h6')",
+    "delayed_by": "SELECT fairlead.delayed_by('q', 'g7', 200)",
     "bound_dialog": "SELECT fairlead.bound_dialog('h2')",
     "change": "SELECT fairlead.change('pool', 'a', 'enabled', 'false')",
     "reset": "SELECT fairlead.reset('pool')",

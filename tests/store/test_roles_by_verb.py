@@ -298,6 +298,7 @@ SQL: Final[dict[str, tuple[str, str]]] = {
     "bound_dialog": ("sender", f"SELECT fairlead.bound_dialog({BEGUN})"),
     "bind_dialogs": ("worker", f"SELECT fairlead.bind_dialogs({BEGUN}, {BEGUN})"),
     "end_dialog": ("worker", f"SELECT fairlead.end_dialog({BEGUN}, 5, 'why')"),
+    "delayed_by": ("worker", "SELECT fairlead.delayed_by('orders', 'kim', 9)"),
     "receive": ("worker", "SELECT * FROM fairlead.receive('orders')"),
     "change": ("operator", "SELECT fairlead.change('Bangkok', 'DEV2', 'weight', '7')"),
     "reset": ("operator", "SELECT fairlead.reset('Bangkok')"),

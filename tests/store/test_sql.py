@@ -1,9 +1,13 @@
 """The SQL that the documentation shows gives what the documentation shows, on a real PostgreSQL."""
 
 import os
+import shutil
+import site
+import subprocess
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from random import Random
 from runpy import run_path
 
 import psycopg
@@ -60,7 +64,17 @@ def run(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> Run:
 
 
 @pytest.mark.parametrize(
-    "name", ["queues", "transaction", "trigger", "procedure", "machines", "views", "dialogs"]
+    "name",
+    [
+        "queues",
+        "transaction",
+        "trigger",
+        "procedure",
+        "machines",
+        "views",
+        "dialogs",
+        "priority-run",
+    ],
 )
 def test_the_sql_of_the_documentation_gives_what_is_shown(name: str) -> None:
     script = (SNIPPETS / f"{name}.sql").read_text(encoding="utf-8")
@@ -71,11 +85,72 @@ def test_the_sql_of_the_documentation_gives_what_is_shown(name: str) -> None:
     if "begin_dialog" in script:
         with Store.open(url) as store:
             store.declare(SNIPPETS / "dialogs.toml")
+    if name == "priority-run":
+        with_priority_services(url)
     got = printed(script, url)
     said = SNIPPETS / f"{name}.txt"
     if "UPDATE_DOCS" in os.environ:
         said.write_text(got, encoding="utf-8")
     assert got == said.read_text(encoding="utf-8")
+
+
+def with_priority_services(url: str) -> None:
+    """The sample of the document, in a store."""
+    with Store.open(url) as store:
+        store.declare(SNIPPETS / "priority.toml")
+    with psycopg.connect(url, autocommit=True) as connection:
+        connection.execute((SNIPPETS / "priority-services.sql").read_bytes())
+
+
+def psql() -> str:
+    """The program, where there is one."""
+    beside = [
+        str(file)
+        for place in site.getsitepackages()
+        for file in Path(place).glob("*/pginstall*/bin/psql")
+    ]
+    found = shutil.which("psql") or (max(beside) if beside else None)
+    if found is None:
+        pytest.skip("there is no psql")
+    return found
+
+
+@pytest.mark.parametrize("name", ["dialogs", "priority-run", "queues"])
+def test_psql_prints_the_same(name: str) -> None:
+    program, url = psql(), made_url("postgresql")
+    with_priority_services(url)
+    with Store.open(url) as store:
+        store.declare(SNIPPETS / "dialogs.toml")
+    command = [program, "-qAtX", "-v", "ON_ERROR_STOP=1", "-f", str(SNIPPETS / f"{name}.sql"), url]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.stderr == ""
+    assert done.stdout == (SNIPPETS / f"{name}.txt").read_text(encoding="utf-8")
+
+
+def test_eight_sessions_at_one_time_answer_each_request_once() -> None:
+    url = made_url("postgresql")
+    with_priority_services(url)
+
+    def call(text: str) -> None:
+        with psycopg.connect(url, autocommit=True) as connection:
+            connection.execute(text.encode())
+
+    with ThreadPoolExecutor(8) as pool:
+        sends = [f"CALL send_requests({10 * k}, {10 * k + 9})" for k in range(4)]
+        ends = ["CALL front_end_service()"] * 2 + ["CALL back_end_service()"] * 2
+        list(pool.map(call, [*sends, *ends]))
+        for text in ["CALL front_end_service()", "CALL back_end_service()"] * 2:
+            list(pool.map(call, [text] * 8))
+        list(pool.map(call, ["CALL read_responses()"] * 8))
+        for text in ["CALL front_end_service()", "CALL back_end_service()"] * 2:
+            list(pool.map(call, [text] * 8))
+    with Store.open(url) as store, psycopg.connect(url) as connection:
+        found = connection.execute("SELECT body FROM responses").fetchall()
+        expected = [f"<result><request>{k}</request></result>" for k in range(40)]
+        assert sorted(body for (body,) in found) == sorted(expected)
+        assert all(each.messages == each.dead == 0 for each in store.queues())
+        assert store.conversations() == []
+        assert store.check() == []
 
 
 @pytest.mark.parametrize(
@@ -141,3 +216,23 @@ def test_a_lease_of_no_time_is_refused() -> None:
         with pytest.raises(DatabaseError, match="lease: found less than a millisecond") as refused:
             connection.execute("SELECT * FROM fairlead.take('q', lease => '0')")
         assert refused.value.sqlstate == "FL001"
+
+
+@pytest.mark.parametrize("ageing", [0, 5])
+def test_sql_says_whom_a_raise_would_delay_as_python_does(ageing: int) -> None:
+    url = made_url("postgresql")
+    dice = Random(ageing)  # noqa: S311
+    with Store.open(url) as store, psycopg.connect(url, autocommit=True) as connection:
+        store.set_order("q", ageing=ageing)
+        groups = [f"g{k}" for k in range(12)]
+        for group in groups:
+            store.send("q", 1, group=group, priority=dice.choice([None, 5, 100, 200]))
+        store.prioritise("q", "g5", 7)
+        assert store.take("q", group="g9") is not None
+        for group in groups:
+            for priority in (None, 0, 50, 200, 255):
+                said = store.promotion("q", group, priority)
+                asked = "SELECT in_group FROM fairlead.delayed_by('q', %s, %s::integer)"
+                found = [name for (name,) in connection.execute(asked, [group, priority])]
+                assert said is not None
+                assert found == [each.group for each in said.later]

@@ -25,7 +25,7 @@ BEGIN
       ('sender', '{send,prioritise,begin_dialog,send_on,prioritise_dialog,next_destination,publish}'::text[]),
       ('sender', '{_send,_try_send,_try_send_many,_try_prioritise,_try_begin_dialog,_try_say}'),
       ('sender', '{_try_prioritise_dialog,_choose,_publish,bound_dialog}'),
-      ('worker', '{take,more,settle,receive,end_dialog,bind_dialogs}'),
+      ('worker', '{take,more,settle,receive,end_dialog,bind_dialogs,delayed_by}'),
       ('worker', '{_take,_more,_settle,_try_settle,_is_held,_try_end_dialog,_try_set_timer,_try_bind}'),
       ('sender', '{_forget_events,_forget_ids,_forget_ended,_forget_choice_runs}'),
       ('worker', '{_forget_dead}'),
