@@ -17,9 +17,10 @@ def until(holds: Callable[[], object]) -> None:
 
 
 def until_quiet(number: Callable[[], int]) -> None:
-    """Wait until a number has not changed for a while."""
-    found = -1
-    while found != (found := number()):
+    """Wait until a number has not changed for a while, on a machine that is full, too."""
+    found, alike = -1, 0
+    while alike < 3:
+        alike = alike + 1 if found == (found := number()) else 0
         time.sleep(0.2)
 
 
