@@ -538,9 +538,15 @@ def test_without_greenlet_one_line_says_what_to_install(pg: str) -> None:
 
 def test_a_store_that_is_closed_says_so(url: str) -> None:
     async def story(store: AsyncStore) -> None:
+        await store.set_limits("q")
+        waiting = asyncio.create_task(store.take("q", wait=WAIT))
+        await asyncio.sleep(0.2)
         await store.close()
-        with pytest.raises((StoreError, RuntimeError)):
+        with pytest.raises(StoreError, match="found a store that is closed"):
             await store.send("q", "x")
+        async with asyncio.timeout(30):
+            with pytest.raises(StoreError, match="found a store that is closed"):
+                await waiting
 
     async def told() -> None:
         await story(await AsyncStore.open(url))

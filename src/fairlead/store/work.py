@@ -121,6 +121,11 @@ class HeldWork(Work):
         """The group, as errors name it."""
         return f"group {self.group!r}" if self.group else "an item without a group"
 
+    def is_at_hand(self) -> bool:
+        """Whether the next message is given without asking the database."""
+        read_on = self._next < len(self._read) and not self._passed
+        return read_on and self._within is None and self._read[self._next].conversation is None
+
     def __iter__(self) -> Iterator[Message]:
         return self
 

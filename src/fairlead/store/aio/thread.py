@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 from fairlead.errors import StoreError
 from fairlead.store.aio.joining import Joined, on_sqlite
 from fairlead.store.aio.running import Endings, asker
-from fairlead.store.database.connections import nested
+from fairlead.store.database.connections import closed, nested
 from fairlead.store.database.sqlite import BUSY_TIMEOUT
 
 T = TypeVar("T")
@@ -38,6 +38,7 @@ class OnThread:
         """So many times somebody was the one who writes."""
         self._writer: object = None
         """The task with the transaction that is open."""
+        self._closed = False
         self._joins = False
         """Whether it is one on a connection of the user's own."""
 
@@ -87,6 +88,7 @@ class OnThread:
 
     async def close(self) -> None:
         await self._endings.wait()
+        self._closed = True
         self._thread.shutdown()
 
     def joined(self, raw: object) -> Joined:
@@ -130,6 +132,8 @@ class OnThread:
         self._turn.release()
 
     async def _run(self, verb: Callable[[], T]) -> T:
+        if self._closed:
+            raise closed(self.place)
         run = partial(copy_context().run, verb)  # in the task's context: its span, say
         return await asyncio.get_running_loop().run_in_executor(self._thread, run)
 

@@ -90,6 +90,10 @@ class LoopWaker(ABC):
         for each in tasks:
             each.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
+        for line in self._waiting.values():
+            for woken in line:
+                if not woken.done():
+                    woken.set_result(None)
 
     @abstractmethod
     async def _seen(self, queue: str) -> Seen | None:

@@ -83,7 +83,10 @@ class AsyncWork:
         return self
 
     async def __anext__(self) -> AsyncMessage:
-        found = await self._acting.read(partial(next, self.plain, None))
+        if self.plain.is_at_hand():
+            found: Message | None = next(self.plain)
+        else:
+            found = await self._acting.read(partial(next, self.plain, None))
         if found is None:
             raise StopAsyncIteration
         self._given[found.number] = found

@@ -111,7 +111,7 @@ class Connections:
     def _free(self) -> tuple[Database, bool]:
         """A connection that no other thread uses; whether it is a new one."""
         if self._closed:
-            raise StoreError(f"{self._place}: found a store that is closed, allowed: an open one")
+            raise closed(self._place)
         if self._process != os.getpid():
             raise StoreError(
                 f"{self._place}: found a store that another process opened, allowed: one that is "
@@ -134,6 +134,11 @@ class Connections:
         """Raises MessageError inside a transaction of the same thread."""
         if self._caller() in self._writers:
             raise nested(self.caller)
+
+
+def closed(place: str) -> StoreError:
+    """What is raised for a verb of a store that was closed."""
+    return StoreError(f"{place}: found a store that is closed, allowed: an open one")
 
 
 def nested(caller: str) -> MessageError:
