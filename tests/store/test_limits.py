@@ -116,6 +116,18 @@ def test_a_burst_is_saved_up(store: Store, tmp_path: Path, clock: Clock) -> None
     assert len(taken(store)) == 3
 
 
+def test_a_clock_that_was_wrong_holds_nothing_up(
+    store: Store, tmp_path: Path, clock: Clock
+) -> None:
+    declare(store, tmp_path, "rate = 1")
+    for k in range(3):
+        store.send("jobs", k)
+    clock.now += 365 * 24 * 3600
+    assert len(taken(store)) == 1
+    clock.now = BEGIN
+    assert len(taken(store)) == 1
+
+
 def test_a_group_of_many_messages_counts_as_many(
     store: Store, tmp_path: Path, clock: Clock
 ) -> None:
@@ -347,6 +359,39 @@ def test_a_transaction_of_the_callers_does_not_take(tmp_path: Path) -> None:
             tx.take("jobs")
         with pytest.raises(Exception, match="found a queue with limits"), store.transaction() as tx:
             tx.execute("SELECT * FROM fairlead.take('jobs')")
+
+
+SERVICES = """
+[[message_type]]
+name = "Ask"
+[[contract]]
+name = "C"
+any = ["Ask"]
+[[service]]
+name = "Client"
+queue = "clients"
+[[service]]
+name = "Shop"
+queue = "jobs"
+contracts = ["C"]
+"""
+
+
+def test_conversations_are_limited_too(store: Store, tmp_path: Path) -> None:
+    declare(store, tmp_path, "in_work = 1")
+    (tmp_path / "services.toml").write_text(SERVICES, "utf-8")
+    store.declare(tmp_path / "services.toml")
+    for _ in range(2):
+        store.begin_dialog("Client", "Shop", contract="C").send("Ask", "a")
+    (work,) = taken(store)
+    (message,) = list(work)
+    assert message.conversation is not None
+    message.conversation.send("Ask", "b")
+    work.accept()
+    (work,) = taken(store)
+    list(work)
+    work.accept()
+    assert len(store.take_many("clients", 5)) == 1
 
 
 def test_how_it_stands_with_the_limits(store: Store, tmp_path: Path, clock: Clock) -> None:

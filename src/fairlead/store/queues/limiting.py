@@ -18,6 +18,10 @@ from fairlead.balance.times import seconds
 from fairlead.store.database.port import Database
 
 QUEUE, TENANT, GROUP = "queue", "tenant", "group"
+LARGEST: Final = 100
+"""So many messages of a group are counted at most when it is taken."""
+AHEAD: Final = 3600 * 1_000_000
+"""Microseconds by which a clock may have been wrong."""
 OPEN: Final = 0
 """A time that is over: something can be taken now."""
 
@@ -115,8 +119,10 @@ class Gate:
         for lane, tenant, count in database.run("held_by_lane", queue=queue):
             for limit, name in self._of(lane or "", tenant):
                 self._held[limit.key, name] += count
+        most = {each.key: (each.burst + LARGEST) * each.interval + AHEAD for each in limits}
         for key, name, until in database.run("limit_states", queue=queue):
-            self._charged[key, name] = until
+            if until <= now + most.get(key, 0):  # else a clock was wrong when it was written
+                self._charged[key, name] = until
 
     def lanes(self) -> list[str]:
         """Those in which a group can be taken, as far as the limits go."""
