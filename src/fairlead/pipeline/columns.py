@@ -43,8 +43,10 @@ WORD: Final = PREFIX + "word"
 """The opener or group by which it is bound; null: it is not bound by any."""
 EPOCH: Final = PREFIX + "epoch"
 """The stretch of time in which no binding ends."""
-WHO: Final = (BIND, WHOSE, WORD, EPOCH)
-"""What binds a message: those that agree in all of it go where the first of them goes."""
+WHO: Final = (WORD, EPOCH, WHOSE, BIND)
+"""What binds a message: those that agree in all of it go where the first of them goes.
+
+The word comes first: where Spark sorts by them, it looks at the beginning of one column."""
 FIRST: Final = PREFIX + "first"
 """The place of the first that finds somebody, of those that are bound by one word in one epoch."""
 PACKED: Final = PREFIX + "packed"

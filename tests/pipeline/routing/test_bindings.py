@@ -1,5 +1,6 @@
 """Messages that follow earlier ones, beside others: no later binding reaches back."""
 
+from random import Random
 from typing import Any
 
 import pyarrow as pa
@@ -7,8 +8,10 @@ import pytest
 from pyspark.sql import SparkSession
 
 from fairlead import Balancer, Change, Cluster, dispatch, route
-from fairlead.pipeline.dispatch import run
+from fairlead.pipeline.dispatch import prepare, run
+from fairlead.pipeline.options import Options
 from fairlead.pipeline.output.folder import FolderDelivery
+from fairlead.pipeline.routing import affinity
 
 PLAIN: dict[str, Any] = {
     "queue_manager": {"name": "hub", "clusters": ["X"]},
@@ -110,6 +113,28 @@ def test_the_latest_time_so_far_tells_how_a_message_is_bound(spark: SparkSession
     # Unbound, then bound to where the first message after the change went.
     assert [row["destination"] for row in found] == ["TO.A", "TO.B", "TO.B", "TO.B", "TO.B"]
     assert found == in_memory(rows, [cluster], changes)
+
+
+@pytest.mark.parametrize("changes", [[], [DOWN]], ids=["stays", "drops out"])
+@pytest.mark.parametrize("joined", ["broadcast", "in memory", "sorted"])
+def test_groups_are_joined_to_their_firsts_alike(
+    spark: SparkSession, monkeypatch: pytest.MonkeyPatch, joined: str, changes: list[Change]
+) -> None:
+    """However many there are; some messages belong to no group, and blocks are small."""
+    monkeypatch.setattr(affinity, "MOST_BROADCAST", 1_000 if joined == "broadcast" else 0)
+    monkeypatch.setattr(affinity, "MOST_IN_MEMORY", 0 if joined == "sorted" else 1_000)
+    random = Random(5)  # noqa: S311
+    rows = [
+        {"id": f"{k:04}", "time": random.randrange(4), "cluster": "f", "group": group}
+        for k, group in enumerate(random.choices(["", *"abcdefghij"], k=1_200))
+    ]
+    frame = spark.createDataFrame(messages(rows)).repartition(3)
+    ready = prepare(frame, [TURNS], changes, Options(rows_a_block=300))
+    assert len(ready.survey.blocks) > 2
+    found = ready.decisions().select(*DECIDED).collect()
+    ready.release()
+    wanted = in_memory(rows, [TURNS], changes)
+    assert sorted((row.asDict() for row in found), key=lambda row: str(row["id"])) == wanted
 
 
 def keeps(spark: SparkSession) -> bool:

@@ -1,8 +1,8 @@
 """Affinity: messages that go where an earlier one went.
 
 The first message of each opener or group that finds somebody is chosen for like any other; the
-rest are joined to it. Everything here needs two shuffles of narrow rows, and only tables whose
-messages can be bound pay for it.
+rest are joined to it. The firsts are found once, in a shuffle of narrow rows, and kept until the
+run ends; only tables whose messages can be bound pay for it.
 """
 
 from __future__ import annotations
@@ -49,6 +49,13 @@ from fairlead.pipeline.routing.route import States, in_blocks, route
 OK, DEFAULT, HEEDED = (PREFIX + name for name in ("ok", "bind_default", "bind_heeded"))
 LAST: Final = PREFIX + "last"
 """When a group was seen last, before the messages of this table."""
+BEFORE: Final = PREFIX + "before"
+"""The key of the message before, of those that are bound by the same."""
+PARTITIONS: Final = "spark.sql.shuffle.partitions"
+MOST_BROADCAST: Final = 100_000
+"""Groups whose destinations are sent to every executor."""
+MOST_IN_MEMORY: Final = 250_000
+"""Groups, of those of one task, that are held in memory; more are sorted."""
 GAP: Final = PREFIX + "gap"
 SESSION: Final = PREFIX + "session"
 ELIGIBLE = {
@@ -118,49 +125,77 @@ def keyed(
     known: DataFrame | None = None,
     horizon: int | None = None,
 ) -> DataFrame:
-    """The rows with WORD, WHOSE, BIND, EPOCH (what binds them; WORD null: nothing), FIRST and FREE.
+    """The rows with WORD, WHOSE, BIND, EPOCH (what binds them; WORD null: nothing), and OK.
 
-    FREE: nothing in the message's epoch came before it that it could be bound to, so it is chosen
-    for, or finds nobody, unless it is bound since an earlier epoch. `known`: who was bound before;
-    `horizon`: after so many microseconds without a message a group is forgotten.
+    OK: the message finds somebody. `known`: who was bound before; `horizon`: after so many
+    microseconds without a message a group is forgotten.
     """
-    spark = rows.sparkSession
-    table = small_table(spark, ELIGIBLE, list(eligible_rows(plan)))
-    owners = small_table(
-        spark, {CLASS: pa.int32(), WHOSE: pa.int32()}, list(enumerate(homes(plan)))
-    )
-    joined = rows.join(F.broadcast(table), [VERSION, CLASS]).join(F.broadcast(owners), CLASS)
+    owner = homes(plan)
+    known_of = [(*row, owner[row[1]]) for row in eligible_rows(plan)]
+    table = small_table(rows.sparkSession, {**ELIGIBLE, WHOSE: pa.int32()}, known_of)
+    joined = rows.join(F.broadcast(table), [VERSION, CLASS])
     said = text(rows, "bind")
     kind = F.when((said != "") & F.col(HEEDED), said).otherwise(F.col(DEFAULT))
     group = text(rows, "group")
     word = F.when(kind == ON_OPEN, text(rows, "producer")).when(
         (kind == ON_GROUP) & (group != ""), group
     )
-    place = F.struct(KEY, ID)
     marked = joined.withColumns({BIND: kind, WORD: word}).drop(DEFAULT, HEEDED)
-    if horizon is not None:
-        marked = _in_sessions(marked, known, horizon)
-    firsts = (
-        marked.where(F.col(WORD).isNotNull() & F.col(OK))
-        .groupBy(*WHO)
-        .agg(F.min(place).alias(FIRST))
-    )
-    found = marked.join(firsts, list(WHO), "left")
-    free = F.col(WORD).isNull() | F.col(FIRST).isNull() | (place <= F.col(FIRST))
-    return found.withColumn(FREE, free)
+    return marked if horizon is None else _in_sessions(marked, known, horizon)
+
+
+def firsts(keyed: DataFrame) -> DataFrame:
+    """Of the messages that are bound by the same, the first that finds somebody; narrow rows."""
+    order = Window.partitionBy(*WHO).orderBy(KEY, ID)
+    grouped = narrow(keyed.where(F.col(WORD).isNotNull() & F.col(OK)))
+    before = grouped.withColumn(BEFORE, F.lag(KEY).over(order))
+    return before.where(F.col(BEFORE).isNull()).drop(BEFORE)
+
+
+def unbound(keyed: DataFrame) -> DataFrame:
+    """The messages that nothing binds, as narrow rows."""
+    return narrow(keyed.where(F.col(WORD).isNull()))
+
+
+def narrow(keyed: DataFrame) -> DataFrame:
+    """What choosing needs of the rows."""
+    own = [name for name in ("position",) if name in keyed.columns]
+    return keyed.select(*own, KEY, ID, TIME, SERVICE, BLOCK, VERSION, CLASS, *WHO)
+
+
+def following(rows: DataFrame, labels: DataFrame, groups: int) -> DataFrame:
+    """The rows with BOUND, the label of the first of those that are bound by the same; and FREE.
+
+    FREE: nothing came before it that it could be bound to, so it is chosen for, or finds nobody,
+    unless it is bound since an earlier epoch. `labels`: of `groups` firsts, WHO, FIRST (its place)
+    and BOUND.
+    """
+    if groups <= MOST_BROADCAST:
+        labels = F.broadcast(labels)
+    elif groups <= MOST_IN_MEMORY * int(rows.sparkSession.conf.get(PARTITIONS) or 1):
+        labels = labels.hint("shuffle_hash")
+    joined = rows.join(labels, list(WHO), "left")
+    first = F.col(FIRST)
+    free = F.col(WORD).isNull() | first.isNull() | (F.struct(KEY, ID) <= first)
+    return joined.withColumn(FREE, free)
 
 
 def bound(
-    rows: DataFrame, plan: ClassifiedPlan, states: States, blocks: Blocks, sizes: Sequence[int]
+    rows: DataFrame,
+    chosen_for: DataFrame,
+    groups: int,
+    plan: ClassifiedPlan,
+    states: States,
+    blocks: Blocks,
+    sizes: Sequence[int],
 ) -> DataFrame:
-    """The rows with BOUND: the label that an earlier message's choice gives those not free.
+    """The rows with BOUND and FREE.
 
-    `sizes`: how many free rows each block has.
+    `chosen_for`: the firsts of the `groups`, and what nothing binds; `sizes`: how many of them each
+    block has.
     """
-    own = [name for name in ("id", "position") if name in rows.columns]
-    narrow = rows.where(FREE).select(*own, BLOCK, CLASS, KEY, ID, TIME, SERVICE, *WHO, FIRST, FREE)
-    routed = route(in_blocks(narrow, blocks), plan, states, sizes)
-    firsts = routed.where(F.struct(KEY, ID) == F.col(FIRST)).select(
-        *WHO, F.pmod(F.col(PACKED), F.lit(plan.codes.codes)).cast("int").alias(BOUND)
-    )
-    return rows.join(firsts, list(WHO), "left")
+    routed = route(in_blocks(chosen_for, blocks), plan, states, sizes)
+    label = F.pmod(F.col(PACKED), F.lit(plan.codes.codes)).cast("int").alias(BOUND)
+    place = F.struct(KEY, ID).alias(FIRST)
+    labels = routed.where(F.col(WORD).isNotNull()).select(*WHO, place, label)
+    return following(rows, labels, groups)

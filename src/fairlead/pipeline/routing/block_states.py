@@ -13,10 +13,9 @@ from pyspark.sql import DataFrame
 
 from fairlead.compiled.plan import ClassifiedPlan
 from fairlead.compiled.router import Router
-from fairlead.pipeline.columns import FREE
 from fairlead.pipeline.progress import Progress
 from fairlead.pipeline.routing import affinity
-from fairlead.pipeline.routing.class_counts import Counts, Survey, recount, sizes, states
+from fairlead.pipeline.routing.class_counts import Counts, Survey, added, recount, sizes, states
 from fairlead.pipeline.routing.in_order import states_in_order
 from fairlead.pipeline.routing.rebind import rebound
 from fairlead.pipeline.routing.route import States
@@ -57,16 +56,23 @@ def begin(
         return Begun(rows, _states(rows, plan, found, found.counts, progress, start))
     known = affinity.known(since.groups, plan) if since.groups is not None else None
     keyed = affinity.keyed(rows, plan, known, horizon)
+    firsts = affinity.firsts(keyed).persist()
+    alone = affinity.unbound(keyed)
+    counts, of_firsts = recount(alone), recount(firsts)
+    groups = sum(sizes(of_firsts, len(found.blocks)))
+    chosen_for = firsts.unionByName(alone) if counts else firsts
     if known is not None or affinity.ends(plan):
         before = None if known is None else affinity.still_bound(known, keyed, horizon)
         with progress(IN_ORDER):
-            settled, in_order, members, kept = rebound(keyed, plan, found.blocks, start, before)
-        return Begun(settled, _with_streams(plan, found, in_order, start), members, (kept,))
-    free = keyed.where(FREE)
-    counts = recount(free)
-    states = _states(free, plan, found, counts, progress, start)
-    of_blocks = sizes(counts, len(found.blocks))
-    return Begun(affinity.bound(keyed, plan, states, found.blocks, of_blocks), states)
+            settled, in_order, members, kept = rebound(
+                keyed, chosen_for, firsts, groups, plan, found.blocks, start, before
+            )
+        return Begun(settled, _with_streams(plan, found, in_order, start), members, (firsts, kept))
+    free = added(counts, of_firsts)
+    states = _states(chosen_for, plan, found, free, progress, start)
+    of_blocks = sizes(free, len(found.blocks))
+    settled = affinity.bound(keyed, chosen_for, groups, plan, states, found.blocks, of_blocks)
+    return Begun(settled, states, kept=(firsts,))
 
 
 def _states(

@@ -189,13 +189,24 @@ def _add(counts: Counts, block: int, at: int, code: int, n: int) -> None:
     versions[code] = versions.get(code, 0) + n
 
 
-def recount(free: DataFrame) -> Counts:
-    """Count the rows that have a class code by block, version and class."""
+def recount(rows: DataFrame) -> Counts:
+    """Count rows by block, version and class."""
     counts: Counts = {}
-    rows = free.groupBy(BLOCK, VERSION, CLASS).agg(F.count(F.lit(1)).alias(COUNT)).collect()
-    for row in rows:
+    found = rows.groupBy(BLOCK, VERSION, CLASS).agg(F.count(F.lit(1)).alias(COUNT)).collect()
+    for row in found:
         _add(counts, row[BLOCK], row[VERSION], row[CLASS], row[COUNT])
     return counts
+
+
+def added(one: Counts, other: Counts) -> Counts:
+    """What both have counted."""
+    found: Counts = {}
+    for counts in (one, other):
+        for block, versions in counts.items():
+            for at, codes in versions.items():
+                for code, n in codes.items():
+                    _add(found, block, at, code, n)
+    return found
 
 
 def states(

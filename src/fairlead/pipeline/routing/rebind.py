@@ -40,6 +40,7 @@ from fairlead.pipeline.columns import (
     WHOSE,
     WORD,
 )
+from fairlead.pipeline.routing.affinity import following
 from fairlead.pipeline.routing.in_order import of_every_block
 from fairlead.pipeline.routing.places import Blocks
 from fairlead.pipeline.routing.route import needed
@@ -50,17 +51,17 @@ SCHEMA: Final = pa.schema(
     [
         ("block", pa.int32()),
         ("state", pa.string()),
-        (BIND, pa.string()),
-        (WHOSE, pa.int32()),
         (WORD, pa.string()),
         (EPOCH, pa.int32()),
+        (WHOSE, pa.int32()),
+        (BIND, pa.string()),
         ("label", pa.int32()),
         ("chosen", pa.bool_()),
         (MEMBER, pa.int32()),
     ]
 )
 SPARK_SCHEMA: Final = (
-    f"block int, state string, {BIND} string, {WHOSE} int, {WORD} string, {EPOCH} int, "
+    f"block int, state string, {WORD} string, {EPOCH} int, {WHOSE} int, {BIND} string, "
     f"label int, chosen boolean, {MEMBER} int"
 )
 
@@ -80,6 +81,9 @@ class Rebound(NamedTuple):
 
 def rebound(
     rows: DataFrame,
+    chosen_for: DataFrame,
+    firsts: DataFrame,
+    groups: int,
     plan: ClassifiedPlan,
     blocks: Blocks,
     start: Mapping[str, object],
@@ -87,13 +91,13 @@ def rebound(
 ) -> Rebound:
     """Go through what may be chosen for, in order.
 
-    `rows`: as `affinity.keyed` gives them. `start`: the router's state before them; `before`: to
-    whom groups are bound then (BIND, WHOSE, WORD, MEMBER). What comes before the first of its epoch
-    that finds somebody stays free: it found nobody, and no later binding says where it went.
+    `rows`: as `affinity.keyed` gives them; `chosen_for`: of them the `firsts` of the `groups`, and
+    what nothing binds. `start`: the router's state before them; `before`: to whom groups are bound
+    then (BIND, WHOSE, WORD, MEMBER). What comes before the first of its epoch that finds somebody
+    stays free: it found nobody, and no later binding says where it went.
     """
     timed, dated = needed(plan)
-    is_first: Column = F.struct(KEY, ID) == F.col(FIRST)
-    narrow = rows.where(F.col(WORD).isNull() | is_first).select(
+    narrow = chosen_for.select(
         KEY,
         ID,
         BLOCK,
@@ -113,11 +117,13 @@ def rebound(
     runner = _runner(plan, len(blocks), start, timed=timed, dated=dated)
     found = in_order.mapInArrow(runner, SPARK_SCHEMA).persist()
     states = found.where(F.col("state").isNotNull()).select("block", "state").collect()
-    firsts = found.where(F.col("label").isNotNull()).select(
+    members = found.where(F.col(MEMBER).isNotNull()).select(BIND, WHOSE, WORD, MEMBER)
+    label = found.where(F.col("label").isNotNull()).select(
         *WHO, F.col("label").alias(BOUND), F.col("chosen")
     )
-    members = found.where(F.col(MEMBER).isNotNull()).select(BIND, WHOSE, WORD, MEMBER)
-    joined = rows.join(firsts, list(WHO), "left")
+    labels = firsts.select(*WHO, F.struct(KEY, ID).alias(FIRST)).join(label, list(WHO))
+    joined = following(rows, labels, groups)
+    is_first: Column = F.struct(KEY, ID) == F.col(FIRST)
     bound_before = F.coalesce(is_first & ~F.col("chosen"), F.lit(False))
     settled = joined.withColumn(FREE, F.col(FREE) & ~bound_before).drop("chosen")
     at = {row["block"]: json.loads(row["state"]) for row in states}
