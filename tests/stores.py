@@ -29,6 +29,16 @@ PREFIX = "fairlead-tests-"
 _numbers = itertools.count(1)
 
 
+class Clock:
+    """A clock that a test sets."""
+
+    def __init__(self, now: float = 1_700_000_000.0) -> None:
+        self.now = now
+
+    def __call__(self) -> float:
+        return self.now
+
+
 @cache
 def scratch() -> Path:
     """A folder for the files of this process's tests; gone at its end."""

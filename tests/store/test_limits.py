@@ -15,18 +15,10 @@ from fairlead import Store
 from fairlead.errors import ConfigError, SharedQueueError
 from fairlead.store.leasing import StoreWork
 from fairlead.store.queues.limiting import Limit, kept_limits, lane_of, matches
-from tests.stores import made_url
+from tests.stores import Clock, made_url
 
 QUEUE = "[[queue]]\nname = 'jobs'\n"
 BEGIN = 1_700_000_000.0
-
-
-class Clock:
-    def __init__(self) -> None:
-        self.now = BEGIN
-
-    def __call__(self) -> float:
-        return self.now
 
 
 @pytest.fixture

@@ -15,19 +15,11 @@ from fairlead.errors import ConfigError
 from fairlead.store.queues.backoff import Backoff
 from fairlead.store.workers.handlers import function
 from fairlead.store.workers.handling import Handling, handle
-from tests.stores import made_url
+from tests.stores import Clock, made_url
 
 DAY = 86_400
 QUEUE = "[[queue]]\nname = 'jobs'\n"
 RETRY = "[queue.retry]\nbase = 10\nfactor = 3\nlimit = 100\n"
-
-
-class Clock:
-    def __init__(self) -> None:
-        self.now = 1_700_000_000.0
-
-    def __call__(self) -> float:
-        return self.now
 
 
 @pytest.fixture

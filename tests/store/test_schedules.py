@@ -14,7 +14,7 @@ import pytest
 
 from fairlead import Store
 from fairlead.errors import ConfigError, MessageError
-from tests.stores import made_url
+from tests.stores import Clock, made_url
 
 NIGHT = '[[schedule]]\nname = "night"\nqueue = "jobs"\n'
 BEGIN = 1_700_000_000.0
@@ -26,14 +26,6 @@ print("ready", flush=True)
 while True:
     store.tick()
 """
-
-
-class Clock:
-    def __init__(self) -> None:
-        self.now = BEGIN
-
-    def __call__(self) -> float:
-        return self.now
 
 
 @pytest.fixture
