@@ -9,7 +9,7 @@ from pathlib import Path
 
 from benchmarks.timing import Line
 
-PARTS = "abcdefghijklmnopqr"
+PARTS = "abcdefghijklmnopqrs"
 ON_SPARK = {
     "a": ["on_spark"],
     "b": ["on_spark"],
@@ -26,7 +26,7 @@ OF_RUNS = {
     "o": "sockets",
     "p": "pools",
     "q": "one_statement",
-    "r": "in_flight",
+    "s": "in_flight",
 }
 """The parts for which only the number of runs counts, and their modules."""
 SMALL = {"spark.driver.memory": "3g"}
@@ -37,7 +37,7 @@ def main() -> None:
     """Print a line for each ratio."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     parser.add_argument(
-        "parts", nargs="*", default=list(PARTS), help="which of a b c d e f g h i j k l m n o p q r"
+        "parts", nargs="*", default=list(PARTS), help="which of a b c d e f g h i j k l m n o p q r s"
     )
     parser.add_argument("--rows", type=int, default=10_000_000)
     parser.add_argument("--runs", type=int, default=3)

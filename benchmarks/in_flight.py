@@ -1,4 +1,4 @@
-"""r: handlers that await something for 10 ms, so many of them in flight at one time.
+"""s: handlers that await something for 10 ms, so many of them in flight at one time.
 
 Each contender takes jobs as its users do, on one event loop, with PostgreSQL's default durability:
 an `AsyncStore` by as many tasks, pgqueuer and procrastinate by their own workers.
@@ -28,7 +28,7 @@ SIZES = {1: 100, 100: 2_000, 1_000: 4_000}
 CONNECTIONS = 10
 
 
-def part_r(runs: int) -> list[Line]:
+def part_s(runs: int) -> list[Line]:
     """How much longer the others take for the same messages."""
     lines = []
     with (
@@ -39,7 +39,7 @@ def part_r(runs: int) -> list[Line]:
         for flying, messages in SIZES.items():
             found = medians(
                 {
-                    called: _timed(kind(url(f"r{next(numbers)}")), flying, messages)
+                    called: _timed(kind(url(f"s{next(numbers)}")), flying, messages)
                     for called, kind in KINDS.items()
                 },
                 runs,
@@ -48,7 +48,7 @@ def part_r(runs: int) -> list[Line]:
             what = f"{flying:,} in flight on PostgreSQL: take, await 10 ms, settle"
             note = f"ours {messages / ours:,.0f}/s"
             lines += [
-                Line("r", what, peer, seconds / ours, ">= 1", note)
+                Line("s", what, peer, seconds / ours, ">= 1", note)
                 for peer, seconds in found.items()
             ]
     return lines
