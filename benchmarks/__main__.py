@@ -37,7 +37,10 @@ def main() -> None:
     """Print a line for each ratio."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     parser.add_argument(
-        "parts", nargs="*", default=list(PARTS), help="which of a b c d e f g h i j k l m n o p q r s"
+        "parts",
+        nargs="*",
+        default=list(PARTS),
+        help="which of a b c d e f g h i j k l m n o p q r s",
     )
     parser.add_argument("--rows", type=int, default=10_000_000)
     parser.add_argument("--runs", type=int, default=3)
