@@ -207,7 +207,7 @@ def test_data_that_was_restored_without_its_sequence_is_numbered_on(pg: str, ope
     by_hand(pg, "SELECT setval('fairlead.numbers', 3)")
     with pytest.raises(MessageError, match=r"which a group has, .*`fairlead store recover`"):
         store.send("q", 20, group="g20")
-    with pytest.raises(StoreError, match="`fairlead store recover`"):
+    with pytest.raises(MessageError, match="`fairlead store recover`"):
         store.send_many("q", [{"body": 20, "group": "g20"}])
     store.recover()
     store.send("q", 20, group="g20")
