@@ -784,4 +784,4 @@ def machine(talks: type[Talks], examples: int) -> Any:
 TestSQLite = machine(Talks, 25)
 TestPostgreSQL = machine(OnPostgreSQL, 8)
 TestManyDaysOnSQLite = pytest.mark.slow(machine(Talks, 2000))
-TestManyDaysOnPostgreSQL = pytest.mark.slow(machine(OnPostgreSQL, 500))
+TestManyDaysOnPostgreSQL = pytest.mark.slow(machine(OnPostgreSQL, 2500))

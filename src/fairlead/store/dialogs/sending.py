@@ -280,8 +280,6 @@ class Dialogs:
             type=outgoing.type,
         )
         log.flush()
-        if queue.columns.awaited:
-            self._database.run("notify", queue=queue.id)
 
     def _fail(self, end: Endpoint, code: int, description: str, key: str) -> None:
         """Break off an end that has sent what it may not: it gets an Error."""
@@ -326,8 +324,6 @@ class Dialogs:
         )
         log.add("timed", id=number, group=end.group, key=outgoing.key or "", detail=f"due {due}")
         log.flush()
-        if queue.columns.awaited:
-            self._database.run("notify", queue=queue.id)
 
     def _forget_timers(self, end: Endpoint, types: list[str], after: int = 0) -> None:
         """Nothing comes of itself after a time. What somebody has locked is about to come or go."""
