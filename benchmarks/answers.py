@@ -87,7 +87,7 @@ def commands(folder: Path, rows: int, runs: int) -> list[Line]:
     """One stream by weight, Parquet to Parquet, each in a process of its own."""
     source = folder / f"one-{rows}.parquet"
     if not source.exists():
-        columns = ["id", "time", "size", "payload"]
+        columns = ["id", "time", "size"]
         pq.write_table(pq.read_table(data.messages(folder, rows), columns=columns), source)
     pool = folder / "one.toml"
     pool.write_text(f'policy = "msmq"\n{POOL}', encoding="utf-8")

@@ -15,9 +15,11 @@ from fairlead.compiled.plan import Plan
 from fairlead.config.changes import load_changes
 from fairlead.config.clusters import load_clusters
 from fairlead.pipeline import dispatch, replay
+from fairlead.pipeline.constants import ALL_ROWS
 from fairlead.pipeline.intake.read import read
 from fairlead.pipeline.options import Options
 from fairlead.pipeline.output.folder import FolderDelivery
+from fairlead.pipeline.progress import Tell
 from fairlead.results.comparison import Comparison
 from fairlead.results.summary import Summary
 
@@ -90,9 +92,14 @@ class Jobs:
         return summary
 
     def replay(
-        self, source: Path, clusters: Sequence[Cluster], *, drop: Sequence[str] = ()
+        self,
+        source: Path,
+        clusters: Sequence[Cluster],
+        *,
+        drop: Sequence[str] = (),
+        kept: str = ALL_ROWS,
     ) -> Comparison:
-        """A scenario for each cluster, without a report."""
+        """A scenario for each cluster, without a report. `kept`: which rows are written."""
         shutil.rmtree(self.out, ignore_errors=True)
         self.stages = {}
         with FolderDelivery(self.out, overwrite=False) as delivery:
@@ -101,13 +108,13 @@ class Jobs:
                 read(self.spark, str(source), drop=drop),
                 {f"s{k}": Plan([each], []) for k, each in enumerate(clusters)},
                 delivery,
-                Options(where=str(source), progress=self._timed),
+                Options(where=str(source), rows=kept, progress=self._timed),
             )
             delivery.finish()
         return found
 
     @contextmanager
-    def _timed(self, stage: str) -> Iterator[None]:
+    def _timed(self, stage: str) -> Iterator[Tell]:
         began = perf_counter()
-        yield
+        yield lambda _done, _all: None
         self.stages[stage] = perf_counter() - began

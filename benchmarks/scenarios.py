@@ -18,10 +18,14 @@ from benchmarks.replays import LOAD, MANY, ONE_ROUND, WEIGHTS
 from benchmarks.timing import Line
 from benchmarks.watch import Memory
 from fairlead import Cluster
+from fairlead.pipeline.constants import ALL_ROWS, NO_ROWS
 
 SIMPY_PART = 10
 FEWER = 10
 MANY_SCENARIOS = 8
+HUNDREDS = 200
+MORE = 6
+"""So many numbers of readers each destination has in turn."""
 ROWS_A_FILE = 1_000_000
 BY_WEIGHT = "weighted over 3"
 IN_ORDER = f"priorities and groups, {MANY} readers"
@@ -48,14 +52,16 @@ def measured(jobs: Jobs, folder: Path, rows: int, what: str, readers: int) -> li
         seconds[name], memory[name] = perf_counter() - began, watched.worker
         print(f"    {what}, {name}: {seconds[name]:.1f} s, {memory[name]:.0f} MiB", flush=True)
 
-    def ours(name: str, n: int, scenarios: int) -> None:
+    def ours(name: str, n: int, scenarios: int, kept: str = ALL_ROWS) -> None:
         source = traffic(folder, n, readers)
-        run(name, lambda: replayed(jobs, source, what, n, scenarios))
+        run(name, lambda: replayed(jobs, source, what, n, scenarios, kept))
 
     ours("warm-up", least, 1)
     ours("fewer", fewer, 1)
     ours("one", rows, 1)
     ours("many", rows, MANY_SCENARIOS)
+    ours("answers", rows, MANY_SCENARIOS, NO_ROWS)
+    ours("hundreds", rows, HUNDREDS, NO_ROWS)
     source = traffic(folder, rows, readers)
     run("limit", lambda: jobs.write(rows_alone(jobs.spark, source, what), "scenario"))
     source = traffic(folder, least, readers)
@@ -65,11 +71,27 @@ def measured(jobs: Jobs, folder: Path, rows: int, what: str, readers: int) -> li
         "fewer": seconds["fewer"] / fewer,
         "one": seconds["one"] / rows,
         "many": seconds["many"] / rows / MANY_SCENARIOS,
+        "answers": seconds["answers"] / rows / MANY_SCENARIOS,
+        "hundreds": seconds["hundreds"] / rows / HUNDREDS,
     }
     several, bytes_ = f"{MANY_SCENARIOS} scenarios", memory["one"] / memory["fewer"]
     return [
         Line("k", f"SimPy, {what}", "replay", pace["SimPy"] / pace["one"], ""),
         Line("k", f"SimPy, {what}", f"each of {several}", pace["SimPy"] / pace["many"], ""),
+        Line(
+            "k",
+            f"SimPy, {what}",
+            f"each of {several}, no rows written",
+            pace["SimPy"] / pace["answers"],
+            ">= 20",
+        ),
+        Line(
+            "k",
+            f"SimPy, {what}",
+            f"each of {HUNDREDS} scenarios, no rows written",
+            pace["SimPy"] / pace["hundreds"],
+            ">= 100",
+        ),
         Line(
             "k",
             f"{several}, {what}",
@@ -111,14 +133,17 @@ def traffic(folder: Path, rows: int, readers: int) -> Path:
 def clusters(what: str, scenarios: int) -> list[Cluster]:
     """As many that differ a little."""
     if what == IN_ORDER:
-        order = {"discipline": "priority"}
         return [
-            Cluster.of("round-robin", order=order, destination=[{"name": "A", "readers": MANY + k}])
+            Cluster.of(
+                "round-robin",
+                order={"discipline": "priority", "ageing": k // MANY},
+                destination=[{"name": "A", "readers": MANY + k % MANY}],
+            )
             for k in range(scenarios)
         ]
     every = []
     for k in range(scenarios):
-        readers = [*WEIGHTS[:-1], WEIGHTS[-1] + k]
+        readers = [w + k // MORE**i % MORE for i, w in enumerate(WEIGHTS)]
         named = enumerate(zip(WEIGHTS, readers, strict=True))
         destination = [{"name": f"D{i}", "weight": w, "readers": r} for i, (w, r) in named]
         every.append(Cluster.of("weighted", destination=destination))
@@ -129,8 +154,8 @@ def dropped(what: str) -> list[str]:
     return ["priority", "group"] if what == BY_WEIGHT else []
 
 
-def replayed(jobs: Jobs, source: Path, what: str, rows: int, scenarios: int) -> None:
-    found = jobs.replay(source, clusters(what, scenarios), drop=dropped(what))
+def replayed(jobs: Jobs, source: Path, what: str, rows: int, scenarios: int, kept: str) -> None:
+    found = jobs.replay(source, clusters(what, scenarios), drop=dropped(what), kept=kept)
     assert [each.messages for each in found.scenarios] == [rows] * scenarios
     assert all(each.groups_out_of_order == 0 for each in found.scenarios)
 

@@ -95,10 +95,12 @@ def test_what_only_spark_has_is_refused_in_one_line(
     assert not [*folder.glob(".out*")]
 
 
-def test_more_traffic_is_for_spark(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_more_traffic_is_replayed(folder: Path) -> None:
     given = ["replay", "m.csv", "-c", "pool.toml", "-o", "out", "--engine", "memory"]
-    assert run([*given, "--scale-rate", "1.1"]) == 2
-    assert "--scale-rate" in capsys.readouterr().err
+    assert run([*given, "--scale-rate", "2", "--seed", "3"]) == 0
+    (found,) = json.loads((folder / "out/comparison.json").read_text())["scenarios"]
+    assert found["messages"] == 60
+    assert found["differs"]
 
 
 REPLAY = ("replay", "m.csv", "-c", "pool.toml", "-o", "out", "--engine", "memory")

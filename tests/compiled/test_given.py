@@ -70,3 +70,13 @@ def test_a_change_that_is_none(given: Any, line: str) -> None:
 def test_what_is_no_table_is_named(messages: Any) -> None:
     with pytest.raises(MessageError, match=r"^messages: found a (list|str|int|dict)"):
         route(messages, POOL)
+
+
+def test_a_frame_of_polars_is_routed_and_replayed() -> None:
+    polars = pytest.importorskip("polars", reason="Polars is no dependency: installed, it is tried")
+    frame = polars.DataFrame(
+        {"id": ["b", "a", "c"], "time": [1.0, 0.5, 2.0], "service_time": [1.0, 1.0, 1.0]}
+    )
+    cluster = Cluster.of("weighted", destination=[{"name": "A"}, {"name": "B"}])
+    assert route(frame, cluster)["destination"].to_pylist() == ["A", "B", "A"]
+    assert replay(frame, cluster)["id"].to_pylist() == ["a", "b", "c"]

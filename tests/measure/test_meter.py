@@ -6,6 +6,7 @@ from math import ceil
 from random import Random
 from typing import Any
 
+import msgspec
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -294,6 +295,12 @@ def test_the_common_width_divides_whatever_comes(first: int, length: int, more: 
     unit = common(first, first + length)
     assert over(first, first + length + more).width % unit == 0
     assert over(first, first + length).width // unit <= 3
+
+
+def test_what_was_measured_travels() -> None:
+    own = ready(traffic(5), PLANS["weighted"])
+    _, found, _ = measured(own, PLANS["weighted"], own.what(WINDOWS))
+    assert msgspec.msgpack.decode(msgspec.msgpack.encode(found), type=Measured) == found
 
 
 def test_no_message_comes_to_nothing() -> None:

@@ -23,13 +23,13 @@ from fairlead.pipeline.output.folder import FolderDelivery
 from fairlead.pipeline.output.scenario_folders import folder_names
 from fairlead.pipeline.replay import (
     Prepared,
-    Scale,
     prepare,
     replay,
     run,
 )
 from fairlead.pipeline.routing.route import numbered
 from fairlead.pipeline.simulate.attempts import simulated, together
+from fairlead.replay.scale import Scale
 from fairlead.replay.table import replay as in_memory
 
 SECOND = 1_000_000

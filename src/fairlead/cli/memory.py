@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from decimal import Decimal
 from typing import TYPE_CHECKING
 
 from fairlead.pipeline.output import run_folder
@@ -59,11 +60,13 @@ def replay_in_memory(
     *,
     rows: str,
     windows: Sequence[Window],
+    scaled: Mapping[str, tuple[Decimal, int]],
     command: str | None,
 ) -> Comparison:
     """Replay a table into a delivery, which the caller finishes."""
     from fairlead.memory.dispatch import Options
     from fairlead.memory.replay import run
+    from fairlead.replay.scale import Scale
 
     options = Options(
         where=table.where,
@@ -77,7 +80,8 @@ def replay_in_memory(
     with stages("read"):
         found = table.read_here()
     with writing(place.final):
-        result = run(found, plans, place.making, options, differs=differs)
+        rates = {name: Scale(*each) for name, each in scaled.items()}
+        result = run(found, plans, place.making, options, scaled=rates, differs=differs)
     for scenario in result.scenarios:
         run_folder.write_scenario(
             delivery, scenario.folder, plans[scenario.name], file_format, rows

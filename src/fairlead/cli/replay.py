@@ -94,11 +94,6 @@ def run_replay(
     if engine is Engine.memory:
         refuse_elsewhere(changes, "--engine memory")
     asked = scenarios(clusters, changes_here(changes), scenario_file, *rate)
-    if engine is Engine.memory and asked.scaled:
-        raise UserError(
-            "--scale-rate, or scale_rate of a scenario: found with --engine memory, allowed: with "
-            "--engine spark"
-        )
     from fairlead.pipeline.constants import RESERVED
     from fairlead.pipeline.intake.names import check_replayed
     from fairlead.pipeline.output.places import delivery_to
@@ -124,6 +119,7 @@ def run_replay(
                 stages,
                 rows=rows,
                 windows=windows,
+                scaled=asked.scaled,
                 command=command,
             )
         else:
@@ -149,7 +145,7 @@ def run_replay(
         delivery.finish()
     print_comparison(console(), found, out)
     table.refuse_nothing(found.read, found.rejected, out)
-    if engine is Engine.spark and not asked.scaled:
+    if engine is Engine.spark:
         table.suggest_memory(found.read, stages.console)
     return judged(found, gates)
 
@@ -169,6 +165,7 @@ def _on_spark(
     from fairlead.pipeline import replay as pipeline
     from fairlead.pipeline.intake.read import reading
     from fairlead.pipeline.options import Options
+    from fairlead.replay.scale import Scale
 
     with reading():
         spark = started(master, stages)
@@ -187,7 +184,7 @@ def _on_spark(
                 command=command,
                 progress=stages,
             ),
-            scaled={name: pipeline.Scale(*each) for name, each in asked.scaled.items()},
+            scaled={name: Scale(*each) for name, each in asked.scaled.items()},
             differs=asked.differs,
         )
 

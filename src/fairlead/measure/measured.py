@@ -18,6 +18,7 @@ from fairlead.replay.layout import NEVER
 from fairlead.replay.words import CODED_WORDS
 from fairlead.results.comparison import Waits
 
+WHOLE: Final = np.dtype("<i8")
 NAMES: Final = (1 << cells.NAME_BITS) - 1
 BARS: Final = (1 << cells.BAR_BITS) - 1
 
@@ -49,13 +50,13 @@ class Moves:
 class Slices:
     """Histograms of waits by the stretch of time in which messages were sent: a row for each bar.
 
-    Columns, ascending by stretch, and in it by wait.
+    Columns of WHOLE as bytes, which travel fast; ascending by stretch, and in it by wait.
     """
 
-    stretch: list[int] = field(default_factory=list)
-    bar: list[int] = field(default_factory=list)
-    n: list[int] = field(default_factory=list)
-    most: list[int] = field(default_factory=list)
+    stretch: bytes = b""
+    bar: bytes = b""
+    n: bytes = b""
+    most: bytes = b""
     """The longest wait of the bar, in microseconds."""
 
 
@@ -147,7 +148,7 @@ def _bars(counted: Counted, kind: int) -> Bars:
 
 def _slices(bars: Bars, first: int) -> Slices:
     columns = (bars.name + first, bars.bar, bars.n, bars.most)
-    return Slices(*(each.tolist() for each in columns))
+    return Slices(*(each.astype(WHOLE).tobytes() for each in columns))
 
 
 def _moves(bars: Bars, first: int) -> Moves:

@@ -12,7 +12,7 @@ from fairlead.balance.times import MICROS
 from fairlead.compiled.plan import Plan
 from fairlead.measure.bins import Bins
 from fairlead.measure.histograms import Bars, merged, quantile
-from fairlead.measure.measured import Moves, Slices
+from fairlead.measure.measured import WHOLE, Moves, Slices
 from fairlead.results.comparison import Queue, Use, WaitsOverTime
 
 
@@ -75,7 +75,8 @@ def _between(available: Sequence[tuple[int, int, int]], start: int, stop: int) -
 def waits_over_time(bins: Bins, unit: int, slices: Slices) -> WaitsOverTime:
     """How long the messages of each bin waited, by when they were sent."""
     stretch, bar, n, most = (
-        np.array(column, np.int64) for column in (slices.stretch, slices.bar, slices.n, slices.most)
+        np.frombuffer(column, WHOLE).astype(np.int64)
+        for column in (slices.stretch, slices.bar, slices.n, slices.most)
     )
     nothing = np.zeros(len(n), np.int64)
     place = (stretch * unit - bins.start) // bins.width

@@ -33,14 +33,16 @@ from fairlead.memory.files import Found
 from fairlead.memory.journal import messages_of
 from fairlead.memory.prepared import Prepared, measured, prepared
 from fairlead.memory.processes import at_once, processes
-from fairlead.memory.validate import refuse_other_units, text, validate
+from fairlead.memory.scale import scale_rate
+from fairlead.memory.validate import Rows, refuse_other_units, text, validate
 from fairlead.memory.write import write
 from fairlead.pipeline.constants import LATE_ROWS, NO_ROWS
 from fairlead.pipeline.intake.names import check_replayed
 from fairlead.pipeline.output.scenario_folders import REJECTED, folder_names
 from fairlead.pipeline.progress import Tell
 from fairlead.pipeline.questions.runs import DECISIONS
-from fairlead.results.comparison import Comparison, Longest
+from fairlead.replay.scale import Scale, by_scale
+from fairlead.results.comparison import Comparison, Longest, Scenario
 
 log = logging.getLogger("fairlead")
 
@@ -51,54 +53,44 @@ def run(
     making: Path,
     options: Options,
     *,
+    scaled: Mapping[str, Scale] | None = None,
     differs: Mapping[str, Sequence[str]] | None = None,
 ) -> Comparison:
     """Replay a table into a folder in the making: a folder for each scenario.
 
-    `plans`: by the scenario's name; `differs`: what was set for it, in words. The caller writes
-    what is returned. Raises MessageError, OSError.
+    `plans`: by the scenario's name; `scaled`: those that have more or less traffic than was
+    recorded; `differs`: what was set for each, in words. The caller writes what is returned.
+    Raises MessageError, OSError.
     """
     began = time.monotonic()
-    progress, every = options.progress, list(plans.values())
+    every = list(plans.values())
     found = messages_of(found, every, options.where)
     check_replayed(found.table.column_names, options.where, every)
     for plan in every:
         check_keys(plan, found.table, options.where)
-    rows = validate(found, *every, worked=True)
-    with progress("check ids"):
-        unique(rows)
-    with progress("check tenants"):
-        one_tenant(rows, every)
-    if rows.reasons and not rows.good.any():
-        refuse_other_units(rows, options.where)
-    messages = accepted(rows)
-    ready = prepared(messages, every)
-    folders = folder_names(plans)
-    asked = ready.what(options.windows)
-    with progress("replay") as tell:
-        kept = Kept(options.rows, options.file_format)
-        given = [
-            (name, plan, asked, making / folder, kept)
-            for folder, (name, plan) in zip(folders, plans.items(), strict=True)
-        ]
-        every_one = _each(ready, given, tell)
-        write(rejected(rows), making / REJECTED, options.file_format)
-    scenarios = compared(every_one, messages.period, asked.unit, options.windows)
-    for each, plan in zip(scenarios, every, strict=True):
-        if not plan.fans_out:
-            check_nothing_lost(len(messages.times), each.messages, 0)
+    folders = dict(zip(plans, folder_names(plans), strict=True))
+    scenarios: dict[str, Scenario] = {}
+    recorded: Rows | None = None
+    for scale, own in by_scale(plans, scaled or {}):
+        rows = _read(scale_rate(found, scale), list(own.values()), options)
+        places = {name: making / folders[name] for name in own}
+        for each in _replayed_alike(rows, own, places, options):
+            scenarios[each.name] = each
+        if recorded is None:
+            recorded = rows
+            write(rejected(rows), making / REJECTED, options.file_format)
     result = Comparison(
-        read=len(rows.good),
-        rejected=len(rows.reasons),
-        rejections=rejections(rows),
+        read=len(recorded.good) if recorded else 0,
+        rejected=len(recorded.reasons) if recorded else 0,
+        rejections=rejections(recorded) if recorded else {},
         scenarios=[
             replace(
-                each,
-                folder=folder,
+                scenarios[name],
+                folder=folders[name],
                 changes=changes(plan.changes),
-                differs=list((differs or {}).get(each.name, ())),
+                differs=list((differs or {}).get(name, ())),
             )
-            for each, folder, plan in zip(scenarios, folders, every, strict=True)
+            for name, plan in plans.items()
         ],
         seconds=round(time.monotonic() - began, 3),
         windows=list(options.windows),
@@ -106,6 +98,36 @@ def run(
     )
     log.info("replayed", extra={"read": result.read, "scenarios": list(plans)})
     return result
+
+
+def _read(found: Found, plans: Sequence[Plan], options: Options) -> Rows:
+    """The rows, and which of them are messages. Raises MessageError where none is."""
+    rows = validate(found, *plans, worked=True)
+    with options.progress("check ids"):
+        unique(rows)
+    with options.progress("check tenants"):
+        one_tenant(rows, plans)
+    if rows.reasons and not rows.good.any():
+        refuse_other_units(rows, options.where)
+    return rows
+
+
+def _replayed_alike(
+    rows: Rows, plans: Mapping[str, Plan], places: Mapping[str, Path], options: Options
+) -> list[Scenario]:
+    """The scenarios that get the same traffic. `places`: by the scenario's name its folder."""
+    messages = accepted(rows)
+    ready = prepared(messages, list(plans.values()))
+    asked = ready.what(options.windows)
+    with options.progress("replay") as tell:
+        kept = Kept(options.rows, options.file_format)
+        given = [(name, plan, asked, places[name], kept) for name, plan in plans.items()]
+        every = _each(ready, given, tell)
+    found = compared(every, messages.period, asked.unit, options.windows)
+    for each, plan in zip(found, plans.values(), strict=True):
+        if not plan.fans_out:
+            check_nothing_lost(len(messages.times), each.messages, 0)
+    return found
 
 
 class Kept(NamedTuple):

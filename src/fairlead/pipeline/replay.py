@@ -10,9 +10,8 @@ import time
 from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from decimal import Decimal
 from itertools import accumulate
-from typing import Final, NamedTuple
+from typing import Final
 
 from pyspark import __version__ as SPARK
 from pyspark.sql import Column, DataFrame, SparkSession
@@ -68,6 +67,7 @@ from fairlead.pipeline.simulate.attempts import (
 from fairlead.pipeline.simulate.gather import Gathered, gather
 from fairlead.pipeline.spark.executors import check_executors
 from fairlead.replay.layout import NEVER
+from fairlead.replay.scale import Scale, by_scale
 from fairlead.replay.words import AGAIN_CODES
 from fairlead.results.comparison import Comparison, Longest, Scenario
 from fairlead.rows import ATTEMPT, JOURNAL
@@ -240,13 +240,6 @@ def replay(messages: DataFrame, plans: Mapping[str, Plan], *, journal: bool = Fa
     return rows.select(scenario, "*").drop(SCENARIO)
 
 
-class Scale(NamedTuple):
-    """How much of the recorded traffic there is: each message so many times, on average."""
-
-    rate: Decimal = Decimal(1)
-    seed: int = 0
-
-
 def run(
     spark: SparkSession,
     messages: DataFrame,
@@ -270,7 +263,7 @@ def run(
     scenarios: dict[str, Scenario] = {}
     recorded: Gathered | None = None
     rejections: dict[str, int] = {}
-    for scale, own in _by_scale(plans, scaled or {}):
+    for scale, own in by_scale(plans, scaled or {}):
         ready = prepare(scale_rate(messages, *scale), own, options)
         found = _replayed(ready, delivery, options, {name: folders[name] for name in own})
         scenarios.update({scenario.name: scenario for scenario in found})
@@ -312,33 +305,26 @@ def _replayed(
     asked = what(gathered.period, dated=gathered.dated, windows=options.windows)
     with progress("replay and measure"):
         measures, every = ready.measured(asked, keep=options.rows != NO_ROWS)
+    try:
         longest = ready.longest([each.longest for each in measures])
-    parts = zip(ready.plans.items(), measures, longest, strict=True)
-    replayed = [Replayed(name, plan, each, far) for (name, plan), each, far in parts]
-    found = compared(replayed, gathered.period, asked.unit, options.windows)
-    for scenario, plan in zip(found, ready.plans.values(), strict=True):
-        if not plan.fans_out:
-            check_nothing_lost(sum(gathered.sizes), scenario.messages, 0)
-    if options.rows != NO_ROWS:
-        late = [each.waits.p99 for each in found] if options.rows == LATE_ROWS else None
-        with progress("write"):
-            decisions = ready.spelled(every, late)
-            delivery.write(decisions, TOGETHER, options.file_format, by=SCENARIO)
-            for k, name in enumerate(ready.plans):
-                delivery.move(f"{TOGETHER}/{SCENARIO}={k}", f"{folders[name]}/decisions")
-            delivery.remove(TOGETHER)
-        every.unpersist()
-    return found
-
-
-def _by_scale(
-    plans: Mapping[str, Plan], scaled: Mapping[str, Scale]
-) -> list[tuple[Scale, dict[str, Plan]]]:
-    """The plans that get the same traffic, together; the recorded traffic first, if any gets it."""
-    found: dict[Scale, dict[str, Plan]] = {}
-    for name, plan in plans.items():
-        found.setdefault(scaled.get(name, Scale()), {})[name] = plan
-    return sorted(found.items(), key=lambda each: each[0] != Scale())
+        parts = zip(ready.plans.items(), measures, longest, strict=True)
+        replayed = [Replayed(name, plan, each, far) for (name, plan), each, far in parts]
+        found = compared(replayed, gathered.period, asked.unit, options.windows)
+        for scenario, plan in zip(found, ready.plans.values(), strict=True):
+            if not plan.fans_out:
+                check_nothing_lost(sum(gathered.sizes), scenario.messages, 0)
+        if options.rows != NO_ROWS:
+            late = [each.waits.p99 for each in found] if options.rows == LATE_ROWS else None
+            with progress("write"):
+                decisions = ready.spelled(every, late)
+                delivery.write(decisions, TOGETHER, options.file_format, by=SCENARIO)
+                for k, name in enumerate(ready.plans):
+                    delivery.move(f"{TOGETHER}/{SCENARIO}={k}", f"{folders[name]}/decisions")
+                delivery.remove(TOGETHER)
+        return found
+    finally:
+        if options.rows != NO_ROWS:
+            every.unpersist()
 
 
 def _write_rejected(

@@ -10,8 +10,9 @@ from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql import functions as F
 
 from fairlead.errors import MessageError
-from fairlead.pipeline.intake.scale import GAPS, scale_rate
+from fairlead.pipeline.intake.scale import scale_rate
 from fairlead.pipeline.intake.validate import micros
+from fairlead.replay.scale import GAPS
 
 SECOND = 1_000_000
 N = 2_000

@@ -246,7 +246,7 @@ def replay(
     """
     need(NEEDED[engine], "replay")
     if engine is Engine.memory:
-        refuse_of_spark({"--master": master, "--seed": seed is not None})
+        refuse_of_spark({"--master": master})
     from fairlead.cli.replay import run_replay
 
     status = run_replay(

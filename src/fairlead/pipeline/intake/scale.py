@@ -10,15 +10,11 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import NumericType, StringType, TimestampType
 
 from fairlead.balance.times import MICROS
-from fairlead.errors import MessageError
 from fairlead.pipeline.columns import quoted
 from fairlead.pipeline.constants import PREFIX
 from fairlead.pipeline.intake.validate import DECIMAL, micros, text
+from fairlead.replay.scale import LIKE_A_COPY, latest_shift, like_a_copy, no_place
 
-GAPS: Final = 10
-"""A copy comes later than the original by up to so many mean gaps between conversations."""
-PERIOD_PARTS: Final = 10
-"""And by at most one of so many parts of the whole period."""
 ID: Final = "id"
 GROUP: Final = "group"
 TIME: Final = "time"
@@ -27,7 +23,6 @@ NUMBER: Final = PREFIX + "number"
 DAY: Final = 86_400 * MICROS
 EXACT: Final = "decimal(38,6)"
 """Microseconds, and seconds without a loss."""
-LIKE_A_COPY: Final = "~[0-9]+$"
 
 
 def scale_rate(messages: DataFrame, rate: Decimal, seed: int) -> DataFrame:
@@ -96,36 +91,26 @@ def _numbered(name: str) -> Column:
 def _shift(messages: DataFrame, seed: int) -> Column:
     """By how many microseconds each copy comes later."""
     if "position" in messages.columns:
-        line = (
-            "messages: found the column 'position', in whose order copies have no place, allowed "
-            "with a scale_rate above 1: without it"
-        )
-        raise MessageError(line, f"{line}; --drop position orders by time")
+        raise no_place()
     time = micros(messages)
     names = [name for name in (ID, GROUP) if name in messages.columns]
     alike = [F.when(text(messages, name).rlike(LIKE_A_COPY), quoted(name)) for name in names]
-    # Numbers of distinct values are good to some per cent, and the same whenever the table is;
-    # nothing more is needed of them here.
     first, last, conversations, clusters, *found = (
         messages.where(time.isNotNull())
         .agg(
             F.min(time),
             F.max(time),
-            F.approx_count_distinct(_hash(messages, seed)),
-            F.approx_count_distinct(text(messages, "cluster")),
+            F.count_distinct(_hash(messages, seed)),
+            F.count_distinct(text(messages, "cluster")),
             *map(F.min, alike),
         )
         .collect()[0]
     )
     for name, like in zip(names, found, strict=True):
         if like is not None:
-            raise MessageError(
-                f"messages: {name}: found {like!r}, which ends as a copy's does, allowed with a "
-                "scale_rate above 1: any that does not end in ~ and a number"
-            )
+            raise like_a_copy(name, like)
     period = (last or 0) - (first or 0)
-    gaps = GAPS * period * clusters // max(1, conversations)
-    most = min(gaps, period // PERIOD_PARTS)
+    most = latest_shift(period, clusters, conversations)
     spread = F.pmod(_hash(messages, seed, F.col(NUMBER), F.lit(TIME)), F.lit(most + 1))
     return F.when(F.col(NUMBER) > 0, spread).otherwise(0)
 

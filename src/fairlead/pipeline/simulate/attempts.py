@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from itertools import accumulate
 from typing import Final
+from zlib import compress, decompress
 
 import msgspec
 import numpy as np
@@ -88,7 +89,7 @@ def simulated(
 def measures_of(simulated: DataFrame, scenarios: int) -> list[Measured]:
     """What was measured, scenario by scenario."""
     rows = simulated.where(F.col(MEASURED).isNotNull()).select(SCENARIO, MEASURED).collect()
-    found = {row[SCENARIO]: msgspec.msgpack.decode(row[MEASURED], type=Measured) for row in rows}
+    found = {row[SCENARIO]: _unpacked(row[MEASURED]) for row in rows}
     return [found.get(k) or NOTHING for k in range(scenarios)]
 
 
@@ -160,9 +161,17 @@ def _metered(
                 if keep:
                     yield _unmeasured(_rows(scenario, attempts, ends))
             for scenario, measured in lanes.measured():
-                yield _measured(scenario, msgspec.msgpack.encode(measured))
+                yield _measured(scenario, _packed(measured))
 
     return simulate
+
+
+def _packed(measured: Measured) -> bytes:
+    return compress(msgspec.msgpack.encode(measured), level=1)
+
+
+def _unpacked(packed_: bytes) -> Measured:
+    return msgspec.msgpack.decode(decompress(packed_), type=Measured)
 
 
 def _pieces(batches: Iterator[pa.RecordBatch]) -> Iterator[tuple[int, pa.RecordBatch]]:
