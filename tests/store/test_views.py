@@ -17,7 +17,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from psycopg.rows import dict_row
 
-from fairlead import Store
+from fairlead import Cluster, Store
 from tests.store.roles import SNIPPETS
 from tests.stores import made_url
 
@@ -344,3 +344,29 @@ def test_its_columns_are_those_that_are_listed(url: str, view: str) -> None:
         name = f"fairlead{'.' if url.startswith('postgresql') else '_'}{view}"
         cursor = connection.execute(f"SELECT * FROM {name}")  # type: ignore[arg-type]  # noqa: S608
         assert [column[0] for column in cursor.description or ()] == listed(view)
+
+
+def test_machines_are_what_the_verb_says(store: Store, url: str) -> None:
+    """Those that were added and removed again, and a rule that only the library knows, too."""
+    store.load_clusters(SNIPPETS / "bangkok.toml")
+    pending = [{"name": "DEV1"}, {"name": "DEV2", "queue": "second"}]
+    store.keep_clusters([Cluster.of("fewest-pending", name="pending", destination=pending)])
+    for _ in range(30):
+        store.next_destination("Bangkok")
+        store.publish("pending", "o")
+    store.add_destination("Bangkok", {"name": "DEV4", "weight": 50})
+    store.remove_destination("Bangkok", "DEV2")
+    store.change("Bangkok", "DEV3", "enabled", False)
+    for _ in range(7):
+        store.next_destination("Bangkok")
+    every = asked(url, "SELECT * FROM fairlead.machines ORDER BY name")
+    for name in ("Bangkok", "pending"):
+        rows = [row for row in every if row["cluster"] == name]
+        machines = sorted(store.pool(name).machines, key=lambda each: each.name)
+        assert len(rows) == len(machines)
+        for row, machine in zip(rows, machines, strict=True):
+            assert (row["name"], row["address"], row["sent"]) == machine[:3]
+            assert row["share"] == pytest.approx(machine.share)
+            for key, value in machine.attributes.items():
+                if key in row:
+                    assert row[key] == (None if value == "" else value), key
