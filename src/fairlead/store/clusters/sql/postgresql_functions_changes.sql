@@ -309,8 +309,3 @@ END $$;
 
 CREATE OR REPLACE TRIGGER machines INSTEAD OF INSERT OR UPDATE OR DELETE ON fairlead.machines
 FOR EACH ROW EXECUTE FUNCTION fairlead._machine();
-
--- What an operator does. (What else there is, does with a role's rights to tables what these allow.)
-REVOKE ALL ON FUNCTION fairlead.change(text, text, text, text), fairlead.reset(text),
-  fairlead._change(text, text, text, text), fairlead._add(text, jsonb), fairlead._remove(text, text)
-  FROM PUBLIC;

@@ -4,7 +4,8 @@
 --
 -- Names that begin with an underscore are the store's own. Times are microseconds since 1970.
 -- SQLSTATE FL001: what was asked is not allowed; FL002: the queue is full; FL003: the work is
--- somebody else's by now; FL007: the transaction's isolation level is not for this.
+-- somebody else's by now; FL004: only the library takes from the queue; FL007: the transaction's
+-- isolation level is not for this. Functions that somebody may call run as the schema's owner.
 
 CREATE OR REPLACE FUNCTION fairlead._refuse(line text, state text DEFAULT 'FL001') RETURNS void
 LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
