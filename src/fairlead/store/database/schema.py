@@ -81,7 +81,8 @@ def upgrade(database: Database, place: str, timeout: float = LOCK_TIMEOUT) -> tu
         )
     if found < len(scripts):
         database.wait_for_statements(timeout)  # they go on with functions as these were
-        for script in afterwards(database.dialect):
+        left = found or len(scripts)  # what programs of the version before need stays
+        for script in afterwards(database.dialect, left):
             _alone(database, timeout, partial(database.script, script))
     return found, len(scripts)
 

@@ -51,9 +51,13 @@ def beforehand(dialect: str, version: int) -> tuple[str, ...]:
 
 
 @cache
-def afterwards(dialect: str) -> tuple[str, ...]:
-    """Scripts that drop what migrations have left for calls under way; each looks first."""
-    return (*_files("database", rf"{dialect}_\d{{4}}_afterwards\.sql"),)
+def afterwards(dialect: str, version: int) -> tuple[str, ...]:
+    """Scripts that drop what migrations up to a version have left; each looks first.
+
+    Programs of the version before a migration go on with it, until the next one.
+    """
+    found = _named("database", rf"{dialect}_\d{{4}}_afterwards\.sql")
+    return tuple(text for name, text in found if int(name.split("_")[1]) <= version)
 
 
 @cache
