@@ -51,6 +51,15 @@ def inside(place: str, name: str) -> str:
     return f"{place.rstrip('/')}/{name}" if URL.match(place) else str(Path(place) / name)
 
 
+def on_this_machine(place: Path) -> str:
+    """A place of this machine as Spark takes it, whatever the session's default file system is.
+
+    >>> on_this_machine(Path("/data/a b"))
+    'file:///data/a b'
+    """
+    return f"file://{place.absolute()}"
+
+
 def for_spark(place: str) -> str:
     """A path as Spark takes it: where there is such a file or folder, it is no pattern.
 

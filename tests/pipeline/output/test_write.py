@@ -8,6 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
+from tests.elsewhere import view
 
 from fairlead.errors import OutputError, UserError
 from fairlead.pipeline.output.folder import LONGEST_NAME, FolderDelivery
@@ -34,6 +35,28 @@ def numbers() -> list[float]:
         found += (random.uniform(1, 10, 20) * 10.0**power).tolist()
         found += [10.0**power, np.nextafter(10.0**power, 0)]
     return [sign * float(each) for each in found for sign in (1, -1)]
+
+
+def test_a_folder_of_this_machine_whatever_the_default_file_system_is(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    """A cluster's default is often another one, which has a folder of that name, or none."""
+    before = spark.conf.get("fs.defaultFS", None)
+    with view(spark, tmp_path / "elsewhere") as uri:
+        spark.conf.set("fs.defaultFS", uri.removesuffix("/data"))
+        try:
+            with FolderDelivery(str(tmp_path / "a b"), overwrite=False) as delivery:
+                rows = spark.range(3)
+                delivery.write(rows, "x", "parquet")
+                assert delivery.load(spark, "x", "parquet", rows.schema).count() == 3
+                delivery.finish()
+        finally:
+            if before is None:
+                spark.conf.unset("fs.defaultFS")
+            else:
+                spark.conf.set("fs.defaultFS", before)
+    assert list((tmp_path / "a b" / "x").glob("part-*"))
+    assert not list((tmp_path / "elsewhere").iterdir())
 
 
 def test_numbers_in_csv_are_plain_and_read_back_the_same(

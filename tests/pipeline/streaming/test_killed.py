@@ -14,6 +14,8 @@ from random import Random
 import pyarrow.parquet as pq
 import pytest
 
+pytestmark = [pytest.mark.slow, pytest.mark.spark]
+
 POOL = """
 policy = "weighted"
 [options]
@@ -49,7 +51,6 @@ def bring(folder: Path, number: int, *, more: bool = False) -> None:
     hidden.rename(folder / f"{number:05}.json")
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("files", "pause", "life"),
     [(60, (0.5, 2.0), (8.0, 25.0)), (3600, (0.5, 0.5), (55.0, 65.0))],

@@ -12,7 +12,14 @@ from fairlead.errors import OutputError
 from fairlead.pipeline.output.delivery import Delivery
 from fairlead.pipeline.output.disk_full import writing
 from fairlead.pipeline.output.staging import Making, clear_dead
-from fairlead.pipeline.paths import COMPARISON, RECOMMENDATION, SPECIAL, SUMMARY, local
+from fairlead.pipeline.paths import (
+    COMPARISON,
+    RECOMMENDATION,
+    SPECIAL,
+    SUMMARY,
+    local,
+    on_this_machine,
+)
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -113,7 +120,7 @@ class FolderDelivery(Delivery):
         return self._hidden.folder
 
     def path(self, name: str) -> str:
-        return str(self.making / name)
+        return on_this_machine(self.making / name)
 
     def write(self, table: DataFrame, name: str, file_format: str, by: str | None = None) -> None:
         from fairlead.pipeline.output.write import writer

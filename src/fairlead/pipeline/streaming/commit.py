@@ -26,6 +26,7 @@ from typing import Any, Final
 import msgspec
 
 from fairlead.errors import OutputError, UserError
+from fairlead.pipeline.paths import on_this_machine
 
 COMMIT: Final = "stream.json"
 MAKING: Final = ".making"
@@ -101,7 +102,7 @@ class StreamFolder:
 
     def making(self, part: str) -> str:
         """Where the micro-batch in the making has a part."""
-        return str(self.path(MAKING, part))
+        return on_this_machine(self.path(MAKING, part))
 
     def of(self, part: str, batch: int) -> Path:
         """Where a micro-batch has a part."""

@@ -24,7 +24,7 @@ from fairlead.compiled.plan import Plan
 from fairlead.errors import FairleadError, MessageError, OutputError
 from fairlead.pipeline.options import Options
 from fairlead.pipeline.output.write import FORMATS
-from fairlead.pipeline.paths import SUMMARY, local
+from fairlead.pipeline.paths import SUMMARY, local, on_this_machine
 from fairlead.pipeline.streaming import rolling
 from fairlead.pipeline.streaming.commit import Commit, StreamFolder, write_json
 from fairlead.pipeline.streaming.differing import differing
@@ -222,7 +222,7 @@ def start(messages: DataFrame, out: str, asked: Asked, source: Source) -> Follow
     try:
         work = _Work(stream, _begun(stream), asked, source)
         writer = messages.writeStream.foreachBatch(work)
-        writer = writer.option("checkpointLocation", str(folder.checkpoint))
+        writer = writer.option("checkpointLocation", on_this_machine(folder.checkpoint))
         every = f"{asked.every} seconds"
         query = (
             writer.trigger(availableNow=True)

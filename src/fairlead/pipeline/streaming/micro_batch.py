@@ -33,7 +33,7 @@ from fairlead.pipeline.output.written import load
 from fairlead.pipeline.output.written import rejections as counted_rejections
 from fairlead.pipeline.routing.since import Since
 from fairlead.pipeline.streaming import remembered, rolling
-from fairlead.pipeline.streaming.commit import Commit, StreamFolder, typed_columns
+from fairlead.pipeline.streaming.commit import MAKING, Commit, StreamFolder, typed_columns
 
 log = logging.getLogger("fairlead")
 
@@ -88,7 +88,7 @@ def nothing(stream: Stream, commit: Commit, batch: int) -> Commit:
         folder.begin()
         for part, kept in (("state/counts", commit.width), ("state/groups", commit.groups)):
             if kept:
-                shutil.copytree(folder.of(part, commit.batch), folder.making(part))
+                shutil.copytree(folder.of(part, commit.batch), folder.path(MAKING, part))
         folder.finish(after, {})
     folder.forget(after)
     return after

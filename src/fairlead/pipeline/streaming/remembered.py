@@ -24,6 +24,7 @@ from fairlead.pipeline.columns import (
 )
 from fairlead.pipeline.dispatch import Prepared
 from fairlead.pipeline.intake.unique import AGAIN, HASH
+from fairlead.pipeline.paths import on_this_machine
 from fairlead.pipeline.streaming.commit import Commit, Remembered, StreamFolder
 
 MANY: Final = 16
@@ -42,7 +43,7 @@ def ids_before(spark: SparkSession, folder: StreamFolder, commit: Commit) -> Dat
 
 
 def _ids(spark: SparkSession, folder: StreamFolder, every: Sequence[Remembered]) -> DataFrame:
-    places = [str(folder.of("state/ids", each.batch)) for each in every]
+    places = [on_this_machine(folder.of("state/ids", each.batch)) for each in every]
     return spark.read.schema(IDS).parquet(*places)
 
 
@@ -50,7 +51,9 @@ def groups_before(spark: SparkSession, folder: StreamFolder, commit: Commit) -> 
     """To whom groups are bound: BIND, HOME, WORD, MEMBER and AT."""
     if not commit.groups:
         return spark.createDataFrame([], GROUPS)
-    return spark.read.schema(GROUPS).parquet(str(folder.of("state/groups", commit.batch)))
+    return spark.read.schema(GROUPS).parquet(
+        on_this_machine(folder.of("state/groups", commit.batch))
+    )
 
 
 def clock(ready: Prepared, before: int) -> int:

@@ -22,6 +22,7 @@ from fairlead.pipeline.dispatch import Prepared
 from fairlead.pipeline.measure.counts import by_all, messages
 from fairlead.pipeline.measure.over_time import BIN, over_time
 from fairlead.pipeline.measure.tally import counted
+from fairlead.pipeline.paths import on_this_machine
 from fairlead.pipeline.streaming.commit import Commit, StreamFolder
 from fairlead.results.summary import Facts, Made, Period, Stream, Streams, Summary
 
@@ -79,7 +80,9 @@ def roll(written: DataFrame, ready: Prepared, folder: StreamFolder, commit: Comm
 def _before(spark: SparkSession, folder: StreamFolder, commit: Commit) -> DataFrame:
     if not commit.width:
         return spark.createDataFrame([], COUNTS)
-    return spark.read.schema(COUNTS).parquet(str(folder.of("state/counts", commit.batch)))
+    return spark.read.schema(COUNTS).parquet(
+        on_this_machine(folder.of("state/counts", commit.batch))
+    )
 
 
 def _period(commit: Commit, ready: Prepared) -> tuple[int, int] | None:
