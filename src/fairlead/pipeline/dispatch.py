@@ -103,10 +103,10 @@ class Prepared:
     def _routed(self, ordered: DataFrame) -> DataFrame:
         """Rows in blocks, in order, with what is decided about each."""
         found, plan = self.survey, self.plan
-        if not found.blocks.in_place and FREE not in ordered.columns:
-            table = timetable_of(plan, found.counts, len(found.blocks), self.states[0])
+        if FREE not in ordered.columns:
+            table = timetable_of(plan, found.counts, found.blocks, self.states[0])
             if table is not None:
-                return by_place(ordered, plan, table, found.counts)
+                return by_place(ordered, plan, table, found.counts, found.blocks)
         return route(ordered, plan, self.states, found.sizes)
 
     def journal(self) -> DataFrame:

@@ -1,9 +1,11 @@
 """Messages of streams with a schedule are routed in the JVM, as the router would."""
 
+from pathlib import Path
 from random import Random
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
@@ -11,6 +13,7 @@ from pyspark.sql import functions as F
 from fairlead import Change, Cluster, dispatch, route
 from fairlead.compiled.timetable import Timetable
 from fairlead.pipeline.dispatch import Prepared, prepare
+from fairlead.pipeline.intake.read import read
 from fairlead.pipeline.options import Options
 from fairlead.pipeline.routing.by_place import MOST_COUNTED, timetable_of
 from fairlead.rows import DECISION
@@ -47,7 +50,7 @@ def traffic(n: int = 1_500, *, positions: bool = False) -> pa.Table:
 
 def table_of(ready: Prepared) -> Timetable | None:
     found = ready.survey
-    return timetable_of(ready.plan, found.counts, len(found.blocks), ready.states[0])
+    return timetable_of(ready.plan, found.counts, found.blocks, ready.states[0])
 
 
 def without_python(plan: str) -> bool:
@@ -127,6 +130,31 @@ def test_streams_are_counted_alike_where_nothing_is_compiled(spark: SparkSession
             spark.conf.set(name, was or "")
     wanted = route(table, clusters).select(["id", *DECISION]).to_pylist()
     assert [row.asDict() for row in found] == wanted
+
+
+@pytest.mark.parametrize(("n", "counted"), [(1, True), (6, True), (20, False)])
+def test_files_that_follow_one_another_stay_where_they_are(
+    spark: SparkSession, tmp_path: Path, n: int, *, counted: bool
+) -> None:
+    """Several of them in one task, and the rows of a file in any order."""
+    clusters, table = several(n)
+    table = table.sort_by([("time", "ascending"), ("id", "ascending")])
+    size = len(table) // 5 + 1
+    for k in range(5):
+        part = table.slice(k * size, size)
+        part = part.take(pa.array(Random(k).sample(range(len(part)), len(part))))  # noqa: S311
+        pq.write_table(part, tmp_path / f"{'cadbe'[k]}.parquet")
+    frame = read(spark, str(tmp_path))
+    assert frame.rdd.getNumPartitions() < 5
+    options = Options(rows_a_block=size, as_in_files=True, trust_ids=True)
+    ready = prepare(frame, clusters, (), options)
+    assert ready.survey.blocks.in_place
+    assert (table_of(ready) is not None) == counted
+    found = ready.decisions().select("id", *DECISION).collect()
+    wanted = route(table, clusters).select(["id", *DECISION]).to_pylist()
+    assert sorted((row.asDict() for row in found), key=lambda row: str(row["id"])) == sorted(
+        wanted, key=lambda row: str(row["id"])
+    )
 
 
 def test_positions_order_the_messages(spark: SparkSession) -> None:

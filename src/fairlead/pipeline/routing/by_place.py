@@ -16,30 +16,34 @@ from fairlead.compiled.plan import ClassifiedPlan
 from fairlead.compiled.timetable import NO_PLACE, Counts, Timetable, timetable
 from fairlead.pipeline.columns import BLOCK, CLASS, PACKED, PLACE, VERSION, looked_up
 from fairlead.pipeline.constants import PREFIX
+from fairlead.pipeline.routing.places import Blocks
 from fairlead.pipeline.routing.route import changed, place_in_block
 
 MOST_COUNTED: Final = 64
-"""Streams that are counted side by side; of more, Java no longer compiles what counts them."""
+"""What is counted side by side in a task; of more, Java no longer compiles what counts."""
 SEQUENCE: Final = PREFIX + "sequence"
 
 
 def timetable_of(
-    plan: ClassifiedPlan, counts: Counts, blocks: int, start: Mapping[str, object]
+    plan: ClassifiedPlan, counts: Counts, blocks: Blocks, start: Mapping[str, object]
 ) -> Timetable | None:
     """The timetable by which `by_place` routes; None where it cannot."""
-    if len(plan.streams) > MOST_COUNTED:
+    # A task may get any of the blocks that are in place, and several.
+    if len(plan.streams) * (len(blocks) if blocks.in_place else 1) > MOST_COUNTED:
         return None
-    return timetable(plan, counts, blocks, start)
+    return timetable(plan, counts, len(blocks), start)
 
 
-def by_place(rows: DataFrame, plan: ClassifiedPlan, table: Timetable, counts: Counts) -> DataFrame:
+def by_place(
+    rows: DataFrame, plan: ClassifiedPlan, table: Timetable, counts: Counts, blocks: Blocks
+) -> DataFrame:
     """The rows with PACKED, as `route` has it.
 
-    `rows`: in blocks (see `in_blocks`; not in place), with BLOCK, VERSION and CLASS. `counts`: how
+    `rows`: in blocks (see `in_blocks`), with BLOCK, VERSION and CLASS. `counts`: how
     many rows there are in each; a row more stops the job.
     """
     # Columns of their own: what counts rows must see each of them, whatever a condition says.
-    counted = rows.withColumn(PLACE, _place(table))
+    counted = rows.withColumn(PLACE, _place(table, blocks))
     own = _of_block(_sizes(table, counts))
     sequence = _of_block(table.sequences) + F.col(PLACE)
     known = F.col(PLACE) < own
@@ -58,23 +62,27 @@ def by_place(rows: DataFrame, plan: ClassifiedPlan, table: Timetable, counts: Co
     return numbered.withColumn(PACKED, packed).drop(PLACE, SEQUENCE)
 
 
-def _place(table: Timetable) -> Column:
+def _place(table: Timetable, blocks: Blocks) -> Column:
     """The place of a row among those of its stream in its block, from 0; 0 where it has none."""
+    classes = len(table.sequences[0])
     streams = [code for code, first in enumerate(table.sequences[0]) if first != NO_PLACE]
-    if len(streams) == len(table.sequences[0]) == 1:
+    if blocks.in_place:
+        each = [block * classes + code for block in range(len(blocks)) for code in streams]
+        return _counted(each, F.col(BLOCK) * classes + F.col(CLASS))
+    if len(streams) == classes == 1:
         return place_in_block()
-    return _counted(streams)
+    return _counted(streams, F.col(CLASS))
 
 
-def _counted(streams: Sequence[int]) -> Column:
-    """Bisection among streams. Each counts only the rows for which it is asked: its own."""
-    if not streams:
+def _counted(each: Sequence[int], own: Column) -> Column:
+    """Bisection among numbers. Each counts only the rows for which it is asked: its own."""
+    if not each:
         return F.lit(0).cast("bigint")
-    if len(streams) == 1:
-        return F.when(F.col(CLASS) == streams[0], place_in_block()).otherwise(0)
-    middle = len(streams) // 2
-    before, after = _counted(streams[:middle]), _counted(streams[middle:])
-    return F.when(F.col(CLASS) < streams[middle], before).otherwise(after)
+    if len(each) == 1:
+        return F.when(own == each[0], place_in_block()).otherwise(0)
+    middle = len(each) // 2
+    before, after = _counted(each[:middle], own), _counted(each[middle:], own)
+    return F.when(own < each[middle], before).otherwise(after)
 
 
 def _sizes(table: Timetable, counts: Counts) -> list[list[int]]:
