@@ -81,7 +81,6 @@ DECLARE
   said jsonb;
   allowed jsonb;
   fault text := p_fault;
-  now bigint := fairlead._now();
 BEGIN
   SELECT s.declared INTO o_revision FROM fairlead.schema s;
   IF p_revision <> o_revision THEN
@@ -97,10 +96,14 @@ BEGIN
   UPDATE fairlead.endpoints SET sent = sent + 1 WHERE handle = p_handle AND state = 1 RETURNING * INTO e;
   IF NOT FOUND THEN
     PERFORM fairlead._refuse_end(p_handle);
-  ELSIF e.lifetime <= now THEN
+  ELSIF e.lifetime IS NOT NULL AND e.lifetime <= fairlead._now() THEN
     PERFORM fairlead._refuse_to_speak(e, 'its lifetime is over: end it');
   END IF;
-  said := fairlead._declared('contract', e.contract, 'contract');
+  SELECT d.definition::jsonb INTO said FROM fairlead.declared d
+    WHERE d.kind = 'contract' AND d.name = e.contract;
+  IF NOT FOUND THEN
+    PERFORM fairlead._declared('contract', e.contract, 'contract');  -- says which there are
+  END IF;
   allowed := (said -> CASE e.side WHEN 0 THEN 'initiator' ELSE 'target' END) || (said -> 'any');
   IF NOT coalesce(allowed ? p_type, false) THEN
     PERFORM fairlead._refuse(format('type: found %s, allowed: %s, which contract %L lets the %s send',
@@ -134,7 +137,7 @@ BEGIN
     INSERT INTO fairlead.endpoints (id, handle, dialog, side, service, far_service, contract, queue,
         group_name, began, lifetime)
       VALUES (peer.id, replace(gen_random_uuid()::text, '-', ''), e.dialog, 1, e.far_service, e.service,
-        e.contract, said ->> 'queue', fairlead._end_name(e.dialog, 1), now, e.lifetime)
+        e.contract, said ->> 'queue', fairlead._end_name(e.dialog, 1), fairlead._now(), e.lifetime)
       RETURNING * INTO peer;
     PERFORM fairlead._comes(peer, peer.id, o_key, p_type, p_format, p_body, p_actor);
     PERFORM fairlead._limit_life(peer, p_actor);

@@ -4,10 +4,13 @@
 CREATE OR REPLACE FUNCTION fairlead._head(p_group bigint) RETURNS TABLE (id bigint, arrived bigint)
 LANGUAGE sql STABLE
 BEGIN ATOMIC
-  SELECT abs(m.id), m.arrived FROM (SELECT least(
-      (SELECT min(x.id) FROM fairlead.messages x WHERE x.group_id = p_group AND x.id > 0),
-      (SELECT -max(x.id) FROM fairlead.messages x WHERE x.group_id = p_group AND x.id < 0)) AS id) h
-    JOIN fairlead.messages m ON m.id IN (h.id, -h.id);
+  SELECT abs(m.id), m.arrived FROM (
+    (SELECT x.id, x.arrived FROM fairlead.messages x WHERE x.group_id = p_group AND x.id > 0
+      ORDER BY x.id LIMIT 1)
+    UNION ALL
+    (SELECT x.id, x.arrived FROM fairlead.messages x WHERE x.group_id = p_group AND x.id < 0
+      ORDER BY x.id DESC LIMIT 1)) m
+  ORDER BY abs(m.id) LIMIT 1;
 END;
 
 -- Put back or end a group that is held, or was picked; the caller has locked its row. `p_released`: with
