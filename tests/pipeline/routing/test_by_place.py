@@ -15,7 +15,8 @@ from fairlead.compiled.timetable import Timetable
 from fairlead.pipeline.dispatch import Prepared, prepare
 from fairlead.pipeline.intake.read import read
 from fairlead.pipeline.options import Options
-from fairlead.pipeline.routing.by_place import MOST_COUNTED, timetable_of
+from fairlead.pipeline.routing import by_place as module
+from fairlead.pipeline.routing.by_place import timetable_of
 from fairlead.rows import DECISION
 
 MEMBERS: list[dict[str, Any]] = [{"name": name} for name in "ABCD"]
@@ -94,10 +95,11 @@ def several(n: int) -> tuple[list[Cluster], pa.Table]:
     return clusters, table.append_column("type", pa.array(kinds))
 
 
-@pytest.mark.parametrize(("n", "counted"), [(2, True), (10, True), (MOST_COUNTED + 1, False)])
+@pytest.mark.parametrize(("n", "counted"), [(2, True), (10, True), (12, False)])
 def test_many_streams_are_counted_side_by_side(
-    spark: SparkSession, n: int, *, counted: bool
+    spark: SparkSession, monkeypatch: pytest.MonkeyPatch, n: int, *, counted: bool
 ) -> None:
+    monkeypatch.setattr(module, "MOST_COUNTED", 12)
     clusters, table = several(n)
     changes = [
         Change(f"{each.target}@c{k}", each.attribute, each.value, each.time)
@@ -132,7 +134,7 @@ def test_streams_are_counted_alike_where_nothing_is_compiled(spark: SparkSession
     assert [row.asDict() for row in found] == wanted
 
 
-@pytest.mark.parametrize(("n", "counted"), [(1, True), (6, True), (20, False)])
+@pytest.mark.parametrize(("n", "counted"), [(1, True), (6, True), (30, False)])
 def test_files_that_follow_one_another_stay_where_they_are(
     spark: SparkSession, tmp_path: Path, n: int, *, counted: bool
 ) -> None:

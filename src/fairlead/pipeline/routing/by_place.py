@@ -19,7 +19,7 @@ from fairlead.pipeline.constants import PREFIX
 from fairlead.pipeline.routing.places import Blocks
 from fairlead.pipeline.routing.route import changed, place_in_block
 
-MOST_COUNTED: Final = 64
+MOST_COUNTED: Final = 128
 """What is counted side by side in a task; of more, Java no longer compiles what counts."""
 SEQUENCE: Final = PREFIX + "sequence"
 
