@@ -272,15 +272,23 @@ def test_many_tasks_share_few_connections(url: str) -> None:
             await asyncio.gather(*(store.send("q", number) for number in range(60)))
             await asyncio.gather(*taking)
         assert sorted(done) == list(range(60))
-        assert await connections(url) <= 3 + 1
+        assert await connections(url, 4) <= 4
 
     tell(url, story, connections=3)
 
 
-async def connections(url: str) -> int:
-    """Of this store's, and none of them in a transaction."""
+async def connections(url: str, most: int) -> int:
+    """Of this store's, and none of them in a transaction; one that was closed goes in a moment."""
     if url.startswith("sqlite"):
         return 0
+    for _ in range(100):
+        if (found := await _connections(url)) <= most:
+            break
+        await asyncio.sleep(0.05)
+    return found
+
+
+async def _connections(url: str) -> int:
     async with await psycopg.AsyncConnection.connect(url, autocommit=True) as connection:
         found = await connection.execute(
             "SELECT state FROM pg_stat_activity "
@@ -298,15 +306,15 @@ def test_no_connection_is_lost_where_tasks_are_cancelled(url: str) -> None:
                 await tx.send("q", "never")
                 await asyncio.sleep(WAIT)
 
-        for _ in range(5):
+        for pause in (0, 0.001, 0.002, 0.003, 0.005, 0.01, 0.02, 0.05):
             tasks = [asyncio.create_task(one()) for _ in range(4)]
-            await asyncio.sleep(0.03)
+            await asyncio.sleep(pause)
             for each in tasks:
                 each.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
         assert await store.take("q") is None
         await store.send("q", "x")
-        assert await connections(url) <= 2 + 1
+        assert await connections(url, 3) <= 3
 
     tell(url, story, connections=2)
 

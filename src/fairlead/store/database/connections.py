@@ -105,6 +105,11 @@ class Connections:
                 self._give_back(database)
                 if new or not database.lost:
                     raise
+            except BaseException:  # whoever asked was cancelled, and it may have begun
+                with suppress(StoreError):
+                    database.rollback()
+                self._give_back(database)
+                raise
             else:
                 return database
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
 from fairlead.store.database.bridge import wait_for
@@ -15,8 +16,17 @@ class AsyncPostgreSQL(PostgreSQL):
     def connect(cls, url: str) -> Any:  # noqa: ANN401 - the driver's
         from psycopg import AsyncConnection
 
-        connection = wait_for(AsyncConnection.connect(url, **SETTINGS))
-        wait_for(connection.execute(READ_COMMITTED))
+        connecting = asyncio.ensure_future(AsyncConnection.connect(url, **SETTINGS))
+        try:
+            connection = wait_for(asyncio.shield(connecting))
+        except asyncio.CancelledError:  # psycopg would leave it to the garbage collector
+            connecting.add_done_callback(_close)
+            raise
+        try:
+            wait_for(connection.execute(READ_COMMITTED))
+        except BaseException:  # whoever asked was cancelled, say
+            wait_for(connection.close())
+            raise
         return connection
 
     def _new_cursor(self) -> Any:  # noqa: ANN401 - the driver's
@@ -27,3 +37,9 @@ class AsyncPostgreSQL(PostgreSQL):
 
     def _wait(self, found: Any) -> Any:  # noqa: ANN401 - whatever the driver gives
         return wait_for(found)
+
+
+def _close(connecting: asyncio.Future[Any]) -> None:
+    """Close a connection that nobody waits for any more."""
+    if not connecting.cancelled() and connecting.exception() is None:
+        connecting.result().pgconn.finish()
