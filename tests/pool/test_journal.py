@@ -30,7 +30,7 @@ def cluster_of(policy: str) -> Cluster:
 
 
 async def busy(pool: Pool, random: Random) -> None:
-    """Sixty blocks of a few groups, one outage, one raise."""
+    """Sixty blocks of a few groups, some of which raise theirs, and one outage."""
 
     async def one(k: int) -> None:
         await asyncio.sleep(random.random() / 20)
@@ -42,7 +42,6 @@ async def busy(pool: Pool, random: Random) -> None:
     async def outage() -> None:
         await asyncio.sleep(0.02)
         pool.apply(Change("b", "state", "down"))
-        pool.prioritise("kim", 210)
         await asyncio.sleep(0.03)
         pool.apply(Change("b", "state", "up"))
 
