@@ -47,6 +47,7 @@ if TYPE_CHECKING:
     from fairlead.store.aio.transaction import AsyncTransaction
     from fairlead.store.aio.work import AsyncMessage, AsyncWork
     from fairlead.store.clusters.decision import StoreDecision
+    from fairlead.store.clusters.subscription import Subscription
     from fairlead.store.conversation import Conversation
     from fairlead.store.journal.events import Event
     from fairlead.store.leasing import StoreWork
@@ -106,6 +107,7 @@ _PLACES = {
     "Store": "fairlead.store.store",
     "StoreDecision": "fairlead.store.clusters.choosing",
     "StoreWork": "fairlead.store.leasing",
+    "Subscription": "fairlead.store.clusters.subscription",
     "SwitchedOff": "fairlead.store.admin.queues",
     "Transaction": "fairlead.store.transaction",
     "UnreadMessage": "fairlead.store.admin.dialogs",
@@ -176,6 +178,7 @@ __all__ = [
     "Store",
     "StoreDecision",
     "StoreWork",
+    "Subscription",
     "SwitchedOff",
     "Transaction",
     "UnreadMessage",

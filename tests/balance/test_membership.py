@@ -1,5 +1,6 @@
 """Who is added while it is not there, and who is removed after it has left, changes no choice."""
 
+from contextlib import suppress
 from random import Random
 from typing import Any
 
@@ -7,8 +8,10 @@ import pytest
 
 from fairlead import Change, Cluster
 from fairlead.balance.changes import resolve
+from fairlead.balance.decision import Decision
 from fairlead.balance.membership import with_destination, without_destination
 from fairlead.balance.runtime import ClusterRuntime
+from fairlead.errors import MessageError
 
 KEYS: dict[str, list[str]] = {
     "msmq": ["weight"],
@@ -34,16 +37,109 @@ class Grown:
 
     def add(self, table: dict[str, Any]) -> None:
         changed = with_destination(self.cluster, self.runtime.settled(), table)
-        self.cluster, self.runtime = changed.cluster, self.runtime.with_state(changed.state)
+        self.cluster, self.runtime = changed.cluster, self.runtime.with_destinations(changed)
 
     def remove(self, name: str) -> None:
         changed = without_destination(self.cluster, self.runtime.settled(), name)
-        self.cluster, self.runtime = changed.cluster, self.runtime.with_state(changed.state)
+        self.cluster, self.runtime = changed.cluster, self.runtime.with_destinations(changed)
 
     def change(self, target: str, attribute: str, value: object, time: int) -> None:
         change = Change(target, attribute, value, time)
         for _, _, resolved in resolve({"pool": self.runtime.cluster}, [change]):
             self.runtime.apply(resolved, time * 1_000_000)
+
+
+@pytest.mark.parametrize("servers", [[""], ["near", "far"]], ids=["one server", "two"])
+def test_a_subscriber_that_is_not_there_changes_no_choice(servers: list[str]) -> None:
+    for seed in range(60):
+        random = Random(seed)  # noqa: S311 - a history, no secret
+        pair = Subscribed(random, servers)
+        for time in range(80):
+            act = random.choices(
+                [pair.publish, pair.acknowledge, pair.join, pair.leave, pair.change],
+                [50, 15, 10, 5, 20],
+            )
+            act[0](time)
+
+
+class Subscribed:
+    """One cluster lists all subscribers; the other has only those who are there, or were listed."""
+
+    def __init__(self, random: Random, servers: list[str]) -> None:
+        self.random, self.servers = random, servers
+        every = [{"name": n, "subject": s} for n in "dAb" for s in ("/s", "/a", "/z")]
+        random.shuffle(every)
+        absent = [{**each, "present": False} for each in every]
+        plain = {"policy": "smartsockets", "options": {"subscribers": "any"}}
+        listed = absent[: random.choice([0, 0, 2])]
+        self.whole, self.grown = (
+            Grown(Cluster.from_dict({**plain, "subscriber": each}, default_name="pool"))
+            for each in (absent, listed)
+        )
+        self.others = every[len(listed) :]
+        self.held: list[list[Decision]] = []
+
+    @property
+    def known(self) -> list[str]:
+        return [str(ref) for ref in self.grown.runtime.cluster.objects if ref.owner]
+
+    def both(self, target: str, attribute: str, value: object, time: int) -> None:
+        for each in (self.whole, self.grown):
+            each.change(target, attribute, value, time)
+
+    def publish(self, time: int) -> None:
+        message = {
+            "subject": self.random.choice(["/s", "/a", "/z", ""]),
+            "mode": self.random.choice(["none", "round-robin", "weighted", "sorted"]),
+            "delivery": self.random.choice(["", "all", "some"]),
+            "server": self.random.choice(self.servers),
+        }
+        found = [each.runtime.choose(message) for each in (self.whole, self.grown)]
+        told = [(each.destination, each.outcome, each.sequence, names(each)) for each in found]
+        assert told[0] == told[1], (time, message)
+        self.held.append(found)
+
+    def acknowledge(self, time: int) -> None:
+        if self.held:
+            found = self.held.pop(self.random.randrange(len(self.held)))
+            for name in names(found[0]):
+                with suppress(MessageError):  # it has left for good
+                    self.grown.runtime.completed(found[1], name)
+                    self.whole.runtime.completed(found[0], name)
+
+    def join(self, time: int) -> None:
+        if self.others:
+            table = self.others.pop(0)
+            target = f"subscriber:{table['name']}@{table['subject']}"
+            self.grown.add(table)
+            for attribute in ("load_balanced", "connected", "present"):
+                self.both(target, attribute, value=True, time=time)
+
+    def leave(self, time: int) -> None:
+        if self.known:
+            target = self.random.choice(self.known)
+            self.both(target, "present", value=False, time=time)
+            self.grown.remove(target)
+            name, _, subject = target.removeprefix("subscriber:").partition("@")
+            self.others.append({"name": name, "subject": subject})
+
+    def change(self, time: int) -> None:
+        if self.known:
+            attribute, value = self.random.choice(
+                [
+                    ("present", True),
+                    ("connected", "warm"),
+                    ("connected", True),
+                    ("load_balanced", False),
+                    ("load_balanced", True),
+                    ("state", "failed"),
+                ]
+            )
+            self.both(self.random.choice(self.known), attribute, value, time)
+
+
+def names(decision: Decision) -> list[str | None]:
+    return [copy.destination for copy in decision.copies]
 
 
 @pytest.mark.parametrize("policy", KEYS)

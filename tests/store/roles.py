@@ -25,6 +25,9 @@ def store_with_roles() -> UrlOf:
         owner.load_clusters(SNIPPETS / "bangkok.toml")
         pending = [{"name": "DEV1"}, {"name": "DEV2"}]
         owner.keep_clusters([Cluster.of("fewest-pending", name="pending", destination=pending)])
+        owner.keep_clusters(
+            [Cluster.of("smartsockets", name="news", options={"subscribers": "any"})]
+        )
         ticket = {"policy": "msmq", "store": {"allocation": "ticket"}}
         machines = [{"name": "T1", "weight": 1}, {"name": "T2", "weight": 2}]
         owner.keep_clusters(

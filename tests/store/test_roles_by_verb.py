@@ -67,6 +67,10 @@ def decided(owner: Store) -> int:
     return owner.next_destination("Bangkok").number
 
 
+def subscribed(owner: Store) -> str:
+    return owner.subscribe("news", "/a", some()).name
+
+
 def transacted(store: Store) -> None:
     with store.transaction() as tx:
         tx.send("orders", "o")
@@ -145,6 +149,8 @@ VERBS: Final[dict[str, tuple[str, Verb]]] = {
         "operator",
         lambda s, o, u: s.remove_destination("Bangkok", added(o)),
     ),
+    "subscribe": ("operator", lambda s, o, u: s.subscribe("news", "/a", some())),
+    "unsubscribe": ("operator", lambda s, o, u: s.unsubscribe("news", "/a", subscribed(o))),
     "load_clusters": ("operator", lambda s, o, u: s.load_clusters(SNIPPETS / "hangars.toml")),
     "keep_clusters": (
         "operator",

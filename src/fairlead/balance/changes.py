@@ -90,7 +90,8 @@ def target_of(state: AnyState, change: Change) -> Ref:
     names = [ref.name for ref in state.objects]
     raise ChangeError(
         f"{change.where}: target: found {change.target!r}, "
-        f"allowed: {listed(dict.fromkeys(names))}{hint(change.target, names)}"
+        f"allowed: {listed(dict.fromkeys(names)) or 'nothing: the file lists nothing'}"
+        f"{hint(change.target, names)}"
     )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, MutableMapping, Sequence
 from itertools import count, repeat
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from fairlead.balance.change import ResolvedChange
 from fairlead.balance.decision import Context, Decision
@@ -22,6 +22,9 @@ from fairlead.balance.procedure import BINDING, NONE, PRESELECTION, RULE, what_d
 from fairlead.balance.rules.keyed import number_of
 from fairlead.balance.state import AnyState
 from fairlead.errors import MessageError
+
+if TYPE_CHECKING:
+    from fairlead.balance.membership import Changed
 
 
 class Partition:
@@ -274,9 +277,14 @@ class ClusterRuntime:
             partition.settle()
         return self.cluster
 
-    def with_state(self, cluster: AnyState) -> ClusterRuntime:
+    def with_destinations(self, changed: Changed) -> ClusterRuntime:
         """The same with other destinations; what was decided stays counted, and groups bound."""
+        cluster = changed.state
         found = ClusterRuntime(self.name, cluster)
+        if cluster.policy.partition_by:
+            found.partitions = {
+                key: Partition(changed.carry(each.cluster)) for key, each in self.partitions.items()
+            }
         found.sequences, found.failed = self.sequences, self.failed
         places = {name: i for i, name in enumerate(cluster.members)}
         before = self.cluster.members

@@ -45,6 +45,8 @@ class ClusterState(ABC, Generic[T, K, C]):
     """Whether messages can be bound to an earlier message's destination."""
     rebinds: bool = False
     """Whether that ends when the destination drops out."""
+    joining: tuple[str, ...] = ()
+    """The kind of object that may join though no file lists it, if one may; its owner's key."""
     keyed_by: str = ""
     """The attribute whose value is a message's key, if the rule chooses by one."""
     objects: dict[Ref, Any]

@@ -14,7 +14,7 @@ from fairlead.balance.change import FAILED, PRESENT, STATE, UP, Change, Resolved
 from fairlead.balance.changes import resolve
 from fairlead.balance.cluster import Cluster
 from fairlead.balance.decision import Decision
-from fairlead.balance.membership import with_destination, without_destination
+from fairlead.balance.membership import Changed, with_destination, without_destination
 from fairlead.balance.message import ATTRIBUTES, ROUTED, Message, not_by_name, text, unknown
 from fairlead.balance.objects import Ref, converted
 from fairlead.balance.policies.destinations import DISABLED, DRAINING, KIND, WEIGHT_ZERO
@@ -182,11 +182,13 @@ class Ring:
             changed = without_destination(self._cluster, state, *self._gone)
             changed = with_destination(changed.cluster, changed.state, *self._added)
             self._cluster = changed.cluster
-            self._go_on(self._runtime.with_state(changed.state))
+            self._go_on(self._runtime.with_destinations(changed))
         else:
             plain = {**self._settings, KIND: self._added}
             self._cluster = Cluster.from_dict(plain, default_name=DEFAULT)
-            self._go_on(self._runtime.with_state(self._cluster.start()))
+            self._go_on(
+                self._runtime.with_destinations(Changed(self._cluster, self._cluster.start()))
+            )
         self._added = []
         self._gone.clear()
 

@@ -61,6 +61,14 @@ def queue_name(found: object) -> str:
     return checked
 
 
+def cluster_name(found: object) -> str:
+    """The name of a cluster. Raises MessageError."""
+    checked = name("cluster", found)
+    if not checked:
+        raise MessageError(f"cluster: found {repr_of(found)}, allowed: a name")
+    return checked
+
+
 def check_priority(found: object) -> None:
     """Raises MessageError for what is no priority, nor None."""
     whole = isinstance(found, int) and not isinstance(found, bool)

@@ -84,6 +84,8 @@ class DestinationState(ClusterState[T, Any, Any]):
     The rule's members are the destinations in the order that `ordered` gives.
     """
 
+    joining = (KIND,)
+
     def __init__(self, policy: Policy, tables: T) -> None:
         """Every policy sets its rule after this."""
         super().__init__(policy, tables)

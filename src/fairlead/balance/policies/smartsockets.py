@@ -38,6 +38,7 @@ from fairlead.balance.objects import Object, Ref, special
 from fairlead.balance.policies.smartsockets_objects import (
     CONNECTED,
     FAILURE,
+    LISTED,
     MESSAGE_TYPE,
     SUBSCRIBER,
     SUCCESS,
@@ -75,13 +76,18 @@ KIND_OF: Final = {
 class SmartSocketsState(ClusterState[SmartSocketsTables, Publication, Receiver]):
     """Everyone, or one of the subject's list."""
 
+    joining = (SUBSCRIBER, "subject")
+
     def __init__(self, policy: Policy, tables: SmartSocketsTables) -> None:
         """The subscribers join in the order of the file."""
         super().__init__(policy, tables)
         self.options = tables.options
         own = [ref for ref in self.objects if ref.kind == SUBSCRIBER]
-        if not own:
-            raise ConfigError("subscriber: found none, allowed: at least one [[subscriber]]")
+        if not own and self.options.subscribers == LISTED:
+            raise ConfigError(
+                "subscriber: found none, allowed: at least one [[subscriber]], or "
+                'options.subscribers = "any"'
+            )
         self.refs = sorted(own, key=lambda ref: (ref.owner, ref.name))
         self.index = {ref: i for i, ref in enumerate(self.refs)}
         self.subjects = list(dict.fromkeys(ref.owner for ref in self.refs))
@@ -115,12 +121,16 @@ class SmartSocketsState(ClusterState[SmartSocketsTables, Publication, Receiver])
         for i in range(self.index[ref], self.size, len(self.refs)):
             what(self.rule.state, i)
 
+    def queue(self, member: int) -> str | None:
+        queue: str = self.objects[self.object_of(member)].queue
+        return queue or None
+
     # messages
 
     def normal(self, values: AttributeValues) -> AttributeValues:
         """The only subject, where there is one, and the type only where it gives the mode."""
         subject, server, type_, mode, delivery = values
-        if not subject and len(self.subjects) == 1:
+        if not subject and len(self.subjects) == 1 and self.options.subscribers == LISTED:
             subject = self.subjects[0]
         if mode or Ref(MESSAGE_TYPE, type_) not in self.objects:
             type_ = ""

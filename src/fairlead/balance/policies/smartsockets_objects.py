@@ -13,6 +13,7 @@ SUBSCRIBER: Final = "subscriber"
 MESSAGE_TYPE: Final = "message_type"
 CONNECTED: Final = "connected"
 WARM: Final = "warm"
+LISTED: Final = "listed"
 FAILURE: Final = "failure"
 SUCCESS: Final = "success"
 Seconds = Annotated[int, Meta(ge=0, le=1_000_000_000)]
@@ -28,6 +29,8 @@ class Subscriber(Worker, frozen=True, kw_only=True):
     """A client's subscription to one subject."""
 
     subject: Name
+    queue: str = ""
+    """The queue of a store that holds what is published to it; "" is one of its name."""
     load_balanced: bool = True
     """false: it gets every message, and is no member of the balanced list."""
     connected: bool | Literal["warm"] = True
@@ -37,8 +40,10 @@ class Subscriber(Worker, frozen=True, kw_only=True):
 
 
 class SmartSocketsOptions(FileTable, frozen=True, kw_only=True):
-    """Replay: what happens when a chosen receiver fails, or does not acknowledge."""
+    """Who may subscribe; in a replay, what happens when a receiver fails or is too slow."""
 
+    subscribers: Literal["listed", "any"] = "listed"
+    """any: those that the file does not list, too; it may then list none."""
     on_receiver_failure: Literal["reroute", "nack"] = "reroute"
     zero_receivers: Literal["success", "failure"] = "success"
     delivery_timeout: Seconds = 30

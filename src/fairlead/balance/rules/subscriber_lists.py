@@ -17,11 +17,11 @@ acknowledged, any other is not; one that is lost moves the cursor, and is with n
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from fairlead.balance.rules.integers import INT64_END, Indexes, Ints
-from fairlead.balance.rules.rule import Comparison, Rule
+from fairlead.balance.rules.rule import Comparison, Plain, Rule
 
 IN_TURN, BY_PENDING, BY_NAME, EVERYONE = range(4)
 KINDS = 4
@@ -29,6 +29,9 @@ PLAIN, PENDING, LOST = range(3)
 HOWS = 3
 OUT = -1
 NOT_YET = -1
+SUBJECT, JOINS = "subject", "joins"
+OF_SUBSCRIBERS = ("place", "joined", "pending", "counted")
+OF_SUBJECTS = ("size", "turn", "scan")
 TURN, FEWEST, CURSOR, NAME = "turn", "pending", "cursor", "name"  # what decides
 
 
@@ -197,6 +200,18 @@ class SubscriberLists(Rule):
 
     def completed(self, member: int) -> None:
         completed(self.state, member)
+
+    def carried(self, before: Plain, places: Mapping[int, int]) -> Plain:
+        """A subject that nobody had, or has any more, has the state of an empty list."""
+        found = self.dump()
+        for name in OF_SUBSCRIBERS:
+            for here, there in places.items():
+                found[name][here] = before[name][there]
+        subjects = {found[SUBJECT][here]: before[SUBJECT][there] for here, there in places.items()}
+        for name in OF_SUBJECTS:
+            for here, there in subjects.items():
+                found[name][here] = before[name][there]
+        return {**found, JOINS: before[JOINS]}
 
     def fits_int64(self, choices: int) -> bool:
         return max(self.state.pending, default=0) + choices < INT64_END

@@ -269,6 +269,8 @@ class AsyncStore:
     apply = writes(Store.apply)
     add_destination = writes(Store.add_destination)
     remove_destination = writes(Store.remove_destination)
+    subscribe = writes(Store.subscribe)
+    unsubscribe = writes(Store.unsubscribe)
     reset = writes(Store.reset)
     decision = reads(Store.decision)
     decision_about = reads(Store.decision_about)

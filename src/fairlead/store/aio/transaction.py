@@ -63,6 +63,8 @@ class AsyncTransaction:
     apply = awaited(Transaction.apply)
     add_destination = awaited(Transaction.add_destination)
     remove_destination = awaited(Transaction.remove_destination)
+    subscribe = awaited(Transaction.subscribe)
+    unsubscribe = awaited(Transaction.unsubscribe)
     reset = awaited(Transaction.reset)
 
     async def take(self, queue: str, *, group: str | None = None) -> AsyncWork | None:

@@ -5,15 +5,22 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from itertools import count
 from typing import Any, Final, NamedTuple
 
 from fairlead.balance.change import PRESENT, RESET, Change, ResolvedChange
 from fairlead.balance.changes import resolve
 from fairlead.balance.cluster import Cluster
-from fairlead.balance.membership import with_destination, without_destination
-from fairlead.balance.objects import shown
+from fairlead.balance.membership import (
+    joining_ref,
+    leaving_ref,
+    with_destination,
+    without_destination,
+)
+from fairlead.balance.objects import Ref, shown
 from fairlead.balance.policies.composed import ComposedPolicy
 from fairlead.balance.runtime import ClusterRuntime
+from fairlead.balance.state import AnyState
 from fairlead.errors import ChangeError, ConfigError
 from fairlead.store.clusters.completing import complete
 from fairlead.store.clusters.events import moment, set_row, write_choice_run, write_event
@@ -26,6 +33,7 @@ from fairlead.store.clusters.state import (
     Version,
     at_turn,
     counted,
+    marks,
     read_choice_run,
     read_row,
     read_version,
@@ -101,7 +109,7 @@ def load(
     detail = json.dumps(loaded, sort_keys=True)
     database.run("set_loaded", cluster=row.id, loaded=detail)
     number = _event(database, row, LOADED, runtime, now, author, detail=detail)
-    _begin(database, row, cluster, runtime, Counter(), {}, number, now)
+    _begin(database, row, cluster, runtime, Counter(), None, number, now)
     return True
 
 
@@ -138,11 +146,11 @@ def change(database: Database, name: str, changes: Sequence[Change], author: Aut
 def add(database: Database, name: str, table: Mapping[str, Any], author: Author) -> None:
     """Add a destination that the cluster's file does not list. Raises ChangeError, ConfigError."""
     row, found, now = _lock_cluster(database, name, author)
-    target = table.get("name")
-    if not isinstance(target, str):
-        raise ChangeError(f"destination: found {shown(target)}, allowed: a name")
+    if not isinstance(table.get("name"), str):
+        raise ChangeError(f"destination: found {shown(table.get('name'))}, allowed: a name")
     grown = with_destination(found.version.cluster, found.runtime.settled(), table)
-    runtime = found.runtime.with_state(grown.state)
+    runtime = found.runtime.with_destinations(grown)
+    target = named(joining_ref(grown.state, table))
     joins = table.get(PRESENT, True)
     steps = resolve({name: grown.state}, [Change.at_micros(target, PRESENT, joins, now)])
     runtime.apply(steps[0][2], now)
@@ -158,16 +166,22 @@ def remove(database: Database, name: str, target: str, author: Author) -> None:
     row, found, now = _lock_cluster(database, name, author)
     cluster = found.runtime.cluster
     without_destination(found.version.cluster, cluster, target)  # refused before anything is done
+    target = named(leaving_ref(cluster, target))
     steps = resolve({name: cluster}, [Change.at_micros(target, PRESENT, value=False, time=now)])
     found.runtime.apply(steps[0][2], now)
     shrunk = without_destination(found.version.cluster, found.runtime.settled(), target)
-    runtime = found.runtime.with_state(shrunk.state)
+    runtime = found.runtime.with_destinations(shrunk)
     detail = json.dumps({"attribute": "removed", "value": None})
     number = _event(
         *(database, row, CHANGED, runtime, now, author), destination=target, detail=detail
     )
     database.run("unbind_from", cluster=row.id, destination=target)
     _go_on(database, row, found, shrunk.cluster, runtime, number, now)
+
+
+def named(ref: Ref) -> str:
+    """A destination, as changes name it."""
+    return str(ref) if ref.owner else ref.name
 
 
 def make_due(
@@ -246,9 +260,9 @@ def _go_on(
     *,
     of_itself: bool = False,
 ) -> tuple[Row, Running]:
-    names = {name: id_ for id_, name in found.version.names().items()}
+    before = found.version
     return _begin(
-        *(database, row, cluster, runtime, found.sent, names, number, now), of_itself=of_itself
+        *(database, row, cluster, runtime, found.sent, before, number, now), of_itself=of_itself
     )
 
 
@@ -258,15 +272,18 @@ def _begin(
     cluster: Cluster,
     runtime: ClusterRuntime,
     sent: Counter[int],
-    known: Mapping[str, int],
+    before: Version | None,
     number: int,
     now: int,
     *,
     of_itself: bool = False,
 ) -> tuple[Row, Running]:
-    """A new version begins. `of_itself`: whoever chooses next begins it, and may do no more."""
+    """A new version begins, after `before` if that goes on.
+
+    `of_itself`: whoever chooses next begins it, and may do no more.
+    """
     state = runtime.cluster
-    ids = _ids(database, row, state.members, known)
+    ids = _ids(database, row, state, before)
     version = version_of(cluster, runtime, ids)
     first = row.turn
     if version.made_ahead:
@@ -277,15 +294,20 @@ def _begin(
             f"choices of {state.policy.name} with these options cannot be made ahead"
         )
     found = Running(version, runtime, sent)
-    for member, id_ in () if of_itself else enumerate(ids):
-        database.run(
-            "add_destination",
-            cluster=row.id,
-            id=id_,
-            name=state.members[member],
-            address=state.address(member),
-            queue=state.queue(member),
-        )
+    if not of_itself:
+        database.run("may_change")
+        known = before.rows() if before else {}
+        for id_, described in version.rows().items():
+            if known.get(id_) != described:
+                name, address, queue = described
+                database.run(
+                    "add_destination",
+                    cluster=row.id,
+                    id=id_,
+                    name=name,
+                    address=address,
+                    queue=queue,
+                )
     plain = found.state()
     mark = stamp()
     database.run(
@@ -313,15 +335,14 @@ def _begin(
     return row, found
 
 
-def _ids(
-    database: Database, row: Row, members: Sequence[str], known: Mapping[str, int]
-) -> list[int]:
-    """The ids of destinations; new ones get ids that nobody has had."""
-    if len(set(members)) < len(members):  # a name in several subjects: places do not change
-        return list(range(1, len(members) + 1))
+def _ids(database: Database, row: Row, state: AnyState, before: Version | None) -> list[int]:
+    """The ids of the members; new ones get ids that nobody has had."""
+    known = {}
+    if before:
+        known = dict(zip(marks(before.start.cluster), before.ids, strict=True))
     last = max((id_ for id_, _, _ in database.run("destinations", cluster=row.id)), default=0)
-    fresh = iter(range(last + 1, last + 1 + len(members)))
-    return [known[name] if name in known else next(fresh) for name in members]
+    fresh = count(last + 1)
+    return [known[mark] if mark in known else next(fresh) for mark in marks(state)]
 
 
 def rule_in_sql(version: Version) -> str:
@@ -339,6 +360,14 @@ def _loaded(database: Database, row: Row) -> dict[str, Any]:
     """What the cluster was loaded from."""
     found: dict[str, Any] = json.loads(database.run("loaded_from", cluster=row.id)[0][0])
     return found
+
+
+def lists(database: Database, name: str, ref: Ref) -> bool:
+    """Whether the file that a cluster was loaded from lists an object that may join."""
+    row = read_row(database, name, "lock_cluster")
+    file = _loaded(database, row)["file"]
+    state = Cluster.from_dict(file, default_name=name).start()
+    return ref in state.objects
 
 
 def _flat(plain: Mapping[str, Any]) -> dict[str, Any]:

@@ -45,7 +45,7 @@ def publish(
             "publish again when there is one; nothing was sent or counted"
         )
     cluster = version.start.cluster
-    waits = cluster.timed(())
+    waits = cluster.timed(()) or bool(cluster.failures.ack_mode(cluster.values_of(asked.message)))
     sent = []
     for (name, _), (id_, part) in zip(decision.copies, decision.to, strict=True):
         to = cluster.queue(version.member_of[id_]) or name

@@ -15,9 +15,10 @@ from functools import cached_property
 from typing import Any, Final, NamedTuple
 
 from fairlead.balance.cluster import Cluster
-from fairlead.balance.objects import hint, listed, repr_of
+from fairlead.balance.objects import Ref, hint, listed, repr_of
 from fairlead.balance.rules.rule import ScheduledRule
 from fairlead.balance.runtime import ClusterRuntime
+from fairlead.balance.state import AnyState
 from fairlead.errors import MessageError
 from fairlead.store.database.port import Database
 
@@ -120,9 +121,13 @@ class Version:
         )
         return found
 
-    def names(self) -> dict[int, str]:
-        """Id → name of its destinations."""
-        return dict(zip(self.ids, self.start.cluster.members, strict=True))
+    def rows(self) -> dict[int, tuple[str, str | None, str | None]]:
+        """Id → name, address and queue of each member."""
+        state = self.start.cluster
+        return {
+            id_: (state.members[member], state.address(member), state.queue(member))
+            for member, id_ in enumerate(self.ids)
+        }
 
 
 class Running(NamedTuple):
@@ -179,6 +184,16 @@ def _can_be_made_ahead(runtime: ClusterRuntime) -> bool:
         return False
     members = state.eligible(()).members
     return not members or state.rule.scheduled(members) is not None
+
+
+def marks(state: AnyState) -> list[tuple[int, Ref | None]]:
+    """What stays the same of each member, whoever joins or leaves."""
+    if not state.joining:
+        return [(member, None) for member in range(len(state.members))]
+    destinations = len(state.destinations())
+    return [
+        (member // destinations, state.object_of(member)) for member in range(len(state.members))
+    ]
 
 
 def running(version: Version, state: State) -> Running:

@@ -5,7 +5,7 @@ What only clusters need is imported where it is used: who has queues alone loads
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar, Unpack
 
 from fairlead.balance.objects import repr_of
 from fairlead.errors import MessageError
-from fairlead.store.arguments import name, whole
+from fairlead.store.arguments import cluster_name, whole
 from fairlead.store.clusters.decision import StoreDecision
 from fairlead.store.context import Context
 from fairlead.store.database.clock import time_of
@@ -21,6 +21,7 @@ from fairlead.store.database.port import Database
 from fairlead.store.database.retrying import again
 from fairlead.store.journal.retention import Retention
 from fairlead.store.queues.outgoing import OutgoingMessage, Sending, outgoing
+from fairlead.store.verbs.subscriptions import StoreSubscriptions, SubscriptionVerbs
 
 if TYPE_CHECKING:
     from fairlead.balance.change import Change
@@ -35,7 +36,7 @@ NOTHING: Final[Mapping[str, object]] = {}
 _Found = TypeVar("_Found")
 
 
-class ClusterVerbs(ABC):
+class ClusterVerbs(SubscriptionVerbs):
     """Choose, publish and change, in one transaction with the user's own rows."""
 
     _database: Database
@@ -110,7 +111,7 @@ class ClusterVerbs(ABC):
         self._check()
         every = changes_in(changes)
         with self._undone_if_refused():
-            changing.change(self._database, checked_name(cluster), every, self._author())
+            changing.change(self._database, cluster_name(cluster), every, self._author())
 
     def add_destination(self, cluster: str, destination: Mapping[str, Any]) -> None:
         """Add a destination that no file listed, as `Store.add_destination` does."""
@@ -118,7 +119,7 @@ class ClusterVerbs(ABC):
 
         self._check()
         with self._undone_if_refused():
-            changing.add(self._database, checked_name(cluster), destination, self._author())
+            changing.add(self._database, cluster_name(cluster), destination, self._author())
 
     def remove_destination(self, cluster: str, destination: str) -> None:
         """Remove a destination for good, as `Store.remove_destination` does."""
@@ -126,7 +127,7 @@ class ClusterVerbs(ABC):
 
         self._check()
         with self._undone_if_refused():
-            changing.remove(self._database, checked_name(cluster), destination, self._author())
+            changing.remove(self._database, cluster_name(cluster), destination, self._author())
 
     def reset(self, cluster: str) -> None:
         """Count everybody as not served, as `Store.reset` does."""
@@ -143,10 +144,10 @@ class ClusterVerbs(ABC):
         from fairlead.store.clusters.choosing import Asked
 
         context = self._context
-        return Asked(checked_name(cluster), message, context.clock(), context.actor, id_)
+        return Asked(cluster_name(cluster), message, context.clock(), context.actor, id_)
 
 
-class StoreClusters(ABC):
+class StoreClusters(StoreSubscriptions):
     """The same, each in a transaction of its own."""
 
     _context: Context
@@ -205,7 +206,7 @@ class StoreClusters(ABC):
         from fairlead.store.clusters.shares import pool
 
         with self._connection() as database:
-            return pool(database, checked_name(cluster))
+            return pool(database, cluster_name(cluster))
 
     @again
     def next_destination(self, cluster: str, /, **message: object) -> StoreDecision:
@@ -219,7 +220,7 @@ class StoreClusters(ABC):
         self._retention.look(dead=False)
         if self._one_statement:
             context = self._context
-            asked = Asked(checked_name(cluster), message, context.clock(), context.actor)
+            asked = Asked(cluster_name(cluster), message, context.clock(), context.actor)
             with self._alone() as database:
                 found = decide_one(database, context.memory, asked)
             if found is not None:
@@ -252,7 +253,7 @@ class StoreClusters(ABC):
         if self._one_statement and at_any_time and {"group", "type"}.isdisjoint(message):
             each, context = outgoing(body, 0, **more), self._context
             said = _said(each, message)
-            asked = Asked(checked_name(cluster), said, context.clock(), context.actor)
+            asked = Asked(cluster_name(cluster), said, context.clock(), context.actor)
             with self._alone() as database:
                 found = publish_one(database, context.memory, asked, each)
             if found is not None:
@@ -318,7 +319,7 @@ class StoreClusters(ABC):
         """
         from fairlead.store.clusters.history import decision_at, number_of
 
-        wanted = checked_name(cluster)
+        wanted = cluster_name(cluster)
         with self._connection() as database:
             return decision_at(database, number_of(database, wanted, str(id)))
 
@@ -327,11 +328,3 @@ def _said(each: OutgoingMessage, message: Mapping[str, object]) -> dict[str, obj
     """What a message says that is published: its group and type, and what else is said of it."""
     own = {"group": each.group, "type": each.type}
     return {**{key: value for key, value in own.items() if value}, **message}
-
-
-def checked_name(cluster: object) -> str:
-    """The name of a cluster. Raises MessageError."""
-    found = name("cluster", cluster)
-    if not found:
-        raise MessageError(f"cluster: found {repr_of(cluster)}, allowed: a name")
-    return found

@@ -69,6 +69,9 @@ VALUES (%(cluster)s, %(id)s, %(name)s, %(address)s, %(queue)s)
 ON CONFLICT (cluster, id) DO UPDATE SET name = excluded.name, address = excluded.address,
   queue = excluded.queue;
 
+-- may_change: changes nothing, and is refused to whoever may not change clusters
+UPDATE fairlead.destinations SET name = name WHERE false;
+
 -- destinations: the destinations that a cluster has had
 SELECT id, name, address FROM fairlead.destinations WHERE cluster = %(cluster)s ORDER BY id;
 
