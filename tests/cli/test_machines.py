@@ -143,11 +143,23 @@ def test_the_journal_of_a_cluster_is_decided_anew_alike(pool: Shell) -> None:
     assert [row["group"] for row in rows] == [f"g{k}" for k in range(10)]
 
 
+def test_the_file_of_a_cluster_lists_who_was_added_and_removed(pool: Shell) -> None:
+    pool.ok("machines", "add", "pool", "DEV8", "weight=3")
+    pool.ok("machines", "add", "pool", "DEV9", "weight=4")
+    pool.ok("machines", "remove", "pool", "DEV8")
+    Path("pool-now.toml").write_text(pool.ok("journal", "--cluster", "pool", "--file"))
+    (cluster,) = load_clusters("pool-now.toml")
+    added = {each["name"]: each for each in cluster.to_dict()["destination"][-2:]}
+    assert {name: each["weight"] for name, each in added.items()} == {"DEV8": 3, "DEV9": 4}
+    assert not any(each["present"] for each in added.values())
+
+
 def test_a_journal_is_asked_for_in_one_way(pool: Shell) -> None:
     for arguments, line in (
         (("--decisions",), "journal --decisions needs --cluster NAME"),
         (("--changes", "--queue", "q"), "journal --changes needs --cluster NAME"),
         (("--messages", "--cluster", "pool"), "journal --messages needs --queue NAME"),
+        (("--file", "--queue", "q"), "journal --file needs --cluster NAME"),
         (("--decisions", "--changes", "--cluster", "pool"), "allowed: one of them"),
         (("--cluster", "pol"), "cluster: found 'pol'"),
         (("--since", "yesterday"), "--since: found 'yesterday'"),

@@ -1,11 +1,15 @@
 """Subscribers come and go in a store: who gets what is what the live balancer says."""
 
+import json
+from pathlib import Path
 from random import Random
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
-from fairlead import Cluster, Store, Work
+from fairlead import Cluster, Store, Work, load_changes, load_clusters, route
+from fairlead.cli.app import run
 from fairlead.errors import ChangeError, MessageError, NoDestinationError
 from tests.balance.test_membership import Grown
 
@@ -167,6 +171,42 @@ def test_whoever_comes_and_goes_it_is_as_in_the_live_balancer(seed: int, store: 
     for at in range(60):
         (act,) = random.choices(acts, [50, 20, 15, 15, 5])
         act(at)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_what_the_journal_tells_is_decided_anew_alike(
+    seed: int, url: str, store: Store, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    random = Random(seed)  # noqa: S311 - a history, no secret
+    store.keep_clusters([NEWS])
+    there: set[tuple[str, str]] = set()
+    for at in range(60):
+        who = random.choice("dAb"), random.choice(["/s", "/z"])
+        if random.random() < 0.15:
+            balanced = random.random() < 0.7
+            store.subscribe("news", who[1], who[0], load_balanced=balanced)
+            there.add(who)
+        elif random.random() < 0.1 and who in there:
+            store.unsubscribe("news", who[1], who[0])
+            there.remove(who)
+        elif any(subject == who[1] for _, subject in there):
+            mode = random.choice(["none", "round-robin", "sorted"])
+            store.publish("news", at, {"subject": who[1], "mode": mode})
+    capsys.readouterr()
+    told = {}
+    for what in ("decisions", "changes", "file"):
+        assert run(["journal", "--store", url, "--cluster", "news", f"--{what}"]) == 0
+        told[what] = capsys.readouterr().out
+    file, changes = tmp_path / "news.toml", tmp_path / "changes.jsonl"
+    file.write_text(told["file"], encoding="utf-8")
+    changes.write_text(told["changes"], encoding="utf-8")
+    rows = [json.loads(line) for line in told["decisions"].splitlines()]
+    messages = {row["id"]: row for row in rows}
+    anew = route(
+        pa.Table.from_pylist([*messages.values()]), load_clusters(file), load_changes(changes)
+    )
+    again = [(row["id"], row["sequence"], row["destination"]) for row in anew.to_pylist()]
+    assert sorted(again) == sorted((row["id"], row["sequence"], row["destination"]) for row in rows)
 
 
 @pytest.mark.parametrize(

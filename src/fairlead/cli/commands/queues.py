@@ -179,6 +179,12 @@ def journal(
         bool,
         typer.Option("--changes", help="The cluster's changes instead, as `--changes` takes them."),
     ] = False,
+    file: Annotated[
+        bool,
+        typer.Option(
+            "--file", help="The cluster's file instead, with all that were ever added to it."
+        ),
+    ] = False,
     store: Url = None,
 ) -> None:
     """Print what happened in a store, as JSON lines; each event has its `cursor`.
@@ -196,6 +202,7 @@ def journal(
             messages=messages,
             decisions=decisions,
             changes=changes,
+            file=file,
         )
 
 

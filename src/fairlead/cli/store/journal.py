@@ -5,13 +5,16 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 
+from fairlead.balance.cluster import Cluster
 from fairlead.balance.times import moment
 from fairlead.cli.store.printing import print_json
+from fairlead.config.written import as_toml
 from fairlead.errors import UserError
+from fairlead.extras import need
 from fairlead.store.journal.events import CURSOR, Event
 from fairlead.store.journal.export import changes as changes_in
 from fairlead.store.journal.export import decisions as decisions_in
-from fairlead.store.journal.export import recorded
+from fairlead.store.journal.export import recorded, with_added
 from fairlead.store.store import Store
 from fairlead.text import plural
 
@@ -25,16 +28,18 @@ def journal(
     messages: bool,
     decisions: bool,
     changes: bool,
+    file: bool,
 ) -> None:
     """Print the events, or what they tell of a queue or a cluster. Raises UserError."""
-    if messages + decisions + changes > 1:
+    if messages + decisions + changes + file > 1:
         raise UserError(
-            "journal: found several of --messages, --decisions and --changes, allowed: one of them"
+            "journal: found several of --messages, --decisions, --changes and --file, allowed: one "
+            "of them"
         )
     if messages and (queue is None or cluster is not None):
         raise UserError("journal --messages needs --queue NAME")
-    if (decisions or changes) and (cluster is None or queue is not None):
-        what = "--decisions" if decisions else "--changes"
+    if (decisions or changes or file) and (cluster is None or queue is not None):
+        what = "--decisions" if decisions else "--changes" if changes else "--file"
         raise UserError(f"journal {what} needs --cluster NAME")
     if cluster is not None:
         store.pool(cluster)  # refused if there is none
@@ -47,6 +52,10 @@ def journal(
         print_json(decisions_in(found, cluster))
     elif changes and cluster is not None:
         print_json(changes_in(found, cluster))
+    elif file and cluster is not None:
+        need("tables", "journal --file")
+        listed = Cluster.from_dict(store.pool(cluster).file, default_name=cluster)
+        print(as_toml(with_added(found, listed)), end="")
     else:
         print_json(
             each.to_dict()

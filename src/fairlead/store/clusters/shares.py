@@ -48,6 +48,8 @@ class Pool(NamedTuple):
     rule: str
     """By which plain SQL can choose; "" for any other."""
     machines: list[Machine]
+    file: dict[str, Any]
+    """As a file would list it: who was added since is there as not present."""
 
 
 def pool(database: Database, name: str) -> Pool:
@@ -84,4 +86,7 @@ def pool(database: Database, name: str) -> Pool:
                 {k: v for k, v in attributes.items() if k not in {"name", "address"}},
             )
         )
-    return Pool(name, state.policy.name, row.allocation, row.version, row.turn, row.rule, machines)
+    file = version.cluster.to_dict()
+    return Pool(
+        *(name, state.policy.name, row.allocation, row.version, row.turn, row.rule, machines, file)
+    )

@@ -5,11 +5,17 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
+from fairlead.balance.change import PRESENT
+from fairlead.balance.cluster import Cluster
+from fairlead.balance.membership import joining_ref, with_destination
 from fairlead.balance.message import SET_PRIORITY
 from fairlead.rows import JOURNAL
 from fairlead.store.journal.events import Event
+
+NAMES: Final = frozenset({"name", "subject", "address", "queue", PRESENT})
+"""What no change says of a destination that joins again, or says of it anyway."""
 
 
 class Recorded(NamedTuple):
@@ -100,16 +106,41 @@ def decisions(events: Iterable[Event], cluster: str) -> list[dict[str, Any]]:
 def changes(events: Iterable[Event], cluster: str) -> Iterator[dict[str, Any]]:
     """The changes of a cluster, as the rows of a file of changes.
 
-    What was added or removed has joined or left; a file then lists it with `present = false`.
+    What was added or removed has joined or left; a file then lists it with `present = false`, as
+    that of `with_added` does.
     """
-    for event in events:
-        if event.kind != "changed" or event.cluster != cluster:
-            continue
+    every = [each for each in events if each.kind == "changed" and each.cluster == cluster]
+    added = _added(every)
+    for event in every:
         change = json.loads(event.detail or "{}")
         attribute, value = change["attribute"], change["value"]
-        target = event.destination or cluster
+        row: dict[str, Any] = {"time": event.time, "target": event.destination or cluster}
+        if attribute == "added":
+            settings = added[row["target"]]
+            for name in sorted(value.keys() - NAMES) if len(settings) > 1 else ():
+                if any(each.get(name) != value[name] for each in settings):
+                    yield {**row, "attribute": name, "value": value[name]}
         if attribute in {"added", "removed"}:
-            value = attribute == "added" and value.get("present", True)
-            attribute = "present"
+            value = attribute == "added" and value.get(PRESENT, True)
+            attribute = PRESENT
         if attribute != "due":  # it follows of itself
-            yield {"time": event.time, "target": target, "attribute": attribute, "value": value}
+            yield {**row, "attribute": attribute, "value": value}
+
+
+def with_added(events: Iterable[Event], cluster: Cluster) -> Cluster:
+    """The cluster with all that were ever added to it, as not present: as its file would be."""
+    state = cluster.start()
+    every = (each for each in events if each.kind == "changed" and each.cluster == cluster.name)
+    latest = (settings[-1] for settings in _added(every).values())
+    missing = [each for each in latest if joining_ref(state, each) not in state.objects]
+    return with_destination(cluster, state, *missing).cluster if missing else cluster
+
+
+def _added(events: Iterable[Event]) -> dict[str, list[dict[str, Any]]]:
+    """Destination → the tables with which it was added, in their order."""
+    found: dict[str, list[dict[str, Any]]] = {}
+    for event in events:
+        change = json.loads(event.detail or "{}")
+        if change["attribute"] == "added":
+            found.setdefault(event.destination or "", []).append(change["value"])
+    return found
