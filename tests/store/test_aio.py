@@ -77,7 +77,7 @@ def test_each_verb_is_there_with_its_arguments() -> None:
     inside[Store] |= {"is_of", "more", "receive", "settle", "state_of", "take_now"}
     inside[Transaction] |= {"finish", "forget_ended", "has_ended", "hold", "is_of", "leave", "more"}
     inside[Transaction] |= {"raise_far_end", "receive", "record", "say", "set_timer", "settled"}
-    inside[Transaction] |= {"state_of", "undone_if_raised", "execute"}
+    inside[Transaction] |= {"state_of", "undone_if_raised", "execute", "settle", "renew"}
     for plain, awaited in ((Store, AsyncStore), (Transaction, AsyncTransaction)):
         for name, verb in inspect.getmembers(plain, inspect.isfunction):
             if name.startswith("_") or name in inside[plain]:

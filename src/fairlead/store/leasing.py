@@ -28,7 +28,8 @@ from fairlead.store.queues.one_statement import (
 )
 from fairlead.store.queues.received import Received
 from fairlead.store.queues.settings import known_queue, read_queue
-from fairlead.store.queues.settling import Settlement, settle, stale
+from fairlead.store.queues.settlement import Settlement
+from fairlead.store.queues.settling import settle, stale
 from fairlead.store.queues.taking import Claim, Held, more_of_held, take
 from fairlead.store.queues.waking import Waker
 from fairlead.store.transaction import Transaction

@@ -26,6 +26,8 @@ class GivenMessage(Struct, frozen=True):
     """When it arrived, in seconds since 1970."""
     number: int
     """Its place among all that arrives; that of an Error is below 0, as it is read first."""
+    envelope: bytes | None = None
+    """In what the body came, where a program of another kind sent it: over AMQP, its sections."""
 
 
 class Message(GivenMessage, frozen=True):
@@ -46,5 +48,6 @@ def message_of(received: Received, conversation: Conversation | None = None) -> 
         received.cost,
         received.sent,
         received.number,
+        received.envelope,
         conversation,
     )

@@ -42,8 +42,9 @@ from fairlead.store.queues.pending import RAISED, PendingUpdate, add_pending
 from fairlead.store.queues.received import Received
 from fairlead.store.queues.sending import send
 from fairlead.store.queues.settings import Queue, known_queue, made_queue, read_queue
-from fairlead.store.queues.settling import ACCEPTED, REJECTED, RELEASE, Settlement, fence, settle
-from fairlead.store.queues.taking import Claim, Held, more_of_held, take
+from fairlead.store.queues.settlement import ACCEPTED, REJECTED, RELEASE, Settlement
+from fairlead.store.queues.settling import fence, settle
+from fairlead.store.queues.taking import Claim, Held, more_of_held, renewed, take
 from fairlead.store.verbs.clusters import ClusterVerbs
 from fairlead.store.verbs.conversations import ConversationVerbs
 from fairlead.store.work import HeldWork
@@ -187,6 +188,21 @@ class Transaction(ClusterVerbs, ConversationVerbs):
         micros = None if delay is None else duration("delay", delay)
         failed = ERROR if error else ""
         self._end(work, RELEASE, reason=error, delay=micros, failed=failed, done=done)
+
+    def settle(self, queue: str, ends: Sequence[Settlement]) -> None:
+        """Settle work at once, as is said of each message. Raises StaleWorkError."""
+        self._check()
+        try:
+            self._settle(queue_name(queue), list(ends))
+        except StaleWorkError as error:
+            self._doom(error)
+            raise
+
+    def renew(self, every: Iterable[Held], lease: float) -> list[int]:
+        """Longer leases for work, from now on so many seconds; the tokens of what is lost."""
+        self._check()
+        deadline = time_of(self._database, self._context.clock()) + duration("lease", lease)
+        return renewed(self._database, every, deadline)
 
     def execute(self, sql: str, values: Sequence[Any] | Mapping[str, Any] = ()) -> Any:  # noqa: ANN401
         """Run a statement of one's own; values are bound by the driver. Gives its cursor."""

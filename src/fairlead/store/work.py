@@ -17,7 +17,7 @@ from fairlead.store.database.port import Database
 from fairlead.store.message import Message, message_of
 from fairlead.store.queues.failing import ERROR
 from fairlead.store.queues.received import Received
-from fairlead.store.queues.settling import ACCEPTED, REJECTED, RELEASE, Given, Settlement
+from fairlead.store.queues.settlement import ACCEPTED, REJECTED, RELEASE, Given, Settlement
 from fairlead.store.queues.taking import Held
 
 

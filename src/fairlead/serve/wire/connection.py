@@ -60,9 +60,14 @@ class _Known(Struct, eq=False):
 class Connection:
     """The server's side of one connection of AMQP 1.0."""
 
-    def __init__(self, settings: Settings) -> None:
-        """Nothing is said before the peer has. Raises EnvironmentProblem without proton."""
+    def __init__(self, settings: Settings, said: Callable[[], None] = lambda: None) -> None:
+        """Nothing is said before the peer has. Raises EnvironmentProblem without proton.
+
+        `said`: called where there may be output again, once until it is asked for.
+        """
         check()
+        self._said = said
+        self._quiet = True
         self._settings = settings
         self._events: list[r.Event] = []
         self._links: dict[int, _Known] = {}
@@ -152,6 +157,7 @@ class Connection:
     def output(self) -> bytes:
         """What is to be sent to the peer."""
         transport, buffer = self._transport, self._buffer
+        self._quiet = True
         if transport is None:
             return b""
         pieces = []
@@ -177,6 +183,7 @@ class Connection:
         offered = codec.symbols("ANONYMOUS-RELAY")
         put(LIB.pn_connection_offered_capabilities(self._connection), offered)
         LIB.pn_connection_open(self._connection)
+        self._speak()
 
     def close(self, condition: r.Condition | None = None) -> None:
         """Close the connection."""
@@ -187,6 +194,7 @@ class Connection:
             set_condition(where, condition.name, condition.description)
         LIB.pn_connection_open(self._connection)
         LIB.pn_connection_close(self._connection)
+        self._speak()
 
     def attach(self, link: r.Link, *, properties: dict[Any, Any] | None = None) -> None:
         """Answer a link as its peer wants it."""
@@ -205,6 +213,7 @@ class Connection:
             put(LIB.pn_link_properties(pointer), properties)
         LIB.pn_link_open(pointer)
         link.open = True
+        self._speak()
 
     def refuse(self, link: r.Link, condition: r.Condition) -> None:
         """Answer a link by an attach without a terminus, and a detach that says why."""
@@ -227,18 +236,21 @@ class Connection:
         LIB.pn_link_close(known.pointer)
         link.open = False
         self._forget_deliveries(known)
+        self._speak()
 
     def credit(self, link: r.Link, more: int) -> None:
         """Let the peer send so many more messages."""
         known = self._by_number.get(link.number)
         if known is not None and link.open:
             LIB.pn_link_flow(known.pointer, more)
+            self._speak()
 
     def drained(self, link: r.Link) -> None:
         """Give back the credit that is left: there is nothing to send."""
         known = self._by_number.get(link.number)
         if known is not None and link.open:
             LIB.pn_link_drained(known.pointer)
+            self._speak()
 
     def send(self, link: r.Link, sections: bytes, *, settled: bool) -> int:
         """Send a message; its number, 0 where it is settled or the link has ended."""
@@ -253,6 +265,7 @@ class Connection:
         if settled:
             LIB.pn_delivery_settle(delivery)
         LIB.pn_link_advance(known.pointer)
+        self._speak()
         if settled:
             return 0
         self._remember(known, number, delivery)
@@ -270,14 +283,21 @@ class Connection:
         if outcome.kind:
             say_outcome(pointer, outcome)
         LIB.pn_delivery_settle(pointer)
+        self._speak()
 
     def say(self, delivery: int, outcome: r.Outcome) -> None:
         """Say what became of a message for now; it is settled later."""
         pointer = self._deliveries.get(delivery)
         if pointer is not None:
             say_outcome(pointer, outcome)
+            self._speak()
 
     # -------- events of the engine
+
+    def _speak(self) -> None:
+        if self._quiet:
+            self._quiet = False
+            self._said()
 
     def _taken(self) -> list[r.Event]:
         found, self._events = self._events, []

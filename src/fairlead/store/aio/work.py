@@ -165,6 +165,7 @@ class AsyncWork:
             message.cost,
             message.sent,
             message.number,
+            message.envelope,
             None if end is None else AsyncConversation(end, self._acting),
         )
 

@@ -1,4 +1,15 @@
-"""Bodies of messages: bytes, text, or data that JSON can say; given back as they were sent."""
+"""Bodies of messages: bytes, text, or data that JSON can say; given back as they were sent.
+
+A body may come in an *envelope*: bytes in which a program of another kind sent it, and gets it
+back. Its format then says where the body is in what is kept, so that everybody else reads the body
+alone, in SQL, too:
+
+    bits 0-1    what the body is: 0 bytes, 1 text, 2 JSON
+    bit 2       1: it has an envelope
+    bit 3       1: the body stands behind the envelope; 0: it is a part of it
+    bits 4-31   where it begins, in bytes
+    bits 32-59  how long it is, in bytes
+"""
 
 from __future__ import annotations
 
@@ -7,12 +18,17 @@ from collections.abc import Callable
 from typing import Any, Final
 
 import msgspec
+from msgspec import Struct
 
 from fairlead.balance.objects import repr_of
 from fairlead.errors import MessageError
 
 MAX_BODY: Final = 16 * 1024 * 1024
+MAX_ENVELOPE: Final = 128 * 1024 * 1024
+"""Bytes of an envelope with its body."""
 BYTES, TEXT, JSON = 0, 1, 2
+KIND, ENVELOPED, BEHIND = 0b11, 0b100, 0b1000
+_PLACE: Final = (1 << 28) - 1
 _AS_TEXT: Final[dict[int, Callable[[bytes], Any]]] = {
     BYTES: bytes,
     TEXT: bytes.decode,
@@ -20,8 +36,21 @@ _AS_TEXT: Final[dict[int, Callable[[bytes], Any]]] = {
 }
 
 
+class Envelope(Struct, frozen=True):
+    """A body in what a program of another kind sent around it."""
+
+    raw: bytes
+    """As it was sent, and is to be given back."""
+    kind: int
+    """What the body is: BYTES, TEXT, JSON."""
+    body: bytes | tuple[int, int]
+    """Where it is in these bytes, from its first on and how many; or it itself, if it is not."""
+
+
 def encoded(body: object) -> tuple[int, bytes]:
     """The format and the bytes. Raises MessageError."""
+    if isinstance(body, Envelope):
+        return _of_envelope(body)
     if isinstance(body, bytes | bytearray | memoryview):
         found = BYTES, bytes(body)
     elif isinstance(body, str):
@@ -34,13 +63,39 @@ def encoded(body: object) -> tuple[int, bytes]:
 
 
 def decoded(format_: int, body: bytes) -> Any:  # noqa: ANN401 - what was sent
-    """The body as it was sent."""
-    return _AS_TEXT[format_](bytes(body))
+    """The body as it was sent, without its envelope."""
+    return _AS_TEXT[format_ & KIND](plain(format_, body))
+
+
+def plain(format_: int, body: bytes) -> bytes:
+    """The bytes of the body alone."""
+    if not format_ & ENVELOPED:
+        return bytes(body)
+    start = format_ >> 4 & _PLACE
+    return bytes(body[start : start + (format_ >> 32)])
+
+
+def envelope_of(format_: int, body: bytes) -> bytes | None:
+    """The envelope, as it was sent; None: it has none."""
+    if not format_ & ENVELOPED:
+        return None
+    return bytes(body[: format_ >> 4 & _PLACE] if format_ & BEHIND else body)
 
 
 def digest(format_: int, body: bytes) -> str:
-    """What tells two bodies apart."""
-    return hashlib.sha256(bytes([format_]) + body).hexdigest()
+    """What tells two bodies apart, whatever they came in."""
+    return hashlib.sha256(bytes([format_ & KIND]) + plain(format_, body)).hexdigest()
+
+
+def _of_envelope(found: Envelope) -> tuple[int, bytes]:
+    if isinstance(found.body, bytes):
+        start, size, behind = len(found.raw), len(found.body), BEHIND
+        raw = found.raw + found.body
+    else:
+        (start, size), behind, raw = found.body, 0, found.raw
+    if len(raw) > MAX_ENVELOPE:
+        raise MessageError(f"body: found {len(raw)} bytes, allowed: at most {MAX_ENVELOPE}")
+    return found.kind | ENVELOPED | behind | start << 4 | size << 32, raw
 
 
 def _of_text(body: str) -> bytes:

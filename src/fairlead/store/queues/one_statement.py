@@ -16,7 +16,7 @@ from fairlead.store.database.port import Database, Row
 from fairlead.store.database.postgresql import refusal, spread
 from fairlead.store.queues.outgoing import OutgoingMessage
 from fairlead.store.queues.settings import known_queue
-from fairlead.store.queues.settling import ACCEPTED, Settlement
+from fairlead.store.queues.settlement import ACCEPTED, Settlement
 from fairlead.store.queues.taking import PAGE, Claim, Held, given_in
 
 
@@ -126,7 +126,7 @@ def _ending(end: Settlement, actor: str) -> dict[str, object]:
 
 def is_for_one(end: Settlement) -> bool:
     """Whether `settle_one` can do it: all that was given ends alike."""
-    return not end.done and not (end.kind == ACCEPTED and end.dead)
+    return not (end.done or end.keep) and not (end.kind == ACCEPTED and end.dead)
 
 
 def _held(rows: Sequence[Row], claim: Claim) -> Held:

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 from msgspec import Struct
 
-from fairlead.store.queues.bodies import decoded
+from fairlead.store.queues.bodies import decoded, envelope_of
 from fairlead.store.queues.endpoints import Endpoint
 
 
@@ -23,6 +23,8 @@ class Received(Struct, frozen=True):
     number: int
     end: Endpoint | None = None
     """The receiver's end, where it was said in a conversation."""
+    envelope: bytes | None = None
+    """In what the body came, where a program of another kind sent it."""
 
 
 class Stored(NamedTuple):
@@ -52,4 +54,5 @@ def received(row: Stored, group: str, tenant: str, end: Endpoint | None = None) 
         row.arrived / 1_000_000,
         row.id,
         end,
+        envelope_of(row.format, row.body),
     )

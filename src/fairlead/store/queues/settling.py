@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Final, NamedTuple
 
-from msgspec import Struct
 from msgspec.structs import replace
 
 from fairlead.errors import StaleWorkError
@@ -19,45 +18,12 @@ from fairlead.store.journal.log import Log
 from fairlead.store.queues.failing import counted, delay
 from fairlead.store.queues.pending import RELEASED, SETTLED, PendingUpdate, add_pending
 from fairlead.store.queues.settings import BEFORE_ALL, PARKED, READY, Queue
+from fairlead.store.queues.settlement import ACCEPTED, REJECTED, RELEASE, Given, Settlement
 
 MOMENT: Final = 50_000
 """Microseconds until a group is looked at again to which somebody was sending."""
 
-ACCEPTED: Final = "accepted"
-REJECTED: Final = "rejected"
-RELEASE: Final = "released"
 EXPIRED: Final = "it has expired"
-
-
-class Given(Struct):
-    """A message that a reader was given."""
-
-    number: int
-    key: str
-    cost: int
-
-
-class Settlement(Struct):
-    """How the work on a group ended."""
-
-    kind: str
-    """accepted, rejected, released."""
-    id: int
-    """The group's."""
-    token: int
-    group: str
-    given: Sequence[Given] = ()
-    dead: Mapping[int, str] = {}
-    """Numbers of messages that are rejected → why, where the rest is accepted."""
-    reason: str = ""
-    delay: int | None = None
-    """Microseconds until a released group can be taken again; None: as its queue is set."""
-    failed: str = ""
-    """Why the release is a failure: error, lease, process; "" where it is none."""
-    done: int = 0
-    """So many of what was given, from the first, are accepted, though the rest is released."""
-    partly: bool = False
-    """Whether only one conversation of the group was read: the rest keeps the group's place."""
 
 
 class Fenced(NamedTuple):
@@ -119,6 +85,9 @@ def settle(database: Database, queue: Queue, ends: Sequence[Settlement], actor: 
     """Settle work on groups of one queue. Raises StaleWorkError, StoreError."""
     queue.check_isolation()
     log = Log(database, queue.name, queue.moment, actor)
+    if parts := [each for each in ends if each.keep]:
+        _settle_parts(database, queue, parts, log)
+        ends = [each for each in ends if not each.keep]
     slow = queue.fair or queue.columns.completing
     lone = [] if slow else [each for each in ends if _is_simple(each)]
     if lone:
@@ -130,6 +99,17 @@ def settle(database: Database, queue: Queue, ends: Sequence[Settlement], actor: 
     log.flush()
     if (left or queue.limits) and queue.columns.awaited:
         database.run("notify", queue=queue.id)
+
+
+def _settle_parts(database: Database, queue: Queue, ends: Sequence[Settlement], log: Log) -> None:
+    """What was given of these groups is done, or dead letters; their readers hold them still."""
+    fenced = fence(database, {each.id: each.token for each in ends})
+    for end in ends:
+        row = fenced[end.id]
+        dead = {each.number: end.dead[each.number] for each in end.given if each.number in end.dead}
+        _bury(database, queue, row, dead)
+        _log_ended(log, end, end.given, dead, row)
+    _drop(database, queue, [each.number for end in ends for each in end.given])
 
 
 def _is_simple(end: Settlement) -> bool:
@@ -176,19 +156,7 @@ def _settle(database: Database, queue: Queue, ends: Sequence[Settlement], log: L
         _bury(database, queue, row, dead)
         done += [each.number for each in ended]
         if ended or not released:
-            _log_given(log, end, [each for each in ended if each.number not in dead], row.tenant)
-        for each in ended:
-            if each.number in dead:
-                log.add(
-                    REJECTED,
-                    group=end.group,
-                    key=each.key,
-                    tenant=row.tenant,
-                    cost=each.cost,
-                    attempt=row.releases + 1,
-                    token=end.token,
-                    detail=dead[each.number] or None,
-                )
+            _log_ended(log, end, ended, dead, row)
         if not released:
             left.append(Left(end.id, entry, otherwise=row.was if end.partly else NO_ENTRY))
             continue
@@ -348,6 +316,25 @@ def _bury(database: Database, queue: Queue, row: Fenced, dead: Mapping[int, str]
             attempt=row.releases + 1,
             priority=None if row.was_priority == UNRAISED else row.was_priority,
         )
+
+
+def _log_ended(
+    log: Log, end: Settlement, ended: Sequence[Given], dead: Mapping[int, str], row: Fenced
+) -> None:
+    """Write the events of messages that are done, and of those that are dead letters."""
+    _log_given(log, end, [each for each in ended if each.number not in dead], row.tenant)
+    for each in ended:
+        if each.number in dead:
+            log.add(
+                REJECTED,
+                group=end.group,
+                key=each.key,
+                tenant=row.tenant,
+                cost=each.cost,
+                attempt=row.releases + 1,
+                token=end.token,
+                detail=dead[each.number] or None,
+            )
 
 
 def _log_given(log: Log, end: Settlement, given: Sequence[Given], tenant: str) -> None:

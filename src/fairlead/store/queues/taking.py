@@ -116,6 +116,16 @@ def _record(taken: Sequence[Held], log: Log, *, numbered: bool) -> None:
         )
 
 
+def renewed(database: Database, every: Iterable[Held], deadline: int) -> list[int]:
+    """Let leases end at another time, in microseconds; the tokens of work that is lost."""
+    lost = []
+    for held in every:
+        if not database.run("extend", id=held.id, token=held.token, deadline=deadline):
+            lost.append(held.token)
+        held.deadline = deadline
+    return lost
+
+
 def more_messages(database: Database, held: Held, given: list[int], now: int) -> list[Received]:
     """Messages of a group that were not given yet: those that follow, else those that were late."""
     if held.only is not None:

@@ -74,6 +74,7 @@ class ServingThread:
                 given.cost,
                 given.sent,
                 given.number,
+                given.envelope,
                 None if end is None else AsyncConversation(end, self),
             )
         if isinstance(given, Transaction):

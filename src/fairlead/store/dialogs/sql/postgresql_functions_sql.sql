@@ -35,8 +35,8 @@ CREATE OR REPLACE FUNCTION fairlead.receive(
 RETURNS TABLE (in_group text, conversation text, type text, body_text text, body bytea, token bigint,
   number bigint, id text, priority bigint, attempt bigint)
 LANGUAGE sql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
-  SELECT o_group, o_end::jsonb ->> 1, o_type, CASE WHEN o_format > 0 THEN convert_from(o_body, 'UTF8') END,
-    o_body, o_token, o_number, o_key, nullif(o_priority, -1), o_releases + 1
+  SELECT o_group, o_end::jsonb ->> 1, o_type, fairlead._text(o_format, o_body),
+    fairlead._bytes(o_format, o_body), o_token, o_number, o_key, nullif(o_priority, -1), o_releases + 1
   FROM fairlead._take(queue, "group", fairlead._lease(lease), NULL, most, fairlead._actor(), NULL)
 $$;
 

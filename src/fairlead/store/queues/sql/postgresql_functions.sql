@@ -91,6 +91,34 @@ LANGUAGE sql IMMUTABLE
 RETURN CASE WHEN discipline <> 'fifo' AND raised <> 0 AND (step = 0 OR head = 0) THEN raised
        ELSE head END;
 
+-- The bytes of a body alone: what it may have come in is left out (`bodies.py`).
+CREATE OR REPLACE FUNCTION fairlead._bytes(p_format bigint, p_body bytea) RETURNS bytea
+LANGUAGE sql IMMUTABLE
+RETURN CASE WHEN p_format & 4 = 0 THEN p_body
+       ELSE substr(p_body, 1 + (p_format >> 4 & 268435455)::integer, (p_format >> 32)::integer) END;
+
+-- The text of a body; NULL: it is bytes.
+CREATE OR REPLACE FUNCTION fairlead._text(p_format bigint, p_body bytea) RETURNS text
+LANGUAGE sql IMMUTABLE
+RETURN CASE WHEN p_format & 3 > 0 THEN convert_from(fairlead._bytes(p_format, p_body), 'UTF8') END;
+
+-- What tells two bodies apart, whatever they came in.
+CREATE OR REPLACE FUNCTION fairlead._digest(p_format bigint, p_body bytea) RETURNS text
+LANGUAGE sql IMMUTABLE
+RETURN encode(sha256(set_byte('\x00', 0, (p_format & 3)::integer) || fairlead._bytes(p_format, p_body)), 'hex');
+
+-- So many bytes a body may have, with what it came in.
+CREATE OR REPLACE FUNCTION fairlead._max_body(p_format bigint) RETURNS bigint
+LANGUAGE sql IMMUTABLE
+RETURN CASE WHEN p_format & 4 = 0 THEN 16777216 ELSE 134217728 END;
+
+-- Whether a body can have this format.
+CREATE OR REPLACE FUNCTION fairlead._is_format(p_format bigint, p_body bytea) RETURNS boolean
+LANGUAGE sql IMMUTABLE
+RETURN p_format IS NOT NULL AND p_format & 3 < 3 AND (p_format BETWEEN 0 AND 2
+         OR p_format & 4 > 0 AND p_format > 0 AND coalesce(
+           (p_format >> 4 & 268435455) + (p_format >> 32) <= octet_length(p_body), true));
+
 -- A queue as it is set; it is created with the defaults if it is not there.
 CREATE OR REPLACE FUNCTION fairlead._queue(p_name text, p_create boolean)
 RETURNS fairlead.queues LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$

@@ -86,10 +86,10 @@ BEGIN
   IF p_priority NOT BETWEEN 0 AND 255 THEN
     PERFORM fairlead._refuse(format(
       'priority: found %s, allowed: an integer from 0 to 255, or NULL', p_priority));
-  ELSIF octet_length(p_body) > 16777216 THEN
-    PERFORM fairlead._refuse(format(
-      'body: found %s bytes, allowed: at most 16777216', octet_length(p_body)));
-  ELSIF p_format IS NULL OR p_format NOT IN (0, 1, 2) THEN
+  ELSIF octet_length(p_body) > fairlead._max_body(p_format) THEN
+    PERFORM fairlead._refuse(format('body: found %s bytes, allowed: at most %s',
+      octet_length(p_body), fairlead._max_body(p_format)));
+  ELSIF NOT fairlead._is_format(p_format, p_body) THEN
     PERFORM fairlead._refuse('body: found a format that there is not, allowed: bytes, a text, or JSON');
   ELSIF p_body IS NULL THEN
     PERFORM fairlead._refuse('body: found NULL, allowed: bytes, a text, or JSON');
@@ -105,7 +105,7 @@ BEGIN
       'with these weights of tenants', coalesce(p_cost::text, 'NULL'), div(4611686018427387904, unit)));
   END IF;
   IF p_id <> '' THEN
-    content := encode(sha256(set_byte('\x00', 0, p_format::integer) || p_body), 'hex');
+    content := fairlead._digest(p_format, p_body);
     INSERT INTO fairlead.message_ids AS i (queue, key, at, digest)
       VALUES (q.id, p_id, now, content)
       ON CONFLICT (queue, key) DO UPDATE SET at = excluded.at, digest = excluded.digest

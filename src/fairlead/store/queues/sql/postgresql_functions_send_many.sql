@@ -15,8 +15,8 @@ BEGIN
   END LOOP;
   SELECT e.* INTO wrong FROM unnest(p_every) e
     WHERE e.priority NOT BETWEEN 0 AND 255 OR e.cost IS NULL OR e.cost < 1
-      OR e.cost > div(4611686018427387904, unit) OR e.format IS NULL OR e.format NOT IN (0, 1, 2)
-      OR e.body IS NULL OR octet_length(e.body) > 16777216
+      OR e.cost > div(4611686018427387904, unit) OR NOT fairlead._is_format(e.format, e.body)
+      OR e.body IS NULL OR octet_length(e.body) > fairlead._max_body(e.format)
       OR greatest(length(e.group_name), length(e.key), length(e.type), length(e.tenant)) > 500
     ORDER BY e.conversation LIMIT 1;
   IF FOUND THEN
@@ -39,7 +39,7 @@ DECLARE
   other text;
 BEGIN
   SELECT array_agg(k.key ORDER BY k.key), array_agg(k.content ORDER BY k.key) INTO keys, contents
-    FROM (SELECT DISTINCT e.key, encode(sha256(set_byte('\x00', 0, e.format::integer) || e.body), 'hex')
+    FROM (SELECT DISTINCT e.key, fairlead._digest(e.format, e.body)
       FROM unnest(p_every) e WHERE e.key <> '') AS k (key, content);
   IF keys IS NULL THEN
     RETURN p_every;

@@ -295,7 +295,7 @@ RETURNS TABLE (token bigint, in_group text, priority bigint, attempt bigint, num
   type text, body_text text, body bytea)
 LANGUAGE sql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
   SELECT o_token, o_group, nullif(o_priority, -1), o_releases + 1, o_number, o_key, o_type,
-    CASE WHEN o_format > 0 THEN convert_from(o_body, 'UTF8') END, o_body
+    fairlead._text(o_format, o_body), fairlead._bytes(o_format, o_body)
   FROM fairlead._take(fairlead._plain(queue), "group", fairlead._lease(lease), NULL, most,
     fairlead._actor(), NULL)
 $$;
@@ -318,7 +318,7 @@ BEGIN
       coalesce(most::text, 'NULL')));
   END IF;
   RETURN QUERY SELECT m.id, m.key, m.type,
-      CASE WHEN m.format > 0 THEN convert_from(m.body, 'UTF8') END, m.body, e.handle
+      fairlead._text(m.format, m.body), fairlead._bytes(m.format, m.body), e.handle
     FROM fairlead.groups g JOIN fairlead.messages m ON m.group_id = g.id
       LEFT JOIN fairlead.endpoints e ON e.id = m.conversation
     WHERE g.token = more.token AND g.state = 2 AND m.id <> ALL (given)

@@ -1,0 +1,85 @@
+"""What the node asks of the store, done: with threads that wait for the database."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from fairlead.errors import UserError
+from fairlead.serve.node.calls import (
+    CLUSTER,
+    QUEUE,
+    Call,
+    More,
+    Renew,
+    Resolve,
+    Send,
+    Take,
+    Unit,
+    Write,
+)
+from fairlead.store.queues.settlement import Settlement
+from fairlead.store.store import Store
+from fairlead.store.transaction import Transaction
+
+
+class Executor:
+    """Executes calls of a node on a store. Thread-safe, as the store is."""
+
+    def __init__(self, store: Store, lease: float) -> None:
+        """`lease`: seconds for which work is taken."""
+        self._store = store
+        self._lease = lease
+
+    def execute(self, call: Call) -> Any:  # noqa: ANN401 - as the call says
+        """Its result. Raises UserError."""
+        store = self._store
+        if isinstance(call, Write):
+            return self.write(call.units)
+        if isinstance(call, Take):
+            works = store.take_many(call.queue, call.most, lease=self._lease)
+            return [work.held for work in works]
+        if isinstance(call, More):
+            return store.more(call.held, call.given)
+        if isinstance(call, Renew):
+            with store.transaction() as tx:
+                return tx.renew(call.held, self._lease)
+        return self._resolve(call)
+
+    def write(self, units: list[Unit]) -> list[Exception | None]:
+        """Do units in one transaction; where one is refused, in several."""
+        try:
+            with self._store.transaction() as tx:
+                _do(tx, units)
+        except UserError as error:
+            if len(units) == 1:
+                return [error]
+            half = len(units) // 2
+            return [*self.write(units[:half]), *self.write(units[half:])]
+        return [None] * len(units)
+
+    def _resolve(self, call: Resolve) -> str:
+        return CLUSTER if call.name in self._store.clusters() else QUEUE
+
+
+def _do(tx: Transaction, units: Iterable[Unit]) -> None:
+    """All of these: the sends to one queue together, in their order, then what is settled."""
+    batches: dict[str, list[dict[str, Any]]] = {}
+    ends: dict[str, list[Settlement]] = {}
+    for unit in units:
+        unit.answers = [None] * len(unit.sends)
+        for place, send in enumerate(unit.sends):
+            if send.kind == CLUSTER:
+                unit.answers[place] = _publish(tx, send)
+            else:
+                batches.setdefault(send.to, []).append({"body": send.body, **send.more})
+        for each in unit.ends:
+            ends.setdefault(each.queue, []).append(each.end)
+    for queue in sorted(batches):
+        tx.send_many(queue, batches[queue])
+    for queue in sorted(ends):
+        tx.settle(queue, ends[queue])
+
+
+def _publish(tx: Transaction, send: Send) -> object:
+    return tx.publish(send.to, send.body, send.said, **send.more)

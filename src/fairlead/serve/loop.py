@@ -1,0 +1,231 @@
+"""One event loop around the node: sockets, time, and threads that wait for the database."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import ssl
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, Final, NamedTuple
+
+from fairlead.errors import StoreError, UserError
+from fairlead.serve.executor import Executor
+from fairlead.serve.node.calls import Call, Resolve, Write
+from fairlead.serve.node.node import LEASE, Node, Peer
+from fairlead.serve.wire.connection import Connection, Settings
+from fairlead.store.store import Store
+
+LOGGER: Final = logging.getLogger("fairlead.serve")
+THREADS: Final = 4
+"""So many calls of the store run at one time; what writes messages, one."""
+HIGH: Final = 4 * 1024 * 1024
+"""Bytes that wait for a peer that reads slowly; then nothing is read from it."""
+LISTEN: Final = 1.0
+"""Seconds: so often those that wait for what comes from elsewhere look which queues these are."""
+
+
+class Listening(NamedTuple):
+    """Where a server listens."""
+
+    host: str
+    port: int
+    """0: any that is free."""
+    tls: ssl.SSLContext | None = None
+
+
+class Server:
+    """Serves a store until it is told to stop."""
+
+    def __init__(
+        self, store: Store, settings: Settings | None = None, lease: float = LEASE
+    ) -> None:
+        """`store`: open, and left open."""
+        self._store = store
+        self._settings = settings or Settings()
+        self.node = Node(lease)
+        self._executor = Executor(store, lease)
+        self._threads = ThreadPoolExecutor(THREADS, "fairlead-serve")
+        self._writer = ThreadPoolExecutor(1, "fairlead-serve-write")
+        self._listener = ThreadPoolExecutor(2, "fairlead-serve-wait")
+        self._sockets: list[asyncio.Server] = []
+        self._sessions: set[_Session] = set()
+        self._speaking: list[_Session] = []
+        """Those that have something to say."""
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._changed = asyncio.Event()
+        self.places: list[tuple[str, int]] = []
+        """Host and port of each place where it listens."""
+
+    async def begin(self, every: Sequence[Listening]) -> None:
+        """Listen. Raises OSError where a place is in use."""
+        loop = asyncio.get_running_loop()
+        for each in every:
+            server = await loop.create_server(
+                lambda: _Session(self), each.host, each.port, ssl=each.tls
+            )
+            self._sockets.append(server)
+            self.places += [found.getsockname()[:2] for found in server.sockets]
+        self._keep(self._time())
+        self._keep(self._hear())
+
+    async def stop(self, grace: float) -> None:
+        """Take no new work, let what is under way end for so many seconds, and give back the rest.
+
+        Everything that was accepted is stored then.
+        """
+        for each in self._sockets:
+            each.close()
+        self.node.stop()
+        until = time.monotonic() + grace
+        await self._settled(until)
+        self.node.close()
+        self.moved()
+        await self._settled(float("inf"))
+        for session in [*self._sessions]:
+            session.end()
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        self._store.waker.stop()
+        for pool in (self._threads, self._writer, self._listener):
+            pool.shutdown()
+
+    async def _settled(self, until: float) -> None:
+        """Wait until nothing is under way, or until a time."""
+        while self.node.busy and time.monotonic() < until:  # noqa: ASYNC110 - threads end it
+            await asyncio.sleep(0.01)
+
+    # -------- the node
+
+    def moved(self) -> None:
+        """Something has happened: ask the store, and answer the peers."""
+        for call in self.node.calls():
+            pool = self._writer if isinstance(call, Write) else self._threads
+            self._keep(self._execute(pool, call))
+        while self._speaking:
+            self._speaking.pop().flush()
+
+    async def _execute(self, pool: ThreadPoolExecutor, call: Call) -> None:
+        result: Any = None
+        failed: Exception | None = None
+        try:
+            run = asyncio.get_running_loop().run_in_executor
+            result = await run(pool, self._executor.execute, call)
+        except Exception as error:
+            failed = error
+            if not isinstance(error, UserError):
+                LOGGER.exception("event=failed call=%s", type(call).__name__)
+        self.node.done(call, result, failed, time.time())
+        if isinstance(call, Resolve):
+            self._changed.set()
+        self.moved()
+
+    async def _time(self) -> None:
+        while True:
+            now = time.time()
+            again = self.node.tick(now)
+            for session in [*self._sessions]:
+                session.tick(time.monotonic())
+            self.moved()
+            await asyncio.sleep(max(again - now, 0.01))
+
+    async def _hear(self) -> None:
+        """Hear what comes from elsewhere, or becomes due, for queues with receivers."""
+        while True:
+            queues = self.node.wanted
+            if not queues:
+                self._changed.clear()
+                await self._changed.wait()
+                continue
+            run = asyncio.get_running_loop().run_in_executor
+            try:
+                heard = await run(self._listener, self._store.waker.wait, queues, LISTEN)
+            except StoreError:
+                await asyncio.sleep(LISTEN)
+                continue
+            if heard:
+                self.node.arrived(queues)
+                self.moved()
+                await asyncio.sleep(0.001)
+
+    def _keep(self, work: Any) -> None:  # noqa: ANN401 - a coroutine
+        task = asyncio.ensure_future(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    # -------- sessions
+
+    def joined(self, session: _Session) -> tuple[Connection, Peer]:
+        """Somebody has connected."""
+        self._sessions.add(session)
+        wire = Connection(self._settings, lambda: self._speaking.append(session))
+        return wire, self.node.connected(wire)
+
+    def left(self, session: _Session) -> None:
+        """A connection is gone."""
+        self._sessions.discard(session)
+
+
+class _Session(asyncio.Protocol):
+    """One connection's bytes."""
+
+    def __init__(self, server: Server) -> None:
+        self._server = server
+        self._transport: Any = None
+        self._ended = False
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = transport
+        self._transport.set_write_buffer_limits(high=HIGH)
+        self._wire, self._peer = self._server.joined(self)
+        self.tick(time.monotonic())
+
+    def data_received(self, data: bytes) -> None:
+        self._heard(lambda: self._wire.feed(data))
+
+    def eof_received(self) -> bool:
+        self._heard(self._wire.end_of_input)
+        return False
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        if not self._ended:
+            self._ended = True
+            self._server.left(self)
+            self._heard(self._wire.end_of_input)
+            self._wire.free()
+
+    def pause_writing(self) -> None:
+        self._transport.pause_reading()
+
+    def resume_writing(self) -> None:
+        self._transport.resume_reading()
+
+    def _heard(self, what: Callable[[], list[Any]]) -> None:
+        events = what()
+        if events:
+            self._server.node.heard(self._peer, events, time.time())
+        self.flush()
+        self._server.moved()
+
+    def flush(self) -> None:
+        """Send what the wire has to say."""
+        if self._ended:
+            return
+        transport = self._transport
+        if data := self._wire.output():
+            transport.write(data)
+        if self._wire.over:
+            transport.close()
+
+    def tick(self, now: float) -> None:
+        """Time passes on the wire."""
+        if not self._ended:
+            self._wire.tick(now)
+            self.flush()
+
+    def end(self) -> None:
+        """Send the rest, and hang up."""
+        self.flush()
+        self._transport.close()

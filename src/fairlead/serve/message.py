@@ -1,0 +1,313 @@
+"""AMQP messages as the store keeps them, and as they go out again.
+
+What a sender sent is kept as it was, bit for bit, but for its delivery annotations, which are for
+the next hop alone. The header goes out as the standard says: with the deliveries that there were
+before, and with what is left of its time to live.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable, Mapping
+from typing import Any, Final, NamedTuple
+
+import msgspec
+from msgspec import Struct
+
+from fairlead.serve import codec
+from fairlead.serve.codec import CodecError, Described, Symbol, Timestamp, UByte, UInt
+from fairlead.store.queues.bodies import BYTES, JSON, TEXT, Envelope
+
+HEADER, DELIVERY_ANNOTATIONS, ANNOTATIONS, PROPERTIES, APPLICATION_PROPERTIES = range(0x70, 0x75)
+DATA, SEQUENCE, VALUE, FOOTER = range(0x75, 0x79)
+BODY: Final = (DATA, SEQUENCE, VALUE)
+NAMES: Final = {
+    "amqp:header:list": HEADER,
+    "amqp:delivery-annotations:map": DELIVERY_ANNOTATIONS,
+    "amqp:message-annotations:map": ANNOTATIONS,
+    "amqp:properties:list": PROPERTIES,
+    "amqp:application-properties:map": APPLICATION_PROPERTIES,
+    "amqp:data:binary": DATA,
+    "amqp:amqp-sequence:list": SEQUENCE,
+    "amqp:amqp-value:*": VALUE,
+    "amqp:footer:map": FOOTER,
+}
+PROPERTY_NAMES: Final = (
+    *("message_id", "user_id", "to", "subject", "reply_to", "correlation_id", "content_type"),
+    *("content_encoding", "absolute_expiry", "creation_time", "group_id", "group_sequence"),
+    "reply_to_group_id",
+)
+TEXTS: Final = (0xA1, 0xB1, 0xA3, 0xB3)
+BINARIES: Final = (0xA0, 0xB0)
+
+
+class Section(NamedTuple):
+    """A part of a message."""
+
+    kind: int
+    start: int
+    """Where its descriptor begins."""
+    value: int
+    """Where its value begins."""
+    end: int
+
+
+class Incoming(Struct):
+    """A message that was sent over AMQP."""
+
+    body: Envelope
+    """As the store keeps it."""
+    properties: dict[str, Any]
+    """By their names in the standard, `-` as `_`; those that are given."""
+    annotations: dict[Any, Any]
+    application_properties: dict[Any, Any]
+    durable: bool = False
+    priority: int | None = None
+    ttl: int | None = None
+    """Milliseconds."""
+
+
+def sections(raw: bytes) -> list[Section]:
+    """The parts of a message, in the order that they must have. Raises CodecError."""
+    found: list[Section] = []
+    at, last = 0, HEADER - 1
+    while at < len(raw):
+        if raw[at]:
+            raise CodecError("found a value that is no section of a message")
+        if raw[at + 1 : at + 2] == b"\x53":
+            kind, value = raw[at + 2] if at + 2 < len(raw) else 0, at + 3
+        else:
+            descriptor, value = codec.decode_at(raw, at + 1)
+            named = NAMES.get(descriptor, 0) if isinstance(descriptor, Symbol) else descriptor
+            kind = int(named) if isinstance(named, int) else 0
+        _check_order(kind, last)
+        end = codec.end_of(raw, value)
+        found.append(Section(kind, at, value, end))
+        at, last = end, kind
+    if not found:
+        raise CodecError("found no section of a message")
+    return found
+
+
+def _check_order(kind: int, last: int) -> None:
+    if not HEADER <= kind <= FOOTER:
+        raise CodecError(f"found a section with the descriptor {kind:#x}")
+    again = kind == last and kind in (DATA, SEQUENCE)
+    mixed = kind in BODY and last in BODY and kind != last
+    if not again and (kind <= last or mixed):
+        raise CodecError("found sections in an order that a message cannot have")
+
+
+def incoming(raw: bytes) -> Incoming:
+    """Read a message. Raises CodecError."""
+    found = Incoming(_NOTHING, {}, {}, {})
+    parts = sections(raw)
+    kept = raw
+    for each in parts:
+        if each.kind == HEADER:
+            _read_header(found, _list_of(raw, each))
+        elif each.kind == ANNOTATIONS:
+            found.annotations = _map_of(raw, each)
+        elif each.kind == PROPERTIES:
+            values = _list_of(raw, each)
+            named = zip(PROPERTY_NAMES, values, strict=False)
+            found.properties = {name: value for name, value in named if value is not None}
+        elif each.kind == APPLICATION_PROPERTIES:
+            found.application_properties = _map_of(raw, each)
+    cut = next((each for each in parts if each.kind == DELIVERY_ANNOTATIONS), None)
+    if cut is not None:
+        size = cut.end - cut.start
+        kept = raw[: cut.start] + raw[cut.end :]
+        parts = [_moved(each, size) if each.start > cut.start else each for each in parts]
+    found.body = _body(kept, [each for each in parts if each.kind in BODY])
+    return found
+
+
+def _moved(section: Section, by: int) -> Section:
+    return Section(section.kind, section.start - by, section.value - by, section.end - by)
+
+
+def _read_header(found: Incoming, fields: list[Any]) -> None:
+    durable, priority, ttl = (*fields, None, None, None)[:3]
+    found.durable = durable is True
+    if isinstance(priority, UByte):
+        found.priority = int(priority)
+    if isinstance(ttl, UInt):
+        found.ttl = int(ttl)
+
+
+def _list_of(raw: bytes, section: Section) -> list[Any]:
+    found = codec.decode(raw[section.value : section.end])
+    if not isinstance(found, list):
+        raise CodecError("found a section that is no list, where one must be")
+    return found
+
+
+def _map_of(raw: bytes, section: Section) -> dict[Any, Any]:
+    found = codec.decode(raw[section.value : section.end])
+    if not isinstance(found, dict):
+        raise CodecError("found a section that is no map, where one must be")
+    return found
+
+
+# -------- the body, for readers who know nothing of AMQP
+
+_NOTHING: Final = Envelope(b"", BYTES, b"")
+
+
+def _body(raw: bytes, parts: list[Section]) -> Envelope:
+    """The body: in its place, where it is bytes or a text; else what it says, as JSON."""
+    if not parts:  # no message of the standard, but proton sends None so
+        return Envelope(raw, JSON, b"null")
+    first = parts[0]
+    code = raw[first.value]
+    if first.kind == DATA and any(raw[each.value] not in BINARIES for each in parts):
+        raise CodecError("found data that is not binary")
+    if len(parts) == 1 and first.kind in (DATA, VALUE) and code in (*BINARIES, *TEXTS):
+        start = first.value + (2 if code < 0xB0 else 5)
+        kind = BYTES if code in BINARIES else TEXT
+        if kind == TEXT:
+            codec.decode(raw[first.value : first.end])  # a text that UTF-8 can read
+        return Envelope(raw, kind, (start, first.end - start))
+    values = [codec.decode(raw[each.value : each.end]) for each in parts]
+    if first.kind == DATA:
+        return Envelope(raw, BYTES, b"".join(values))
+    if first.kind == VALUE:
+        return Envelope(raw, JSON, msgspec.json.encode(plain(values[0])))
+    if any(not isinstance(each, list) for each in values):
+        raise CodecError("found a sequence that is no list")
+    items = [plain(item) for each in values for item in each]
+    return Envelope(raw, JSON, msgspec.json.encode(items))
+
+
+def plain(value: Any) -> Any:  # noqa: ANN401 - of any type of AMQP
+    """A value as JSON can say it: what JSON has no type for is a text or a number."""
+    if value is None or isinstance(value, bool):
+        return value
+    if isinstance(value, int):
+        return int(value)
+    if isinstance(value, float):
+        return float(value)
+    if isinstance(value, str):
+        return str(value)
+    if isinstance(value, list):
+        return [plain(each) for each in value]
+    if isinstance(value, dict):
+        return {_key(key): plain(each) for key, each in value.items()}
+    for kind, said in _PLAIN.items():
+        if isinstance(value, kind):
+            return said(value)
+    return str(value)
+
+
+_PLAIN: Final[dict[type, Callable[[Any], Any]]] = {
+    bytes: bytes.hex,
+    uuid.UUID: str,
+    codec.Decimal: lambda value: value.raw.hex(),
+    codec.Array: lambda value: [plain(each) for each in value.items],
+    Described: lambda value: plain(value.value),
+}
+
+
+def _key(key: Any) -> str:  # noqa: ANN401
+    said = plain(key)
+    return said if isinstance(said, str) else msgspec.json.encode(said).decode()
+
+
+# -------- going out
+
+
+class Facts(NamedTuple):
+    """What a message's readers are told of it, that it did not say when it was sent."""
+
+    id: str
+    group: str
+    type: str | None
+    sent: float
+    """Seconds since 1970."""
+    attempt: int
+    now: float
+
+
+def outgoing(envelope: bytes | None, body: object, facts: Facts) -> bytes:
+    """A message as it goes to a receiver.
+
+    `envelope`: as it was sent over AMQP; None: a Python or SQL program sent the body.
+    """
+    if envelope is None:
+        return _made(body, facts)
+    if facts.attempt == 1 and envelope[:3] != b"\x00\x53\x70":
+        return envelope  # without a header nothing of it can change
+    parts = sections(envelope)
+    header = parts[0] if parts[0].kind == HEADER else None
+    fields = [] if header is None else _list_of(envelope, header)
+    padded: list[Any] = [*fields, None, None, None]
+    durable, priority, ttl = padded[:3]
+    if facts.attempt == 1 and ttl is None:
+        return envelope
+    if isinstance(ttl, UInt):
+        spent = max(int((facts.now - facts.sent) * 1000), 0)
+        ttl = UInt(max(int(ttl) - spent, 0))
+    rest = envelope if header is None else envelope[header.end :]
+    return _header(durable, priority, ttl, facts.attempt) + rest
+
+
+def _header(durable: object, priority: object, ttl: object, attempt: int) -> bytes:
+    fields: list[object] = [durable, priority, ttl]
+    if attempt > 1:
+        fields += [False, UInt(attempt - 1)]
+    while fields and fields[-1] is None:
+        fields.pop()
+    return b"\x00\x53\x70" + codec.encode(fields)
+
+
+def _made(body: object, facts: Facts) -> bytes:
+    """What a program of another kind sent, as a message of AMQP."""
+    properties: list[object] = [facts.id, None, None, facts.type, None, None, None, None, None]
+    properties += [Timestamp(int(facts.sent * 1000)), facts.group or None]
+    said = _header(True, None, None, facts.attempt) + b"\x00\x53\x73" + codec.encode(properties)
+    if isinstance(body, bytes):
+        return said + b"\x00\x53\x75" + codec.encode(body)
+    return said + b"\x00\x53\x77" + codec.encode(body)
+
+
+# -------- what of a message the store looks at
+
+
+def name_of(found: Any) -> str | None:  # noqa: ANN401 - of any type that a message-id has
+    """A message-id as the id of a message in the store: one text for each value; None: none."""
+    if found is None or isinstance(found, str):
+        return str(found) if found else None
+    if isinstance(found, bytes):
+        return f"binary:{found.hex()}"
+    kind = "uuid" if isinstance(found, uuid.UUID) else "ulong"
+    return f"{kind}:{found}"
+
+
+DELAYS: Final = ("x-opt-delivery-delay",)
+TIMES: Final = ("x-opt-delivery-time", "x-opt-scheduled-enqueue-time")
+
+
+def delay_in(annotations: Mapping[Any, Any], now: float) -> float:
+    """Seconds until a message is to arrive, as its annotations say it; 0: at once."""
+    for name in DELAYS:
+        if isinstance(found := annotations.get(name), int):
+            return max(int(found) / 1000, 0.0)
+    for name in TIMES:
+        if isinstance(found := annotations.get(name), int):
+            return max(int(found) / 1000 - now, 0.0)
+    return 0.0
+
+
+def expiry_of(message: Incoming, now: float, delay: float = 0.0) -> float | None:
+    """Seconds until a message is not wanted any more; None: it always is.
+
+    `delay`: until it arrives; one that is not wanted by then arrives, and is a dead letter.
+    """
+    left = []
+    if message.ttl:
+        left.append(message.ttl / 1000)
+    until = message.properties.get("absolute_expiry")
+    if isinstance(until, Timestamp):
+        left.append(int(until) / 1000 - now)
+    return max(min(left), delay + 0.001) if left else None

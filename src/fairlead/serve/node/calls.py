@@ -1,0 +1,91 @@
+"""What the node asks of the store, as plain data; who executes it gives the result back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final
+
+from msgspec import Struct
+
+from fairlead.store.queues.settlement import Settlement
+from fairlead.store.queues.taking import Held
+
+QUEUE: Final = "queue"
+CLUSTER: Final = "cluster"
+
+
+class Send(Struct):
+    """A message for a queue, or to be published."""
+
+    to: str
+    """The name of the queue or of the cluster."""
+    kind: str
+    """QUEUE or CLUSTER."""
+    body: Any
+    more: dict[str, Any]
+    """As `Store.send` takes it."""
+    said: dict[str, Any]
+    """Routing attributes, where it is published."""
+    size: int = 0
+
+
+class Ending(Struct):
+    """How work on a queue's group ends, in whole or in part."""
+
+    queue: str
+    end: Settlement
+
+
+class Unit(Struct, eq=False):
+    """What happens in one transaction, all of it or nothing."""
+
+    done: Callable[[Unit, Exception | None], None]
+    """Called when it has happened, or has been refused."""
+    sends: list[Send] = []
+    ends: list[Ending] = []
+    answers: list[Any] = []
+    """What each send came to: a decision of a cluster, or None."""
+    owner: Any = None
+    """For whoever asked."""
+    size: int = 0
+    """Bytes of its messages."""
+
+
+class Write(Struct, eq=False):
+    """Do these; what is refused of them does not keep the others from being done.
+
+    The result: an error or None for each.
+    """
+
+    units: list[Unit]
+
+
+class Take(Struct, eq=False):
+    """Take the best groups of a queue. The result: `Held`s, best first."""
+
+    queue: str
+    most: int
+
+
+class More(Struct, eq=False):
+    """What came for a group meanwhile. The result: `Received`s."""
+
+    held: Held
+    given: list[int]
+    owner: Any
+
+
+class Renew(Struct, eq=False):
+    """Keep work. The result: the tokens of what is lost."""
+
+    held: list[Held]
+
+
+class Resolve(Struct, eq=False):
+    """What is called so. The result: QUEUE or CLUSTER."""
+
+    name: str
+    owner: Any
+
+
+Call = Write | Take | More | Renew | Resolve

@@ -1,0 +1,309 @@
+"""A queue, as its receivers' links see it: who wants something, and who holds what."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterable
+from typing import Final
+
+from fairlead.serve import message as messages
+from fairlead.serve.message import Facts
+from fairlead.serve.node.calls import Call, Ending, More, Take, Unit
+from fairlead.serve.node.conditions import condition_of
+from fairlead.serve.node.holding import Holding
+from fairlead.serve.node.port import Wire
+from fairlead.serve.wire.records import (
+    ACCEPTED,
+    REJECTED,
+    Disposed,
+    Link,
+    Outcome,
+)
+from fairlead.store.queues.failing import PROCESS
+from fairlead.store.queues.received import Received
+from fairlead.store.queues.settlement import RELEASE
+from fairlead.store.queues.taking import Held
+
+MOST: Final = 500
+"""So many groups are taken at once."""
+IDLE: Final = 5.0
+"""Seconds for which a link may hold a group of which it wants nothing more."""
+_ACCEPTED: Final = Outcome(ACCEPTED)
+
+
+class ReceiverLink:
+    """A link on which the peer receives."""
+
+    def __init__(self, wire: Wire, link: Link) -> None:
+        """On one connection."""
+        self.wire, self.link = wire, link
+        self.credit = 0
+        self.drain = 0
+        """The number of the take after which its credit is given back; 0: it keeps it."""
+        self.holdings: dict[int, Holding] = {}
+        """By the groups' ids."""
+        self.under_way: dict[int, tuple[Holding, Received]] = {}
+        """By the numbers of the deliveries."""
+
+    @property
+    def wanted(self) -> int:
+        """So many messages it wants that are not at hand."""
+        left = self.credit
+        for each in self.holdings.values():
+            if each.next:
+                left -= len(each.waiting)
+            if left <= 0:
+                return 0
+        return left
+
+
+class Desk:
+    """A queue's receivers. What it asks is `ask`ed; what is to be stored is `submit`ted."""
+
+    def __init__(
+        self, queue: str, ask: Callable[[Call], None], submit: Callable[[Unit], None]
+    ) -> None:
+        """Nobody receives yet."""
+        self.queue = queue
+        self._ask, self._submit = ask, submit
+        self.links: deque[ReceiverLink] = deque()
+        self._by_group: dict[str, tuple[ReceiverLink, Holding]] = {}
+        """Who holds what, of the groups that have names."""
+        self._taking = False
+        self._again = True
+        """Whether there may be something to take."""
+        self._takes = 0
+        self._size = 1.0
+        """Messages of a group, on the average of late."""
+        self.stopped = False
+        self.now = 0.0
+
+    @property
+    def wants(self) -> bool:
+        """Whether somebody wants something that is not at hand."""
+        return not self.stopped and any(each.wanted for each in self.links)
+
+    @property
+    def holdings(self) -> Iterable[Holding]:
+        """All that is held."""
+        return (holding for each in self.links for holding in each.holdings.values())
+
+    # -------- what peers do
+
+    def join(self, receiver: ReceiverLink) -> None:
+        """A link was attached."""
+        self.links.append(receiver)
+
+    def leave(self, receiver: ReceiverLink, *, orderly: bool) -> None:
+        """A link has ended; what it holds goes back."""
+        self.links.remove(receiver)
+        by_holding: dict[int, list[Received]] = {}
+        for holding, message in receiver.under_way.values():
+            by_holding.setdefault(holding.held.id, []).append(message)
+        receiver.under_way.clear()
+        for holding in [*receiver.holdings.values()]:
+            messages_ = by_holding.get(holding.held.id, [])
+            holding.gone(messages_, "" if orderly else PROCESS)
+            self._finish(receiver, holding)
+
+    def flow(self, receiver: ReceiverLink, credit: int, *, drain: bool) -> None:
+        """A link wants so many messages; `drain`: or the rest of its credit back."""
+        receiver.credit = credit
+        receiver.drain = 0
+        if drain:
+            receiver.drain = self._takes + 1
+            self._again = True
+        self.serve(receiver)
+        self.look()
+
+    def disposed(self, receiver: ReceiverLink, event: Disposed) -> None:
+        """A peer says what became of a message."""
+        found = receiver.under_way.get(event.delivery)
+        if found is None:
+            return
+        if not event.settled and not event.outcome.kind:
+            return
+        del receiver.under_way[event.delivery]
+        holding, message = found
+        holding.ended(message, event.outcome)
+        answer = None if event.settled else event
+        if not holding.open:
+            holding.idle_since = self.now
+        if not holding.open and not holding.next and not holding.asked:
+            self._settle(receiver, holding, answer)
+        elif (part := holding.part()) is not None:
+            self._store([part], receiver, holding, answer)
+        elif answer is not None:
+            receiver.wire.settle(answer.delivery, answer.outcome)
+
+    def _settle(
+        self, receiver: ReceiverLink, holding: Holding, answer: Disposed | None = None
+    ) -> None:
+        receiver.holdings.pop(holding.held.id, None)
+        self._by_group.pop(holding.held.group, None)
+        if holding.lost:
+            holding.over = True
+            return
+        self._store(holding.last(), receiver, holding, answer)
+
+    def _finish(self, receiver: ReceiverLink, holding: Holding) -> None:
+        if not holding.over:
+            self._settle(receiver, holding)
+
+    def _store(
+        self,
+        ends: list[Ending],
+        receiver: ReceiverLink,
+        holding: Holding,
+        answer: Disposed | None,
+    ) -> None:
+        self._submit(Unit(self._stored, ends=ends, owner=(receiver, holding, answer)))
+
+    def _stored(self, unit: Unit, error: Exception | None) -> None:
+        receiver, holding, answer = unit.owner
+        if error is not None:
+            holding.lost = True
+        if answer is not None:
+            refused = error and Outcome(REJECTED, condition=condition_of(error))
+            receiver.wire.settle(answer.delivery, refused or answer.outcome)
+        if any(each.end.group or each.end.kind == RELEASE for each in unit.ends):
+            self._again = True  # something may be left of the group, or it comes back
+            self.look()
+
+    # -------- what the store gives
+
+    def look(self) -> None:
+        """Take what is wanted, if nobody takes just now."""
+        if self._taking or self.stopped:
+            return
+        wanted = sum(each.wanted for each in self.links)
+        if not wanted or not self._again:
+            return
+        self._again = False
+        self._taking = True
+        self._takes += 1
+        self._ask(Take(self.queue, max(1, min(int(wanted / self._size), MOST))))
+
+    def arrived(self) -> None:
+        """Something may have come."""
+        self._again = True
+        for each in self.links:
+            if each.credit:
+                for holding in [*each.holdings.values()]:
+                    self._look_for_more(each, holding)
+        self.look()
+
+    def arrived_for(self, group: str) -> None:
+        """Something has come for a group that somebody may hold here."""
+        self._again = True
+        if group in self._by_group:
+            self._look_for_more(*self._by_group[group])
+        self.look()
+
+    def _look_for_more(self, receiver: ReceiverLink, holding: Holding) -> None:
+        if not holding.held.group or holding.over:
+            return
+        holding.arrived = True
+        if holding.asked or holding.waiting or holding.returns or not receiver.credit:
+            return
+        holding.arrived = False
+        holding.asked = True
+        self._ask(More(holding.held, holding.seen, (self, receiver, holding)))
+
+    def found_more(
+        self,
+        receiver: ReceiverLink,
+        holding: Holding,
+        found: list[Received],
+        error: Exception | None,
+    ) -> None:
+        """What came for a group meanwhile."""
+        holding.asked = False
+        if holding.over:
+            return
+        holding.lost = holding.lost or error is not None
+        holding.more(found)
+        self.serve(receiver)
+
+    def took(self, call: Take, found: list[Held], error: Exception | None) -> None:
+        """Groups were taken, or could not be."""
+        self._taking = False
+        for held in found:
+            self._size += (min(len(held.messages), 100) - self._size) / 20
+            self._give(Holding(self.queue, held))
+        self._again = self._again or len(found) == call.most
+        if error is None and not self._again:
+            self._drained()
+        self.look()
+
+    def _drained(self) -> None:
+        for each in self.links:
+            if each.drain and each.drain <= self._takes and not self._taking:
+                each.wire.drained(each.link)
+                each.credit = each.drain = 0
+
+    def _give(self, holding: Holding) -> None:
+        """To the next link that wants something."""
+        for _ in range(len(self.links)):
+            receiver = self.links[0]
+            self.links.rotate(-1)
+            if receiver.wanted and not self.stopped:
+                receiver.holdings[holding.held.id] = holding
+                if holding.held.group:
+                    self._by_group[holding.held.group] = receiver, holding
+                self.serve(receiver)
+                return
+        self._submit(Unit(self._stored, ends=holding.last(), owner=(None, holding, None)))
+
+    def serve(self, receiver: ReceiverLink) -> None:
+        """Send what is at hand, as far as the credit goes."""
+        for holding in [*receiver.holdings.values()]:
+            while receiver.credit > 0 and holding.next and not self.stopped:
+                self._send(receiver, holding)
+            if holding.open:
+                holding.idle_since = None
+                if holding.arrived and receiver.credit and not holding.waiting:
+                    self._look_for_more(receiver, holding)
+            elif not holding.next and not holding.asked and not holding.over:
+                self._settle(receiver, holding)
+            elif holding.idle_since is None:
+                holding.idle_since = self.now
+
+    def _send(self, receiver: ReceiverLink, holding: Holding) -> None:
+        message = holding.give()
+        held = holding.held
+        facts = Facts(
+            *(message.id, message.group, message.type, message.sent, held.attempt, self.now)
+        )
+        sections = messages.outgoing(message.envelope, message.body, facts)
+        settled = receiver.link.settled
+        number = receiver.wire.send(receiver.link, sections, settled=settled)
+        receiver.credit -= 1
+        if number:
+            receiver.under_way[number] = holding, message
+            return
+        holding.ended(message, _ACCEPTED if settled else Outcome(0))
+        if (holding.open or holding.next) and (part := holding.part()) is not None:
+            self._store([part], receiver, holding, None)
+
+    # -------- time
+
+    def tick(self, now: float) -> None:
+        """Give back what nobody wants more of."""
+        self.now = now
+        for receiver in [*self.links]:
+            for holding in [*receiver.holdings.values()]:
+                since = holding.idle_since
+                if since is not None and not holding.open and now - since >= IDLE:
+                    self._settle(receiver, holding)
+
+    def stop(self) -> None:
+        """Give out nothing more."""
+        self.stopped = True
+
+    def lose(self, tokens: set[int]) -> None:
+        """Work that is somebody else's by now."""
+        for holding in self.holdings:
+            if holding.held.token in tokens:
+                holding.lost = True
+                holding.waiting.clear()

@@ -1,0 +1,120 @@
+"""Links on which peers send: what comes on them goes to a queue, or is published."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final
+
+from fairlead.serve import message as messages
+from fairlead.serve.codec import CodecError
+from fairlead.serve.message import Incoming
+from fairlead.serve.node.calls import QUEUE, Send, Unit
+from fairlead.serve.node.conditions import DECODE, INVALID, condition_of
+from fairlead.serve.node.port import Wire
+from fairlead.serve.wire.records import (
+    ACCEPTED,
+    REJECTED,
+    Condition,
+    Delivered,
+    Link,
+    Outcome,
+)
+
+WINDOW: Final = 1000
+"""So many messages a link may have under way that are not answered yet."""
+DESTINATION: Final = "x-opt-fairlead-destination"
+"""Asks where a message that is published goes, in its annotations, and answers it."""
+_ACCEPT: Final = Outcome(ACCEPTED)
+
+
+class SenderLink:
+    """A link on which the peer sends."""
+
+    def __init__(
+        self,
+        wire: Wire,
+        link: Link,
+        to: str | None,
+        kind: str,
+        submit: Callable[[Unit], None],
+        window: int = WINDOW,
+    ) -> None:
+        """`to`: the queue or cluster; None: each message says it. `submit`: does a unit."""
+        self.wire, self.link = wire, link
+        self.to, self.kind = to, kind
+        self._submit = submit
+        self._window = window
+        self._credit = 0
+        self._open = 0
+        """Messages that are not answered yet."""
+        self.stopped = False
+
+    def grant(self) -> None:
+        """Let the peer send on, as far as it may."""
+        more = self._window - self._credit - self._open
+        if not self.stopped and more >= max(self._window // 2, 1):
+            self.wire.credit(self.link, more)
+            self._credit += more
+
+    def used(self) -> None:
+        """A message of the credit has come."""
+        self._credit -= 1
+
+    def send_of(self, event: Delivered, now: float) -> Send | Condition:
+        """A message as the store is to have it, or why it cannot."""
+        try:
+            found = messages.incoming(event.sections)
+        except (CodecError, RecursionError) as error:
+            return Condition(DECODE, str(error))
+        to = self.to if self.to is not None else found.properties.get("to")
+        if not isinstance(to, str) or not to:
+            return Condition(INVALID, "to: found no address, allowed: the name of a queue")
+        return _send(to, self.kind, found, now)
+
+    def came(self, event: Delivered, now: float) -> None:
+        """A message has come that belongs to no transaction."""
+        self.used()
+        found = self.send_of(event, now)
+        if isinstance(found, Condition):
+            self.wire.settle(event.delivery, Outcome(REJECTED, condition=found))
+            self.grant()
+            return
+        self._open += 1
+        unit = Unit(self._wrote, sends=[found], owner=event.delivery, size=len(event.sections))
+        self._submit(unit)
+
+    def _wrote(self, unit: Unit, error: Exception | None) -> None:
+        self._open -= 1
+        if unit.owner:
+            self.wire.settle(unit.owner, outcome_of(error))
+        self.grant()
+
+
+def outcome_of(error: Exception | None) -> Outcome:
+    """What a sender is told of a message that was stored, or refused."""
+    return _ACCEPT if error is None else Outcome(REJECTED, condition=condition_of(error))
+
+
+def _send(to: str, kind: str, found: Incoming, now: float) -> Send:
+    properties = found.properties
+    delay = messages.delay_in(found.annotations, now)
+    more: dict[str, Any] = {}
+    for key, value in (
+        ("id", messages.name_of(properties.get("message_id"))),
+        ("group", properties.get("group_id")),
+        ("type", properties.get("subject")),
+        ("delay", delay),
+        ("expires", messages.expiry_of(found, now, delay)),
+    ):
+        if value:
+            more[key] = str(value) if isinstance(value, str) else value
+    said = {} if kind == QUEUE else _said(found)
+    return Send(to, kind, found.body, more, said)
+
+
+def _said(found: Incoming) -> dict[str, Any]:
+    return {
+        str(key): messages.plain(value)
+        for key, value in found.application_properties.items()
+        if isinstance(key, str) and value is not None
+    }
