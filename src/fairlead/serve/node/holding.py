@@ -143,4 +143,9 @@ class Holding:
         self, kind: str, given: list[Given], dead: dict[int, str], *, keep: bool = False
     ) -> Settlement:
         held = self.held
-        return Settlement(*(kind, held.id, held.token, held.group, given), dead=dead, keep=keep)
+        return Settlement(
+            *(kind, held.id, held.token, held.group, given),
+            dead=dead,
+            keep=keep,
+            redelivers=held.attempt > 1,
+        )

@@ -43,3 +43,5 @@ class Settlement(Struct):
     """Whether only one conversation of the group was read: the rest keeps the group's place."""
     keep: bool = False
     """Whether the group stays with its reader: what was given is done, and he goes on."""
+    redelivers: bool = False
+    """Whether what is left may have been given before: then its attempts are counted on."""

@@ -158,7 +158,9 @@ def _settle(database: Database, queue: Queue, ends: Sequence[Settlement], log: L
         if ended or not released:
             _log_ended(log, end, ended, dead, row)
         if not released:
-            left.append(Left(end.id, entry, otherwise=row.was if end.partly else NO_ENTRY))
+            otherwise = row.was if end.partly else NO_ENTRY
+            attempts = row.releases if end.redelivers else 0
+            left.append(Left(end.id, entry, attempts, otherwise=otherwise))
             continue
         after = delay(database, queue, failure, end.id, done) if end.delay is None else end.delay
         not_before = queue.now + after if after else None

@@ -1,0 +1,282 @@
+"""Peers of a node that say anything, and the plainest model of what they may see."""
+
+from __future__ import annotations
+
+import random
+from collections import defaultdict
+from typing import Any
+
+from fairlead.errors import UserError
+from fairlead.serve import message as messages
+from fairlead.serve.codec import encode
+from fairlead.serve.executor import Executor
+from fairlead.serve.node.node import Node, Peer
+from fairlead.serve.wire import records as r
+from fairlead.store.store import Store
+
+QUEUE = "orders"
+
+
+class PlainWire:
+    """A connection of which one sees what is said on it."""
+
+    def __init__(self, world: World) -> None:
+        self.world = world
+        self.next = 0
+        self.said: list[tuple[int, r.Outcome]] = []
+        self.credits: dict[int, int] = defaultdict(int)
+        self.refused: dict[int, r.Condition] = {}
+
+    def open(self) -> None: ...
+
+    def close(self, condition: r.Condition | None = None) -> None: ...
+
+    def attach(self, link: r.Link, *, properties: dict[Any, Any] | None = None) -> None:
+        link.open = True
+
+    def refuse(self, link: r.Link, condition: r.Condition) -> None:
+        self.refused[link.number] = condition
+
+    def detach(self, link: r.Link, condition: r.Condition | None = None) -> None:
+        link.open = False
+        if condition is not None:
+            self.refused[link.number] = condition
+
+    def credit(self, link: r.Link, more: int) -> None:
+        self.credits[link.number] += more
+
+    def drained(self, link: r.Link) -> None:
+        self.world.drained(link)
+
+    def send(self, link: r.Link, sections: bytes, *, settled: bool) -> int:
+        if not link.open:
+            return 0
+        self.next += 1
+        self.world.sent(link, self.next, sections, settled=settled)
+        return 0 if settled else self.next
+
+    def settle(self, delivery: int, outcome: r.Outcome) -> None:
+        self.said.append((delivery, outcome))
+
+    def say(self, delivery: int, outcome: r.Outcome) -> None: ...
+
+
+class Receiver:
+    """A link that receives, as its peer knows it."""
+
+    def __init__(self, peer: Peer, link: r.Link) -> None:
+        self.peer, self.link = peer, link
+        self.credit = 0
+        self.has: dict[int, int] = {}
+        """Delivery → the message's number."""
+
+
+class World:
+    """A node on a store, its peers, and what they have seen.
+
+    It holds the node to this: of each group, messages come in their order, to one link at a time;
+    what is done never comes again; what comes again is marked.
+    """
+
+    def __init__(self, store: Store, seed: int) -> None:
+        self.random = random.Random(seed)  # noqa: S311
+        self.node = Node()
+        self.executor = Executor(store, 60.0)
+        self.store = store
+        self.now = 1_000.0
+        self.links = 0
+        self.groups: dict[int, str] = {}
+        """Message → its group; "" for one without."""
+        self.accepted: set[int] = set()
+        """By the store, from their senders."""
+        self.finished: set[int] = set()
+        self.unsure: set[int] = set()
+        """Settled, but a lost connection may have carried that away."""
+        self.seen: set[int] = set()
+        self.receivers: dict[int, Receiver] = {}
+        self.senders: list[tuple[Peer, r.Link]] = []
+        self.pending: dict[tuple[int, int], int] = {}
+        self.calls: list[Any] = []
+        self.drained_links: set[int] = set()
+
+    # -------- what the node does
+
+    def sent(self, link: r.Link, delivery: int, sections: bytes, *, settled: bool) -> None:
+        found = messages.incoming(sections)
+        number = int(found.properties["message_id"].removeprefix("m"))
+        marked = b"\x00\x53\x70" in sections[:3] and _count(sections) > 0
+        receiver = self.receivers[link.number]
+        group = self.groups[number]
+        assert number not in self.finished, f"{number} is done"
+        assert number not in self.seen or marked, f"{number} comes again"
+        assert all(number not in each.has.values() for each in self.receivers.values())
+        if group:
+            before = {n for n, g in self.groups.items() if g == group and n < number}
+            mine = set(receiver.has.values())
+            left = (before & self.accepted) - self.finished - self.unsure - mine
+            assert not left, f"{number} before {left}"
+            for other in self.receivers.values():
+                if other is not receiver:
+                    assert all(self.groups[n] != group for n in other.has.values())
+        assert receiver.credit > 0
+        receiver.credit -= 1
+        self.seen.add(number)
+        if settled:
+            self.finished.add(number)
+        else:
+            receiver.has[delivery] = number
+
+    def drained(self, link: r.Link) -> None:
+        self.drained_links.add(link.number)
+        self.receivers[link.number].credit = 0
+
+    # -------- what peers do
+
+    def connect(self) -> Peer:
+        peer = self.node.connected(PlainWire(self))
+        self.heard(peer, r.Opened(f"c{self.random.random()}", "", {}))
+        return peer
+
+    def heard(self, peer: Peer, event: r.Event) -> None:
+        self.now += 0.001
+        self.node.heard(peer, [event], self.now)
+
+    def link(self, peer: Peer, *, sends: bool, settled: bool = False) -> r.Link:
+        self.links += 1
+        near, far = r.Terminus(QUEUE), r.Terminus(None)
+        link = r.Link(
+            *(self.links, f"l{self.links}", sends, near if sends else far),
+            *(far if sends else near, {}, settled, 0),
+        )
+        if sends:
+            self.receivers[link.number] = Receiver(peer, link)
+        self.heard(peer, r.Attached(link))
+        return link
+
+    def send(self, count: int) -> None:
+        peer, link = self.random.choice(self.senders)
+        wire: Any = peer.wire
+        for _ in range(min(count, wire.credits[link.number])):
+            number = len(self.groups) + 1
+            group = self.random.choice(["", "", "a", "b", "c", "d", "e"])
+            self.groups[number] = group
+            wire.credits[link.number] -= 1
+            properties = [f"m{number}", *[None] * 9, group or None]
+            sections = b"\x00\x53\x73" + encode(properties) + b"\x00\x53\x77" + encode(number)
+            self.pending[id(wire), number] = number
+            self.heard(peer, r.Delivered(link, number, sections))
+
+    def flow(self, *, drain: bool) -> None:
+        if self.receivers:
+            receiver = self.random.choice([*self.receivers.values()])
+            receiver.credit = max(receiver.credit, self.random.randrange(6))
+            self.heard(receiver.peer, r.Flowed(receiver.link, receiver.credit, drain))
+
+    def dispose(self) -> None:
+        holders = [each for each in self.receivers.values() if each.has]
+        if not holders:
+            return
+        receiver = self.random.choice(holders)
+        delivery = self.random.choice([*receiver.has])
+        number = receiver.has.pop(delivery)
+        outcome = self.random.choice(
+            [
+                *[r.Outcome(r.ACCEPTED)] * 6,
+                r.Outcome(r.REJECTED, condition=r.Condition("spoilt")),
+                r.Outcome(r.RELEASED),
+                r.Outcome(r.MODIFIED, failed=True),
+                r.Outcome(r.MODIFIED, elsewhere=True),
+                r.Outcome(0),
+            ]
+        )
+        if outcome.kind in (r.ACCEPTED, r.REJECTED) or outcome.elsewhere:
+            self.finished.add(number)
+        settled = bool(not outcome.kind or self.random.randrange(2))
+        self.heard(receiver.peer, r.Disposed(receiver.link, delivery, outcome, settled))
+
+    def leave(self) -> None:
+        if self.receivers:
+            receiver = self.random.choice([*self.receivers.values()])
+            self.end(receiver, orderly=bool(self.random.randrange(2)))
+
+    def end(self, receiver: Receiver, *, orderly: bool) -> None:
+        receiver.link.open = False
+        del self.receivers[receiver.link.number]
+        receiver.has.clear()
+        self.heard(receiver.peer, r.Detached(receiver.link, closed=True, orderly=orderly))
+
+    # -------- the store
+
+    def work(self, *, most: int = 10**9) -> None:
+        """Execute some of what the node asks, in any order that threads may have."""
+        while most > 0:
+            self.calls += self.node.calls()
+            if not self.calls:
+                return
+            most -= 1
+            call = self.calls.pop(self.random.randrange(len(self.calls)))
+            result, failed = None, None
+            try:
+                result = self.executor.execute(call)
+            except UserError as error:
+                failed = error
+            self.node.done(call, result, failed, self.now)
+            self.take_answers()
+
+    def take_answers(self) -> None:
+        for peer, _ in self.senders:
+            wire: Any = peer.wire
+            for number, outcome in wire.said:
+                assert outcome.kind == r.ACCEPTED, outcome
+                if self.pending.pop((id(wire), number), None) is not None:
+                    self.accepted.add(number)
+            wire.said.clear()
+
+    def step(self) -> None:
+        act = self.random.randrange(20)
+        if act < 5:
+            self.send(self.random.randrange(1, 6))
+        elif act < 9:
+            self.flow(drain=self.random.randrange(8) == 0)
+        elif act < 15:
+            self.dispose()
+        elif act < 16 and len(self.receivers) < 4:
+            settled = self.random.randrange(4) == 0
+            self.link(self.connect(), sends=True, settled=settled)
+        elif act < 17 and self.random.randrange(3) == 0:
+            self.leave()
+        elif act < 18:
+            self.now += self.random.randrange(4)
+            self.node.tick(self.now)
+        self.work(most=self.random.randrange(4))
+
+    def finish(self) -> None:
+        """Everybody who is there leaves; one receiver gets the rest."""
+        self.work()
+        for receiver in [*self.receivers.values()]:
+            self.end(receiver, orderly=True)
+        self.work()
+        link = self.link(self.connect(), sends=True)
+        self.work()
+        receiver = self.receivers[link.number]
+        while True:
+            receiver.credit = 100
+            self.heard(receiver.peer, r.Flowed(link, 100, drain=True))
+            self.work()
+            if not receiver.has:
+                break
+            for delivery, number in [*receiver.has.items()]:
+                del receiver.has[delivery]
+                self.finished.add(number)
+                outcome = r.Outcome(r.ACCEPTED)
+                self.heard(receiver.peer, r.Disposed(link, delivery, outcome, settled=True))
+            self.work()
+        assert link.number in self.drained_links
+
+
+def _count(sections: bytes) -> int:
+    parts = messages.sections(sections)
+    from fairlead.serve import codec
+
+    fields = codec.decode(sections[parts[0].value : parts[0].end])
+    return int(fields[4]) if len(fields) > 4 else 0
