@@ -1,7 +1,8 @@
 """File systems of Hadoop's other than this machine's own, which need no server.
 
 `viewfs` is Hadoop's: names that stand for folders of other file systems. `slow` is ours: it copies
-file by file where a folder is renamed, as object stores do, and takes its time.
+file by file where a folder is renamed, as object stores do, and takes its time. Of what is in a
+folder LOCKED nobody may read a file, and nobody may write there.
 """
 
 from __future__ import annotations
@@ -18,13 +19,19 @@ import pyspark
 import pytest
 from pyspark.sql import SparkSession
 
+LOCKED = "locked"
 SLOW = """
 import java.io.IOException;
 import java.net.URI;
+import org.apache.hadoop.fs.FSDataInputStream;
+import org.apache.hadoop.fs.FSDataOutputStream;
 import org.apache.hadoop.fs.FileStatus;
 import org.apache.hadoop.fs.FileUtil;
 import org.apache.hadoop.fs.Path;
 import org.apache.hadoop.fs.RawLocalFileSystem;
+import org.apache.hadoop.fs.permission.FsPermission;
+import org.apache.hadoop.security.AccessControlException;
+import org.apache.hadoop.util.Progressable;
 
 public class Slow extends RawLocalFileSystem {
   @Override public URI getUri() { return URI.create("slow:///"); }
@@ -36,6 +43,35 @@ public class Slow extends RawLocalFileSystem {
     if (exists(to) && getFileStatus(to).isDirectory()) to = new Path(to, from.getName());
     move(from, to);
     return delete(from, true);
+  }
+
+  @Override public FSDataInputStream open(Path file, int buffer) throws IOException {
+    allow(file, "READ");
+    return super.open(file, buffer);
+  }
+
+  @Override public FSDataOutputStream create(Path file, boolean overwrite, int buffer,
+      short copies, long block, Progressable progress) throws IOException {
+    allow(file, "WRITE");
+    return super.create(file, overwrite, buffer, copies, block, progress);
+  }
+
+  @Override public FSDataOutputStream create(Path file, FsPermission rights, boolean overwrite,
+      int buffer, short copies, long block, Progressable progress) throws IOException {
+    allow(file, "WRITE");
+    return super.create(file, rights, overwrite, buffer, copies, block, progress);
+  }
+
+  @Override public boolean mkdirs(Path folder) throws IOException {
+    allow(folder, "WRITE");
+    return super.mkdirs(folder);
+  }
+
+  private static void allow(Path path, String what) throws IOException {
+    if (path.toUri().getPath().contains("/locked/")) {
+      throw new AccessControlException("Permission denied: user=ann, access=" + what
+        + ", inode=\\"" + path.toUri().getPath() + "\\":hdfs:hdfs:drwxr-x---");
+    }
   }
 
   private void move(Path from, Path to) throws IOException {
@@ -100,3 +136,19 @@ def view(spark: SparkSession, folder: Path) -> Iterator[str]:
     spark.conf.set(key, folder.as_uri())
     yield f"viewfs://{name}/data"
     spark.conf.unset(key)
+
+
+@contextmanager
+def other_default(spark: SparkSession, folder: Path) -> Iterator[None]:
+    """A default file system, as a cluster has one, on which there is nothing."""
+    before = spark.conf.get("fs.defaultFS", None)
+    with view(spark, folder) as uri:
+        spark.conf.set("fs.defaultFS", uri.removesuffix("/data"))
+        try:
+            yield
+        finally:
+            if before is None:
+                spark.conf.unset("fs.defaultFS")
+            else:
+                spark.conf.set("fs.defaultFS", before)
+    assert not list(folder.iterdir())

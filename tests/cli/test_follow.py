@@ -4,7 +4,10 @@ import json
 import os
 from pathlib import Path
 
+import pytest
 from pyspark.sql import SparkSession
+from tests.cli.test_cli import Desk
+from tests.elsewhere import other_default
 
 from fairlead import Cluster
 from fairlead.cli.follow import files_of, names_of
@@ -17,10 +20,10 @@ POOL = Cluster.of("round-robin", destination=[{"name": "a"}, {"name": "b"}])
 NOW, DAY = 1_790_000_000, 86_400
 
 
-def bring(folder: Path, name: str, time: int) -> None:
-    """A file of one message, changed last at a time."""
+def bring(folder: Path, name: str, time: int, more: str = "") -> None:
+    """A file of one message, and of more lines, changed last at a time."""
     file = folder / name
-    file.write_text(json.dumps({"id": name, "time": 1.0}) + "\n", encoding="utf-8")
+    file.write_text(json.dumps({"id": name, "time": 1.0}) + f"\n{more}", encoding="utf-8")
     os.utime(file, (time, time))
 
 
@@ -49,7 +52,45 @@ def test_it_takes_old_files_that_come_late_and_misses_none_that_went(
     (out / "checkpoint/commits/1").unlink()
     (out / "checkpoint/commits/.1.crc").unlink(missing_ok=True)
     (source / "old.json").unlink()
-    bring(source, "last.json", NOW)
+    bring(source, "last.json", NOW, "{broken off\n")  # what is no message says so by itself
     third = to_the_end()
     assert third is not None
-    assert (third.read, third.outcomes) == (4, {"routed": 4})
+    assert (third.read, third.rejected, third.outcomes) == (5, 1, {"routed": 4})
+
+
+def test_a_folder_of_this_machine_under_another_default_file_system(
+    spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """By its path, and by a `file:` URI."""
+    desk = Desk(tmp_path, capsys)
+    (tmp_path / "in").mkdir()
+    bring(tmp_path / "in", "a.json", NOW)
+    with other_default(spark, tmp_path / "elsewhere"):
+        for k, where in enumerate((desk / "in", (tmp_path / "in").as_uri())):
+            given = ["-c", desk / "two.toml", "-o", desk / f"o{k}", "--no-report"]
+            follow = ["--follow", "--available-now"]
+            assert desk.run("dispatch", where, *given, *follow) == 0, desk.err
+            assert "in 1 = decided 1 + rejected 0" in desk.out
+
+
+@pytest.mark.parametrize(
+    ("where", "said"),
+    [
+        ("table:shop.calls", "found a table with --follow, allowed: a folder into which files"),
+        ("foo://bucket/in", "this Spark lacks a package with the file system foo"),
+        ("file:///nothing/in", "found no folder, allowed with --follow: a folder into which"),
+        ("slow:///nothing/in", "no such file or folder"),
+    ],
+)
+def test_places_from_which_no_files_come(
+    spark: SparkSession,
+    slow: str,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    where: str,
+    said: str,
+) -> None:
+    desk = Desk(tmp_path, capsys)
+    given = ["-c", desk / "two.toml", "-o", desk / "o", "--follow", "--available-now"]
+    assert desk.refused("dispatch", where, *given).startswith(f"fairlead: {where}: {said}")
+    assert not (desk.folder / "o").exists()

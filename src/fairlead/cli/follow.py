@@ -64,13 +64,18 @@ def run_follow(
 
     from fairlead.measure.facts import made
     from fairlead.pipeline.options import Options
-    from fairlead.pipeline.paths import local
+    from fairlead.pipeline.paths import TABLE, local
     from fairlead.pipeline.streaming.follow import Asked, check, start
 
     clusters = load_clusters(cluster)
     refuse_elsewhere(changes, "--follow")
     changes_here(changes)
     place = local(table.where)
+    if table.where.startswith(TABLE):
+        raise UserError(
+            f"{table.where}: found a table with --follow, allowed: a folder into which files come; "
+            "fairlead.follow takes any streaming DataFrame"
+        )
     if place is not None and not place.is_dir():
         raise UserError(
             f"{table.where}: found no folder, allowed with --follow: a folder into which files come"
@@ -146,8 +151,15 @@ class BatchPrinter:
 
 
 def names_of(spark: SparkSession, where: str, files: int) -> DataFrame:
-    """A stream of the files that come into a folder: their names and sizes, not what they hold."""
+    """A stream of the files that come into a folder: their names and sizes, not what they hold.
+
+    Raises UserError where Spark does not reach the folder.
+    """
+    from py4j.protocol import Py4JJavaError
+    from pyspark.errors import PySparkException
+
     from fairlead.pipeline.paths import for_spark
+    from fairlead.pipeline.spark.refusals import not_reached, why
 
     schema = "path string, modificationTime timestamp, length bigint, content binary"
     reader = spark.readStream.format("binaryFile").schema(schema)
@@ -157,7 +169,10 @@ def names_of(spark: SparkSession, where: str, files: int) -> DataFrame:
     reader = reader.option("maxFileAge", "36500d")
     # A file that stopped the stream may be taken away.
     reader = reader.option("ignoreMissingFiles", "true")
-    return reader.load(for_spark(where)).select("path", "length")
+    try:
+        return reader.load(for_spark(where)).select("path", "length")
+    except (PySparkException, Py4JJavaError) as error:
+        raise UserError(f"{where}: {not_reached(error) or why(error)}") from None
 
 
 def files_of(spark: SparkSession, table: MessagesTable) -> Source:

@@ -38,7 +38,7 @@ from fairlead.measure.tally import (
 )
 from fairlead.pipeline.columns import ARRIVAL, AT, FREE, NUMBER, REASON, TIME, quoted
 from fairlead.pipeline.intake.journal import messages_of
-from fairlead.pipeline.intake.read import checked
+from fairlead.pipeline.intake.read import checked, reading
 from fairlead.pipeline.intake.unique import unique
 from fairlead.pipeline.intake.validate import refuse_other_units, rejected_rows, validate
 from fairlead.pipeline.measure.counts import count, count_for_report
@@ -163,7 +163,8 @@ def dispatch(
     long as somebody has the DataFrame that is returned; without it this is found anew. Raises
     MessageError, ConfigError, ChangeError.
     """
-    ready = prepare(messages, clusters, changes, Options(trust_ids=trust_ids))
+    with reading():
+        ready = prepare(messages, clusters, changes, Options(trust_ids=trust_ids))
     if ready.survey.rejected:
         log.warning(left_out(ready.rows, "rejected(messages, clusters, ...) returns"))
     if not journal:
@@ -210,7 +211,8 @@ def rejected(
     messages = messages_of(messages, [plan], "messages")
     columns = checked(messages, "messages")
     rows = validate(messages, plan)
-    return rejected_rows(rows if trust_ids else unique(rows)[0], columns)
+    with reading():
+        return rejected_rows(rows if trust_ids else unique(rows)[0], columns)
 
 
 def prepare(

@@ -63,10 +63,14 @@ def on_this_machine(place: Path) -> str:
 def for_spark(place: str) -> str:
     """A path as Spark takes it: where there is such a file or folder, it is no pattern.
 
-    >>> for_spark("/data/*.csv")
-    '/data/*.csv'
+    A plain path is one of this machine, whatever the session's default file system is.
+
+    >>> for_spark("/data/*.csv"), for_spark("s3a://calls/2026-11")
+    ('file:///data/*.csv', 's3a://calls/2026-11')
     """
     found = local(place)
-    if found is None or not SPECIAL.search(str(found)) or not found.exists():
+    if found is None:
         return place
-    return OF_PATTERNS.sub(r"\\\1", str(found.absolute()))
+    if SPECIAL.search(str(found)) and found.exists():
+        found = Path(OF_PATTERNS.sub(r"\\\1", str(found.absolute())))
+    return on_this_machine(found)

@@ -42,6 +42,7 @@ from fairlead.pipeline.dispatch import left_out
 from fairlead.pipeline.intake.journal import messages_of
 from fairlead.pipeline.intake.mapped import own_columns
 from fairlead.pipeline.intake.names import check_replayed
+from fairlead.pipeline.intake.read import reading
 from fairlead.pipeline.intake.scale import scale_rate
 from fairlead.pipeline.intake.tenants import one_tenant
 from fairlead.pipeline.intake.unique import unique
@@ -223,13 +224,14 @@ def replay(messages: DataFrame, plans: Mapping[str, Plan], *, journal: bool = Fa
 
     Returns a row for each attempt of each message, with `scenario` and all that a replay tells
     (see `fairlead.replay.table.replay`). Rows that are no messages are left out, which a warning
-    of the logger `fairlead` says. Raises MessageError.
+    of the logger `fairlead` says. Raises MessageError; UserError where a file cannot be read.
     """
     messages = messages_of(messages, list(plans.values()), "messages")
     check_replayed(own_columns(messages), "messages", plans.values())
     if "scenario" in (each.lower() for each in messages.columns):
         raise MessageError("messages: column 'scenario' is what a replay adds; rename it")
-    found = prepare(messages, plans)
+    with reading():
+        found = prepare(messages, plans)
     if found.gathered.rejected:
         log.warning(left_out(found.rows, "prepare(messages, plans).rejected() has"))
     scenario = looked_up(list(plans), F.col(SCENARIO)).alias("scenario")

@@ -8,9 +8,12 @@ import sys
 import msgspec
 import pytest
 from pyspark.sql import SparkSession
+from tests.elsewhere import LOCKED
 from tests.places import Place
 
-from fairlead.errors import OutputError, UserError
+from fairlead import Cluster, dispatch
+from fairlead.errors import ChangeError, OutputError, UserError
+from fairlead.pipeline.intake.changes_elsewhere import changes_at
 from fairlead.pipeline.intake.read import read
 from fairlead.pipeline.output.claim import Claim
 from fairlead.pipeline.output.delivery import Delivery
@@ -218,6 +221,24 @@ def test_a_place_where_one_may_not_write(spark: SparkSession, slow: str) -> None
         with pytest.raises(OutputError, match=f"^{uri}: cannot write there: .+") as refused:
             delivery_to(uri, overwrite=False).begin(spark)
         assert "\n" not in str(refused.value)
+
+
+def test_rights_that_one_does_not_have(spark: SparkSession, slow_place: Place) -> None:
+    (slow_place.here / LOCKED).mkdir()
+    uri = f"{slow_place.uri}/{LOCKED}"
+    with pytest.raises(OutputError) as forbidden:
+        delivery_to(f"{uri}/out", overwrite=False).begin(spark)
+    assert str(forbidden.value) == f"{uri}/out: cannot write there: Permission denied"
+    (slow_place.here / LOCKED / "m.csv").write_text("id,time\na,1\n")
+    denied = "cannot be read: Permission denied: user=ann, access=READ, inode="
+    with pytest.raises(UserError, match=f"^{uri}/m.csv: {denied}"):
+        read(spark, f"{uri}/m.csv")
+    with pytest.raises(ChangeError, match=f"^{uri}/m.csv: cannot be read: Permission denied$"):
+        changes_at(spark, f"{uri}/m.csv")
+    own = spark.read.schema("id string, time double").csv(f"{uri}/m.csv", header=True)
+    with pytest.raises(UserError, match=f"^{uri}/m.csv: {denied}") as refused:
+        dispatch(own, Cluster.of("weighted", destination=[{"name": "a"}]))
+    assert "\n" not in str(refused.value)
 
 
 @pytest.mark.parametrize("uri", ["slow:///a/_out", "slow:///a/.out", "slow:///", "slow:///a*/b"])

@@ -8,9 +8,10 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
-from tests.elsewhere import view
+from tests.elsewhere import other_default
 
 from fairlead.errors import OutputError, UserError
+from fairlead.pipeline.intake.read import read
 from fairlead.pipeline.output.folder import LONGEST_NAME, FolderDelivery
 from fairlead.pipeline.output.run_folder import MANIFEST, read_manifest
 from fairlead.pipeline.paths import SUMMARY
@@ -41,22 +42,15 @@ def test_a_folder_of_this_machine_whatever_the_default_file_system_is(
     spark: SparkSession, tmp_path: Path
 ) -> None:
     """A cluster's default is often another one, which has a folder of that name, or none."""
-    before = spark.conf.get("fs.defaultFS", None)
-    with view(spark, tmp_path / "elsewhere") as uri:
-        spark.conf.set("fs.defaultFS", uri.removesuffix("/data"))
-        try:
-            with FolderDelivery(str(tmp_path / "a b"), overwrite=False) as delivery:
-                rows = spark.range(3)
-                delivery.write(rows, "x", "parquet")
-                assert delivery.load(spark, "x", "parquet", rows.schema).count() == 3
-                delivery.finish()
-        finally:
-            if before is None:
-                spark.conf.unset("fs.defaultFS")
-            else:
-                spark.conf.set("fs.defaultFS", before)
+    with other_default(spark, tmp_path / "elsewhere"):
+        with FolderDelivery(str(tmp_path / "a b"), overwrite=False) as delivery:
+            rows = spark.range(3)
+            delivery.write(rows, "x", "parquet")
+            assert delivery.load(spark, "x", "parquet", rows.schema).count() == 3
+            delivery.finish()
+        for place in (f"{tmp_path}/a b/x", f"file://{tmp_path}/a%20b/x", f"{tmp_path}/a b/x/part*"):
+            assert read(spark, place, input_format="parquet").count() == 3
     assert list((tmp_path / "a b" / "x").glob("part-*"))
-    assert not list((tmp_path / "elsewhere").iterdir())
 
 
 def test_numbers_in_csv_are_plain_and_read_back_the_same(

@@ -1,6 +1,7 @@
 """Executors that could not do the work are refused before any is given to them."""
 
 import os
+import platform
 import re
 import subprocess
 import sys
@@ -103,6 +104,27 @@ def test_a_cluster_whose_python_has_nothing(folder: Path, given: list[str], tmp_
         line,
     )
     assert not list(folder.glob("out")) + list(folder.glob(".out*"))
+
+
+@pytest.mark.slow
+@pytest.mark.spark
+def test_a_cluster_whose_python_is_another(folder: Path, given: list[str], tmp_path: Path) -> None:
+    """One that says so of itself; there is no other on this machine."""
+    other = tmp_path / "other"
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(other)], check=True)
+    (packages,) = other.glob("lib/python*/site-packages")
+    said = "import sys\nsys.version_info = (3, 99, 0, 'final', 0)\n"
+    (packages / "other.pth").write_text("import other\n")
+    (packages / "other.py").write_text(said)
+    python = str(other / "bin" / "python")
+    with Command(folder, *given, **CLUSTER, PYSPARK_PYTHON=python) as command:
+        command.process.communicate(timeout=3 * SECONDS)
+        (line,) = command.said()
+        assert command.process.returncode == 2
+    assert line.startswith(
+        "fairlead: executors run no Python: theirs has another version, here is Python "
+        f"{platform.python_version()}; set PYSPARK_PYTHON to"
+    )
 
 
 @pytest.mark.slow

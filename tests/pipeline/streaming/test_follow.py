@@ -15,9 +15,12 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from fairlead import Change, Cluster, dispatch, follow
-from fairlead.errors import ChangeError, MessageError, OutputError
+from fairlead.cli.table import MessagesTable
+from fairlead.errors import ChangeError, MessageError, OutputError, UserError
 from fairlead.pipeline.dispatch import prepare
 from fairlead.pipeline.options import Options
+from fairlead.pipeline.streaming.commit import Commit
+from fairlead.pipeline.streaming.differing import differing
 
 SCHEMA = (
     "id string, time double, cluster string, queue string, `group` string, bind string, "
@@ -259,6 +262,30 @@ def test_what_cannot_go_on_is_refused(spark: SparkSession, tmp_path: Path) -> No
     assert len(decided(out)) == 20
 
 
+def test_files_that_cannot_be_read_end_it_in_one_line(spark: SparkSession, tmp_path: Path) -> None:
+    """Such as one whose columns have other types; the same micro-batch comes again."""
+    source, out = tmp_path / "in", tmp_path / "out"
+    source.mkdir()
+
+    def to_the_end() -> None:
+        stream = spark.readStream.schema("id string, time double").parquet(str(source))
+        follow(stream, [MSMQ], out, available_now=True).wait()
+
+    pq.write_table(pa.table({"id": ["a"], "time": [1.0]}), source / "1.parquet")
+    to_the_end()
+    pq.write_table(pa.table({"id": ["b"], "time": ["late"]}), source / "2.parquet")
+    with pytest.raises(UserError, match=rf"^{source}/2.parquet: cannot be read: ") as refused:
+        to_the_end()
+    assert "\n" not in str(refused.value)
+    (source / "2.parquet").write_bytes(b"PAR1 and no table")
+    table = MessagesTable.asked(str(source), None, None, False, None, None)
+    with pytest.raises(UserError, match=f"^{source}/2.parquet: not a table of format parquet: "):
+        table.read(spark)
+    pq.write_table(pa.table({"id": ["b"], "time": [2.0]}), source / "2.parquet")
+    to_the_end()
+    assert [row[1] for row in decided(out)] == ["a", "b"]
+
+
 def test_a_stream_that_runs(spark: SparkSession, tmp_path: Path) -> None:
     """It waits for files, nobody else may write there, and it ends when it is told to."""
     source, out = tmp_path / "in", tmp_path / "out"
@@ -303,3 +330,36 @@ def test_many_small_batches_keep_few_files(spark: SparkSession, tmp_path: Path) 
     bring(source, 20, [{"id": "m15", "time": 41.0}, {"id": "m1", "time": 200.0}])
     follow_to_the_end(spark, source, out, clusters=[GROUPS], horizon=100.0)
     assert [row[1] for row in decided(out)][20:] == ["m1"]
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"destination": [{"name": "A", "weight": 3}]}, "destination[B] is gone"),
+        (
+            {"destination": [{"name": "A", "weight": 3}, {"name": "B"}, {"name": "C"}]},
+            "destination[C] is new",
+        ),
+        (
+            {"destination": [{"name": "B"}, {"name": "A", "weight": 3}]},
+            "destination: was in another order",
+        ),
+        ({"options": {"newcomer": "level"}}, "options is new"),
+        ({"policy": "round-robin"}, "policy: was 'weighted', found 'round-robin'"),
+    ],
+)
+def test_what_differs_from_the_stream_of_before(change: dict[str, Any], said: str) -> None:
+    tables = {"policy": "weighted", "destination": [{"name": "A", "weight": 3}, {"name": "B"}]}
+    found = differing(begun("pool", tables), begun("pool", tables | change))
+    assert found == f"cluster 'pool'.{said}"
+
+
+def test_a_cluster_of_another_name_is_another_one() -> None:
+    assert differing(begun("pool", {"policy": "weighted"}), begun("other", {})) == (
+        "cluster 'pool' is gone, cluster 'other' is new"
+    )
+
+
+def begun(name: str, tables: dict[str, Any]) -> Commit:
+    """A stream with one cluster."""
+    return Commit(clusters=[{"name": name, "tables": tables}], options={"horizon": "1 s"})

@@ -113,7 +113,7 @@ def _loaded(spark: SparkSession, path: str, places: list[str], kind: Kind) -> Da
         names = table.columns
     except (PySparkException, Py4JJavaError) as error:
         found = not_reached(error) or f"not a table of format {kind.format}: {why(error)}"
-        raise UserError(f"{path}: {found}") from None
+        raise UserError(f"{_unread(error) or path}: {found}") from None
     if not names:
         raise UserError(f"{path}: not a table: found no columns")
     if names == [MALFORMED]:
@@ -304,8 +304,16 @@ def reading() -> Iterator[None]:
     try:
         yield
     except (PySparkException, Py4JJavaError) as error:
-        text = str(error)
-        if UNREADABLE not in text:
+        file = _unread(error)
+        if file is None:
             raise
-        file = text.partition("while reading file ")[2].split()[0].rstrip(".")
-        raise UserError(f"{local(file) or file}: cannot be read: {why(error)}") from None
+        raise UserError(f"{file}: cannot be read: {why(error)}") from None
+
+
+def _unread(error: Exception) -> str | None:
+    """The file that Spark could not read; None where it was none."""
+    text = str(error)
+    if UNREADABLE not in text:
+        return None
+    file = text.partition("while reading file ")[2].split()[0].rstrip(".")
+    return str(local(file) or file)

@@ -14,6 +14,7 @@ JAVA = re.compile(r"^(?:[a-z][\w]*\.)+[\w$]+: ")
 TWICE = "COLUMN_ALREADY_EXISTS"
 UNRESOLVED = "UNRESOLVED_COLUMN"
 NOT_REACHED: Final[Mapping[re.Pattern[str], str]] = {
+    re.compile(r"PATH_NOT_FOUND\] (.*)"): "no such file or folder",
     re.compile(r"UnknownHostException: ([^\s:;]+)"): "there is no host {0!r}",
     re.compile(r"(?:Connect|NoRouteToHost|SocketTimeout)Exception: (?!Call From)([^;\n]+)"): (
         "nobody answers there: {0}"

@@ -26,6 +26,7 @@ from typing import Any, Final
 import msgspec
 
 from fairlead.errors import OutputError, UserError
+from fairlead.pipeline.columns import MALFORMED
 from fairlead.pipeline.paths import on_this_machine
 
 COMMIT: Final = "stream.json"
@@ -258,5 +259,10 @@ def _sync(path: Path) -> None:
 
 
 def typed_columns(schema: Sequence[Any]) -> list[list[str]]:
-    """Names and types, as they are compared between micro-batches."""
-    return [[field.name, field.dataType.simpleString()] for field in schema]
+    """Names and types, as they are compared between micro-batches.
+
+    Whether a line is no row says nothing of the others.
+    """
+    return [
+        [field.name, field.dataType.simpleString()] for field in schema if field.name != MALFORMED
+    ]

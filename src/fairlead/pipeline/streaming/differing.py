@@ -26,16 +26,32 @@ def _by_name(commit: Commit) -> dict[str, Any]:
 
 def _values(where: str, before: object, now: object) -> Iterator[str]:
     """Each value that is another one, with its place."""
-    if isinstance(before, Mapping) and isinstance(now, Mapping):
-        for key in dict.fromkeys([*before, *now]):
-            inside = f"{where}.{key}" if where else str(key)
-            yield from _values(inside, before.get(key), now.get(key))
-    elif isinstance(before, list) and isinstance(now, list) and len(before) == len(now):
-        for k, (one, other) in enumerate(zip(before, now, strict=True)):
-            name = one.get("name", k) if isinstance(one, Mapping) else k
-            yield from _values(f"{where}[{name}]", one, other)
+    one, other = _parts(before), _parts(now)
+    if one is not None and other is not None:
+        for key in dict.fromkeys([*one, *other]):
+            place = (where + key).removeprefix(".")
+            yield from _values(place, one.get(key), other.get(key))
+        both = [[key for key in each if key in one and key in other] for each in (one, other)]
+        if isinstance(now, list) and both[0] != both[1]:
+            yield f"{where}: was in another order"
+    elif now is None and one is not None:
+        yield f"{where} is gone"
+    elif before is None and other is not None:
+        yield f"{where} is new"
     elif before != now:
         yield f"{where}: was {_shown(before)}, found {_shown(now)}"
+
+
+def _parts(value: object) -> dict[str, object] | None:
+    """What is in a table, or in a list of tables, by its place in it; None: it is neither."""
+    if isinstance(value, Mapping):
+        return {f".{key}": each for key, each in value.items()}
+    if not (isinstance(value, list) and value and all(isinstance(each, Mapping) for each in value)):
+        return None
+    names = [each.get("name", k) for k, each in enumerate(value)]
+    if len({*names}) < len(names):  # as queues that several queue managers have
+        names = [*range(len(names))]
+    return {f"[{name}]": each for name, each in zip(names, value, strict=True)}
 
 
 def _shown(value: object) -> str:

@@ -21,7 +21,8 @@ from fairlead.balance.cluster import Cluster, clusters_in
 from fairlead.balance.objects import repr_of
 from fairlead.balance.times import MICROS
 from fairlead.compiled.plan import Plan
-from fairlead.errors import FairleadError, MessageError, OutputError
+from fairlead.errors import MessageError, OutputError
+from fairlead.pipeline.intake.read import reading
 from fairlead.pipeline.options import Options
 from fairlead.pipeline.output.write import FORMATS
 from fairlead.pipeline.paths import SUMMARY, local, on_this_machine
@@ -154,7 +155,7 @@ class _Work:
     def __init__(self, stream: Stream, commit: Commit, asked: Asked, source: Source) -> None:
         self.stream, self.commit, self.asked, self.source = stream, commit, asked, source
         self.summary: Summary | None = None
-        self.error: BaseException | None = None
+        self.error: Exception | None = None
         self.busy = threading.Lock()
         self.stopping = threading.Event()
 
@@ -163,8 +164,9 @@ class _Work:
             if self.stopping.is_set():
                 raise _Stopping
             try:
-                self._decide(rows, batch)
-            except FairleadError as error:
+                with reading():
+                    self._decide(rows, batch)
+            except Exception as error:
                 self.error = error
                 raise
 
