@@ -1,0 +1,201 @@
+"""The file of a server: where it listens, who may do what, and how much of it."""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+from decimal import Decimal
+from pathlib import Path
+from typing import Annotated, Final, Literal, NamedTuple, get_args
+
+import msgspec
+from msgspec import Meta
+
+from fairlead.balance.objects import FileTable, Name, Names
+from fairlead.balance.refusal import read
+from fairlead.config.queues import check_name
+from fairlead.config.toml import file_and_line, parsed
+from fairlead.errors import ConfigError, UserError
+
+PORTS: Final = {"amqp": 5672, "amqps": 5671}
+ADDRESSES: Final = "amqp://HOST:PORT or amqps://HOST:PORT"
+HERE: Final = "amqp://127.0.0.1:5672"
+Deed = Literal["send", "take", "browse"]
+DEEDS: Final[tuple[Deed, ...]] = get_args(Deed)
+_ADDRESS: Final = re.compile(
+    r"(?P<scheme>amqps?)://(\[(?P<six>[0-9A-Fa-f:.]+)\]|(?P<host>[^\s/:@\[\]]+))(:(?P<port>\d+))?/?"
+)
+
+
+class Place(NamedTuple):
+    """Where a server listens."""
+
+    host: str
+    port: int
+    """0: any that is free."""
+    secure: bool
+    """Whether TLS is spoken there."""
+
+    def __str__(self) -> str:
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return f"{'amqps' if self.secure else 'amqp'}://{host}:{self.port}"
+
+    @property
+    def is_here(self) -> bool:
+        """Whether only programs on this machine get there."""
+        return is_loopback(self.host)
+
+
+def place_of(text: str, key: str = "listen") -> Place:
+    """An address. Raises UserError."""
+    found = _ADDRESS.fullmatch(text)
+    if found is None:
+        raise UserError(f"{key}: found {text!r}, allowed: {ADDRESSES}")
+    port = int(found["port"]) if found["port"] else PORTS[found["scheme"]]
+    if port > 65535:
+        raise UserError(f"{key}: found {text!r}, allowed: a port from 0 to 65535")
+    return Place(found["six"] or found["host"], port, found["scheme"] == "amqps")
+
+
+def is_loopback(host: str) -> bool:
+    """Whether an address, or a name, is one of this machine for itself."""
+    if host == "localhost":
+        return True
+    try:
+        found = ipaddress.ip_address(host)
+    except ValueError:
+        return False
+    mapped = getattr(found, "ipv4_mapped", None)
+    return (mapped or found).is_loopback
+
+
+class Tls(FileTable, frozen=True, kw_only=True):
+    """A `[tls]`: paths of files in PEM, from the folder of the file that names them."""
+
+    certificate: Name
+    key: Name | None = None
+    """Without it: in the same file as the certificate."""
+    clients: Name | None = None
+    """Whose signature on a client's certificate says who that is."""
+
+
+class Right(FileTable, frozen=True, kw_only=True):
+    """A `[[right]]`: what some users may do at some addresses. `*`: any characters."""
+
+    user: Name
+    address: Name = "*"
+    host: Name = "*"
+    may: list[Deed]
+
+    def __post_init__(self) -> None:
+        for key in ("user", "address", "host"):
+            check_name(key, getattr(self, key))
+        if not self.may:
+            raise ValueError("may: found nothing, allowed: send, take, browse")
+
+
+class Limits(FileTable, frozen=True, kw_only=True):
+    """A `[limits]`: how much there may be at one time."""
+
+    connections: Annotated[int, Meta(ge=1, le=1_000_000)] = 5000
+    connections_each: Annotated[int, Meta(ge=1, le=1_000_000)] = 2000
+    """Of one user."""
+    unknown: Annotated[int, Meta(ge=1, le=1_000_000)] = 500
+    """Connections whose peer has not yet said who it is."""
+    sessions: Annotated[int, Meta(ge=1, le=65_535)] = 256
+    """On one connection."""
+    links: Annotated[int, Meta(ge=1, le=1_000_000)] = 1000
+    """On one connection."""
+    frame: Annotated[int, Meta(ge=512, le=16_777_216)] = 65_536
+    """Bytes."""
+    message: Annotated[int, Meta(ge=1, le=2**31 - 1)] = 134_217_728
+    """Bytes."""
+    memory: Annotated[int, Meta(ge=1, le=2**40)] = 268_435_456
+    """Bytes that one connection makes a server hold."""
+    introduction: Decimal = Decimal(10)
+    """Seconds in which a peer has to say who it is, and open its connection."""
+    idle: Decimal = Decimal(60)
+    """Seconds without a word after which a peer is taken to be gone."""
+
+    def __post_init__(self) -> None:
+        for key in ("introduction", "idle"):
+            found: Decimal = getattr(self, key)
+            if not (found.is_finite() and 1 <= found <= 86_400):
+                raise ValueError(f"{key}: found {found}, allowed: seconds, from 1 to 86400")
+        if self.memory < self.message:
+            raise ValueError(
+                f"memory: found {self.memory}, allowed: at least one message, {self.message}"
+            )
+
+
+class Serving(FileTable, frozen=True, kw_only=True):
+    """All of a server's file."""
+
+    listen: Names = msgspec.field(default_factory=lambda: [HERE])
+    users: Name | None = None
+    """The file of users, from the folder of this one."""
+    anonymous: bool | None = None
+    """Whether programs on this machine need no name; None: only where there is no file of users."""
+    hosts: Names = []
+    """The virtual hosts that there are; none: any. `*`: any characters."""
+    tls: Tls | None = None
+    limits: Limits = Limits()
+    rights: list[Right] = msgspec.field(name="right", default_factory=list)
+    """None: whoever is let in may do everything."""
+
+    def __post_init__(self) -> None:
+        for each in self.hosts:
+            check_name("hosts", each)
+        try:
+            check_places(self, self.places)
+        except UserError as error:
+            raise ValueError(str(error)) from None
+
+    @property
+    def places(self) -> list[Place]:
+        """Where to listen."""
+        return [place_of(each) for each in self.listen]
+
+    @property
+    def lets_anybody(self) -> bool:
+        """Whether programs on this machine need no name."""
+        return self.users is None if self.anonymous is None else self.anonymous
+
+
+def check_places(serving: Serving, places: list[Place]) -> None:
+    """Refuse places at which nobody could say who it is, or everybody could listen.
+
+    Raises UserError.
+    """
+    if not places:
+        raise UserError("listen: found nothing, allowed: at least one address")
+    for each in places:
+        if each.secure and serving.tls is None:
+            raise UserError(f"listen: found {each} without [tls], allowed: with a certificate")
+        if not each.secure and not each.is_here:
+            raise UserError(
+                f"listen: found {each}, where passwords could be read on their way, allowed: "
+                "amqps://, or amqp:// at 127.0.0.1, [::1] or localhost"
+            )
+        if not each.is_here and serving.users is None and not (serving.tls and serving.tls.clients):
+            raise UserError(
+                f"users: found nothing, so that nobody could connect to {each}, allowed: a file of "
+                "users, or [tls] with clients"
+            )
+    if serving.tls is not None and not any(each.secure for each in places):
+        raise UserError("tls: found no address amqps:// in listen, allowed: at least one")
+    if not (serving.lets_anybody or serving.users or (serving.tls and serving.tls.clients)):
+        raise UserError("anonymous: found false, without users, allowed: with a file of users")
+
+
+def load_serving(path: str | Path) -> Serving:
+    """What a server's file says.
+
+    Raises ConfigError with one line that names file, line, key, what was found and what is allowed.
+    """
+    text, plain = parsed(path)
+    try:
+        return read(plain, Serving)
+    except ConfigError as error:
+        where = file_and_line(path, text, error.place)
+        raise ConfigError(f"{where}: {error}", error.place) from None

@@ -1,0 +1,60 @@
+"""Who may do what: send to an address, take from it, or only look."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from typing import Final
+
+from fairlead.config.serving import DEEDS, Deed, Right, Serving
+
+MOST_KEPT: Final = 10_000
+Asked = tuple[str, str, str]
+"""User, virtual host, address."""
+
+
+class Rights:
+    """The rights of a file, asked for each link and each address."""
+
+    def __init__(self, rights: Sequence[Right] = (), hosts: Iterable[str] = ()) -> None:
+        """Without rights everybody may do everything; without hosts there is any."""
+        self._open = not rights
+        self._rights = [
+            (_pattern(each.user), _pattern(each.host), _pattern(each.address), frozenset(each.may))
+            for each in rights
+        ]
+        self._hosts = [_pattern(each) for each in hosts]
+        self._kept: dict[Asked, frozenset[Deed]] = {}
+
+    @classmethod
+    def of(cls, serving: Serving) -> Rights:
+        """Those of a file."""
+        return cls(serving.rights, serving.hosts)
+
+    def knows(self, host: str) -> bool:
+        """Whether there is such a virtual host."""
+        return not self._hosts or any(each.fullmatch(host) for each in self._hosts)
+
+    def may(self, user: str, host: str, address: str) -> frozenset[Deed]:
+        """All that a user may do there."""
+        if self._open:
+            return frozenset(DEEDS)
+        asked = user, host, address
+        found = self._kept.get(asked)
+        if found is None:
+            if len(self._kept) >= MOST_KEPT:  # addresses are what peers say
+                self._kept.clear()
+            found = self._kept[asked] = self._found(asked)
+        return found
+
+    def _found(self, asked: Asked) -> frozenset[Deed]:
+        deeds: set[Deed] = set()
+        for *patterns, granted in self._rights:
+            if all(each.fullmatch(name) for each, name in zip(patterns, asked, strict=True)):
+                deeds |= granted
+        return frozenset(deeds)
+
+
+def _pattern(text: str) -> re.Pattern[str]:
+    """`*` stands for any characters, everything else for itself."""
+    return re.compile(".*".join(re.escape(each) for each in text.split("*")), re.DOTALL)
