@@ -208,7 +208,8 @@ POOL: Final = {"name": "pool"}
 NEW: Final = {"ids": [10**12], "name": "new"}
 OWN: Final[dict[str, dict[str, Any]]] = {
     **{name: {"name": "q"} for name in ("queue", "queue_locked")},
-    **dict.fromkeys(("add_journal", "add_journal_taken", "add_journal_accepted"), NAMED_QUEUE),
+    "add_journal": {**NAMED_QUEUE, "id": None},
+    **dict.fromkeys(("add_journal_taken", "add_journal_accepted"), NAMED_QUEUE),
     **dict.fromkeys(
         ("add_journal_sent", "said_in", "switched_off", "events_of_groups"), NAMED_QUEUE
     ),
@@ -216,10 +217,13 @@ OWN: Final[dict[str, dict[str, Any]]] = {
     "lock_free_cluster": POOL,
     **dict.fromkeys(("decisions_about", "decision_in_place"), NAMED_CLUSTER),
     "events_of_cluster": {**NAMED_CLUSTER, "after": 1, "until": 10},
-    "add_event": {**NAMED_QUEUE, **NAMED_CLUSTER},
+    "add_event": {**NAMED_QUEUE, **NAMED_CLUSTER, "destination": "a", "id": None},
     "add_endpoint": {**NAMED_QUEUE, "handle": "new", "dialog": 10**12},
     "add_destination": {**NAMED_QUEUE, "id": 9},
     **dict.fromkeys(("add_group", "add_queue", "add_cluster", "add_lone"), NEW),
+    **{name: {"state": "{}"} for name in ("add_choice_run", "set_cluster", "set_state")},
+    "bind": {"destination": "a"},
+    "put_schedule": NAMED_QUEUE,
     "bury": {"ids": [10**12]},
     "choose_one": NAMED_CLUSTER,
     "publish_one": {**NAMED_CLUSTER, "key": "new"},

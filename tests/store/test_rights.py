@@ -27,7 +27,12 @@ def owner(url_of: UrlOf) -> Iterator[psycopg.Connection[Any]]:
         yield found
 
 
-@pytest.mark.parametrize("role", ["sender", "viewer", "nobody"])
+EVERYBODY = (*ROLES, "viewer", "nobody")
+TO_CHANGE = {"operator": {"machines"}}
+"""Views of which the rows can be changed: that calls functions."""
+
+
+@pytest.mark.parametrize("role", EVERYBODY)
 def test_a_role_has_no_right_to_write_any_table(role: str, owner: psycopg.Connection[Any]) -> None:
     asked = (
         "SELECT c.relname FROM pg_class c WHERE c.relnamespace = 'fairlead'::regnamespace "
@@ -36,14 +41,57 @@ def test_a_role_has_no_right_to_write_any_table(role: str, owner: psycopg.Connec
         "has_any_column_privilege(%(user)s, c.oid, 'INSERT, UPDATE, REFERENCES') OR "
         "has_table_privilege(%(user)s, c.oid, 'INSERT, UPDATE, DELETE, TRUNCATE, TRIGGER') END)"
     )
-    assert owner.execute(asked, {"user": f"{role}_user"}).fetchall() == []
+    found = owner.execute(asked, {"user": f"{role}_user"}).fetchall()
+    assert {name for (name,) in found} == TO_CHANGE.get(role, set())
+
+
+WRITES = (
+    "INSERT INTO fairlead.{table} DEFAULT VALUES",
+    "UPDATE fairlead.{table} SET {column} = DEFAULT",
+    "DELETE FROM fairlead.{table}",
+    "TRUNCATE fairlead.{table}",
+    "SELECT 1 FROM fairlead.{table} FOR KEY SHARE",
+)
+
+
+SEQUENCES = (
+    "SELECT relname FROM pg_class WHERE relnamespace = 'fairlead'::regnamespace AND relkind = 'S'"
+)
+
+
+@pytest.mark.parametrize("role", EVERYBODY)
+def test_what_a_role_writes_to_a_table_is_refused(
+    role: str, url_of: UrlOf, owner: psycopg.Connection[Any]
+) -> None:
+    asked = (
+        "SELECT c.relname, a.attname FROM pg_class c JOIN pg_attribute a ON a.attrelid = c.oid "
+        "AND a.attnum = 1 WHERE c.relnamespace = 'fairlead'::regnamespace AND c.relkind = 'r'"
+    )
+    tables = owner.execute(asked).fetchall()
+    assert len(tables) > 20
+    before = owner.execute("SELECT count(*) FROM fairlead.journal").fetchone()
+    with psycopg.connect(url_of(role), autocommit=True) as mine:
+        for table, column in tables:
+            for write in WRITES:
+                with pytest.raises(InsufficientPrivilege):
+                    mine.execute(write.format(table=table, column=column).encode())
+        for (sequence,) in owner.execute(SEQUENCES).fetchall():
+            for call in ("nextval('fairlead.{}')", "setval('fairlead.{}', 1)"):
+                with pytest.raises(InsufficientPrivilege):
+                    mine.execute(f"SELECT {call.format(sequence)}".encode())
+        for ddl in ("CREATE TABLE fairlead.mine (id int)", "DROP FUNCTION fairlead._now()"):
+            with pytest.raises(InsufficientPrivilege):
+                mine.execute(ddl.encode())
+    assert owner.execute("SELECT count(*) FROM fairlead.journal").fetchone() == before
 
 
 def test_a_function_is_nobodys_but_those_roles_that_are_granted_it(
     owner: psycopg.Connection[Any],
 ) -> None:
     asked = (
-        "SELECT p.proname, p.prosecdef, ARRAY (SELECT r FROM unnest(%s::text[]) r "
+        "SELECT p.proname, "
+        "p.prosecdef AND 'search_path=pg_catalog, pg_temp' = ANY (p.proconfig), "
+        "ARRAY (SELECT r FROM unnest(%s::text[]) r "
         "WHERE has_function_privilege(r || '_user', p.oid, 'EXECUTE')) "
         "FROM pg_proc p WHERE p.pronamespace = 'fairlead'::regnamespace"
     )
@@ -54,6 +102,8 @@ def test_a_function_is_nobodys_but_those_roles_that_are_granted_it(
     }
     of_sender = {name: definer for name, definer, roles in rows if "sender" in roles}
     assert all(of_sender.values()), of_sender
+    below = {name: definer for name, definer, roles in rows if {"worker", "chooser"} & {*roles}}
+    assert all(below.values()), below
     assert {name for name in of_sender if not name.startswith("_")} == {
         name for name, (least, _) in SQL.items() if least == "sender"
     }
@@ -138,21 +188,61 @@ def test_the_journal_says_who_was_logged_in_whoever_he_says_he_is(
     assert third[2] == "sender_user"
 
 
+EVENT = (
+    "SELECT fairlead._run_add_event(%(id)s, %(time)s, %(kind)s, '', '', '', NULL, 'the boss', "
+    "NULL, 'Bangkok', 1, 'Bangkok', 'DEV1', NULL, 'routed', 7, NULL)"
+)
+EVENTS = (
+    "SELECT fairlead._run_add_journal(%(time)s, 'orders', 'the boss', ARRAY[%(id)s::bigint], "
+    "ARRAY[%(kind)s], '{kim}', ARRAY['k'], '{small}', '{NULL}', '{1}', '{NULL}', '{1}', '{5}', "
+    "'{NULL}', '{NULL}')"
+)
+
+
 @pytest.mark.parametrize("role", ["chooser", "worker", "operator"])
-def test_who_may_write_events_cannot_write_who_was_logged_in(role: str, url_of: UrlOf) -> None:
-    insert = (
-        "INSERT INTO fairlead.journal (time, kind, queue, group_name, key, tenant, actor{}) "
-        "VALUES (0, 'sent', 'q', '', '', '', 'me'{})"
-    )
+def test_an_event_that_the_library_writes_says_who_was_logged_in(
+    role: str, url_of: UrlOf, owner: psycopg.Connection[Any]
+) -> None:
+    now = owner.execute("SELECT fairlead._now()").fetchone()
+    assert now is not None
+    fine = {"id": None, "time": now[0], "kind": "taken"}
+    ahead = {"time": now[0] + 2 * 3600 * 10**6}, {"id": 10**17}
     with psycopg.connect(url_of(role), autocommit=True) as mine:
-        for more in (("", ""), (", login", ", 'you'"), (", transaction", ", '1'")):
-            if more[0]:
+        for call in (EVENT, EVENTS)[: 1 if role == "chooser" else 2]:
+            mine.execute(call.encode(), fine)
+            for wrong in ahead:
+                with pytest.raises(psycopg.Error) as refused:
+                    mine.execute(call.encode(), fine | wrong)
+                assert refused.value.sqlstate == "FL001"
+            if role != "operator":
                 with pytest.raises(InsufficientPrivilege):
-                    mine.execute(insert.format(*more).encode())
-            else:
-                mine.execute(insert.format(*more).encode())
-        with pytest.raises(InsufficientPrivilege):
-            mine.execute("UPDATE fairlead.journal SET login = 'you'")
+                    mine.execute(call.encode(), fine | {"kind": "discarded"})
+    asked = "SELECT DISTINCT login FROM fairlead.events WHERE actor = 'the boss' AND position > %s"
+    first = owner.execute("SELECT max(id) - 2 FROM fairlead.journal").fetchone()
+    assert owner.execute(asked, first).fetchall() == [(f"{role}_user",)]
+
+
+def test_what_nobody_has_taken_nobody_can_drop_or_bury(
+    url_of: UrlOf, owner: psycopg.Connection[Any]
+) -> None:
+    with Store.open(url_of("sender")) as store:
+        key = store.send("untaken", "o", group="kim", id="kept")
+    row = owner.execute("SELECT id, group_id FROM fairlead.messages WHERE key = %s", [key])
+    message, group = row.fetchone() or (0, 0)
+    with psycopg.connect(url_of("worker"), autocommit=True) as mine:
+        mine.execute("SELECT fairlead._run_drop_messages(ARRAY[%s])", [message])
+        mine.execute("SELECT fairlead._run_bury(1, 'why', 1, NULL, ARRAY[%s])", [message])
+        mine.execute("SELECT fairlead._run_end_groups(ARRAY[%s])", [group])
+        mine.execute("SELECT fairlead._run_drop_lone(ARRAY[%s])", [group])
+        pick = "SELECT * FROM fairlead._run_pick(0, NULL, 1, NULL, 1, 1)"
+        with pytest.raises(psycopg.Error, match="deadline: found NULL"):
+            mine.execute(pick.encode())
+    with Store.open(url_of("worker")) as store:
+        assert store.dead("untaken") == []
+        work = store.take("untaken")
+        assert work is not None
+        assert [each.id for each in work] == ["kept"]
+        work.accept()
 
 
 def test_an_end_opens_to_who_knows_its_id_and_to_nobody_else(

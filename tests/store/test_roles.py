@@ -7,6 +7,7 @@ from psycopg.errors import InsufficientPrivilege
 from fairlead import Store
 from fairlead.errors import StoreError
 from tests.store.roles import SNIPPETS, UrlOf, store_with_roles
+from tests.stores import made_url
 
 
 @pytest.fixture(scope="module")
@@ -193,3 +194,32 @@ def test_an_operator_can_do_all_but_change_the_schema(url_of: UrlOf) -> None:
         store.set_retention(90)
     with psycopg.connect(url) as connection, pytest.raises(InsufficientPrivilege):
         connection.execute("CREATE TABLE fairlead.more (id int)")
+
+
+def test_an_upgrade_gives_what_the_new_version_needs_and_takes_nothing_away() -> None:
+    url_of = store_with_roles()
+    may = "SELECT has_table_privilege('worker_user', 'fairlead.groups', 'UPDATE')"
+    with psycopg.connect(url_of("owner"), autocommit=True) as owner:
+        owner.execute("REVOKE EXECUTE ON ALL FUNCTIONS IN SCHEMA fairlead FROM fairlead_worker")
+        owner.execute("GRANT UPDATE ON fairlead.groups TO fairlead_worker")
+        owner.execute("UPDATE fairlead.schema SET version = version - 1")
+        with Store.open(url_of("owner"), upgrade=True) as store:
+            with Store.open(url_of("worker")) as mine:
+                mine.send("work", "o")
+                work = mine.take("work")
+                assert work is not None
+                assert [each.body for each in work] == ["o"]
+                work.accept()
+            assert owner.execute(may).fetchone() == (True,)
+            store.make_roles()
+            assert owner.execute(may).fetchone() == (False,)
+
+
+def test_an_upgrade_makes_no_roles_where_none_were_made() -> None:
+    url = made_url("postgresql")
+    with psycopg.connect(url, autocommit=True) as owner:
+        owner.execute("UPDATE fairlead.schema SET version = version - 1")
+        Store.open(url, upgrade=True).close()
+        may = "SELECT has_schema_privilege('fairlead_worker', 'fairlead', 'USAGE')"
+        if owner.execute("SELECT 1 FROM pg_roles WHERE rolname = 'fairlead_worker'").fetchone():
+            assert owner.execute(may).fetchone() == (False,)

@@ -15,6 +15,7 @@ from io import BytesIO
 from pathlib import Path
 from typing import Any
 
+import psycopg
 import pytest
 
 from fairlead import Store
@@ -49,6 +50,8 @@ for line in sys.stdin:
         found = store.prioritise("q", arguments["group"], 200)
     elif verb == "load":
         found = store.load_clusters(path)
+    elif verb == "roles":
+        found = store.make_roles()
     elif verb == "queues":
         found = {each.queue: each.messages for each in store.queues()}
     print(json.dumps(found), flush=True)
@@ -169,6 +172,38 @@ def test_both_send_take_and_settle_on_the_new_schema(
     assert old.asks("queues").get("q", 0) == new.asks("queues").get("q", 0) == 0
     old.close()
     new.close()
+
+
+@pytest.mark.slow
+def test_roles_keep_both_rights_until_they_are_made_anew(before: Path, cluster: Path) -> None:
+    url = fresh_url("postgresql")
+    owner = Program(before, url, cluster, create=True)
+    owner.asks("load")
+    owner.asks("roles")
+    name = f"rolling_{url.partition('/empty_')[2].partition('?')[0]}"
+    with psycopg.connect(url) as connection:
+        connection.execute(f"CREATE ROLE {name} LOGIN IN ROLE fairlead_worker".encode())
+    mine = url.replace("//postgres:", f"//{name}:")
+    old = Program(before, mine, cluster)
+    old.asks("send", queue="q", body=1, group="g")
+    with Store.open(url, upgrade=True):
+        pass
+    new = Program(ROOT / "src", mine, cluster)
+    for number in range(2, 12):
+        each = [old, new][number % 2]
+        each.asks("send", queue="q", body=number, group=f"g{number}")
+        each.asks("raise", group=f"g{number}")
+        other = [new, old][number % 2]
+        assert other.asks("work", rejects=number % 3 == 0) or number % 3 == 0
+    old.close()
+    with Store.open(url) as store:
+        store.make_roles()
+    new.asks("send", queue="q", body=0, group="last")
+    while new.asks("work", rejects=False):
+        pass
+    assert new.asks("queues").get("q") == 0
+    new.close()
+    owner.close()
 
 
 @pytest.mark.slow

@@ -100,7 +100,7 @@ def load(
     runtime = ClusterRuntime(cluster.name, cluster.start())
     runtime.cluster.version = row.version + 1
     if counting.allocation == TICKET != row.allocation:
-        _begin_tickets(database, row)
+        database.run("begin_tickets", cluster=row.id, turn=row.turn)
     row = row._replace(
         allocation=counting.allocation,
         reset_every=counting.reset_every,
@@ -111,13 +111,6 @@ def load(
     number = _event(database, row, LOADED, runtime, now, author, detail=detail)
     _begin(database, row, cluster, runtime, Counter(), None, number, now)
     return True
-
-
-def _begin_tickets(database: Database, row: Row) -> None:
-    """The tickets of a cluster go on where its choices were counted so far."""
-    tickets = f"fairlead.tickets_{int(row.id)}"
-    database.script(f"CREATE SEQUENCE IF NOT EXISTS {tickets} MINVALUE 0 START 0")
-    database.script(f"SELECT setval('{tickets}', {int(row.turn)}, false)")
 
 
 def change(database: Database, name: str, changes: Sequence[Change], author: Author) -> None:

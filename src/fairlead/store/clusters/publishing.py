@@ -15,6 +15,7 @@ from fairlead.store.clusters.state import read_row
 from fairlead.store.database.clock import set_clock, time_of
 from fairlead.store.database.port import Database
 from fairlead.store.queues.bodies import digest
+from fairlead.store.queues.one_statement import try_send_one
 from fairlead.store.queues.outgoing import OutgoingMessage
 from fairlead.store.queues.sending import send
 from fairlead.store.queues.settings import made_queue
@@ -50,7 +51,10 @@ def publish(
     for (name, _), (id_, part) in zip(decision.copies, decision.to, strict=True):
         to = cluster.queue(version.member_of[id_]) or name
         queue = made_queue(database, to, asked.now)
-        (key,) = send(database, queue, [replace(outgoing)], asked.actor)
+        if database.remote:
+            key = try_send_one(database, to, outgoing, asked.actor, asked.now)
+        else:
+            (key,) = send(database, queue, [replace(outgoing)], asked.actor)
         sent.append(key)
         if waits:
             row = read_row(database, asked.cluster, "cluster")

@@ -8,7 +8,14 @@ from typing import Final
 
 from fairlead.errors import StoreError
 from fairlead.store.database.port import Database
-from fairlead.store.database.statements import afterwards, beforehand, functions, migrations, roles
+from fairlead.store.database.statements import (
+    afterwards,
+    beforehand,
+    functions,
+    grants,
+    migrations,
+    roles,
+)
 
 LOCK_TIMEOUT: Final = 5.0
 """Seconds. Whoever waits for a lock on a table holds up all who come later."""
@@ -68,6 +75,8 @@ def upgrade(database: Database, place: str, timeout: float = LOCK_TIMEOUT) -> tu
             check(database, place)
         for script in [*scripts[found:], functions(database.dialect)]:
             database.script(script)
+        if database.has_roles and database.run("made_roles"):
+            database.script(grants(database.dialect))  # they may do all that they could before, too
 
     who = ""
     known = version(database)

@@ -69,7 +69,13 @@ def functions(dialect: str) -> str:
 @cache
 def roles(dialect: str) -> str:
     """Makes the roles that users may be members of, and says what each may do."""
-    (found,) = _files("database", rf"{dialect}_roles\.sql")
+    return "".join(_files("database", rf"{dialect}_roles.*"))
+
+
+@cache
+def grants(dialect: str) -> str:
+    """What roles that there are may do; nothing that they could do is taken away."""
+    (found,) = _files("database", rf"{dialect}_roles_grants\.sql")
     return found
 
 

@@ -5,29 +5,19 @@
 -- are, and one of them; mend_… puts it right. They may read all there is.
 
 -- set_queue: change how a queue is set
-UPDATE fairlead.queues SET discipline = %(discipline)s, default_priority = %(default_priority)s,
-  step = %(step)s, weights = %(weights)s, max_waiting = %(max_waiting)s, max_failures = %(max_failures)s,
-  poison = %(poison)s, by_library = greatest(by_library, %(by_library)s),
-  retry = %(retry)s, count_as_failure = %(count_as_failure)s, keep_dead = %(keep_dead)s,
-  limits = %(limits)s,
-  remembered = %(remembered)s, fair = %(fair)s
-WHERE id = %(queue)s;
+SELECT fairlead._run_set_queue(
+  %(discipline)s, %(default_priority)s, %(step)s, %(weights)s, %(max_waiting)s, %(max_failures)s,
+  %(poison)s, %(by_library)s, %(retry)s, %(count_as_failure)s, %(keep_dead)s, %(limits)s, %(remembered)s,
+  %(fair)s, %(queue)s);
 
 -- prune_journal: forget the first events, if they are before a time, but for the latest event
-DELETE FROM fairlead.journal WHERE id = ANY (ARRAY (
-  SELECT j.id FROM (SELECT id, time FROM fairlead.journal ORDER BY id LIMIT %(most)s) j
-  WHERE j.time < %(before)s AND j.id < (SELECT max(id) FROM fairlead.journal)))
-RETURNING id;
+SELECT * FROM fairlead._run_prune_journal(%(most)s, %(before)s);
 
 -- lock_queues: nobody adds messages or takes them away: who does looks at queues, if only to count
-LOCK TABLE fairlead.queues IN ACCESS EXCLUSIVE MODE;
+SELECT fairlead._run_lock_queues();
 
 -- count_length: how many messages a queue holds, which was not limited, or is not any more
-WITH gone AS (DELETE FROM fairlead.length_changes WHERE queue = %(queue)s)
-INSERT INTO fairlead.length_changes (queue, change)
-SELECT q.id, (SELECT count(*) FROM fairlead.messages m WHERE m.queue = q.id)
-  + (SELECT count(*) FROM fairlead.delayed d WHERE d.queue = q.id)
-FROM fairlead.queues q WHERE q.id = %(queue)s AND q.max_waiting IS NOT NULL;
+SELECT fairlead._run_count_length(%(queue)s);
 
 -- all_tenants: what all were charged
 SELECT name, tag, turn, in_service, backlogged FROM fairlead.tenants WHERE queue = %(queue)s;
@@ -109,28 +99,22 @@ SELECT id, key, group_name, tenant, priority, reason, attempt, died, cost, type,
 FROM fairlead.dead WHERE queue = %(queue)s AND key = %(key)s ORDER BY id;
 
 -- drop_dead: they are dead letters no more
-DELETE FROM fairlead.dead WHERE queue = %(queue)s AND id = ANY (%(ids)s::bigint[])
-RETURNING id;
+SELECT * FROM fairlead._run_drop_dead(%(queue)s, %(ids)s::bigint[]);
 
 -- groups_after: groups to be given their places anew, from an id on; not those that are held
-SELECT id, priority, entered, number, head, arrived FROM fairlead.groups
-WHERE queue = %(queue)s AND id > %(after)s AND state <> 2
-ORDER BY id LIMIT %(most)s
-FOR NO KEY UPDATE;
+SELECT * FROM fairlead._run_groups_after(%(queue)s, %(after)s, %(most)s);
 
 -- clear_line: no tenant was charged anything
-UPDATE fairlead.queues SET virtual_time = '', backlogged = 0, in_service = 0 WHERE id = %(queue)s;
+SELECT fairlead._run_clear_line(%(queue)s);
 
 -- prune_choice_runs: forget the first runs of each cluster that were over before a time
-DELETE FROM fairlead.choice_runs WHERE (cluster, first, version) IN (
-    SELECT s.cluster, s.first, s.version FROM fairlead._over(%(before)s, %(most)s) s)
-RETURNING first;
+SELECT * FROM fairlead._run_prune_choice_runs(%(before)s, %(most)s);
 
 -- forgive: no group of a queue has failed
-UPDATE fairlead.groups SET failures = 0 WHERE queue = %(queue)s AND failures > 0 AND state <> 2;
+SELECT fairlead._run_forgive(%(queue)s);
 
 -- has_declared: whoever has read what is declared reads it again
-UPDATE fairlead.schema SET declared = declared + 1 RETURNING declared;
+SELECT * FROM fairlead._run_has_declared();
 
 -- dialogs: the ends of dialogs that are open, the latest first
 SELECT id, handle, dialog, side, service, far_service, contract, queue, group_name, state, sent, began,
@@ -191,19 +175,14 @@ SELECT time, actor, detail FROM fairlead.journal WHERE kind = 'switched-off' AND
 ORDER BY id DESC LIMIT 1;
 
 -- serve: a queue is a service's
-UPDATE fairlead.queues SET by_library = 1 WHERE id = %(queue)s AND by_library = 0;
+SELECT fairlead._run_serve(%(queue)s);
 
 -- find_lost_messages: messages whose group is gone: no reader would ever get them
 SELECT 'queue ' || q.name, count(*), min(m.key) FROM fairlead.messages m JOIN fairlead.queues q ON q.id = m.queue
 WHERE NOT EXISTS (SELECT 1 FROM fairlead.groups g WHERE g.id = m.group_id) GROUP BY q.name ORDER BY q.name;
 
 -- lost_messages: the same, with what the journal says of the group
-SELECT q.name, m.id, m.key, j.group_name, j.tenant, m.expires, m.cost, m.type, m.conversation, m.format,
-       m.body
-FROM fairlead.messages m JOIN fairlead.queues q ON q.id = m.queue
-  LEFT JOIN fairlead.journal j ON j.id = abs(m.id) AND j.kind IN ('sent', 'arrived')
-WHERE NOT EXISTS (SELECT 1 FROM fairlead.groups g WHERE g.id = m.group_id)
-ORDER BY q.name, abs(m.id) LIMIT %(most)s FOR UPDATE OF m;
+SELECT * FROM fairlead._run_lost_messages(%(most)s);
 
 -- find_empty_groups: groups that say that a message waits, and have none
 SELECT 'queue ' || q.name, count(*), coalesce(min(g.name), '') FROM fairlead.groups g JOIN fairlead.queues q ON q.id = g.queue
@@ -213,11 +192,7 @@ WHERE g.state <> 2 AND g.head <> 0 AND g.number = 0
 GROUP BY q.name ORDER BY q.name;
 
 -- mend_empty_groups: they end
-DELETE FROM fairlead.groups WHERE id = ANY (ARRAY (SELECT g.id FROM fairlead.groups g
-  WHERE g.state <> 2 AND g.head <> 0 AND g.number = 0
-    AND NOT EXISTS (SELECT 1 FROM fairlead.messages m WHERE m.group_id = g.id)
-    AND NOT EXISTS (SELECT 1 FROM fairlead.pending_updates n WHERE n.group_id = g.id)
-  FOR UPDATE SKIP LOCKED));
+SELECT fairlead._run_mend_empty_groups();
 
 -- find_unbounded_work: work that nobody would ever take back
 SELECT 'queue ' || q.name, count(*), coalesce(min(g.name), '') FROM fairlead.groups g JOIN fairlead.queues q ON q.id = g.queue
@@ -226,60 +201,54 @@ WHERE g.state = 2 AND (g.deadline IS NULL
 GROUP BY q.name ORDER BY q.name;
 
 -- mend_unbounded_work: its lease is over
-UPDATE fairlead.groups g SET deadline = %(now)s, token = coalesce(g.token, nextval('fairlead.numbers'))
-WHERE g.state = 2 AND (g.deadline IS NULL
-    OR g.holder > 0 AND NOT EXISTS (SELECT 1 FROM fairlead.lease_holders h WHERE h.id = g.holder));
+SELECT fairlead._run_mend_unbounded_work(%(now)s);
 
 -- find_future_events: events that are later than now: a clock was wrong when they were written
 SELECT 'journal', count(*), min(id)::text FROM fairlead.journal WHERE time > %(limit)s;
 
 -- mend_future_events: they are as late as they can be
-UPDATE fairlead.journal SET time = %(now)s WHERE time > %(limit)s;
+SELECT fairlead._run_mend_future_events(%(now)s, %(limit)s);
 
 -- find_future_groups: groups that came, were raised or were taken later than now
 SELECT 'queue ' || q.name, count(*), coalesce(min(g.name), '') FROM fairlead.groups g JOIN fairlead.queues q ON q.id = g.queue
 WHERE greatest(g.arrived, g.entered, g.was_entered, g.taken) > %(limit)s GROUP BY q.name ORDER BY q.name;
 
 -- mend_future_groups: the same
-UPDATE fairlead.groups SET arrived = least(arrived, %(now)s), entered = least(entered, %(now)s),
-  was_entered = least(was_entered, %(now)s), taken = least(taken, %(now)s),
-  deadline = deadline - greatest(taken - %(now)s, 0)
-WHERE greatest(arrived, entered, was_entered, taken) > %(limit)s;
+SELECT fairlead._run_mend_future_groups(%(now)s, %(limit)s);
 
 -- find_future_messages: messages that came later than now
 SELECT 'queue ' || q.name, count(*), min(m.key) FROM fairlead.messages m JOIN fairlead.queues q ON q.id = m.queue
 WHERE m.arrived > %(limit)s GROUP BY q.name ORDER BY q.name;
 
 -- mend_future_messages: the same
-UPDATE fairlead.messages SET arrived = %(now)s WHERE arrived > %(limit)s;
+SELECT fairlead._run_mend_future_messages(%(now)s, %(limit)s);
 
 -- find_future_raises: raises that are later than now
 SELECT 'queue ' || q.name, count(*), '' FROM fairlead.pending_updates n JOIN fairlead.queues q ON q.id = n.queue
 WHERE n.at > %(limit)s GROUP BY q.name ORDER BY q.name;
 
 -- mend_future_raises: the same
-UPDATE fairlead.pending_updates SET at = %(now)s WHERE at > %(limit)s;
+SELECT fairlead._run_mend_future_raises(%(now)s, %(limit)s);
 
 -- find_future_ids: ids of messages that were used later than now, and so are known for too long
 SELECT 'ids', count(*), min(key) FROM fairlead.message_ids WHERE at > %(limit)s;
 
 -- mend_future_ids: the same
-UPDATE fairlead.message_ids SET at = %(now)s WHERE at > %(limit)s;
+SELECT fairlead._run_mend_future_ids(%(now)s, %(limit)s);
 
 -- find_future_resets: clusters whose next reset is further away than resets are from each other
 SELECT 'cluster ' || name, 1, '' FROM fairlead.clusters
 WHERE reset_every > 0 AND reset_due - reset_every > %(limit)s ORDER BY name;
 
 -- mend_future_resets: it is as far away as resets are from each other
-UPDATE fairlead.clusters SET reset_due = %(now)s + reset_every, due = least(due, %(now)s + reset_every)
-WHERE reset_every > 0 AND reset_due - reset_every > %(limit)s;
+SELECT fairlead._run_mend_future_resets(%(now)s, %(limit)s);
 
 -- find_future_versions: clusters that changed later than now, so that what they were is never forgotten
 SELECT 'cluster ' || c.name, count(*), min(s.version)::text FROM fairlead.choice_runs s JOIN fairlead.clusters c ON c.id = s.cluster
 WHERE s.at > %(limit)s GROUP BY c.name ORDER BY c.name;
 
 -- mend_future_versions: the same
-UPDATE fairlead.choice_runs SET at = %(now)s WHERE at > %(limit)s;
+SELECT fairlead._run_mend_future_versions(%(now)s, %(limit)s);
 
 -- find_lost_published: what a cluster waits for, and is not there any more
 SELECT 'cluster ' || c.name, count(*), min(p.key) FROM fairlead.published p JOIN fairlead.clusters c ON c.id = p.cluster
@@ -288,19 +257,14 @@ WHERE NOT EXISTS (SELECT 1 FROM fairlead.messages m WHERE m.queue = p.queue AND 
 GROUP BY c.name ORDER BY c.name;
 
 -- complete_lost_published: it is done
-INSERT INTO fairlead.completions (cluster, destination, part, version)
-SELECT p.cluster, p.destination, p.part, p.version FROM fairlead.published p
-WHERE NOT EXISTS (SELECT 1 FROM fairlead.messages m WHERE m.queue = p.queue AND m.key = p.key)
-  AND NOT EXISTS (SELECT 1 FROM fairlead.delayed d WHERE d.queue = p.queue AND d.key = p.key);
+SELECT fairlead._run_complete_lost_published();
 
 -- mend_lost_published: nobody waits for it
-DELETE FROM fairlead.published p
-WHERE NOT EXISTS (SELECT 1 FROM fairlead.messages m WHERE m.queue = p.queue AND m.key = p.key)
-  AND NOT EXISTS (SELECT 1 FROM fairlead.delayed d WHERE d.queue = p.queue AND d.key = p.key);
+SELECT fairlead._run_mend_lost_published();
 
 -- find_gone_listeners: processes that are gone, and that every sender notifies
 SELECT 'queue ' || q.name, count(*), '' FROM fairlead.listeners s JOIN fairlead.queues q ON q.id = s.queue
 WHERE NOT EXISTS (SELECT 1 FROM fairlead.lease_holders h WHERE h.id = s.holder) GROUP BY q.name ORDER BY q.name;
 
 -- mend_gone_listeners: nobody notifies them
-DELETE FROM fairlead.listeners s WHERE NOT EXISTS (SELECT 1 FROM fairlead.lease_holders h WHERE h.id = s.holder);
+SELECT fairlead._run_mend_gone_listeners();

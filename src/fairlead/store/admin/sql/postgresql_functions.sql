@@ -38,7 +38,3 @@ BEGIN
       AND EXISTS (SELECT 1 FROM fairlead.messages m WHERE m.group_id = x.id)
     ORDER BY x.k1, x.k2 LIMIT most;
 END $$;
-
--- Functions run with the rights of the schema's owner, so nobody has a right to one by himself: a role
--- gets those that it needs (postgresql_roles.sql).
-REVOKE EXECUTE ON ALL FUNCTIONS IN SCHEMA fairlead FROM PUBLIC;

@@ -7,52 +7,46 @@ SELECT id, name, allocation, rule, reset_every, reset_due, due, version, stamp, 
 FROM fairlead.clusters WHERE name = %(name)s;
 
 -- lock_cluster: the same, kept from everybody else until the transaction ends
-SELECT id, name, allocation, rule, reset_every, reset_due, due, version, stamp, first, taken, revision,
-       state, (extract(epoch FROM clock_timestamp()) * 1000000)::bigint
-FROM fairlead.clusters WHERE name = %(name)s FOR NO KEY UPDATE;
+SELECT * FROM fairlead._run_lock_cluster(%(name)s);
 
 -- count_choice: one more choice of a cluster, which nobody else can choose in until this ends
-UPDATE fairlead.clusters SET taken = taken + 1 WHERE name = %(name)s AND allocation = 'exact'
-RETURNING id, name, allocation, rule, reset_every, reset_due, due, version, stamp, first, taken,
-          revision, state, (extract(epoch FROM clock_timestamp()) * 1000000)::bigint;
+SELECT * FROM fairlead._run_count_choice(%(name)s);
 
 -- cluster_names: all clusters
 SELECT name FROM fairlead.clusters ORDER BY name;
 
 -- add_cluster: a cluster that was not there
-INSERT INTO fairlead.clusters (name, allocation, rule, reset_every, version, stamp, first, taken, revision)
-VALUES (%(name)s, 'exact', '', 0, -1, '', 0, 0, 0) ON CONFLICT (name) DO NOTHING;
+SELECT fairlead._run_add_cluster(%(name)s);
 
 -- set_cluster: where a cluster stands
-UPDATE fairlead.clusters SET allocation = %(allocation)s, rule = %(rule)s, reset_every = %(reset_every)s,
-  reset_due = %(reset_due)s, due = %(due)s, version = %(version)s, stamp = %(stamp)s, first = %(first)s, taken = %(taken)s,
-  revision = %(revision)s, state = %(state)s
-WHERE id = %(cluster)s;
+SELECT fairlead._run_set_cluster(
+  %(allocation)s, %(rule)s, %(reset_every)s, %(reset_due)s, %(due)s, %(version)s, %(stamp)s, %(first)s,
+  %(taken)s, %(revision)s, %(state)s, %(cluster)s);
 
 -- set_state: the state of a cluster whose choices are not made ahead
-UPDATE fairlead.clusters SET revision = %(revision)s, state = %(state)s WHERE id = %(cluster)s;
+SELECT fairlead._run_set_state(%(revision)s, %(state)s, %(cluster)s);
 
 -- lock_free_cluster: the same, if nobody else has it locked
-SELECT id, name, allocation, rule, reset_every, reset_due, due, version, stamp, first, taken, revision,
-       state, (extract(epoch FROM clock_timestamp()) * 1000000)::bigint
-FROM fairlead.clusters WHERE name = %(name)s FOR NO KEY UPDATE SKIP LOCKED;
+SELECT * FROM fairlead._run_lock_free_cluster(%(name)s);
 
 -- tickets: how many tickets of a cluster were drawn
 SELECT fairlead._tickets(%(cluster)s);
 
 -- draw_ticket: the next ticket of a cluster
-SELECT nextval(('fairlead.tickets_' || %(cluster)s)::regclass) FROM fairlead._check_isolation();
+SELECT * FROM fairlead._run_draw_ticket(%(cluster)s);
+
+-- begin_tickets: the tickets of a cluster go on where its choices were counted so far
+SELECT fairlead._run_begin_tickets(%(cluster)s, %(turn)s);
 
 -- add_version: a cluster after a change
-INSERT INTO fairlead.versions (cluster, version, stamp, at, definition)
-VALUES (%(cluster)s, %(version)s, %(stamp)s, %(at)s, %(definition)s);
+SELECT fairlead._run_add_version(%(cluster)s, %(version)s, %(stamp)s, %(at)s, %(definition)s);
 
 -- version: a cluster at one version
 SELECT stamp, at, definition FROM fairlead.versions WHERE cluster = %(cluster)s AND version = %(version)s;
 
 -- add_choice_run: choices that are made ahead, or the state from which on they are made one by one
-INSERT INTO fairlead.choice_runs (cluster, first, version, at, number, state, choices)
-VALUES (%(cluster)s, %(first)s, %(version)s, %(at)s, %(number)s, %(state)s, %(choices)s);
+SELECT fairlead._run_add_choice_run(
+  %(cluster)s, %(first)s, %(version)s, %(at)s, %(number)s, %(state)s, %(choices)s::bigint[]);
 
 -- choice_run_of: the run of a turn
 SELECT first, version, number, state, choices FROM fairlead.choice_runs
@@ -64,13 +58,10 @@ WHERE cluster = %(cluster)s AND version = %(version)s AND number < %(number)s
 ORDER BY first DESC LIMIT 1;
 
 -- add_destination: a destination, or what has changed of it
-INSERT INTO fairlead.destinations (cluster, id, name, address, queue)
-VALUES (%(cluster)s, %(id)s, %(name)s, %(address)s, %(queue)s)
-ON CONFLICT (cluster, id) DO UPDATE SET name = excluded.name, address = excluded.address,
-  queue = excluded.queue;
+SELECT fairlead._run_add_destination(%(cluster)s, %(id)s, %(name)s, %(address)s, %(queue)s);
 
 -- may_change: changes nothing, and is refused to whoever may not change clusters
-UPDATE fairlead.destinations SET name = name WHERE false;
+SELECT fairlead._run_may_change();
 
 -- destinations: the destinations that a cluster has had
 SELECT id, name, address FROM fairlead.destinations WHERE cluster = %(cluster)s ORDER BY id;
@@ -79,33 +70,28 @@ SELECT id, name, address FROM fairlead.destinations WHERE cluster = %(cluster)s 
 SELECT destination FROM fairlead.bindings WHERE cluster = %(cluster)s AND key = %(key)s;
 
 -- bind: where they go from now on
-INSERT INTO fairlead.bindings (cluster, key, destination) VALUES (%(cluster)s, %(key)s, %(destination)s)
-ON CONFLICT (cluster, key) DO UPDATE SET destination = excluded.destination;
+SELECT fairlead._run_bind(%(cluster)s, %(key)s, %(destination)s);
 
 -- unbind: nothing is bound any more
-DELETE FROM fairlead.bindings WHERE cluster = %(cluster)s;
+SELECT fairlead._run_unbind(%(cluster)s);
 
 -- add_published: a message whose settlement its cluster waits for
-INSERT INTO fairlead.published (queue, key, cluster, destination, part, version)
-VALUES (%(queue)s, %(key)s, %(cluster)s, %(destination)s, %(part)s, %(version)s)
-ON CONFLICT DO NOTHING;
+SELECT fairlead._run_add_published(
+  %(queue)s, %(key)s, %(cluster)s, %(destination)s, %(part)s, %(version)s);
 
 -- add_completion: a message that a cluster chose for is done
-INSERT INTO fairlead.completions (cluster, destination, part, version)
-VALUES (%(cluster)s, %(destination)s, %(part)s, %(version)s);
+SELECT fairlead._run_add_completion(%(cluster)s, %(destination)s, %(part)s, %(version)s);
 
 -- completions: what was settled since the last choice, by the order in which it was
-DELETE FROM fairlead.completions WHERE cluster = %(cluster)s RETURNING id, destination, part, version;
+SELECT * FROM fairlead._run_completions(%(cluster)s);
 
 -- set_completing: work of a queue is completed for a cluster
-UPDATE fairlead.queues SET completing = 1 WHERE id = %(queue)s AND completing = 0;
+SELECT fairlead._run_set_completing(%(queue)s);
 
 -- add_event: record a decision, or what becomes of a cluster
-INSERT INTO fairlead.journal (id, time, kind, queue, group_name, key, tenant, cost, type, actor, detail,
-  cluster, version, stream, destination, address, outcome, sequence, said)
-VALUES (coalesce(%(id)s, nextval('fairlead.numbers')), %(time)s, %(kind)s, %(queue)s, %(group)s, %(key)s, '', NULL, %(type)s, %(actor)s, %(detail)s, %(cluster)s, %(version)s,
-  %(stream)s, %(destination)s, %(address)s, %(outcome)s, %(sequence)s, %(said)s)
-RETURNING id;
+SELECT * FROM fairlead._run_add_event(
+  %(id)s, %(time)s, %(kind)s, %(queue)s, %(group)s, %(key)s, %(type)s, %(actor)s, %(detail)s, %(cluster)s,
+  %(version)s, %(stream)s, %(destination)s, %(address)s, %(outcome)s, %(sequence)s, %(said)s);
 
 -- events_of_cluster: what happened to a cluster, one event after another
 SELECT id, kind, version, destination, outcome, stream, sequence, detail, said FROM fairlead.journal
@@ -126,14 +112,13 @@ FROM fairlead.journal WHERE cluster = %(cluster)s AND kind = 'decided' AND strea
   AND sequence = %(sequence)s ORDER BY id DESC LIMIT 1;
 
 -- unbind_from: nothing goes to a destination that has left
-DELETE FROM fairlead.bindings WHERE cluster = %(cluster)s AND destination = %(destination)s;
+SELECT fairlead._run_unbind_from(%(cluster)s, %(destination)s);
 
 -- loaded_from: what a cluster was loaded from
 SELECT loaded FROM fairlead.files WHERE cluster = %(cluster)s;
 
 -- set_loaded: the same
-INSERT INTO fairlead.files (cluster, loaded) VALUES (%(cluster)s, %(loaded)s)
-ON CONFLICT (cluster) DO UPDATE SET loaded = excluded.loaded;
+SELECT fairlead._run_set_loaded(%(cluster)s, %(loaded)s);
 
 -- choose_one: choose in a cluster, in one statement; no row where the function cannot
 SELECT * FROM fairlead._choose(%(cluster)s, %(group)s, %(key)s, %(type)s::text, %(said)s::text, %(actor)s);

@@ -244,7 +244,7 @@ END $$;
 
 -- How many tickets of a cluster were drawn.
 CREATE OR REPLACE FUNCTION fairlead._tickets(p_id bigint) RETURNS bigint
-LANGUAGE sql SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE sql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
   SELECT coalesce(max(q.last_value) + 1, 0) FROM pg_catalog.pg_sequences q
   WHERE q.schemaname = 'fairlead' AND q.sequencename = 'tickets_' || p_id
 $$;

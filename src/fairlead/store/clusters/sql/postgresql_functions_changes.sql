@@ -271,7 +271,7 @@ CROSS JOIN LATERAL (SELECT e.each #>> '{1,name}' AS name, e.each -> 1 AS each
   WHERE e.each #>> '{0,0}' = 'destination') o;
 
 CREATE OR REPLACE FUNCTION fairlead._machine() RETURNS trigger
-LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   was jsonb;
   becomes jsonb;

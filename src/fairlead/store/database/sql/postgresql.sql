@@ -1,6 +1,9 @@
 -- On PostgreSQL: what there is of a database before it has a schema, and beside it, statement by statement. Those of the other database have the
 -- same names and columns. All run in READ COMMITTED.
 
+-- made_roles: whether the roles of this schema were made
+SELECT 1 FROM pg_roles WHERE rolname = 'fairlead_worker' AND has_schema_privilege(oid, 'fairlead', 'USAGE');
+
 -- schema_version: whether there is a schema, and which
 SELECT version FROM fairlead.schema;
 
@@ -8,7 +11,7 @@ SELECT version FROM fairlead.schema;
 SELECT store, current_database() FROM fairlead.schema;
 
 -- numbers: so many numbers for events
-SELECT nextval('fairlead.numbers') FROM generate_series(1, %(count)s::bigint);
+SELECT * FROM fairlead._run_numbers(%(count)s);
 
 -- time: what the server's clock says
 SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint;

@@ -8,8 +8,7 @@ SELECT kind, name, definition FROM fairlead.declared ORDER BY kind, name;
 SELECT declared FROM fairlead.schema;
 
 -- declare: a message type, a contract or a service is declared, or declared anew
-INSERT INTO fairlead.declared (kind, name, definition) VALUES (%(kind)s, %(name)s, %(definition)s)
-ON CONFLICT (kind, name) DO UPDATE SET definition = excluded.definition;
+SELECT fairlead._run_declare(%(kind)s, %(name)s, %(definition)s);
 
 -- try_begin_dialog: begin a dialog, in one statement; what was refused comes as a row
 SELECT * FROM fairlead._try_begin_dialog(%(service)s, %(far_service)s, %(contract)s, %(related)s, %(group)s,

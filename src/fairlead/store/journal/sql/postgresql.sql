@@ -2,30 +2,16 @@
 -- same names and columns. All run in READ COMMITTED.
 
 -- add_journal: record an event
-INSERT INTO fairlead.journal (id, time, kind, queue, group_name, key, tenant, priority, cost, type,
-  attempt, token, actor, lease, detail)
-SELECT coalesce(r.id, nextval('fairlead.numbers')), %(time)s, r.kind, %(queue)s, r."group", r.key,
-  r.tenant, r.priority, r.cost, r.type, r.attempt, r.token, %(actor)s, r.lease, r.detail
-FROM unnest(%(id)s::bigint[], %(kind)s::text[], %(group)s::text[], %(key)s::text[],
-  %(tenant)s::text[], %(priority)s::bigint[], %(cost)s::bigint[], %(type)s::text[],
-  %(attempt)s::bigint[], %(token)s::bigint[], %(lease)s::bigint[], %(detail)s::text[])
-  AS r (id, kind, "group", key, tenant, priority, cost, type, attempt, token, lease, detail);
+SELECT fairlead._run_add_journal(
+  %(time)s, %(queue)s, %(actor)s, %(id)s::bigint[], %(kind)s::text[], %(group)s::text[], %(key)s::text[],
+  %(tenant)s::text[], %(priority)s::bigint[], %(cost)s::bigint[], %(type)s::text[], %(attempt)s::bigint[],
+  %(token)s::bigint[], %(lease)s::bigint[], %(detail)s::text[]);
 
 -- add_journal_taken: record that messages without a group were taken
-INSERT INTO fairlead.journal (time, kind, queue, group_name, key, tenant, priority, cost, attempt,
-  token, actor, lease)
-SELECT %(time)s, 'taken', %(queue)s, '', m.key, g.tenant, nullif(g.was_priority, -1), m.cost,
-  g.releases + 1, g.token, %(actor)s, g.deadline
-FROM unnest(%(ids)s::bigint[]) WITH ORDINALITY AS i (value, place)
-  JOIN fairlead.groups g ON g.id = i.value JOIN fairlead.messages m ON m.group_id = g.id
-ORDER BY i.place;
+SELECT fairlead._run_add_journal_taken(%(time)s, %(queue)s, %(actor)s, %(ids)s::bigint[]);
 
 -- add_journal_accepted: record that messages without a group were accepted
-INSERT INTO fairlead.journal (time, kind, queue, group_name, key, tenant, cost, token, actor)
-SELECT %(time)s, 'accepted', %(queue)s, '', m.key, g.tenant, m.cost, g.token, %(actor)s
-FROM unnest(%(ids)s::bigint[]) WITH ORDINALITY AS i (value, place)
-  JOIN fairlead.groups g ON g.id = i.value JOIN fairlead.messages m ON m.group_id = g.id
-ORDER BY i.place;
+SELECT fairlead._run_add_journal_accepted(%(time)s, %(queue)s, %(actor)s, %(ids)s::bigint[]);
 
 -- journal: events after a place in the journal
 SELECT id, transaction::text::bigint, time, kind, queue, group_name, key, tenant, priority, cost, type,
@@ -46,13 +32,10 @@ ORDER BY journal.transaction DESC, journal.id DESC LIMIT 1;
 SELECT first FROM fairlead.epochs ORDER BY first;
 
 -- add_epoch: a new epoch begins with an event
-INSERT INTO fairlead.epochs (first, began) VALUES (%(first)s, %(began)s);
+SELECT fairlead._run_add_epoch(%(first)s, %(began)s);
 
 -- skip_numbers: number on behind all that there is, where data was restored without its sequence
-SELECT setval('fairlead.numbers', used.id) FROM (SELECT greatest(
-    (SELECT max(id) FROM fairlead.journal), (SELECT max(id) FROM fairlead.groups),
-    (SELECT max(id) FROM fairlead.messages)) AS id) used
-WHERE used.id > (SELECT last_value FROM fairlead.numbers);
+SELECT * FROM fairlead._run_skip_numbers();
 
 -- reached: whether a transaction has begun on this server, and whether all of the running epoch have
 SELECT %(transaction)s::text::xid8 < pg_snapshot_xmax(pg_current_snapshot()),
@@ -73,7 +56,7 @@ SELECT pruned_transaction::text::bigint, pruned_id FROM fairlead.schema;
 SELECT journal_keep FROM fairlead.schema;
 
 -- set_retention: keep events so long
-UPDATE fairlead.schema SET journal_keep = %(keep)s::bigint;
+SELECT fairlead._run_set_retention(%(keep)s);
 
 -- forget_events: the same, of those that are older than events are kept
 SELECT fairlead._forget_events(%(now)s, %(most)s);
@@ -91,7 +74,4 @@ SELECT fairlead._forget_ended(%(most)s);
 SELECT fairlead._forget_choice_runs(%(now)s, %(most)s);
 
 -- forget_versions: forget the versions of which no run is left
-DELETE FROM fairlead.versions v USING fairlead.clusters c
-WHERE v.cluster = c.id AND v.version < (SELECT s.version FROM fairlead.choice_runs s
-  WHERE s.cluster = c.id ORDER BY s.first, s.version LIMIT 1)
-RETURNING v.version;
+SELECT * FROM fairlead._run_forget_versions();

@@ -112,3 +112,23 @@ BEGIN
 EXCEPTION WHEN lock_not_available THEN
   RETURN true;
 END $$;
+
+-- Whether who is logged in may write events of these kinds, at this time, under these numbers. One ahead of
+-- the clock would hold up the time of all that follow, and one with a number that nobody has drawn would be
+-- in the way of the event that draws it.
+CREATE OR REPLACE FUNCTION fairlead._check_events(p_kinds text[], p_time bigint, p_ids bigint[])
+RETURNS void LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+  IF p_kinds && '{loaded,discarded,recovered}' AND NOT has_function_privilege(session_user,
+      'fairlead._run_add_epoch(bigint, bigint)', 'EXECUTE') THEN
+    PERFORM fairlead._refuse(format('permission denied for events of operators (%s)',
+      array_to_string(p_kinds, ', ')), '42501');
+  ELSIF EXISTS (SELECT 1 FROM unnest(p_ids) AS i (id)
+      WHERE i.id > (SELECT n.last_value FROM fairlead.numbers n)) THEN
+    PERFORM fairlead._refuse('number: found one that was not drawn, allowed: NULL, or one that was');
+  ELSIF p_time > (extract(epoch FROM clock_timestamp()) * 1000000)::bigint + 3600000000
+      AND NOT pg_has_role(session_user,
+        (SELECT n.nspowner FROM pg_namespace n WHERE n.nspname = 'fairlead'), 'USAGE') THEN
+    PERFORM fairlead._refuse('time: found one more than an hour ahead of the clock, allowed: now');
+  END IF;
+END $$;

@@ -12,90 +12,49 @@ SELECT id, name, discipline, default_priority, step, weights, fair, virtual_time
 FROM fairlead.queues q WHERE name = %(name)s;
 
 -- queue_locked: the same, by a reader that charges tenants: one at a time
-SELECT id, name, discipline, default_priority, step, weights, fair, virtual_time, backlogged, in_service,
-       max_waiting, max_failures, completing, enabled, poison, by_library, retry,
-       count_as_failure, keep_dead, limits, remembered,
-       (SELECT time FROM fairlead.journal ORDER BY id DESC LIMIT 1),
-       (extract(epoch FROM clock_timestamp()) * 1000000)::bigint,
-       EXISTS (SELECT 1 FROM fairlead.listeners s WHERE s.queue = q.id),
-       current_setting('transaction_isolation')
-FROM fairlead.queues q WHERE name = %(name)s
-FOR NO KEY UPDATE;
+SELECT * FROM fairlead._run_queue_locked(%(name)s);
 
 -- queue_names: all queues
 SELECT name FROM fairlead.queues ORDER BY name;
 
 -- add_queue: create a queue with the defaults
-INSERT INTO fairlead.queues (name, remembered, max_failures) VALUES (%(name)s, %(remembered)s, %(max_failures)s)
-ON CONFLICT (name) DO NOTHING;
+SELECT fairlead._run_add_queue(%(name)s, %(remembered)s, %(max_failures)s);
 
 -- set_fair: somebody sends for a tenant; the next reader lines the tenants up
-UPDATE fairlead.queues SET fair = 1 WHERE id = %(queue)s AND fair = 0;
+SELECT fairlead._run_set_fair(%(queue)s);
 
 -- groups_by_name: the groups that live, kept from ending while this transaction runs
-SELECT name, id, tenant, state, head FROM fairlead.groups
-WHERE queue = %(queue)s AND name = ANY (%(names)s::text[])
-ORDER BY name FOR KEY SHARE;
+SELECT * FROM fairlead._run_groups_by_name(%(queue)s, %(names)s::text[]);
 
 -- add_group: begin a group
-INSERT INTO fairlead.groups (id, queue, name, tenant, fair, state, k1, k2, priority, entered, number,
-  head, arrived, lane)
-SELECT r.id, %(queue)s, r.name, r.tenant, %(fair)s, 1, r.k1, r.k2, r.priority, r.entered, r.number,
-  r.id, %(arrived)s, r.lane
-FROM unnest(%(id)s::bigint[], %(name)s::text[], %(tenant)s::text[], %(k1)s::bigint[],
-  %(k2)s::bigint[], %(priority)s::bigint[], %(entered)s::bigint[], %(number)s::bigint[],
-  %(lane)s::text[])
-  AS r (id, name, tenant, k1, k2, priority, entered, number, lane)
-ON CONFLICT DO NOTHING;
+SELECT * FROM fairlead._run_add_group(
+  %(queue)s, %(fair)s, %(arrived)s, %(id)s::bigint[], %(name)s::text[], %(tenant)s::text[],
+  %(k1)s::bigint[], %(k2)s::bigint[], %(priority)s::bigint[], %(entered)s::bigint[], %(number)s::bigint[],
+  %(lane)s::text[]);
 
 -- add_lone: begin groups of messages that have none, and no tenant; nobody has raised them
-INSERT INTO fairlead.groups (id, queue, tenant, fair, state, k1, k2, head, arrived, lane)
-SELECT value, %(queue)s, '', %(fair)s, 1, %(k1)s, value, value, %(arrived)s, %(lane)s
-FROM unnest(%(ids)s::bigint[]) AS i (value);
+SELECT fairlead._run_add_lone(%(queue)s, %(fair)s, %(k1)s, %(arrived)s, %(lane)s, %(ids)s::bigint[]);
 
 -- add_message: a message arrives
-INSERT INTO fairlead.messages (id, queue, group_id, key, arrived, expires, cost, type, conversation,
-  format, body)
-SELECT r.id, %(queue)s, r.group_id, r.key, %(arrived)s, r.expires, r.cost, r.type, r.conversation, r.format,
-  substr(%(body)s, r.body_begin, r.body_length)
-FROM unnest(%(id)s::bigint[], %(group_id)s::bigint[], %(key)s::text[], %(expires)s::bigint[],
-  %(cost)s::bigint[], %(type)s::text[], %(conversation)s::bigint[], %(format)s::bigint[],
-  %(body.begin)s::integer[], %(body.length)s::integer[])
-  AS r (id, group_id, key, expires, cost, type, conversation, format, body_begin, body_length);
-
--- add_delayed: a message that arrives later
-INSERT INTO fairlead.delayed (id, queue, due, group_name, tenant, priority, key, expires, cost, type,
-  conversation, format, body)
-SELECT r.id, %(queue)s, r.due, r."group", r.tenant, r.priority, r.key, r.expires, r.cost, r.type,
-  r.conversation, r.format, substr(%(body)s, r.body_begin, r.body_length)
-FROM unnest(%(id)s::bigint[], %(due)s::bigint[], %(group)s::text[], %(tenant)s::text[],
-  %(priority)s::bigint[], %(key)s::text[], %(expires)s::bigint[], %(cost)s::bigint[],
-  %(type)s::text[], %(conversation)s::bigint[], %(format)s::bigint[], %(body.begin)s::integer[],
-  %(body.length)s::integer[])
-  AS r (id, due, "group", tenant, priority, key, expires, cost, type, conversation, format, body_begin,
-    body_length);
+SELECT fairlead._run_add_message(
+  %(queue)s, %(arrived)s, %(body)s, %(id)s::bigint[], %(group_id)s::bigint[], %(key)s::text[],
+  %(expires)s::bigint[], %(cost)s::bigint[], %(type)s::text[], %(conversation)s::bigint[],
+  %(format)s::bigint[], %(body.begin)s::integer[], %(body.length)s::integer[]);
 
 -- message_ids: what is remembered with some ids
 SELECT key, at, digest FROM fairlead.message_ids WHERE queue = %(queue)s AND key = ANY (%(keys)s::text[]);
 
 -- add_message_ids: remember ids of messages; those that were not known, or whose time is over
-INSERT INTO fairlead.message_ids (queue, key, at, digest)
-SELECT %(queue)s, i.key, %(at)s, i.digest
-FROM unnest(%(keys)s::text[], %(digests)s::text[]) AS i (key, digest)
-ON CONFLICT (queue, key) DO UPDATE SET at = excluded.at, digest = excluded.digest
-  WHERE fairlead.message_ids.at < %(before)s
-RETURNING key;
+SELECT * FROM fairlead._run_add_message_ids(
+  %(queue)s, %(at)s, %(keys)s::text[], %(digests)s::text[], %(before)s);
 
 -- over_limit: whether a limited queue holds more than so many messages, those that arrive later too
 SELECT 1 WHERE fairlead._queue_length(%(queue)s) > %(most)s;
 
 -- add_pending_update: what the next reader has to know
-INSERT INTO fairlead.pending_updates (queue, group_id, kind, number, tenant, priority, at, cost, turn, placed)
-SELECT %(queue)s, r.group_id, r.kind, r.number, r.tenant, r.priority, r.at, r.cost, r.turn, r.placed
-FROM unnest(%(kind)s::text[], %(number)s::bigint[], %(group_id)s::bigint[], %(tenant)s::text[],
-  %(priority)s::bigint[], %(at)s::bigint[], %(cost)s::bigint[], %(turn)s::bigint[],
-  %(placed)s::bigint[])
-  AS r (kind, number, group_id, tenant, priority, at, cost, turn, placed);
+SELECT fairlead._run_add_pending_update(
+  %(queue)s, %(kind)s::text[], %(number)s::bigint[], %(group_id)s::bigint[], %(tenant)s::text[],
+  %(priority)s::bigint[], %(at)s::bigint[], %(cost)s::bigint[], %(turn)s::bigint[], %(placed)s::bigint[]);
 
 -- maintenance: what there is to do before a take. (A plan without the values would look for the first row
 -- that fits, wherever it stands: so the first one is asked for, in the order of an index.)
@@ -106,8 +65,7 @@ SELECT EXISTS (SELECT 1 FROM fairlead.pending_updates WHERE queue = %(queue)s AN
        coalesce((SELECT min(deadline) FROM fairlead.groups WHERE queue = %(queue)s AND state = 2) <= %(now)s, false);
 
 -- pending_updates: what is to be counted for tenants
-SELECT id, kind, number, tenant, cost, turn, placed FROM fairlead.pending_updates
-WHERE queue = %(queue)s AND kind <> 'raised' ORDER BY id LIMIT %(most)s FOR UPDATE SKIP LOCKED;
+SELECT * FROM fairlead._run_pending_updates(%(queue)s, %(most)s);
 
 -- raised_groups: the groups that were raised, but for those that are held; and whether they live. How
 -- often each was raised is of no matter: the index leads from one group to the next.
@@ -121,66 +79,41 @@ SELECT raised.id, g.id IS NOT NULL FROM raised LEFT JOIN fairlead.groups g ON g.
 WHERE raised.id IS NOT NULL AND (g.id IS NULL OR g.state <> 2) LIMIT %(most)s;
 
 -- raises_of: the raises of groups, by who has them locked
-SELECT id, group_id, number, priority, at FROM fairlead.pending_updates
-WHERE group_id = ANY (%(ids)s::bigint[]) AND kind = 'raised' ORDER BY id FOR UPDATE;
+SELECT * FROM fairlead._run_raises_of(%(ids)s::bigint[]);
 
 -- drop_raises_of: groups that have ended cannot be raised
-DELETE FROM fairlead.pending_updates WHERE id = ANY (ARRAY (SELECT id FROM fairlead.pending_updates
-  WHERE group_id = ANY (%(ids)s::bigint[]) AND kind = 'raised' FOR UPDATE SKIP LOCKED));
+SELECT fairlead._run_drop_raises_of(%(ids)s::bigint[]);
 
 -- drop_pending_updates: they are done
-DELETE FROM fairlead.pending_updates WHERE id = ANY (%(ids)s::bigint[]);
+SELECT fairlead._run_drop_pending_updates(%(ids)s::bigint[]);
 
 -- place: give a group its place
-UPDATE fairlead.groups g SET priority = r.priority, entered = r.entered, number = r.number, k1 = r.k1,
-  k2 = r.k2, head = r.head, arrived = r.arrived
-FROM unnest(%(priority)s::bigint[], %(entered)s::bigint[], %(number)s::bigint[], %(k1)s::bigint[],
-  %(k2)s::bigint[], %(head)s::bigint[], %(arrived)s::bigint[], %(id)s::bigint[])
-  AS r (priority, entered, number, k1, k2, head, arrived, id)
-WHERE g.id = r.id;
+SELECT fairlead._run_place(
+  %(priority)s::bigint[], %(entered)s::bigint[], %(number)s::bigint[], %(k1)s::bigint[], %(k2)s::bigint[],
+  %(head)s::bigint[], %(arrived)s::bigint[], %(id)s::bigint[]);
 
 -- wake_groups: groups whose time has come are ready
-UPDATE fairlead.groups SET state = 1, not_before = NULL WHERE id = ANY (ARRAY (SELECT id FROM fairlead.groups WHERE queue = %(queue)s AND state = 3 AND not_before <= %(now)s
-  ORDER BY not_before LIMIT %(most)s FOR UPDATE SKIP LOCKED))
-RETURNING id, tenant, head, name;
+SELECT * FROM fairlead._run_wake_groups(%(queue)s, %(now)s, %(most)s);
 
 -- postpone: groups to which somebody is still sending are looked at again, the later the longer it takes
-UPDATE fairlead.groups SET not_before = %(now)s + least(greatest((%(now)s - coalesce(taken, 0)) / 4, 50000), 1000000)
-WHERE id = ANY (ARRAY (SELECT id FROM fairlead.groups WHERE queue = %(queue)s AND state = 3 AND not_before <= %(now)s
-  ORDER BY not_before LIMIT %(most)s FOR NO KEY UPDATE SKIP LOCKED)) AND head = 0
-RETURNING id;
+SELECT * FROM fairlead._run_postpone(%(now)s, %(queue)s, %(most)s);
 
 -- due_messages: take out messages that arrive now
-DELETE FROM fairlead.delayed WHERE id = ANY (ARRAY (SELECT id FROM fairlead.delayed WHERE queue = %(queue)s AND due <= %(now)s ORDER BY due, id LIMIT %(most)s FOR UPDATE SKIP LOCKED))
-RETURNING id, due, group_name, tenant, priority, key, expires, cost, type, conversation, format, body;
+SELECT * FROM fairlead._run_due_messages(%(queue)s, %(now)s, %(most)s);
 
 -- lapsed: groups whose lease is over
-SELECT id, token FROM fairlead.groups WHERE queue = %(queue)s AND state = 2 AND deadline <= %(now)s
-ORDER BY deadline LIMIT %(most)s FOR NO KEY UPDATE SKIP LOCKED;
+SELECT * FROM fairlead._run_lapsed(%(queue)s, %(now)s, %(most)s);
 
 -- pick: take the best groups that nobody holds
-UPDATE fairlead.groups SET state = 2, was_priority = priority, was_entered = entered,
-  was_number = number, was_turn = %(turn)s, priority = -1, entered = 0, number = 0, token = nextval('fairlead.numbers'),
-  holder = %(holder)s, taken = %(taken)s, deadline = %(deadline)s
-WHERE id = ANY (ARRAY (SELECT id FROM fairlead.groups WHERE queue = %(queue)s AND state = 1
-  ORDER BY k1, k2 LIMIT %(most)s FOR NO KEY UPDATE SKIP LOCKED))
-RETURNING id, name, tenant, was_priority, releases, token, k1, k2;
+SELECT * FROM fairlead._run_pick(%(turn)s, %(holder)s, %(taken)s, %(deadline)s, %(queue)s, %(most)s);
 
 -- pick_named: take a group by its name
-UPDATE fairlead.groups SET state = 2, was_priority = priority, was_entered = entered,
-  was_number = number, was_turn = %(turn)s, priority = -1, entered = 0, number = 0, token = nextval('fairlead.numbers'),
-  holder = %(holder)s, taken = %(taken)s, deadline = %(deadline)s
-WHERE id = ANY (ARRAY (SELECT id FROM fairlead.groups WHERE queue = %(queue)s AND name = %(name)s
-  AND state = 1 FOR NO KEY UPDATE SKIP LOCKED))
-RETURNING id, name, tenant, was_priority, releases, token, k1, k2;
+SELECT * FROM fairlead._run_pick_named(
+  %(turn)s, %(holder)s, %(taken)s, %(deadline)s, %(queue)s, %(name)s);
 
 -- pick_of_tenant: take the best group of a tenant
-UPDATE fairlead.groups SET state = 2, was_priority = priority, was_entered = entered,
-  was_number = number, was_turn = %(turn)s, priority = -1, entered = 0, number = 0, token = nextval('fairlead.numbers'),
-  holder = %(holder)s, taken = %(taken)s, deadline = %(deadline)s
-WHERE id = ANY (ARRAY (SELECT id FROM fairlead.groups WHERE queue = %(queue)s AND tenant = %(tenant)s AND state = 1
-  AND fair = 1 ORDER BY k1, k2 LIMIT 1 FOR NO KEY UPDATE SKIP LOCKED))
-RETURNING id, name, tenant, was_priority, releases, token, k1, k2;
+SELECT * FROM fairlead._run_pick_of_tenant(
+  %(turn)s, %(holder)s, %(taken)s, %(deadline)s, %(queue)s, %(tenant)s);
 
 -- tenant_of: whose a ready group is
 SELECT tenant FROM fairlead.groups WHERE queue = %(queue)s AND name = %(name)s AND state = 1;
@@ -240,45 +173,33 @@ FROM unnest(%(ids)s::bigint[]) AS g (value) CROSS JOIN LATERAL (
   JOIN fairlead.messages m ON m.id IN (h.head, -h.head);
 
 -- drop_messages: they are done
-DELETE FROM fairlead.messages WHERE id = ANY (%(ids)s::bigint[]);
+SELECT fairlead._run_drop_messages(%(ids)s::bigint[]);
 
 -- bury: messages become dead letters
-INSERT INTO fairlead.dead (id, queue, died, reason, attempt, group_name, tenant, priority, key, cost,
-  type, conversation, format, body)
-SELECT abs(m.id), m.queue, %(died)s, %(reason)s, %(attempt)s, g.name, g.tenant, %(priority)s::bigint, m.key, m.cost, m.type,
-  m.conversation, m.format, m.body
-FROM fairlead.messages m JOIN fairlead.groups g ON g.id = m.group_id
-WHERE m.id = ANY (%(ids)s::bigint[]);
+SELECT fairlead._run_bury(%(died)s, %(reason)s, %(attempt)s, %(priority)s, %(ids)s::bigint[]);
 
 -- bury_delayed: a message that could not arrive becomes a dead letter
-INSERT INTO fairlead.dead (id, queue, died, reason, attempt, group_name, tenant, priority, key, cost,
-  type, conversation, format, body)
-VALUES (%(id)s, %(queue)s, %(died)s, %(reason)s, 0, %(group)s, %(tenant)s, %(priority)s, %(key)s, %(cost)s, %(type)s,
-  %(conversation)s, %(format)s, %(body)s);
+SELECT fairlead._run_bury_delayed(
+  %(id)s, %(queue)s, %(died)s, %(reason)s, %(group)s, %(tenant)s, %(priority)s, %(key)s, %(cost)s,
+  %(type)s, %(conversation)s, %(format)s, %(body)s);
 
 -- put_back: a group is not held any more
-UPDATE fairlead.groups g SET state = r.state, not_before = r.not_before, priority = r.priority,
-  entered = r.entered, number = r.number, k1 = r.k1, k2 = r.k2, head = r.head, arrived = r.arrived,
-  releases = r.releases, failures = r.failures, token = NULL, holder = NULL, deadline = NULL
-FROM unnest(%(state)s::bigint[], %(not_before)s::bigint[], %(priority)s::bigint[], %(entered)s::bigint[],
-  %(number)s::bigint[], %(k1)s::bigint[], %(k2)s::bigint[], %(head)s::bigint[],
-  %(arrived)s::bigint[], %(releases)s::bigint[], %(failures)s::bigint[], %(id)s::bigint[])
-  AS r (state, not_before, priority, entered, number, k1, k2, head, arrived, releases, failures, id)
-WHERE g.id = r.id;
+SELECT fairlead._run_put_back(
+  %(state)s::bigint[], %(not_before)s::bigint[], %(priority)s::bigint[], %(entered)s::bigint[],
+  %(number)s::bigint[], %(k1)s::bigint[], %(k2)s::bigint[], %(head)s::bigint[], %(arrived)s::bigint[],
+  %(releases)s::bigint[], %(failures)s::bigint[], %(id)s::bigint[]);
 
 -- lock_ended: those of some groups to which nobody is sending
-SELECT id FROM fairlead.groups WHERE id = ANY (%(ids)s::bigint[]) FOR UPDATE SKIP LOCKED;
+SELECT * FROM fairlead._run_lock_ended(%(ids)s::bigint[]);
 
 -- end_groups: groups of which nothing is left
-DELETE FROM fairlead.groups WHERE id = ANY (%(ids)s::bigint[]);
+SELECT fairlead._run_end_groups(%(ids)s::bigint[]);
 
 -- end_lone: messages without a group are done, if the reader still holds them
-DELETE FROM fairlead.groups g
-USING unnest(%(id)s::bigint[], %(token)s::bigint[]) AS held (id, token)
-WHERE g.id = held.id AND g.token = held.token AND g.state = 2;
+SELECT * FROM fairlead._run_end_lone(%(id)s::bigint[], %(token)s::bigint[]);
 
 -- drop_lone: the messages themselves
-DELETE FROM fairlead.messages WHERE group_id = ANY (%(id)s::bigint[]);
+SELECT fairlead._run_drop_lone(%(id)s::bigint[]);
 
 -- tenants: what some tenants were charged
 SELECT name, tag, turn, in_service, backlogged FROM fairlead.tenants
@@ -290,34 +211,28 @@ WHERE queue = %(queue)s AND backlogged = 1 AND name <> ALL (%(besides)s::text[])
 ORDER BY tag, turn LIMIT 1;
 
 -- set_tenant: what a tenant is charged
-INSERT INTO fairlead.tenants (queue, name, tag, turn, in_service, backlogged)
-SELECT %(queue)s, r.name, r.tag, r.turn, r.in_service, r.backlogged
-FROM unnest(%(name)s::text[], %(tag)s::text[], %(turn)s::bigint[], %(in_service)s::bigint[],
-  %(backlogged)s::bigint[])
-  AS r (name, tag, turn, in_service, backlogged)
-ON CONFLICT (queue, name) DO UPDATE SET tag = excluded.tag, turn = excluded.turn,
-  in_service = excluded.in_service, backlogged = excluded.backlogged;
+SELECT fairlead._run_set_tenant(
+  %(queue)s, %(name)s::text[], %(tag)s::text[], %(turn)s::bigint[], %(in_service)s::bigint[],
+  %(backlogged)s::bigint[]);
 
 -- drop_tenant: it has nothing that a new one would not have
-DELETE FROM fairlead.tenants WHERE queue = %(queue)s AND name = %(name)s;
+SELECT fairlead._run_drop_tenant(%(queue)s, %(name)s);
 
 -- drop_tenants: nothing waits and nobody works, so nobody was charged anything
-DELETE FROM fairlead.tenants WHERE queue = %(queue)s;
+SELECT fairlead._run_drop_tenants(%(queue)s);
 
 -- set_line: how many tenants can be served, how many groups are held, and the virtual time
-UPDATE fairlead.queues SET virtual_time = %(virtual_time)s, backlogged = %(backlogged)s, in_service = %(in_service)s, fair = 2
-WHERE id = %(queue)s;
+SELECT fairlead._run_set_line(%(virtual_time)s, %(backlogged)s, %(in_service)s, %(queue)s);
 
 -- ready_of_tenant: whether a tenant has a group that can be taken
 SELECT 1 FROM fairlead.groups WHERE queue = %(queue)s AND tenant = %(tenant)s AND state = 1 AND fair = 1
 ORDER BY k1, k2 LIMIT 1;
 
 -- mark_fair: all groups of a queue are ordered by tenant
-UPDATE fairlead.groups SET fair = 1 WHERE queue = %(queue)s AND fair = 0;
+SELECT fairlead._run_mark_fair(%(queue)s);
 
 -- mark_late: groups that can be taken, of senders that did not know yet of tenants
-UPDATE fairlead.groups SET fair = 1 WHERE queue = %(queue)s AND state = 1 AND fair = 0
-RETURNING tenant, k2;
+SELECT * FROM fairlead._run_mark_late(%(queue)s);
 
 -- ready_tenants: whose the ready groups are, by when their first came
 SELECT tenant, min(k2) FROM fairlead.groups WHERE queue = %(queue)s AND state = 1
@@ -334,14 +249,13 @@ SELECT kind, tenant, coalesce(cost, 0) FROM (
   ORDER BY id DESC LIMIT %(most)s) latest ORDER BY id;
 
 -- lock_ready: those of some groups that can be given another place now
-SELECT id FROM fairlead.groups WHERE id = ANY (%(ids)s::bigint[]) AND state <> 2
-FOR NO KEY UPDATE SKIP LOCKED;
+SELECT * FROM fairlead._run_lock_ready(%(ids)s::bigint[]);
 
 -- entries_of: to what groups were raised
 SELECT id, priority, entered, number FROM fairlead.groups WHERE id = ANY (%(ids)s::bigint[]);
 
 -- drop_tenant_updates: the tenants are counted anew, whatever was to be counted
-DELETE FROM fairlead.pending_updates WHERE queue = %(queue)s AND kind <> 'raised';
+SELECT fairlead._run_drop_tenant_updates(%(queue)s);
 
 -- send_one: send a message, in one statement
 SELECT fairlead._send(%(queue)s, %(format)s, %(body)s, %(group)s, %(priority)s, %(key)s, %(type)s,
@@ -376,8 +290,7 @@ SELECT * FROM fairlead._try_settle(%(token)s, %(outcome)s, %(given)s::bigint[], 
   %(actor)s, %(id)s, %(partly)s);
 
 -- switch: switch a queue on or off
-UPDATE fairlead.queues SET enabled = %(enabled)s WHERE id = %(queue)s AND enabled <> %(enabled)s
-RETURNING id;
+SELECT * FROM fairlead._run_switch(%(enabled)s, %(queue)s);
 
 -- events_of_groups: what happened to some groups
 SELECT id, time, kind, group_name, key, tenant, priority, token, actor, detail FROM fairlead.journal
@@ -388,14 +301,10 @@ ORDER BY id LIMIT %(most)s;
 SELECT time FROM fairlead.journal ORDER BY id LIMIT 1;
 
 -- complete: messages that were published are about to be done
-INSERT INTO fairlead.completions (cluster, destination, part, version)
-SELECT p.cluster, p.destination, p.part, p.version
-FROM fairlead.messages m JOIN fairlead.published p ON p.queue = m.queue AND p.key = m.key
-WHERE m.id = ANY (%(ids)s::bigint[]) ORDER BY m.id;
+SELECT fairlead._run_complete(%(ids)s::bigint[]);
 
 -- drop_published: their cluster waits for them no more
-DELETE FROM fairlead.published WHERE (queue, key) IN (
-  SELECT queue, key FROM fairlead.messages WHERE id = ANY (%(ids)s::bigint[]));
+SELECT fairlead._run_drop_published(%(ids)s::bigint[]);
 
 -- sender_of: who sent a message
 SELECT actor FROM fairlead.events WHERE position = %(id)s AND kind = 'sent';

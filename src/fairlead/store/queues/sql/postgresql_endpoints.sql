@@ -19,8 +19,7 @@ SELECT id, handle, dialog, side, service, far_service, contract, queue, group_na
 FROM fairlead.endpoints WHERE dialog = %(dialog)s AND side = %(side)s;
 
 -- drop_ended: nothing is left of dialogs of which both ends have ended
-DELETE FROM fairlead.endpoints WHERE state = 3 AND dialog = ANY (%(dialogs)s::bigint[]) AND NOT EXISTS (
-  SELECT 1 FROM fairlead.endpoints other WHERE other.dialog = fairlead.endpoints.dialog AND other.state <> 3);
+SELECT fairlead._run_drop_ended(%(dialogs)s::bigint[]);
 
 -- of_conversation: the messages of a conversation
 SELECT group_id, id, key, arrived, expires, cost, type, conversation, format, body

@@ -4,34 +4,26 @@
 SELECT 1 WHERE fairlead._is_held(%(token)s);
 
 -- held_by: groups in the hands of some holders
-SELECT id, token, taken FROM fairlead.groups
-WHERE queue = %(queue)s AND state = 2 AND holder = ANY (%(holders)s::bigint[])
-FOR NO KEY UPDATE SKIP LOCKED;
+SELECT * FROM fairlead._run_held_by(%(queue)s, %(holders)s::bigint[]);
 
 -- lease_holders_of: who holds groups of a queue
 SELECT h.id, h.host, h.stopping FROM fairlead.lease_holders h
 WHERE h.id IN (SELECT DISTINCT holder FROM fairlead.groups WHERE queue = %(queue)s AND state = 2);
 
 -- fence: groups with the tokens of who holds them, kept from everybody else until it has settled them
-SELECT id, queue, name, tenant, token, was_priority, was_entered, was_number, was_turn, releases,
-  failures, taken, holder
-FROM fairlead.groups WHERE id = ANY (%(ids)s::bigint[])
-ORDER BY id FOR NO KEY UPDATE;
+SELECT * FROM fairlead._run_fence(%(ids)s::bigint[]);
 
 -- extend: a longer lease
-UPDATE fairlead.groups SET deadline = %(deadline)s WHERE id = %(id)s AND token = %(token)s AND state = 2
-RETURNING id;
+SELECT * FROM fairlead._run_extend(%(deadline)s, %(id)s, %(token)s);
 
 -- add_holder: a process that takes work
-INSERT INTO fairlead.lease_holders (host, pid, name, since) VALUES (%(host)s, %(pid)s, %(name)s, %(since)s)
-RETURNING id;
+SELECT * FROM fairlead._run_add_holder(%(host)s, %(pid)s, %(name)s, %(since)s);
 
 -- stopping: the process was told to stop; what it holds did not fail
-UPDATE fairlead.lease_holders SET stopping = 1 WHERE id = %(id)s;
+SELECT fairlead._run_stopping(%(id)s);
 
 -- drop_lease_holders: they hold nothing any more
-DELETE FROM fairlead.lease_holders h WHERE id = ANY (%(ids)s::bigint[]) AND NOT EXISTS
-  (SELECT 1 FROM fairlead.groups g WHERE g.state = 2 AND g.holder = h.id);
+SELECT fairlead._run_drop_lease_holders(%(ids)s::bigint[]);
 
 -- lock_alive: this session lives as long as it holds this lock
 SELECT pg_advisory_lock_shared(1181641069, %(id)s::int);
@@ -46,10 +38,10 @@ SELECT h.id FROM fairlead.lease_holders h WHERE h.id = ANY (%(ids)s::bigint[]) A
 SELECT (extract(epoch FROM pg_postmaster_start_time()) * 1000000)::bigint;
 
 -- add_listener: a store waits for work of a queue
-INSERT INTO fairlead.listeners (queue, holder) VALUES (%(queue)s, %(holder)s) ON CONFLICT DO NOTHING;
+SELECT fairlead._run_add_listener(%(queue)s, %(holder)s);
 
 -- drop_listeners: the store waits for nothing any more
-DELETE FROM fairlead.listeners WHERE holder = ANY (%(ids)s::bigint[]);
+SELECT fairlead._run_drop_listeners(%(ids)s::bigint[]);
 
 -- notify: wake one of those who wait for work of a queue, at the commit
 SELECT fairlead._wake(%(queue)s);

@@ -13,20 +13,12 @@ SELECT k1, k2 FROM fairlead.groups WHERE queue = %(queue)s AND lane = %(lane)s A
 ORDER BY k1, k2 LIMIT 1;
 
 -- pick_of_lane: take the best group of a lane
-UPDATE fairlead.groups SET state = 2, was_priority = priority, was_entered = entered,
-  was_number = number, was_turn = %(turn)s, priority = -1, entered = 0, number = 0, token = nextval('fairlead.numbers'),
-  holder = %(holder)s, taken = %(taken)s, deadline = %(deadline)s
-WHERE id = ANY (ARRAY (SELECT id FROM fairlead.groups WHERE queue = %(queue)s AND lane = %(lane)s AND state = 1
-  ORDER BY k1, k2 LIMIT 1 FOR NO KEY UPDATE SKIP LOCKED))
-RETURNING id, name, tenant, was_priority, releases, token, k1, k2;
+SELECT * FROM fairlead._run_pick_of_lane(
+  %(turn)s, %(holder)s, %(taken)s, %(deadline)s, %(queue)s, %(lane)s);
 
 -- pick_of_tenant_besides: take the best group of a tenant that is in none of some lanes
-UPDATE fairlead.groups SET state = 2, was_priority = priority, was_entered = entered,
-  was_number = number, was_turn = %(turn)s, priority = -1, entered = 0, number = 0, token = nextval('fairlead.numbers'),
-  holder = %(holder)s, taken = %(taken)s, deadline = %(deadline)s
-WHERE id = ANY (ARRAY (SELECT id FROM fairlead.groups WHERE queue = %(queue)s AND tenant = %(tenant)s AND state = 1
-  AND fair = 1 AND lane <> ALL (%(closed)s::text[]) ORDER BY k1, k2 LIMIT 1 FOR NO KEY UPDATE SKIP LOCKED))
-RETURNING id, name, tenant, was_priority, releases, token, k1, k2;
+SELECT * FROM fairlead._run_pick_of_tenant_besides(
+  %(turn)s, %(holder)s, %(taken)s, %(deadline)s, %(queue)s, %(tenant)s, %(closed)s::text[]);
 
 -- lane_named: the lane and the tenant of a group that is ready
 SELECT lane, tenant FROM fairlead.groups WHERE queue = %(queue)s AND name = %(name)s AND state = 1;
@@ -38,16 +30,13 @@ SELECT lane, tenant, count(*) FROM fairlead.groups WHERE queue = %(queue)s AND s
 SELECT key, name, until FROM fairlead.limit_states WHERE queue = %(queue)s;
 
 -- set_limit_state: how far one is
-INSERT INTO fairlead.limit_states (queue, key, name, until)
-SELECT %(queue)s, * FROM unnest(%(key)s::text[], %(name)s::text[], %(until)s::bigint[])
-ON CONFLICT (queue, key, name) DO UPDATE SET until = excluded.until;
+SELECT fairlead._run_set_limit_state(%(queue)s, %(key)s::text[], %(name)s::text[], %(until)s::bigint[]);
 
 -- drop_limit_states: what is over is like what never was
-DELETE FROM fairlead.limit_states WHERE queue = %(queue)s AND until <= %(now)s;
+SELECT fairlead._run_drop_limit_states(%(queue)s, %(now)s);
 
 -- group_names_after: groups whose lanes are to be set, from an id on
 SELECT id, name FROM fairlead.groups WHERE queue = %(queue)s AND id > %(after)s ORDER BY id LIMIT %(most)s;
 
 -- set_lane: the lane of a group
-UPDATE fairlead.groups g SET lane = r.lane
-FROM unnest(%(lane)s::text[], %(id)s::bigint[]) AS r (lane, id) WHERE g.id = r.id;
+SELECT fairlead._run_set_lane(%(lane)s::text[], %(id)s::bigint[]);

@@ -1,0 +1,72 @@
+-- whoever may do more may do all of this, too
+GRANT fairlead_sender TO fairlead_chooser;
+GRANT fairlead_chooser TO fairlead_worker;
+GRANT fairlead_worker TO fairlead_operator;
+GRANT USAGE ON SCHEMA fairlead
+  TO fairlead_sender, fairlead_chooser, fairlead_worker, fairlead_operator, fairlead_viewer;
+
+-- which functions a role may call; those that begin with an underscore the library calls, and it calls
+-- _run_… for what it works out itself: queues that tenants share or that have limits, several groups at
+-- once, the work of dead processes, clusters whose policy only the library knows
+DO $$
+DECLARE
+  f record;
+BEGIN
+  FOR f IN SELECT 'fairlead_' || r.role AS role, p.oid::regprocedure AS called
+    FROM (VALUES
+      ('sender', '{send,prioritise,begin_dialog,send_on,prioritise_dialog,next_destination,publish}'::text[]),
+      ('sender', '{_send,_try_send,_try_send_many,_try_prioritise,_try_begin_dialog,_try_say}'),
+      ('sender', '{_try_prioritise_dialog,_choose,_publish,bound_dialog}'),
+      ('sender', '{_forget_events,_forget_ids,_forget_ended,_forget_choice_runs}'),
+      ('sender', '{_find,_find_bound,_state}'),
+      ('viewer', '{_find,_find_bound,_state}'),
+      ('chooser', '{_run_lock_cluster,_run_lock_free_cluster,_run_count_choice,_run_set_cluster}'),
+      ('chooser', '{_run_set_state,_run_add_version,_run_add_choice_run,_run_draw_ticket,_tickets}'),
+      ('chooser', '{_run_bind,_run_add_published,_run_set_completing,_run_add_completion,_run_completions}'),
+      ('chooser', '{_run_add_event,_run_add_message_ids,_run_add_queue,_run_numbers}'),
+      ('worker', '{take,more,settle,receive,end_dialog,bind_dialogs,delayed_by}'),
+      ('worker', '{_take,_more,_settle,_try_settle,_is_held,_try_end_dialog,_try_set_timer,_try_bind}'),
+      ('worker', '{_forget_dead,_wake,_run_add_holder,_run_stopping,_run_drop_lease_holders}'),
+      ('worker', '{_run_add_listener,_run_drop_listeners,_run_held_by,_run_lapsed,_run_extend,_run_fence}'),
+      ('worker', '{_run_queue_locked,_run_pending_updates,_run_drop_pending_updates,_run_raises_of}'),
+      ('worker', '{_run_drop_raises_of,_run_lock_ready,_run_place,_run_wake_groups,_run_postpone}'),
+      ('worker', '{_run_due_messages,_run_bury_delayed,_run_set_fair,_run_groups_by_name,_run_add_group}'),
+      ('worker', '{_run_add_lone,_run_add_message,_run_add_pending_update}'),
+      ('worker', '{_run_pick,_run_pick_named,_run_pick_of_tenant,_run_pick_of_tenant_besides,_run_pick_of_lane}'),
+      ('worker', '{_run_drop_messages,_run_bury,_run_put_back,_run_lock_ended,_run_end_groups,_run_end_lone}'),
+      ('worker', '{_run_drop_lone,_run_complete,_run_drop_published,_run_drop_ended,_run_switch}'),
+      ('worker', '{_run_set_tenant,_run_drop_tenant,_run_drop_tenants,_run_set_line,_run_mark_fair}'),
+      ('worker', '{_run_mark_late,_run_drop_tenant_updates,_run_set_limit_state,_run_drop_limit_states}'),
+      ('worker', '{_run_add_journal,_run_add_journal_taken,_run_add_journal_accepted}'),
+      ('worker', '{_run_schedule_locked,_run_move_schedule}')
+    ) AS r (role, names) CROSS JOIN unnest(r.names) AS n (name)
+      JOIN pg_catalog.pg_proc p ON p.pronamespace = 'fairlead'::regnamespace AND p.proname = n.name
+  LOOP
+    EXECUTE format('GRANT EXECUTE ON FUNCTION %s TO %I', f.called, f.role);
+  END LOOP;
+END $$;
+GRANT EXECUTE ON ALL FUNCTIONS IN SCHEMA fairlead TO fairlead_operator;
+
+-- what they read; nobody writes a table
+GRANT SELECT ON fairlead.schema, fairlead.queues, fairlead.declared, fairlead.clusters,
+  fairlead.destinations, fairlead.versions, fairlead.choice_runs, fairlead.listeners TO fairlead_sender;
+GRANT SELECT (id, time, kind, key, cluster, version, stream, destination, address, outcome, sequence, detail,
+  said) ON fairlead.journal TO fairlead_sender;
+GRANT SELECT ON fairlead.bindings, fairlead.message_ids TO fairlead_chooser;
+GRANT SELECT (id, name, queue, state, token) ON fairlead.groups TO fairlead_chooser;
+GRANT SELECT ON fairlead.groups, fairlead.messages, fairlead.delayed, fairlead.pending_updates,
+  fairlead.tenants, fairlead.limit_states, fairlead.lease_holders, fairlead.dead, fairlead.endpoints,
+  fairlead.published, fairlead.journal, fairlead.epochs, fairlead.schedules TO fairlead_worker;
+GRANT SELECT ON fairlead.queue_status, fairlead.waiting, fairlead.held, fairlead.dead_letters,
+  fairlead.delayed_messages, fairlead.services, fairlead.conversations, fairlead.events TO fairlead_worker;
+GRANT SELECT ON ALL TABLES IN SCHEMA fairlead TO fairlead_operator;
+GRANT INSERT, UPDATE, DELETE ON fairlead.machines TO fairlead_operator;  -- a view: its rows call functions
+GRANT SELECT ON SEQUENCE fairlead.numbers TO fairlead_operator;
+
+-- looks: at what queues hold, at dead letters with their bodies, at dialogs, at the journal
+GRANT SELECT ON fairlead.schema, fairlead.queues, fairlead.groups, fairlead.messages,
+  fairlead.delayed, fairlead.dead, fairlead.journal, fairlead.epochs, fairlead.listeners,
+  fairlead.declared, fairlead.endpoints, fairlead.lease_holders, fairlead.pending_updates,
+  fairlead.schedules, fairlead.limit_states TO fairlead_viewer;
+GRANT SELECT ON fairlead.queue_status, fairlead.waiting, fairlead.held, fairlead.dead_letters,
+  fairlead.delayed_messages, fairlead.services, fairlead.conversations, fairlead.events TO fairlead_viewer;

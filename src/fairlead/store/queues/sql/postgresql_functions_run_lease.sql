@@ -1,0 +1,150 @@
+-- Who holds leases, what tenants are charged, and how far limits are used up.
+-- The library calls these, statement by statement; each runs as the owner of the schema.
+
+-- Groups in the hands of some holders.
+CREATE OR REPLACE FUNCTION fairlead._run_held_by(p_queue bigint, p_holders bigint[])
+RETURNS TABLE (o_id bigint, o_token bigint, o_taken bigint)
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+  RETURN QUERY
+    SELECT id, token, taken FROM fairlead.groups
+    WHERE queue = p_queue AND state = 2 AND holder = ANY (p_holders)
+    FOR NO KEY UPDATE SKIP LOCKED;
+END $$;
+
+-- A longer lease.
+CREATE OR REPLACE FUNCTION fairlead._run_extend(p_deadline bigint, p_id bigint, p_token bigint)
+RETURNS SETOF bigint LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+  PERFORM fairlead._check_deadline(p_deadline);
+  RETURN QUERY
+    UPDATE fairlead.groups SET deadline = p_deadline WHERE id = p_id AND token = p_token AND state = 2
+    RETURNING id;
+END $$;
+
+-- A process that takes work.
+CREATE OR REPLACE FUNCTION fairlead._run_add_holder(
+  p_host text, p_pid bigint, p_name text, p_since bigint)
+RETURNS SETOF integer LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+  RETURN QUERY
+    INSERT INTO fairlead.lease_holders (host, pid, name, since) VALUES (p_host, p_pid, p_name, p_since)
+    RETURNING id;
+END $$;
+
+-- The process was told to stop; what it holds did not fail.
+CREATE OR REPLACE FUNCTION fairlead._run_stopping(p_id bigint)
+RETURNS void LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+  UPDATE fairlead.lease_holders SET stopping = 1 WHERE id = p_id;
+END $$;
+
+-- They hold nothing any more.
+CREATE OR REPLACE FUNCTION fairlead._run_drop_lease_holders(p_ids bigint[])
+RETURNS void LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+  DELETE FROM fairlead.lease_holders h WHERE id = ANY (p_ids) AND NOT EXISTS
+    (SELECT 1 FROM fairlead.groups g WHERE g.state = 2 AND g.holder = h.id);
+END $$;
+
+-- A store waits for work of a queue.
+CREATE OR REPLACE FUNCTION fairlead._run_add_listener(p_queue bigint, p_holder bigint)
+RETURNS void LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+  INSERT INTO fairlead.listeners (queue, holder) VALUES (p_queue, p_holder) ON CONFLICT DO NOTHING;
+END $$;
+
+-- The store waits for nothing any more.
+CREATE OR REPLACE FUNCTION fairlead._run_drop_listeners(p_ids bigint[])
+RETURNS void LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+  DELETE FROM fairlead.listeners WHERE holder = ANY (p_ids);
+END $$;
+
+-- What a tenant is charged.
+CREATE OR REPLACE FUNCTION fairlead._run_set_tenant(
+  p_queue bigint, p_name text[], p_tag text[], p_turn bigint[], p_in_service bigint[],
+  p_backlogged bigint[])
+RETURNS void LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+  INSERT INTO fairlead.tenants (queue, name, tag, turn, in_service, backlogged)
+  SELECT p_queue, r.name, r.tag, r.turn, r.in_service, r.backlogged
+  FROM unnest(p_name, p_tag, p_turn, p_in_service,
+    p_backlogged)
+    AS r (name, tag, turn, in_service, backlogged)
+  ON CONFLICT (queue, name) DO UPDATE SET tag = excluded.tag, turn = excluded.turn,
+    in_service = excluded.in_service, backlogged = excluded.backlogged;
+END $$;
+
+-- A tenant has nothing that a new one would not have.
+CREATE OR REPLACE FUNCTION fairlead._run_drop_tenant(p_queue bigint, p_name text)
+RETURNS void LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+  DELETE FROM fairlead.tenants WHERE queue = p_queue AND name = p_name;
+END $$;
+
+-- Nothing waits and nobody works, so nobody was charged anything.
+CREATE OR REPLACE FUNCTION fairlead._run_drop_tenants(p_queue bigint)
+RETURNS void LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+  DELETE FROM fairlead.tenants WHERE queue = p_queue;
+END $$;
+
+-- How many tenants can be served, how many groups are held, and the virtual time.
+CREATE OR REPLACE FUNCTION fairlead._run_set_line(
+  p_virtual_time text, p_backlogged bigint, p_in_service bigint, p_queue bigint)
+RETURNS void LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+  UPDATE fairlead.queues
+    SET virtual_time = p_virtual_time, backlogged = p_backlogged, in_service = p_in_service, fair = 2
+  WHERE id = p_queue;
+END $$;
+
+-- All groups of a queue are ordered by tenant.
+CREATE OR REPLACE FUNCTION fairlead._run_mark_fair(p_queue bigint)
+RETURNS void LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+  UPDATE fairlead.groups SET fair = 1 WHERE queue = p_queue AND fair = 0;
+END $$;
+
+-- Groups that can be taken, of senders that did not know yet of tenants.
+CREATE OR REPLACE FUNCTION fairlead._run_mark_late(p_queue bigint)
+RETURNS TABLE (o_tenant text, o_k2 bigint)
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+  RETURN QUERY
+    UPDATE fairlead.groups SET fair = 1 WHERE queue = p_queue AND state = 1 AND fair = 0
+    RETURNING tenant, k2;
+END $$;
+
+-- The tenants are counted anew, whatever was to be counted.
+CREATE OR REPLACE FUNCTION fairlead._run_drop_tenant_updates(p_queue bigint)
+RETURNS void LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+  DELETE FROM fairlead.pending_updates WHERE queue = p_queue AND kind <> 'raised';
+END $$;
+
+-- How far one is.
+CREATE OR REPLACE FUNCTION fairlead._run_set_limit_state(
+  p_queue bigint, p_key text[], p_name text[], p_until bigint[])
+RETURNS void LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+  INSERT INTO fairlead.limit_states (queue, key, name, until)
+  SELECT p_queue, * FROM unnest(p_key, p_name, p_until)
+  ON CONFLICT (queue, key, name) DO UPDATE SET until = excluded.until;
+END $$;
+
+-- What is over of limits is like what never was.
+CREATE OR REPLACE FUNCTION fairlead._run_drop_limit_states(p_queue bigint, p_now bigint)
+RETURNS void LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+  DELETE FROM fairlead.limit_states WHERE queue = p_queue AND until <= p_now;
+END $$;
+
+-- The lane of a group.
+CREATE OR REPLACE FUNCTION fairlead._run_set_lane(p_lane text[], p_id bigint[])
+RETURNS void LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+  UPDATE fairlead.groups g SET lane = r.lane
+  FROM unnest(p_lane, p_id) AS r (lane, id) WHERE g.id = r.id;
+END $$;
