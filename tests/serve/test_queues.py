@@ -9,6 +9,8 @@ from typing import Any
 
 import pytest
 from proton import Message, ProtonException
+from proton.handlers import MessagingHandler
+from proton.reactor import Container
 from proton.utils import SendException
 
 from fairlead import Store
@@ -174,7 +176,28 @@ def test_stopping_gives_back_what_is_under_way(store: Store) -> None:
         connection = served.connect()
         receiver = connection.create_receiver("orders", credit=1)
         assert receiver.receive(timeout=10).body == "under way"
+    with suppress(ProtonException):
+        connection.wait(lambda: connection.disconnected, timeout=5)
     work = store.take("orders")
     assert work is not None
     assert work.attempt == 2
     assert store.queues()[0].failures == 0
+
+
+def test_a_receiver_may_say_at_once_what_it_wants(store: Store, served: Served) -> None:
+    store.send("orders", "first")
+
+    class Reader(MessagingHandler):
+        found: list[Any] = []
+
+        def on_start(self, event: Any) -> None:
+            connection = event.container.connect(served.url, allowed_mechs="ANONYMOUS")
+            event.container.create_receiver(connection, "orders")
+
+        def on_message(self, event: Any) -> None:
+            self.found.append(event.message.body)
+            event.connection.close()
+
+    reader = Reader()
+    Container(reader).run()
+    assert reader.found == ["first"]

@@ -42,6 +42,10 @@ class ReceiverLink:
         """The number of the take after which its credit is given back; 0: it keeps it."""
         self.holdings: dict[int, Holding] = {}
         """By the groups' ids."""
+        self.ready: deque[Holding] = deque()
+        """Those of which there may be something to give, the first to be given first."""
+        self.late: list[Holding] = []
+        """Those for which something came while it wanted nothing."""
         self.under_way: dict[int, tuple[Holding, Received]] = {}
         """By the numbers of the deliveries."""
 
@@ -49,12 +53,10 @@ class ReceiverLink:
     def wanted(self) -> int:
         """So many messages it wants that are not at hand."""
         left = self.credit
-        for each in self.holdings.values():
+        for each in self.ready:
             if each.next:
                 left -= len(each.waiting)
-            if left <= 0:
-                return 0
-        return left
+        return max(left, 0)
 
 
 class Desk:
@@ -114,6 +116,10 @@ class Desk:
             receiver.drain = self._takes + 1
             self._again = True
         self.serve(receiver)
+        if receiver.credit:
+            late, receiver.late = receiver.late, []
+            for holding in late:
+                self._look_for_more(receiver, holding)
         self.look()
 
     def disposed(self, receiver: ReceiverLink, event: Disposed) -> None:
@@ -127,14 +133,14 @@ class Desk:
         holding, message = found
         holding.ended(message, event.outcome)
         answer = None if event.settled else event
-        if not holding.open:
-            holding.idle_since = self.now
         if not holding.open and not holding.next and not holding.asked:
             self._settle(receiver, holding, answer)
         elif (part := holding.part()) is not None:
             self._store([part], receiver, holding, answer)
         elif answer is not None:
             receiver.wire.settle(answer.delivery, answer.outcome)
+        if not holding.open:
+            holding.idle_since = self.now
 
     def _settle(
         self, receiver: ReceiverLink, holding: Holding, answer: Disposed | None = None
@@ -203,10 +209,10 @@ class Desk:
     def _look_for_more(self, receiver: ReceiverLink, holding: Holding) -> None:
         if not holding.held.group or holding.over:
             return
-        holding.arrived = True
         if holding.asked or holding.waiting or holding.returns or not receiver.credit:
+            if holding not in receiver.late:
+                receiver.late.append(holding)
             return
-        holding.arrived = False
         holding.asked = True
         self._ask(More(holding.held, holding.seen, (self, receiver, holding)))
 
@@ -223,7 +229,9 @@ class Desk:
             return
         holding.lost = holding.lost or error is not None
         holding.more(found)
+        receiver.ready.append(holding)
         self.serve(receiver)
+        self._check(receiver, holding)
 
     def took(self, call: Take, found: list[Held], error: Exception | None) -> None:
         """Groups were taken, or could not be."""
@@ -251,26 +259,36 @@ class Desk:
                 receiver.holdings[holding.held.id] = holding
                 if holding.held.group:
                     self._by_group[holding.held.group] = receiver, holding
+                receiver.ready.append(holding)
                 self.serve(receiver)
+                self._check(receiver, holding)
                 return
         self._submit(Unit(self._stored, ends=holding.last(), owner=(None, holding, None)))
 
     def serve(self, receiver: ReceiverLink) -> None:
         """Send what is at hand, as far as the credit goes."""
-        for holding in [*receiver.holdings.values()]:
-            while receiver.credit > 0 and holding.next and not self.stopped:
+        ready = receiver.ready
+        while receiver.credit > 0 and ready and not self.stopped:
+            holding = ready[0]
+            if holding.next:
                 self._send(receiver, holding)
-            if holding.open:
-                holding.idle_since = None
-                if holding.arrived and receiver.credit and not holding.waiting:
-                    self._look_for_more(receiver, holding)
-            elif not holding.next and not holding.asked and not holding.over:
-                self._settle(receiver, holding)
-            elif holding.idle_since is None:
-                holding.idle_since = self.now
+            if not holding.next:
+                ready.popleft()
+            if not holding.open:
+                self._check(receiver, holding)
+
+    def _check(self, receiver: ReceiverLink, holding: Holding) -> None:
+        """Settle a group of which nothing is under way, and nothing is left to be given."""
+        if holding.open or holding.over or holding.asked:
+            return
+        if not holding.next:
+            self._settle(receiver, holding)
+        elif holding.idle_since is None:
+            holding.idle_since = self.now
 
     def _send(self, receiver: ReceiverLink, holding: Holding) -> None:
         message = holding.give()
+        holding.idle_since = None
         held = holding.held
         facts = Facts(
             *(message.id, message.group, message.type, message.sent, held.attempt, self.now)

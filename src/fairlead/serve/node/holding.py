@@ -43,8 +43,6 @@ class Holding:
         """Messages under way."""
         self.asked = False
         """Whether the store is asked what came meanwhile."""
-        self.arrived = False
-        """Whether something may have come meanwhile."""
         self.idle_since: float | None = None
         """Since when nothing of it is under way, and its link wants nothing."""
         self.lost = False

@@ -67,6 +67,8 @@ class Peer(Struct, eq=False):
     """By their numbers, once they are answered."""
     waiting: set[int] = set()
     """Links of which is still to be found out what they are for."""
+    flows: dict[int, Flowed] = {}
+    """What such links said of their credit meanwhile."""
 
 
 class Node:
@@ -93,7 +95,7 @@ class Node:
 
     def connected(self, wire: Wire) -> Peer:
         """Somebody has connected."""
-        peer = Peer(wire, "", {}, set())
+        peer = Peer(wire, "", {}, set(), {})
         self._open[id(peer)] = peer
         return peer
 
@@ -277,6 +279,8 @@ class Node:
             receiver = ReceiverLink(wire, link)
             peer.links[link.number] = receiver
             self._desk(call.name).join(receiver)
+            if (flowed := peer.flows.pop(link.number, None)) is not None:
+                self._flowed(peer, flowed)
             return
         wire.attach(link)
         sender = SenderLink(wire, link, call.name, kind, self._submit)
@@ -285,6 +289,7 @@ class Node:
 
     def _detached(self, peer: Peer, link: Link, *, orderly: bool) -> None:
         peer.waiting.discard(link.number)
+        peer.flows.pop(link.number, None)
         found = peer.links.pop(link.number, None)
         key = (peer.container or f"-{id(peer)}", link.name, link.sends)
         if self._names.get(key) == (peer, link):
@@ -339,6 +344,8 @@ class Node:
         if isinstance(found, ReceiverLink):
             desk = self._desk(event.link.source.address or "")
             desk.flow(found, event.credit, drain=event.drain)
+        elif event.link.number in peer.waiting:
+            peer.flows[event.link.number] = event
 
     # -------- units
 
