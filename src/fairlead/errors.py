@@ -96,6 +96,9 @@ class SharedQueueError(MessageError):
 class NoDestinationError(MessageError):
     """Nobody can get a message that was to be published, or acquired for; try again later."""
 
+    outcome = "no-destination"
+    """As that of a decision: what nobody got was perhaps lost, or refused."""
+
 
 class PoolError(UserError):
     """A pool cannot do what was asked: it is closed, or keeps no journal."""

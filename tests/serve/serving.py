@@ -47,12 +47,13 @@ class Served:
         self._thread.join(20)
         assert not self._thread.is_alive()
 
-    def hang_up(self) -> None:
-        """Break all connections off."""
+    def hang_up(self, container: str = "") -> None:
+        """Break all connections off, or those of one container."""
 
         def abort() -> None:
             for session in self.server._sessions:
-                session._transport.abort()
+                if not container or session._peer.container == container:
+                    session._transport.abort()
 
         self._loop.call_soon_threadsafe(abort)
 

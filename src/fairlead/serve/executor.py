@@ -9,15 +9,20 @@ from fairlead.errors import UserError
 from fairlead.serve.node.calls import (
     CLUSTER,
     QUEUE,
+    SUBJECT,
     Call,
+    Leave,
     More,
+    Project,
     Renew,
     Resolve,
     Send,
+    Subscribe,
     Take,
     Unit,
     Write,
 )
+from fairlead.serve.subscribing import leave, project, publish, subscribe
 from fairlead.store.queues.settlement import Settlement
 from fairlead.store.store import Store
 from fairlead.store.transaction import Transaction
@@ -26,9 +31,10 @@ from fairlead.store.transaction import Transaction
 class Executor:
     """Executes calls of a node on a store. Thread-safe, as the store is."""
 
-    def __init__(self, store: Store, lease: float) -> None:
-        """`lease`: seconds for which work is taken."""
+    def __init__(self, store: Store, lease: float, name: str = "") -> None:
+        """`lease`: seconds for which work is taken; `name`: the server's."""
         self._store = store
+        self._name = name
         self._lease = lease
 
     def execute(self, call: Call) -> Any:  # noqa: ANN401 - as the call says
@@ -44,13 +50,19 @@ class Executor:
         if isinstance(call, Renew):
             with store.transaction() as tx:
                 return tx.renew(call.held, self._lease)
+        if isinstance(call, Project):
+            return project(store, call.host)
+        if isinstance(call, Subscribe):
+            return subscribe(store, call)
+        if isinstance(call, Leave):
+            return leave(store, call, self._name)
         return self._resolve(call)
 
     def write(self, units: list[Unit]) -> list[Exception | None]:
         """Do units in one transaction; where one is refused, in several."""
         try:
             with self._store.transaction() as tx:
-                _do(tx, units)
+                _do(self._store, tx, units)
         except UserError as error:
             if len(units) == 1:
                 return [error]
@@ -62,14 +74,16 @@ class Executor:
         return CLUSTER if call.name in self._store.clusters() else QUEUE
 
 
-def _do(tx: Transaction, units: Iterable[Unit]) -> None:
+def _do(store: Store, tx: Transaction, units: Iterable[Unit]) -> None:
     """All of these: the sends to one queue together, in their order, then what is settled."""
     batches: dict[str, list[dict[str, Any]]] = {}
     ends: dict[str, list[Settlement]] = {}
     for unit in units:
         unit.answers = [None] * len(unit.sends)
         for place, send in enumerate(unit.sends):
-            if send.kind == CLUSTER:
+            if send.kind == SUBJECT:
+                unit.answers[place] = publish(store, tx, send)
+            elif send.kind == CLUSTER:
                 unit.answers[place] = _publish(tx, send)
             else:
                 batches.setdefault(send.to, []).append({"body": send.body, **send.more})

@@ -12,7 +12,7 @@ from typing import Any, Final, NamedTuple
 
 from fairlead.errors import StoreError, UserError
 from fairlead.serve.executor import Executor
-from fairlead.serve.node.calls import Call, Resolve, Write
+from fairlead.serve.node.calls import Call, Leave, Resolve, Write
 from fairlead.serve.node.node import LEASE, Node, Peer
 from fairlead.serve.wire.connection import Connection, Settings
 from fairlead.store.store import Store
@@ -39,13 +39,13 @@ class Server:
     """Serves a store until it is told to stop."""
 
     def __init__(
-        self, store: Store, settings: Settings | None = None, lease: float = LEASE
+        self, store: Store, settings: Settings | None = None, lease: float = LEASE, name: str = ""
     ) -> None:
-        """`store`: open, and left open."""
+        """`store`: open, and left open. `name`: the server's, for subjects; "": it has none."""
         self._store = store
         self._settings = settings or Settings()
-        self.node = Node(lease)
-        self._executor = Executor(store, lease)
+        self.node = Node(lease, name)
+        self._executor = Executor(store, lease, name)
         self._threads = ThreadPoolExecutor(THREADS, "fairlead-serve")
         self._writer = ThreadPoolExecutor(1, "fairlead-serve-write")
         self._listener = ThreadPoolExecutor(2, "fairlead-serve-wait")
@@ -117,6 +117,8 @@ class Server:
             failed = error
             if not isinstance(error, UserError):
                 LOGGER.exception("event=failed call=%s", type(call).__name__)
+            elif isinstance(call, Leave):  # no peer is there to be told
+                LOGGER.warning("event=failed call=Leave why=%r", str(error))
         self.node.done(call, result, failed, time.time())
         if isinstance(call, Resolve):
             self._changed.set()

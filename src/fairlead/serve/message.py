@@ -241,21 +241,37 @@ def outgoing(envelope: bytes | None, body: object, facts: Facts) -> bytes:
     parts = sections(envelope)
     header = parts[0] if parts[0].kind == HEADER else None
     fields = [] if header is None else _list_of(envelope, header)
-    padded: list[Any] = [*fields, None, None, None]
-    durable, priority, ttl = padded[:3]
+    durable, priority, ttl, before = _of_header(fields)
     if facts.attempt == 1 and ttl is None:
         return envelope
     if isinstance(ttl, UInt):
         spent = max(int((facts.now - facts.sent) * 1000), 0)
         ttl = UInt(max(int(ttl) - spent, 0))
     rest = envelope if header is None else envelope[header.end :]
-    return _header(durable, priority, ttl, facts.attempt) + rest
+    return _header(durable, priority, ttl, before + facts.attempt - 1) + rest
 
 
-def _header(durable: object, priority: object, ttl: object, attempt: int) -> bytes:
+def redelivered(envelope: bytes) -> bytes:
+    """The same message, to be sent to another one than it was delivered to before."""
+    parts = sections(envelope)
+    header = parts[0] if parts[0].kind == HEADER else None
+    fields = [] if header is None else _list_of(envelope, header)
+    durable, priority, ttl, before = _of_header(fields)
+    rest = envelope if header is None else envelope[header.end :]
+    return _header(durable, priority, ttl, before + 1) + rest
+
+
+def _of_header(fields: list[Any]) -> tuple[Any, Any, Any, int]:
+    """What a header says that is not of one delivery alone, and how many there were before."""
+    durable, priority, ttl, _, before = [*fields, *[None] * 5][:5]
+    return durable, priority, ttl, int(before) if isinstance(before, int) else 0
+
+
+def _header(durable: object, priority: object, ttl: object, before: int) -> bytes:
+    """`before`: deliveries that there were."""
     fields: list[object] = [durable, priority, ttl]
-    if attempt > 1:
-        fields += [False, UInt(attempt - 1)]
+    if before:
+        fields += [False, UInt(before)]
     while fields and fields[-1] is None:
         fields.pop()
     return b"\x00\x53\x70" + codec.encode(fields)
@@ -265,7 +281,7 @@ def _made(body: object, facts: Facts) -> bytes:
     """What a program of another kind sent, as a message of AMQP."""
     properties: list[object] = [facts.id, None, None, facts.type, None, None, None, None, None]
     properties += [Timestamp(int(facts.sent * 1000)), facts.group or None]
-    said = _header(True, None, None, facts.attempt) + b"\x00\x53\x73" + codec.encode(properties)
+    said = _header(True, None, None, facts.attempt - 1) + b"\x00\x53\x73" + codec.encode(properties)
     if isinstance(body, bytes):
         return said + b"\x00\x53\x75" + codec.encode(body)
     return said + b"\x00\x53\x77" + codec.encode(body)

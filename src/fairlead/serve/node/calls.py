@@ -7,11 +7,13 @@ from typing import Any, Final
 
 from msgspec import Struct
 
+from fairlead.store.clusters.subscription import Subscription
 from fairlead.store.queues.settlement import Settlement
 from fairlead.store.queues.taking import Held
 
 QUEUE: Final = "queue"
 CLUSTER: Final = "cluster"
+SUBJECT: Final = "subject"
 
 
 class Send(Struct):
@@ -20,7 +22,7 @@ class Send(Struct):
     to: str
     """The name of the queue or of the cluster."""
     kind: str
-    """QUEUE or CLUSTER."""
+    """QUEUE, CLUSTER or SUBJECT, which is a cluster that has subscribers."""
     body: Any
     more: dict[str, Any]
     """As `Store.send` takes it."""
@@ -88,4 +90,26 @@ class Resolve(Struct, eq=False):
     owner: Any
 
 
-Call = Write | Take | More | Renew | Resolve
+class Project(Struct, eq=False):
+    """Which cluster's subjects a virtual host has. The result: its name."""
+
+    host: str
+    owner: Any
+
+
+class Subscribe(Struct, eq=False):
+    """Let a client subscribe. The result: its Subscription."""
+
+    wanted: Any
+    owner: Any
+
+
+class Leave(Struct, eq=False):
+    """A client has no link any more by which it gets what it subscribed to."""
+
+    subscription: Subscription
+    how: str
+    """gone, warm or failed."""
+
+
+Call = Write | Take | More | Renew | Resolve | Project | Subscribe | Leave

@@ -19,6 +19,7 @@ from fairlead.serve.wire.records import (
     Link,
     Outcome,
 )
+from fairlead.store.clusters.subscription import Subscription
 from fairlead.store.queues.failing import PROCESS
 from fairlead.store.queues.received import Received
 from fairlead.store.queues.settlement import RELEASE
@@ -34,9 +35,12 @@ _ACCEPTED: Final = Outcome(ACCEPTED)
 class ReceiverLink:
     """A link on which the peer receives."""
 
-    def __init__(self, wire: Wire, link: Link) -> None:
-        """On one connection."""
+    def __init__(
+        self, wire: Wire, link: Link, queue: str, subscription: Subscription | None = None
+    ) -> None:
+        """On one connection. `subscription`: whose queue it is, if it is one's."""
         self.wire, self.link = wire, link
+        self.queue, self.subscription = queue, subscription
         self.credit = 0
         self.drain = 0
         """The number of the take after which its credit is given back; 0: it keeps it."""
@@ -105,7 +109,8 @@ class Desk:
         receiver.under_way.clear()
         for holding in [*receiver.holdings.values()]:
             messages_ = by_holding.get(holding.held.id, [])
-            holding.gone(messages_, "" if orderly else PROCESS)
+            # What was a subscriber's goes to another one at once.
+            holding.gone(messages_, "" if orderly or receiver.subscription else PROCESS)
             self._finish(receiver, holding)
 
     def flow(self, receiver: ReceiverLink, credit: int, *, drain: bool) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable
+from functools import partial
 from typing import Any, Final
 
 from msgspec import Struct
@@ -12,10 +13,14 @@ from fairlead.errors import MessageError, StoreError
 from fairlead.serve.node.calls import (
     CLUSTER,
     QUEUE,
+    SUBJECT,
     Call,
+    Leave,
     More,
+    Project,
     Renew,
     Resolve,
+    Subscribe,
     Take,
     Unit,
     Write,
@@ -32,6 +37,7 @@ from fairlead.serve.node.conditions import (
 from fairlead.serve.node.desk import Desk, ReceiverLink
 from fairlead.serve.node.port import Wire
 from fairlead.serve.node.senders import SenderLink
+from fairlead.serve.node.subjects import Subscribers, refusal_of, said_in, subject_in, wanted_by
 from fairlead.serve.wire.records import (
     Aborted,
     Attached,
@@ -47,6 +53,7 @@ from fairlead.serve.wire.records import (
     TooLarge,
 )
 from fairlead.store.arguments import queue_name
+from fairlead.store.clusters.subscription import Subscription
 
 LEASE: Final = 60.0
 """Seconds."""
@@ -63,6 +70,8 @@ class Peer(Struct, eq=False):
 
     wire: Wire
     container: str = ""
+    host: str = ""
+    """The virtual host that it wants."""
     links: dict[int, Attachment] = {}
     """By their numbers, once they are answered."""
     waiting: set[int] = set()
@@ -74,9 +83,13 @@ class Peer(Struct, eq=False):
 class Node:
     """What a server knows, and decides to ask and to answer."""
 
-    def __init__(self, lease: float = LEASE) -> None:
-        """`lease`: seconds for which groups are taken; they are kept as long as their links are."""
+    def __init__(self, lease: float = LEASE, name: str = "") -> None:
+        """`lease`: seconds for which groups are taken; they are kept as long as their links are.
+
+        `name`: the server's, by which subjects keep their lists; "": that of all that have none.
+        """
         self._lease = lease
+        self._server = name
         self._now = 0.0
         self._calls: list[Call] = []
         self._units: deque[Unit] = deque()
@@ -87,6 +100,7 @@ class Node:
         self._open: dict[int, Peer] = {}
         self._names: dict[tuple[str, str, bool], tuple[Peer, Link]] = {}
         """Links by their container, name and direction: there is one of each."""
+        self._subscribers = Subscribers(self._calls_append, self._submit)
         self._renewed = 0.0
         self._renewing = False
         self.stopped = False
@@ -95,7 +109,7 @@ class Node:
 
     def connected(self, wire: Wire) -> Peer:
         """Somebody has connected."""
-        peer = Peer(wire, "", {}, set(), {})
+        peer = Peer(wire, "", "", {}, set(), {})
         self._open[id(peer)] = peer
         return peer
 
@@ -127,8 +141,14 @@ class Node:
             self._renewing = False
             for desk in self._desks.values():
                 desk.lose(set(result or ()))
-        else:
+        elif isinstance(call, Resolve):
             self._resolved(call, result, error)
+        elif isinstance(call, Project):
+            self._publishes(call, result, error)
+        elif isinstance(call, Subscribe):
+            self._subscribed(call, result, error)
+        elif isinstance(call, Leave):
+            self.arrived(self._subscribers.has_left(call))
 
     def calls(self) -> list[Call]:
         """What the store is to be asked now; each is answered by `done`."""
@@ -180,6 +200,7 @@ class Node:
             self._units
             or self._writing
             or self._later
+            or self._subscribers.leaving
             or any(each.open for desk in self._desks.values() for each in desk.holdings)
         )
 
@@ -203,12 +224,12 @@ class Node:
 
     def _other(self, peer: Peer, event: Event) -> None:
         if isinstance(event, Opened):
-            peer.container = event.container
+            peer.container, peer.host = event.container, event.hostname
             peer.wire.open()
         elif isinstance(event, Attached):
             self._attached(peer, event.link)
         elif isinstance(event, Detached):
-            self._detached(peer, event.link, orderly=event.orderly)
+            self._detached(peer, event.link, closed=event.closed, orderly=event.orderly)
         elif isinstance(event, Closed):
             self._gone(peer, orderly=event.orderly)
         elif isinstance(event, Aborted):
@@ -227,6 +248,10 @@ class Node:
             return
         self._steal(peer, link)
         address = link.source.address if link.sends else link.target.address
+        subject = subject_in(address)
+        if subject is not None:
+            self._attached_to(peer, link, subject)
+            return
         if address is None:
             peer.wire.attach(link)
             sender = SenderLink(peer.wire, link, None, QUEUE, self._submit)
@@ -263,12 +288,8 @@ class Node:
 
     def _resolved(self, call: Resolve, kind: str, error: Exception | None) -> None:
         peer, link = call.owner
-        if link.number not in peer.waiting:
-            return  # it has ended meanwhile
-        peer.waiting.discard(link.number)
         wire: Wire = peer.wire
-        if error is not None:
-            wire.refuse(link, condition_of(error))
+        if not self._answered(peer, link, error):
             return
         if link.sends:
             if kind == CLUSTER:
@@ -276,18 +297,66 @@ class Node:
                 wire.refuse(link, Condition(NOT_ALLOWED, why))
                 return
             wire.attach(link)
-            receiver = ReceiverLink(wire, link)
-            peer.links[link.number] = receiver
-            self._desk(call.name).join(receiver)
-            if (flowed := peer.flows.pop(link.number, None)) is not None:
-                self._flowed(peer, flowed)
+            self._receives(peer, ReceiverLink(wire, link, call.name))
             return
         wire.attach(link)
         sender = SenderLink(wire, link, call.name, kind, self._submit)
         peer.links[link.number] = sender
         sender.grant()
 
-    def _detached(self, peer: Peer, link: Link, *, orderly: bool) -> None:
+    def _receives(self, peer: Peer, receiver: ReceiverLink) -> None:
+        number = receiver.link.number
+        peer.links[number] = receiver
+        desk = self._desk(receiver.queue)
+        desk.join(receiver)
+        if (flowed := peer.flows.pop(number, None)) is not None:
+            desk.flow(receiver, flowed.credit, drain=flowed.drain)
+
+    def _attached_to(self, peer: Peer, link: Link, subject: str) -> None:
+        """A link to a subject: its peer publishes to it, or subscribes."""
+        wanted = refusal_of(subject) or wanted_by(link, subject, peer.container, peer.host)
+        if isinstance(wanted, Condition):
+            peer.wire.refuse(link, wanted)
+            return
+        peer.waiting.add(link.number)
+        if link.sends:
+            self._subscribers.join(wanted, (peer, link))
+        else:
+            self._calls.append(Project(peer.host, (peer, link, subject)))
+
+    def _publishes(self, call: Project, cluster: str, error: Exception | None) -> None:
+        peer, link, subject = call.owner
+        if not self._answered(peer, link, error):
+            return
+        peer.wire.attach(link)
+        said = partial(said_in, subject=subject, server=self._server)
+        sender = SenderLink(peer.wire, link, cluster, SUBJECT, self._submit, said=said)
+        peer.links[link.number] = sender
+        sender.grant()
+
+    def _subscribed(self, call: Subscribe, found: Subscription, error: Exception | None) -> None:
+        peer, link = call.owner
+        if error is None:
+            self._subscribers.joined(found, link)
+        if not self._answered(peer, link, error):
+            if error is None:
+                how = {"durable": call.wanted.durable, "closed": False, "orderly": True}
+                self._subscribers.left(found, link, **how)
+            return
+        peer.wire.attach(link)
+        self._receives(peer, ReceiverLink(peer.wire, link, found.queue, found))
+
+    def _answered(self, peer: Peer, link: Link, error: Exception | None) -> bool:
+        """Whether a link that was waiting can be attached; refuses it if not."""
+        if link.number not in peer.waiting:
+            return False  # it has ended meanwhile
+        peer.waiting.discard(link.number)
+        if error is not None:
+            peer.flows.pop(link.number, None)
+            peer.wire.refuse(link, condition_of(error))
+        return error is None
+
+    def _detached(self, peer: Peer, link: Link, *, closed: bool, orderly: bool) -> None:
         peer.waiting.discard(link.number)
         peer.flows.pop(link.number, None)
         found = peer.links.pop(link.number, None)
@@ -295,9 +364,12 @@ class Node:
         if self._names.get(key) == (peer, link):
             del self._names[key]
         if isinstance(found, ReceiverLink):
-            address = link.source.address or ""
-            self._desk(address).leave(found, orderly=orderly)
-            self._forget(address)
+            self._desk(found.queue).leave(found, orderly=orderly)
+            self._forget(found.queue)
+            if found.subscription is not None:
+                durable = link.source.durable or link.source.expires == "never"
+                how = {"durable": durable, "closed": closed, "orderly": orderly}
+                self._subscribers.left(found.subscription, link, **how)
 
     def _forget(self, queue: str) -> None:
         """A queue that nobody receives from any more."""
@@ -309,11 +381,11 @@ class Node:
             peer.wire.detach(link, why)
         else:
             peer.wire.refuse(link, why)
-        self._detached(peer, link, orderly=True)
+        self._detached(peer, link, closed=True, orderly=True)
 
     def _gone(self, peer: Peer, *, orderly: bool) -> None:
         for each in [*peer.links.values()]:
-            self._detached(peer, each.link, orderly=orderly)
+            self._detached(peer, each.link, closed=False, orderly=orderly)
         self._open.pop(id(peer), None)
 
     def _desk(self, queue: str) -> Desk:
@@ -337,12 +409,12 @@ class Node:
     def _disposed(self, peer: Peer, event: Disposed) -> None:
         found = peer.links.get(event.link.number)
         if isinstance(found, ReceiverLink):
-            self._desk(event.link.source.address or "").disposed(found, event)
+            self._desk(found.queue).disposed(found, event)
 
     def _flowed(self, peer: Peer, event: Flowed) -> None:
         found = peer.links.get(event.link.number)
         if isinstance(found, ReceiverLink):
-            desk = self._desk(event.link.source.address or "")
+            desk = self._desk(found.queue)
             desk.flow(found, event.credit, drain=event.drain)
         elif event.link.number in peer.waiting:
             peer.flows[event.link.number] = event
@@ -375,6 +447,8 @@ class Node:
             for send in unit.sends if refused is None else ():
                 if send.kind == QUEUE:
                     touched.setdefault(send.to, set()).add(send.more.get("group", ""))
+                elif send.kind == SUBJECT:
+                    self.arrived(self._subscribers.queues(send.to, send.said["subject"]))
         for queue, groups in touched.items():
             if queue in self._desks:
                 desk = self._desk(queue)

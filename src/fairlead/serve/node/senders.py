@@ -9,8 +9,9 @@ from fairlead.serve import message as messages
 from fairlead.serve.codec import CodecError
 from fairlead.serve.message import Incoming
 from fairlead.serve.node.calls import QUEUE, Send, Unit
-from fairlead.serve.node.conditions import DECODE, INVALID, condition_of
+from fairlead.serve.node.conditions import DECODE, INVALID, NOT_IMPLEMENTED, condition_of
 from fairlead.serve.node.port import Wire
+from fairlead.serve.node.subjects import PREFIX
 from fairlead.serve.wire.records import (
     ACCEPTED,
     REJECTED,
@@ -38,12 +39,17 @@ class SenderLink:
         kind: str,
         submit: Callable[[Unit], None],
         window: int = WINDOW,
+        said: Callable[[Incoming], dict[str, Any] | Condition] | None = None,
     ) -> None:
-        """`to`: the queue or cluster; None: each message says it. `submit`: does a unit."""
+        """`to`: the queue or cluster; None: each message says it. `submit`: does a unit.
+
+        `said`: what a message says for the policy, where its application properties do not.
+        """
         self.wire, self.link = wire, link
         self.to, self.kind = to, kind
         self._submit = submit
         self._window = window
+        self._said = said or _said
         self._credit = 0
         self._open = 0
         """Messages that are not answered yet."""
@@ -69,7 +75,10 @@ class SenderLink:
         to = self.to if self.to is not None else found.properties.get("to")
         if not isinstance(to, str) or not to:
             return Condition(INVALID, "to: found no address, allowed: the name of a queue")
-        return _send(to, self.kind, found, now)
+        if self.to is None and to.startswith(PREFIX):
+            return Condition(NOT_IMPLEMENTED, f"to: found {to!r}, allowed: the name of a queue")
+        said = {} if self.kind == QUEUE else self._said(found)
+        return said if isinstance(said, Condition) else _send(to, self.kind, found, now, said)
 
     def came(self, event: Delivered, now: float) -> None:
         """A message has come that belongs to no transaction."""
@@ -95,7 +104,7 @@ def outcome_of(error: Exception | None) -> Outcome:
     return _ACCEPT if error is None else Outcome(REJECTED, condition=condition_of(error))
 
 
-def _send(to: str, kind: str, found: Incoming, now: float) -> Send:
+def _send(to: str, kind: str, found: Incoming, now: float, said: dict[str, Any]) -> Send:
     properties = found.properties
     delay = messages.delay_in(found.annotations, now)
     more: dict[str, Any] = {}
@@ -108,7 +117,6 @@ def _send(to: str, kind: str, found: Incoming, now: float) -> Send:
     ):
         if value:
             more[key] = str(value) if isinstance(value, str) else value
-    said = {} if kind == QUEUE else _said(found)
     return Send(to, kind, found.body, more, said)
 
 

@@ -41,10 +41,12 @@ def publish(
     if decision.outcome == CONTROL:
         return decision
     if not decision.copies:
-        raise NoDestinationError(
+        error = NoDestinationError(
             f"cluster {asked.cluster!r}: found no destination ({decision.outcome}), allowed: to "
             "publish again when there is one; nothing was sent or counted"
         )
+        error.outcome = decision.outcome
+        raise error
     cluster = version.start.cluster
     waits = cluster.timed(()) or bool(cluster.failures.ack_mode(cluster.values_of(asked.message)))
     sent = []

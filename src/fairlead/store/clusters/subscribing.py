@@ -12,6 +12,7 @@ from fairlead.store.clusters.changing import Author
 from fairlead.store.clusters.state import read_row, read_version
 from fairlead.store.clusters.subscription import Subscription
 from fairlead.store.database.port import Database
+from fairlead.store.queues.settings import made_queue
 
 
 def subscribe(
@@ -22,7 +23,10 @@ def subscribe(
     load_balanced: bool,
     disconnect_mode: str,
 ) -> Subscription:
-    """Let a client join, or come back with these settings; with its queue. Raises ChangeError."""
+    """Let a client join, or come back with these settings; with its queue. Raises ChangeError.
+
+    The queue is there from now on, so that the client can wait at it.
+    """
     state = _state(database, wanted.cluster)
     ref = Ref(SUBSCRIBER, wanted.name, wanted.subject)
     settings = {"load_balanced": load_balanced, "disconnect_mode": disconnect_mode}
@@ -35,7 +39,9 @@ def subscribe(
             if getattr(before, attribute) != value
         ]
         changing.change(database, wanted.cluster, steps, author)
-        return wanted._replace(queue=before.queue or wanted.name)
+        wanted = wanted._replace(queue=before.queue or wanted.name)
+        made_queue(database, wanted.queue, author.now)
+        return wanted
     if state.options.subscribers == LISTED:
         known = [f"{each.name} to {each.owner}" for each in state.refs]
         raise ChangeError(
@@ -44,6 +50,7 @@ def subscribe(
         )
     table = {"name": wanted.name, "subject": wanted.subject, "queue": wanted.queue, **settings}
     changing.add(database, wanted.cluster, table, author)
+    made_queue(database, wanted.queue, author.now)
     return wanted
 
 

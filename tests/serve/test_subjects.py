@@ -1,0 +1,259 @@
+"""What the SmartSockets document describes, between clients over AMQP."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from proton import Message, ProtonException, Timeout
+from proton.reactor import Container, DurableSubscription, LinkOption
+from proton.utils import LinkDetached, SendException
+
+from fairlead import Cluster, Store, load_changes, load_clusters, route
+from fairlead.cli.app import run
+from tests.serve.serving import Served, serving
+from tests.serve.test_queues import wait_until
+from tests.stores import made_url
+
+NEWS = Cluster.of("smartsockets", name="news", options={"subscribers": "any"})
+NUMBERS = count()
+CHAPTER = "subject:/manual/chapter4"
+Url = str
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def url(request: pytest.FixtureRequest) -> Url:
+    return made_url(request.param)
+
+
+@pytest.fixture
+def store(url: Url) -> Iterator[Store]:
+    with Store.open(url) as found:
+        found.keep_clusters([NEWS])
+        yield found
+
+
+@pytest.fixture
+def served(store: Store) -> Iterator[Served]:
+    with serving(store) as found:
+        yield found
+
+
+class Having(LinkOption):  # type: ignore[misc]
+    """Properties of a link."""
+
+    def __init__(self, **properties: Any) -> None:
+        self.properties = {key.replace("_", "-"): value for key, value in properties.items()}
+
+    def apply(self, link: Any) -> None:
+        link.properties = self.properties
+
+
+class Client:
+    """A program with a container id of its own."""
+
+    def __init__(self, served: Served, name: str, host: str = "") -> None:
+        self.name = name
+        container = Container()
+        container.container_id = name
+        more = {"virtual_host": host} if host else {}
+        self.connection = served.connect(container=container, **more)
+
+    def subscribe(
+        self, address: str, *, durable: bool = False, name: str = "", **properties: Any
+    ) -> Any:
+        options: list[Any] = [Having(**properties)] if properties else []
+        if durable:
+            options.append(DurableSubscription())
+        self.receiver = self.connection.create_receiver(
+            address, credit=100, name=name or f"{self.name} to {address}", options=options
+        )
+        return self.receiver
+
+    def publish(self, address: str, *bodies: object, **annotations: str) -> None:
+        sender = self.connection.create_sender(address, name=f"sender {next(NUMBERS)}")
+        for body in bodies:
+            message = Message(body)
+            message.annotations = {f"x-opt-fairlead-{k}": v for k, v in annotations.items()}
+            sender.send(message)
+        sender.close()
+
+    def printed(self, most: int | None = None) -> list[Any]:
+        """What it receives, until nothing comes."""
+        found: list[Any] = []
+        with suppress(Timeout):
+            while most is None or len(found) < most:
+                found.append(self.receiver.receive(timeout=0.5 if most is None else 10).body)
+                self.receiver.accept()
+        return found
+
+    def close(self) -> None:
+        self.connection.timeout = 1  # the server may have hung up
+        self.connection.close()
+
+
+@pytest.fixture
+def client(served: Served) -> Iterator[Callable[[str], Client]]:
+    every: list[Client] = []
+
+    def connected(name: str) -> Client:
+        every.append(Client(served, name))
+        return every[-1]
+
+    yield connected
+    for each in every:
+        with suppress(ProtonException):
+            each.close()
+
+
+def test_the_two_programs_of_the_document_print_what_it_prints(
+    client: Callable[[str], Client],
+) -> None:
+    r1, r2, archive, sender = map(client, ["R1", "R2", "archive", "lbsend"])
+    r1.subscribe(CHAPTER)
+    r2.subscribe(CHAPTER)
+    archive.subscribe(CHAPTER, load_balancing=False)
+    sender.publish(CHAPTER, *range(10))
+    sender.publish(CHAPTER, *range(10, 20), mode="round-robin")
+    assert r1.printed(15) == [*range(10), 11, 13, 15, 17, 19]
+    assert r2.printed(15) == [*range(10), 10, 12, 14, 16, 18]
+    assert archive.printed(20) == [*range(20)]
+    assert r1.printed() == r2.printed() == archive.printed() == []
+
+
+def test_who_leaves_gets_no_more_and_a_second_attach_replaces_the_setting(
+    client: Callable[[str], Client], store: Store
+) -> None:
+    a, b, sender = map(client, ["A", "B", "S"])
+    a.subscribe(CHAPTER)
+    b.subscribe(CHAPTER)
+    sender.publish(CHAPTER, 1, mode="sorted")
+    assert (a.printed(1), b.printed()) == ([1], [])
+    a.receiver.close()
+    wait_until(lambda: len(store.pool("news").machines) == 1)
+    sender.publish(CHAPTER, 2, mode="sorted")
+    assert b.printed(1) == [2]
+    a.subscribe(CHAPTER, load_balancing=False)
+    sender.publish(CHAPTER, 3, mode="sorted")
+    assert (a.printed(1), b.printed(1)) == ([3], [3])
+    a.receiver = a.connection.create_receiver(CHAPTER, credit=100, name="another")
+    sender.publish(CHAPTER, 4, mode="sorted")
+    assert b.printed() == []
+
+
+def test_one_that_is_lost_is_a_subscriber_no_more_and_others_get_what_it_had(
+    client: Callable[[str], Client], store: Store, served: Served
+) -> None:
+    a, sender = map(client, ["A", "S"])
+    a.subscribe(CHAPTER)
+    sender.publish(CHAPTER, "lost", mode="sorted")
+    sender.publish(CHAPTER, "kept", mode="sorted", delivery="all")
+    other = Client(served, "B")
+    other.subscribe(CHAPTER)
+    served.hang_up("A")
+    message = other.receiver.receive(timeout=10)
+    assert (message.body, message.delivery_count) == ("kept", 1)
+    other.receiver.accept()
+    assert other.printed() == []
+    assert [each.name for each in store.pool("news").machines] == ["B"]
+    other.close()
+
+
+def test_a_durable_subscriber_is_remembered_while_it_is_away(
+    client: Callable[[str], Client], store: Store
+) -> None:
+    a, b, sender = map(client, ["A", "B", "S"])
+    a.subscribe(CHAPTER, durable=True)
+    b.subscribe(CHAPTER)
+
+    def connected() -> dict[str, Any]:
+        found = store.pool("news").machines
+        return {each.name: each.attributes["connected"] for each in found}
+
+    a.receiver.detach()
+    while connected() != {"A": "warm", "B": True}:
+        with suppress(Timeout):
+            a.connection.wait(lambda: False, timeout=0.1)
+    sender.publish(CHAPTER, 1, mode="sorted")
+    assert b.printed(1) == [1]
+    b.receiver.close()
+    wait_until(lambda: connected() == {"A": "warm"})
+    sender.publish(CHAPTER, "nobody keeps it")
+    sender.publish(CHAPTER, "kept", mode="round-robin", delivery="some")
+    a.subscribe(CHAPTER, durable=True)
+    assert a.printed(1) == ["kept"]
+    a.receiver.close()
+    wait_until(lambda: connected() == {})
+
+
+def test_what_cannot_be_said_is_refused_by_name(client: Callable[[str], Client]) -> None:
+    sender, receiver = map(client, ["S", "R"])
+    for wrong, condition in (
+        ("subject:/a/*", "wildcards in subjects"),
+        ("subject:/...", "wildcards in subjects"),
+        ("subject:", "found no subject"),
+    ):
+        with pytest.raises(LinkDetached, match=condition):
+            receiver.subscribe(wrong)
+    with pytest.raises(LinkDetached, match="load-balancing: found 'no'"):
+        receiver.subscribe(CHAPTER, load_balancing="no", name="refused")
+    receiver.subscribe(CHAPTER)
+    for said in ({"mode": "at-random"}, {"mode": "weighted"}, {"delivery": "perhaps"}):
+        with pytest.raises(SendException):
+            sender.publish(CHAPTER, 1, **said)
+    assert receiver.printed() == []
+
+
+def test_two_projects_do_not_see_each_other(store: Store, served: Served) -> None:
+    store.keep_clusters([Cluster.of("smartsockets", name="other", options={"subscribers": "any"})])
+    found = []
+    for host in ("news", "other"):
+        client = Client(served, f"in {host}", host=host)
+        client.subscribe(CHAPTER)
+        found.append(client)
+    found[0].publish(CHAPTER, "news")
+    assert found[0].printed(1) == ["news"]
+    assert found[1].printed() == []
+    stranger = Client(served, "stranger", host="nowhere")
+    with pytest.raises(LinkDetached, match="virtual host: found 'nowhere', allowed: news, other"):
+        stranger.subscribe(CHAPTER)
+    for each in [*found, stranger]:
+        each.close()
+
+
+def test_what_the_journal_tells_is_decided_anew_alike(
+    client: Callable[[str], Client],
+    url: Url,
+    store: Store,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """And it says why one subscriber got a message."""
+    r1, r2, sender = map(client, ["R1", "R2", "S"])
+    r1.subscribe(CHAPTER)
+    sender.publish(CHAPTER, 1, 2, mode="round-robin")
+    r2.subscribe(CHAPTER)
+    sender.publish(CHAPTER, 3, 4, 5, mode="round-robin")
+    sender.publish(CHAPTER, 6)
+    capsys.readouterr()
+    told = {}
+    for what in ("decisions", "changes", "file"):
+        assert run(["journal", "--store", url, "--cluster", "news", f"--{what}"]) == 0
+        told[what] = capsys.readouterr().out
+    file, changes = tmp_path / "news.toml", tmp_path / "changes.jsonl"
+    file.write_text(told["file"], encoding="utf-8")
+    changes.write_text(told["changes"], encoding="utf-8")
+    rows = [json.loads(line) for line in told["decisions"].splitlines()]
+    table = pa.Table.from_pylist([*{row["id"]: row for row in rows}.values()])
+    anew = route(table, load_clusters(file), load_changes(changes)).to_pylist()
+    names = ("id", "sequence", "destination")
+    assert [[row[n] for n in names] for row in anew] == [[row[n] for n in names] for row in rows]
+    assert [row["destination"] for row in rows] == ["R1", "R1", "R1", "R2", "R1", "R1", "R2"]
+    assert run(["explain", "news", "--store", url, "--id", f"news/{CHAPTER[8:]}/3"]) == 0
+    assert "the cursor comes to R2 first" in capsys.readouterr().out
