@@ -33,7 +33,9 @@ class Served:
         self._stop = asyncio.Event()
 
         async def main() -> None:
-            await self.server.begin([Listening("127.0.0.1", 0)])
+            tls = self.server.access.tls
+            secure = [] if tls is None else [Listening("127.0.0.1", 0, tls)]
+            await self.server.begin([Listening("127.0.0.1", 0), *secure])
             self._begun.set()
             await self._stop.wait()
             await self.server.stop(self._grace)

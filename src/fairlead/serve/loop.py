@@ -6,22 +6,23 @@ import asyncio
 import logging
 import ssl
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import Any, Final, NamedTuple
 
 from fairlead.errors import StoreError, UserError
+from fairlead.serve.access import Access
 from fairlead.serve.executor import Executor
 from fairlead.serve.node.calls import Call, Leave, Resolve, Write
 from fairlead.serve.node.node import LEASE, Node, Peer
-from fairlead.serve.wire.connection import Connection, Settings
+from fairlead.serve.session import Session
+from fairlead.serve.wire.connection import Connection
 from fairlead.store.store import Store
 
 LOGGER: Final = logging.getLogger("fairlead.serve")
 THREADS: Final = 4
 """So many calls of the store run at one time; what writes messages, one."""
-HIGH: Final = 4 * 1024 * 1024
-"""Bytes that wait for a peer that reads slowly; then nothing is read from it."""
 LISTEN: Final = 1.0
 """Seconds: so often those that wait for what comes from elsewhere look which queues these are."""
 
@@ -39,19 +40,24 @@ class Server:
     """Serves a store until it is told to stop."""
 
     def __init__(
-        self, store: Store, settings: Settings | None = None, lease: float = LEASE, name: str = ""
+        self, store: Store, access: Access | None = None, lease: float = LEASE, name: str = ""
     ) -> None:
-        """`store`: open, and left open. `name`: the server's, for subjects; "": it has none."""
+        """`store`: open, and left open. `access`: who may connect, None: all on this machine.
+
+        `name`: the server's, for subjects; "": it has none.
+        """
         self._store = store
-        self._settings = settings or Settings()
+        self.access: Final = access or Access()
+        self._settings = self.access.settings
         self.node = Node(lease, name)
         self._executor = Executor(store, lease, name)
         self._threads = ThreadPoolExecutor(THREADS, "fairlead-serve")
         self._writer = ThreadPoolExecutor(1, "fairlead-serve-write")
         self._listener = ThreadPoolExecutor(2, "fairlead-serve-wait")
+        self._checker = ThreadPoolExecutor(1, "fairlead-serve-check")
         self._sockets: list[asyncio.Server] = []
-        self._sessions: set[_Session] = set()
-        self._speaking: list[_Session] = []
+        self._sessions: set[Session] = set()
+        self._speaking: list[Session] = []
         """Those that have something to say."""
         self._tasks: set[asyncio.Task[None]] = set()
         self._changed = asyncio.Event()
@@ -63,12 +69,12 @@ class Server:
         loop = asyncio.get_running_loop()
         for each in every:
             server = await loop.create_server(
-                lambda: _Session(self), each.host, each.port, ssl=each.tls
+                partial(Session, self, each.tls), each.host, each.port
             )
             self._sockets.append(server)
             self.places += [found.getsockname()[:2] for found in server.sockets]
-        self._keep(self._time())
-        self._keep(self._hear())
+        self.keep(self._time())
+        self.keep(self._hear())
 
     async def stop(self, grace: float) -> None:
         """Take no new work, let what is under way end for so many seconds, and give back the rest.
@@ -89,7 +95,7 @@ class Server:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
         self._store.waker.stop()
-        for pool in (self._threads, self._writer, self._listener):
+        for pool in (self._threads, self._writer, self._listener, self._checker):
             pool.shutdown()
 
     async def _settled(self, until: float) -> None:
@@ -103,7 +109,7 @@ class Server:
         """Something has happened: ask the store, and answer the peers."""
         for call in self.node.calls():
             pool = self._writer if isinstance(call, Write) else self._threads
-            self._keep(self._execute(pool, call))
+            self.keep(self._execute(pool, call))
         while self._speaking:
             self._speaking.pop().flush()
 
@@ -152,82 +158,28 @@ class Server:
                 self.moved()
                 await asyncio.sleep(0.001)
 
-    def _keep(self, work: Any) -> None:  # noqa: ANN401 - a coroutine
+    def keep(self, work: Any) -> None:  # noqa: ANN401 - a coroutine
+        """Let something go on until the server stops."""
         task = asyncio.ensure_future(work)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
     # -------- sessions
 
-    def joined(self, session: _Session) -> tuple[Connection, Peer]:
+    def joined(self, session: Session) -> None:
         """Somebody has connected."""
         self._sessions.add(session)
+
+    async def check(self, name: str, password: bytes) -> bool:
+        """Whether this is that user's password."""
+        run = asyncio.get_running_loop().run_in_executor
+        return await run(self._checker, self.access.check, name, password)
+
+    def entered(self, session: Session, user: str) -> tuple[Connection, Peer]:
+        """A peer has said who it is, and begins with AMQP."""
         wire = Connection(self._settings, lambda: self._speaking.append(session))
         return wire, self.node.connected(wire)
 
-    def left(self, session: _Session) -> None:
+    def left(self, session: Session) -> None:
         """A connection is gone."""
         self._sessions.discard(session)
-
-
-class _Session(asyncio.Protocol):
-    """One connection's bytes."""
-
-    def __init__(self, server: Server) -> None:
-        self._server = server
-        self._transport: Any = None
-        self._ended = False
-
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        self._transport = transport
-        self._transport.set_write_buffer_limits(high=HIGH)
-        self._wire, self._peer = self._server.joined(self)
-        self.tick(time.monotonic())
-
-    def data_received(self, data: bytes) -> None:
-        self._heard(lambda: self._wire.feed(data))
-
-    def eof_received(self) -> bool:
-        self._heard(self._wire.end_of_input)
-        return False
-
-    def connection_lost(self, exc: Exception | None) -> None:
-        if not self._ended:
-            self._ended = True
-            self._server.left(self)
-            self._heard(self._wire.end_of_input)
-            self._wire.free()
-
-    def pause_writing(self) -> None:
-        self._transport.pause_reading()
-
-    def resume_writing(self) -> None:
-        self._transport.resume_reading()
-
-    def _heard(self, what: Callable[[], list[Any]]) -> None:
-        events = what()
-        if events:
-            self._server.node.heard(self._peer, events, time.time())
-        self.flush()
-        self._server.moved()
-
-    def flush(self) -> None:
-        """Send what the wire has to say."""
-        if self._ended:
-            return
-        transport = self._transport
-        if data := self._wire.output():
-            transport.write(data)
-        if self._wire.over:
-            transport.close()
-
-    def tick(self, now: float) -> None:
-        """Time passes on the wire."""
-        if not self._ended:
-            self._wire.tick(now)
-            self.flush()
-
-    def end(self) -> None:
-        """Send the rest, and hang up."""
-        self.flush()
-        self._transport.close()

@@ -1,0 +1,100 @@
+"""Who may connect to a server: its file put together with users, certificates and counts."""
+
+from __future__ import annotations
+
+import logging
+import ssl
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Final
+
+from fairlead.config.serving import Serving, is_loopback
+from fairlead.serve.limits import Counts
+from fairlead.serve.rights import Rights
+from fairlead.serve.sasl import Sasl, offered
+from fairlead.serve.users import UserFile, check_name
+from fairlead.serve.wire.connection import Settings
+from fairlead.sockets.tls import identity, show
+
+LOGGER: Final = logging.getLogger("fairlead.serve")
+
+
+class Access:
+    """What a server's file says of those who connect."""
+
+    def __init__(self, serving: Serving | None = None, folder: Path | None = None) -> None:
+        """`folder`: that of the file, from which its paths go. Raises UserError."""
+        self.serving: Final = serving or Serving()
+        self._folder = folder or Path()
+        self.rights: Final = Rights.of(self.serving)
+        self.counts: Final = Counts(self.serving.limits)
+        users = self.serving.users
+        self.users: Final = (
+            None if users is None else UserFile(self._folder / users, LOGGER.warning)
+        )
+        self.tls: Final = self._context()
+
+    @property
+    def settings(self) -> Settings:
+        """What a connection allows its peer."""
+        limits = self.serving.limits
+        return Settings(
+            max_frame=limits.frame,
+            max_sessions=limits.sessions,
+            max_message=limits.message,
+            idle=float(limits.idle),
+            anonymous=False,
+        )
+
+    @property
+    def introduction(self) -> float:
+        """Seconds in which a peer has to say who it is."""
+        return float(self.serving.limits.introduction)
+
+    def sasl(self, host: str, certificate: Mapping[str, Any] | None, *, secure: bool) -> Sasl:
+        """The layer of SASL for a peer at this address, with what TLS found of its certificate."""
+        name = name_in(certificate)
+        mechanisms = offered(
+            loopback=is_loopback(host.partition("%")[0]),
+            secure=secure,
+            users=self.users is not None,
+            certified=bool(name),
+            anonymous=self.serving.lets_anybody,
+        )
+        return Sasl(mechanisms, name)
+
+    def check(self, name: str, password: bytes) -> bool:
+        """Whether this is that user's password; takes a tenth of a second or more."""
+        return self.users is not None and self.users.check(name, password)
+
+    def renew(self) -> None:
+        """Read the certificate and its key again, for new connections. Raises UserError."""
+        tls = self.serving.tls
+        if self.tls is not None and tls is not None:
+            show(self.tls, *self._paths(tls.certificate, tls.key))
+
+    def _context(self) -> ssl.SSLContext | None:
+        tls = self.serving.tls
+        if tls is None:
+            return None
+        certificate, key, clients = self._paths(tls.certificate, tls.key, tls.clients)
+        found = identity(certificate or "", key, clients)
+        if clients is not None:
+            found.verify_mode = ssl.CERT_OPTIONAL  # who shows none may have a password
+        return found
+
+    def _paths(self, *names: str | None) -> list[Any]:
+        return [None if each is None else self._folder / each for each in names]
+
+
+def name_in(certificate: Mapping[str, Any] | None) -> str:
+    """The user that a certificate names by its common name; "" where it names none."""
+    subject = (certificate or {}).get("subject", ())
+    names = [value for part in subject for key, value in part if key == "commonName"]
+    if len(names) != 1:
+        return ""
+    try:
+        check_name(names[0])
+    except ValueError:
+        return ""
+    return str(names[0])

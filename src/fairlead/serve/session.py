@@ -1,0 +1,211 @@
+"""One connection's bytes: TLS, then who the peer is, then AMQP."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import ssl
+import time
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Final
+
+from fairlead.serve.sasl import Entered, Login, Refused, Sasl, Step
+from fairlead.serve.wire.records import Condition, Opened
+
+if TYPE_CHECKING:
+    from fairlead.serve.loop import Server
+    from fairlead.serve.node.node import Peer
+    from fairlead.serve.wire.connection import Connection
+
+LOGGER: Final = logging.getLogger("fairlead.serve")
+HIGH: Final = 4 * 1024 * 1024
+"""Bytes that wait for a peer that reads slowly; then nothing is read from it."""
+LATE: Final = Condition("amqp:resource-limit-exceeded", "it took too long to open the connection")
+
+
+class Session(asyncio.Protocol):
+    """One connection, from the moment at which it is accepted."""
+
+    def __init__(self, server: Server, tls: ssl.SSLContext | None) -> None:
+        self._server = server
+        self._tls = tls
+        self._transport: Any = None
+        self._sasl: Sasl | None = None
+        self._wire: Connection | None = None
+        self._peer: Peer | None = None
+        self._user: str | None = None
+        self._early = b""
+        self._why: Condition | None = None
+        """Why the connection is closed as soon as the peer has opened it."""
+        self._counted = False
+        self._ended = False
+        self._until: float | None = None
+        """By when the peer has to have said who it is; None: it has."""
+
+    # -------- what the transport says
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = transport
+        access = self._server.access
+        why = access.counts.came()
+        if why is not None:
+            self._refused(why)
+            self._transport.abort()
+            return
+        self._counted = True
+        self._until = time.monotonic() + access.introduction
+        self._server.joined(self)
+        if self._tls is None:
+            self._begin()
+        else:
+            self._transport.pause_reading()
+            self._server.keep(self._secure(self._tls))
+
+    def data_received(self, data: bytes) -> None:
+        if self._wire is not None:
+            wire = self._wire
+            self._heard(lambda: wire.feed(data))
+        elif self._sasl is not None:
+            self._step(self._sasl.feed(data))
+        else:
+            self._early += data
+
+    def eof_received(self) -> bool:
+        if self._wire is not None:
+            self._heard(self._wire.end_of_input)
+        return False
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        if self._ended:
+            return
+        self._ended = True
+        if self._counted:
+            self._server.access.counts.left(self._user)
+        self._server.left(self)
+        if self._wire is not None:
+            self._heard(self._wire.end_of_input)
+            self._wire.free()
+
+    def pause_writing(self) -> None:
+        self._transport.pause_reading()
+
+    def resume_writing(self) -> None:
+        self._transport.resume_reading()
+
+    # -------- who it is
+
+    async def _secure(self, context: ssl.SSLContext) -> None:
+        loop = asyncio.get_running_loop()
+        try:
+            self._transport = await loop.start_tls(
+                *(self._transport, self, context),
+                server_side=True,
+                ssl_handshake_timeout=self._server.access.introduction,
+            )
+        except (OSError, ssl.SSLError) as error:
+            self._refused(Condition("tls", str(error)))
+            self.connection_lost(None)
+            return
+        self._begin()
+
+    def _begin(self) -> None:
+        transport = self._transport
+        transport.set_write_buffer_limits(high=HIGH)
+        self._sasl = self._server.access.sasl(
+            transport.get_extra_info("peername")[0],
+            transport.get_extra_info("peercert"),
+            secure=self._tls is not None,
+        )
+        early, self._early = self._early, b""
+        if early:
+            self._step(self._sasl.feed(early))
+
+    def _step(self, step: Step | None) -> None:
+        if self._sasl is not None and (data := self._sasl.output()):
+            self._transport.write(data)
+        if isinstance(step, Login):
+            self._server.keep(self._check(step))
+        elif isinstance(step, Refused):
+            self._refused(step.condition)
+            self._transport.close()
+        elif isinstance(step, Entered):
+            self._entered(step)
+
+    async def _check(self, login: Login) -> None:
+        found: bool | None = None
+        try:
+            found = await self._server.check(login.name, login.password)
+        except Exception:
+            LOGGER.exception("event=failed call=Login")
+        if self._sasl is not None and not self._ended:
+            self._step(self._sasl.answer(found))
+
+    def _entered(self, entered: Entered) -> None:
+        self._sasl = None
+        self._user = entered.user
+        why = self._server.access.counts.entered(entered.user)
+        if why is not None:
+            self._user = None  # it still counts as one of those that are unknown
+        self._wire, self._peer = self._server.entered(self, entered.user)
+        self._wire.tick(time.monotonic())
+        wire = self._wire
+        if why is not None:
+            self._refused(why)
+            self._why = why
+        self._heard(lambda: wire.feed(entered.data))
+
+    def _refused(self, why: Condition) -> None:
+        peer = self._transport.get_extra_info("peername")
+        LOGGER.warning(
+            "event=refused peer=%s condition=%s why=%s",
+            json.dumps(f"{peer[0]}:{peer[1]}" if peer else ""),
+            why.name,
+            json.dumps(why.description),
+        )
+
+    # -------- AMQP
+
+    def _heard(self, what: Callable[[], list[Any]]) -> None:
+        events = what()
+        opened = self._until is not None and any(isinstance(each, Opened) for each in events)
+        if self._why is None:
+            self._until = None if opened else self._until
+            if events and self._peer is not None:
+                self._server.node.heard(self._peer, events, time.time())
+        elif opened and self._wire is not None:
+            self._wire.close(self._why)
+        self.flush()
+        self._server.moved()
+
+    def flush(self) -> None:
+        """Send what the wire has to say."""
+        if self._ended or self._wire is None:
+            return
+        if data := self._wire.output():
+            self._transport.write(data)
+        if self._wire.over:
+            self._transport.close()
+
+    def tick(self, now: float) -> None:
+        """Time passes."""
+        if self._ended:
+            return
+        if self._until is not None and now >= self._until:
+            self._until = None
+            self._late()
+        elif self._wire is not None:
+            self._wire.tick(now)
+            self.flush()
+
+    def _late(self) -> None:
+        if self._wire is not None:
+            self._refused(LATE)
+            self._transport.close()
+        elif self._sasl is not None:
+            self._step(self._sasl.late())
+
+    def end(self) -> None:
+        """Send the rest, and hang up."""
+        self.flush()
+        self._transport.close()
