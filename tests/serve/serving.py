@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -61,6 +62,13 @@ class Served:
 
     def connect(self, **more: Any) -> Any:
         return BlockingConnection(self.url, timeout=20, allowed_mechs="ANONYMOUS", **more)
+
+
+def wait_until(true: Callable[[], bool]) -> None:
+    until = time.monotonic() + 10
+    while not true():
+        assert time.monotonic() < until
+        time.sleep(0.01)
 
 
 @contextmanager

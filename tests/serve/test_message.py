@@ -21,7 +21,10 @@ TEXTS = st.text(
     st.characters(exclude_categories=["Cs"], exclude_characters="\0"), min_size=1, max_size=40
 )
 SCALARS = st.one_of(
-    st.booleans(), st.integers(-(2**63), 2**63 - 1), TEXTS, st.floats(allow_nan=False)
+    st.booleans(),
+    st.integers(-(2**63), 2**63 - 1),
+    TEXTS,
+    st.floats(allow_nan=False, allow_infinity=False),
 )
 DATA = st.recursive(
     st.one_of(st.none(), SCALARS),

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import suppress
 from typing import Any
 
@@ -14,7 +13,7 @@ from proton.reactor import Container
 from proton.utils import SendException
 
 from fairlead import Store
-from tests.serve.serving import Served, serving
+from tests.serve.serving import Served, serving, wait_until
 from tests.stores import made_url
 
 
@@ -104,13 +103,6 @@ def test_a_receiver_gets_what_was_sent_best_first(store: Store, served: Served) 
     receiver.accept()
     connection.close()
     wait_until(lambda: store.queues()[0].messages == 0)
-
-
-def wait_until(true: Callable[[], bool]) -> None:
-    until = time.monotonic() + 10
-    while not true():
-        assert time.monotonic() < until
-        time.sleep(0.01)
 
 
 def test_rejected_is_a_dead_letter_and_released_comes_again(store: Store, served: Served) -> None:

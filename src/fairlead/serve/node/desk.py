@@ -136,6 +136,9 @@ class Desk:
             return
         del receiver.under_way[event.delivery]
         holding, message = found
+        if holding.over:  # the group went back with a transaction
+            receiver.wire.settle(event.delivery, Outcome(0))
+            return
         holding.ended(message, event.outcome)
         answer = None if event.settled else event
         if not holding.open and not holding.next and not holding.asked:
@@ -147,11 +150,41 @@ class Desk:
         if not holding.open:
             holding.idle_since = self.now
 
+    def ended_in(
+        self, receiver: ReceiverLink, delivery: int, outcome: Outcome
+    ) -> tuple[Holding | None, list[Ending]]:
+        """What a transaction says of a message, for the store; `ended_with` says how that went."""
+        found = receiver.under_way.pop(delivery, None)
+        if found is None or found[0].over:
+            return None, []
+        holding, message = found
+        holding.ended(message, outcome)
+        if not holding.open and not holding.next and not holding.asked:
+            self._drop(receiver, holding)
+            return holding, holding.last()
+        part = holding.part()
+        return holding, [] if part is None else [part]
+
+    def ended_with(
+        self, receiver: ReceiverLink, event: Disposed, holding: Holding | None, *, stored: bool
+    ) -> None:
+        """What a transaction said of a message is stored; if not, its group goes back."""
+        receiver.wire.settle(event.delivery, event.outcome if stored else Outcome(0))
+        if not stored and holding is not None:
+            self._drop(receiver, holding)
+            unit = Unit(self._stored, ends=holding.back(), owner=(receiver, holding, None))
+            self._submit(unit)
+        self._again = True
+        self.look()
+
+    def _drop(self, receiver: ReceiverLink, holding: Holding) -> None:
+        receiver.holdings.pop(holding.held.id, None)
+        self._by_group.pop(holding.held.group, None)
+
     def _settle(
         self, receiver: ReceiverLink, holding: Holding, answer: Disposed | None = None
     ) -> None:
-        receiver.holdings.pop(holding.held.id, None)
-        self._by_group.pop(holding.held.group, None)
+        self._drop(receiver, holding)
         if holding.lost:
             holding.over = True
             return

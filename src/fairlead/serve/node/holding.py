@@ -48,6 +48,7 @@ class Holding:
         self.lost = False
         self.over = False
         self._given = False
+        self._returned_whole = False
         self._done: list[Given] = []
         self._dead: dict[int, str] = {}
         self._back: list[Given] = []
@@ -136,6 +137,15 @@ class Holding:
         back.reason, back.failed, back.delay = self._reason, self._failed, self._delay
         ends.append(Ending(self.queue, back))
         return ends
+
+    def back(self) -> list[Ending]:
+        """All of it goes back, whatever was said of it in a transaction that was rolled back."""
+        if self._returned_whole:
+            return []
+        self.over = self._returned_whole = True
+        end = self._end(RELEASE, [], {})
+        end.reason = "its receiver's transaction was rolled back"
+        return [Ending(self.queue, end)]
 
     def _end(
         self, kind: str, given: list[Given], dead: dict[int, str], *, keep: bool = False

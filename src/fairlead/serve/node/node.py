@@ -35,9 +35,11 @@ from fairlead.serve.node.conditions import (
     condition_of,
 )
 from fairlead.serve.node.desk import Desk, ReceiverLink
+from fairlead.serve.node.ledger import UNKNOWN, Ledger, Settled
 from fairlead.serve.node.port import Wire
 from fairlead.serve.node.senders import SenderLink
 from fairlead.serve.node.subjects import Subscribers, refusal_of, said_in, subject_in, wanted_by
+from fairlead.serve.node.transactions import Coordinator
 from fairlead.serve.wire.records import (
     Aborted,
     Attached,
@@ -62,7 +64,7 @@ MOST_UNITS: Final = 1000
 MOST_BYTES: Final = 16 * 1024 * 1024
 RETRY: Final = 1.0
 """Seconds until the store is told again what it could not take, as its database was gone."""
-Attachment = SenderLink | ReceiverLink
+Attachment = SenderLink | ReceiverLink | Coordinator
 
 
 class Peer(Struct, eq=False):
@@ -247,6 +249,10 @@ class Node:
             peer.wire.refuse(link, why)
             return
         self._steal(peer, link)
+        if link.target.coordinates:
+            peer.wire.attach(link)
+            peer.links[link.number] = Coordinator(peer.wire, link, self._submit)
+            return
         address = link.source.address if link.sends else link.target.address
         subject = subject_in(address)
         if subject is not None:
@@ -264,8 +270,6 @@ class Node:
     def _refusal(self, link: Link) -> Condition | None:
         if self.stopped:
             return Condition(FORCED, "the server is stopping")
-        if link.target.coordinates:
-            return Condition(NOT_IMPLEMENTED, "transactions are not implemented")
         terminus = link.source if link.sends else link.target
         if terminus.dynamic:
             return Condition(NOT_IMPLEMENTED, "dynamic addresses are not implemented")
@@ -363,6 +367,8 @@ class Node:
         key = (peer.container or f"-{id(peer)}", link.name, link.sends)
         if self._names.get(key) == (peer, link):
             del self._names[key]
+        if isinstance(found, Coordinator):
+            found.end()
         if isinstance(found, ReceiverLink):
             self._desk(found.queue).leave(found, orderly=orderly)
             self._forget(found.queue)
@@ -403,13 +409,36 @@ class Node:
 
     def _delivered(self, peer: Peer, event: Delivered) -> None:
         found = peer.links.get(event.link.number)
-        if isinstance(found, SenderLink):
+        if isinstance(found, Coordinator):
+            found.came(event)
+        elif isinstance(found, SenderLink) and event.transaction is not None:
+            found.came_in(event, self._ledger(peer, event.transaction), self._now)
+        elif isinstance(found, SenderLink):
             found.came(event, self._now)
+
+    def _ledger(self, peer: Peer, transaction: bytes) -> Ledger | None:
+        """A transaction of a connection: its links share them."""
+        for each in peer.links.values():
+            if isinstance(each, Coordinator):
+                found = each.ledger(transaction)
+                if found is not None:
+                    return found
+        return None
 
     def _disposed(self, peer: Peer, event: Disposed) -> None:
         found = peer.links.get(event.link.number)
-        if isinstance(found, ReceiverLink):
-            self._desk(found.queue).disposed(found, event)
+        if not isinstance(found, ReceiverLink):
+            return
+        desk = self._desk(found.queue)
+        if event.outcome.transaction is None:
+            desk.disposed(found, event)
+            return
+        ledger = self._ledger(peer, event.outcome.transaction)
+        if ledger is not None:
+            ledger.settle(Settled(desk, found, event))
+        else:
+            why = Condition(UNKNOWN, "found no such transaction")
+            self._end_link(peer, event.link, why)
 
     def _flowed(self, peer: Peer, event: Flowed) -> None:
         found = peer.links.get(event.link.number)

@@ -10,6 +10,7 @@ from fairlead.serve.codec import CodecError
 from fairlead.serve.message import Incoming
 from fairlead.serve.node.calls import QUEUE, Send, Unit
 from fairlead.serve.node.conditions import DECODE, INVALID, NOT_IMPLEMENTED, condition_of
+from fairlead.serve.node.ledger import UNKNOWN, Ledger
 from fairlead.serve.node.port import Wire
 from fairlead.serve.node.subjects import PREFIX
 from fairlead.serve.wire.records import (
@@ -91,6 +92,19 @@ class SenderLink:
         self._open += 1
         unit = Unit(self._wrote, sends=[found], owner=event.delivery, size=len(event.sections))
         self._submit(unit)
+
+    def came_in(self, event: Delivered, ledger: Ledger | None, now: float) -> None:
+        """A message has come that belongs to a transaction; None: to one that there is not."""
+        self.used()
+        found = self.send_of(event, now)
+        if ledger is None:
+            outcome = Outcome(REJECTED, condition=Condition(UNKNOWN, "found no such transaction"))
+        else:
+            why = ledger.add(found, len(event.sections))
+            kind = ACCEPTED if why is None else REJECTED
+            outcome = Outcome(kind, condition=why, transaction=event.transaction)
+        self.wire.settle(event.delivery, outcome)
+        self.grant()
 
     def _wrote(self, unit: Unit, error: Exception | None) -> None:
         self._open -= 1

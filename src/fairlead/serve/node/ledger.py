@@ -1,0 +1,57 @@
+"""What happens in one transaction of AMQP, kept until its end."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from msgspec import Struct
+
+from fairlead.serve.node.calls import Send
+from fairlead.serve.node.conditions import LIMIT
+from fairlead.serve.node.desk import Desk, ReceiverLink
+from fairlead.serve.node.holding import Holding
+from fairlead.serve.wire.records import Condition, Disposed
+
+UNKNOWN: Final = "amqp:transaction:unknown-id"
+MOST_BYTES: Final = 128 * 1024 * 1024
+"""Of the messages that are sent in one."""
+MOST_PARTS: Final = 100_000
+"""Messages that are sent or settled in one."""
+
+
+class Settled(Struct):
+    """What a peer says in a transaction of a message that it was sent."""
+
+    desk: Desk
+    receiver: ReceiverLink
+    event: Disposed
+    holding: Holding | None = None
+
+
+class Ledger(Struct, eq=False):
+    """What happens in one transaction."""
+
+    sends: list[Send]
+    settled: list[Settled]
+    size: int = 0
+    refused: Condition | None = None
+    """Why it can only be rolled back."""
+
+    def add(self, send: Send | Condition, size: int) -> Condition | None:
+        """A message is sent in it; why not, if it is refused."""
+        if isinstance(send, Condition):
+            self.refused = self.refused or send
+            return send
+        self.size += size
+        self._check()
+        self.sends.append(send)
+        return self.refused
+
+    def settle(self, settled: Settled) -> None:
+        """A message is settled in it."""
+        self._check()
+        self.settled.append(settled)
+
+    def _check(self) -> None:
+        if self.size > MOST_BYTES or len(self.sends) + len(self.settled) >= MOST_PARTS:
+            self.refused = self.refused or Condition(LIMIT, "the transaction is too large")

@@ -1,0 +1,142 @@
+"""Transactions of AMQP: what is sent and settled in one happens at its end, or not at all.
+
+All of it is one transaction of the store. Until then it is kept here, and a peer that goes takes
+its transactions with it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final
+
+from fairlead.serve import codec
+from fairlead.serve import message as messages
+from fairlead.serve.codec import CodecError, Described
+from fairlead.serve.node.calls import Ending, Unit
+from fairlead.serve.node.conditions import DECODE, LIMIT, condition_of
+from fairlead.serve.node.ledger import UNKNOWN, Ledger
+from fairlead.serve.node.port import Wire
+from fairlead.serve.wire.records import (
+    ACCEPTED,
+    DECLARED,
+    REJECTED,
+    RELEASED,
+    Condition,
+    Delivered,
+    Disposed,
+    Link,
+    Outcome,
+)
+
+DECLARE, DISCHARGE = 0x31, 0x32
+NAMES: Final = {"amqp:declare:list": DECLARE, "amqp:discharge:list": DISCHARGE}
+ROLLBACK: Final = "amqp:transaction:rollback"
+CREDIT: Final = 100
+MOST: Final = 100
+"""Transactions that a connection may have at one time."""
+
+
+class Coordinator:
+    """The link on which a peer begins and ends transactions, and those that it has begun."""
+
+    def __init__(self, wire: Wire, link: Link, submit: Callable[[Unit], None]) -> None:
+        """`submit`: does a unit."""
+        self.wire, self.link = wire, link
+        self._submit = submit
+        self._next = 0
+        self._open: dict[bytes, Ledger] = {}
+        wire.credit(link, CREDIT)
+
+    def ledger(self, transaction: bytes) -> Ledger | None:
+        """The transaction that is called so."""
+        return self._open.get(transaction)
+
+    def came(self, event: Delivered) -> None:
+        """A transaction begins or ends."""
+        self.wire.credit(self.link, 1)
+        try:
+            kind, fields = _asked(event.sections)
+        except CodecError as error:
+            self._refuse(event.delivery, Condition(DECODE, str(error)))
+            return
+        if kind == DECLARE:
+            self._declare(event.delivery)
+            return
+        transaction, fail = (*fields, None, None)[:2]
+        ledger = self._open.pop(transaction, None) if isinstance(transaction, bytes) else None
+        if ledger is None:
+            self._refuse(event.delivery, Condition(UNKNOWN, "found no such transaction"))
+        elif fail is True:
+            roll_back(ledger)
+            self.wire.settle(event.delivery, Outcome(ACCEPTED))
+        elif ledger.refused is not None:
+            roll_back(ledger)
+            self._refuse(event.delivery, Condition(ROLLBACK, ledger.refused.description))
+        else:
+            self._commit(event.delivery, ledger)
+
+    def _declare(self, delivery: int) -> None:
+        if len(self._open) >= MOST:
+            why = f"found more than {MOST} transactions of a link, allowed: {MOST}"
+            self._refuse(delivery, Condition(LIMIT, why))
+            return
+        self._next += 1
+        transaction = self._next.to_bytes(8)
+        self._open[transaction] = Ledger([], [])
+        self.wire.settle(delivery, Outcome(DECLARED, transaction=transaction))
+
+    def _commit(self, delivery: int, ledger: Ledger) -> None:
+        ends: list[Ending] = []
+        for each in ledger.settled:
+            each.holding, found = each.desk.ended_in(
+                each.receiver, each.event.delivery, each.event.outcome
+            )
+            ends += found
+        unit = Unit(
+            self._ended,
+            sends=ledger.sends,
+            ends=ends,
+            owner=(delivery, ledger),
+            size=ledger.size,
+        )
+        self._submit(unit)
+
+    def _ended(self, unit: Unit, error: Exception | None) -> None:
+        delivery, ledger = unit.owner
+        for each in ledger.settled:
+            stored = error is None
+            each.desk.ended_with(each.receiver, each.event, each.holding, stored=stored)
+        if error is None:
+            self.wire.settle(delivery, Outcome(ACCEPTED))
+        else:
+            self._refuse(delivery, Condition(ROLLBACK, condition_of(error).description))
+
+    def _refuse(self, delivery: int, why: Condition) -> None:
+        self.wire.settle(delivery, Outcome(REJECTED, condition=why))
+
+    def end(self) -> None:
+        """The link has ended, and with it all of them."""
+        for ledger in self._open.values():
+            roll_back(ledger)
+        self._open.clear()
+
+
+def roll_back(ledger: Ledger) -> None:
+    """What was sent is forgotten; what its receiver has forgotten comes again."""
+    for each in ledger.settled:
+        if each.event.settled:
+            again = Disposed(each.event.link, each.event.delivery, Outcome(RELEASED), settled=False)
+            each.desk.disposed(each.receiver, again)
+
+
+def _asked(sections: bytes) -> tuple[int, list[Any]]:
+    """Whether a transaction is declared or discharged, and how. Raises CodecError."""
+    parts = messages.sections(sections)
+    body = next((each for each in parts if each.kind == messages.VALUE), None)
+    found = None if body is None else codec.decode(sections[body.value : body.end])
+    if isinstance(found, Described) and isinstance(found.value, list):
+        kind = found.descriptor
+        kind = NAMES.get(kind, 0) if isinstance(kind, str) else kind
+        if kind in (DECLARE, DISCHARGE):
+            return int(kind), found.value
+    raise CodecError("found no declare and no discharge, where one must be")
