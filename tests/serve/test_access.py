@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
-from proton import SASL
+from proton import SASL, Delivery, Endpoint, Message
 
 from fairlead import Store
 from fairlead.balance.refusal import read
@@ -199,3 +199,77 @@ def test_files_that_are_not_there_are_one_line(tmp_path: Path) -> None:
         UserError, match=r"certificate\.pem: No such file .*, allowed: a file in PEM"
     ):
         Access(read(FILE, Serving), tmp_path)
+
+
+RIGHTS = {
+    "users": "users.toml",
+    "anonymous": True,
+    "hosts": ["shop"],
+    "limits": {"links": 3},
+    "right": [
+        {"user": "anna", "address": "orders*", "may": ["send", "take"]},
+        {"user": "*", "address": "news", "host": "shop", "may": ["send"]},
+    ],
+}
+
+
+@pytest.fixture(scope="module")
+def shop(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, int]]:
+    """A server on which not everybody may do everything."""
+    folder = tmp_path_factory.mktemp("shop")
+    users.add(folder / "users.toml", "anna", b"secret", Cost(4, 1, 1))
+    access = Access(read(RIGHTS, Serving), folder)
+    with Store.open(f"sqlite:///{folder}/s.db") as store, serving(store, access=access) as served:
+        yield served.server.places[0]
+
+
+NO_RIGHT = "amqp:unauthorized-access"
+
+
+def test_a_link_is_attached_by_who_has_the_right(shop: tuple[str, int]) -> None:
+    anna = Dialer(shop, login=("anna", "secret"), mechanism="PLAIN", host="shop")
+    anybody = Dialer(shop, host="shop")
+    for dialer, address, sends, why in (
+        (anna, "orders.1", True, ""),
+        (anna, "orders", False, ""),
+        (anna, "news", False, NO_RIGHT),
+        (anybody, "news", True, ""),
+        (anybody, "news", False, NO_RIGHT),
+        (anybody, "orders", True, NO_RIGHT),
+        (anybody, "subject:news", False, NO_RIGHT),
+    ):
+        session = dialer.session()
+        link = (dialer.sender if sends else dialer.receiver)(session, address)
+        assert dialer.attached(link) == why, (address, sends)
+        link.close()
+        session.close()
+    for dialer in (anna, anybody):
+        dialer.close()
+
+
+def test_each_message_is_looked_at_where_the_link_has_no_address(shop: tuple[str, int]) -> None:
+    anybody = Dialer(shop, host="shop")
+    link = anybody.sender(anybody.session(), None)
+    assert anybody.attached(link) == ""
+    assert anybody.sent(link, Message("n", address="news")).remote_state == Delivery.ACCEPTED
+    refused = anybody.sent(link, Message("n", address="orders"))
+    assert (refused.remote_state, refused.remote.condition.name) == (Delivery.REJECTED, NO_RIGHT)
+    anybody.close()
+
+
+def test_a_virtual_host_that_is_not_there_is_not_opened(shop: tuple[str, int]) -> None:
+    lost = Dialer(shop, host="elsewhere")
+    assert lost.closed() == "amqp:not-found"
+    lost.close()
+
+
+def test_a_connection_has_so_many_links_and_not_more(shop: tuple[str, int]) -> None:
+    anybody = Dialer(shop, host="shop")
+    session = anybody.session()
+    links = [anybody.sender(session, "news", name=str(k)) for k in range(5)]
+    most = "amqp:resource-limit-exceeded"
+    assert [anybody.attached(each) for each in links] == ["", "", "", most, most]
+    links[0].close()
+    anybody.until(lambda: bool(links[0].state & Endpoint.REMOTE_CLOSED))
+    assert anybody.attached(anybody.sender(session, "news", name="another")) == ""
+    anybody.close()

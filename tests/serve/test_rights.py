@@ -80,7 +80,6 @@ def test_connections_are_counted() -> None:
     assert (counts.all, dict(counts.known)) == (0, {})
 
 
-def test_links_and_memory_have_an_end() -> None:
-    counts = Counts(Limits(links=2, message=10, memory=10))
-    assert [counts.link(k) is None for k in range(4)] == [True, True, False, False]
+def test_memory_has_an_end() -> None:
+    counts = Counts(Limits(message=10, memory=10))
     assert [counts.memory(k) is None for k in (0, 10, 11)] == [True, True, False]

@@ -54,11 +54,6 @@ class Counts:
         if not self.known[user]:
             del self.known[user]
 
-    def link(self, there: int) -> Condition | None:
-        """Whether a connection may have one more link than are there."""
-        most = self.limits.links
-        return _exceeded("links of a connection", most) if there >= most else None
-
     def memory(self, held: int) -> Condition | None:
         """Whether a connection may make the server hold so many bytes."""
         most = self.limits.memory

@@ -49,7 +49,8 @@ class Server:
         self._store = store
         self.access: Final = access or Access()
         self._settings = self.access.settings
-        self.node = Node(lease, name)
+        links = self.access.serving.limits.links
+        self.node = Node(lease, name, self.access.rights, links)
         self._executor = Executor(store, lease, name)
         self._threads = ThreadPoolExecutor(THREADS, "fairlead-serve")
         self._writer = ThreadPoolExecutor(1, "fairlead-serve-write")
@@ -178,7 +179,7 @@ class Server:
     def entered(self, session: Session, user: str) -> tuple[Connection, Peer]:
         """A peer has said who it is, and begins with AMQP."""
         wire = Connection(self._settings, lambda: self._speaking.append(session))
-        return wire, self.node.connected(wire)
+        return wire, self.node.connected(wire, user)
 
     def left(self, session: Session) -> None:
         """A connection is gone."""

@@ -7,7 +7,10 @@ from collections.abc import Iterable, Sequence
 from typing import Final
 
 from fairlead.config.serving import DEEDS, Deed, Right, Serving
+from fairlead.serve.wire.records import Condition, Link
 
+UNAUTHORIZED: Final = "amqp:unauthorized-access"
+NOT_FOUND: Final = "amqp:not-found"
 MOST_KEPT: Final = 10_000
 Asked = tuple[str, str, str]
 """User, virtual host, address."""
@@ -46,6 +49,33 @@ class Rights:
                 self._kept.clear()
             found = self._kept[asked] = self._found(asked)
         return found
+
+    def refusal(self, user: str, host: str, deed: Deed, address: str) -> Condition | None:
+        """Why a user may not do this there, if so."""
+        if deed in self.may(user, host, address):
+            return None
+        return Condition(UNAUTHORIZED, f"{address}: {user} may not {deed}")
+
+    def refusal_of_link(self, user: str, host: str, link: Link) -> Condition | None:
+        """Why a user may not attach a link, if so.
+
+        One without an address is not refused: each of its messages is asked for.
+        """
+        if link.target.coordinates:
+            return None
+        address = link.source.address if link.sends else link.target.address
+        if address is None:
+            return None
+        deed: Deed = "send" if not link.sends else "browse" if link.source.copies else "take"
+        return self.refusal(user, host, deed, address)
+
+    def refusal_of_host(self, host: str) -> Condition | None:
+        """Why a connection cannot be opened to a virtual host, if so."""
+        if self.knows(host):
+            return None
+        return Condition(
+            NOT_FOUND, f"hostname: found {host!r}, allowed: a virtual host that is here"
+        )
 
     def _found(self, asked: Asked) -> frozenset[Deed]:
         deeds: set[Deed] = set()

@@ -27,6 +27,7 @@ from fairlead.serve.node.calls import (
 )
 from fairlead.serve.node.conditions import (
     FORCED,
+    LIMIT,
     NOT_ALLOWED,
     NOT_FOUND,
     NOT_IMPLEMENTED,
@@ -40,6 +41,8 @@ from fairlead.serve.node.port import Wire
 from fairlead.serve.node.senders import SenderLink
 from fairlead.serve.node.subjects import Subscribers, refusal_of, said_in, subject_in, wanted_by
 from fairlead.serve.node.transactions import Coordinator
+from fairlead.serve.rights import Rights
+from fairlead.serve.sasl import NOBODY
 from fairlead.serve.wire.records import (
     Aborted,
     Attached,
@@ -59,6 +62,7 @@ from fairlead.store.clusters.subscription import Subscription
 
 LEASE: Final = 60.0
 """Seconds."""
+LINKS: Final = 1000
 MOST_UNITS: Final = 1000
 """So many are done in one transaction."""
 MOST_BYTES: Final = 16 * 1024 * 1024
@@ -74,6 +78,7 @@ class Peer(Struct, eq=False):
     container: str = ""
     host: str = ""
     """The virtual host that it wants."""
+    user: str = NOBODY
     links: dict[int, Attachment] = {}
     """By their numbers, once they are answered."""
     waiting: set[int] = set()
@@ -85,11 +90,16 @@ class Peer(Struct, eq=False):
 class Node:
     """What a server knows, and decides to ask and to answer."""
 
-    def __init__(self, lease: float = LEASE, name: str = "") -> None:
+    def __init__(
+        self, lease: float = LEASE, name: str = "", rights: Rights | None = None, links: int = LINKS
+    ) -> None:
         """`lease`: seconds for which groups are taken; they are kept as long as their links are.
 
         `name`: the server's, by which subjects keep their lists; "": that of all that have none.
+        `rights`: who may do what; None: all may. `links`: so many may be on one connection.
         """
+        self._rights = rights or Rights()
+        self._most_links = links
         self._lease = lease
         self._server = name
         self._now = 0.0
@@ -109,9 +119,9 @@ class Node:
 
     # -------- what happens
 
-    def connected(self, wire: Wire) -> Peer:
-        """Somebody has connected."""
-        peer = Peer(wire, "", "", {}, set(), {})
+    def connected(self, wire: Wire, user: str = NOBODY) -> Peer:
+        """Somebody has connected, and said who it is."""
+        peer = Peer(wire, "", "", user, {}, set(), {})
         self._open[id(peer)] = peer
         return peer
 
@@ -227,7 +237,11 @@ class Node:
     def _other(self, peer: Peer, event: Event) -> None:
         if isinstance(event, Opened):
             peer.container, peer.host = event.container, event.hostname
-            peer.wire.open()
+            why = self._rights.refusal_of_host(peer.host)
+            if why is None:
+                peer.wire.open()
+            else:
+                peer.wire.close(why)
         elif isinstance(event, Attached):
             self._attached(peer, event.link)
         elif isinstance(event, Detached):
@@ -244,7 +258,7 @@ class Node:
             self._end_link(peer, event.link, why)
 
     def _attached(self, peer: Peer, link: Link) -> None:
-        why = self._refusal(link)
+        why = self._refusal(link) or self._denial(peer, link)
         if why is not None:
             peer.wire.refuse(link, why)
             return
@@ -260,7 +274,8 @@ class Node:
             return
         if address is None:
             peer.wire.attach(link)
-            sender = SenderLink(peer.wire, link, None, QUEUE, self._submit)
+            deny = partial(self._rights.refusal, peer.user, peer.host, "send")
+            sender = SenderLink(peer.wire, link, None, QUEUE, self._submit, deny=deny)
             peer.links[link.number] = sender
             sender.grant()
             return
@@ -282,6 +297,14 @@ class Node:
         except MessageError as error:
             return Condition(NOT_FOUND, str(error))
         return None
+
+    def _denial(self, peer: Peer, link: Link) -> Condition | None:
+        if len(peer.links) + len(peer.waiting) >= self._most_links:
+            most = self._most_links
+            return Condition(
+                LIMIT, f"links: found more than {most} on a connection, allowed: {most}"
+            )
+        return self._rights.refusal_of_link(peer.user, peer.host, link)
 
     def _steal(self, peer: Peer, link: Link) -> None:
         key = (peer.container or f"-{id(peer)}", link.name, link.sends)

@@ -41,16 +41,19 @@ class SenderLink:
         submit: Callable[[Unit], None],
         window: int = WINDOW,
         said: Callable[[Incoming], dict[str, Any] | Condition] | None = None,
+        deny: Callable[[str], Condition | None] = lambda _: None,
     ) -> None:
         """`to`: the queue or cluster; None: each message says it. `submit`: does a unit.
 
         `said`: what a message says for the policy, where its application properties do not.
+        `deny`: why a message may not go where it says, if so.
         """
         self.wire, self.link = wire, link
         self.to, self.kind = to, kind
         self._submit = submit
         self._window = window
         self._said = said or _said
+        self._deny = deny
         self._credit = 0
         self._open = 0
         """Messages that are not answered yet."""
@@ -78,6 +81,8 @@ class SenderLink:
             return Condition(INVALID, "to: found no address, allowed: the name of a queue")
         if self.to is None and to.startswith(PREFIX):
             return Condition(NOT_IMPLEMENTED, f"to: found {to!r}, allowed: the name of a queue")
+        if self.to is None and (why := self._deny(to)) is not None:
+            return why
         said = {} if self.kind == QUEUE else self._said(found)
         return said if isinstance(said, Condition) else _send(to, self.kind, found, now, said)
 
