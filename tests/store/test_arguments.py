@@ -66,6 +66,7 @@ REFUSED: Final[dict[str, tuple[Any, ...]]] = {
     "receive.lease": (None, "0", *NO_TIME),
     "receive.most": NO_COUNT,
     "delayed_by.queue": (None, "", LONG),
+    "place_of.queue": (None, "", LONG),
     "delayed_by.priority": (-1, 2**31 - 1, -(2**31)),
     "delayed_by.most": NO_COUNT,
     "end_dialog.code": (0, -1, -(2**31)),

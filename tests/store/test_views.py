@@ -242,6 +242,41 @@ def test_places_are_those_of_the_order_of_work(
         ]
 
 
+@pytest.mark.parametrize("order", ORDERS, ids=str)
+@settings(max_examples=8, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(steps=STEPS, raises=st.lists(st.tuples(st.integers(0, 5), st.integers(0, 255)), max_size=6))
+def test_the_place_of_a_group_heeds_raises_at_once(
+    order: Row, steps: list[tuple[str, int, int]], raises: list[tuple[int, int]]
+) -> None:
+    url, clock = _url("postgresql"), Clock()
+    view = "SELECT in_group, place FROM fairlead.waiting WHERE in_group IS NOT NULL AND queue = "
+    with Store.open(url, clock=clock) as store:
+        queue = f"q{len(store.queues())}"
+        store.set_order(queue, **order)
+        for step in steps:
+            _do(store, clock, queue, bool(order.get("weights")), step)
+        store.waiting(queue)  # what is due is done
+        for which, priority in raises:
+            _do(store, clock, queue, bool(order.get("weights")), ("raise", which, priority))
+        before = places_of(url, queue)
+        store.waiting(queue)
+        shown = {row["in_group"]: row["place"] for row in asked(url, f"{view}'{queue}'")}
+    assert before == {name: place for name, place in shown.items() if place is not None}
+    assert places_of(url, queue) == before
+
+
+def places_of(url: str, queue: str) -> dict[str, int]:
+    """The places of groups that can be taken, asked one by one."""
+    query = (
+        "SELECT g.name, p.place FROM fairlead.groups g CROSS JOIN LATERAL "
+        f"fairlead.place_of('{queue}', g.name) p "
+        f"WHERE g.queue = (SELECT id FROM fairlead.queues WHERE name = '{queue}') "
+        "AND p.place IS NOT NULL AND EXISTS (SELECT 1 FROM fairlead.messages m "
+        "WHERE m.group_id = g.id)"
+    )
+    return {row["name"]: row["place"] for row in asked(url, query)}
+
+
 @cache
 def _url(dialect: str) -> str:
     """One database for all examples, each of which has a queue of its own."""
