@@ -268,7 +268,7 @@ def test_the_place_of_a_group_heeds_raises_at_once(
 def places_of(url: str, queue: str) -> dict[str, int]:
     """The places of groups that can be taken, asked one by one."""
     query = (
-        "SELECT g.name, p.place FROM fairlead.groups g CROSS JOIN LATERAL "
+        "SELECT g.name, p.place FROM fairlead.groups g CROSS JOIN LATERAL "  # noqa: S608 - of this test
         f"fairlead.place_of('{queue}', g.name) p "
         f"WHERE g.queue = (SELECT id FROM fairlead.queues WHERE name = '{queue}') "
         "AND p.place IS NOT NULL AND EXISTS (SELECT 1 FROM fairlead.messages m "
