@@ -17,6 +17,7 @@ SUBJECTS: Final = {
     "commands.search": ("recommend",),
     "commands.look": ("check", "policies", "demo"),
     "commands.connect": ("device", "endpoints"),
+    "commands.serve": ("serve",),
     "commands.messages": ("send", "take", "peek"),
     "commands.queues": (
         "queues",

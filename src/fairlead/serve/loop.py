@@ -62,6 +62,7 @@ class Server:
         """Those that have something to say."""
         self._tasks: set[asyncio.Task[None]] = set()
         self._changed = asyncio.Event()
+        self._alone = asyncio.Event()
         self.places: list[tuple[str, int]] = []
         """Host and port of each place where it listens."""
 
@@ -101,7 +102,7 @@ class Server:
 
     async def _settled(self, until: float) -> None:
         """Wait until nothing is under way, or until a time."""
-        while self.node.busy and time.monotonic() < until:  # noqa: ASYNC110 - threads end it
+        while self.node.taking or (self.node.busy and time.monotonic() < until):  # noqa: ASYNC110 - threads end it
             await asyncio.sleep(0.01)
 
     # -------- the node
@@ -184,3 +185,9 @@ class Server:
     def left(self, session: Session) -> None:
         """A connection is gone."""
         self._sessions.discard(session)
+        if not self._sessions:
+            self._alone.set()
+
+    async def left_alone(self) -> None:
+        """Wait until somebody was there, and everybody is gone."""
+        await self._alone.wait()

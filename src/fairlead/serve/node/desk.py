@@ -90,6 +90,11 @@ class Desk:
         return not self.stopped and any(each.wanted for each in self.links)
 
     @property
+    def taking(self) -> bool:
+        """Whether the store is asked just now."""
+        return self._taking
+
+    @property
     def holdings(self) -> Iterable[Holding]:
         """All that is held."""
         return (holding for each in self.links for holding in each.holdings.values())

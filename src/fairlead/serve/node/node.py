@@ -216,6 +216,11 @@ class Node:
             or any(each.open for desk in self._desks.values() for each in desk.holdings)
         )
 
+    @property
+    def taking(self) -> bool:
+        """Whether the store is asked for work just now; what goes back would be taken by that."""
+        return any(desk.taking for desk in self._desks.values())
+
     def stop(self) -> None:
         """Take no new work: what is under way may end."""
         self.stopped = True
@@ -402,7 +407,8 @@ class Node:
 
     def _forget(self, queue: str) -> None:
         """A queue that nobody receives from any more."""
-        if not self._desks[queue].links:
+        desk = self._desks[queue]
+        if not desk.links and not desk.taking:
             del self._desks[queue]
 
     def _end_link(self, peer: Peer, link: Link, why: Condition) -> None:

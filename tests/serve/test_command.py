@@ -1,0 +1,165 @@
+"""The command: servers in processes of their own, told to stop, and killed."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+from proton import Message, ProtonException
+from proton.utils import BlockingConnection
+
+from fairlead import Store
+from tests.stores import made_url
+
+COMMAND = [sys.executable, "-c", "from fairlead.cli import main; main()", "serve"]
+
+
+class Running:
+    """A server that runs."""
+
+    def __init__(self, url: str, *options: str) -> None:
+        self.process = subprocess.Popen(
+            [*COMMAND, "--store", url, *options, "--listen", "amqp://127.0.0.1:0"],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        assert self.process.stdout is not None
+        line = self.process.stdout.readline()
+        self.url = line.removeprefix("listening: amqp://").rstrip()
+
+    def connect(self) -> Any:
+        return BlockingConnection(self.url, timeout=20, allowed_mechs="ANONYMOUS")
+
+    def end(self, number: int = signal.SIGTERM) -> int:
+        self.process.send_signal(number)
+        return self.wait()
+
+    def wait(self) -> int:
+        self.process.communicate(timeout=30)
+        return self.process.returncode
+
+
+@pytest.fixture
+def run() -> Iterator[Callable[..., Running]]:
+    every: list[Running] = []
+
+    def begin(url: str, *options: str) -> Running:
+        every.append(Running(url, *options))
+        return every[-1]
+
+    yield begin
+    for each in every:
+        if each.process.poll() is None:
+            each.end(signal.SIGKILL)
+
+
+def gone(connection: Any) -> None:
+    with suppress(ProtonException):
+        connection.wait(lambda: connection.disconnected, timeout=5)
+
+
+def test_a_server_that_is_told_to_stop_gives_back_what_is_under_way(
+    run: Callable[..., Running],
+) -> None:
+    url = made_url("sqlite")
+    server = run(url, "--grace", "0")
+    connection = server.connect()
+    connection.create_sender("orders").send(Message("under way"))
+    receiver = connection.create_receiver("orders", credit=1)
+    assert receiver.receive(timeout=10).body == "under way"
+    assert server.end() == 0
+    gone(connection)
+    with Store.open(url) as store:
+        work = store.take("orders")
+        assert work is not None
+        assert (work.attempt, store.queues()[0].failures) == (2, 0)
+
+
+def test_once_is_until_everybody_is_gone(run: Callable[..., Running]) -> None:
+    server = run(made_url("sqlite"), "--once")
+    connection = server.connect()
+    connection.create_sender("orders").send(Message("hello"))
+    connection.close()
+    assert server.wait() == 0
+
+
+def test_an_address_in_use_and_a_wrong_one_are_one_line(
+    run: Callable[..., Running], tmp_path: Path
+) -> None:
+    server = run(made_url("sqlite"))
+    for address, line in (
+        (server.url, "Address already in use, allowed: addresses"),
+        ("0.0.0.0:5672", "allowed: amqps://"),
+    ):
+        ended = subprocess.run(
+            [*COMMAND, "--store", f"sqlite:///{tmp_path}/x.db", "--listen", f"amqp://{address}"],
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert ended.returncode == 2
+        assert line in ended.stderr.splitlines()[-1]
+
+
+@pytest.mark.parametrize("kind", ["sqlite", "postgresql"])
+def test_what_a_killed_server_had_is_given_by_another_one(
+    run: Callable[..., Running], kind: str
+) -> None:
+    url = made_url(kind)
+    first = run(url)
+    connection = first.connect()
+    sender = connection.create_sender("orders")
+    for n in range(3):
+        sender.send(Message(n, group_id="g"))
+    receiver = connection.create_receiver("orders", credit=2)
+    assert receiver.receive(timeout=10).body == 0
+    assert first.end(signal.SIGKILL) == -signal.SIGKILL
+    gone(connection)
+    second = run(url)
+    connection = second.connect()
+    receiver = connection.create_receiver("orders", credit=1)
+    found = []
+    for _ in range(3):
+        message = receiver.receive(timeout=20)
+        found.append((message.body, message.delivery_count))
+        receiver.accept()
+    assert found == [(0, 1), (1, 1), (2, 1)]
+    connection.close()
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1800)
+@pytest.mark.parametrize("kind", ["sqlite", "postgresql"])
+def test_killed_again_and_again_nothing_is_lost(run: Callable[..., Running], kind: str) -> None:
+    url = made_url(kind)
+    accepted, got = set(), []
+    for turn in range(50):
+        server = run(url)
+        connection = server.connect()
+        sender = connection.create_sender("orders")
+        receiver = connection.create_receiver("orders", credit=10)
+        for n in range(turn % 7 + 5):
+            body = f"{turn}-{n}"
+            sender.send(Message(body, id=body, group_id=f"g{n % 3}"))
+            accepted.add(body)
+            if n % 2:
+                message = receiver.receive(timeout=20)
+                got.append((message.body, message.delivery_count))
+                receiver.accept()
+        server.end(signal.SIGKILL)
+        gone(connection)
+    with Store.open(url) as store:
+        rest = []
+        while (work := store.take("orders", wait=1)) is not None:
+            with work:
+                rest += [message.body for message in work]
+    assert {body for body, _ in got} | set(rest) == accepted
+    again = [body for body, count in got if not count]
+    assert len(again) == len(set(again))
