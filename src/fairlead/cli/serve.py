@@ -66,8 +66,8 @@ async def _serve(store: Store, access: Access, places: Sequence[Place], options:
     except OSError as error:
         await server.stop(0)
         named = ", ".join(map(str, places))
-        number = error.errno or 0
-        why = os.strerror(number) if number > 0 else error.strerror or str(error)
+        code = error.errno or 0
+        why = os.strerror(code) if code > 0 else error.strerror or str(error)
         raise UserError(
             f"--listen: {named}: found {why}, allowed: addresses of this machine that are free"
         ) from None
