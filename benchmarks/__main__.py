@@ -9,7 +9,7 @@ from pathlib import Path
 
 from benchmarks.timing import Line
 
-PARTS = "abcdefghijklmnopqrs"
+PARTS = "abcdefghijklmnopqrst"
 ON_SPARK = {
     "a": ["on_spark"],
     "b": ["on_spark"],
@@ -17,6 +17,7 @@ ON_SPARK = {
     "h": ["broadcast", "groups"],
     "i": ["report"],
     "k": ["scenarios"],
+    "t": ["streams"],
     "d": ["on_spark"],
 }
 """The parts that need Spark, in the order in which they run, and the modules of each."""
@@ -40,7 +41,7 @@ def main() -> None:
         "parts",
         nargs="*",
         default=list(PARTS),
-        help="which of a b c d e f g h i j k l m n o p q r s",
+        help=f"which of {' '.join(PARTS)}",
     )
     parser.add_argument("--rows", type=int, default=10_000_000)
     parser.add_argument("--runs", type=int, default=3)

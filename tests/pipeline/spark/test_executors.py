@@ -108,23 +108,32 @@ def test_a_cluster_whose_python_has_nothing(folder: Path, given: list[str], tmp_
 
 @pytest.mark.slow
 @pytest.mark.spark
-def test_a_cluster_whose_python_is_another(folder: Path, given: list[str], tmp_path: Path) -> None:
-    """One that says so of itself; there is no other on this machine."""
+@pytest.mark.parametrize(
+    ("said", "told"),
+    [
+        (
+            "sys.version_info = namedtuple('said', 'major minor micro serial')(3, 99, 0, 0)\n",
+            f"theirs has another version, here is Python {platform.python_version()}",
+        ),
+        ("sys.version_info = (3, 99)\n", "theirs ends at once: AttributeError: 'tuple' object"),
+    ],
+)
+def test_a_cluster_whose_python_is_another(
+    folder: Path, given: list[str], tmp_path: Path, said: str, told: str
+) -> None:
+    """One that says so of itself, for there is no other on this machine; and a broken one."""
     other = tmp_path / "other"
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(other)], check=True)
     (packages,) = other.glob("lib/python*/site-packages")
-    said = "import sys\nsys.version_info = (3, 99, 0, 'final', 0)\n"
     (packages / "other.pth").write_text("import other\n")
-    (packages / "other.py").write_text(said)
+    (packages / "other.py").write_text(f"import sys\nfrom collections import namedtuple\n{said}")
     python = str(other / "bin" / "python")
     with Command(folder, *given, **CLUSTER, PYSPARK_PYTHON=python) as command:
         command.process.communicate(timeout=3 * SECONDS)
         (line,) = command.said()
         assert command.process.returncode == 2
-    assert line.startswith(
-        "fairlead: executors run no Python: theirs has another version, here is Python "
-        f"{platform.python_version()}; set PYSPARK_PYTHON to"
-    )
+    assert line.startswith(f"fairlead: executors run no Python: {told}")
+    assert "; set PYSPARK_PYTHON to a Python that every machine has" in line
 
 
 @pytest.mark.slow

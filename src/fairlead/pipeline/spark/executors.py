@@ -30,6 +30,8 @@ HELP: Final = (
     "with spark.archives: see docs/how-to/cluster.md"
 )
 CANNOT_RUN: Final = re.compile(r'Cannot run program "[^"]*"[^\n]*')
+BROKEN: Final = re.compile(r"Error from python worker:\n.*?([^\n]*)\nPYTHONPATH was", re.DOTALL)
+"""A Python that ends before it can work: the last line of what it said."""
 
 log = logging.getLogger("fairlead")
 _asked: Final[WeakSet[SparkSession]] = WeakSet()
@@ -124,6 +126,8 @@ def _reason(error: Exception) -> str:
     text = str(error)
     if "PYTHON_VERSION_MISMATCH" in text:
         return f"theirs has another version, here is Python {platform.python_version()}"
-    cannot = CANNOT_RUN.search(text)
-    last = cannot[0] if cannot else text.rpartition("Caused by: ")[2].partition("\n\tat ")[0]
+    cannot, broken = CANNOT_RUN.search(text), BROKEN.search(text)
+    last = text.rpartition("Caused by: ")[2].partition("\n\tat ")[0]
+    if cannot or broken:
+        last = cannot[0] if cannot else f"theirs ends at once: {broken[1]}"
     return " ".join(last.split())
