@@ -128,6 +128,8 @@ def _reason(error: Exception) -> str:
         return f"theirs has another version, here is Python {platform.python_version()}"
     cannot, broken = CANNOT_RUN.search(text), BROKEN.search(text)
     last = text.rpartition("Caused by: ")[2].partition("\n\tat ")[0]
-    if cannot or broken:
-        last = cannot[0] if cannot else f"theirs ends at once: {broken[1]}"
+    if broken:
+        last = f"theirs ends at once: {broken[1]}"
+    if cannot:
+        last = cannot[0]
     return " ".join(last.split())
