@@ -56,6 +56,11 @@ def weighted(folder: Path) -> Path:
     return place
 
 
+def spots() -> list[str]:
+    """Each destination as often as it weighs."""
+    return [f"D{k}" for k, weight in enumerate(WEIGHTS) for _ in range(weight)]
+
+
 def entangled(folder: Path) -> Path:
     """Fifty queues over eight channels, each queue on five of the eight queue managers."""
     lines = ['policy = "ibm-mq"\n[queue_manager]\nname = "HUB"\nclusters = ["C"]']

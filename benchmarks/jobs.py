@@ -44,9 +44,30 @@ class Jobs:
     def order(self, source: Path) -> None:
         self.write(self.spark.read.parquet(str(source)).orderBy("time", "id"))
 
+    def floor(self, source: Path, *, in_order: bool) -> None:
+        """What nobody can do without, who decides by place: a count of each stream, the order, four
+        columns more, and a count of what was written that recognises each row."""
+        table = self.spark.read.parquet(str(source))
+        ends = (F.count(F.lit(1)), F.min("time"), F.max("time"))
+        table.groupBy("queue").agg(*ends).collect()
+        place = F.monotonically_increasing_id()
+        spots = F.array(*(F.lit(each) for each in data.spots()))
+        decided = {
+            "destination": F.element_at(spots, (F.pmod(place, F.size(spots)) + 1).cast("int")),
+            "address": F.lit(None).cast("string"),
+            "outcome": F.lit("routed"),
+            "sequence": place,
+        }
+        self.write((table if in_order else table.orderBy("time", "id")).withColumns(decided))
+        row = F.xxhash64("id", *decided)
+        written = self.spark.read.parquet(self.out).groupBy("queue", "destination", "outcome")
+        written.agg(
+            F.count(F.lit(1)), F.bit_xor(row), F.sum(F.shiftrightunsigned(row, 33))
+        ).collect()
+
     def window(self, source: Path) -> None:
         """What a Spark user writes: number each stream, join a schedule of 36 places."""
-        spots = [f"D{k}" for k, w in enumerate(data.WEIGHTS) for _ in range(w)]
+        spots = data.spots()
         schedule = self.spark.createDataFrame(
             list(enumerate(spots)), "place int, destination string"
         )

@@ -10,6 +10,7 @@ from benchmarks import data
 from benchmarks.jobs import Jobs
 from benchmarks.timing import Line, medians
 from benchmarks.watch import Memory, longest_task
+from fairlead import Cluster
 
 EVENTS = "events"
 """Where the session writes what its tasks did."""
@@ -33,24 +34,39 @@ def part_a(spark: SparkSession, folder: Path, rows: int, runs: int) -> list[Line
     found = medians(
         {
             "read, order, write": lambda: jobs.order(source),
+            "floor": lambda: jobs.floor(source, in_order=False),
+            "dispatch, one stream": lambda: jobs.dispatch(
+                source, one_stream(), None, {}, trust_ids=True
+            ),
             "dispatch --trust-ids": ours(source, trust=True),
             "dispatch": ours(source, trust=False),
             "dispatch, entangled": lambda: jobs.dispatch(
                 source, entangled, None, ENTANGLED, trust_ids=True
             ),
             "plain copy": lambda: jobs.copy(in_order),
+            "floor, in order": lambda: jobs.floor(in_order, in_order=True),
             "dispatch, in order": ours(in_order, trust=True),
         },
         runs,
     )
     base, copy = found["read, order, write"], found["plain copy"]
     limit = "read, order, write"
+    one = found["dispatch, one stream"] / base
     return [
+        Line("a", "only what nobody can do without", limit, found["floor"] / base, ""),
+        Line("a", "dispatch --trust-ids, one stream", limit, one, "<= 1.0"),
         Line("a", "dispatch --trust-ids", limit, found["dispatch --trust-ids"] / base, "<= 1.15"),
-        Line("a", "dispatch", limit, found["dispatch"] / base, "", "ids checked"),
+        Line("a", "dispatch", limit, found["dispatch"] / base, "<= 1.25", "ids checked"),
         Line("a", "dispatch, entangled", limit, found["dispatch, entangled"] / base, "<= 1.5"),
+        Line("a", "only what nobody can", "plain copy", found["floor, in order"] / copy, ""),
         Line("a", "dispatch, in order", "plain copy", found["dispatch, in order"] / copy, "<= 1.8"),
     ]
+
+
+def one_stream() -> Cluster:
+    """The cluster of one of the ten streams."""
+    destinations = [{"name": f"D{k}", "weight": w} for k, w in enumerate(data.WEIGHTS)]
+    return Cluster.of("msmq", destination=destinations)
 
 
 def part_b(spark: SparkSession, folder: Path, rows: int, runs: int) -> list[Line]:

@@ -5,6 +5,7 @@ from collections import Counter
 from typing import Any
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -71,8 +72,15 @@ def plans(draw: st.DrawFn) -> ClassifiedPlan:
     return plan.classified(draw(st.permutations(classes)))
 
 
-@given(plan=plans(), sizes=st.lists(st.integers(0, 150), min_size=1, max_size=5))
-def test_each_place_gets_what_the_router_gives_it(plan: ClassifiedPlan, sizes: list[int]) -> None:
+@given(
+    plan=plans(),
+    sizes=st.lists(st.integers(0, 150), min_size=1, max_size=5),
+    few=st.sampled_from([0, 0, 10, 1_000]),
+)
+def test_each_place_gets_what_the_router_gives_it(
+    plan: ClassifiedPlan, sizes: list[int], few: int
+) -> None:
+    """`few`: how many are written down where somebody lags."""
     n = sum(sizes)
     random = np.random.default_rng(n)
     times = np.sort(random.integers(0, 10_000_000, n))
@@ -89,7 +97,10 @@ def test_each_place_gets_what_the_router_gives_it(plan: ClassifiedPlan, sizes: l
     for start, stop in itertools.pairwise(np.cumsum([0, *sizes])):
         wanted += router.feed(codes[start:stop], times[start:stop]).tolist()
         sequences += router.sequence(codes[start:stop]).tolist()
-    table = timetable(plan, counts, len(sizes), start_state)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(module, "FEW", few)
+        patch.setattr(module, "MOST_OF_VERSION", 20)
+        table = timetable(plan, counts, len(sizes), start_state)
     assert table is not None
     found, places = [], []
     seen: Counter[tuple[int, int]] = Counter()
@@ -99,10 +110,12 @@ def test_each_place_gets_what_the_router_gives_it(plan: ClassifiedPlan, sizes: l
         first = table.sequences[block][code]
         place = first if first == NO_PLACE else first + seen[block, code]
         seen[block, code] += 1
-        cycle = table.cycles[table.which[version][code]]
-        head = table.heads[table.head_of[version][code]]
-        since = place - table.since[version][code]
-        turn = (since + table.turns[version][code]) % len(cycle)
+        segment = table.first[version][code]
+        segment += sum(place >= begins[version][code] for begins in table.later)
+        cycle = table.cycles[table.which[segment]]
+        head = table.heads[table.head_of[segment]]
+        since = place - table.since[segment]
+        turn = (since + table.turns[segment]) % len(cycle)
         found.append(head[since] if since < len(head) else cycle[turn])
         places.append(place)
     assert found == wanted
@@ -139,6 +152,21 @@ def test_blocks_and_versions_share_a_cycle() -> None:
     assert table is not None
     assert [len(each) for each in table.cycles] == [10]
     assert table.sequences == [[0], [1_003], [1_780]]
+
+
+def test_who_lags_gets_all_until_it_has_caught_up() -> None:
+    """A was not there for 30,000 messages; then it gets 15,000 alone, before they are shared."""
+    machines = [{"name": name, "weight": 1} for name in "ABC"]
+    happens = [Change("A", "enabled", False, 1), Change("A", "enabled", True, 2)]
+    plan = Plan([Cluster.of("msmq", name="p", destination=machines)], happens)
+    known = plan.classified([MessageClass("p", ())])
+    counts = {0: {0: {0: 3_000}, 1: {0: 30_000}, 2: {0: 90_000}}}
+    table = timetable(known, counts, 1, Router(known).dump())
+    assert table is not None
+    assert sorted(map(len, table.cycles)) == [1, 2, 3]
+    assert table.since == [0, 3_000, 33_000, 48_000]
+    assert table.first == [[0], [1], [2]]
+    assert table.later == [[[module.NEVER], [module.NEVER], [48_000]]]
 
 
 def test_streams_that_need_their_order_have_none() -> None:

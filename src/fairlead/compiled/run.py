@@ -111,24 +111,25 @@ class ClusterRun:
         rule.advance(members, n)
         return True
 
-    def repeats_after(self, n: int, most: int) -> int | None:
-        """After how many of the next n messages of its only class what they get repeats.
+    def stretch(self, n: int, most: int) -> tuple[int, int] | None:
+        """After how many messages of its only class what they get repeats, and for how many so.
 
-        None where that is not known, or where it takes more than `most` of them. It changes
+        Of the next n; at most `most` until they repeat. None where that is not known. It changes
         nothing, and holds for as long as the cluster does not change.
         """
         eligible = self.cluster.eligible(self.classes[0])
         if eligible.preselected >= 0 or not eligible.members:
-            return 1
+            return 1, n
         rule = self.cluster.rule.scheduled(eligible.members)
         if rule is None or self.timed:
             return None
         if not rule.heap(eligible.members):
-            return 1
-        period = rule.period(eligible.members)
-        if period <= most and rule.settled(eligible.members):
-            return min(period, max(1, n))
-        return n if 0 < n <= most else None
+            return 1, n
+        among, length = rule.stretch(eligible.members, n)
+        period = min(length, rule.period(among)) if length else most + 1
+        if period <= most:
+            return period, length
+        return (n, n) if n <= most else None
 
     def catch_up(self, time: int) -> None:
         """Make all steps up to and at this time."""

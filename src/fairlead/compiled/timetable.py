@@ -1,8 +1,9 @@
 """A timetable: who gets the messages of streams, by their places, known before they come.
 
 Where the choices for a stream have a closed form, what its messages get repeats after a while, as
-long as nothing changes: the k-th message of a version takes the k-th place of a cycle. So whoever
-can count can route.
+long as nothing changes: the k-th message of a version takes the k-th place of a cycle. Who lags
+after a change gets all messages until it has caught up: a cycle before the cycle. So whoever can
+count can route.
 """
 
 from __future__ import annotations
@@ -20,6 +21,11 @@ from fairlead.compiled.run import ClusterRun
 
 LONGEST: Final = 10_000
 """Messages after which a cycle must repeat."""
+FEW: Final = 1_000
+"""Messages that are all written down where somebody lags, and what they get does not repeat."""
+MOST_OF_VERSION: Final = 8
+"""Segments of a stream in one version; each row is compared with all of them."""
+NEVER: Final = 1 << 62
 MOST_SEGMENTS: Final = 200_000
 MOST_CELLS: Final = 500_000
 """Of all cycles together; they travel in the plan of every task."""
@@ -32,20 +38,27 @@ Counts = Mapping[int, Mapping[int, Mapping[int, int]]]
 
 @dataclass
 class Timetable:
-    """Cycles of codes, and where each version begins in which of them."""
+    """Cycles of codes, and which segment of a stream takes which of them.
+
+    A version is one segment of a stream, or several where somebody has to catch up with the others.
+    """
 
     sequences: list[list[int]]
     """By block and class: the place in its stream of the first message, NO_PLACE without one."""
     cycles: list[tuple[int, ...]] = field(default_factory=list)
     heads: list[tuple[int, ...]] = field(default_factory=list)
     """What the first messages get that are not in their cycle yet; the first head is empty."""
-    since: list[list[int]] = field(default_factory=list)
-    """By version and class: the place in the stream of the first message."""
-    which: list[list[int]] = field(default_factory=list)
+    first: list[list[int]] = field(default_factory=list)
+    """By version and class: the number of its first segment; the next has the next number."""
+    later: list[list[list[int]]] = field(default_factory=list)
+    """By version and class: the place in the stream at which a further segment begins, or NEVER."""
+    since: list[int] = field(default_factory=list)
+    """By segment: the place in the stream of the first message."""
+    which: list[int] = field(default_factory=list)
     """... and its cycle."""
-    turns: list[list[int]] = field(default_factory=list)
+    turns: list[int] = field(default_factory=list)
     """... and the place in the cycle at which it begins."""
-    head_of: list[list[int]] = field(default_factory=list)
+    head_of: list[int] = field(default_factory=list)
     """... and which head it has."""
 
 
@@ -66,25 +79,37 @@ def timetable(
     upcoming = list(found.sequences[0])
     cycles: dict[tuple[int, ...], int] = {}
     heads: dict[tuple[int, ...], int] = {(): 0}
+    begins: dict[tuple[int, int], list[int]] = {}
     for version in range(versions):
         time = plan.times[version - 1] if version else None
         every = [counts.get(block, {}).get(version, {}) for block in range(blocks)]
-        which, turns, head_of = ([0] * len(classes) for _ in range(3))
-        found.since.append(list(upcoming))
+        found.first.append([])
         for code in classes:
             n = sum(each.get(code, 0) for each in every)
-            gets = _what_they_get(router, code, time, n)
-            if gets is None:
+            segments = _what_they_get(router, code, time, n)
+            if segments is None:
                 return None
-            head_of[code] = heads.setdefault(gets.head, len(heads))
-            which[code], turns[code] = _placed(gets.cycle, cycles)
-            upcoming[code] += n if upcoming[code] != NO_PLACE else 0
-        found.which.append(which)
-        found.turns.append(turns)
-        found.head_of.append(head_of)
+            found.first[version].append(len(found.since))
+            at = begins[version, code] = []
+            for gets in segments:
+                at.append(upcoming[code])
+                found.since.append(upcoming[code])
+                found.head_of.append(heads.setdefault(gets.head, len(heads)))
+                which, turn = _placed(gets.cycle, cycles)
+                found.which.append(which)
+                found.turns.append(turn)
+                upcoming[code] += gets.messages if upcoming[code] != NO_PLACE else 0
         if sum(map(len, (*cycles, *heads))) > MOST_CELLS:
             return None
     found.cycles, found.heads = [*cycles], [*heads]
+    most = max(map(len, begins.values()))
+    found.later = [
+        [
+            [at[k] if k < len(at) else NEVER for at in (begins[version, code] for code in classes)]
+            for version in range(versions)
+        ]
+        for k in range(1, most)
+    ]
     return found
 
 
@@ -109,34 +134,55 @@ def _sequences(router: Router, counts: Counts, blocks: int) -> list[list[int]]:
 
 
 class Gets(NamedTuple):
-    """What messages get: a head, and then a cycle over and over, as if there had been no head."""
+    """What so many messages get: a head, and then a cycle over and over, as if there were none."""
 
+    messages: int
     head: tuple[int, ...]
     cycle: tuple[int, ...]
 
 
-def _what_they_get(router: Router, code: int, time: int | None, n: int) -> Gets | None:
+def _what_they_get(router: Router, code: int, time: int | None, n: int) -> list[Gets] | None:
     """What the next n messages of a class get; goes past them. None where only order can tell."""
     run = router.run_of(code)
     if not n:
-        return Gets((), (0,))
+        return [Gets(0, (), (0,))]
     if run is None:  # an order, or a message for a cluster that is not there
-        return Gets((), tuple(router.feed(np.array([code], np.int32)).tolist()))
+        return [Gets(n, (), tuple(router.feed(np.array([code], np.int32)).tolist()))]
     if run.cluster.rule.keyed:
         return None
     if time is not None:
         run.catch_up(time)
-    period = run.repeats_after(n, LONGEST)
-    if period is None:
-        return None
+    found: list[Gets] = []
+    while n:
+        stretch = _stretch(run, n, last=len(found) == MOST_OF_VERSION - 1)
+        gets = None if stretch is None else _of_stretch(run, *stretch)
+        if gets is None:
+            return None
+        found.append(gets)
+        n -= gets.messages
+    return found
+
+
+def _stretch(run: ClusterRun, n: int, *, last: bool) -> tuple[int, int] | None:
+    """A period and for how many of the next n messages it holds; `last`: for all of them."""
+    found = run.stretch(n, LONGEST)
+    if found is None or found[1] == n:
+        return found
+    if n <= (LONGEST if last else FEW):
+        return n, n
+    return None if last else found
+
+
+def _of_stretch(run: ClusterRun, period: int, n: int) -> Gets | None:
+    """What the next n messages get, which repeats after a period; goes past them."""
     codes = _next(run, min(n, 2 * period))
     if not run.advance(None, {0: n}):
         return None
     if n <= 2 * period:
-        return Gets((), codes)
+        return Gets(n, (), codes)
     # The first period may not be like all others yet.
     first, again = codes[:period], codes[period:]
-    return Gets(() if first == again else first, again)
+    return Gets(n, () if first == again else first, again)
 
 
 def _next(run: ClusterRun, n: int) -> tuple[int, ...]:

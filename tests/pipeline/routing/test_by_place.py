@@ -1,5 +1,6 @@
 """Messages of streams with a schedule are routed in the JVM, as the router would."""
 
+from dataclasses import replace
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -11,25 +12,29 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
 from fairlead import Change, Cluster, dispatch, route
+from fairlead.compiled import timetable
 from fairlead.compiled.timetable import Timetable
 from fairlead.pipeline.dispatch import Prepared, prepare
 from fairlead.pipeline.intake.read import read
 from fairlead.pipeline.options import Options
 from fairlead.pipeline.routing import by_place as module
 from fairlead.pipeline.routing.by_place import timetable_of
+from fairlead.pipeline.routing.places import Blocks
 from fairlead.rows import DECISION
 
 MEMBERS: list[dict[str, Any]] = [{"name": name} for name in "ABCD"]
+WEIGHING = [{**each, "weight": 3 + k} for k, each in enumerate(MEMBERS)]
 CLUSTERS = {
-    "weighted": Cluster.of(
-        "weighted", destination=[{**each, "weight": 3 + k} for k, each in enumerate(MEMBERS)]
-    ),
+    "weighted": Cluster.of("weighted", destination=WEIGHING),
+    "msmq": Cluster.of("msmq", destination=WEIGHING),
     "round-robin": Cluster.of("round-robin", destination=MEMBERS),
     "hot-standby": Cluster.of("hot-standby", destination=MEMBERS),
     "nanomsg": Cluster.of(
         "nanomsg", destination=[{**each, "priority": 1 + k % 2} for k, each in enumerate(MEMBERS)]
     ),
 }
+FEW = 20
+"""So few are written down in these tests, where somebody lags."""
 CHANGES = [
     Change("A", "present", False, 100),
     Change("C", "present", False, 300),
@@ -61,15 +66,18 @@ def without_python(plan: str) -> bool:
 @pytest.mark.parametrize("policy", CLUSTERS)
 @pytest.mark.parametrize("partitions", ["1", "7"])
 def test_each_message_gets_what_a_table_in_memory_gets(
-    spark: SparkSession, policy: str, partitions: str
+    spark: SparkSession, monkeypatch: pytest.MonkeyPatch, policy: str, partitions: str
 ) -> None:
+    monkeypatch.setattr(timetable, "FEW", FEW)
     cluster, table = CLUSTERS[policy], traffic()
     before = spark.conf.get("spark.sql.shuffle.partitions")
     spark.conf.set("spark.sql.shuffle.partitions", partitions)
     try:
         frame = spark.createDataFrame(table).repartition(3)
         ready = prepare(frame, cluster, CHANGES, Options(rows_a_block=200))
-        assert table_of(ready) is not None
+        table_found = table_of(ready)
+        assert table_found is not None
+        assert bool(table_found.later) == (policy == "msmq")
         decisions = ready.decisions()
         shown = decisions._jdf.queryExecution().executedPlan().toString()  # type: ignore[operator]
         assert without_python(shown)
@@ -134,9 +142,9 @@ def test_streams_are_counted_alike_where_nothing_is_compiled(spark: SparkSession
     assert [row.asDict() for row in found] == wanted
 
 
-@pytest.mark.parametrize(("n", "counted"), [(1, True), (6, True), (30, False)])
+@pytest.mark.parametrize("n", [1, 6, 30])
 def test_files_that_follow_one_another_stay_where_they_are(
-    spark: SparkSession, tmp_path: Path, n: int, *, counted: bool
+    spark: SparkSession, tmp_path: Path, n: int
 ) -> None:
     """Several of them in one task, and the rows of a file in any order."""
     clusters, table = several(n)
@@ -150,13 +158,29 @@ def test_files_that_follow_one_another_stay_where_they_are(
     assert frame.rdd.getNumPartitions() < 5
     options = Options(rows_a_block=size, as_in_files=True, trust_ids=True)
     ready = prepare(frame, clusters, (), options)
-    assert ready.survey.blocks.in_place
-    assert (table_of(ready) is not None) == counted
+    blocks = ready.survey.blocks
+    assert blocks.in_place
+    assert len({*blocks.tasks}) < len(blocks)
+    assert table_of(ready) is not None
     found = ready.decisions().select("id", *DECISION).collect()
     wanted = route(table, clusters).select(["id", *DECISION]).to_pylist()
     assert sorted((row.asDict() for row in found), key=lambda row: str(row["id"])) == sorted(
         wanted, key=lambda row: str(row["id"])
     )
+
+
+def test_files_that_other_tasks_read_stop_the_job(spark: SparkSession, tmp_path: Path) -> None:
+    """A task counts on from one file to the next, so it must be known which ones it has."""
+    table = traffic().sort_by("time")
+    for k in range(3):
+        pq.write_table(table.slice(k * 500, 500), tmp_path / f"{k}.parquet")
+    options = Options(as_in_files=True, trust_ids=True)
+    ready = prepare(read(spark, str(tmp_path)), CLUSTERS["weighted"], (), options)
+    found = ready.survey
+    tasks = tuple(task + 1 for task in found.blocks.tasks)
+    other = replace(ready, survey=replace(found, blocks=Blocks(found.blocks.starts, tasks)))
+    with pytest.raises(Exception, match="the input changed while it was read"):
+        other.decisions().collect()
 
 
 def test_positions_order_the_messages(spark: SparkSession) -> None:

@@ -16,7 +16,7 @@ import sys
 from collections.abc import Callable, Sequence
 from fractions import Fraction
 from functools import cmp_to_key
-from math import gcd
+from math import ceil, gcd
 from typing import NamedTuple, TypeAlias
 
 from fairlead.balance.rules.integers import INT64_END, Indexes, Ints, independent
@@ -274,6 +274,26 @@ def settled(s: State, members: list[int]) -> bool:
     return all(Fraction(s.count[i], s.weight[i]) >= highest for i in members)
 
 
+def stretch(s: State, members: list[int], n: int) -> tuple[list[int], int]:
+    """Among whom the next choices are, of whom nobody lags, and how many of the next n.
+
+    Who lags gets all of them until it comes to the others, which then share them with it.
+    """
+    if 0 < s.setting[RECENT] < len(members):
+        return [], 0
+    unit = s.setting[UNIT]
+    value = {i: Fraction(s.count[i], s.weight[i]) for i in members}
+    order = sorted(members, key=value.__getitem__)
+    highest = value[order[0]]
+    for k, i in enumerate(order):
+        highest = max(highest, value[i] - Fraction(unit, s.weight[i]))
+        if highest > value[order[0]]:  # whose latest choice is still to come for the others
+            bound = value[i]
+            ahead = sum(ceil((bound * s.weight[j] - s.count[j]) / unit) for j in order[:k])
+            return sorted(order[:k]), min(n, ahead)
+    return members, n
+
+
 class LeastServed(ScheduledRule):
     """The lowest count/weight; ties to the heaviest, or to the least recently used."""
 
@@ -306,6 +326,9 @@ class LeastServed(ScheduledRule):
 
     def settled(self, members: Sequence[int]) -> bool:
         return settled(self.state, list(members))
+
+    def stretch(self, members: Sequence[int], n: int) -> tuple[Sequence[int], int]:
+        return stretch(self.state, list(members), n)
 
     def heap(self, members: Sequence[int]) -> list[int]:
         return list(members)

@@ -165,6 +165,13 @@ class ScheduledRule(Rule):
     def settled(self, members: Sequence[int]) -> bool:
         """Whether nobody lags."""
 
+    def stretch(self, members: Sequence[int], n: int) -> tuple[Sequence[int], int]:
+        """Among whom the next choices are, of whom nobody lags, and how many of the next n.
+
+        No choices, where that is not known.
+        """
+        return (members, n) if self.settled(members) else ((), 0)
+
     @abstractmethod
     def heap(self, members: Sequence[int]) -> list[int]:
         """The members that `run_one` may choose among for as long as nothing else happens."""

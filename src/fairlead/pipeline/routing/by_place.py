@@ -17,19 +17,23 @@ from fairlead.compiled.timetable import NO_PLACE, Counts, Timetable, timetable
 from fairlead.pipeline.columns import BLOCK, CLASS, PACKED, PLACE, VERSION, looked_up
 from fairlead.pipeline.constants import PREFIX
 from fairlead.pipeline.routing.places import Blocks
-from fairlead.pipeline.routing.route import changed, place_in_block
+from fairlead.pipeline.routing.route import IN_PARTITION, changed
 
-MOST_COUNTED: Final = 128
-"""What is counted side by side in a task; of more, Java no longer compiles what counts."""
+MOST_COUNTED: Final = 32
+"""Streams that are counted side by side. Java compiles no method of more than 8,000 bytes, such as
+that for 60 of them is; what is not compiled takes longer than Python."""
+SLOT: Final = PREFIX + "slot"
+"""Which running number counts a row."""
 SEQUENCE: Final = PREFIX + "sequence"
+SEGMENT: Final = PREFIX + "segment"
+"""The number of a row's segment in the timetable."""
 
 
 def timetable_of(
     plan: ClassifiedPlan, counts: Counts, blocks: Blocks, start: Mapping[str, object]
 ) -> Timetable | None:
     """The timetable by which `by_place` routes; None where it cannot."""
-    # A task may get any of the blocks that are in place, and several.
-    if len(plan.streams) * (len(blocks) if blocks.in_place else 1) > MOST_COUNTED:
+    if len(plan.streams) > MOST_COUNTED:
         return None
     return timetable(plan, counts, len(blocks), start)
 
@@ -42,47 +46,75 @@ def by_place(
     `rows`: in blocks (see `in_blocks`), with BLOCK, VERSION and CLASS. `counts`: how
     many rows there are in each; a row more stops the job.
     """
+    slots, sizes = _slots(table), _sizes(table, counts)
     # Columns of their own: what counts rows must see each of them, whatever a condition says.
-    counted = rows.withColumn(PLACE, _place(table, blocks))
-    own = _of_block(_sizes(table, counts))
+    rows = rows.withColumn(SLOT, _slot(slots))
+    counted = rows.withColumn(PLACE, _place(max(slots, default=NO_PLACE) + 1))
+    if blocks.in_place:
+        counted = counted.withColumn(PLACE, F.col(PLACE) - _counted_before(slots, sizes, blocks))
+    own = _of_block(sizes)
     sequence = _of_block(table.sequences) + F.col(PLACE)
-    known = F.col(PLACE) < own
+    known = F.col(PLACE).between(0, own - 1)
     numbered = counted.withColumn(SEQUENCE, F.when(known, sequence).otherwise(changed("long")))
-    since = F.col(SEQUENCE) - _of_version(table.since)
+    numbered = numbered.withColumn(SEGMENT, _segment(table))
+    since = F.col(SEQUENCE) - _of_segment(table.since)
     cycle, length = _cycle(table)
-    turn = F.pmod(since + _of_version(table.turns), length).cast("int")
+    turn = F.pmod(since + _of_segment(table.turns), length).cast("int")
     code = F.element_at(cycle, turn + 1)
     if len(table.heads) > 1:
-        which = _of_version(table.head_of)
+        which = _of_segment(table.head_of)
         head = looked_up(table.heads, which, "array<int>")
         lengths = looked_up([len(each) for each in table.heads], which, "bigint")
         early = F.element_at(head, (since + 1).cast("int"))
         code = F.when(since < lengths, early).otherwise(code)
     packed = F.col(SEQUENCE) * F.lit(plan.codes.codes) + code
-    return numbered.withColumn(PACKED, packed).drop(PLACE, SEQUENCE)
+    return numbered.withColumn(PACKED, packed).drop(SLOT, PLACE, SEQUENCE, SEGMENT)
 
 
-def _place(table: Timetable, blocks: Blocks) -> Column:
-    """The place of a row among those of its stream in its block, from 0; 0 where it has none."""
-    classes = len(table.sequences[0])
+def _slots(table: Timetable) -> list[int]:
+    """By class: which running number counts its messages; NO_PLACE where they have no stream."""
     streams = [code for code, first in enumerate(table.sequences[0]) if first != NO_PLACE]
-    if blocks.in_place:
-        each = [block * classes + code for block in range(len(blocks)) for code in streams]
-        return _counted(each, F.col(BLOCK) * classes + F.col(CLASS))
-    if len(streams) == classes == 1:
-        return place_in_block()
-    return _counted(streams, F.col(CLASS))
+    slots = {code: k for k, code in enumerate(streams)}
+    return [slots.get(code, NO_PLACE) for code in range(len(table.sequences[0]))]
 
 
-def _counted(each: Sequence[int], own: Column) -> Column:
-    """Bisection among numbers. Each counts only the rows for which it is asked: its own."""
-    if not each:
+def _slot(slots: Sequence[int]) -> Column:
+    """The running number of a row."""
+    if len({*slots}) == 1:
+        return F.lit(slots[0])
+    return F.coalesce(looked_up(slots, F.col(CLASS), "int"), F.lit(NO_PLACE))
+
+
+def _counted_before(slots: Sequence[int], sizes: Sequence[Sequence[int]], blocks: Blocks) -> Column:
+    """How many rows of a row's stream its task has counted before it came to this block."""
+    before = []
+    of_task: dict[int, list[int]] = {}
+    for task, own in zip(blocks.tasks, sizes, strict=True):
+        seen = of_task.setdefault(task, [0] * len(slots))
+        before.append(list(seen))
+        for code, slot in enumerate(slots):
+            seen[code] += own[code] if slot != NO_PLACE else 0
+    same = F.spark_partition_id() == looked_up(blocks.tasks, F.col(BLOCK), "int")
+    return F.when(same, _of_block(before)).otherwise(changed("long"))
+
+
+def _place(numbers: int) -> Column:
+    """The place of a row among those of its stream in its task, from 0; 0 where it has none.
+
+    A block is a task, but for those that are in place. `numbers`: so many count rows.
+    """
+    if not numbers:
         return F.lit(0).cast("bigint")
-    if len(each) == 1:
-        return F.when(own == each[0], place_in_block()).otherwise(0)
-    middle = len(each) // 2
-    before, after = _counted(each[:middle], own), _counted(each[middle:], own)
-    return F.when(own < each[middle], before).otherwise(after)
+    counted = F.expr(_counted(0, numbers)).bitwiseAND(F.lit(IN_PARTITION))
+    return F.when(F.col(SLOT) >= 0, counted).otherwise(0)
+
+
+def _counted(low: int, high: int) -> str:
+    """Bisection among running numbers. Each counts only the rows for which it is asked."""
+    if high - low == 1:
+        return "monotonically_increasing_id()"
+    middle = (low + high) // 2
+    return f"if(`{SLOT}` < {middle}, {_counted(low, middle)}, {_counted(middle, high)})"
 
 
 def _sizes(table: Timetable, counts: Counts) -> list[list[int]]:
@@ -95,9 +127,17 @@ def _sizes(table: Timetable, counts: Counts) -> list[list[int]]:
     return found
 
 
+def _segment(table: Timetable) -> Column:
+    """The segment of a row: the first of its version, and one more for each that has begun."""
+    found = _of_version(table.first)
+    for begins in table.later:
+        found += (F.col(SEQUENCE) >= _of_version(begins)).cast("int")
+    return found
+
+
 def _cycle(table: Timetable) -> tuple[Column, Column]:
     """The cycle of a row, and its length."""
-    which = _of_version(table.which)
+    which = _of_segment(table.which)
     lengths = [len(each) for each in table.cycles]
     return looked_up(table.cycles, which, "array<int>"), looked_up(lengths, which, "bigint")
 
@@ -110,6 +150,13 @@ def _of_block(values: Sequence[Sequence[int]]) -> Column:
 def _of_version(values: Sequence[Sequence[int]]) -> Column:
     """A number by version and class."""
     return _of(values, F.col(VERSION))
+
+
+def _of_segment(values: Sequence[int]) -> Column:
+    """A number by segment."""
+    if len({*values}) == 1:
+        return F.lit(values[0]).cast("bigint")
+    return looked_up(values, F.col(SEGMENT), "bigint")
 
 
 def _of(values: Sequence[Sequence[int]], first: Column) -> Column:

@@ -28,6 +28,7 @@ COUNT: Final = PREFIX + "n"
 LATEST: Final = PREFIX + "latest"
 GOOD: Final = PREFIX + "good"
 """Whether a row is a message."""
+TASK: Final = PREFIX + "task"
 LARGEST_PIECE: Final = 4
 """In blocks; larger pieces are better cut and sent to more executors."""
 Counts = dict[int, dict[int, dict[int, int]]]
@@ -114,18 +115,20 @@ def survey_in_place(accepted: DataFrame, plan: Plan, rows_a_block: int) -> Surve
     """
     attributes = _attributes(accepted, plan)
     dated = accepted.withColumn(VERSION, version(plan.times, TIME))
-    rows = _tally(dated, attributes, *PIECE)
+    rows = _tally(dated, attributes, *PIECE, F.spark_partition_id().alias(TASK))
     ends: dict[tuple[str, int], tuple[int, int, int]] = {}
     for row in rows:
         if row[GOOD]:
             first, last, n = row["first"], row["last"], row[COUNT]
             low, high, before = ends.get(row[:2], (first, last, 0))
             ends[row[:2]] = (min(low, first), max(high, last), before + n)
+    tasks = {row[:2]: row[TASK] for row in rows}
     in_order = sorted(ends, key=lambda piece: ends[piece])
     apart = all(ends[one][1] < ends[other][0] for one, other in pairwise(in_order))
     if not apart or max(n for _, _, n in ends.values()) > LARGEST_PIECE * rows_a_block:
         return None
-    blocks = Blocks(tuple((ends[piece][0], "") for piece in in_order[1:]), in_place=True)
+    starts = tuple((ends[piece][0], "") for piece in in_order[1:])
+    blocks = Blocks(starts, tuple(tasks[piece] for piece in in_order))
     block_of = {piece: block for block, piece in enumerate(in_order)}
     return _found(blocks, attributes, ((block_of.get(row[:2], 0), row) for row in rows), plan)
 
@@ -136,7 +139,7 @@ def _attributes(accepted: DataFrame, plan: Plan) -> tuple[str, ...]:
     return (*attributes, CONTROL) if "type" in accepted.columns else attributes
 
 
-def _tally(dated: DataFrame, attributes: Sequence[str], *where: str) -> list[Row]:
+def _tally(dated: DataFrame, attributes: Sequence[str], *where: str | Column) -> list[Row]:
     """Count rows by `where`, GOOD, version and attributes."""
     good = F.col(REASON).isNull()
     columns = [F.when(good, attribute_of(dated, name)).alias(name) for name in attributes]

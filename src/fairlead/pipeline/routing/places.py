@@ -13,8 +13,13 @@ class Blocks:
     """The places at which blocks 1, 2, … begin; block 0 begins before everything."""
 
     starts: tuple[Place, ...] = ()
-    in_place: bool = False
-    """Whether each block is a piece of a file, so that nothing has to be moved."""
+    tasks: tuple[int, ...] = ()
+    """By block the number of the task that reads it, where each is a piece of a file."""
+
+    @property
+    def in_place(self) -> bool:
+        """Whether each block is a piece of a file, so that nothing has to be moved."""
+        return bool(self.tasks)
 
     def __len__(self) -> int:
         """How many blocks there are."""
