@@ -77,6 +77,7 @@ class Executor:
 def _do(store: Store, tx: Transaction, units: Iterable[Unit]) -> None:
     """All of these: the sends to one queue together, in their order, then what is settled."""
     batches: dict[str, list[dict[str, Any]]] = {}
+    reads: dict[str, list[str]] = {}
     ends: dict[str, list[Settlement]] = {}
     for unit in units:
         unit.answers = [None] * len(unit.sends)
@@ -84,7 +85,9 @@ def _do(store: Store, tx: Transaction, units: Iterable[Unit]) -> None:
             if send.kind == SUBJECT:
                 unit.answers[place] = publish(store, tx, send)
             elif send.kind == CLUSTER:
-                unit.answers[place] = _publish(tx, send)
+                if send.to not in reads:
+                    reads[send.to] = store.pool(send.to).reads
+                unit.answers[place] = _publish(tx, send, reads[send.to])
             else:
                 batches.setdefault(send.to, []).append({"body": send.body, **send.more})
         for each in unit.ends:
@@ -95,5 +98,7 @@ def _do(store: Store, tx: Transaction, units: Iterable[Unit]) -> None:
         tx.settle(queue, ends[queue])
 
 
-def _publish(tx: Transaction, send: Send) -> object:
-    return tx.publish(send.to, send.body, send.said, **send.more)
+def _publish(tx: Transaction, send: Send, reads: list[str]) -> object:
+    """Of what a program says in its application properties, the policy gets what it reads."""
+    said = {name: send.said[name] for name in reads if name in send.said}
+    return tx.publish(send.to, send.body, said, **send.more)

@@ -502,9 +502,12 @@ class Node:
                 self._later.append((self._now + RETRY, unit))
                 continue
             unit.done(unit, refused)
-            for send in unit.sends if refused is None else ():
+            sent = zip(unit.sends, unit.answers, strict=False) if refused is None else ()
+            for send, answer in sent:
                 if send.kind == QUEUE:
                     touched.setdefault(send.to, set()).add(send.more.get("group", ""))
+                elif send.kind == CLUSTER:
+                    self.arrived([name for name, _ in answer.copies])
                 elif send.kind == SUBJECT:
                     self.arrived(self._subscribers.queues(send.to, send.said["subject"]))
         for queue, groups in touched.items():

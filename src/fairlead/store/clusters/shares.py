@@ -50,6 +50,8 @@ class Pool(NamedTuple):
     machines: list[Machine]
     file: dict[str, Any]
     """As a file would list it: who was added since is there as not present."""
+    reads: list[str]
+    """The attributes of a message that can make a difference."""
 
 
 def pool(database: Database, name: str) -> Pool:
@@ -88,5 +90,6 @@ def pool(database: Database, name: str) -> Pool:
         )
     file = version.cluster.to_dict()
     return Pool(
-        *(name, state.policy.name, row.allocation, row.version, row.turn, row.rule, machines, file)
+        *(name, state.policy.name, row.allocation, row.version, row.turn, row.rule, machines, file),
+        reads=sorted(state.relevant_attributes()),
     )

@@ -1,0 +1,116 @@
+"""Clusters of a store, to which clients of proton's publish."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from proton import Delivery, Message
+from proton.utils import LinkDetached
+
+from fairlead import Store
+from tests.serve.serving import Served, serving
+from tests.stores import made_url
+
+FILE = """
+policy = "weighted"
+[[destination]]
+name = "A"
+weight = 2
+[[destination]]
+name = "B"
+weight = 1
+queue = "b-orders"
+"""
+KEYED = """
+policy = "rendezvous"
+[options]
+key = "group"
+[[destination]]
+name = "A"
+[[destination]]
+name = "B"
+"""
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def store(request: pytest.FixtureRequest) -> Iterator[Store]:
+    with Store.open(made_url(request.param)) as found:
+        yield found
+
+
+@pytest.fixture
+def served(store: Store) -> Iterator[Served]:
+    with serving(store) as found:
+        yield found
+
+
+def load(store: Store, folder: Path, text: str) -> None:
+    file = folder / "pool.toml"
+    file.write_text(text)
+    store.load_clusters(file)
+
+
+def test_the_policy_chooses_the_queue(store: Store, served: Served, tmp_path: Path) -> None:
+    load(store, tmp_path, FILE)
+    connection = served.connect()
+    receiver = connection.create_receiver("A", credit=10)
+    sender = connection.create_sender("pool")
+    for n in range(6):
+        sender.send(Message(n, properties={"colour": "red", "size": 1.5}))  # nobody reads them
+    assert {each.queue: each.messages for each in store.queues()} == {"A": 4, "b-orders": 2}
+    found: list[Any] = []
+    for _ in range(4):
+        found.append(receiver.receive(timeout=10).body)
+        receiver.accept()
+    assert found == [0, 2, 3, 5]
+    connection.close()
+
+
+def test_nobody_left_is_a_condition_of_its_own(
+    store: Store, served: Served, tmp_path: Path
+) -> None:
+    load(store, tmp_path, FILE)
+    connection = served.connect()
+    sender = connection.create_sender("pool")
+    for name in ("A", "B"):
+        store.change("pool", name, "enabled", False)
+    delivery = sender.link.send(Message("nobody"))
+    connection.wait(lambda: delivery.settled)
+    assert delivery.remote_state == Delivery.REJECTED
+    assert delivery.remote.condition.name == "fairlead:no-destination"
+    store.change("pool", "A", "enabled", True)
+    sender.send(Message("somebody"))
+    assert {each.queue: each.messages for each in store.queues()} == {"A": 1}
+    connection.close()
+
+
+def test_application_properties_are_what_the_policy_reads(
+    store: Store, served: Served, tmp_path: Path
+) -> None:
+    load(store, tmp_path, KEYED)
+    connection = served.connect()
+    sender = connection.create_sender("pool")
+    for n in range(12):
+        sender.send(Message(n, properties={"group": f"g{n % 3}"}))
+    homes = {f"g{n % 3}": each.queue for each in store.queues() for n in numbers(store, each.queue)}
+    assert len(homes) == 3
+    connection.close()
+
+
+def numbers(store: Store, queue: str) -> list[int]:
+    found = []
+    while (work := store.take(queue)) is not None:
+        with work:
+            found += [message.body for message in work]
+    return found
+
+
+def test_nobody_receives_from_a_cluster(store: Store, served: Served, tmp_path: Path) -> None:
+    load(store, tmp_path, FILE)
+    connection = served.connect()
+    with pytest.raises(LinkDetached, match="not-allowed"):
+        connection.create_receiver("pool")
+    connection.close()
