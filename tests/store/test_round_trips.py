@@ -47,6 +47,10 @@ class Shop:
             store.send("tenants", "o", tenant=tenant)
         with store.take("tenants") or pytest.fail("nothing"):
             pass
+        with store.transaction() as tx:
+            self.long = tx.begin_dialog("Client", "Shop")
+            for _ in range(100):
+                self.long.send("Order", {"item": "lamp"})
 
     def all_verbs(self) -> None:
         """So that connections are open, and statements known."""
@@ -107,6 +111,14 @@ def many_at_once(shop: Shop) -> None:
     shop.store.accept(shop.store.take_many("q", 10))
 
 
+def many_in_a_dialog(shop: Shop) -> None:
+    """Nobody can have ended it between one message and the next, so few are asked for."""
+    work = shop.store.take("shop", group=f"{shop.long.dialog}/t")
+    assert work is not None
+    with work:
+        assert len(list(work)) == 100
+
+
 VERBS: dict[str, tuple[int, Verb]] = {
     # verb: so many ways at most
     "send": (1, lambda s: s.store.send("q", "o", group="k", priority=5, id="o-1")),
@@ -135,6 +147,7 @@ VERBS: dict[str, tuple[int, Verb]] = {
     "a dialog's end": (1, lambda s: s.dialog.end()),
     "begin_dialog": (1, lambda s: s.store.begin_dialog("Client", "Shop", lifetime=60)),
     "take, answer and end in a dialog": (13, in_a_dialog),
+    "take a hundred messages of a dialog": (50, many_in_a_dialog),
 }
 
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import time
 from abc import abstractmethod
 from collections.abc import Iterator
 from contextlib import AbstractContextManager
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Final, Self
 
 from fairlead.errors import MessageError
 from fairlead.order.key import UNRAISED
@@ -19,6 +20,10 @@ from fairlead.store.queues.failing import ERROR
 from fairlead.store.queues.received import Received
 from fairlead.store.queues.settlement import ACCEPTED, REJECTED, RELEASE, Given, Settlement
 from fairlead.store.queues.taking import Held
+
+AT_ONCE: Final = 0.0001
+"""Seconds. Whoever ends a conversation has to ask the server, which takes longer: nobody can have
+done so, and know it, since a server has told that it has not ended."""
 
 
 class HeldWork(Work):
@@ -45,6 +50,8 @@ class HeldWork(Work):
         self._dead: dict[int, str] = {}
         self._settled = False
         self._within: Database | None = None
+        self._told: dict[int, float] = {}
+        """When a server has told, since it was read, how these ends stand."""
 
     # -------- what its store, or its transaction, does
 
@@ -159,22 +166,34 @@ class HeldWork(Work):
         """The next message that was read, and whose conversation has not ended since."""
         while (message := self._read_on()) is not None:
             conversation = message.conversation
-            if not self._is_over(conversation):
+            if not self._is_over(conversation, self.held.told):
                 return message
             if conversation is not None and conversation.ending is not None:
                 self._passed.append(message)
         return None
 
-    def _is_over(self, conversation: Conversation | None) -> bool:
+    def _is_over(self, conversation: Conversation | None, told: float | None = None) -> bool:
+        """`told`: when a server has told that it has not ended, if it has."""
         if conversation is None:
             return False
-        if conversation.ending is not None and conversation.ending.idle:
-            conversation.ending = None  # it was committed, or rolled back
-        return conversation.ending is not None or self._has_ended(conversation)
+        if conversation.ending is not None:
+            if not conversation.ending.idle:
+                return True
+            conversation.ending = told = None  # it was committed, or rolled back
+        elif told is not None:
+            end = conversation.endpoint.id
+            if time.monotonic() - self._told.get(end, told) < AT_ONCE:
+                return False
+        over = self._has_ended(conversation)
+        if not over and self.held.told is not None:
+            self._told[conversation.endpoint.id] = time.monotonic()
+        return over
 
     def _read_on(self) -> Message | None:
         if self._next == len(self._read) and self.group:
             more = self._more([each.number for each in self._read])
+            if self.held.told is not None:
+                self._told, self.held.told = {}, time.monotonic()
             self._read += [self._message(each) for each in more]
         if self._next == len(self._read):
             return None

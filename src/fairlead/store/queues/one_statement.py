@@ -6,6 +6,7 @@ them: then the store does it itself, statement by statement.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 
 from msgspec.structs import asdict
@@ -42,7 +43,7 @@ def take_one(database: Database, queue: str, claim: Claim, now: int | None) -> l
         actor=claim.actor,
         conversation=claim.conversation,
     )
-    return [_held(rows, claim)] if rows else []
+    return [_held(rows, claim, time.monotonic())] if rows else []
 
 
 def settle_one(database: Database, end: Settlement, actor: str, now: int | None) -> None:
@@ -129,12 +130,13 @@ def is_for_one(end: Settlement) -> bool:
     return not (end.done or end.keep or end.redelivers) and not (end.kind == ACCEPTED and end.dead)
 
 
-def _held(rows: Sequence[Row], claim: Claim) -> Held:
+def _held(rows: Sequence[Row], claim: Claim, now: float) -> Held:
     id_, group, tenant, priority, releases, token, taken, deadline, k1, k2 = rows[0][:10]
     held = Held(
         *(id_, group, tenant, priority, releases + 1, token, taken, deadline),
         key=(k1, k2),
         only=claim.conversation,
+        told=now,
     )
     held.messages = [given_in(held, row[10:]) for row in rows]
     held.cost = sum(each.cost for each in held.messages)

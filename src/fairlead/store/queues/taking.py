@@ -60,6 +60,9 @@ class Held(Struct):
     """The end of which alone messages are given."""
     speaks: bool = False
     """Whether some of its messages were said in conversations."""
+    told: float | None = None
+    """When, as `time.monotonic` has it, a server has told how the ends of its conversations stand;
+    None: it is no server, which is asked each time."""
 
 
 def take(database: Database, queue: Queue, claim: Claim) -> list[Held]:
