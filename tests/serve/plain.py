@@ -10,7 +10,8 @@ from fairlead.errors import UserError
 from fairlead.serve import message as messages
 from fairlead.serve.codec import encode
 from fairlead.serve.executor import Executor
-from fairlead.serve.node.node import Node, Peer
+from fairlead.serve.node.links import Peer
+from fairlead.serve.node.node import Node
 from fairlead.serve.wire import records as r
 from fairlead.store.store import Store
 

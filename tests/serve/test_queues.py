@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from proton import Message, ProtonException
 from proton.handlers import MessagingHandler
-from proton.reactor import Container
+from proton.reactor import Container, Copy
 from proton.utils import SendException
 
 from fairlead import Store
@@ -193,3 +193,20 @@ def test_a_receiver_may_say_at_once_what_it_wants(store: Store, served: Served) 
     reader = Reader()
     Container(reader).run()
     assert reader.found == ["first"]
+
+
+def test_who_browses_takes_nothing(store: Store, served: Served) -> None:
+    for n in range(3):
+        store.send("orders", n, group="low" if n else "high", priority=0 if n else 200)
+    connection = served.connect()
+    for _ in range(2):
+        receiver = connection.create_receiver("orders", credit=10, options=Copy())
+        found = []
+        for _ in range(3):
+            found.append(receiver.receive(timeout=10).body)
+            receiver.accept()
+        assert found == [0, 1, 2]
+        receiver.close()
+    assert store.queues()[0].ready == 2
+    assert bodies(store) == [0, 1, 2]
+    connection.close()

@@ -6,10 +6,12 @@ from collections.abc import Iterable
 from typing import Any
 
 from fairlead.errors import UserError
+from fairlead.serve.node.browsing import MOST
 from fairlead.serve.node.calls import (
     CLUSTER,
     QUEUE,
     SUBJECT,
+    Browse,
     Call,
     Leave,
     More,
@@ -50,6 +52,8 @@ class Executor:
         if isinstance(call, Renew):
             with store.transaction() as tx:
                 return tx.renew(call.held, self._lease)
+        if isinstance(call, Browse):
+            return store.peek(call.name, most=MOST, groups=MOST)
         if isinstance(call, Project):
             return project(store, call.host)
         if isinstance(call, Subscribe):

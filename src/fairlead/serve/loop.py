@@ -15,7 +15,8 @@ from fairlead.errors import StoreError, UserError
 from fairlead.serve.access import Access
 from fairlead.serve.executor import Executor
 from fairlead.serve.node.calls import Call, Leave, Resolve, Write
-from fairlead.serve.node.node import LEASE, Node, Peer
+from fairlead.serve.node.links import LEASE, Peer
+from fairlead.serve.node.node import Node
 from fairlead.serve.session import Session
 from fairlead.serve.wire.connection import Connection
 from fairlead.store.store import Store

@@ -15,7 +15,7 @@ from fairlead.serve.wire.records import Condition, Opened
 
 if TYPE_CHECKING:
     from fairlead.serve.loop import Server
-    from fairlead.serve.node.node import Peer
+    from fairlead.serve.node.links import Peer
     from fairlead.serve.wire.connection import Connection
 
 LOGGER: Final = logging.getLogger("fairlead.serve")

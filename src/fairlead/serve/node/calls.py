@@ -112,4 +112,11 @@ class Leave(Struct, eq=False):
     """gone, warm or failed."""
 
 
-Call = Write | Take | More | Renew | Resolve | Project | Subscribe | Leave
+class Browse(Struct, eq=False):
+    """What waits in a queue. The result: `Message`s, in the order of their groups."""
+
+    name: str
+    owner: Any
+
+
+Call = Browse | Write | Take | More | Renew | Resolve | Project | Subscribe | Leave

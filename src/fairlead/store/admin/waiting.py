@@ -183,9 +183,13 @@ def promotion(
     )
 
 
-def peek(database: Database, queue: Queue, group: str | None, most: int) -> list[Received]:
-    """The first messages of the group that would be taken next, or of the one that is named."""
-    if group is None:
+def peek(
+    database: Database, queue: Queue, group: str | None, most: int, groups: int
+) -> list[Received]:
+    """The first messages of the groups that would be taken next, or of the one that is named."""
+    if group is None and groups > 1:
+        rows = database.run("first_groups", queue=queue.id, most=groups)
+    elif group is None:
         rows = _next(database, queue)
     else:
         rows = [

@@ -105,16 +105,21 @@ class StoreOperations(ABC):
         with self._connection() as database:
             known_queue(database, queue_name(queue), self._clock())
 
-    def peek(self, queue: str, group: str | None = None, most: int = 10) -> list[Message]:
+    def peek(
+        self, queue: str, group: str | None = None, most: int = 10, groups: int = 1
+    ) -> list[Message]:
         """The first messages of the group that would be taken next, or of the one that is named.
 
-        They are only looked at: nobody takes them.
+        They are only looked at: nobody takes them. `most`: so many of a group; `groups`: of so many
+        groups, in the order in which they would go; with tenants, as if there were none.
         """
         whole("most", most, 1, MAX_TAKEN)
+        whole("groups", groups, 1, MAX_TAKEN)
         self._maintain(queue_name(queue))
         with self._connection() as database:
             found = known_queue(database, queue, self._clock())
-            return [message_of(each) for each in peek(database, found, name("group", group), most)]
+            every = peek(database, found, name("group", group), most, groups)
+            return [message_of(each) for each in every]
 
     def promotion(
         self, queue: str, group: str, priority: int | None = None, most: int = 20

@@ -1,0 +1,40 @@
+"""Browsing: what waits in a queue, as it was when the link was attached; nobody takes it."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable
+from typing import Final
+
+from fairlead.serve import message as messages
+from fairlead.serve.message import Facts
+from fairlead.serve.node.port import Wire
+from fairlead.serve.wire.records import Disposed, Link, Outcome
+from fairlead.store.message import Message
+
+MOST: Final = 1000
+"""So many groups are shown, and so many messages of each."""
+
+
+class BrowserLink:
+    """A link on which the peer only looks."""
+
+    def __init__(self, wire: Wire, link: Link, found: Iterable[Message]) -> None:
+        """`found`: the messages, in the order in which their groups would go."""
+        self.wire, self.link = wire, link
+        self._left = deque(found)
+
+    def flow(self, credit: int, *, drain: bool, now: float) -> None:
+        """The peer wants so many; or the rest of its credit back."""
+        while credit > 0 and self._left:
+            message = self._left.popleft()
+            facts = Facts(message.id, message.group, message.type, message.sent, 1, now)
+            sections = messages.outgoing(message.envelope, message.body, facts)
+            self.wire.send(self.link, sections, settled=self.link.settled)
+            credit -= 1
+        if drain and credit > 0:
+            self.wire.drained(self.link)
+
+    def disposed(self, event: Disposed) -> None:
+        """Whatever the peer says of a message, it stays where it is."""
+        self.wire.settle(event.delivery, Outcome(0))

@@ -1,0 +1,300 @@
+"""Links: what each is for, whether it may be, and what goes with it when it ends."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable
+from functools import partial
+from typing import Any, Final
+
+from msgspec import Struct
+
+from fairlead.errors import MessageError
+from fairlead.serve.node.browsing import BrowserLink
+from fairlead.serve.node.calls import (
+    CLUSTER,
+    QUEUE,
+    SUBJECT,
+    Browse,
+    Call,
+    Project,
+    Resolve,
+    Subscribe,
+    Unit,
+)
+from fairlead.serve.node.conditions import (
+    FORCED,
+    LIMIT,
+    NOT_ALLOWED,
+    NOT_FOUND,
+    NOT_IMPLEMENTED,
+    STOLEN,
+    condition_of,
+)
+from fairlead.serve.node.desk import Desk, ReceiverLink
+from fairlead.serve.node.port import Wire
+from fairlead.serve.node.senders import SenderLink
+from fairlead.serve.node.subjects import Subscribers, refusal_of, said_in, subject_in, wanted_by
+from fairlead.serve.node.transactions import Coordinator
+from fairlead.serve.node.units import Units
+from fairlead.serve.rights import Rights
+from fairlead.serve.sasl import NOBODY
+from fairlead.serve.wire.records import (
+    Condition,
+    Flowed,
+    Link,
+)
+from fairlead.store.arguments import queue_name
+from fairlead.store.clusters.subscription import Subscription
+
+LEASE: Final = 60.0
+"""Seconds."""
+LINKS: Final = 1000
+Attachment = SenderLink | ReceiverLink | BrowserLink | Coordinator
+
+
+class Peer(Struct, eq=False):
+    """A connection, and the links on it."""
+
+    wire: Wire
+    container: str = ""
+    host: str = ""
+    """The virtual host that it wants."""
+    user: str = NOBODY
+    links: dict[int, Attachment] = {}
+    """By their numbers, once they are answered."""
+    waiting: set[int] = set()
+    """Links of which is still to be found out what they are for."""
+    flows: dict[int, Flowed] = {}
+    """What such links said of their credit meanwhile."""
+
+
+class Links(ABC):
+    """The connections of a server, their links, and the queues from which they receive."""
+
+    def __init__(
+        self, lease: float = LEASE, name: str = "", rights: Rights | None = None, links: int = LINKS
+    ) -> None:
+        """`lease`: seconds for which groups are taken; they are kept as long as their links are.
+
+        `name`: the server's, by which subjects keep their lists; "": that of all that have none.
+        `rights`: who may do what; None: all may. `links`: so many may be on one connection.
+        """
+        self._rights = rights or Rights()
+        self._most_links = links
+        self._lease = lease
+        self._server = name
+        self._now = 0.0
+        self._calls: list[Call] = []
+        self._units = Units(self._stored)
+        self._submit = self._units.submit
+        self._desks: dict[str, Desk] = {}
+        self._open: dict[int, Peer] = {}
+        self._names: dict[tuple[str, str, bool], tuple[Peer, Link]] = {}
+        """Links by their container, name and direction: there is one of each."""
+        self._subscribers = Subscribers(self._calls_append, self._submit)
+        self.stopped = False
+
+    @abstractmethod
+    def _stored(self, unit: Unit) -> None:
+        """A unit has happened: what it sent may be for somebody here."""
+
+    @abstractmethod
+    def arrived(self, queues: Iterable[str] | None = None) -> None:
+        """Something may have come to these queues, or to any: from elsewhere, or as it is due."""
+
+    def _attached(self, peer: Peer, link: Link) -> None:
+        why = self._refusal(link) or self._denial(peer, link)
+        if why is not None:
+            peer.wire.refuse(link, why)
+            return
+        self._steal(peer, link)
+        if link.target.coordinates:
+            peer.wire.attach(link)
+            peer.links[link.number] = Coordinator(peer.wire, link, self._submit)
+            return
+        address = link.source.address if link.sends else link.target.address
+        subject = subject_in(address)
+        if subject is not None:
+            self._attached_to(peer, link, subject)
+            return
+        if address is None:
+            peer.wire.attach(link)
+            deny = partial(self._rights.refusal, peer.user, peer.host, "send")
+            sender = SenderLink(peer.wire, link, None, QUEUE, self._submit, deny=deny)
+            peer.links[link.number] = sender
+            sender.grant()
+            return
+        peer.waiting.add(link.number)
+        looks = link.sends and link.source.copies
+        self._calls.append((Browse if looks else Resolve)(address, (peer, link)))
+
+    def _refusal(self, link: Link) -> Condition | None:
+        if self.stopped:
+            return Condition(FORCED, "the server is stopping")
+        terminus = link.source if link.sends else link.target
+        if terminus.dynamic:
+            return Condition(NOT_IMPLEMENTED, "dynamic addresses are not implemented")
+        if terminus.address is None:
+            return Condition(NOT_FOUND, "found no address") if link.sends else None
+        try:
+            queue_name(terminus.address)
+        except MessageError as error:
+            return Condition(NOT_FOUND, str(error))
+        return None
+
+    def _denial(self, peer: Peer, link: Link) -> Condition | None:
+        if len(peer.links) + len(peer.waiting) >= self._most_links:
+            most = self._most_links
+            return Condition(
+                LIMIT, f"links: found more than {most} on a connection, allowed: {most}"
+            )
+        return self._rights.refusal_of_link(peer.user, peer.host, link)
+
+    def _steal(self, peer: Peer, link: Link) -> None:
+        key = (peer.container or f"-{id(peer)}", link.name, link.sends)
+        before = self._names.get(key)
+        if before is not None:
+            self._end_link(*before, Condition(STOLEN, "another connection has attached the link"))
+        self._names[key] = peer, link
+
+    def _found_out(
+        self,
+        call: Browse | Resolve | Project | Subscribe,
+        result: Any,  # noqa: ANN401 - as the call says
+        error: Exception | None,
+    ) -> None:
+        """What a link is for."""
+        if isinstance(call, Browse):
+            self._browses(call, result, error)
+        elif isinstance(call, Resolve):
+            self._resolved(call, result, error)
+        elif isinstance(call, Project):
+            self._publishes(call, result, error)
+        else:
+            self._subscribed(call, result, error)
+
+    def _resolved(self, call: Resolve, kind: str, error: Exception | None) -> None:
+        peer, link = call.owner
+        wire: Wire = peer.wire
+        if not self._answered(peer, link, error):
+            return
+        if link.sends:
+            if kind == CLUSTER:
+                why = "found a cluster, allowed: a queue; messages are received from the queues"
+                wire.refuse(link, Condition(NOT_ALLOWED, why))
+                return
+            wire.attach(link)
+            self._receives(peer, ReceiverLink(wire, link, call.name))
+            return
+        wire.attach(link)
+        sender = SenderLink(wire, link, call.name, kind, self._submit)
+        peer.links[link.number] = sender
+        sender.grant()
+
+    def _browses(self, call: Browse, found: Any, error: Exception | None) -> None:  # noqa: ANN401
+        peer, link = call.owner
+        if not self._answered(peer, link, error):
+            return
+        peer.wire.attach(link)
+        browser = peer.links[link.number] = BrowserLink(peer.wire, link, found)
+        if (flowed := peer.flows.pop(link.number, None)) is not None:
+            browser.flow(flowed.credit, drain=flowed.drain, now=self._now)
+
+    def _receives(self, peer: Peer, receiver: ReceiverLink) -> None:
+        number = receiver.link.number
+        peer.links[number] = receiver
+        desk = self._desk(receiver.queue)
+        desk.join(receiver)
+        if (flowed := peer.flows.pop(number, None)) is not None:
+            desk.flow(receiver, flowed.credit, drain=flowed.drain)
+
+    def _attached_to(self, peer: Peer, link: Link, subject: str) -> None:
+        """A link to a subject: its peer publishes to it, or subscribes."""
+        wanted = refusal_of(subject) or wanted_by(link, subject, peer.container, peer.host)
+        if isinstance(wanted, Condition):
+            peer.wire.refuse(link, wanted)
+            return
+        peer.waiting.add(link.number)
+        if link.sends:
+            self._subscribers.join(wanted, (peer, link))
+        else:
+            self._calls.append(Project(peer.host, (peer, link, subject)))
+
+    def _publishes(self, call: Project, cluster: str, error: Exception | None) -> None:
+        peer, link, subject = call.owner
+        if not self._answered(peer, link, error):
+            return
+        peer.wire.attach(link)
+        said = partial(said_in, subject=subject, server=self._server)
+        sender = SenderLink(peer.wire, link, cluster, SUBJECT, self._submit, said=said)
+        peer.links[link.number] = sender
+        sender.grant()
+
+    def _subscribed(self, call: Subscribe, found: Subscription, error: Exception | None) -> None:
+        peer, link = call.owner
+        if error is None:
+            self._subscribers.joined(found, link)
+        if not self._answered(peer, link, error):
+            if error is None:
+                how = {"durable": call.wanted.durable, "closed": False, "orderly": True}
+                self._subscribers.left(found, link, **how)
+            return
+        peer.wire.attach(link)
+        self._receives(peer, ReceiverLink(peer.wire, link, found.queue, found))
+
+    def _answered(self, peer: Peer, link: Link, error: Exception | None) -> bool:
+        """Whether a link that was waiting can be attached; refuses it if not."""
+        if link.number not in peer.waiting:
+            return False  # it has ended meanwhile
+        peer.waiting.discard(link.number)
+        if error is not None:
+            peer.flows.pop(link.number, None)
+            peer.wire.refuse(link, condition_of(error))
+        return error is None
+
+    def _detached(self, peer: Peer, link: Link, *, closed: bool, orderly: bool) -> None:
+        peer.waiting.discard(link.number)
+        peer.flows.pop(link.number, None)
+        found = peer.links.pop(link.number, None)
+        key = (peer.container or f"-{id(peer)}", link.name, link.sends)
+        if self._names.get(key) == (peer, link):
+            del self._names[key]
+        if isinstance(found, Coordinator):
+            found.end()
+        if isinstance(found, ReceiverLink):
+            self._desk(found.queue).leave(found, orderly=orderly)
+            self._forget(found.queue)
+            if found.subscription is not None:
+                durable = link.source.durable or link.source.expires == "never"
+                how = {"durable": durable, "closed": closed, "orderly": orderly}
+                self._subscribers.left(found.subscription, link, **how)
+
+    def _forget(self, queue: str) -> None:
+        """A queue that nobody receives from any more."""
+        desk = self._desks[queue]
+        if not desk.links and not desk.taking:
+            del self._desks[queue]
+
+    def _end_link(self, peer: Peer, link: Link, why: Condition) -> None:
+        if link.open:
+            peer.wire.detach(link, why)
+        else:
+            peer.wire.refuse(link, why)
+        self._detached(peer, link, closed=True, orderly=True)
+
+    def _gone(self, peer: Peer, *, orderly: bool) -> None:
+        for each in [*peer.links.values()]:
+            self._detached(peer, each.link, closed=False, orderly=orderly)
+        self._open.pop(id(peer), None)
+
+    def _desk(self, queue: str) -> Desk:
+        found = self._desks.get(queue)
+        if found is None:
+            found = self._desks[queue] = Desk(queue, self._calls_append, self._submit)
+            found.stopped = self.stopped
+        found.now = self._now
+        return found
+
+    def _calls_append(self, call: Call) -> None:
+        self._calls.append(call)

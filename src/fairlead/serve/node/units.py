@@ -1,0 +1,79 @@
+"""What is to be stored: gathered while the store is busy, and then done in one transaction."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from typing import Final
+
+from fairlead.errors import StoreError
+from fairlead.serve.node.calls import Unit, Write
+
+MOST: Final = 1000
+"""So many are done in one transaction."""
+MOST_BYTES: Final = 16 * 1024 * 1024
+RETRY: Final = 1.0
+"""Seconds until the store is told again what it could not take, as its database was gone."""
+
+
+class Units:
+    """Units in their order; one write at a time, so that they stay in it.
+
+    Nothing waits for others to come: what comes while a transaction is committed is the next one.
+    """
+
+    def __init__(self, stored: Callable[[Unit], None]) -> None:
+        """`stored`: called with each that has happened."""
+        self._stored = stored
+        self._waiting: deque[Unit] = deque()
+        self._writing = False
+        self._later: list[tuple[float, Unit]] = []
+
+    @property
+    def busy(self) -> bool:
+        """Whether something is still to be stored."""
+        return bool(self._waiting or self._writing or self._later)
+
+    def submit(self, unit: Unit) -> None:
+        """One more."""
+        self._waiting.append(unit)
+
+    def next(self) -> Write | None:
+        """What the store is to do now."""
+        if self._writing or not self._waiting:
+            return None
+        self._writing = True
+        found: list[Unit] = []
+        size = 0
+        while self._waiting and len(found) < MOST and size < MOST_BYTES:
+            unit = self._waiting.popleft()
+            found.append(unit)
+            size += unit.size
+        return Write(found)
+
+    def written(
+        self,
+        call: Write,
+        result: list[Exception | None] | None,
+        error: Exception | None,
+        now: float,
+    ) -> None:
+        """What the store said to a write: of each unit, or an error of all."""
+        self._writing = False
+        results = result if result is not None else [error] * len(call.units)
+        for unit, refused in zip(call.units, results, strict=True):
+            if unit.ends and not unit.sends and isinstance(refused, StoreError):
+                self._later.append((now + RETRY, unit))  # a receiver has said so, and goes on
+                continue
+            unit.done(unit, refused)
+            if refused is None:
+                self._stored(unit)
+
+    def tick(self, now: float) -> None:
+        """Time passes: tell the store again."""
+        again, self._later = self._later, []
+        for at, unit in again:
+            if at <= now:
+                self._waiting.append(unit)
+            else:
+                self._later.append((at, unit))
