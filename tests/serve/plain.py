@@ -24,6 +24,8 @@ class PlainWire:
     def __init__(self, world: World) -> None:
         self.world = world
         self.next = 0
+        self.pending = 0
+        self.full = False
         self.said: list[tuple[int, r.Outcome]] = []
         self.credits: dict[int, int] = defaultdict(int)
         self.refused: dict[int, r.Condition] = {}

@@ -41,7 +41,9 @@ class Access:
         return Settings(
             max_frame=limits.frame,
             max_sessions=limits.sessions,
+            max_links=2 * limits.links + 100,
             max_message=limits.message,
+            most_given=limits.memory // 4,
             idle=float(limits.idle),
             anonymous=False,
         )

@@ -61,6 +61,8 @@ class Server:
         self._sessions: set[Session] = set()
         self._speaking: list[Session] = []
         """Those that have something to say."""
+        self.paused: set[Session] = set()
+        """Those from which nothing is read for now."""
         self._tasks: set[asyncio.Task[None]] = set()
         self._changed = asyncio.Event()
         self._alone = asyncio.Event()
@@ -115,6 +117,8 @@ class Server:
             self.keep(self._execute(pool, call))
         while self._speaking:
             self._speaking.pop().flush()
+        for session in [*self.paused]:
+            session.look()
 
     async def _execute(self, pool: ThreadPoolExecutor, call: Call) -> None:
         result: Any = None

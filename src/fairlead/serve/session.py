@@ -21,6 +21,10 @@ if TYPE_CHECKING:
 LOGGER: Final = logging.getLogger("fairlead.serve")
 HIGH: Final = 4 * 1024 * 1024
 """Bytes that wait for a peer that reads slowly; then nothing is read from it."""
+BACKLOG: Final = 16 * 1024 * 1024
+"""Bytes of a peer's messages that wait for the store; then nothing is read from it."""
+REST: Final = 65_536
+"""Bytes that are read of a peer after its connection was closed; it should close it, too."""
 LATE: Final = Condition("amqp:resource-limit-exceeded", "it took too long to open the connection")
 
 
@@ -42,6 +46,11 @@ class Session(asyncio.Protocol):
         self._ended = False
         self._until: float | None = None
         """By when the peer has to have said who it is; None: it has."""
+        self._abort_at: float | None = None
+        """By when what is left has to have been read by the peer, once we have hung up."""
+        self._rest = REST
+        self._is_paused = False
+        self._was_full = False
 
     # -------- what the transport says
 
@@ -65,6 +74,10 @@ class Session(asyncio.Protocol):
     def data_received(self, data: bytes) -> None:
         if self._wire is not None:
             wire = self._wire
+            if wire.closing:
+                self._rest -= len(data)
+                if self._rest < 0:  # it was told, and goes on
+                    return
             self._heard(lambda: wire.feed(data))
         elif self._sasl is not None:
             self._step(self._sasl.feed(data))
@@ -83,15 +96,36 @@ class Session(asyncio.Protocol):
         if self._counted:
             self._server.access.counts.left(self._user)
         self._server.left(self)
+        self._server.paused.discard(self)
         if self._wire is not None:
             self._heard(self._wire.end_of_input)
             self._wire.free()
 
     def pause_writing(self) -> None:
-        self._transport.pause_reading()
+        if self._wire is not None:
+            self._wire.blocked = True
+            self.look()
 
     def resume_writing(self) -> None:
-        self._transport.resume_reading()
+        if self._wire is not None:
+            self._wire.blocked = False
+            self.look()
+            self.flush()
+            self._server.moved()
+
+    def look(self) -> None:
+        """Read no more from a peer that does not read itself, or sends more than is stored."""
+        wire = self._wire
+        is_to_pause = wire is not None and (wire.blocked or wire.pending > BACKLOG)
+        if self._ended or is_to_pause == self._is_paused:
+            return
+        self._is_paused = is_to_pause
+        if is_to_pause:
+            self._server.paused.add(self)
+            self._transport.pause_reading()
+        else:
+            self._server.paused.discard(self)
+            self._transport.resume_reading()
 
     # -------- who it is
 
@@ -128,7 +162,7 @@ class Session(asyncio.Protocol):
             self._server.keep(self._check(step))
         elif isinstance(step, Refused):
             self._refused(step.condition)
-            self._transport.close()
+            self._hang_up()
         elif isinstance(step, Entered):
             self._entered(step)
 
@@ -175,23 +209,53 @@ class Session(asyncio.Protocol):
                 self._server.node.heard(self._peer, events, time.time())
         elif opened and self._wire is not None:
             self._wire.close(self._why)
+        if self._wire is not None and self._abort_at is None:
+            self._hold_to_memory(self._wire)
         self.flush()
         self._server.moved()
 
+    def _hold_to_memory(self, wire: Connection) -> None:
+        self.look()
+        why = self._server.access.counts.memory(wire.held)
+        if why is not None:
+            self._refused(why)
+            wire.close(why)
+            self._send(wire)
+            self._hang_up()
+
     def flush(self) -> None:
-        """Send what the wire has to say."""
-        if self._ended or self._wire is None:
+        """Send what the wire has to say, as far as the peer reads it."""
+        wire = self._wire
+        if self._ended or wire is None:
             return
-        if data := self._wire.output():
+        if not wire.blocked:
+            self._send(wire)
+        if wire.over:
+            self._hang_up()
+        elif wire.closing and self._abort_at is None:
+            self._abort_at = time.monotonic() + self._server.access.introduction
+        was_full, self._was_full = self._was_full, wire.full
+        if was_full and not wire.full and self._peer is not None:
+            self._server.node.resumed(self._peer)
+
+    def _send(self, wire: Connection) -> None:
+        if data := wire.output():
             self._transport.write(data)
-        if self._wire.over:
-            self._transport.close()
+
+    def _hang_up(self) -> None:
+        """Close the connection once the peer has read the rest, which it is to do in time."""
+        self._transport.close()
+        if self._abort_at is None:
+            self._abort_at = time.monotonic() + self._server.access.introduction
 
     def tick(self, now: float) -> None:
         """Time passes."""
         if self._ended:
             return
-        if self._until is not None and now >= self._until:
+        if self._abort_at is not None:
+            if now >= self._abort_at:
+                self._transport.abort()
+        elif self._until is not None and now >= self._until:
             self._until = None
             self._late()
         elif self._wire is not None:
@@ -201,11 +265,12 @@ class Session(asyncio.Protocol):
     def _late(self) -> None:
         if self._wire is not None:
             self._refused(LATE)
-            self._transport.close()
+            self._hang_up()
         elif self._sasl is not None:
             self._step(self._sasl.late())
 
     def end(self) -> None:
         """Send the rest, and hang up."""
-        self.flush()
-        self._transport.close()
+        if self._wire is not None and not self._ended:
+            self._send(self._wire)
+        self._hang_up()

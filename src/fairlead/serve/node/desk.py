@@ -27,6 +27,8 @@ from fairlead.store.queues.taking import Held
 
 MOST: Final = 500
 """So many groups are taken at once."""
+AT_ONCE: Final = 4 * 1024 * 1024
+"""So many bytes, about, are taken at once."""
 IDLE: Final = 5.0
 """Seconds for which a link may hold a group of which it wants nothing more."""
 _ACCEPTED: Final = Outcome(ACCEPTED)
@@ -56,6 +58,8 @@ class ReceiverLink:
     @property
     def wanted(self) -> int:
         """So many messages it wants that are not at hand."""
+        if self.wire.full:
+            return 0
         left = self.credit
         for each in self.ready:
             if each.next:
@@ -81,6 +85,8 @@ class Desk:
         self._takes = 0
         self._size = 1.0
         """Messages of a group, on the average of late."""
+        self._bytes = 65_536.0
+        """Bytes of a message, on the average of late; none is known before the first."""
         self.stopped = False
         self.now = 0.0
 
@@ -231,7 +237,8 @@ class Desk:
         self._again = False
         self._taking = True
         self._takes += 1
-        self._ask(Take(self.queue, max(1, min(int(wanted / self._size), MOST))))
+        room = AT_ONCE / self._bytes
+        self._ask(Take(self.queue, max(1, min(int(min(wanted, room) / self._size), MOST))))
 
     def arrived(self) -> None:
         """Something may have come."""
@@ -311,7 +318,7 @@ class Desk:
     def serve(self, receiver: ReceiverLink) -> None:
         """Send what is at hand, as far as the credit goes."""
         ready = receiver.ready
-        while receiver.credit > 0 and ready and not self.stopped:
+        while receiver.credit > 0 and ready and not (self.stopped or receiver.wire.full):
             holding = ready[0]
             if holding.next:
                 self._send(receiver, holding)
@@ -337,6 +344,7 @@ class Desk:
             *(message.id, message.group, message.type, message.sent, held.attempt, self.now)
         )
         sections = messages.outgoing(message.envelope, message.body, facts)
+        self._bytes += (len(sections) - self._bytes) / 20
         settled = receiver.link.settled
         number = receiver.wire.send(receiver.link, sections, settled=settled)
         receiver.credit -= 1

@@ -50,6 +50,8 @@ from fairlead.store.clusters.subscription import Subscription
 LEASE: Final = 60.0
 """Seconds."""
 LINKS: Final = 1000
+QUESTION: Final = 4096
+"""Bytes that a link counts for while the store is asked what it is for."""
 Attachment = SenderLink | ReceiverLink | BrowserLink | Coordinator
 
 
@@ -125,7 +127,7 @@ class Links(ABC):
             peer.links[link.number] = sender
             sender.grant()
             return
-        peer.waiting.add(link.number)
+        self._asks(peer, link)
         looks = link.sends and link.source.copies
         self._calls.append((Browse if looks else Resolve)(address, (peer, link)))
 
@@ -174,6 +176,11 @@ class Links(ABC):
         else:
             self._subscribed(call, result, error)
 
+    def _asks(self, peer: Peer, link: Link) -> None:
+        """The store is asked what a link is for; `_answered` follows."""
+        peer.waiting.add(link.number)
+        peer.wire.pending += QUESTION
+
     def _resolved(self, call: Resolve, kind: str, error: Exception | None) -> None:
         peer, link = call.owner
         wire: Wire = peer.wire
@@ -215,7 +222,7 @@ class Links(ABC):
         if isinstance(wanted, Condition):
             peer.wire.refuse(link, wanted)
             return
-        peer.waiting.add(link.number)
+        self._asks(peer, link)
         if link.sends:
             self._subscribers.join(wanted, (peer, link))
         else:
@@ -245,6 +252,7 @@ class Links(ABC):
 
     def _answered(self, peer: Peer, link: Link, error: Exception | None) -> bool:
         """Whether a link that was waiting can be attached; refuses it if not."""
+        peer.wire.pending -= QUESTION
         if link.number not in peer.waiting:
             return False  # it has ended meanwhile
         peer.waiting.discard(link.number)
@@ -269,6 +277,14 @@ class Links(ABC):
                 durable = link.source.durable or link.source.expires == "never"
                 how = {"durable": durable, "closed": closed, "orderly": orderly}
                 self._subscribers.left(found.subscription, link, **how)
+
+    def resumed(self, peer: Peer) -> None:
+        """A peer that was full can be sent messages again."""
+        for each in [*peer.links.values()]:
+            if isinstance(each, ReceiverLink):
+                desk = self._desk(each.queue)
+                desk.serve(each)
+                desk.look()
 
     def _forget(self, queue: str) -> None:
         """A queue that nobody receives from any more."""

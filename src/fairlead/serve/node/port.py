@@ -10,6 +10,13 @@ from fairlead.serve.wire.records import Condition, Link, Outcome
 class Wire(Protocol):
     """A connection, as `serve.wire.connection` has it."""
 
+    pending: int
+    """Bytes of the peer's that wait for the store."""
+
+    @property
+    def full(self) -> bool:
+        """Whether the peer is to be sent no more messages for now."""
+
     def open(self) -> None:
         """Answer the peer's opening."""
 

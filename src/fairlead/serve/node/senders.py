@@ -95,6 +95,7 @@ class SenderLink:
             self.grant()
             return
         self._open += 1
+        self.wire.pending += len(event.sections)
         unit = Unit(self._wrote, sends=[found], owner=event.delivery, size=len(event.sections))
         self._submit(unit)
 
@@ -113,6 +114,7 @@ class SenderLink:
 
     def _wrote(self, unit: Unit, error: Exception | None) -> None:
         self._open -= 1
+        self.wire.pending -= unit.size
         if unit.owner:
             self.wire.settle(unit.owner, outcome_of(error))
         self.grant()

@@ -28,6 +28,7 @@ from fairlead.serve.wire.proton import (
     value_of,
 )
 
+LIMIT: Final = "amqp:resource-limit-exceeded"
 MAX_FRAME: Final = 65_536
 CHUNK: Final = 65_536
 EXPIRIES: Final = ("link", "session", "connection", "never")
@@ -39,7 +40,11 @@ class Settings(Struct, frozen=True, kw_only=True):
     container: str = "fairlead"
     max_frame: int = MAX_FRAME
     max_sessions: int = 256
+    max_links: int = 10_000
+    """With those that were refused, and that the peer has not detached."""
     max_message: int = 128 * 1024 * 1024
+    most_given: int = 64 * 1024 * 1024
+    """Bytes of messages that a peer may have and not have settled; then it gets no more."""
     idle: float = 60.0
     """Seconds without a frame after which the peer is gone; 0: it may be silent for ever."""
     anonymous: bool = True
@@ -77,6 +82,19 @@ class Connection:
         """Number → the engine's delivery, until it is settled."""
         self._numbers: dict[int, int] = {}
         """Address of the engine's delivery → its number."""
+        self._sizes: dict[int, int] = {}
+        """Number → bytes of a message that was sent, until it is settled."""
+        self.pending = 0
+        """Bytes of the peer's that wait for the store; who asks the store counts them."""
+        self.blocked = False
+        """Whether the peer takes nothing for now; who writes to it says so."""
+        self.held = 0
+        """Bytes of messages that have come in part."""
+        self.closing = False
+        """Whether this side has closed the connection, and waits for the other."""
+        self._given = 0
+        self._there = 0
+        """Sessions."""
         self._next = 0
         self._over = False
         self._buffer = FFI.new("char[]", CHUNK)
@@ -127,9 +145,9 @@ class Connection:
         return self._transport is None or bool(LIB.pn_transport_closed(self._transport))
 
     @property
-    def held(self) -> int:
-        """Bytes of messages that have come in part."""
-        return sum(known.size for known in self._by_number.values())
+    def full(self) -> bool:
+        """Whether the peer is to be sent no more messages for now: it does not read or settle."""
+        return self.blocked or self._given > self._settings.most_given
 
     def feed(self, data: bytes) -> list[r.Event]:
         """What has come; what happened by that."""
@@ -180,6 +198,8 @@ class Connection:
 
     def open(self) -> None:
         """Answer the peer's opening."""
+        if self.closing:  # the engine would take it for open again
+            return
         offered = codec.symbols("ANONYMOUS-RELAY")
         put(LIB.pn_connection_offered_capabilities(self._connection), offered)
         LIB.pn_connection_open(self._connection)
@@ -189,6 +209,7 @@ class Connection:
         """Close the connection."""
         if self._transport is None:
             return
+        self.closing = True
         if condition is not None:
             where = LIB.pn_connection_condition(self._connection)
             set_condition(where, condition.name, condition.description)
@@ -269,6 +290,8 @@ class Connection:
         if settled:
             return 0
         self._remember(known, number, delivery)
+        self._sizes[number] = len(sections)
+        self._given += len(sections)
         return number
 
     def settle(self, delivery: int, outcome: r.Outcome) -> None:
@@ -277,6 +300,7 @@ class Connection:
         if pointer is None:
             return
         self._numbers.pop(address(pointer), None)
+        self._given -= self._sizes.pop(delivery, 0)
         known = self._links.get(address(LIB.pn_delivery_link(pointer)))
         if known is not None:
             known.deliveries.discard(delivery)
@@ -339,11 +363,16 @@ class Connection:
 
     def _session_opened(self, event: Any) -> None:  # noqa: ANN401
         session = LIB.pn_event_session(event)
+        self._there += 1
+        if self._there > (most := self._settings.max_sessions):  # several may be on one channel
+            self.close(r.Condition(LIMIT, f"sessions: found more than {most}, allowed: {most}"))
+            return
         LIB.pn_session_open(session)
 
     def _session_closed(self, event: Any) -> None:  # noqa: ANN401
         session = LIB.pn_event_session(event)
         at = address(session)
+        self._there -= 1
         for known in [*self._by_number.values()]:
             if known.link.session == at:
                 self._detached(known, closed=False, orderly=True)
@@ -352,6 +381,9 @@ class Connection:
 
     def _attached(self, event: Any) -> None:  # noqa: ANN401
         pointer = LIB.pn_event_link(event)
+        if len(self._by_number) >= (most := self._settings.max_links):
+            self.close(r.Condition(LIMIT, f"links: found more than {most}, allowed: {most}"))
+            return
         self._next += 1
         sends = bool(LIB.pn_link_is_sender(pointer))
         properties = value_of(LIB.pn_link_remote_properties(pointer))
@@ -437,6 +469,7 @@ class Connection:
                 break
             known.pieces.append(FFI.buffer(buffer, found)[:])
             known.size += found
+            self.held += found
         if known.size > self._settings.max_message:
             self._drop(known, pointer)
             self._events.append(r.TooLarge(known.link))
@@ -444,7 +477,7 @@ class Connection:
         if LIB.pn_delivery_partial(pointer):
             return
         sections = known.pieces[0] if len(known.pieces) == 1 else b"".join(known.pieces)
-        known.pieces, known.size = [], 0
+        self._let_go(known)
         transaction = outcome_of(pointer).transaction
         number = 0
         LIB.pn_link_advance(link)
@@ -457,9 +490,13 @@ class Connection:
         self._events.append(r.Delivered(known.link, number, sections, transaction))
 
     def _drop(self, known: _Known, pointer: Any) -> None:  # noqa: ANN401
-        known.pieces, known.size = [], 0
+        self._let_go(known)
         LIB.pn_link_advance(known.pointer)
         LIB.pn_delivery_settle(pointer)
+
+    def _let_go(self, known: _Known) -> None:
+        self.held -= known.size
+        known.pieces, known.size = [], 0
 
     # -------- what is known
 
@@ -470,6 +507,7 @@ class Connection:
 
     def _forget_delivery(self, known: _Known, number: int) -> None:
         pointer = self._deliveries.pop(number, None)
+        self._given -= self._sizes.pop(number, 0)
         known.deliveries.discard(number)
         if pointer is not None:
             self._numbers.pop(address(pointer), None)
@@ -481,7 +519,7 @@ class Connection:
     def _forget(self, known: _Known) -> None:
         self._forget_deliveries(known)
         known.link.open = False
-        known.pieces, known.size = [], 0
+        self._let_go(known)
         self._by_number.pop(known.link.number, None)
         self._links.pop(address(known.pointer), None)
 
