@@ -17,8 +17,7 @@ from proton.utils import LinkDetached, SendException
 
 from fairlead import Cluster, Store, load_changes, load_clusters, route
 from fairlead.cli.app import run
-from tests.serve.serving import Served, serving
-from tests.serve.test_queues import wait_until
+from tests.serve.serving import Served, serving, wait_until
 from tests.stores import made_url
 
 NEWS = Cluster.of("smartsockets", name="news", options={"subscribers": "any"})
