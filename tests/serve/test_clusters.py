@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from proton import Delivery, Message
-from proton.utils import LinkDetached
+from proton import Delivery, Message, symbol
+from proton.utils import LinkDetached, SendException
 
 from fairlead import Store
 from tests.serve.serving import Served, serving
@@ -113,4 +113,28 @@ def test_nobody_receives_from_a_cluster(store: Store, served: Served, tmp_path: 
     connection = served.connect()
     with pytest.raises(LinkDetached, match="not-allowed"):
         connection.create_receiver("pool")
+    connection.close()
+
+
+def test_a_publisher_is_told_where_its_message_goes_if_it_asks(
+    store: Store, served: Served, tmp_path: Path
+) -> None:
+    load(store, tmp_path, FILE)
+    connection = served.connect()
+    sender = connection.create_sender("pool")
+    receiver = connection.create_receiver("answers", credit=5)
+    asks = {symbol("x-opt-fairlead-destination"): True}
+    for n in range(3):
+        sender.send(Message(n, id=f"m{n}", reply_to="answers", annotations=asks))
+    sender.send(Message("does not ask", reply_to="answers"))
+    found = []
+    for _ in range(3):
+        answer: Any = receiver.receive(timeout=10)
+        found.append((answer.correlation_id, answer.annotations, answer.body["sequence"]))
+        receiver.accept()
+    names = [found[n][1]["x-opt-fairlead-destination"] for n in range(3)]
+    assert (names, [each[0] for each in found]) == (["A", "B", "A"], ["m0", "m1", "m2"])
+    assert [each[2] for each in found] == [0, 1, 2]
+    with pytest.raises(SendException):
+        sender.send(Message("nowhere to", annotations=asks))
     connection.close()

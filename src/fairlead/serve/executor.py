@@ -6,11 +6,13 @@ from collections.abc import Iterable
 from typing import Any
 
 from fairlead.errors import UserError
+from fairlead.serve import message as messages
 from fairlead.serve.node.browsing import MOST
 from fairlead.serve.node.calls import (
     CLUSTER,
     QUEUE,
     SUBJECT,
+    Answer,
     Browse,
     Call,
     Leave,
@@ -25,6 +27,7 @@ from fairlead.serve.node.calls import (
     Write,
 )
 from fairlead.serve.subscribing import leave, project, publish, subscribe
+from fairlead.store.clusters.decision import StoreDecision
 from fairlead.store.queues.settlement import Settlement
 from fairlead.store.store import Store
 from fairlead.store.transaction import Transaction
@@ -91,7 +94,9 @@ def _do(store: Store, tx: Transaction, units: Iterable[Unit]) -> None:
             elif send.kind == CLUSTER:
                 if send.to not in reads:
                     reads[send.to] = store.pool(send.to).reads
-                unit.answers[place] = _publish(tx, send, reads[send.to])
+                decision = unit.answers[place] = _publish(tx, send, reads[send.to])
+                if send.answer is not None:
+                    batches.setdefault(send.answer.to, []).append(_answer(decision, send.answer))
             else:
                 batches.setdefault(send.to, []).append({"body": send.body, **send.more})
         for each in unit.ends:
@@ -102,7 +107,17 @@ def _do(store: Store, tx: Transaction, units: Iterable[Unit]) -> None:
         tx.settle(queue, ends[queue])
 
 
-def _publish(tx: Transaction, send: Send, reads: list[str]) -> object:
+def _publish(tx: Transaction, send: Send, reads: list[str]) -> StoreDecision:
     """Of what a program says in its application properties, the policy gets what it reads."""
     said = {name: send.said[name] for name in reads if name in send.said}
     return tx.publish(send.to, send.body, said, **send.more)
+
+
+def _answer(decision: StoreDecision, wanted: Answer) -> dict[str, Any]:
+    said = {
+        "destination": decision.destination,
+        "address": decision.address,
+        "sequence": decision.sequence,
+        "outcome": decision.outcome,
+    }
+    return {"body": messages.answer(decision.destination, said, wanted.correlation)}

@@ -287,6 +287,27 @@ def _made(body: object, facts: Facts) -> bytes:
     return said + b"\x00\x53\x77" + codec.encode(body)
 
 
+DESTINATION: Final = "x-opt-fairlead-destination"
+"""In a message's annotations: true asks where it is published to; the answer names it."""
+
+
+def answer(destination: str | None, said: Mapping[str, object], correlation: object) -> Envelope:
+    """The answer to a publisher who asked where its message goes.
+
+    `said`: what else there is to say of it, its body; `correlation`: the message's id.
+    """
+    properties = [None] * 5 + [correlation]
+    raw = (
+        b"\x00\x53\x72"
+        + codec.encode({Symbol(DESTINATION): destination})
+        + b"\x00\x53\x73"
+        + codec.encode(properties)
+        + b"\x00\x53\x77"
+        + codec.encode(dict(said))
+    )
+    return incoming(raw).body
+
+
 # -------- what of a message the store looks at
 
 

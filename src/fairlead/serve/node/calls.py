@@ -16,6 +16,15 @@ CLUSTER: Final = "cluster"
 SUBJECT: Final = "subject"
 
 
+class Answer(Struct):
+    """Where a publisher wants to be told where its message goes."""
+
+    to: str
+    """The name of a queue."""
+    correlation: Any
+    """By which it knows the message: its message-id."""
+
+
 class Send(Struct):
     """A message for a queue, or to be published."""
 
@@ -28,7 +37,8 @@ class Send(Struct):
     """As `Store.send` takes it."""
     said: dict[str, Any]
     """Routing attributes, where it is published."""
-    size: int = 0
+    answer: Answer | None = None
+    """Where to say which destination it was published to."""
 
 
 class Ending(Struct):

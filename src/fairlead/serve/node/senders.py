@@ -8,7 +8,7 @@ from typing import Any, Final
 from fairlead.serve import message as messages
 from fairlead.serve.codec import CodecError
 from fairlead.serve.message import Incoming
-from fairlead.serve.node.calls import QUEUE, Send, Unit
+from fairlead.serve.node.calls import CLUSTER, QUEUE, Answer, Send, Unit
 from fairlead.serve.node.conditions import DECODE, INVALID, NOT_IMPLEMENTED, condition_of
 from fairlead.serve.node.ledger import UNKNOWN, Ledger
 from fairlead.serve.node.port import Wire
@@ -24,8 +24,6 @@ from fairlead.serve.wire.records import (
 
 WINDOW: Final = 1000
 """So many messages a link may have under way that are not answered yet."""
-DESTINATION: Final = "x-opt-fairlead-destination"
-"""Asks where a message that is published goes, in its annotations, and answers it."""
 _ACCEPT: Final = Outcome(ACCEPTED)
 
 
@@ -84,7 +82,19 @@ class SenderLink:
         if self.to is None and (why := self._deny(to)) is not None:
             return why
         said = {} if self.kind == QUEUE else self._said(found)
-        return said if isinstance(said, Condition) else _send(to, self.kind, found, now, said)
+        if isinstance(said, Condition):
+            return said
+        send = _send(to, self.kind, found, now, said)
+        if self.kind == CLUSTER and found.annotations.get(messages.DESTINATION) is True:
+            reply = found.properties.get("reply_to")
+            if not isinstance(reply, str) or not reply:
+                return Condition(
+                    INVALID, f"{messages.DESTINATION}: found no reply-to, allowed: a queue"
+                )
+            if (why := self._deny(reply)) is not None:
+                return why
+            send.answer = Answer(reply, found.properties.get("message_id"))
+        return send
 
     def came(self, event: Delivered, now: float) -> None:
         """A message has come that belongs to no transaction."""
