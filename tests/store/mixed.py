@@ -131,3 +131,62 @@ class Blocking:
 
     def accept(self, work: MixedWork | StoreWork | None = None) -> None:
         self.tx.accept(work.work.plain if isinstance(work, MixedWork) else work)
+
+
+class OnLoop:
+    """An `AsyncStore`, with which one speaks in dialogs as with a `Store`."""
+
+    def __init__(self, url: str, **more: Any) -> None:
+        self.loop = asyncio.new_event_loop()
+        self.store: AsyncStore = self.run(AsyncStore.open(url, **more))
+
+    def run(self, what: Coroutine[Any, Any, Any]) -> Any:
+        return self.loop.run_until_complete(what)
+
+    def begin(self, *names: Any, **more: Any) -> "Spoken":
+        return Spoken(self, self.run(self.store.begin_dialog(*names, **more)))
+
+    def end_of(self, handle: str) -> "Spoken":
+        return Spoken(self, self.run(self.store.conversation(handle)))
+
+    @contextmanager
+    def transaction(self) -> Iterator["SpokenIn"]:
+        block = self.store.transaction()
+        tx = self.run(block.__aenter__())
+        try:
+            yield SpokenIn(self, tx)
+        except BaseException as error:
+            if not self.run(block.__aexit__(type(error), error, error.__traceback__)):
+                raise
+        else:
+            self.run(block.__aexit__(None, None, None))
+
+    def close(self) -> None:
+        self.run(self.store.close())
+        self.loop.close()
+
+
+class SpokenIn:
+    """The same in a transaction."""
+
+    def __init__(self, on: OnLoop, tx: Any) -> None:
+        self.on, self.tx = on, tx
+
+    def begin(self, *names: Any, **more: Any) -> "Spoken":
+        return Spoken(self.on, self.on.run(self.tx.begin_dialog(*names, **more)))
+
+    def end_of(self, handle: str) -> "Spoken":
+        return Spoken(self.on, self.on.run(self.tx.conversation(handle)))
+
+
+class Spoken:
+    """An end of a dialog, whose verbs are awaited on the loop."""
+
+    def __init__(self, on: OnLoop, end: Any) -> None:
+        self.on, self.spoken = on, end
+
+    def __getattr__(self, name: str) -> Any:
+        found = getattr(self.spoken, name)
+        if not callable(found):
+            return found
+        return lambda *args, **more: self.on.run(found(*args, **more))

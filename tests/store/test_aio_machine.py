@@ -49,5 +49,7 @@ class OnPostgreSQL(Days):
 
 TestSQLite = days.machine(Days, 15)
 TestPostgreSQL = days.machine(OnPostgreSQL, 6)
-TestManyDaysOnSQLite = pytest.mark.slow(days.machine(Days, 1500))
-TestManyDaysOnPostgreSQL = pytest.mark.slow(days.machine(OnPostgreSQL, 500))
+TestManyDaysOnSQLite = pytest.mark.slow(pytest.mark.timeout(1800)(days.machine(Days, 1500)))
+TestManyDaysOnPostgreSQL = pytest.mark.slow(
+    pytest.mark.timeout(1800)(days.machine(OnPostgreSQL, 500))
+)

@@ -1,6 +1,6 @@
 """Random days of services that talk, beside the plainest model: each receive gives what it says.
 
-On PostgreSQL plain SQL and the library talk to each other.
+On PostgreSQL plain SQL and the library talk to each other; everywhere threads and an event loop do.
 """
 
 from __future__ import annotations
@@ -27,9 +27,11 @@ from fairlead.store.database.postgresql import refusal
 from fairlead.store.leasing import StoreWork
 from fairlead.store.message import Message
 from fairlead.store.queues.bodies import BYTES, JSON, TEXT, encoded
+from tests.store.mixed import OnLoop
 from tests.store.plain_dialogs import End, Hold, PlainDialogs, PlainQueue, Refused, Row
 from tests.stores import made_url, scratch
 
+PLAINS = count(1)
 SECOND = 1_000_000
 MAX_FAILURES = 2
 QUEUE_OF = {"Client": "clients", "Near": "shops", "Shop": "shops"}
@@ -107,16 +109,22 @@ class Opened(NamedTuple):
     connection: Any
     sql: Sql | None
     """Plain SQL, where there is any."""
+    loop: OnLoop
+    """The same store on an event loop."""
 
 
 @cache
 def opened(dialect: str) -> Opened:
     """One for all days of a process, unless a day went wrong."""
     url = made_url(dialect)
-    store = Store.open(url, clock=lambda: Fraction(Clock.now, SECOND))
+
+    def clock() -> Fraction:
+        return Fraction(Clock.now, SECOND)
+
+    store, loop = Store.open(url, clock=clock), OnLoop(url, clock=clock)
     if dialect == "sqlite":
-        return Opened(store, sqlite3.connect(url.removeprefix("sqlite:///")), None)
-    return Opened(store, psycopg.connect(url), Sql(store, url))
+        return Opened(store, sqlite3.connect(url.removeprefix("sqlite:///")), None, loop)
+    return Opened(store, psycopg.connect(url), Sql(store, url), loop)
 
 
 @cache
@@ -133,6 +141,7 @@ def closed() -> Any:
         found = opened(dialect)
         found.connection.close()
         found.store.close()
+        found.loop.close()
         if found.sql is not None:
             found.sql.connection.close()
     opened.cache_clear()
@@ -227,7 +236,7 @@ class Talks(RuleBasedStateMachine):
         poison=st.sampled_from(["off", "dead-letters"]),
     )
     def begins(self, discipline: str, poison: str) -> None:
-        self.store, self.connection, self.sql = opened(self.dialect)
+        self.store, self.connection, self.sql, self.loop = opened(self.dialect)
         self.turns = count()
         self.store.declare(declared(discipline, poison))
         queues = [
@@ -240,7 +249,6 @@ class Talks(RuleBasedStateMachine):
         self.works: list[tuple[StoreWork, PlainQueue, Hold]] = []
         self.given: list[tuple[str, str]] = []
         self.leases = count(5 * SECOND)
-        self.plains = count(1)
 
     # who speaks, and how
 
@@ -256,7 +264,6 @@ class Talks(RuleBasedStateMachine):
         What is refused leaves the transaction in which it was tried as it was.
         """
         found: Any = None
-        store = self.store
 
         def tried(verbs: Verbs) -> None:
             nonlocal found
@@ -265,19 +272,7 @@ class Talks(RuleBasedStateMachine):
             except MessageError as error:
                 found = error
 
-        if how == "alone" and self.sql is not None and next(self.turns) % 2:
-            tried(Verbs(self.sql.begin, self.sql.end_of))
-        elif how == "alone":
-            tried(Verbs(store.begin_dialog, store.conversation))
-        elif how.startswith("joined"):
-            with store.join(self.connection) as tx:
-                tried(Verbs(tx.begin_dialog, tx.conversation))
-            (self.connection.rollback if "back" in how else self.connection.commit)()
-        else:
-            with suppress(ZeroDivisionError), store.transaction() as tx:
-                tried(Verbs(tx.begin_dialog, tx.conversation))
-                if how == "rolled back":
-                    raise ZeroDivisionError
+        self.speaks(how, tried)
         if "back" in how:
             return None, None
         if isinstance(found, MessageError):
@@ -285,6 +280,31 @@ class Talks(RuleBasedStateMachine):
                 so()
             return None, None
         return found, so()
+
+    def speaks(self, how: str, tried: Callable[[Verbs], None]) -> None:
+        """Through the store, on a loop or in plain SQL, in turns."""
+        store = self.store
+        turn = next(self.turns) % 3
+        if how == "alone" and self.sql is not None and turn == 1:
+            tried(Verbs(self.sql.begin, self.sql.end_of))
+        elif how == "alone" and turn == 2:
+            tried(Verbs(self.loop.begin, self.loop.end_of))
+        elif how == "alone":
+            tried(Verbs(store.begin_dialog, store.conversation))
+        elif how.startswith("joined"):
+            with store.join(self.connection) as tx:
+                tried(Verbs(tx.begin_dialog, tx.conversation))
+            (self.connection.rollback if "back" in how else self.connection.commit)()
+        elif turn == 2:
+            with suppress(ZeroDivisionError), self.loop.transaction() as on_loop:
+                tried(Verbs(on_loop.begin, on_loop.end_of))
+                if how == "rolled back":
+                    raise ZeroDivisionError
+        else:
+            with suppress(ZeroDivisionError), store.transaction() as tx:
+                tried(Verbs(tx.begin_dialog, tx.conversation))
+                if how == "rolled back":
+                    raise ZeroDivisionError
 
     # senders
 
@@ -388,7 +408,7 @@ class Talks(RuleBasedStateMachine):
         """A plain message to a group of a conversation, that says it is an Error."""
         if number % 3 == 0 and (end := self.session(number)) is not None:
             queue, group = end.queue.name, end.group
-        key = f"{group} forged {next(self.plains)} {id(self)}"
+        key = f"{group} forged {next(PLAINS)}"  # one of each day, for ids are known for long
         if how == "alone":
             self.store.send(queue, key, group=group, type="Error", id=key)
             self.plain.plain(queue, group, "Error", key)
@@ -700,6 +720,7 @@ class Talks(RuleBasedStateMachine):
             if not done:  # another day begins with another database
                 self.connection.close()
                 self.store.close()
+                self.loop.close()
                 opened.cache_clear()
 
     def drain(self) -> None:
@@ -783,5 +804,5 @@ def machine(talks: type[Talks], examples: int) -> Any:
 
 TestSQLite = machine(Talks, 25)
 TestPostgreSQL = machine(OnPostgreSQL, 8)
-TestManyDaysOnSQLite = pytest.mark.slow(machine(Talks, 2000))
-TestManyDaysOnPostgreSQL = pytest.mark.slow(machine(OnPostgreSQL, 2500))
+TestManyDaysOnSQLite = pytest.mark.slow(pytest.mark.timeout(1800)(machine(Talks, 2500)))
+TestManyDaysOnPostgreSQL = pytest.mark.slow(pytest.mark.timeout(1800)(machine(OnPostgreSQL, 2500)))

@@ -2,6 +2,7 @@
 
 import os
 import re
+import shutil
 import signal
 import socket
 import subprocess
@@ -248,3 +249,15 @@ def test_a_database_that_is_lost_and_regained_has_a_line_for_both(
     assert lines[0] == "event=database-lost gone; trying again until it is back"
     assert re.fullmatch(r"event=database-back seconds=0\.\d+", lines[1])
     assert len(lines) == 2
+
+
+@pytest.mark.skipif(not shutil.which("systemd-analyze"), reason="there is no systemd here")
+def test_systemd_understands_each_line_of_the_unit_in_the_documentation(tmp_path: Path) -> None:
+    page = (Path(__file__).parents[2] / "docs" / "how-to" / "operate.md").read_text("utf-8")
+    found = re.search(r'```ini title="(.+?)"\n(.+?)```', page, re.DOTALL)
+    assert found is not None
+    unit = tmp_path / found[1]
+    unit.write_text(found[2].replace("/opt/shop/bin/fairlead", sys.executable))
+    asked = ["systemd-analyze", "verify", str(unit)]
+    said = subprocess.run(asked, capture_output=True, text=True, check=False)
+    assert (said.returncode, said.stdout, said.stderr) == (0, "", "")
