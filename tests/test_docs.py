@@ -46,6 +46,7 @@ DEMO = ["demo.sh", "flights.sh"]
 TRACES = ["azure.sh", "apache.sh"]
 REPLAYS = ["replay.sh", "scenarios.sh"]
 SCENARIOS = ["what-if.toml", "queues.toml", "talk.toml", "dialogs.toml", "prints.toml"]
+SCENARIOS += ["serve.toml"]
 SCENARIOS += ["schedules.toml", "failures.toml", "limits.toml", "priority.toml"]
 """Files that are no cluster files; programs on their pages read them."""
 

@@ -54,8 +54,8 @@ class Served:
         """Break all connections off, or those of one container."""
 
         def abort() -> None:
-            for session in self.server._sessions:
-                if not container or session._peer.container == container:
+            for session in self.server.sessions:
+                if not container or session.peer.container == container:
                     session._transport.abort()
 
         self._loop.call_soon_threadsafe(abort)

@@ -127,12 +127,12 @@ def test_links_by_the_thousand_are_refused_one_by_one(served: Served) -> None:
         if heard[0] == raw.DETACH:
             assert heard[1][2].value[0] == LIMIT
             refused += 1
-    (one,) = served.server._sessions
-    assert len(one._peer.links) + len(one._peer.waiting) == LIMITS["links"]
+    (one,) = served.server.sessions
+    assert len(one.peer.links) + len(one.peer.waiting) == LIMITS["links"]
     for k in range(100, 2000):  # it goes on, and never detaches what is refused
         peer.say(attaching(k, f"queue-{k}"))
     assert peer.conditions()[-1] == LIMIT
-    assert len(one._wire._by_number) <= 140
+    assert len(one.wire._by_number) <= 140
     peer.close()
 
 
@@ -231,9 +231,9 @@ def test_who_does_not_settle_gets_no_more_than_is_held_for_it(
     came = 0
     while came < most:
         came += len(greedy.socket.recv(100_000))
-    (one,) = running.server._sessions
-    eventually(lambda: one._wire.full)
-    given = one._wire._given
+    (one,) = running.server.sessions
+    eventually(lambda: one.wire.full)
+    given = one.wire._given
     assert given <= most + 2 * size
     accepted = Described(ULong(0x24), [])
     greedy.say(frame(raw.DISPOSITION, True, UInt(0), UInt(9), True, accepted))

@@ -18,6 +18,7 @@ SUBJECTS: Final = {
     "commands.look": ("check", "policies", "demo"),
     "commands.connect": ("device", "endpoints"),
     "commands.serve": ("serve",),
+    "commands.users": ("users",),
     "commands.messages": ("send", "take", "peek"),
     "commands.queues": (
         "queues",

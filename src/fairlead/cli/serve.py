@@ -6,19 +6,26 @@ import asyncio
 import logging
 import os
 import signal
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Final, NamedTuple
 
 from fairlead.config.serving import Place, Serving, check_places, load_serving, place_of
-from fairlead.errors import UserError
+from fairlead.errors import ConfigError, UserError
 from fairlead.extras import need
+from fairlead.prometheus import MetricsServer
 from fairlead.serve.access import Access
 from fairlead.serve.loop import Listening, Server
+from fairlead.serve.metrics import page
 from fairlead.serve.wire.proton import check
 from fairlead.store.store import Store
+from fairlead.store.workers.manager import ServiceManager
 from fairlead.store.workers.supervisor import log_to_stderr
 
+LOOK: Final = 0.5
+"""Seconds between two words to the service manager, at most."""
 LOGGER: Final = logging.getLogger("fairlead.serve")
 
 
@@ -32,6 +39,7 @@ class Options(NamedTuple):
     grace: float
     once: bool
     name: str
+    metrics: str | None = None
 
 
 def serve(url: str, options: Options) -> None:
@@ -74,16 +82,53 @@ async def _serve(store: Store, access: Access, places: Sequence[Place], options:
     for place, (host, port) in zip(places, server.places, strict=False):
         print(f"listening: {place._replace(host=host, port=port)}", flush=True)
     LOGGER.info("event=started store=%s", store.place)
-    if options.once:
-        left = asyncio.ensure_future(server.left_alone())
-        waiting = asyncio.ensure_future(told.wait())
-        await asyncio.wait({left, waiting}, return_when=asyncio.FIRST_COMPLETED)
-        left.cancel()
-        waiting.cancel()
-    else:
-        await told.wait()
-    for number in (signal.SIGINT, signal.SIGTERM):  # a second one ends it at once
-        loop.remove_signal_handler(number)
-    store.stopping()
-    await server.stop(options.grace)
+    loop.add_signal_handler(signal.SIGHUP, _renew, access)
+    try:
+        with _watched(server, options.metrics):
+            await _until(told, server, once=options.once)
+    finally:
+        for number in (signal.SIGINT, signal.SIGTERM):  # a second one ends it at once
+            loop.remove_signal_handler(number)
+        store.stopping()
+        await server.stop(options.grace)
     LOGGER.info("event=ended store=%s", store.place)
+
+
+async def _until(told: asyncio.Event, server: Server, *, once: bool) -> None:
+    """Wait for a signal; with `once`, until everybody is gone, too."""
+    manager = ServiceManager()
+    manager.ready()
+    ends = [told.wait(), *([server.left_alone()] if once else [])]
+    tasks = [asyncio.ensure_future(each) for each in (_alive(manager), *ends)]
+    await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+    for each in tasks:
+        each.cancel()
+    manager.stopping()
+
+
+async def _alive(manager: ServiceManager) -> None:
+    """Say that the loop goes on."""
+    while True:
+        manager.alive()
+        await asyncio.sleep(LOOK)
+
+
+@contextmanager
+def _watched(server: Server, address: str | None) -> Iterator[None]:
+    """Answer Prometheus, if that is asked for."""
+    if address is None:
+        yield
+        return
+    with MetricsServer(partial(page, server), address, ConfigError) as found:
+        print(f"metrics: {found.url}", flush=True)
+        yield
+
+
+def _renew(access: Access) -> None:
+    """Read the certificate again, for new connections; where that fails, all stays."""
+    try:
+        access.renew()
+    except UserError as error:
+        LOGGER.warning("all stays as it was: %s", error)
+    else:
+        LOGGER.info("event=renewed")

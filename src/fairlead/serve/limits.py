@@ -20,6 +20,8 @@ class Counts:
         """Connections whose peer has not said who it is."""
         self.known: Counter[str] = Counter()
         """Connections by user."""
+        self.refused: Counter[str] = Counter()
+        """Connections that were refused, by condition; never less."""
 
     @property
     def all(self) -> int:

@@ -19,6 +19,7 @@ from fairlead.serve.node.links import LEASE, Peer
 from fairlead.serve.node.node import Node
 from fairlead.serve.session import Session
 from fairlead.serve.wire.connection import Connection
+from fairlead.serve.wire.records import Traffic
 from fairlead.store.store import Store
 
 LOGGER: Final = logging.getLogger("fairlead.serve")
@@ -58,7 +59,9 @@ class Server:
         self._listener = ThreadPoolExecutor(2, "fairlead-serve-wait")
         self._checker = ThreadPoolExecutor(1, "fairlead-serve-check")
         self._sockets: list[asyncio.Server] = []
-        self._sessions: set[Session] = set()
+        self.sessions: set[Session] = set()
+        """All connections."""
+        self.traffic: Final = Traffic()
         self._speaking: list[Session] = []
         """Those that have something to say."""
         self.paused: set[Session] = set()
@@ -94,7 +97,7 @@ class Server:
         self.node.close()
         self.moved()
         await self._settled(float("inf"))
-        for session in [*self._sessions]:
+        for session in [*self.sessions]:
             session.end()
         for task in self._tasks:
             task.cancel()
@@ -141,7 +144,7 @@ class Server:
         while True:
             now = time.time()
             again = self.node.tick(now)
-            for session in [*self._sessions]:
+            for session in [*self.sessions]:
                 session.tick(time.monotonic())
             self.moved()
             await asyncio.sleep(max(again - now, 0.01))
@@ -175,7 +178,7 @@ class Server:
 
     def joined(self, session: Session) -> None:
         """Somebody has connected."""
-        self._sessions.add(session)
+        self.sessions.add(session)
 
     async def check(self, name: str, password: bytes) -> bool:
         """Whether this is that user's password."""
@@ -184,13 +187,13 @@ class Server:
 
     def entered(self, session: Session, user: str) -> tuple[Connection, Peer]:
         """A peer has said who it is, and begins with AMQP."""
-        wire = Connection(self._settings, lambda: self._speaking.append(session))
+        wire = Connection(self._settings, lambda: self._speaking.append(session), self.traffic)
         return wire, self.node.connected(wire, user)
 
     def left(self, session: Session) -> None:
         """A connection is gone."""
-        self._sessions.discard(session)
-        if not self._sessions:
+        self.sessions.discard(session)
+        if not self.sessions:
             self._alone.set()
 
     async def left_alone(self) -> None:

@@ -36,8 +36,8 @@ class Session(asyncio.Protocol):
         self._tls = tls
         self._transport: Any = None
         self._sasl: Sasl | None = None
-        self._wire: Connection | None = None
-        self._peer: Peer | None = None
+        self.wire: Connection | None = None
+        self.peer: Peer | None = None
         self._user: str | None = None
         self._early = b""
         self._why: Condition | None = None
@@ -72,8 +72,8 @@ class Session(asyncio.Protocol):
             self._server.keep(self._secure(self._tls))
 
     def data_received(self, data: bytes) -> None:
-        if self._wire is not None:
-            wire = self._wire
+        if self.wire is not None:
+            wire = self.wire
             if wire.closing:
                 self._rest -= len(data)
                 if self._rest < 0:  # it was told, and goes on
@@ -85,8 +85,8 @@ class Session(asyncio.Protocol):
             self._early += data
 
     def eof_received(self) -> bool:
-        if self._wire is not None:
-            self._heard(self._wire.end_of_input)
+        if self.wire is not None:
+            self._heard(self.wire.end_of_input)
         return False
 
     def connection_lost(self, exc: Exception | None) -> None:
@@ -97,25 +97,25 @@ class Session(asyncio.Protocol):
             self._server.access.counts.left(self._user)
         self._server.left(self)
         self._server.paused.discard(self)
-        if self._wire is not None:
-            self._heard(self._wire.end_of_input)
-            self._wire.free()
+        if self.wire is not None:
+            self._heard(self.wire.end_of_input)
+            self.wire.free()
 
     def pause_writing(self) -> None:
-        if self._wire is not None:
-            self._wire.blocked = True
+        if self.wire is not None:
+            self.wire.blocked = True
             self.look()
 
     def resume_writing(self) -> None:
-        if self._wire is not None:
-            self._wire.blocked = False
+        if self.wire is not None:
+            self.wire.blocked = False
             self.look()
             self.flush()
             self._server.moved()
 
     def look(self) -> None:
         """Read no more from a peer that does not read itself, or sends more than is stored."""
-        wire = self._wire
+        wire = self.wire
         is_to_pause = wire is not None and (wire.blocked or wire.pending > BACKLOG)
         if self._ended or is_to_pause == self._is_paused:
             return
@@ -181,15 +181,16 @@ class Session(asyncio.Protocol):
         why = self._server.access.counts.entered(entered.user)
         if why is not None:
             self._user = None  # it still counts as one of those that are unknown
-        self._wire, self._peer = self._server.entered(self, entered.user)
-        self._wire.tick(time.monotonic())
-        wire = self._wire
+        self.wire, self.peer = self._server.entered(self, entered.user)
+        self.wire.tick(time.monotonic())
+        wire = self.wire
         if why is not None:
             self._refused(why)
             self._why = why
         self._heard(lambda: wire.feed(entered.data))
 
     def _refused(self, why: Condition) -> None:
+        self._server.access.counts.refused[why.name] += 1
         peer = self._transport.get_extra_info("peername")
         LOGGER.warning(
             "event=refused peer=%s condition=%s why=%s",
@@ -205,12 +206,12 @@ class Session(asyncio.Protocol):
         opened = self._until is not None and any(isinstance(each, Opened) for each in events)
         if self._why is None:
             self._until = None if opened else self._until
-            if events and self._peer is not None:
-                self._server.node.heard(self._peer, events, time.time())
-        elif opened and self._wire is not None:
-            self._wire.close(self._why)
-        if self._wire is not None and self._abort_at is None:
-            self._hold_to_memory(self._wire)
+            if events and self.peer is not None:
+                self._server.node.heard(self.peer, events, time.time())
+        elif opened and self.wire is not None:
+            self.wire.close(self._why)
+        if self.wire is not None and self._abort_at is None:
+            self._hold_to_memory(self.wire)
         self.flush()
         self._server.moved()
 
@@ -225,7 +226,7 @@ class Session(asyncio.Protocol):
 
     def flush(self) -> None:
         """Send what the wire has to say, as far as the peer reads it."""
-        wire = self._wire
+        wire = self.wire
         if self._ended or wire is None:
             return
         if not wire.blocked:
@@ -235,8 +236,8 @@ class Session(asyncio.Protocol):
         elif wire.closing and self._abort_at is None:
             self._abort_at = time.monotonic() + self._server.access.introduction
         was_full, self._was_full = self._was_full, wire.full
-        if was_full and not wire.full and self._peer is not None:
-            self._server.node.resumed(self._peer)
+        if was_full and not wire.full and self.peer is not None:
+            self._server.node.resumed(self.peer)
 
     def _send(self, wire: Connection) -> None:
         if data := wire.output():
@@ -258,12 +259,12 @@ class Session(asyncio.Protocol):
         elif self._until is not None and now >= self._until:
             self._until = None
             self._late()
-        elif self._wire is not None:
-            self._wire.tick(now)
+        elif self.wire is not None:
+            self.wire.tick(now)
             self.flush()
 
     def _late(self) -> None:
-        if self._wire is not None:
+        if self.wire is not None:
             self._refused(LATE)
             self._hang_up()
         elif self._sasl is not None:
@@ -271,6 +272,6 @@ class Session(asyncio.Protocol):
 
     def end(self) -> None:
         """Send the rest, and hang up."""
-        if self._wire is not None and not self._ended:
-            self._send(self._wire)
+        if self.wire is not None and not self._ended:
+            self._send(self.wire)
         self._hang_up()

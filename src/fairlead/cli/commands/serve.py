@@ -65,6 +65,12 @@ def serve(
     once: Annotated[
         bool, typer.Option("--once", help="Leave when somebody was there and everybody is gone.")
     ] = False,
+    metrics: Annotated[
+        str | None,
+        typer.Option(
+            "--metrics", metavar="ADDRESS", help="Answer Prometheus at HOST:PORT, or PORT here."
+        ),
+    ] = None,
     store: Url = None,
 ) -> None:
     """Serve queues and clusters to programs that speak AMQP 1.0, until SIGTERM or Ctrl-C.
@@ -76,5 +82,7 @@ def serve(
     """
     from fairlead.cli import serve as done
 
-    options = done.Options(listen or (), clusters or (), settings, lease, grace, once, name)
+    options = done.Options(
+        listen or (), clusters or (), settings, lease, grace, once, name, metrics
+    )
     done.serve(url_of(store), options)

@@ -100,6 +100,7 @@ class Connection(Engine):
         if settled:
             LIB.pn_delivery_settle(delivery)
         LIB.pn_link_advance(known.pointer)
+        self._traffic.sent += 1
         self._speak()
         if settled:
             return 0
@@ -114,7 +115,10 @@ class Connection(Engine):
         if pointer is None:
             return
         self._numbers.pop(address(pointer), None)
-        self._given -= self._sizes.pop(delivery, 0)
+        size = self._sizes.pop(delivery, None)
+        self._given -= size or 0
+        if size is None:  # it came, and is answered
+            self._traffic.answered[outcome.kind] += 1
         known = self._links.get(address(LIB.pn_delivery_link(pointer)))
         if known is not None:
             known.deliveries.discard(delivery)

@@ -27,11 +27,18 @@ from fairlead.serve.wire.proton import (
 class Engine:
     """What proton knows of a connection, and what is known here of proton's."""
 
-    def __init__(self, settings: Settings, said: Callable[[], None] = lambda: None) -> None:
+    def __init__(
+        self,
+        settings: Settings,
+        said: Callable[[], None] = lambda: None,
+        traffic: r.Traffic | None = None,
+    ) -> None:
         """Nothing is said before the peer has. Raises EnvironmentProblem without proton.
 
-        `said`: called where there may be output again, once until it is asked for.
+        `said`: called where there may be output again, once until it is asked for. `traffic`: what
+        is counted here, too.
         """
+        self._traffic = traffic or r.Traffic()
         check()
         self._said = said
         self._quiet = True
@@ -303,6 +310,7 @@ class Engine:
         if settled and outcome.transaction is None:
             self._forget_delivery(known, number)
             LIB.pn_delivery_settle(pointer)
+        self._traffic.settled[outcome.kind] += 1
         self._events.append(r.Disposed(known.link, number, outcome, settled))
 
     def _came(self, known: Known, pointer: Any) -> None:  # noqa: ANN401
@@ -330,6 +338,7 @@ class Engine:
             return
         sections = known.pieces[0] if len(known.pieces) == 1 else b"".join(known.pieces)
         self._let_go(known)
+        self._traffic.received += 1
         transaction = outcome_of(pointer).transaction
         number = 0
         LIB.pn_link_advance(link)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Any, Final
 
+import msgspec
 from msgspec import Struct
 
 ACCEPTED: Final = 0x24
@@ -69,6 +71,17 @@ class Outcome(Struct, frozen=True):
     """Of REJECTED: why."""
     transaction: bytes | None = None
     """In which transaction it is said."""
+
+
+class Traffic(Struct):
+    """How many messages have passed, on all connections of a server."""
+
+    received: int = 0
+    sent: int = 0
+    answered: Counter[int] = msgspec.field(default_factory=Counter)
+    """What senders were told, by kind."""
+    settled: Counter[int] = msgspec.field(default_factory=Counter)
+    """What receivers said, by kind."""
 
 
 class Opened(Struct, frozen=True):

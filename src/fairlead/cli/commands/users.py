@@ -1,0 +1,87 @@
+"""Who may connect to a server: `fairlead users …`."""
+
+from __future__ import annotations
+
+import sys
+from functools import partial
+from pathlib import Path
+from typing import Annotated, Final
+
+import typer
+
+from fairlead.cli.once import Once
+from fairlead.cli.options import place
+from fairlead.errors import UserError
+
+app = typer.Typer()
+users = typer.Typer(
+    no_args_is_help=True,
+    help="Names and passwords of programs that connect over AMQP, in a file that holds hashes.",
+)
+app.add_typer(users, name="users", rich_help_panel="Connect")
+command = partial(users.command, cls=Once)
+WRONG: Final = 1
+
+File = Annotated[
+    Path, typer.Argument(metavar="FILE", parser=place, help="The file of users (TOML).")
+]
+UserName = Annotated[str, typer.Argument(metavar="NAME", help="The user's name.")]
+
+
+@command()
+def add(file: File, name: UserName) -> None:
+    """Add a user, or give one another password. It is asked for, or the first line of stdin.
+
+    A server that runs takes it from the next connection on.
+    """
+    from fairlead.serve.users import add as done
+
+    is_new = done(file, name, _password(twice=True))
+    print(f"{name}: {'added' if is_new else 'has another password now'}")
+
+
+@command()
+def remove(file: File, name: UserName) -> None:
+    """Take a user out. Connections that are open stay open."""
+    from fairlead.serve.users import remove as done
+
+    done(file, name)
+    print(f"{name}: removed")
+
+
+@command("list")
+def list_(file: File) -> None:
+    """Print the names, one a line."""
+    from fairlead.serve.users import load
+
+    for name in load(file).every:
+        print(name)
+
+
+@command()
+def check(file: File, name: UserName) -> None:
+    """Try a password; status 1 where name and password do not belong together."""
+    from fairlead.serve.users import load
+
+    if load(file).check(name, _password(twice=False)):
+        print(f"{name}: the password is right")
+        return
+    print(f"{name}: found no such name and password", file=sys.stderr)
+    raise typer.Exit(WRONG)
+
+
+def _password(*, twice: bool) -> bytes:
+    """From the terminal, unseen; else the first line of the standard input."""
+    from fairlead.serve.users import check_password
+
+    if sys.stdin.isatty():
+        from getpass import getpass
+
+        found = getpass("Password: ")
+        if twice and getpass("Once more: ") != found:
+            raise UserError("password: found two different ones, allowed: the same twice")
+        raw = found.encode()
+    else:
+        raw = sys.stdin.buffer.readline().rstrip(b"\r\n")
+    check_password(raw)
+    return raw

@@ -1,0 +1,65 @@
+"""What a server has done, and how it stands, for Prometheus."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from fairlead.prometheus import Exposition
+from fairlead.serve.wire import records as r
+
+if TYPE_CHECKING:
+    from fairlead.serve.loop import Server
+
+OUTCOMES: Final = {
+    0: "none",
+    r.ACCEPTED: "accepted",
+    r.REJECTED: "rejected",
+    r.RELEASED: "released",
+    r.MODIFIED: "modified",
+    r.DECLARED: "declared",
+}
+
+
+def page(server: Server) -> str:
+    """The text that Prometheus reads. Another thread may ask while the server goes on."""
+    found = Exposition()
+    counts, sessions = server.access.counts, list(server.sessions)
+    for state, value in (("unknown", counts.unknown), ("known", sum(list(counts.known.values())))):
+        found.add(
+            *("fairlead_serve_connections", "gauge", {"state": state}, value),
+            meaning="Connections, by whether the peer has said who it is.",
+        )
+    found.add(
+        *("fairlead_serve_paused", "gauge", {}, len(server.paused)),
+        meaning="Connections of which nothing is read, since they do not read or send too fast.",
+    )
+    waiting = sum(wire.pending for each in sessions if (wire := each.wire) is not None)
+    found.add(
+        *("fairlead_serve_pending_bytes", "gauge", {}, waiting),
+        meaning="Bytes of messages that wait for the database.",
+    )
+    for name, value in list(counts.refused.items()):
+        found.add(
+            *("fairlead_serve_refused_total", "counter", {"condition": name}, value),
+            meaning="Connections that were refused.",
+        )
+    _messages(found, server.traffic)
+    return str(found)
+
+
+def _messages(found: Exposition, traffic: r.Traffic) -> None:
+    found.add(
+        *("fairlead_serve_received_total", "counter", {}, traffic.received),
+        meaning="Messages that have come.",
+    )
+    found.add(
+        *("fairlead_serve_sent_total", "counter", {}, traffic.sent),
+        meaning="Messages that were given to receivers.",
+    )
+    for name, values, meaning in (
+        ("fairlead_serve_answered_total", traffic.answered, "What senders were answered."),
+        ("fairlead_serve_settled_total", traffic.settled, "What receivers have said."),
+    ):
+        for outcome, value in list(values.items()):
+            label = {"outcome": OUTCOMES.get(outcome, "transactional")}
+            found.add(name, "counter", label, value, meaning=meaning)

@@ -1,0 +1,131 @@
+"""A server as it is operated: users, certificates, a service manager, Prometheus."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+from io import BytesIO, TextIOWrapper
+from pathlib import Path
+from urllib.request import urlopen
+
+import pytest
+from prometheus_client.parser import text_string_to_metric_families
+from proton import SASL, Delivery, Message
+
+from fairlead.cli.app import run as command
+from fairlead.config.serving import load_serving
+from fairlead.serve import users
+from fairlead.serve.passwords import Cost
+from tests.serve.dialer import Dialer
+from tests.sockets.identity import new_identity
+
+MAIN = [sys.executable, "-c", "from fairlead.cli import main; main()"]
+SNIPPETS = Path(__file__).parents[2] / "docs" / "snippets"
+
+
+def run(folder: Path, *line: str) -> subprocess.CompletedProcess[str]:
+    """A command in a process of its own."""
+    return subprocess.run([*MAIN, *line], cwd=folder, capture_output=True, text=True, check=False)
+
+
+def test_users_are_added_listed_tried_and_removed(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def asked(verb: str, *more: str, given: str = "") -> tuple[int, str, str]:
+        monkeypatch.setattr(sys, "stdin", TextIOWrapper(BytesIO(given.encode())))
+        status = command(["users", verb, str(tmp_path / "users.toml"), *more])
+        out, err = capsys.readouterr()
+        assert "secret" not in out + err
+        return status, out, err
+
+    assert asked("add", "anna", given="secret\n") == (0, "anna: added\n", "")
+    assert asked("check", "anna", given="secret") == (0, "anna: the password is right\n", "")
+    wrong = 1, "", "anna: found no such name and password\n"
+    assert asked("check", "anna", given="guess\n") == wrong
+    again = asked("add", "anna", given="another secret\n")
+    assert again == (0, "anna: has another password now\n", "")
+    assert asked("check", "anna", given="secret\n")[0] == 1
+    assert asked("list") == (0, "anna\n", "")
+    nothing = "fairlead: password: found 0 bytes, allowed: 1 to 200, none zero\n"
+    assert asked("add", "berta") == (2, "", nothing)
+    assert asked("remove", "anna") == (0, "anna: removed\n", "")
+    assert asked("list") == (0, "", "")
+
+
+def test_a_server_tells_how_it_stands(tmp_path: Path) -> None:
+    new_identity(tmp_path)
+    (tmp_path / "serve.toml").write_text(
+        'listen = ["amqp://127.0.0.1:0", "amqps://127.0.0.1:0"]\nusers = "users.toml"\n'
+        '[tls]\ncertificate = "certificate.pem"\nkey = "key.pem"\n'
+    )
+    users.add(tmp_path / "users.toml", "anna", b"secret", Cost(4, 1, 1))
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as manager:
+        manager.bind(str(tmp_path / "notify"))
+        manager.settimeout(30)
+        options = ["--store", f"sqlite:///{tmp_path}/s.db", "--metrics", "0"]
+        process = subprocess.Popen(
+            [*MAIN, "serve", *options, "--settings", str(tmp_path / "serve.toml")],
+            env=os.environ | {"NOTIFY_SOCKET": f"{tmp_path}/notify", "WATCHDOG_USEC": "200000"},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        assert process.stdout is not None
+        assert manager.recv(100) == b"READY=1"
+        assert manager.recv(100) == b"WATCHDOG=1"
+        plain, _, metrics = (process.stdout.readline().split()[1] for _ in range(3))
+        host, _, port = plain.removeprefix("amqp://").partition(":")
+        right, wrong = (
+            Dialer((host, int(port)), login=("anna", each), mechanism="PLAIN")
+            for each in ("secret", "guess")
+        )
+        assert wrong.outcome() == SASL.AUTH
+        link = right.sender(right.session(), "orders")
+        assert right.attached(link) == ""
+        assert right.sent(link, Message("one")).remote_state == Delivery.ACCEPTED
+        with urlopen(metrics, timeout=10) as answer:  # noqa: S310
+            families = [*text_string_to_metric_families(answer.read().decode())]
+        found = {
+            (each.name, *each.labels.values()): each.value
+            for family in families
+            for each in family.samples
+        }
+        assert found["fairlead_serve_connections", "known"] == 1
+        assert found["fairlead_serve_received_total",] == 1
+        assert found["fairlead_serve_answered_total", "accepted"] == 1
+        assert found["fairlead_serve_refused_total", "amqp:unauthorized-access"] == 1
+        process.send_signal(signal.SIGHUP)
+        right.close()
+        wrong.close()
+        process.send_signal(signal.SIGTERM)
+        while (said := manager.recv(100)) == b"WATCHDOG=1":
+            pass
+        assert said == b"STOPPING=1"
+        _, log = process.communicate(timeout=30)
+        assert process.returncode == 0
+        assert "event=renewed" in log
+        assert "secret" not in log
+        assert "guess" not in log
+
+
+def test_what_cannot_be_served_is_one_line(tmp_path: Path) -> None:
+    done = run(tmp_path, "serve", "--store", "sqlite:///s.db", "--listen", "amqp://0.0.0.0:0")
+    assert (done.returncode, done.stderr.count("\n")) == (2, 1)
+    assert "where passwords could be read on their way" in done.stderr
+    done = run(
+        tmp_path,
+        *["serve", "--store", "sqlite:///s.db", "--listen", "amqp://127.0.0.1:0"],
+        *("--metrics", "x"),
+    )
+    assert (done.returncode, done.stderr.splitlines()[-1]) == (
+        *(2, "fairlead: metrics: found 'x', allowed: PORT or HOST:PORT"),
+    )
+
+
+def test_the_file_in_the_docs_is_one() -> None:
+    found = load_serving(SNIPPETS / "serve.toml")
+    assert found.rights
+    assert found.tls is not None
