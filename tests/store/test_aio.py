@@ -74,7 +74,7 @@ def test_each_verb_is_there_with_its_arguments() -> None:
         Store: {"begin", "bound_to", "claim", "dialog_transaction", "extend", "has_ended", "holds"},
         Transaction: {"begun", "bind", "bound_to", "dialog_transaction", "end_conversation"},
     }
-    inside[Store] |= {"is_of", "more", "receive", "settle", "state_of", "take_now"}
+    inside[Store] |= {"is_of", "more", "receive", "settle", "state_of", "take_now", "even_if_full"}
     inside[Transaction] |= {"finish", "forget_ended", "has_ended", "hold", "is_of", "leave", "more"}
     inside[Transaction] |= {"raise_far_end", "receive", "record", "say", "set_timer", "settled"}
     inside[Transaction] |= {"state_of", "undone_if_raised", "execute", "settle", "renew"}

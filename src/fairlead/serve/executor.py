@@ -41,6 +41,7 @@ class Executor:
         self._store = store
         self._name = name
         self._lease = lease
+        store.claim(lease)  # from now on room is kept for what is taken on a full disk
 
     def execute(self, call: Call) -> Any:  # noqa: ANN401 - as the call says
         """Its result. Raises UserError."""
@@ -68,14 +69,20 @@ class Executor:
     def write(self, units: list[Unit]) -> list[Exception | None]:
         """Do units in one transaction; where one is refused, in several."""
         try:
-            with self._store.transaction() as tx:
-                _do(self._store, tx, units)
+            if any(unit.sends for unit in units):
+                self._write(units)
+            else:  # what is settled makes room
+                self._store.even_if_full(lambda: self._write(units))
         except UserError as error:
             if len(units) == 1:
                 return [error]
             half = len(units) // 2
             return [*self.write(units[:half]), *self.write(units[half:])]
         return [None] * len(units)
+
+    def _write(self, units: list[Unit]) -> None:
+        with self._store.transaction() as tx:
+            _do(self._store, tx, units)
 
     def _resolve(self, call: Resolve) -> str:
         return CLUSTER if call.name in self._store.clusters() else QUEUE

@@ -142,12 +142,12 @@ class StoreLeases(ABC, DialogSession):
         """
         whole("most", most, 1, MAX_TAKEN)
         length, named = duration("lease", lease, MIN_LEASE), name("group", group)
-        holder = self._even_if_full(self._leases.holder)
+        holder = self.even_if_full(self._leases.holder)
         return Claim(holder, length, named, most, self._context.actor, end)
 
     def take_now(self, wanted: str, claim: Claim) -> list[StoreWork]:
         """Take what can be taken at this moment."""
-        held = self._even_if_full(lambda: self._look_and_take(wanted, claim))
+        held = self.even_if_full(lambda: self._look_and_take(wanted, claim))
         return [StoreWork(self, wanted, each) for each in held]
 
     def _wait_for(self, wanted: str, claim: Claim, until: float) -> list[StoreWork]:
@@ -222,7 +222,7 @@ class StoreLeases(ABC, DialogSession):
                 self._shared.add(queue)
             else:
                 return
-        self._even_if_full(lambda: self._settle(queue, end))
+        self.even_if_full(lambda: self._settle(queue, end))
 
     def _settle(self, queue: str, end: Settlement) -> None:
         with self._writing() as database:
@@ -241,7 +241,7 @@ class StoreLeases(ABC, DialogSession):
 
     # -------- inside
 
-    def _even_if_full(self, what: Callable[[], T]) -> T:
+    def even_if_full(self, what: Callable[[], T]) -> T:
         """Take work or settle it; on a full disk with the room that is kept for that."""
         return what() if self._reserve is None else self._reserve.needed_by(what)
 
