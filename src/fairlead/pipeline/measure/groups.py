@@ -4,19 +4,14 @@ from __future__ import annotations
 
 from typing import Final
 
-import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from fairlead.compiled.plan import ClassifiedPlan
-from fairlead.pipeline.columns import small_table
-from fairlead.pipeline.constants import PREFIX
 from fairlead.pipeline.intake.validate import text
 from fairlead.results.summary import Groups
 
 GROUP: Final = "group"
-NUMBER: Final = PREFIX + "destination"
-"""The number of a destination's name."""
 
 
 def groups(written: DataFrame, plan: ClassifiedPlan) -> Groups | None:
@@ -30,16 +25,11 @@ def groups(written: DataFrame, plan: ClassifiedPlan) -> Groups | None:
     routed = written.where((text(written, GROUP) != "") & F.col("destination").isNotNull())
     if plan.fans_out:
         routed = routed.where(text(routed, "cluster").isin(together))
-    names = sorted({name for name in plan.codes.destination if name is not None})
-    kinds = {"destination": pa.string(), NUMBER: pa.int32()}
-    numbers = small_table(written.sparkSession, kinds, [(name, k) for k, name in enumerate(names)])
     # Of numbers Spark keeps the least and the greatest in a table of hashes; texts it would sort.
     # Two hashes of different kinds, 96 bits in all, stand for a group: texts take longer.
     whose = (text(routed, "cluster"), text(routed, GROUP))
-    each = (
-        routed.join(F.broadcast(numbers), "destination")
-        .groupBy(F.xxhash64(*whose), F.hash(*whose))
-        .agg((F.min(NUMBER) != F.max(NUMBER)).alias("spread"))
-    )
+    place = F.xxhash64("destination")
+    apart = (F.min(place) != F.max(place)).alias("spread")
+    each = routed.groupBy(F.xxhash64(*whose), F.hash(*whose)).agg(apart)
     row = each.agg(F.count(F.lit(1)).alias("number"), F.count_if("spread").alias("spread"))
     return Groups(**row.collect()[0].asDict())

@@ -106,7 +106,7 @@ def width_of(before: int, first: int, last: int) -> int:
 def _bin(time: Column, width: int) -> Column:
     """The number of the bin that begins at or before a time, from time 0 on."""
     # 64 bits hold every time, but not every difference of two.
-    return ((time - F.pmod(time, F.lit(width))) / F.lit(width)).cast("bigint")
+    return F.call_function("div", time - F.pmod(time, F.lit(width)), F.lit(width))
 
 
 def summary(
