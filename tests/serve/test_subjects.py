@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from functools import partial
 from itertools import count
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pyarrow as pa
@@ -256,3 +260,41 @@ def test_what_the_journal_tells_is_decided_anew_alike(
     assert [row["destination"] for row in rows] == ["R1", "R1", "R1", "R2", "R1", "R1", "R2"]
     assert run(["explain", "news", "--store", url, "--id", f"news/{CHAPTER[8:]}/3"]) == 0
     assert "the cursor comes to R2 first" in capsys.readouterr().out
+
+
+SERVER = """
+import sys, time
+from fairlead import Store
+from tests.serve.serving import Served
+with Store.open(sys.argv[1]) as store:
+    print(Served(store, lease=4.0).url, flush=True)
+    time.sleep(600)
+"""
+
+
+def test_a_server_that_is_killed_leaves_no_subscriber_behind(url: Url, store: Store) -> None:
+    """Another one lets its clients go; what one of them had goes to those that are there."""
+    process = subprocess.Popen(
+        [sys.executable, "-c", SERVER, url],
+        cwd=Path(__file__).parents[2],
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    with process, serving(store, lease=4.0) as served:
+        assert process.stdout is not None
+        elsewhere = SimpleNamespace(url=process.stdout.readline().strip())
+        elsewhere.connect = partial(Served.connect, elsewhere)
+        lost = Client(elsewhere, "A")  # type: ignore[arg-type]
+        lost.subscribe(CHAPTER)
+        other = Client(served, "B")
+        other.subscribe(CHAPTER)
+        other.publish(CHAPTER, "kept", mode="sorted", delivery="all")
+        assert lost.receiver.receive(timeout=10).body == "kept"
+        process.kill()
+        message = other.receiver.receive(timeout=20)
+        assert (message.body, message.delivery_count) == ("kept", 1)
+        other.receiver.accept()
+        assert [each.name for each in store.pool("news").machines] == ["B"]
+        other.close()
+    wait_until(lambda: store.pool("news").machines == [])
+    assert [(each.queue, each.messages) for each in store.queues() if each.messages] == []

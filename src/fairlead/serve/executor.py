@@ -26,7 +26,7 @@ from fairlead.serve.node.calls import (
     Unit,
     Write,
 )
-from fairlead.serve.subscribing import leave, project, publish, subscribe
+from fairlead.serve.subscribing import Subscriptions, project, publish
 from fairlead.store.clusters.decision import StoreDecision
 from fairlead.store.queues.settlement import Settlement
 from fairlead.store.store import Store
@@ -39,7 +39,7 @@ class Executor:
     def __init__(self, store: Store, lease: float, name: str = "") -> None:
         """`lease`: seconds for which work is taken; `name`: the server's."""
         self._store = store
-        self._name = name
+        self._subscriptions = Subscriptions(store, lease, name)
         self._lease = lease
         store.claim(lease)  # from now on room is kept for what is taken on a full disk
 
@@ -54,17 +54,23 @@ class Executor:
         if isinstance(call, More):
             return store.more(call.held, call.given)
         if isinstance(call, Renew):
-            with store.transaction() as tx:
-                return tx.renew(call.held, self._lease)
+            return self._renew(call)
         if isinstance(call, Browse):
             return store.peek(call.name, most=MOST, groups=MOST)
         if isinstance(call, Project):
             return project(store, call.host)
         if isinstance(call, Subscribe):
-            return subscribe(store, call)
+            return self._subscriptions.subscribe(call.wanted)
         if isinstance(call, Leave):
-            return leave(store, call, self._name)
+            return self._subscriptions.leave(call.subscription, call.how)
         return self._resolve(call)
+
+    def _renew(self, call: Renew) -> list[int]:
+        self._subscriptions.renew()
+        if not call.held:
+            return []
+        with self._store.transaction() as tx:
+            return tx.renew(call.held, self._lease)
 
     def write(self, units: list[Unit]) -> list[Exception | None]:
         """Do units in one transaction; where one is refused, in several."""

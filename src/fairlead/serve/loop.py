@@ -14,7 +14,7 @@ from typing import Any, Final, NamedTuple
 from fairlead.errors import StoreError, UserError
 from fairlead.serve.access import Access
 from fairlead.serve.executor import Executor
-from fairlead.serve.node.calls import Call, Leave, Resolve, Write
+from fairlead.serve.node.calls import Call, Leave, Resolve, Subscribe, Write
 from fairlead.serve.node.links import LEASE, Peer
 from fairlead.serve.node.node import Node
 from fairlead.serve.session import Session
@@ -136,7 +136,7 @@ class Server:
             elif isinstance(call, Leave):  # no peer is there to be told
                 LOGGER.warning("event=failed call=Leave why=%r", str(error))
         self.node.done(call, result, failed, time.time())
-        if isinstance(call, Resolve):
+        if isinstance(call, Resolve | Subscribe):
             self._changed.set()
         self.moved()
 

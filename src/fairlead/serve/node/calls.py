@@ -88,7 +88,7 @@ class More(Struct, eq=False):
 
 
 class Renew(Struct, eq=False):
-    """Keep work. The result: the tokens of what is lost."""
+    """Keep work, and subscriptions. The result: the tokens of what is lost."""
 
     held: list[Held]
 

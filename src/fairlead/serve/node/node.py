@@ -119,9 +119,8 @@ class Node(Links):
                 for each in desk.holdings
                 if not each.lost
             ]
-            if held:
-                self._renewing = True
-                self._calls.append(Renew(held))
+            self._renewing = True
+            self._calls.append(Renew(held))
         return now + RETRY
 
     def arrived(self, queues: Iterable[str] | None = None) -> None:
