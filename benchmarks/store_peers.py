@@ -14,6 +14,7 @@ from typing import Any
 import psycopg
 
 from fairlead import Store
+from fairlead.store.database.statements import statements
 
 BODY = b"x" * 256
 
@@ -121,6 +122,32 @@ class ByHandSQLite:
             "actor) VALUES (?, ?, ?, 'q', '', ?, '', ?, 'me')",
             [(id_, now, kind, key, token) for id_, key, token in rows],
         )
+
+
+class StatementsAlone:
+    """What the store runs to send one message, and nothing of its Python: what can be reached."""
+
+    def __init__(self, path: Path) -> None:
+        self.hand = ByHandSQLite(path)
+        self.work = self.hand.work
+
+    def send(self, n: int) -> None:
+        texts, db = statements("sqlite"), self.hand.db
+        nothing = dict.fromkeys(("name", "lane", "expires", "type", "conversation"))
+        fixed = {"tenant": "", "fair": 0, "priority": -1, "entered": 0, "number": 0, "k1": 1}
+        fixed |= {**nothing, "cost": 1, "format": 0, "body": BODY}
+        for _ in range(n):
+            db.execute("BEGIN IMMEDIATE")
+            ((queue, *_),) = db.execute(texts["queue"], {"name": "q"}).fetchall()
+            ((last,),) = db.execute(texts["last_number"]).fetchall()
+            now, id_ = time.time_ns() // 1000, last + 1
+            key = f"m-{id_}"
+            row = fixed | {"id": id_, "group_id": id_, "k2": id_, "queue": queue, "key": key}
+            db.execute(texts["add_group"], row | {"arrived": now})
+            db.execute(texts["add_message"], row | {"arrived": now})
+            event = {"queue": "q", "time": now, "actor": "me", "first": id_, "last": id_}
+            db.execute(texts["add_journal_sent"], event)
+            db.execute("COMMIT")
 
 
 class ByHandPostgreSQL:
