@@ -25,6 +25,7 @@ class PlainWire:
         self.world = world
         self.next = 0
         self.pending = 0
+        self.held = 0
         self.full = False
         self.said: list[tuple[int, r.Outcome]] = []
         self.credits: dict[int, int] = defaultdict(int)

@@ -209,6 +209,7 @@ RIGHTS = {
     "right": [
         {"user": "anna", "address": "orders*", "may": ["send", "take"]},
         {"user": "*", "address": "news", "host": "shop", "may": ["send"]},
+        {"user": "*", "address": "pool", "may": ["send"]},
     ],
 }
 
@@ -219,8 +220,12 @@ def shop(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, int]]:
     folder = tmp_path_factory.mktemp("shop")
     users.add(folder / "users.toml", "anna", b"secret", Cost(4, 1, 1))
     access = Access(read(RIGHTS, Serving), folder)
-    with Store.open(f"sqlite:///{folder}/s.db") as store, serving(store, access=access) as served:
-        yield served.server.places[0]
+    file = folder / "pool.toml"
+    file.write_text('name = "pool"\npolicy = "round-robin"\n[[destination]]\nname = "a"\n')
+    with Store.open(f"sqlite:///{folder}/s.db") as store:
+        store.load_clusters(file)
+        with serving(store, access=access) as served:
+            yield served.server.places[0]
 
 
 NO_RIGHT = "amqp:unauthorized-access"
@@ -254,6 +259,17 @@ def test_each_message_is_looked_at_where_the_link_has_no_address(shop: tuple[str
     assert anybody.sent(link, Message("n", address="news")).remote_state == Delivery.ACCEPTED
     refused = anybody.sent(link, Message("n", address="orders"))
     assert (refused.remote_state, refused.remote.condition.name) == (Delivery.REJECTED, NO_RIGHT)
+    anybody.close()
+
+
+def test_an_answer_goes_only_where_its_asker_may_send(shop: tuple[str, int]) -> None:
+    anybody = Dialer(shop, host="shop")
+    link = anybody.sender(anybody.session(), "pool")
+    assert anybody.attached(link) == ""
+    asks = {"x-opt-fairlead-destination": True}
+    for reply, state in (("news", Delivery.ACCEPTED), ("orders", Delivery.REJECTED)):
+        message = Message("m", reply_to=reply, annotations=asks)
+        assert anybody.sent(link, message).remote_state == state
     anybody.close()
 
 

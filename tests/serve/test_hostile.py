@@ -178,6 +178,29 @@ def test_messages_that_never_end_on_many_links_end_the_connection(served: Served
     peer.close()
 
 
+def test_a_transaction_that_never_ends_ends_the_connection(served: Served) -> None:
+    peer = Raw(served.server.places[0])
+    coordinator = Described(ULong(raw.SOURCE), ["here"]), Described(ULong(0x30), [])
+    begins = frame(raw.ATTACH, "c", UInt(0), False, None, None, *coordinator, None, None, UInt(0))
+    peer.say(STARTED, begins, attaching(1, "orders"))
+    wanted = {0, 1}
+    while wanted and (heard := peer.hear()) is not None:
+        if heard[0] == raw.FLOW:
+            wanted -= {heard[1][4]}
+    declare = b"\x00\x53\x77" + raw.codec.encode(Described(ULong(0x31), [None]))
+    peer.say(transferring(0, 0, declare))
+    while (heard := peer.hear()) is not None and heard[0] != raw.DISPOSITION:
+        pass
+    assert heard is not None
+    belongs = Described(ULong(0x34), [heard[1][4].value[0]])
+    part = DATA + (50_000).to_bytes(4) + bytes(50_000)
+    for k in range(1, 40):
+        to = [UInt(1), UInt(k), k.to_bytes(8), UInt(0), None, False, None, belongs]
+        peer.say(frame(raw.TRANSFER, *to, payload=part))
+    assert peer.conditions() == [LIMIT]
+    peer.close()
+
+
 def test_who_sends_more_than_it_may_is_told(served: Served) -> None:
     peer = attached(served)
     body = DATA + (1).to_bytes(4) + b"x"

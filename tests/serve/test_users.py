@@ -66,6 +66,9 @@ def test_a_file_that_changes_is_followed(file: Path) -> None:
     followed = UserFile(file, lines.append)
     assert followed.check("anna", b"secret")
     assert followed.check("anna", b"secret")  # remembered
+    assert followed.remembers("anna", b"secret")
+    assert not followed.remembers("anna", b"guess")
+    assert not followed.remembers("berta", b"secret")
     assert not followed.check("anna", b"guess")
     add(file, "anna", b"another")
     assert not followed.check("anna", b"secret")

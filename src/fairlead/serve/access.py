@@ -69,6 +69,10 @@ class Access:
         """Whether this is that user's password; takes a tenth of a second or more."""
         return self.users is not None and self.users.check(name, password)
 
+    def remembers(self, name: str, password: bytes) -> bool:
+        """Whether this user was let in by this password before; takes no time."""
+        return self.users is not None and self.users.remembers(name, password)
+
     def renew(self) -> None:
         """Read the certificate and its key again, for new connections. Raises UserError."""
         tls = self.serving.tls

@@ -159,12 +159,19 @@ class Session(asyncio.Protocol):
         if self._sasl is not None and (data := self._sasl.output()):
             self._transport.write(data)
         if isinstance(step, Login):
-            self._server.keep(self._check(step))
+            self._try(self._sasl, step)
         elif isinstance(step, Refused):
             self._refused(step.condition)
             self._hang_up()
         elif isinstance(step, Entered):
             self._entered(step)
+
+    def _try(self, sasl: Sasl | None, login: Login) -> None:
+        if sasl is not None and self._server.access.remembers(login.name, login.password):
+            self._step(sasl.answer(True))
+            return
+        self._until = None  # it waits for us now, behind others
+        self._server.keep(self._check(login))
 
     async def _check(self, login: Login) -> None:
         found: bool | None = None
@@ -173,6 +180,7 @@ class Session(asyncio.Protocol):
         except Exception:
             LOGGER.exception("event=failed call=Login")
         if self._sasl is not None and not self._ended:
+            self._until = time.monotonic() + self._server.access.introduction
             self._step(self._sasl.answer(found))
 
     def _entered(self, entered: Entered) -> None:
@@ -269,6 +277,8 @@ class Session(asyncio.Protocol):
             self._hang_up()
         elif self._sasl is not None:
             self._step(self._sasl.late())
+        else:  # TLS is not spoken yet
+            self._transport.abort()
 
     def end(self) -> None:
         """Send the rest, and hang up."""

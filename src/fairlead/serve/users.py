@@ -108,17 +108,30 @@ class UserFile:
     def check(self, name: str, password: bytes) -> bool:
         """Whether this is that user's password now; takes a tenth of a second or more."""
         users = self._current()
-        tried = hmac.digest(self._key, password, "sha256")
-        found = users.every.get(name)
-        with self._lock:
-            by, remembered = self._right.get(name, (None, b""))
-        if found is not None and found is by and hmac.compare_digest(tried, remembered):
+        if self._remembers(users, name, password):
             return True
         right = users.check(name, password)
-        if right and found is not None:
+        if right:
             with self._lock:
-                self._right[name] = found, tried
+                self._right[name] = users.every[name], self._digest(password)
         return right
+
+    def remembers(self, name: str, password: bytes) -> bool:
+        """Whether this user was let in by this password before; takes no time.
+
+        So whoever tries passwords does not keep those waiting who know theirs.
+        """
+        return self._remembers(self._current(), name, password)
+
+    def _remembers(self, users: Users, name: str, password: bytes) -> bool:
+        with self._lock:
+            by, remembered = self._right.get(name, (None, b""))
+        found = users.every.get(name)
+        is_same = hmac.compare_digest(self._digest(password), remembered)
+        return is_same and found is not None and found is by
+
+    def _digest(self, password: bytes) -> bytes:
+        return hmac.digest(self._key, password, "sha256")
 
     def _current(self) -> Users:
         """The users; read again where the file has changed, kept where it cannot be read."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Any, Final
 
@@ -122,7 +122,7 @@ class Links(ABC):
             return
         if address is None:
             peer.wire.attach(link)
-            deny = partial(self._rights.refusal, peer.user, peer.host, "send")
+            deny = self._denial_to(peer)
             sender = SenderLink(peer.wire, link, None, QUEUE, self._submit, deny=deny)
             peer.links[link.number] = sender
             sender.grant()
@@ -152,6 +152,10 @@ class Links(ABC):
                 LIMIT, f"links: found more than {most} on a connection, allowed: {most}"
             )
         return self._rights.refusal_of_link(peer.user, peer.host, link)
+
+    def _denial_to(self, peer: Peer) -> Callable[[str], Condition | None]:
+        """Asks why a peer's message may not go to an address that it names itself."""
+        return partial(self._rights.refusal, peer.user, peer.host, "send")
 
     def _steal(self, peer: Peer, link: Link) -> None:
         key = (peer.container or f"-{id(peer)}", link.name, link.sends)
@@ -195,7 +199,8 @@ class Links(ABC):
             self._receives(peer, ReceiverLink(wire, link, call.name))
             return
         wire.attach(link)
-        sender = SenderLink(wire, link, call.name, kind, self._submit)
+        deny = self._denial_to(peer)
+        sender = SenderLink(wire, link, call.name, kind, self._submit, deny=deny)
         peer.links[link.number] = sender
         sender.grant()
 
@@ -285,6 +290,8 @@ class Links(ABC):
                 desk = self._desk(each.queue)
                 desk.serve(each)
                 desk.look()
+            elif isinstance(each, BrowserLink):
+                each.serve(self._now)
 
     def _forget(self, queue: str) -> None:
         """A queue that nobody receives from any more."""

@@ -12,6 +12,8 @@ class Wire(Protocol):
 
     pending: int
     """Bytes of the peer's that wait for the store."""
+    held: int
+    """Bytes of messages that have come in part, or belong to transactions that have not ended."""
 
     @property
     def full(self) -> bool:

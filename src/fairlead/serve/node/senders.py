@@ -116,7 +116,9 @@ class SenderLink:
         if ledger is None:
             outcome = Outcome(REJECTED, condition=Condition(UNKNOWN, "found no such transaction"))
         else:
+            before = ledger.size
             why = ledger.add(found, len(event.sections))
+            self.wire.held += ledger.size - before  # until its end
             kind = ACCEPTED if why is None else REJECTED
             outcome = Outcome(kind, condition=why, transaction=event.transaction)
         self.wire.settle(event.delivery, outcome)

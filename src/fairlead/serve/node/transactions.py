@@ -64,6 +64,7 @@ class Coordinator:
             return
         transaction, fail = (*fields, None, None)[:2]
         ledger = self._open.pop(transaction, None) if isinstance(transaction, bytes) else None
+        self.wire.held -= 0 if ledger is None else ledger.size
         if ledger is None:
             self._refuse(event.delivery, Condition(UNKNOWN, "found no such transaction"))
         elif fail is True:
@@ -99,10 +100,12 @@ class Coordinator:
             owner=(delivery, ledger),
             size=ledger.size,
         )
+        self.wire.pending += ledger.size
         self._submit(unit)
 
     def _ended(self, unit: Unit, error: Exception | None) -> None:
         delivery, ledger = unit.owner
+        self.wire.pending -= ledger.size
         for each in ledger.settled:
             stored = error is None
             each.desk.ended_with(each.receiver, each.event, each.holding, stored=stored)
@@ -118,6 +121,7 @@ class Coordinator:
         """The link has ended, and with it all of them."""
         for ledger in self._open.values():
             roll_back(ledger)
+            self.wire.held -= ledger.size
         self._open.clear()
 
 

@@ -58,7 +58,7 @@ class Engine:
         self.blocked = False
         """Whether the peer takes nothing for now; who writes to it says so."""
         self.held = 0
-        """Bytes of messages that have come in part."""
+        """Bytes of messages that have come in part; who keeps transactions counts theirs."""
         self.closing = False
         """Whether this side has closed the connection, and waits for the other."""
         self._given = 0
