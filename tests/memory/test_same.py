@@ -186,7 +186,7 @@ def test_a_table_ordered_by_position_and_one_that_is_trusted(
     assert plain(result.summary) == plain(wanted)
 
 
-@pytest.mark.parametrize("dated", [False, True])
+@pytest.mark.parametrize("dated", [False, pytest.param(True, marks=pytest.mark.slow)])
 def test_a_replay_gives_the_same_folder(spark: SparkSession, tmp_path: Path, dated: bool) -> None:
     rows = traffic(3)
     if dated:
@@ -289,7 +289,7 @@ def test_hundreds_of_scenarios_on_spark_are_those_in_memory(
     assert mine.scenarios == wanted.scenarios
 
 
-@pytest.mark.parametrize("rows", ["late", "none"])
+@pytest.mark.parametrize("rows", ["late", pytest.param("none", marks=pytest.mark.slow)])
 def test_fewer_rows_change_no_number(spark: SparkSession, tmp_path: Path, rows: str) -> None:
     file = as_csv(traffic(6, 3_000), tmp_path / "messages.csv")
     plans = {"all": Plan(CLUSTERS, []), "changed": Plan(CLUSTERS, CHANGES)}

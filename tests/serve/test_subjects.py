@@ -213,6 +213,14 @@ def test_what_cannot_be_said_is_refused_by_name(client: Callable[[str], Client])
     assert receiver.printed() == []
 
 
+def test_a_store_without_subjects_says_so(url: Url) -> None:
+    with Store.open(url) as store, serving(store) as served:
+        client = Client(served, "R")
+        with pytest.raises(LinkDetached, match="found no cluster with the policy smartsockets"):
+            client.subscribe(CHAPTER)
+        client.close()
+
+
 def test_two_projects_do_not_see_each_other(store: Store, served: Served) -> None:
     store.keep_clusters([Cluster.of("smartsockets", name="other", options={"subscribers": "any"})])
     found = []

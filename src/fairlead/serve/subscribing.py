@@ -39,8 +39,12 @@ def project(store: Store, host: str) -> str:
         return host
     if len(found) == 1:
         return found[0]
-    allowed = listed(found) or f"none: no cluster has the policy {SMARTSOCKETS.name}"
-    raise MessageError(f"virtual host: found {repr_of(host)}, allowed: {allowed}")
+    if not found:
+        raise MessageError(
+            f"subject: found no cluster with the policy {SMARTSOCKETS.name}, allowed: with one "
+            "(fairlead serve -c FILE)"
+        )
+    raise MessageError(f"virtual host: found {repr_of(host)}, allowed: {listed(found)}")
 
 
 class Subscriptions:
@@ -54,6 +58,8 @@ class Subscriptions:
     def __init__(self, store: Store, lease: float, server: str) -> None:
         """`lease`: seconds for which the work is taken."""
         self._store, self._lease, self._server = store, lease, server
+        self._is_there = False
+        """Whether there is the queue SUBSCRIPTIONS."""
         self._kept: dict[Subscription, tuple[StoreWork, Wanted]] = {}
 
     def subscribe(self, wanted: Wanted) -> Subscription:
@@ -99,6 +105,12 @@ class Subscriptions:
             except StaleWorkError:  # another server took us for dead
                 if self._kept.pop(found, None) is not None:
                     self.subscribe(wanted)
+        if not self._is_there:
+            try:
+                self._store.check_queue(SUBSCRIPTIONS)
+            except MessageError:
+                return  # nobody has ever subscribed
+            self._is_there = True
         for work in self._store.take_many(SUBSCRIPTIONS, AT_ONCE, lease=self._lease):
             if work.attempt == 1:  # the server that is about to take it has not done so yet
                 work.release()
