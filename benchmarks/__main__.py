@@ -9,7 +9,7 @@ from pathlib import Path
 
 from benchmarks.timing import Line
 
-PARTS = "abcdefghijklmnopqrst"
+PARTS = "abcdefghijklmnopqrstu"
 ON_SPARK = {
     "a": ["on_spark"],
     "b": ["on_spark"],
@@ -28,6 +28,7 @@ OF_RUNS = {
     "p": "pools",
     "q": "one_statement",
     "s": "in_flight",
+    "u": "amqp",
 }
 """The parts for which only the number of runs counts, and their modules."""
 SMALL = {"spark.driver.memory": "3g"}

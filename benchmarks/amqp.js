@@ -1,0 +1,69 @@
+// A client with rhea, as its users write it: sends, receives, or does one after the other.
+const rhea = require(process.argv[2]);
+const [port, count, window, what] = [...process.argv.slice(3, 6).map(Number), process.argv[6]];
+const container = rhea.create_container();
+const connection = container.connect({ host: "127.0.0.1", port, reconnect: false });
+const body = rhea.message.data_section(Buffer.alloc(256, "x"));
+let began;
+
+function done(found) {
+  const seconds = Number(process.hrtime.bigint() - began) / 1e9;
+  console.log(JSON.stringify({ seconds, ...found }));
+  connection.close();
+}
+
+function send() {
+  let sent = 0;
+  let accepted = 0;
+  const sender = connection.open_sender("orders");
+  const pump = () => {
+    began = began || process.hrtime.bigint();
+    while (sender.sendable() && sent < count && sent - accepted < window) {
+      sender.send({ body });
+      sent++;
+    }
+  };
+  sender.on("sendable", pump);
+  sender.on("accepted", () => (++accepted === count ? done() : pump()));
+}
+
+function receive() {
+  let received = 0;
+  const receiver = connection.open_receiver({ source: "orders", credit_window: window, autoaccept: false });
+  receiver.on("message", ({ delivery }) => {
+    began = began || process.hrtime.bigint();
+    delivery.accept();
+    if (++received === count) done();
+  });
+}
+
+function turns() {  // one message at a time: from its sending to its receiver
+  const waits = [];
+  let at;
+  const sender = connection.open_sender("turns");
+  const next = () => {
+    began = began || process.hrtime.bigint();
+    at = process.hrtime.bigint();
+    sender.send({ body });
+  };
+  connection.open_receiver({ source: "turns", credit_window: 10, autoaccept: false }).on("message", ({ delivery }) => {
+    waits.push(Number(process.hrtime.bigint() - at) / 1e6);
+    delivery.accept();
+    if (waits.length < count) return next();
+    waits.sort((a, b) => a - b);
+    done({ p50: waits[Math.floor(count * 0.5)], p99: waits[Math.floor(count * 0.99)] });
+  });
+  sender.once("sendable", next);
+}
+
+function idle() {  // so many more connections, until standard input ends
+  let open = 0;
+  for (let n = 1; n < count; n++) {
+    container.connect({ host: "127.0.0.1", port, reconnect: false }).on("connection_open", () => {
+      if (++open === count - 1) console.log(JSON.stringify({ open: count }));
+    });
+  }
+  process.stdin.on("end", () => process.exit(0)).resume();
+}
+
+connection.on("connection_open", { send, receive, turns, idle }[what]);
