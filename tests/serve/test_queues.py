@@ -13,6 +13,8 @@ from proton.reactor import Container, Copy
 from proton.utils import SendException
 
 from fairlead import Store
+from fairlead.config.serving import Serving
+from fairlead.serve.access import Access
 from tests.serve.serving import Served, serving, wait_until
 from tests.stores import made_url
 
@@ -210,3 +212,15 @@ def test_who_browses_takes_nothing(store: Store, served: Served) -> None:
     assert store.queues()[0].ready == 2
     assert bodies(store) == [0, 1, 2]
     connection.close()
+
+
+def test_a_priority_raises_a_group_where_the_file_says_so(store: Store) -> None:
+    access = Access(Serving(raised_by_priority=["jobs-*"]))
+    with serving(store, access=access) as served:
+        connection = served.connect()
+        for queue in ("jobs-1", "orders"):
+            sender = connection.create_sender(queue)
+            for n, priority in enumerate((0, 4, 9)):
+                sender.send(Message(n, group_id=f"g{n}", priority=priority))
+        connection.close()
+    assert (bodies(store, "jobs-1"), bodies(store, "orders")) == ([2, 1, 0], [0, 1, 2])

@@ -138,6 +138,8 @@ class Serving(FileTable, frozen=True, kw_only=True):
     """Whether programs on this machine need no name; None: only where there is no file of users."""
     hosts: Names = []
     """The virtual hosts that there are; none: any. `*`: any characters."""
+    raised_by_priority: Names = []
+    """The queues and clusters where a message's priority raises its group. `*`: any characters."""
     tls: Tls | None = None
     limits: Limits = Limits()
     rights: list[Right] = msgspec.field(name="right", default_factory=list)
@@ -146,6 +148,8 @@ class Serving(FileTable, frozen=True, kw_only=True):
     def __post_init__(self) -> None:
         for each in self.hosts:
             check_name("hosts", each)
+        for each in self.raised_by_priority:
+            check_name("raised_by_priority", each)
         try:
             check_places(self, self.places)
         except UserError as error:

@@ -17,6 +17,7 @@ from fairlead.serve.executor import Executor
 from fairlead.serve.node.calls import Call, Leave, Resolve, Subscribe, Write
 from fairlead.serve.node.links import LEASE, Peer
 from fairlead.serve.node.node import Node
+from fairlead.serve.rights import named_by
 from fairlead.serve.session import Session
 from fairlead.serve.wire.connection import Connection
 from fairlead.serve.wire.records import Traffic
@@ -52,7 +53,8 @@ class Server:
         self.access: Final = access or Access()
         self._settings = self.access.settings
         links = self.access.serving.limits.links
-        self.node = Node(lease, name, self.access.rights, links)
+        raises = named_by(self.access.serving.raised_by_priority)
+        self.node = Node(lease, name, self.access.rights, links, raises)
         self._executor = Executor(store, lease, name)
         self._threads = ThreadPoolExecutor(THREADS, "fairlead-serve")
         self._writer = ThreadPoolExecutor(1, "fairlead-serve-write")

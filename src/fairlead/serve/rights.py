@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Final
 
 from fairlead.config.serving import DEEDS, Deed, Right, Serving
@@ -83,6 +83,12 @@ class Rights:
             if all(each.fullmatch(name) for each, name in zip(patterns, asked, strict=True)):
                 deeds |= granted
         return frozenset(deeds)
+
+
+def named_by(patterns: Iterable[str]) -> Callable[[str], bool]:
+    """Whether a name is meant by one of these patterns."""
+    compiled = [_pattern(each) for each in patterns]
+    return lambda name: any(each.fullmatch(name) for each in compiled)
 
 
 def _pattern(text: str) -> re.Pattern[str]:

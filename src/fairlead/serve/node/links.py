@@ -33,7 +33,7 @@ from fairlead.serve.node.conditions import (
 )
 from fairlead.serve.node.desk import Desk, ReceiverLink
 from fairlead.serve.node.port import Wire
-from fairlead.serve.node.senders import SenderLink
+from fairlead.serve.node.senders import Said, SenderLink
 from fairlead.serve.node.subjects import Subscribers, refusal_of, said_in, subject_in, wanted_by
 from fairlead.serve.node.transactions import Coordinator
 from fairlead.serve.node.units import Units
@@ -75,13 +75,20 @@ class Links(ABC):
     """The connections of a server, their links, and the queues from which they receive."""
 
     def __init__(
-        self, lease: float = LEASE, name: str = "", rights: Rights | None = None, links: int = LINKS
+        self,
+        lease: float = LEASE,
+        name: str = "",
+        rights: Rights | None = None,
+        links: int = LINKS,
+        raises: Callable[[str], bool] = lambda _: False,
     ) -> None:
         """`lease`: seconds for which groups are taken; they are kept as long as their links are.
 
         `name`: the server's, by which subjects keep their lists; "": that of all that have none.
         `rights`: who may do what; None: all may. `links`: so many may be on one connection.
+        `raises`: of which queues a message's priority raises its group.
         """
+        self._raises = raises
         self._rights = rights or Rights()
         self._most_links = links
         self._lease = lease
@@ -122,10 +129,7 @@ class Links(ABC):
             return
         if address is None:
             peer.wire.attach(link)
-            deny = self._denial_to(peer)
-            sender = SenderLink(peer.wire, link, None, QUEUE, self._submit, deny=deny)
-            peer.links[link.number] = sender
-            sender.grant()
+            self._sends(peer, link, None, QUEUE)
             return
         self._asks(peer, link)
         looks = link.sends and link.source.copies
@@ -199,10 +203,7 @@ class Links(ABC):
             self._receives(peer, ReceiverLink(wire, link, call.name))
             return
         wire.attach(link)
-        deny = self._denial_to(peer)
-        sender = SenderLink(wire, link, call.name, kind, self._submit, deny=deny)
-        peer.links[link.number] = sender
-        sender.grant()
+        self._sends(peer, link, call.name, kind)
 
     def _browses(self, call: Browse, found: Any, error: Exception | None) -> None:  # noqa: ANN401
         peer, link = call.owner
@@ -212,6 +213,16 @@ class Links(ABC):
         browser = peer.links[link.number] = BrowserLink(peer.wire, link, found)
         if (flowed := peer.flows.pop(link.number, None)) is not None:
             browser.flow(flowed.credit, drain=flowed.drain, now=self._now)
+
+    def _sends(
+        self, peer: Peer, link: Link, to: str | None, kind: str, said: Said | None = None
+    ) -> None:
+        deny = self._denial_to(peer)
+        sender = SenderLink(
+            *(peer.wire, link, to, kind, self._submit), said=said, deny=deny, raises=self._raises
+        )
+        peer.links[link.number] = sender
+        sender.grant()
 
     def _receives(self, peer: Peer, receiver: ReceiverLink) -> None:
         number = receiver.link.number
@@ -239,9 +250,7 @@ class Links(ABC):
             return
         peer.wire.attach(link)
         said = partial(said_in, subject=subject, server=self._server)
-        sender = SenderLink(peer.wire, link, cluster, SUBJECT, self._submit, said=said)
-        peer.links[link.number] = sender
-        sender.grant()
+        self._sends(peer, link, cluster, SUBJECT, said)
 
     def _subscribed(self, call: Subscribe, found: Subscription, error: Exception | None) -> None:
         peer, link = call.owner

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from fairlead.serve.node.browsing import BrowserLink
@@ -50,10 +50,15 @@ class Node(Links):
     """What a server knows, and decides to ask and to answer."""
 
     def __init__(
-        self, lease: float = LEASE, name: str = "", rights: Rights | None = None, links: int = LINKS
+        self,
+        lease: float = LEASE,
+        name: str = "",
+        rights: Rights | None = None,
+        links: int = LINKS,
+        raises: Callable[[str], bool] = lambda _: False,
     ) -> None:
         """As its links have it."""
-        super().__init__(lease, name, rights, links)
+        super().__init__(lease, name, rights, links, raises)
         self._renewed = 0.0
         self._renewing = False
 

@@ -24,6 +24,12 @@ from fairlead.serve.wire.records import (
 
 WINDOW: Final = 1000
 """So many messages a link may have under way that are not answered yet."""
+USUAL, HIGHEST = 4, 9
+"""Of priorities over AMQP: that of a message without one, and the highest."""
+STEP: Final = 25
+"""In the store they are 0 to 225, and the default is its own, 100."""
+Said = Callable[[Incoming], "dict[str, Any] | Condition"]
+"""What a message says for a policy, or why it cannot say it."""
 _ACCEPT: Final = Outcome(ACCEPTED)
 
 
@@ -38,13 +44,15 @@ class SenderLink:
         kind: str,
         submit: Callable[[Unit], None],
         window: int = WINDOW,
-        said: Callable[[Incoming], dict[str, Any] | Condition] | None = None,
+        said: Said | None = None,
         deny: Callable[[str], Condition | None] = lambda _: None,
+        raises: Callable[[str], bool] = lambda _: False,
     ) -> None:
         """`to`: the queue or cluster; None: each message says it. `submit`: does a unit.
 
         `said`: what a message says for the policy, where its application properties do not.
-        `deny`: why a message may not go where it says, if so.
+        `deny`: why a message may not go where it says, if so. `raises`: whether a message's
+        priority raises its group there.
         """
         self.wire, self.link = wire, link
         self.to, self.kind = to, kind
@@ -52,6 +60,7 @@ class SenderLink:
         self._window = window
         self._said = said or _said
         self._deny = deny
+        self._raises = raises
         self._credit = 0
         self._open = 0
         """Messages that are not answered yet."""
@@ -85,6 +94,9 @@ class SenderLink:
         if isinstance(said, Condition):
             return said
         send = _send(to, self.kind, found, now, said)
+        if self._raises(to):
+            priority = USUAL if found.priority is None else min(found.priority, HIGHEST)
+            send.more["priority"] = priority * STEP
         if self.kind == CLUSTER and found.annotations.get(messages.DESTINATION) is True:
             reply = found.properties.get("reply_to")
             if not isinstance(reply, str) or not reply:
