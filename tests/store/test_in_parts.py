@@ -7,7 +7,7 @@ import pytest
 from fairlead import Store
 from fairlead.errors import StaleWorkError
 from fairlead.store.leasing import StoreWork
-from fairlead.store.queues.settlement import ACCEPTED, RELEASE, Given, Settlement
+from fairlead.store.queues.settlement import ACCEPTED, KEPT, RELEASE, Given, Settlement
 
 
 def taken(store: Store) -> StoreWork:
@@ -54,6 +54,8 @@ def test_what_is_done_is_done_while_the_group_stays(store: Store, tenant: str | 
     kinds = [each.kind for each in store.journal()]
     assert kinds == [*["sent"] * 4, *("taken", "accepted", "rejected", "accepted"), *kinds[-3:]]
     assert kinds[-3:] == ["released", "taken", "accepted"]
+    details = [each.detail for each in store.journal() if each.kind == "accepted"]
+    assert details == [KEPT, KEPT, None]
     assert store.check() == []
 
 

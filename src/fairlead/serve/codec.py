@@ -206,6 +206,8 @@ def decode_at(raw: bytes, at: int, depth: int = 0) -> tuple[Any, int]:
     """The value that begins there, and where it ends. Raises CodecError."""
     if depth > DEPTH:
         raise CodecError("found values too deep in each other")
+    if raw[at : at + 1] == NULL:  # most of what stands in a list of a message
+        return None, at + 1
     if at < len(raw) and raw[at] == 0:
         _end_of_plain(raw, at + 1)  # a descriptor has none itself
         descriptor, at = decode_at(raw, at + 1, depth + 1)

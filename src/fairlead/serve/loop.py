@@ -30,6 +30,10 @@ LISTEN: Final = 1.0
 """Seconds: so often those that wait for what comes from elsewhere look which queues these are."""
 
 
+UNWANTED: Final = 0.2
+"""Seconds until it is looked again for what came, and nobody wants now."""
+
+
 class Listening(NamedTuple):
     """Where a server listens."""
 
@@ -168,7 +172,8 @@ class Server:
             if heard:
                 self.node.arrived(queues)
                 self.moved()
-                await asyncio.sleep(0.001)
+                # what is there and nobody wants is heard of again at once
+                await asyncio.sleep(0.001 if self.node.wants else UNWANTED)
 
     def keep(self, work: Any) -> None:  # noqa: ANN401 - a coroutine
         """Let something go on until the server stops."""

@@ -39,6 +39,8 @@ PROPERTY_NAMES: Final = (
 )
 TEXTS: Final = (0xA1, 0xB1, 0xA3, 0xB3)
 BINARIES: Final = (0xA0, 0xB0)
+SHORT: Final = frozenset((0xA0, 0xA1, 0xC0, 0xC1))
+"""Values whose size is said in one byte."""
 
 
 class Section(NamedTuple):
@@ -81,12 +83,19 @@ def sections(raw: bytes) -> list[Section]:
             named = NAMES.get(descriptor, 0) if isinstance(descriptor, Symbol) else descriptor
             kind = int(named) if isinstance(named, int) else 0
         _check_order(kind, last)
-        end = codec.end_of(raw, value)
+        end = _end_of(raw, value)
         found.append(Section(kind, at, value, end))
         at, last = end, kind
     if not found:
         raise CodecError("found no section of a message")
     return found
+
+
+def _end_of(raw: bytes, at: int) -> int:
+    """As the codec has it, and sooner for what sections mostly are."""
+    code = raw[at] if at + 1 < len(raw) else 0
+    end = at + 2 + raw[at + 1] if code in SHORT else 0
+    return end if 0 < end <= len(raw) else codec.end_of(raw, at)
 
 
 def _check_order(kind: int, last: int) -> None:

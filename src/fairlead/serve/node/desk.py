@@ -161,6 +161,11 @@ class Desk:
         if not holding.open:
             holding.idle_since = self.now
 
+    def has(self, receiver: ReceiverLink, delivery: int) -> bool:
+        """Whether a message is under way to a link, which holds its group."""
+        found = receiver.under_way.get(delivery)
+        return found is not None and not found[0].over
+
     def ended_in(
         self, receiver: ReceiverLink, delivery: int, outcome: Outcome
     ) -> tuple[Holding | None, list[Ending]]:

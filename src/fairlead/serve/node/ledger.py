@@ -32,7 +32,8 @@ class Ledger(Struct, eq=False):
     """What happens in one transaction."""
 
     sends: list[Send]
-    settled: list[Settled]
+    settled: dict[int, Settled]
+    """By the numbers of their deliveries, which are those of one connection."""
     size: int = 0
     refused: Condition | None = None
     """Why it can only be rolled back."""
@@ -48,9 +49,16 @@ class Ledger(Struct, eq=False):
         return self.refused
 
     def settle(self, settled: Settled) -> None:
-        """A message is settled in it."""
+        """A message is settled in it; what is said last of one counts."""
         self._check()
-        self.settled.append(settled)
+        self.settled[settled.event.delivery] = settled
+
+    @property
+    def whole(self) -> bool:
+        """Whether all that is settled in it is still under way."""
+        return all(
+            each.desk.has(each.receiver, each.event.delivery) for each in self.settled.values()
+        )
 
     def _check(self) -> None:
         if self.size > MOST_BYTES or len(self.sends) + len(self.settled) >= MOST_PARTS:

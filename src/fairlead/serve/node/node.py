@@ -140,6 +140,11 @@ class Node(Links):
         return [name for name, desk in self._desks.items() if desk.links]
 
     @property
+    def wants(self) -> bool:
+        """Whether somebody wants something that is not at hand."""
+        return any(desk.wants for desk in self._desks.values())
+
+    @property
     def busy(self) -> bool:
         """Whether something is being stored, or is under way to a receiver."""
         return bool(

@@ -73,6 +73,10 @@ class Coordinator:
         elif ledger.refused is not None:
             roll_back(ledger)
             self._refuse(event.delivery, Condition(ROLLBACK, ledger.refused.description))
+        elif not ledger.whole:
+            roll_back(ledger)
+            why = "found a message in it that went back, as its link has ended"
+            self._refuse(event.delivery, Condition(ROLLBACK, why))
         else:
             self._commit(event.delivery, ledger)
 
@@ -83,12 +87,12 @@ class Coordinator:
             return
         self._next += 1
         transaction = self._next.to_bytes(8)
-        self._open[transaction] = Ledger([], [])
+        self._open[transaction] = Ledger([], {})
         self.wire.settle(delivery, Outcome(DECLARED, transaction=transaction))
 
     def _commit(self, delivery: int, ledger: Ledger) -> None:
         ends: list[Ending] = []
-        for each in ledger.settled:
+        for each in ledger.settled.values():
             each.holding, found = each.desk.ended_in(
                 each.receiver, each.event.delivery, each.event.outcome
             )
@@ -106,7 +110,7 @@ class Coordinator:
     def _ended(self, unit: Unit, error: Exception | None) -> None:
         delivery, ledger = unit.owner
         self.wire.pending -= ledger.size
-        for each in ledger.settled:
+        for each in ledger.settled.values():
             stored = error is None
             each.desk.ended_with(each.receiver, each.event, each.holding, stored=stored)
         if error is None:
@@ -127,7 +131,7 @@ class Coordinator:
 
 def roll_back(ledger: Ledger) -> None:
     """What was sent is forgotten; what its receiver has forgotten comes again."""
-    for each in ledger.settled:
+    for each in ledger.settled.values():
         if each.event.settled:
             again = Disposed(each.event.link, each.event.delivery, Outcome(RELEASED), settled=False)
             each.desk.disposed(each.receiver, again)

@@ -7,6 +7,7 @@ from typing import NamedTuple
 from msgspec import Struct, field
 
 from fairlead.order.key import NO_ENTRY, NOTHING, UNRAISED, Entry, reentered
+from fairlead.store.queues.settlement import KEPT
 
 
 class GroupEvent(NamedTuple):
@@ -55,7 +56,8 @@ class GroupHistory(Struct):
         elif event.kind == "taken":
             self._take(event)
         elif event.kind in {"accepted", "rejected", "expired", "dropped"}:
-            self._free(event)
+            if event.detail != KEPT:
+                self._free(event)
             self.waiting.pop(event.key, None)
         elif event.kind == "released":
             self._free(event)

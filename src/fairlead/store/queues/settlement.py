@@ -10,6 +10,8 @@ from msgspec import Struct
 ACCEPTED: Final = "accepted"
 REJECTED: Final = "rejected"
 RELEASE: Final = "released"
+KEPT: Final = "its group stays with its reader"
+"""In the event of a message that is done, and not the last one of its group's turn."""
 
 
 class Given(Struct):

@@ -18,7 +18,7 @@ from fairlead.store.journal.log import Log
 from fairlead.store.queues.failing import counted, delay
 from fairlead.store.queues.pending import RELEASED, SETTLED, PendingUpdate, add_pending
 from fairlead.store.queues.settings import BEFORE_ALL, PARKED, READY, Queue
-from fairlead.store.queues.settlement import ACCEPTED, REJECTED, RELEASE, Given, Settlement
+from fairlead.store.queues.settlement import ACCEPTED, KEPT, REJECTED, RELEASE, Given, Settlement
 
 MOMENT: Final = 50_000
 """Microseconds until a group is looked at again to which somebody was sending."""
@@ -348,6 +348,7 @@ def _log_given(log: Log, end: Settlement, given: Sequence[Given], tenant: str) -
             tenant=tenant,
             cost=each.cost,
             token=end.token,
+            detail=KEPT if end.keep else None,
         )
     if not given and not end.given:
         log.add(end.kind, group=end.group, tenant=tenant, token=end.token)
