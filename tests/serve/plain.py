@@ -8,14 +8,16 @@ from typing import Any
 
 from fairlead.errors import UserError
 from fairlead.serve import message as messages
-from fairlead.serve.codec import encode
+from fairlead.serve.codec import Described, ULong, encode
 from fairlead.serve.executor import Executor
 from fairlead.serve.node.links import Peer
 from fairlead.serve.node.node import Node
+from fairlead.serve.node.transactions import DECLARE, DISCHARGE
 from fairlead.serve.wire import records as r
 from fairlead.store.store import Store
 
 QUEUE = "orders"
+VALUE = b"\x00\x53\x77"
 
 
 class PlainWire:
@@ -100,6 +102,10 @@ class World:
         self.receivers: dict[int, Receiver] = {}
         self.senders: list[tuple[Peer, r.Link]] = []
         self.pending: dict[tuple[int, int], int] = {}
+        self.transactors: list[tuple[Peer, r.Link, r.Link, r.Link]] = []
+        self.discharges: dict[tuple[int, int], list[int]] = {}
+        """What a transaction has sent, until its end is answered."""
+        self.last = 0
         self.calls: list[Any] = []
         self.drained_links: set[int] = set()
 
@@ -161,14 +167,60 @@ class World:
         peer, link = self.random.choice(self.senders)
         wire: Any = peer.wire
         for _ in range(min(count, wire.credits[link.number])):
-            number = len(self.groups) + 1
-            group = self.random.choice(["", "", "a", "b", "c", "d", "e"])
-            self.groups[number] = group
-            wire.credits[link.number] -= 1
-            properties = [f"m{number}", *[None] * 9, group or None]
-            sections = b"\x00\x53\x73" + encode(properties) + b"\x00\x53\x77" + encode(number)
+            number = self.say(peer, link)
             self.pending[id(wire), number] = number
-            self.heard(peer, r.Delivered(link, number, sections))
+
+    def say(self, peer: Peer, link: r.Link, transaction: bytes | None = None) -> int:
+        """Send a message; its number."""
+        self.last += 1
+        number = self.last
+        group = self.groups[number] = self.random.choice(["", "", "a", "b", "c", "d", "e"])
+        wire: Any = peer.wire
+        wire.credits[link.number] -= 1
+        properties = [f"m{number}", *[None] * 9, group or None]
+        sections = b"\x00\x53\x73" + encode(properties) + b"\x00\x53\x77" + encode(number)
+        self.heard(peer, r.Delivered(link, number, sections, transaction))
+        return number
+
+    def coordinate(self) -> None:
+        """Let a peer join that sends and receives in transactions."""
+        peer = self.connect()
+        sender, receiver = self.link(peer, sends=False), self.link(peer, sends=True)
+        self.links += 1
+        nowhere, coordinator = r.Terminus(None), r.Terminus(None, coordinates=True)
+        link = r.Link(*(self.links, f"l{self.links}", False, nowhere, coordinator, {}, False, 0))
+        self.heard(peer, r.Attached(link))
+        self.transactors.append((peer, sender, receiver, link))
+
+    def transact(self) -> None:
+        """Send and settle some messages in a transaction, and commit it or roll it back."""
+        peer, sender, link, coordinator = self.random.choice(self.transactors)
+        wire: Any = peer.wire
+        self.take_answers()
+        declare = Described(ULong(DECLARE), [])
+        self.heard(peer, r.Delivered(coordinator, -1, VALUE + encode(declare)))
+        ((_, declared),) = wire.said
+        wire.said.clear()
+        transaction = declared.transaction
+        count = min(self.random.randrange(4), wire.credits[sender.number])
+        sent = [self.say(peer, sender, transaction) for _ in range(count)]
+        commits = bool(self.random.randrange(2))
+        receiver = self.receivers.get(link.number, Receiver(peer, link))
+        for delivery in self.random.sample([*receiver.has], min(2, len(receiver.has))):
+            settled = bool(self.random.randrange(2))
+            outcome = r.Outcome(r.ACCEPTED, transaction=transaction)
+            self.heard(peer, r.Disposed(link, delivery, outcome, settled))
+            if commits:
+                self.finished.add(receiver.has[delivery])
+            if commits or settled:
+                del receiver.has[delivery]
+        if not commits:
+            for number in sent:
+                del self.groups[number]
+        self.last += 1
+        self.discharges[id(wire), self.last] = sent if commits else []
+        discharge = Described(ULong(DISCHARGE), [transaction, not commits])
+        self.heard(peer, r.Delivered(coordinator, self.last, VALUE + encode(discharge)))
 
     def flow(self, *, drain: bool) -> None:
         if self.receivers:
@@ -228,6 +280,13 @@ class World:
             self.take_answers()
 
     def take_answers(self) -> None:
+        for peer, *_ in self.transactors:
+            said: Any = peer.wire
+            for number, outcome in said.said:
+                if (id(said), number) in self.discharges:
+                    assert outcome.kind == r.ACCEPTED, outcome
+                    self.accepted |= set(self.discharges.pop((id(said), number)))
+            said.said.clear()
         for peer, _ in self.senders:
             wire: Any = peer.wire
             for number, outcome in wire.said:
@@ -252,6 +311,8 @@ class World:
         elif act < 18:
             self.now += self.random.randrange(4)
             self.node.tick(self.now)
+        elif self.transactors:
+            self.transact()
         self.work(most=self.random.randrange(4))
 
     def finish(self) -> None:

@@ -17,12 +17,15 @@ def run(folder: Path, seed: int, messages: int) -> World:
         for _ in range(3):
             peer = world.connect()
             world.senders.append((peer, world.link(peer, sends=False)))
+        for _ in range(2):
+            world.coordinate()
         world.work()
         while len(world.groups) < messages:
             world.step()
         world.finish()
         assert world.accepted == set(world.groups)
         assert world.finished == world.accepted
+        assert not world.discharges
         ((status),) = [each for each in store.queues() if each.queue == QUEUE]
         assert (status.messages, status.dead) == (0, len(store.dead(QUEUE, 10**6)))
         assert store.check() == []
