@@ -138,3 +138,21 @@ def test_a_publisher_is_told_where_its_message_goes_if_it_asks(
     with pytest.raises(SendException):
         sender.send(Message("nowhere to", annotations=asks))
     connection.close()
+
+
+def test_a_link_without_an_address_sends_to_what_each_message_names(
+    store: Store, served: Served, tmp_path: Path
+) -> None:
+    load(store, tmp_path, FILE)
+    connection = served.connect()
+    sender = connection.create_sender(None)
+    for address in ("pool", "orders", "pool"):
+        sender.send(Message("x", address=address))
+    with pytest.raises(SendException):
+        sender.send(Message("nowhere"))
+    assert {each.queue: each.messages for each in store.queues()} == {
+        "A": 1,
+        "b-orders": 1,
+        "orders": 1,
+    }
+    connection.close()

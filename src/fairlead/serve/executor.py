@@ -9,6 +9,7 @@ from fairlead.errors import UserError
 from fairlead.serve import message as messages
 from fairlead.serve.node.browsing import MOST
 from fairlead.serve.node.calls import (
+    ANY,
     CLUSTER,
     QUEUE,
     SUBJECT,
@@ -90,42 +91,62 @@ class Executor:
 
     def _write(self, units: list[Unit]) -> None:
         with self._store.transaction() as tx:
-            _do(self._store, tx, units)
+            _Doing(self._store, tx).do(units)
 
     def _resolve(self, call: Resolve) -> str:
         return CLUSTER if call.name in self._store.clusters() else QUEUE
 
 
-def _do(store: Store, tx: Transaction, units: Iterable[Unit]) -> None:
-    """All of these: the sends to one queue together, in their order, then what is settled."""
-    batches: dict[str, list[dict[str, Any]]] = {}
-    reads: dict[str, list[str]] = {}
-    ends: dict[str, list[Settlement]] = {}
-    for unit in units:
-        unit.answers = [None] * len(unit.sends)
-        for place, send in enumerate(unit.sends):
-            if send.kind == SUBJECT:
-                unit.answers[place] = publish(store, tx, send)
-            elif send.kind == CLUSTER:
-                if send.to not in reads:
-                    reads[send.to] = store.pool(send.to).reads
-                decision = unit.answers[place] = _publish(tx, send, reads[send.to])
-                if send.answer is not None:
-                    batches.setdefault(send.answer.to, []).append(_answer(decision, send.answer))
-            else:
-                batches.setdefault(send.to, []).append({"body": send.body, **send.more})
-        for each in unit.ends:
-            ends.setdefault(each.queue, []).append(each.end)
-    for queue in sorted(batches):
-        tx.send_many(queue, batches[queue])
-    for queue in sorted(ends):
-        tx.settle(queue, ends[queue])
+class _Doing:
+    """Units in one transaction: the sends to one queue together, then what is settled."""
 
+    def __init__(self, store: Store, tx: Transaction) -> None:
+        """`tx`: open; whoever made it commits it."""
+        self._store, self._tx = store, tx
+        self._batches: dict[str, list[dict[str, Any]]] = {}
+        self._ends: dict[str, list[Settlement]] = {}
+        self._reads: dict[str, list[str]] = {}
+        """What the policies of clusters read of a message."""
+        self._clusters: list[str] | None = None
 
-def _publish(tx: Transaction, send: Send, reads: list[str]) -> StoreDecision:
-    """Of what a program says in its application properties, the policy gets what it reads."""
-    said = {name: send.said[name] for name in reads if name in send.said}
-    return tx.publish(send.to, send.body, said, **send.more)
+    def do(self, units: Iterable[Unit]) -> None:
+        """All of these, in their order."""
+        for unit in units:
+            unit.answers = [self._send(each) for each in unit.sends]
+            for each in unit.ends:
+                self._ends.setdefault(each.queue, []).append(each.end)
+        for queue in sorted(self._batches):
+            self._tx.send_many(queue, self._batches[queue])
+        for queue in sorted(self._ends):
+            self._tx.settle(queue, self._ends[queue])
+
+    def _send(self, send: Send) -> object:
+        if send.kind == ANY:
+            send.kind = self._kind_of(send.to)
+        if send.kind == SUBJECT:
+            return publish(self._store, self._tx, send)
+        if send.kind == CLUSTER:
+            return self._publish(send)
+        self._later(send.to, {"body": send.body, **send.more})
+        return None
+
+    def _kind_of(self, name: str) -> str:
+        if self._clusters is None:
+            self._clusters = self._store.clusters()
+        return CLUSTER if name in self._clusters else QUEUE
+
+    def _publish(self, send: Send) -> StoreDecision:
+        """Of what a program says in its application properties, the policy gets what it reads."""
+        if send.to not in self._reads:
+            self._reads[send.to] = self._store.pool(send.to).reads
+        said = {name: send.said[name] for name in self._reads[send.to] if name in send.said}
+        decision = self._tx.publish(send.to, send.body, said, **send.more)
+        if send.answer is not None:
+            self._later(send.answer.to, _answer(decision, send.answer))
+        return decision
+
+    def _later(self, queue: str, message: dict[str, Any]) -> None:
+        self._batches.setdefault(queue, []).append(message)
 
 
 def _answer(decision: StoreDecision, wanted: Answer) -> dict[str, Any]:

@@ -14,6 +14,8 @@ from fairlead.store.queues.taking import Held
 QUEUE: Final = "queue"
 CLUSTER: Final = "cluster"
 SUBJECT: Final = "subject"
+ANY: Final = "any"
+"""A queue or a cluster: whoever executes the call finds out, and says which."""
 
 
 class Answer(Struct):
@@ -31,7 +33,7 @@ class Send(Struct):
     to: str
     """The name of the queue or of the cluster."""
     kind: str
-    """QUEUE, CLUSTER or SUBJECT, which is a cluster that has subscribers."""
+    """QUEUE, CLUSTER, ANY or SUBJECT, which is a cluster that has subscribers."""
     body: Any
     more: dict[str, Any]
     """As `Store.send` takes it."""

@@ -12,8 +12,8 @@ from msgspec import Struct
 from fairlead.errors import MessageError
 from fairlead.serve.node.browsing import BrowserLink
 from fairlead.serve.node.calls import (
+    ANY,
     CLUSTER,
-    QUEUE,
     SUBJECT,
     Browse,
     Call,
@@ -129,7 +129,7 @@ class Links(ABC):
             return
         if address is None:
             peer.wire.attach(link)
-            self._sends(peer, link, None, QUEUE)
+            self._sends(peer, link, None, ANY)
             return
         self._asks(peer, link)
         looks = link.sends and link.source.copies

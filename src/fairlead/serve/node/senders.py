@@ -8,7 +8,7 @@ from typing import Any, Final
 from fairlead.serve import message as messages
 from fairlead.serve.codec import CodecError
 from fairlead.serve.message import Incoming
-from fairlead.serve.node.calls import CLUSTER, QUEUE, Answer, Send, Unit
+from fairlead.serve.node.calls import ANY, CLUSTER, QUEUE, Answer, Send, Unit
 from fairlead.serve.node.conditions import DECODE, INVALID, NOT_IMPLEMENTED, condition_of
 from fairlead.serve.node.ledger import UNKNOWN, Ledger
 from fairlead.serve.node.port import Wire
@@ -85,7 +85,7 @@ class SenderLink:
             return Condition(DECODE, str(error))
         to = self.to if self.to is not None else found.properties.get("to")
         if not isinstance(to, str) or not to:
-            return Condition(INVALID, "to: found no address, allowed: the name of a queue")
+            return Condition(INVALID, "to: found no address, allowed: a queue or cluster")
         if self.to is None and to.startswith(PREFIX):
             return Condition(NOT_IMPLEMENTED, f"to: found {to!r}, allowed: the name of a queue")
         if self.to is None and (why := self._deny(to)) is not None:
@@ -97,7 +97,7 @@ class SenderLink:
         if self._raises(to):
             priority = USUAL if found.priority is None else min(found.priority, HIGHEST)
             send.more["priority"] = priority * STEP
-        if self.kind == CLUSTER and found.annotations.get(messages.DESTINATION) is True:
+        if self.kind in (CLUSTER, ANY) and found.annotations.get(messages.DESTINATION) is True:
             reply = found.properties.get("reply_to")
             if not isinstance(reply, str) or not reply:
                 return Condition(
