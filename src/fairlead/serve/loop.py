@@ -49,9 +49,10 @@ class Server:
     def __init__(
         self, store: Store, access: Access | None = None, lease: float = LEASE, name: str = ""
     ) -> None:
-        """`store`: open, and left open. `access`: who may connect, None: all on this machine.
+        """`store`: open; when the server has stopped, it is to be closed: nobody waits for work.
 
-        `name`: the server's, for subjects; "": it has none.
+        `access`: who may connect, None: all on this machine. `name`: the server's, for subjects;
+        "": it has none.
         """
         self._store = store
         self.access: Final = access or Access()
