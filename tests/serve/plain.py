@@ -197,11 +197,7 @@ class World:
         peer, sender, link, coordinator = self.random.choice(self.transactors)
         wire: Any = peer.wire
         self.take_answers()
-        declare = Described(ULong(DECLARE), [])
-        self.heard(peer, r.Delivered(coordinator, -1, VALUE + encode(declare)))
-        ((_, declared),) = wire.said
-        wire.said.clear()
-        transaction = declared.transaction
+        transaction = self.declared(peer, coordinator)
         count = min(self.random.randrange(4), wire.credits[sender.number])
         sent = [self.say(peer, sender, transaction) for _ in range(count)]
         commits = bool(self.random.randrange(2))
@@ -219,7 +215,21 @@ class World:
                 del self.groups[number]
         self.last += 1
         self.discharges[id(wire), self.last] = sent if commits else []
-        discharge = Described(ULong(DISCHARGE), [transaction, not commits])
+        self.discharge(peer, coordinator, transaction, fail=not commits)
+
+    def declared(self, peer: Peer, coordinator: r.Link) -> bytes:
+        """Begin a transaction."""
+        declare = Described(ULong(DECLARE), [])
+        self.heard(peer, r.Delivered(coordinator, -1, VALUE + encode(declare)))
+        wire: Any = peer.wire
+        ((_, found),) = wire.said
+        wire.said.clear()
+        transaction: bytes = found.transaction
+        return transaction
+
+    def discharge(self, peer: Peer, coordinator: r.Link, transaction: bytes, *, fail: bool) -> None:
+        """End a transaction."""
+        discharge = Described(ULong(DISCHARGE), [transaction, fail])
         self.heard(peer, r.Delivered(coordinator, self.last, VALUE + encode(discharge)))
 
     def flow(self, *, drain: bool) -> None:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from fairlead import Store
+from fairlead.serve.wire import records as r
 from tests.serve.plain import QUEUE, World
 
 
@@ -37,6 +39,34 @@ def run(folder: Path, seed: int, messages: int) -> World:
 def test_nothing_is_lost_and_groups_keep_their_order(tmp_path: Path, seed: int) -> None:
     world = run(tmp_path, seed, 120)
     assert world.seen == world.finished
+
+
+def test_a_transaction_is_refused_of_which_a_message_went_back(tmp_path: Path) -> None:
+    with Store.open(f"sqlite:///{tmp_path}/x.db") as store:
+        store.send(QUEUE, 1, id="m1", group="g")
+        world = World(store, 0)
+        world.groups[1] = "g"
+        world.coordinate()
+        world.work()
+        ((peer, _, link, coordinator),) = world.transactors
+        receiver = world.receivers[link.number]
+        receiver.credit = 1
+        world.heard(peer, r.Flowed(link, 1, drain=False))
+        world.work()
+        ((delivery, _),) = receiver.has.items()
+        transaction = world.declared(peer, coordinator)
+        accepted = r.Outcome(r.ACCEPTED, transaction=transaction)
+        world.heard(peer, r.Disposed(link, delivery, accepted, settled=False))
+        world.end(receiver, orderly=True)
+        world.discharge(peer, coordinator, transaction, fail=False)
+        wire: Any = peer.wire
+        _, outcome = wire.said[-1]
+        assert outcome.kind == r.REJECTED
+        assert outcome.condition.name == "amqp:transaction:rollback"
+        world.work()
+        work = store.take(QUEUE)
+        assert work is not None
+        assert [message.body for message in work] == [1]
 
 
 @pytest.mark.slow

@@ -120,16 +120,3 @@ def test_what_the_store_refuses_undoes_all_of_it(store: Store, served: Served) -
     work = store.take("in", wait=5)
     assert work is not None
     assert [message.body for message in work] == ["first"]
-
-
-def test_a_message_that_went_back_meanwhile_undoes_all_of_it(store: Store, served: Served) -> None:
-    store.send("in", "first", group="g")
-    client = Client(served.url, 1, "commit")
-
-    def close() -> None:
-        client.receiver.close()
-
-    client.before = close
-    Container(client).run()
-    assert client.over == "failed"
-    wait_until(lambda: held(store) == {"in": 1})
