@@ -169,6 +169,14 @@ def test_who_lags_gets_all_until_it_has_caught_up() -> None:
     assert table.later == [[[module.NEVER], [module.NEVER], [48_000]]]
 
 
+def test_no_message_needs_no_order() -> None:
+    plan = Plan([Cluster.of("weighted", name="p", destination=[{"name": "A"}])], [])
+    known = plan.classified([])
+    assert timetable(known, {}, 1, Router(known).dump()) == module.Timetable(
+        [[]], heads=[()], first=[[]]
+    )
+
+
 def test_streams_that_need_their_order_have_none() -> None:
     fewest = Plan([Cluster.of("fewest-pending", name="p", destination=[{"name": "A"}])], [])
     known = fewest.classified([fewest.message_class("p", {}, control=False)])

@@ -102,7 +102,7 @@ def timetable(
         if sum(map(len, (*cycles, *heads))) > MOST_CELLS:
             return None
     found.cycles, found.heads = [*cycles], [*heads]
-    most = max(map(len, begins.values()))
+    most = max(map(len, begins.values()), default=1)
     found.later = [
         [
             [at[k] if k < len(at) else NEVER for at in (begins[version, code] for code in classes)]
