@@ -11,6 +11,8 @@ from fairlead.pipeline.columns import AT, ID, KEY, REASON, quoted
 from fairlead.pipeline.constants import PREFIX
 
 HASH: Final = PREFIX + "hash"
+FEW: Final = 500_000
+"""Messages whose hashes each task can have."""
 AGAIN: Final = "' again, allowed: once"
 """How the reason of a row ends whose id an earlier one has."""
 RANK: Final = PREFIX + "rank"
@@ -29,6 +31,10 @@ def unique(
     were before.
     """
     good = accepted.where(F.col(REASON).isNull())
+    if before is not None and good.limit(FEW + 1).count() <= FEW:
+        # What is remembered may be many times as much: it is looked through, and not moved.
+        own = good.select(F.xxhash64(ID).alias(HASH))
+        before = before.join(F.broadcast(own), HASH, "left_semi")
     hashes = good.select(F.xxhash64(ID).alias(HASH), F.lit(1).alias("new"))
     if before is not None:
         hashes = hashes.unionByName(before.select(HASH, F.lit(0).alias("new")))

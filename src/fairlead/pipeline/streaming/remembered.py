@@ -86,7 +86,9 @@ def remember_ids(
         old = _ids(ready.rows.sparkSession, folder, together).where(F.col(AT) >= now - horizon)
         new = new.unionByName(old).groupBy(HASH, ID).agg(F.max(AT).alias(AT))
         rows += sum(each.rows for each in together)
-    new.coalesce(rows // ROWS_A_FILE + 1).write.parquet(folder.making("state/ids"))
+    files = new.coalesce(max(1, -(-rows // ROWS_A_FILE)))
+    # Each id is there once: a dictionary of them would be as long as they are.
+    files.write.option("parquet.enable.dictionary", "false").parquet(folder.making("state/ids"))
     left = [each for each in kept if each not in together]
     return [*left, Remembered(batch, rows, now)]
 
