@@ -56,14 +56,17 @@ function turns() {  // one message at a time: from its sending to its receiver
   sender.once("sendable", next);
 }
 
-function idle() {  // so many more connections, until standard input ends
-  let open = 0;
-  for (let n = 1; n < count; n++) {
-    container.connect({ host: "127.0.0.1", port, reconnect: false }).on("connection_open", () => {
-      if (++open === count - 1) console.log(JSON.stringify({ open: count }));
+function idle() {  // so many connections, one after the other, until standard input ends
+  let open = 1;
+  const next = () => {
+    if (open === count) return console.log(JSON.stringify({ open }));
+    container.connect({ host: "127.0.0.1", port, reconnect: false }).once("connection_open", () => {
+      open++;
+      next();
     });
-  }
+  };
+  next();
   process.stdin.on("end", () => process.exit(0)).resume();
 }
 
-connection.on("connection_open", { send, receive, turns, idle }[what]);
+connection.once("connection_open", { send, receive, turns, idle }[what]);
