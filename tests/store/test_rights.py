@@ -109,6 +109,42 @@ def test_a_function_is_nobodys_but_those_roles_that_are_granted_it(
     }
 
 
+IDS_OF_ENDS = (
+    "SELECT handle FROM fairlead.endpoints",
+    "SELECT * FROM fairlead.endpoints",
+    "SELECT e FROM fairlead.endpoints e",
+    "SELECT 1 FROM fairlead.endpoints WHERE handle LIKE '0%'",
+    "SELECT id FROM fairlead.endpoints ORDER BY handle",
+    "COPY (SELECT handle FROM fairlead.endpoints) TO STDOUT",
+)
+READABLE = (
+    "SELECT c.relname, string_agg(quote_ident(a.attname), ', ') FROM pg_class c "
+    "JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped "
+    "WHERE c.relnamespace = 'fairlead'::regnamespace AND c.relkind IN ('r', 'v', 'p') "
+    "AND has_column_privilege(c.oid, a.attnum, 'SELECT') GROUP BY c.relname"
+)
+
+
+@pytest.mark.parametrize("role", ["sender", "chooser", "viewer", "nobody"])
+def test_nobody_below_a_worker_reads_the_id_of_an_end(
+    role: str, url_of: UrlOf, owner: psycopg.Connection[Any]
+) -> None:
+    begun = "SELECT fairlead.begin_dialog('Client', 'Shop') FROM generate_series(1, 2)"
+    (mine,), (other,) = owner.execute(begun).fetchall()
+    owner.execute("SELECT fairlead.send_on(%s, 'Order', '1'::jsonb)", [mine])
+    owner.execute("SELECT fairlead.bind_dialogs(%s, %s)", [mine, other])
+    ids = {handle for (handle,) in owner.execute("SELECT handle FROM fairlead.endpoints")}
+    assert {mine, other} < ids
+    with psycopg.connect(url_of(role), autocommit=True) as connection:
+        for query in IDS_OF_ENDS:
+            with pytest.raises(InsufficientPrivilege):
+                connection.execute(query.encode())
+        for relation, columns in connection.execute(READABLE).fetchall():
+            rows = connection.execute(f"SELECT {columns} FROM fairlead.{relation}".encode())  # noqa: S608 - of the catalog
+            found = {str(value) for row in rows for value in row}
+            assert not {each for each in ids if any(each in value for value in found)}, relation
+
+
 SPY = (
     "CREATE FUNCTION pg_temp.spy() RETURNS boolean LANGUAGE plpgsql AS $$ BEGIN "
     "IF current_user <> session_user THEN RAISE EXCEPTION 'runs as %', current_user; END IF; "

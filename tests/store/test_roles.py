@@ -5,6 +5,7 @@ import pytest
 from psycopg.errors import InsufficientPrivilege
 
 from fairlead import Store
+from fairlead.cli.app import run
 from fairlead.errors import StoreError
 from tests.store.roles import SNIPPETS, UrlOf, store_with_roles
 from tests.stores import made_url
@@ -194,6 +195,31 @@ def test_an_operator_can_do_all_but_change_the_schema(url_of: UrlOf) -> None:
         store.set_retention(90)
     with psycopg.connect(url) as connection, pytest.raises(InsufficientPrivilege):
         connection.execute("CREATE TABLE fairlead.more (id int)")
+
+
+def test_a_viewer_sees_dialogs_and_can_act_in_none(
+    url_of: UrlOf, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with Store.open(url_of("worker")) as store:
+        begun = store.begin_dialog("Client", "Shop")
+        begun.send("Order", {"item": "lamp"})
+        store.dialog_waits(begun.dialog)  # does what is due: for that a viewer has no right
+    monkeypatch.setenv("FAIRLEAD_STORE", url_of("viewer"))
+    for shown in (
+        ("conversations",),
+        ("conversations", "--service", "Shop"),
+        ("conversation", begun.dialog),
+        ("conversation", begun.dialog, "--json"),
+    ):
+        assert run(shown) == 0
+        told = capsys.readouterr()
+        assert begun.dialog in told.out
+        assert begun.id not in told.out
+    for refused in (["--ids"], ["--end", "--yes"]):
+        assert run(["conversation", begun.dialog, *refused]) != 0
+        told = capsys.readouterr()
+        assert (told.out, told.err.count("\n")) == ("", 1)
+        assert "permission denied for table endpoints" in told.err
 
 
 def test_an_upgrade_gives_what_the_new_version_needs_and_takes_nothing_away() -> None:

@@ -188,7 +188,6 @@ SEEN: Final = {
         "retry",
         "retention",
         "conversation",
-        "ends",
         "bound_to",
         "holds",
         "has_ended",

@@ -46,8 +46,9 @@ def roles(store: Store) -> None:
     """Make the roles, and say what to do with them."""
     store.make_roles()
     print(
-        f"{store.place}: made fairlead_sender, fairlead_worker, fairlead_operator and "
-        "fairlead_viewer; give them to users: GRANT fairlead_worker TO packer;"
+        f"{store.place}: made fairlead_sender, fairlead_chooser, fairlead_worker, "
+        "fairlead_operator and fairlead_viewer; give them to users: "
+        "GRANT fairlead_worker TO packer;"
     )
 
 

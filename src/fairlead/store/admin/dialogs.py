@@ -158,9 +158,9 @@ class _Group(NamedTuple):
     taken: int | None
 
 
-def ends_of_open(database: Database, dialog: str) -> list[Endpoint]:
-    """The ends of a dialog that is open. Raises MessageError."""
-    ends = both_ends(database, number_of(dialog))
+def ends_of_open(database: Database, dialog: str, *, with_ids: bool = False) -> list[Endpoint]:
+    """The ends of a dialog that is open, as `both_ends` gives them. Raises MessageError."""
+    ends = both_ends(database, number_of(dialog), with_ids=with_ids)
     if all(end.state == ENDED for end in ends):
         raise MessageError(
             f"dialog: found {repr_of(dialog)}, allowed: one that is open; "

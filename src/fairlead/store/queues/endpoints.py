@@ -89,9 +89,13 @@ def far_end(database: Database, end: Endpoint) -> Endpoint | None:
     return Endpoint(*rows[0]) if rows else None
 
 
-def both_ends(database: Database, dialog: int) -> list[Endpoint]:
-    """The ends of a dialog that are there, the initiator's first."""
-    return [Endpoint(*row) for row in database.run("ends_of", dialog=dialog)]
+def both_ends(database: Database, dialog: int, *, with_ids: bool = False) -> list[Endpoint]:
+    """The ends of a dialog that are there, the initiator's first.
+
+    `with_ids`: with their handles, which not everybody may read; else these are "".
+    """
+    statement = "ends_with_ids_of" if with_ids else "ends_of"
+    return [Endpoint(*row) for row in database.run(statement, dialog=dialog)]
 
 
 def group_of_dialog(database: Database, queue: str, name: str) -> str | None:

@@ -85,7 +85,8 @@ class StoreDialogs(ABC, DialogSession):
         Raises MessageError.
         """
         with self._connection() as database:
-            return [Conversation(end, self) for end in ends_of_open(database, dialog)]
+            ends = ends_of_open(database, dialog, with_ids=True)
+            return [Conversation(end, self) for end in ends]
 
     def services(self) -> list[ListedService]:
         """The services that are declared, and how many ends of dialogs each has."""

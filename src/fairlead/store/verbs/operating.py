@@ -367,7 +367,7 @@ class StoreOperations(ABC):
             self._place_anew(queue)
 
     def make_roles(self) -> None:
-        """Make the roles fairlead_sender, _worker, _operator and _viewer on a PostgreSQL server.
+        """Make fairlead_sender, _chooser, _worker, _operator and _viewer on a PostgreSQL server.
 
         Where they are there, they get the rights of this version, and no others. Raises StoreError.
         """

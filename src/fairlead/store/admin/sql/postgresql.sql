@@ -116,8 +116,8 @@ SELECT fairlead._run_forgive(%(queue)s);
 -- has_declared: whoever has read what is declared reads it again
 SELECT * FROM fairlead._run_has_declared();
 
--- dialogs: the ends of dialogs that are open, the latest first
-SELECT id, handle, dialog, side, service, far_service, contract, queue, group_name, state, sent, began,
+-- dialogs: the ends of dialogs that are open, the latest first, without their ids
+SELECT id, '', dialog, side, service, far_service, contract, queue, group_name, state, sent, began,
   lifetime, bound
 FROM fairlead.endpoints WHERE dialog = ANY (ARRAY (
   SELECT e.dialog FROM fairlead.endpoints e
@@ -128,7 +128,7 @@ FROM fairlead.endpoints WHERE dialog = ANY (ARRAY (
 ORDER BY dialog DESC, side;
 
 -- dialogs_of: the same, of those in which a service speaks
-SELECT id, handle, dialog, side, service, far_service, contract, queue, group_name, state, sent, began,
+SELECT id, '', dialog, side, service, far_service, contract, queue, group_name, state, sent, began,
   lifetime, bound
 FROM fairlead.endpoints WHERE dialog = ANY (ARRAY (
   SELECT DISTINCT e.dialog FROM fairlead.endpoints e

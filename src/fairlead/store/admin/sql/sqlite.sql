@@ -134,8 +134,8 @@ UPDATE fairlead_groups SET failures = 0 WHERE queue = :queue AND failures > 0 AN
 -- has_declared: whoever has read what is declared reads it again
 UPDATE fairlead_schema SET declared = declared + 1 RETURNING declared;
 
--- dialogs: the ends of dialogs that are open, the latest first
-SELECT id, handle, dialog, side, service, far_service, contract, queue, group_name, state, sent, began,
+-- dialogs: the ends of dialogs that are open, the latest first, without their ids
+SELECT id, '', dialog, side, service, far_service, contract, queue, group_name, state, sent, began,
   lifetime, bound
 FROM fairlead_endpoints WHERE dialog IN (
   SELECT e.dialog FROM fairlead_endpoints e
@@ -146,7 +146,7 @@ FROM fairlead_endpoints WHERE dialog IN (
 ORDER BY dialog DESC, side;
 
 -- dialogs_of: the same, of those in which a service speaks
-SELECT id, handle, dialog, side, service, far_service, contract, queue, group_name, state, sent, began,
+SELECT id, '', dialog, side, service, far_service, contract, queue, group_name, state, sent, began,
   lifetime, bound
 FROM fairlead_endpoints WHERE dialog IN (
   SELECT DISTINCT e.dialog FROM fairlead_endpoints e

@@ -66,7 +66,10 @@ GRANT SELECT ON SEQUENCE fairlead.numbers TO fairlead_operator;
 -- looks: at what queues hold, at dead letters with their bodies, at dialogs, at the journal
 GRANT SELECT ON fairlead.schema, fairlead.queues, fairlead.groups, fairlead.messages,
   fairlead.delayed, fairlead.dead, fairlead.journal, fairlead.epochs, fairlead.listeners,
-  fairlead.declared, fairlead.endpoints, fairlead.lease_holders, fairlead.pending_updates,
-  fairlead.schedules, fairlead.limit_states TO fairlead_viewer;
+  fairlead.declared, fairlead.lease_holders, fairlead.pending_updates, fairlead.schedules,
+  fairlead.limit_states TO fairlead_viewer;
+-- but for the ids of ends: who knows one can act as this end
+GRANT SELECT (id, dialog, side, service, far_service, contract, queue, group_name, state, sent, began,
+  lifetime, bound) ON fairlead.endpoints TO fairlead_viewer;
 GRANT SELECT ON fairlead.queue_status, fairlead.waiting, fairlead.held, fairlead.dead_letters,
   fairlead.delayed_messages, fairlead.services, fairlead.conversations, fairlead.events TO fairlead_viewer;

@@ -28,7 +28,12 @@ FROM fairlead.messages WHERE conversation = %(conversation)s AND NOT id = ANY (%
 -- any_of_conversation: whether there is one
 SELECT 1 FROM fairlead.messages WHERE conversation = %(conversation)s LIMIT 1;
 
--- ends_of: both ends of a dialog
+-- ends_of: both ends of a dialog, without their ids
+SELECT id, '', dialog, side, service, far_service, contract, queue, group_name, state, sent, began,
+  lifetime, bound
+FROM fairlead.endpoints WHERE dialog = %(dialog)s ORDER BY side;
+
+-- ends_with_ids_of: the same with their ids
 SELECT id, handle, dialog, side, service, far_service, contract, queue, group_name, state, sent, began,
   lifetime, bound
 FROM fairlead.endpoints WHERE dialog = %(dialog)s ORDER BY side;

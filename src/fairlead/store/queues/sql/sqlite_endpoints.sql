@@ -26,7 +26,12 @@ FROM fairlead_messages WHERE conversation = :conversation AND NOT id IN (SELECT 
 -- any_of_conversation: whether there is one
 SELECT 1 FROM fairlead_messages WHERE conversation = :conversation LIMIT 1;
 
--- ends_of: both ends of a dialog
+-- ends_of: both ends of a dialog, without their ids
+SELECT id, '', dialog, side, service, far_service, contract, queue, group_name, state, sent, began,
+  lifetime, bound
+FROM fairlead_endpoints WHERE dialog = :dialog ORDER BY side;
+
+-- ends_with_ids_of: the same with their ids
 SELECT id, handle, dialog, side, service, far_service, contract, queue, group_name, state, sent, began,
   lifetime, bound
 FROM fairlead_endpoints WHERE dialog = :dialog ORDER BY side;
