@@ -42,7 +42,7 @@ REFUSED: Final[dict[str, tuple[Any, ...]]] = {
     **dict.fromkeys(("publish.group", "publish.id", "publish.type", "publish.tenant"), (LONG,)),
     "take.lease": (None, "0", *NO_TIME),
     "take.most": NO_COUNT,
-    "more.token": (None,),
+    "more.token": HOSTILE["bigint"],
     "more.given": (None, [None]),
     "more.most": NO_COUNT,
     "settle.token": HOSTILE["bigint"],
@@ -62,7 +62,7 @@ REFUSED: Final[dict[str, tuple[Any, ...]]] = {
         ("bind_dialogs.dialog", "bind_dialogs.other", "bound_dialog.dialog"), HOSTILE["text"]
     ),
     "send_on.body": (None,),
-    **dict.fromkeys(("receive.queue",), (None, "")),
+    "receive.queue": (None, "", LONG),
     "receive.lease": (None, "0", *NO_TIME),
     "receive.most": NO_COUNT,
     "delayed_by.queue": (None, "", LONG),

@@ -191,3 +191,31 @@ def test_a_full_queue_refuses_what_is_said_but_no_end(
     work = store.take("client")
     assert work is not None
     assert [message.type for message in work] == ["Reply", "Reply", "EndDialog"]
+
+
+@pytest.mark.parametrize(
+    ("call", "state", "line"),
+    [
+        ("receive('shpo')", "FL001", "queue: found 'shpo', allowed: one that there is"),
+        ("more(99999, '{}')", "FL003", "work with token 99999: found that it is not this reader's"),
+    ],
+)
+def test_what_is_misspelt_is_refused_and_does_not_look_empty(
+    sql: psycopg.Connection[Any], call: str, state: str, line: str
+) -> None:
+    with pytest.raises(psycopg.Error, match=line) as refused:
+        one(sql, f"SELECT fairlead.{call}")
+    assert refused.value.sqlstate == state
+
+
+def test_more_is_for_who_holds_the_group_and_has_no_rows_when_all_was_given(
+    store: Store, sql: psycopg.Connection[Any]
+) -> None:
+    near = store.begin_dialog("Client", "Shop")
+    near.send("Note", "<note/>")
+    token, number = sql.execute("SELECT token, number FROM fairlead.receive('shop')").fetchall()[0]
+    assert one(sql, "SELECT fairlead.more(%s, ARRAY[%s::bigint])", token, number) is None
+    one(sql, "SELECT fairlead.settle(%s, given => ARRAY[%s::bigint])", token, number)
+    with pytest.raises(psycopg.Error) as refused:
+        one(sql, "SELECT fairlead.more(%s, '{}')", token)
+    assert refused.value.sqlstate == "FL003"

@@ -37,7 +37,8 @@ RETURNS TABLE (in_group text, conversation text, type text, body_text text, body
 LANGUAGE sql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
   SELECT o_group, o_end::jsonb ->> 1, o_type, fairlead._text(o_format, o_body),
     fairlead._bytes(o_format, o_body), o_token, o_number, o_key, nullif(o_priority, -1), o_releases + 1
-  FROM fairlead._take(queue, "group", fairlead._lease(lease), NULL, most, fairlead._actor(), NULL)
+  FROM fairlead._take((fairlead._queue(queue, false)).name, "group", fairlead._lease(lease), NULL, most,
+    fairlead._actor(), NULL)
 $$;
 
 -- End the end with this id. The other side gets an EndDialog behind all that was sent; with a code and a

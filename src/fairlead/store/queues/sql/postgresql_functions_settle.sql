@@ -204,6 +204,15 @@ BEGIN
   END IF;
 END $$;
 
+-- Work that is not its reader's any more.
+CREATE OR REPLACE FUNCTION fairlead._refuse_token(p_token bigint) RETURNS void
+LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+  PERFORM fairlead._refuse(format('work with token %s: found that it is not this reader''s any more '
+    '(its lease was over, or it was taken back), allowed: to read, extend or settle what one holds',
+    p_token), 'FL003');
+END $$;
+
 CREATE OR REPLACE FUNCTION fairlead._settle(
   p_token bigint, p_outcome text, p_given bigint[], p_reason text, p_delay bigint,
   p_failed boolean, p_actor text, p_id bigint, p_partly boolean) RETURNS void
@@ -228,10 +237,7 @@ BEGIN
     SELECT * INTO g FROM fairlead.groups WHERE token = p_token AND state = 2 FOR NO KEY UPDATE;
   END IF;
   IF NOT FOUND THEN
-    PERFORM fairlead._refuse(format('work with token %s: found that it is not this reader''s any '
-      'more (its lease was over, or it was taken back), allowed: to read, extend or settle what '
-      'one holds',
-      p_token), 'FL003');
+    PERFORM fairlead._refuse_token(p_token);
   END IF;
   SELECT * INTO q FROM fairlead.queues WHERE id = g.queue;
   IF q.fair > 0 THEN

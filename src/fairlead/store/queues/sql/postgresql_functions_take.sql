@@ -324,4 +324,8 @@ BEGIN
     WHERE g.token = more.token AND g.state = 2 AND m.id <> ALL (given)
       AND coalesce(m.expires > fairlead._now(), true) AND (m.conversation IS NULL OR e.state <> 3)
     ORDER BY m.id LIMIT most;
+  IF NOT FOUND AND NOT EXISTS (
+      SELECT 1 FROM fairlead.groups g WHERE g.token = more.token AND g.state = 2) THEN
+    PERFORM fairlead._refuse_token(more.token);
+  END IF;
 END $$;
