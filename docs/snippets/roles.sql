@@ -31,7 +31,7 @@ BEGIN
     FROM (VALUES
       ('sender', '{send,prioritise,begin_dialog,send_on,prioritise_dialog,next_destination,publish}'::text[]),
       ('sender', '{_send,_try_send,_try_send_many,_try_prioritise,_try_begin_dialog,_try_say}'),
-      ('sender', '{_try_prioritise_dialog,_choose,_publish,bound_dialog}'),
+      ('sender', '{_try_prioritise_dialog,_choose,_publish,bound_dialog,delayed_by_dialog}'),
       ('sender', '{_forget_events,_forget_ids,_forget_ended,_forget_choice_runs}'),
       ('sender', '{_find,_find_bound,_state}'),
       ('viewer', '{_find,_find_bound,_state,place_of}'),

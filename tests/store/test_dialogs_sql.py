@@ -219,3 +219,31 @@ def test_more_is_for_who_holds_the_group_and_has_no_rows_when_all_was_given(
     with pytest.raises(psycopg.Error) as refused:
         one(sql, "SELECT fairlead.more(%s, '{}')", token)
     assert refused.value.sqlstate == "FL003"
+
+
+def test_whom_a_raise_of_a_dialog_would_delay(store: Store, sql: psycopg.Connection[Any]) -> None:
+    near = [store.begin_dialog("Client", "Shop") for _ in range(5)]
+    silent = near.pop()
+    for each, priority in zip(near, (None, 250, 100, None), strict=True):
+        each.send("Note", "<note/>")
+        if priority is not None:
+            each.prioritise(priority)
+    for each in near:
+        for asked in (None, 0, 120, 255):
+            delayed = sql.execute(
+                "SELECT * FROM fairlead.delayed_by_dialog(%s, %s::integer)", [each.id, asked]
+            ).fetchall()
+            of_group = "SELECT * FROM fairlead.delayed_by('shop', %s, %s::integer)"
+            assert delayed == sql.execute(of_group, [f"{each.dialog}/t", asked]).fetchall()
+    last = f"{near[0].dialog}/t"
+    asked_for = "SELECT in_group FROM fairlead.delayed_by_dialog(%s, 120)"
+    assert one(sql, asked_for, near[3].id) == f"{near[2].dialog}/t"
+    assert [name for (name,) in sql.execute(asked_for, [near[3].id])][-1] == last
+    assert one(sql, asked_for, silent.id) is None
+    for call, state in (
+        ("SELECT fairlead.delayed_by_dialog('no end')", "FL008"),
+        ("SELECT fairlead.delayed_by_dialog(%s, 256)", "FL001"),
+    ):
+        with pytest.raises(psycopg.Error) as refused:
+            one(sql, call, *[silent.id][: call.count("%s")])
+        assert refused.value.sqlstate == state

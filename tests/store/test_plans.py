@@ -279,6 +279,7 @@ CALLS: Final = {
     "prioritise_dialog": "SELECT fairlead.prioritise_dialog('h2', 7)",
     "bind_dialogs": "SELECT fairlead.bind_dialogs('h2', 'h6')",
     "delayed_by": "SELECT fairlead.delayed_by('q', 'g7', 200)",
+    "delayed_by_dialog": "SELECT fairlead.delayed_by_dialog('h2', 200)",
     "place_of the first groups": "SELECT fairlead.place_of('q', 'g7')",
     "place_of a held group": "SELECT fairlead.place_of('q', 'h7')",
     "bound_dialog": "SELECT fairlead.bound_dialog('h2')",

@@ -301,6 +301,7 @@ SQL: Final[dict[str, tuple[str, str]]] = {
     "send_on": ("sender", f"SELECT fairlead.send_on({BEGUN}, 'Order', '1'::jsonb)"),
     "prioritise_dialog": ("sender", f"SELECT fairlead.prioritise_dialog({BEGUN})"),
     "bound_dialog": ("sender", f"SELECT fairlead.bound_dialog({BEGUN})"),
+    "delayed_by_dialog": ("sender", f"SELECT fairlead.delayed_by_dialog({BEGUN}, 9)"),
     "bind_dialogs": ("worker", f"SELECT fairlead.bind_dialogs({BEGUN}, {BEGUN})"),
     "end_dialog": ("worker", f"SELECT fairlead.end_dialog({BEGUN}, 5, 'why')"),
     "delayed_by": ("worker", "SELECT fairlead.delayed_by('orders', 'kim', 9)"),
