@@ -68,6 +68,7 @@ def run(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> Run:
     [
         "queues",
         "transaction",
+        "poison",
         "trigger",
         "procedure",
         "machines",
@@ -115,7 +116,27 @@ def psql() -> str:
     return found
 
 
-@pytest.mark.parametrize("name", ["dialogs", "priority-run", "queues"])
+def test_what_an_open_transaction_has_taken_only_the_server_shows() -> None:
+    url = made_url("postgresql")
+    with (
+        psycopg.connect(url, autocommit=True) as looks,
+        psycopg.connect(url) as takes,
+    ):
+        looks.execute("SELECT fairlead.send('q', 'body', 'g')")
+        assert takes.execute("SELECT count(*) FROM fairlead.take('q')").fetchone() == (1,)
+        assert looks.execute("SELECT in_group, why FROM fairlead.waiting").fetchall() == [
+            ("g", "ready")
+        ]
+        assert looks.execute("SELECT * FROM fairlead.held").fetchall() == []
+        query = (SNIPPETS / "open-work.sql").read_bytes()
+        ((pid, user, state, _),) = looks.execute(query).fetchall()
+        assert (pid, user) == (takes.info.backend_pid, takes.info.user)
+        assert state == "idle in transaction"
+        takes.rollback()
+        assert looks.execute(query).fetchall() == []
+
+
+@pytest.mark.parametrize("name", ["dialogs", "poison", "priority-run", "queues"])
 def test_psql_prints_the_same(name: str) -> None:
     program, url = psql(), made_url("postgresql")
     with_priority_services(url)
