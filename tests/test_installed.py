@@ -22,7 +22,7 @@ name = "Order"
 validation = "json"
 schema = {type = "object"}
 """
-MOST = 33_000_000
+MOST = 34_000_000
 """Bytes, with all dependencies, as pip installs them: most of it is what reads command lines."""
 
 

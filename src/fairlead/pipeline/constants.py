@@ -11,6 +11,8 @@ LATE_ROWS: Final = "late"
 NO_ROWS: Final = "none"
 PREFIX: Final = "__fairlead_"
 """How columns begin that the stages add and drop again; a user's own must not."""
+MALFORMED: Final = PREFIX + "malformed"
+"""The column that says why a line of a file is no row, such as one of CSV with too few cells."""
 ROW_DIGITS: Final = 10
 """Row numbers are padded, so that ids of one file sort in the file's order."""
 LONGEST_SHOWN: Final = 60

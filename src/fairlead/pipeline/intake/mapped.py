@@ -8,7 +8,8 @@ from pyspark.errors import AnalysisException, ParseException
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from fairlead.pipeline.columns import MALFORMED, quoted
+from fairlead.pipeline.columns import quoted
+from fairlead.pipeline.constants import MALFORMED
 from fairlead.pipeline.intake.names import kept, no_column, unmapped
 from fairlead.pipeline.spark.refusals import unknown_column, why
 

@@ -18,8 +18,15 @@ from pyspark.sql.types import StringType, StructField, StructType
 
 from fairlead.balance.objects import kind_of as type_of
 from fairlead.errors import MessageError, UserError
-from fairlead.pipeline.columns import MALFORMED, quoted, small_table
-from fairlead.pipeline.constants import CSV, LONGEST_SHOWN, NO_CHARACTER, PREFIX, ROW_DIGITS
+from fairlead.pipeline.columns import quoted, small_table
+from fairlead.pipeline.constants import (
+    CSV,
+    LONGEST_SHOWN,
+    MALFORMED,
+    NO_CHARACTER,
+    PREFIX,
+    ROW_DIGITS,
+)
 from fairlead.pipeline.intake.catalog import table_of
 from fairlead.pipeline.intake.files import (
     ONE_LINE,

@@ -47,8 +47,8 @@ from fairlead.balance.times import (
 from fairlead.compiled.needed import ALL_WORK, LONGEST_SERVICE, SECONDS, Served, served
 from fairlead.compiled.plan import Plan
 from fairlead.errors import MessageError
-from fairlead.pipeline.columns import ID, KEY, MALFORMED, REASON, SERVICE, TIME, quoted
-from fairlead.pipeline.constants import LONGEST_SHOWN, MADE_BY, WAYS
+from fairlead.pipeline.columns import ID, KEY, REASON, SERVICE, TIME, quoted
+from fairlead.pipeline.constants import LONGEST_SHOWN, MADE_BY, MALFORMED, WAYS
 
 LONGEST_DATE = 10
 DECIMAL = "decimal(28,9)"

@@ -26,7 +26,7 @@ from typing import Any, Final
 import msgspec
 
 from fairlead.errors import OutputError, UserError
-from fairlead.pipeline.columns import MALFORMED
+from fairlead.pipeline.constants import MALFORMED
 from fairlead.pipeline.paths import on_this_machine
 
 COMMIT: Final = "stream.json"
